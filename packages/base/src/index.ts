@@ -1,4 +1,5 @@
 export { asError, attemptAll, errorChainText, errorCode, errorText } from "./errors.ts";
+export { Heap } from "./heap.ts";
 export { type Address, parseAddress, parseAddressLeniently, type StrictAddress } from "./ip/address.ts";
 export { addressBytes, bytesText } from "./ip/bytes.ts";
 export { type CIDR, parseCIDR, parseCIDRLeniently, type StrictCIDR } from "./ip/cidr.ts";
@@ -29,6 +30,19 @@ export { rangeCIDRs } from "./ip/range-cidrs.ts";
 export { isLoopback, isUnspecified } from "./ip/special.ts";
 export { bracketed, hostCIDR, prefixLengthOf, socketText } from "./ip/text.ts";
 export { type AddressWords, addressWords, masked, prefixMask, wordsText } from "./ip/words.ts";
+export {
+  fieldsOf,
+  isAbsent,
+  isObject,
+  itemsOf,
+  numberOf,
+  objectAt,
+  objectsAt,
+  type RawObject,
+  stringOf,
+  textAt,
+  valueAt,
+} from "./json.ts";
 export { type Clock, systemClock, type Timers } from "./time/clock.ts";
 export { sleep } from "./time/sleep.ts";
 export { inSlices, nextTurn, type Slicing, slices, toEnd, type Yield } from "./time/turns.ts";

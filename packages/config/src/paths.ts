@@ -1,10 +1,6 @@
+import { isObject, type RawObject } from "@fairlead/base";
+
 /** Fields of the configuration by path, `conntrack.min`; list entries are `[0]`. */
-
-export type RawObject = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is RawObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** `["multiCNI", "excludeClusterCIDRs", 0]` → `multiCNI.excludeClusterCIDRs[0]` */
 export function joinPath(keys: readonly PropertyKey[]): string {

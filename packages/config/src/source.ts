@@ -1,9 +1,9 @@
-import { errorText } from "@fairlead/base";
+import { errorText, type RawObject } from "@fairlead/base";
 import { readDocuments } from "./file/documents.ts";
 import type { GivenFlags } from "./flags/command-line.ts";
 import { type FlagDocuments, flagDocuments, splitByConfig } from "./flags/documents.ts";
 import { FLAGS } from "./flags/table.ts";
-import { joinPath, leafPaths, type RawObject, splitPath, valueAt, withValueAt } from "./paths.ts";
+import { joinPath, leafPaths, splitPath, valueAt, withValueAt } from "./paths.ts";
 import { type FieldNames, showValue } from "./report.ts";
 import type { ConfigError, ParseEnvironment } from "./types.ts";
 

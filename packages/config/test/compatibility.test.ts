@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
+import { isObject, type RawObject } from "@fairlead/base";
 import { expect, test } from "vitest";
 import { parse as parseYAML } from "yaml";
 import { FLAGS } from "../src/flags/table.ts";
-import { isObject, type RawObject } from "../src/paths.ts";
 import { configurationSchema } from "../src/schema/json-schema.ts";
 import { fixture } from "./parse.ts";
 

@@ -7,7 +7,6 @@ export { type StaleFlowOptions, staleFlows } from "./conntrack/stale-flows.ts";
 export { quoted, withoutHidden } from "./data/printable.ts";
 export type * from "./decode/decoded.ts";
 export { decodeEndpointSlice } from "./decode/endpoint-slice.ts";
-export { type Fields, fieldsOf, isAbsent, itemsOf, textOf } from "./decode/fields.ts";
 export { createIntern, type Intern } from "./decode/intern.ts";
 export { decodeNode } from "./decode/node.ts";
 export { decodeService } from "./decode/service.ts";

@@ -1,11 +1,11 @@
+import { objectAt, type RawObject, textAt, valueAt } from "@fairlead/base";
 import type { OtherName, OtherResource, OtherSubscription, ResourceName } from "./change.ts";
 import { endpointSlice } from "./protobuf/kinds/endpoint-slice.ts";
 import { node } from "./protobuf/kinds/node.ts";
 import { service } from "./protobuf/kinds/service.ts";
 import { serviceCIDR } from "./protobuf/kinds/service-cidr.ts";
 import type { Message } from "./protobuf/message.ts";
-import type { RawObject } from "./raw.ts";
-import { keyOf, objectAt, textAt, valueAt } from "./raw.ts";
+import { keyOf } from "./raw.ts";
 
 /** One resource as the API serves it, and the selection that kube-proxy makes of it. */
 export interface ResourceSpec {

@@ -1,7 +1,7 @@
+import { objectAt } from "@fairlead/base";
 import { VirtualClock } from "@fairlead/base/testing";
 import { fail, type LightApiServer, line, type SeenRequest } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
-import { objectAt } from "../src/raw.ts";
 import { Consumer } from "./support/consumer.ts";
 import { endAfterEach, fakeApi, following, run, SERVICES_PATH, service } from "./support/run.ts";
 

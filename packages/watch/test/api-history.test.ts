@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import { objectAt, valueAt } from "@fairlead/base";
 import { fail, keyIn, LightApiServer, line, selection } from "@fairlead/testkit/api-server";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { objectAt, valueAt } from "../src/raw.ts";
 import { Consumer } from "./support/consumer.ts";
 import { endAfterEach, run, SERVICES_PATH, service } from "./support/run.ts";
 

@@ -1,6 +1,6 @@
+import { objectAt, valueAt } from "@fairlead/base";
 import { expect, test } from "vitest";
 import { setDefaults } from "../src/manifests/defaults.ts";
-import { objectAt, valueAt } from "../src/raw.ts";
 
 function defaulted(kind: string, raw: Record<string, unknown>): Record<string, unknown> {
   setDefaults(kind, raw);

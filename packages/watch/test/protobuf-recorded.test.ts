@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
+import { valueAt } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
 import { errorOf } from "../src/api/errors.ts";
 import { type ListParser, listParser } from "../src/api/list-parser.ts";
 import { protobufEvents } from "../src/api/protobuf-events.ts";
 import { protobufListParser } from "../src/api/protobuf-list-parser.ts";
 import { type CutEvents, jsonEvents } from "../src/api/watch.ts";
-import { valueAt } from "../src/raw.ts";
 import { resourceSpecs } from "../src/resources.ts";
 import { trimmed } from "./support/trimmed.ts";
 

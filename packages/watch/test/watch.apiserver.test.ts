@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import { objectAt, type RawObject, textAt, valueAt } from "@fairlead/base";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createApiSource, type Subscription } from "../src/index.ts";
 import { setDefaults } from "../src/manifests/defaults.ts";
-import { objectAt, type RawObject, textAt, valueAt } from "../src/raw.ts";
 import { type ResourceSpec, resourceSpecs } from "../src/resources.ts";
 import { call, create, serverSpecs, specService as service } from "./support/server-specs.ts";
 import { trimmed } from "./support/trimmed.ts";

@@ -1,3 +1,5 @@
+import { Heap } from "../heap.ts";
+
 export interface Timer {
   /** When it is due. */
   readonly at: number;
@@ -9,12 +11,12 @@ export interface Timer {
 }
 
 /**
- * The timers of a virtual clock, as a binary heap: by the time when they are due, then by their making. A simulation of
+ * The timers of a virtual clock, in a heap: by the time when they are due, then by their making. A simulation of
  * thousands of agents has tens of thousands of them.
  */
 export class TimerHeap {
   /** With those that were deleted, until they come to the top. */
-  readonly #heap: Timer[] = [];
+  readonly #heap = new Heap(isBefore);
   readonly #alive = new Set<Timer>();
   #made = 0;
 
@@ -22,7 +24,6 @@ export class TimerHeap {
     const timer = { at, ms, run, made: this.#made++ };
     this.#alive.add(timer);
     this.#heap.push(timer);
-    this.#rise(this.#heap.length - 1);
     return timer;
   }
 
@@ -33,9 +34,9 @@ export class TimerHeap {
 
   /** The one that is due first. */
   first(): Timer | undefined {
-    for (let [top] = this.#heap; top !== undefined; [top] = this.#heap) {
+    for (let top = this.#heap.first; top !== undefined; top = this.#heap.first) {
       if (this.#alive.has(top)) return top;
-      this.#removeTop();
+      this.#heap.pop();
     }
     return undefined;
   }
@@ -44,42 +45,8 @@ export class TimerHeap {
   inOrder(): readonly Timer[] {
     return [...this.#alive];
   }
+}
 
-  #removeTop(): void {
-    const last = this.#heap.pop();
-    if (last === undefined || this.#heap.length === 0) return;
-    this.#heap[0] = last;
-    this.#sink();
-  }
-
-  #rise(from: number): void {
-    for (let at = from; at > 0; ) {
-      const parent = (at - 1) >> 1;
-      if (!this.#swapIfLater(parent, at)) return;
-      at = parent;
-    }
-  }
-
-  #sink(): void {
-    for (let at = 0; ; ) {
-      const [left, right] = [2 * at + 1, 2 * at + 2];
-      const child = this.#isBefore(right, left) ? right : left;
-      if (!this.#swapIfLater(at, child)) return;
-      at = child;
-    }
-  }
-
-  #swapIfLater(parent: number, child: number): boolean {
-    const [above, below] = [this.#heap[parent], this.#heap[child]];
-    if (above === undefined || below === undefined || !this.#isBefore(child, parent)) return false;
-    this.#heap[parent] = below;
-    this.#heap[child] = above;
-    return true;
-  }
-
-  #isBefore(a: number, b: number): boolean {
-    const [one, other] = [this.#heap[a], this.#heap[b]];
-    if (one === undefined || other === undefined) return false;
-    return one.at < other.at || (one.at === other.at && one.made < other.made);
-  }
+function isBefore(one: Timer, other: Timer): boolean {
+  return one.at < other.at || (one.at === other.at && one.made < other.made);
 }

@@ -1,4 +1,4 @@
-import { errorText } from "@fairlead/base";
+import { errorText, isObject, type RawObject } from "@fairlead/base";
 import {
   type CollectionTag,
   type Document,
@@ -9,7 +9,6 @@ import {
   type SchemaOptions,
   type YAMLError,
 } from "yaml";
-import { isObject, type RawObject } from "../paths.ts";
 import { showValue } from "../report.ts";
 import * as fairlead from "../schema/fairlead.ts";
 import * as kubeProxy from "../schema/kube-proxy.ts";

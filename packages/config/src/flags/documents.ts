@@ -1,4 +1,5 @@
-import { type RawObject, withValueAt } from "../paths.ts";
+import type { RawObject } from "@fairlead/base";
+import { withValueAt } from "../paths.ts";
 import { showValue } from "../report.ts";
 import type { ConfigError } from "../types.ts";
 import type { GivenFlags } from "./command-line.ts";

@@ -1,5 +1,6 @@
+import { isObject, type RawObject } from "@fairlead/base";
 import * as z from "zod";
-import { isObject, joinPath, type RawObject, withoutKeys } from "../paths.ts";
+import { joinPath, withoutKeys } from "../paths.ts";
 import type { Report } from "../report.ts";
 import { closest } from "../suggest.ts";
 

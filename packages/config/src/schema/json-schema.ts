@@ -1,5 +1,5 @@
+import { isObject, type RawObject } from "@fairlead/base";
 import * as z from "zod";
-import { isObject, type RawObject } from "../paths.ts";
 import * as fairlead from "./fairlead.ts";
 import * as kubeProxy from "./kube-proxy.ts";
 

@@ -1,14 +1,9 @@
+import { isObject, type RawObject } from "@fairlead/base";
 /** Structural equality of plain data (what JSON can hold). Property order means nothing. */
 export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b);
-  return isRecord(a) && isRecord(b) && equalRecords(a, b);
-}
-
-type PlainRecord = Readonly<Record<string, unknown>>;
-
-function isRecord(value: unknown): value is PlainRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject(a) && isObject(b) && equalRecords(a, b);
 }
 
 export function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {
@@ -20,7 +15,7 @@ export function equalLists(a: readonly unknown[], b: readonly unknown[]): boolea
   return true;
 }
 
-function equalRecords(a: PlainRecord, b: PlainRecord): boolean {
+function equalRecords(a: Readonly<RawObject>, b: Readonly<RawObject>): boolean {
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
   for (const key of keys) {

@@ -1,7 +1,6 @@
-import { type Address, parseAddressLeniently } from "@fairlead/base";
+import { type Address, isAbsent, parseAddressLeniently } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { ProblemList } from "../problem.ts";
-import { isAbsent } from "./fields.ts";
 import { type SpecialAddress, specialKind } from "./special-address.ts";
 
 /**

@@ -1,10 +1,10 @@
-import { IP_FAMILIES } from "@fairlead/base";
+import { fieldsOf, IP_FAMILIES, isAbsent, itemsOf, type RawObject, stringOf } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import type { Decoded } from "./decoded.ts";
 import { type EndpointReading, REFUSED, readEndpoint } from "./endpoint.ts";
-import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
+import { isPort } from "./fields.ts";
 import { type Intern, keepAsIs } from "./intern.ts";
 import { checkName, checkNames, type Metadata, metadataOf } from "./metadata.ts";
 import { isLabel, LABEL_FORM } from "./names.ts";
@@ -45,21 +45,21 @@ export function decodeEndpointSlice(
   return object === undefined ? decoded : { ...decoded, object };
 }
 
-function reasonToIgnore(metadata: Metadata, slice: Fields): string | undefined {
+function reasonToIgnore(metadata: Metadata, slice: RawObject): string | undefined {
   if (HEADLESS_LABEL in metadata.labels) return `label ${HEADLESS_LABEL}: a headless service has nothing to proxy`;
   if (slice["addressType"] === "FQDN") return "addressType FQDN cannot be proxied";
-  return textOf(metadata.labels[SERVICE_NAME_LABEL]) ? undefined : `has no label ${SERVICE_NAME_LABEL}`;
+  return stringOf(metadata.labels[SERVICE_NAME_LABEL]) ? undefined : `has no label ${SERVICE_NAME_LABEL}`;
 }
 
 function readSlice(
   metadata: Metadata,
-  slice: Fields,
+  slice: RawObject,
   reading: Omit<EndpointReading, "family">,
   problems: ProblemList,
 ): EndpointSlice | undefined {
   const { intern } = reading;
   const family = readFamily(slice["addressType"], problems);
-  const serviceName = textOf(metadata.labels[SERVICE_NAME_LABEL]) ?? "";
+  const serviceName = stringOf(metadata.labels[SERVICE_NAME_LABEL]) ?? "";
   const namesAreGood = checkNames(metadata, problems);
   const serviceIsGood = checkName(`metadata.labels["${SERVICE_NAME_LABEL}"]`, serviceName, problems);
   if (family === undefined || !namesAreGood || !serviceIsGood) return undefined;
@@ -89,7 +89,7 @@ function readSlicePorts(items: readonly unknown[], intern: Intern, problems: Pro
   return compact(ports);
 }
 
-function readSlicePort(field: string, item: Fields, intern: Intern, problems: ProblemList): SlicePort | undefined {
+function readSlicePort(field: string, item: RawObject, intern: Intern, problems: ProblemList): SlicePort | undefined {
   const { name, port } = item;
   // Both are allowed by the API and mean "all ports", which no proxy can do: left out without a word, as upstream does.
   if (isAbsent(name) || isAbsent(port) || port === 0) return undefined;

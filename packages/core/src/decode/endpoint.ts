@@ -1,8 +1,8 @@
+import { fieldsOf, itemsOf } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { IPFamily, SliceEndpoint } from "../objects.ts";
 import type { ProblemList } from "../problem.ts";
 import { readAddress } from "./addresses.ts";
-import { fieldsOf, itemsOf } from "./fields.ts";
 import type { Intern } from "./intern.ts";
 import { AMBIGUOUS, type SpecialAddress, UNUSABLE } from "./special-address.ts";
 

@@ -1,15 +1,14 @@
-import { parseCIDRLeniently } from "@fairlead/base";
+import { fieldsOf, isAbsent, itemsOf, parseCIDRLeniently, type RawObject } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { ProblemList } from "../problem.ts";
 import { readAddress } from "./addresses.ts";
-import { type Fields, fieldsOf, isAbsent, itemsOf } from "./fields.ts";
 import { UNUSABLE } from "./special-address.ts";
 
 /**
  * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP).
  * Loopback and link-local ones are left to those who hand them out: nobody else may write the status.
  */
-export function readIngressAddresses(raw: Fields, problems: ProblemList): readonly string[] {
+export function readIngressAddresses(raw: RawObject, problems: ProblemList): readonly string[] {
   const ingress = itemsOf(fieldsOf(fieldsOf(raw["status"])["loadBalancer"])["ingress"]);
   const found = new Set<string>();
   ingress.forEach((item, i) => {
@@ -25,7 +24,7 @@ export function readIngressAddresses(raw: Fields, problems: ProblemList): readon
  * spec.loadBalancerSourceRanges, trimmed of the white space that the API lets pass. A range of length 0 lets everybody
  * of its family in, so it takes that family's ranges with it.
  */
-export function readSourceRanges(spec: Fields, problems: ProblemList): readonly string[] {
+export function readSourceRanges(spec: RawObject, problems: ProblemList): readonly string[] {
   const ranges = itemsOf(spec["loadBalancerSourceRanges"]).flatMap((value, i) => {
     const text = typeof value === "string" ? value.trim() : undefined;
     if (text === "") return [];

@@ -1,21 +1,21 @@
+import { fieldsOf, type RawObject, stringOf } from "@fairlead/base";
 import type { ProblemList } from "../problem.ts";
-import { type Fields, fieldsOf, textOf } from "./fields.ts";
 import { isSubdomain, SUBDOMAIN_FORM } from "./names.ts";
 
 /** The parts of ObjectMeta that decoders read. Unchecked: see `checkNames`. */
 export interface Metadata {
   readonly namespace: string;
   readonly name: string;
-  readonly labels: Fields;
-  readonly annotations: Fields;
+  readonly labels: RawObject;
+  readonly annotations: RawObject;
   readonly deletionTimestamp: unknown;
 }
 
 export function metadataOf(raw: unknown): Metadata {
   const metadata = fieldsOf(fieldsOf(raw)["metadata"]);
   return {
-    namespace: textOf(metadata["namespace"]) ?? "",
-    name: textOf(metadata["name"]) ?? "",
+    namespace: stringOf(metadata["namespace"]) ?? "",
+    name: stringOf(metadata["name"]) ?? "",
     labels: fieldsOf(metadata["labels"]),
     annotations: fieldsOf(metadata["annotations"]),
     deletionTimestamp: metadata["deletionTimestamp"],

@@ -1,9 +1,8 @@
-import { parseCIDRLeniently } from "@fairlead/base";
+import { fieldsOf, isAbsent, itemsOf, parseCIDRLeniently, type RawObject, stringOf } from "@fairlead/base";
 import type { NodeState } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import { readAddress } from "./addresses.ts";
 import type { Decoded } from "./decoded.ts";
-import { type Fields, fieldsOf, isAbsent, itemsOf, textOf } from "./fields.ts";
 import { checkName, metadataOf } from "./metadata.ts";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
@@ -17,7 +16,7 @@ export function decodeNode(raw: unknown): Decoded<NodeState> {
   if (!checkName("metadata.name", name, problems)) return { namespace: "", name, problems: problems.all };
   const node = fieldsOf(raw);
   const spec = fieldsOf(node["spec"]);
-  const zone = textOf(metadata.labels[ZONE_LABEL]);
+  const zone = stringOf(metadata.labels[ZONE_LABEL]);
   const object: NodeState = {
     name,
     ...(zone ? { zone } : undefined),
@@ -29,7 +28,7 @@ export function decodeNode(raw: unknown): Decoded<NodeState> {
 }
 
 /** Internal addresses before external ones, as upstream's GetNodeHostIPs. */
-function readNodeAddresses(status: Fields, problems: ProblemList): readonly string[] {
+function readNodeAddresses(status: RawObject, problems: ProblemList): readonly string[] {
   const items = itemsOf(status["addresses"]).map(fieldsOf);
   const ofType = (type: string) =>
     items.flatMap((item, i) => {
@@ -40,14 +39,14 @@ function readNodeAddresses(status: Fields, problems: ProblemList): readonly stri
   return [...new Set([...ofType("InternalIP"), ...ofType("ExternalIP")])];
 }
 
-function readPodCIDRs(spec: Fields, problems: ProblemList): readonly string[] {
+function readPodCIDRs(spec: RawObject, problems: ProblemList): readonly string[] {
   const listed = itemsOf(spec["podCIDRs"]);
   if (listed.length > 0) return readCIDRs("spec.podCIDRs", listed, problems);
   const only = spec["podCIDR"];
   return isAbsent(only) || only === "" ? [] : readCIDR("spec.podCIDR", only, problems);
 }
 
-function isToBeDeleted(spec: Fields): boolean {
+function isToBeDeleted(spec: RawObject): boolean {
   return itemsOf(spec["taints"]).some((taint) => fieldsOf(taint)["key"] === TO_BE_DELETED_TAINT);
 }
 

@@ -1,7 +1,7 @@
+import { fieldsOf, itemsOf } from "@fairlead/base";
 import type { ServiceCIDR } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import type { Decoded } from "./decoded.ts";
-import { fieldsOf, itemsOf } from "./fields.ts";
 import { checkName, metadataOf } from "./metadata.ts";
 import { readCIDRs } from "./node.ts";
 

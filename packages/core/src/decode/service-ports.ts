@@ -1,6 +1,7 @@
+import { fieldsOf, isAbsent, itemsOf, type RawObject } from "@fairlead/base";
 import type { Protocol, ServicePortSpec } from "../objects.ts";
 import type { ProblemList } from "../problem.ts";
-import { type Fields, fieldsOf, isAbsent, isPort, itemsOf } from "./fields.ts";
+import { isPort } from "./fields.ts";
 import type { Intern } from "./intern.ts";
 import { isLabel, LABEL_FORM } from "./names.ts";
 
@@ -9,7 +10,7 @@ const PROTOCOLS: readonly Protocol[] = ["TCP", "UDP", "SCTP"];
 const PORT_FORM = "must be a number from 1 to 65535";
 
 /** The usable ports of a Service. A bad port is reported and left out; a bad node port alone costs just that. */
-export function readServicePorts(spec: Fields, intern: Intern, problems: ProblemList): readonly ServicePortSpec[] {
+export function readServicePorts(spec: RawObject, intern: Intern, problems: ProblemList): readonly ServicePortSpec[] {
   const items = itemsOf(spec["ports"]);
   if (items.length === 0) problems.add("spec.ports", spec["ports"], "must have at least one port");
   const ports = new Map<string, ServicePortSpec>();
@@ -26,7 +27,7 @@ export function readServicePorts(spec: Fields, intern: Intern, problems: Problem
 
 function readServicePort(
   field: string,
-  item: Fields,
+  item: RawObject,
   intern: Intern,
   problems: ProblemList,
 ): ServicePortSpec | undefined {

@@ -1,10 +1,10 @@
-import { familyOf } from "@fairlead/base";
+import { familyOf, fieldsOf, isAbsent, itemsOf, type RawObject, stringOf } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import { readAddress, readAddresses } from "./addresses.ts";
 import type { Decoded } from "./decoded.ts";
-import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
+import { isPort } from "./fields.ts";
 import { type Intern, keepAsIs } from "./intern.ts";
 import { readIngressAddresses, readSourceRanges } from "./load-balancer.ts";
 import { checkNames, type Metadata, metadataOf } from "./metadata.ts";
@@ -30,7 +30,7 @@ const DEFAULT_AFFINITY_SECONDS = 10_800;
 const LONGEST_AFFINITY_SECONDS = 86_400;
 
 /**
- * Reads a core/v1 Service. Fields that the API server would have filled in get its defaults. Never throws: what is
+ * Reads a core/v1 Service. RawObject that the API server would have filled in get its defaults. Never throws: what is
  * wrong is in `problems`, and a bad port, address or range costs just itself.
  */
 export function decodeService(
@@ -52,7 +52,7 @@ export function decodeService(
 
 function reasonToIgnore(
   metadata: Metadata,
-  spec: Fields,
+  spec: RawObject,
   { serviceProxyName = "" }: ServiceDecoding,
   problems: ProblemList,
 ): string | undefined {
@@ -74,12 +74,12 @@ function ofAnotherProxy({ labels }: Metadata, own: string): string | undefined {
   const label = labels[PROXY_NAME_LABEL];
   if (label === (own === "" ? undefined : own)) return undefined;
   if (label === undefined) return `has no label ${PROXY_NAME_LABEL}: left to the node's first proxy`;
-  return `left to service proxy ${textOf(label) || '""'} (label ${PROXY_NAME_LABEL})`;
+  return `left to service proxy ${stringOf(label) || '""'} (label ${PROXY_NAME_LABEL})`;
 }
 
 function readService(
   metadata: Metadata,
-  raw: Fields,
+  raw: RawObject,
   intern: Intern,
   problems: ProblemList,
   annotations?: ReadonlySet<string>,
@@ -108,7 +108,7 @@ function readService(
 }
 
 /** One ClusterIP a family, the first one of each. */
-function readClusterIPs(spec: Fields, problems: ProblemList): readonly string[] {
+function readClusterIPs(spec: RawObject, problems: ProblemList): readonly string[] {
   const listed = itemsOf(spec["clusterIPs"]);
   if (listed.length === 0) {
     const only = readAddress("spec.clusterIP", spec["clusterIP"], REFUSED_CLUSTER_IPS, problems);
@@ -124,11 +124,11 @@ function readClusterIPs(spec: Fields, problems: ProblemList): readonly string[] 
 }
 
 /** Whether externalTrafficPolicy means anything (upstream: ExternallyAccessible). */
-function isExternal(spec: Fields, externalIPs: readonly string[]): boolean {
+function isExternal(spec: RawObject, externalIPs: readonly string[]): boolean {
   return spec["type"] === "NodePort" || spec["type"] === "LoadBalancer" || externalIPs.length > 0;
 }
 
-function readPolicy(name: string, spec: Fields, problems: ProblemList): TrafficPolicy {
+function readPolicy(name: string, spec: RawObject, problems: ProblemList): TrafficPolicy {
   const value = spec[name];
   if (value === "Local") return "Local";
   if (!isAbsent(value) && value !== "" && value !== "Cluster") {
@@ -137,7 +137,7 @@ function readPolicy(name: string, spec: Fields, problems: ProblemList): TrafficP
   return "Cluster";
 }
 
-function readAffinity(spec: Fields, problems: ProblemList): { affinitySeconds?: number } {
+function readAffinity(spec: RawObject, problems: ProblemList): { affinitySeconds?: number } {
   const value = spec["sessionAffinity"];
   if (isAbsent(value) || value === "" || value === "None") return {};
   if (value !== "ClientIP") {
@@ -154,7 +154,7 @@ function readAffinity(spec: Fields, problems: ProblemList): { affinitySeconds?: 
 }
 
 /** Only type LoadBalancer has one; 0 is how the API says none. */
-function readHealthCheckPort(spec: Fields, problems: ProblemList): { healthCheckNodePort?: number } {
+function readHealthCheckPort(spec: RawObject, problems: ProblemList): { healthCheckNodePort?: number } {
   const value = spec["healthCheckNodePort"];
   if (spec["type"] !== "LoadBalancer" || isAbsent(value) || value === 0) return {};
   if (isPort(value)) return { healthCheckNodePort: value };
@@ -164,9 +164,9 @@ function readHealthCheckPort(spec: Fields, problems: ProblemList): { healthCheck
 
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = {};
 
-function readAnnotations(annotations: Fields, wanted?: ReadonlySet<string>): Readonly<Record<string, string>> {
+function readAnnotations(annotations: RawObject, wanted?: ReadonlySet<string>): Readonly<Record<string, string>> {
   const kept = Object.entries(annotations).flatMap(([key, value]): [string, string][] => {
-    const text = textOf(value);
+    const text = stringOf(value);
     const keep = key.startsWith(ANNOTATION_PREFIX) || wanted?.has(key) === true;
     return keep && text !== undefined ? [[key, text]] : [];
   });

@@ -1,4 +1,4 @@
-import { IP_FAMILIES, toEnd } from "@fairlead/base";
+import { IP_FAMILIES, isObject, toEnd } from "@fairlead/base";
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
 import type { FilterOptions } from "../options.ts";
 import { Memory } from "./memory.ts";
@@ -45,11 +45,11 @@ export interface ParsedMemory {
 /** Never throws: a memory that is damaged, of another version or made under other options is empty. */
 export function parseMemory(text: string, scope: MemoryScope): ParsedMemory {
   const root = parseJSON(text);
-  if (!isRecord(root)) return nothing("is not the JSON object that Fairlead writes");
+  if (!isObject(root)) return nothing("is not the JSON object that Fairlead writes");
   const { version, scope: madeUnder, services } = root;
   if (version !== VERSION) return nothing(`has version ${show(version)}, this Fairlead knows ${VERSION}`);
   if (madeUnder !== scopeText(scope)) return nothing("was made under other options");
-  if (!isRecord(services)) return nothing("has no services");
+  if (!isObject(services)) return nothing("has no services");
   const entries: (readonly [ServiceKey, Remembered])[] = [];
   for (const [key, value] of Object.entries(services)) {
     const families = readFamilies(value);
@@ -79,14 +79,10 @@ function parseJSON(text: string): unknown {
 }
 
 function readFamilies(value: unknown): Remembered | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isObject(value)) return undefined;
   const entries = Object.entries(value);
   const good = entries.length > 0 && entries.every(([family, ownership]) => isFamily(family) && isOwnership(ownership));
   return good ? Object.fromEntries(entries) : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isFamily(text: string): text is IPFamily {

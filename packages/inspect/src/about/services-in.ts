@@ -1,3 +1,4 @@
+import { isObject } from "@fairlead/base";
 import { decodeService, type Service } from "@fairlead/core";
 
 /** The services of a JSON array or list of objects; undefined: it cannot be read. */
@@ -20,8 +21,4 @@ function objectsIn(content: Uint8Array): readonly unknown[] | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

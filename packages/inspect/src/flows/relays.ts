@@ -1,4 +1,4 @@
-import { parseAddress, socketText } from "@fairlead/base";
+import { isObject, parseAddress, socketText, valueAt } from "@fairlead/base";
 import type { FlowSocket } from "./flow.ts";
 import type { TrackedConnection } from "./tracked.ts";
 
@@ -21,13 +21,13 @@ export function readRelays(page: string): Relays {
   for (const line of page.split("\n")) {
     if (line === "") continue;
     const said: unknown = JSON.parse(line);
-    if (isObject(said) && "listening" in said) {
-      const relay = socketIn(said.listening);
-      listening.add(`${protocolIn(said.listening)} ${socketText(relay.address, relay.port)}`);
-    } else if (isObject(said) && "connection" in said) {
-      const { connection } = said;
+    if (isObject(said) && said["listening"] !== undefined) {
+      const relay = socketIn(said["listening"]);
+      listening.add(`${protocolIn(said["listening"])} ${socketText(relay.address, relay.port)}`);
+    } else if (isObject(said) && said["connection"] !== undefined) {
+      const connection = said["connection"];
       const [client, relay, endpoint] = ["client", "relay", "endpoint"].map((name) =>
-        socketIn(memberOf(connection, name)),
+        socketIn(valueAt(connection, name)),
       );
       if (client !== undefined && relay !== undefined && endpoint !== undefined) {
         endpoints.set(keyOf(protocolIn(connection), client, relay), endpoint);
@@ -48,7 +48,7 @@ function keyOf(protocol: string, client: FlowSocket, relay: FlowSocket): string 
 }
 
 function socketIn(said: unknown): FlowSocket {
-  const [address, port] = [memberOf(said, "address"), memberOf(said, "port")];
+  const [address, port] = [valueAt(said, "address"), valueAt(said, "port")];
   const parsed = typeof address === "string" ? parseAddress(address) : undefined;
   if (parsed === undefined || typeof port !== "number") {
     throw new SyntaxError(`${JSON.stringify(said)} must have an IP address and a port`);
@@ -57,15 +57,7 @@ function socketIn(said: unknown): FlowSocket {
 }
 
 function protocolIn(said: unknown): string {
-  const protocol = memberOf(said, "protocol");
+  const protocol = valueAt(said, "protocol");
   if (protocol === "TCP" || protocol === "UDP") return protocol;
   throw new SyntaxError(`${JSON.stringify(said)} must have protocol TCP or UDP`);
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return isObject(value) ? Object.entries(value).find(([key]) => key === name)?.[1] : undefined;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }

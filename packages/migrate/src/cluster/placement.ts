@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, itemsOf } from "@fairlead/core";
+import { fieldsOf, itemsOf, type RawObject } from "@fairlead/base";
 import { otherProxy, type Placement, PROXY_LABEL, type ProxyName } from "../plan/state.ts";
 import { podSpecOf } from "./pod-spec.ts";
 
@@ -45,7 +45,7 @@ export function placedTerms(proxy: ProxyName, daemonSet: unknown, placement: Pla
   const requirement = requirementOf(proxy, placement);
   const terms = bareTerms(daemonSet);
   if (requirement === undefined) return terms;
-  return (terms.length === 0 ? [{}] : terms).map((term: Fields) => ({
+  return (terms.length === 0 ? [{}] : terms).map((term: RawObject) => ({
     ...term,
     matchExpressions: [...itemsOf(term["matchExpressions"]), requirement],
   }));
@@ -57,7 +57,7 @@ function without(daemonSet: unknown): object | null {
 }
 
 /** The terms without what a migration added; one that had nothing else was added as a whole. */
-function bareTerms(daemonSet: unknown): readonly Fields[] {
+function bareTerms(daemonSet: unknown): readonly RawObject[] {
   return termsOf(daemonSet).flatMap((term) => {
     const expressions = itemsOf(term["matchExpressions"]);
     const kept = expressions.filter((one) => !isOwn(fieldsOf(one)));
@@ -68,16 +68,16 @@ function bareTerms(daemonSet: unknown): readonly Fields[] {
   });
 }
 
-function termsOf(daemonSet: unknown): readonly Fields[] {
+function termsOf(daemonSet: unknown): readonly RawObject[] {
   const affinity = fieldsOf(fieldsOf(podSpecOf(daemonSet)["affinity"])["nodeAffinity"]);
   const required = fieldsOf(affinity["requiredDuringSchedulingIgnoredDuringExecution"]);
   return itemsOf(required["nodeSelectorTerms"]).map(fieldsOf);
 }
 
-function isOwn({ key }: Fields): boolean {
+function isOwn({ key }: RawObject): boolean {
   return key === PROXY_LABEL;
 }
 
-function isSame({ key, operator, values }: Fields, wanted: string): boolean {
+function isSame({ key, operator, values }: RawObject, wanted: string): boolean {
   return JSON.stringify({ key, operator, values }) === wanted;
 }

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, itemsOf, textOf } from "@fairlead/core";
+import { fieldsOf, itemsOf, type RawObject, stringOf } from "@fairlead/base";
 import {
   type MigrationState,
   type NodeState,
@@ -45,7 +45,7 @@ export function isManaged(daemonSet: unknown): boolean {
 }
 
 /** The options of the run that installed Fairlead, as far as they can be read. */
-export function rememberedOptions(daemonSet: unknown): Fields {
+export function rememberedOptions(daemonSet: unknown): RawObject {
   try {
     return fieldsOf(JSON.parse(annotationOf(daemonSet, OPTIONS_ANNOTATION) ?? "{}"));
   } catch {
@@ -78,7 +78,7 @@ function proxyNamed(text: string | undefined): ProxyName | undefined {
 }
 
 /** A DaemonSet of Linux has pods there. */
-function isServed(node: unknown, selector: Fields): boolean {
+function isServed(node: unknown, selector: RawObject): boolean {
   const wanted = { "kubernetes.io/os": "linux", ...selector };
   return Object.entries(wanted).every(([key, value]) => labelOf(node, key) === value);
 }
@@ -95,13 +95,13 @@ function podsByNode({ kubeProxy, fairlead, pods }: ClusterObjects): ReadonlyMap<
   const found = new Map<string, Partial<Record<ProxyName, PodState>>>();
   const owners = new Map<string, readonly [ProxyName, unknown]>();
   for (const [proxy, daemonSet] of [["kube-proxy", kubeProxy] as const, [FAIRLEAD, fairlead] as const]) {
-    const uid = textOf(fieldsOf(fieldsOf(daemonSet)["metadata"])["uid"]);
+    const uid = stringOf(fieldsOf(fieldsOf(daemonSet)["metadata"])["uid"]);
     if (uid !== undefined) owners.set(uid, [proxy, daemonSet]);
   }
   for (const pod of pods) {
     const references = itemsOf(fieldsOf(fieldsOf(pod)["metadata"])["ownerReferences"]).map(fieldsOf);
-    const [proxy, daemonSet] = references.map(({ uid }) => owners.get(textOf(uid) ?? "")).find(Boolean) ?? [];
-    const node = textOf(fieldsOf(fieldsOf(pod)["spec"])["nodeName"]);
+    const [proxy, daemonSet] = references.map(({ uid }) => owners.get(stringOf(uid) ?? "")).find(Boolean) ?? [];
+    const node = stringOf(fieldsOf(fieldsOf(pod)["spec"])["nodeName"]);
     if (proxy === undefined || node === undefined) continue;
     const others = found.get(node) ?? {};
     // While one ends and the next one starts, the older is what is there.
@@ -141,13 +141,13 @@ function generations(daemonSet: unknown): { readonly generation: unknown; readon
 }
 
 function nameOf(object: unknown): string {
-  return textOf(fieldsOf(fieldsOf(object)["metadata"])["name"]) ?? "";
+  return stringOf(fieldsOf(fieldsOf(object)["metadata"])["name"]) ?? "";
 }
 
 function labelOf(object: unknown, key: string): string | undefined {
-  return textOf(fieldsOf(fieldsOf(fieldsOf(object)["metadata"])["labels"])[key]);
+  return stringOf(fieldsOf(fieldsOf(fieldsOf(object)["metadata"])["labels"])[key]);
 }
 
 function annotationOf(object: unknown, key: string): string | undefined {
-  return textOf(fieldsOf(fieldsOf(fieldsOf(object)["metadata"])["annotations"])[key]);
+  return stringOf(fieldsOf(fieldsOf(fieldsOf(object)["metadata"])["annotations"])[key]);
 }

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { type Fields, fieldsOf, itemsOf, textOf } from "@fairlead/core";
+import { fieldsOf, itemsOf, type RawObject, stringOf } from "@fairlead/base";
 import { podSpecOf } from "../cluster/pod-spec.ts";
 
 /** How kube-proxy's container is started, and from where it has its configuration. */
@@ -32,7 +32,7 @@ export function isKubeProxy(daemonSet: unknown): boolean {
     system === "linux" &&
     containers.some(({ image, command }) => {
       const [program = ""] = textsOf(command);
-      return posix.basename(program) === "kube-proxy" || /(?:^|\/)kube-proxy(?:[:@]|$)/.test(textOf(image) ?? "");
+      return posix.basename(program) === "kube-proxy" || /(?:^|\/)kube-proxy(?:[:@]|$)/.test(stringOf(image) ?? "");
     })
   );
 }
@@ -48,7 +48,7 @@ export function kubeProxySetup(daemonSet: unknown): KubeProxySetup {
   const mounts = mountsOf(container, pod);
   const config = path === undefined ? undefined : mountedFile(path, mounts);
   return {
-    image: textOf(container["image"]) ?? "",
+    image: stringOf(container["image"]) ?? "",
     flags,
     otherFlags: flags.filter((flag) => !/^--(?:config|hostname-override)=/.test(flag)),
     mounts,
@@ -68,14 +68,14 @@ function joined(flags: readonly string[]): readonly string[] {
   });
 }
 
-function mountsOf(container: Fields, pod: Fields): KubeProxySetup["mounts"] {
+function mountsOf(container: RawObject, pod: RawObject): KubeProxySetup["mounts"] {
   const volumes = itemsOf(pod["volumes"]).map(fieldsOf);
   return itemsOf(container["volumeMounts"])
     .map(fieldsOf)
     .flatMap(({ mountPath, name: wanted }) => {
       const volume = volumes.find(({ name }) => name === wanted);
-      const configMap = textOf(fieldsOf(volume?.["configMap"])["name"]);
-      const folder = textOf(mountPath)?.replace(/(?<=.)\/+$/, "");
+      const configMap = stringOf(fieldsOf(volume?.["configMap"])["name"]);
+      const folder = stringOf(mountPath)?.replace(/(?<=.)\/+$/, "");
       return folder === undefined || configMap === undefined ? [] : [{ folder, configMap }];
     });
 }

@@ -1,6 +1,5 @@
-import { errorText } from "@fairlead/base";
+import { errorText, fieldsOf, itemsOf, stringOf } from "@fairlead/base";
 import { type AgentConfig, formatError, type ParseResult, parseArguments } from "@fairlead/config";
-import { fieldsOf, itemsOf, textOf } from "@fairlead/core";
 import { CONFIG_FOLDER } from "../manifests/containers.ts";
 import type { Installation, InstallationOptions } from "../manifests/objects.ts";
 import { fairleadConfig, kubeconfigPathIn, serversOf, withServer } from "./files.ts";
@@ -85,7 +84,7 @@ function filesOf({ config, mounts }: KubeProxySetup, configMaps: SurveyObjects["
 type Files = Installation["files"];
 
 function textIn({ configMap, key }: MountedFile, configMaps: SurveyObjects["configMaps"]): string | undefined {
-  return textOf(fieldsOf(fieldsOf(configMaps.get(configMap))["data"])[key]);
+  return stringOf(fieldsOf(fieldsOf(configMaps.get(configMap))["data"])[key]);
 }
 
 /** What the agent makes of what it would be given, on a node of any name. */

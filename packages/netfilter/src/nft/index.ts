@@ -6,7 +6,6 @@ export { type Verdict, verdictText } from "./expressions/verdict.ts";
 export { FAMILY_NUMBERS, IP_FAMILY, NFT_FAMILY, type NftFamily } from "./family.ts";
 export { addressHex, bytesOf, type Hex, hexOf, hostHex, hostNumber, padded, portHex } from "./hex.ts";
 export { elementKey, intervalElements } from "./intervals.ts";
-export type { Json } from "./json/json.ts";
 export { readTablesFromJson } from "./json/read.ts";
 export type {
   BaseChain,

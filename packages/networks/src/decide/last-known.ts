@@ -1,4 +1,5 @@
-import { fieldsOf, itemsOf, type ServiceKey, textOf } from "@fairlead/core";
+import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
+import type { ServiceKey } from "@fairlead/core";
 import { checkCIDR } from "@fairlead/endpoint-filter";
 import type { KnownNamespaces } from "./namespaces.ts";
 
@@ -59,15 +60,15 @@ export function parseLastKnown(text: string): ParsedLastKnown {
 }
 
 function texts(fields: unknown): Readonly<Record<string, string>> {
-  const entries = Object.entries(fieldsOf(fields)).map(([name, value]) => [name, textOf(value)] as const);
+  const entries = Object.entries(fieldsOf(fields)).map(([name, value]) => [name, stringOf(value)] as const);
   return Object.fromEntries(entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined));
 }
 
 function readCIDR(value: unknown): KnownCIDR | undefined {
   const { cidr, objects, since, consented } = fieldsOf(value);
-  const checked = checkCIDR(textOf(cidr) ?? "");
+  const checked = checkCIDR(stringOf(cidr) ?? "");
   if (!("cidr" in checked) || typeof since !== "number" || typeof consented !== "boolean") return undefined;
-  const names = itemsOf(objects).map(textOf);
+  const names = itemsOf(objects).map(stringOf);
   return { cidr: checked.cidr, objects: names.filter((name) => name !== undefined), since, consented };
 }
 

@@ -1,4 +1,5 @@
-import { fieldsOf, type Service, textOf } from "@fairlead/core";
+import { fieldsOf, stringOf } from "@fairlead/base";
+import type { Service } from "@fairlead/core";
 import type { RuledOwner } from "@fairlead/endpoint-filter";
 import type { ResourceState } from "./facts.ts";
 import { type ServiceRule, serviceRule } from "./service-rules.ts";
@@ -94,7 +95,7 @@ export class Namespaces {
   #read(raw: unknown): Readonly<Record<string, string>> | undefined {
     const labels = fieldsOf(fieldsOf(fieldsOf(raw)["metadata"])["labels"]);
     const found = [...this.#names].flatMap((name) => {
-      const value = Object.hasOwn(labels, name) ? textOf(labels[name]) : undefined;
+      const value = Object.hasOwn(labels, name) ? stringOf(labels[name]) : undefined;
       return value === undefined ? [] : [[name, value] as const];
     });
     return found.length === 0 ? undefined : Object.fromEntries(found);

@@ -1,5 +1,4 @@
-import { rangeCIDRs } from "@fairlead/base";
-import { textOf } from "@fairlead/core";
+import { rangeCIDRs, stringOf } from "@fairlead/base";
 import { ReadingBuilder, recordsOf, specOf } from "./reading.ts";
 import type { SourceKind } from "./source.ts";
 
@@ -12,7 +11,7 @@ export const antreaIPPools: SourceKind = {
       const field = `spec.ipRanges[${at}]`;
       reading.add(`${field}.cidr`, range["cidr"]);
       if (!("start" in range) && !("end" in range)) continue;
-      const cidrs = rangeCIDRs(textOf(range["start"]) ?? "", textOf(range["end"]) ?? "");
+      const cidrs = rangeCIDRs(stringOf(range["start"]) ?? "", stringOf(range["end"]) ?? "");
       if (cidrs === undefined) reading.problem(field, range, "start and end must be addresses of one family, in order");
       else reading.addAll(field, cidrs);
     }

@@ -1,4 +1,4 @@
-import { fieldsOf } from "@fairlead/core";
+import { fieldsOf } from "@fairlead/base";
 import { ReadingBuilder, recordsOf, specOf } from "./reading.ts";
 import type { SourceKind } from "./source.ts";
 

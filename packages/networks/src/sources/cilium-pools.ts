@@ -1,4 +1,4 @@
-import { fieldsOf, itemsOf } from "@fairlead/core";
+import { fieldsOf, itemsOf } from "@fairlead/base";
 import { ReadingBuilder, specOf } from "./reading.ts";
 import type { ResourceRef, SourceKind } from "./source.ts";
 

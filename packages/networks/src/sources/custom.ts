@@ -1,4 +1,4 @@
-import { fieldsOf } from "@fairlead/core";
+import { fieldsOf } from "@fairlead/base";
 import { ReadingBuilder } from "./reading.ts";
 import type { NetworkSource, Reading, ResourceRef } from "./source.ts";
 

@@ -1,4 +1,4 @@
-import { fieldsOf, textOf } from "@fairlead/core";
+import { fieldsOf, stringOf } from "@fairlead/base";
 import { ReadingBuilder } from "./reading.ts";
 import type { SourceKind } from "./source.ts";
 
@@ -18,7 +18,7 @@ export const flannel: SourceKind = {
     const reading = new ReadingBuilder();
     const written = fieldsOf(fieldsOf(raw)["data"])["net-conf.json"];
     try {
-      const config = fieldsOf(JSON.parse(textOf(written) ?? ""));
+      const config = fieldsOf(JSON.parse(stringOf(written) ?? ""));
       reading.add("net-conf.json: Network", config["Network"]);
       reading.add("net-conf.json: IPv6Network", config["IPv6Network"]);
     } catch {

@@ -1,4 +1,4 @@
-import { fieldsOf, textOf } from "@fairlead/core";
+import { fieldsOf, stringOf } from "@fairlead/base";
 import { ignored, ReadingBuilder, shown, specOf } from "./reading.ts";
 import type { ResourceRef, Selection, SourceKind } from "./source.ts";
 
@@ -31,12 +31,12 @@ export const kubeOVNSubnets: SourceKind = {
   read(raw) {
     const spec = specOf(raw);
     if (nameOf(raw) === JOIN_SUBNET) return ignored("it joins nodes to the overlay");
-    const provider = textOf(spec["provider"]) || "ovn";
+    const provider = stringOf(spec["provider"]) || "ovn";
     if (provider !== "ovn") return ignored(`its provider is ${shown(provider)}`);
-    if (textOf(spec["vlan"]) && spec["logicalGateway"] !== true) return ignored("it is an underlay");
+    if (stringOf(spec["vlan"]) && spec["logicalGateway"] !== true) return ignored("it is an underlay");
     const reading = new ReadingBuilder();
     reading.add("spec.cidrBlock", spec["cidrBlock"]);
-    return { ...reading.done(), group: textOf(spec["vpc"]) ?? "" };
+    return { ...reading.done(), group: stringOf(spec["vpc"]) ?? "" };
   },
 };
 
@@ -59,5 +59,5 @@ function defaultVpcs(wanted: readonly string[] | undefined): Selection {
 }
 
 function nameOf(raw: unknown): string | undefined {
-  return textOf(fieldsOf(fieldsOf(raw)["metadata"])["name"]);
+  return stringOf(fieldsOf(fieldsOf(raw)["metadata"])["name"]);
 }

@@ -1,4 +1,4 @@
-import { itemsOf } from "@fairlead/core";
+import { itemsOf } from "@fairlead/base";
 import { ReadingBuilder, specOf } from "./reading.ts";
 import { NODES } from "./resources.ts";
 import type { SourceKind } from "./source.ts";

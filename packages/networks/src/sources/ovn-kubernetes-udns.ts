@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, itemsOf } from "@fairlead/core";
+import { fieldsOf, itemsOf, type RawObject } from "@fairlead/base";
 import { ignored, ReadingBuilder, specOf } from "./reading.ts";
 import type { ResourceRef, SourceKind } from "./source.ts";
 
@@ -36,6 +36,6 @@ export const ovnKubernetesUDNs: SourceKind = {
   },
 };
 
-function isPrimary(layer: Fields): boolean {
+function isPrimary(layer: RawObject): boolean {
   return layer["role"] === "Primary";
 }

@@ -1,4 +1,5 @@
-import { type Fields, fieldsOf, isAbsent, itemsOf, quoted } from "@fairlead/core";
+import { fieldsOf, isAbsent, itemsOf, type RawObject } from "@fairlead/base";
+import { quoted } from "@fairlead/core";
 import type { Reading } from "./source.ts";
 
 /** Objects of one kind hold a handful; beyond that somebody wants to be expensive. */
@@ -41,12 +42,12 @@ export function ignored(why: string): Reading {
   return { cidrs: [], ignored: why, problems: [] };
 }
 
-export function specOf(raw: unknown): Fields {
+export function specOf(raw: unknown): RawObject {
   return fieldsOf(fieldsOf(raw)["spec"]);
 }
 
 /** The fields of each item of a list; what is no object has no fields. */
-export function recordsOf(value: unknown): readonly Fields[] {
+export function recordsOf(value: unknown): readonly RawObject[] {
   return itemsOf(value).map(fieldsOf);
 }
 

@@ -1,16 +1,16 @@
 import type { ServerResponse } from "node:http";
-import type { JsonObject } from "./json.ts";
+import type { RawObject } from "@fairlead/base";
 import { encodeEvent, encodeObject } from "./protobuf/encode.ts";
 import { kindIn } from "./resource-path.ts";
 import { json, line } from "./respond.ts";
 
 /** How lists and watches of one collection are answered. */
 export interface Answers {
-  list(response: ServerResponse, metadata: JsonObject, items: readonly JsonObject[]): ServerResponse;
+  list(response: ServerResponse, metadata: RawObject, items: readonly RawObject[]): ServerResponse;
   /** Of a watch's answer. */
   readonly contentType: string;
   /** One event of a watch. */
-  event(type: string, object: JsonObject): string | Uint8Array;
+  event(type: string, object: RawObject): string | Uint8Array;
 }
 
 const PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf";

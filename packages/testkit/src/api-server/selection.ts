@@ -1,7 +1,7 @@
-import { type JsonObject, objectAt, textAt, valueAt } from "./json.ts";
+import { objectAt, type RawObject, textAt, valueAt } from "@fairlead/base";
 
 /** Just the selectors that a proxy sends: `!label`, `a.b!=value`, `a.b=value`; and those of one namespace. */
-export function selection(query: URLSearchParams, namespace?: string): (raw: JsonObject) => boolean {
+export function selection(query: URLSearchParams, namespace?: string): (raw: RawObject) => boolean {
   const labelled = query.get("labelSelector");
   const [label = "", wanted] = labelled?.replace(/^!/, "").split("=") ?? [];
   const field = /^([\w.]+?)(!?=)(.*)$/.exec(query.get("fieldSelector") ?? "");

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { json as readJson } from "node:stream/consumers";
+import { objectAt, type RawObject } from "@fairlead/base";
 import { type Answers, answersFor } from "./answers.ts";
-import { type JsonObject, objectAt } from "./json.ts";
 import { kindIn, parsePath, type ResourcePath } from "./resource-path.ts";
 import { fail, tooLarge } from "./respond.ts";
 import { selection } from "./selection.ts";
@@ -93,7 +93,7 @@ export class LightApiServer {
   }
 
   /** An event for all open watches, each in its encoding. */
-  notify(type: string, object: JsonObject): void {
+  notify(type: string, object: RawObject): void {
     for (const [response, { answers }] of this.#watches) response.write(answers.event(type, object));
   }
 

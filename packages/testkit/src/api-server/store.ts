@@ -1,11 +1,11 @@
-import { type JsonObject, objectAt, textAt } from "./json.ts";
+import { objectAt, type RawObject, textAt } from "@fairlead/base";
 
 export interface StoredEvent {
   readonly version: number;
   readonly path: string;
   /** What the object was before and is after the change. */
-  readonly before: JsonObject | undefined;
-  readonly after: JsonObject | undefined;
+  readonly before: RawObject | undefined;
+  readonly after: RawObject | undefined;
 }
 
 /** What an API server keeps: objects with resourceVersions, and the changes since the last compaction. */
@@ -13,12 +13,12 @@ export class Store {
   version = 100;
   /** Changes up to this version are forgotten: watches from before get 410. */
   compacted = 100;
-  readonly #objects = new Map<string, Map<string, JsonObject>>();
+  readonly #objects = new Map<string, Map<string, RawObject>>();
   readonly #events: StoredEvent[] = [];
   readonly #listeners = new Set<(event: StoredEvent) => void>();
 
   /** @param path of the collection in all namespaces, such as `/api/v1/services` */
-  put(path: string, raw: JsonObject): JsonObject {
+  put(path: string, raw: RawObject): RawObject {
     const key = keyIn(raw);
     const before = this.#table(path).get(key);
     this.version++;
@@ -30,7 +30,7 @@ export class Store {
   }
 
   /** @param key `namespace/name`; without a namespace `/name` */
-  get(path: string, key: string): JsonObject | undefined {
+  get(path: string, key: string): RawObject | undefined {
     return this.#table(path).get(key);
   }
 
@@ -42,7 +42,7 @@ export class Store {
     this.#record({ version: this.version, path, before, after: undefined });
   }
 
-  list(path: string): readonly JsonObject[] {
+  list(path: string): readonly RawObject[] {
     return [...this.#table(path)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, raw]) => raw);
   }
 
@@ -64,14 +64,14 @@ export class Store {
     for (const listener of this.#listeners) listener(event);
   }
 
-  #table(path: string): Map<string, JsonObject> {
-    const table = this.#objects.get(path) ?? new Map<string, JsonObject>();
+  #table(path: string): Map<string, RawObject> {
+    const table = this.#objects.get(path) ?? new Map<string, RawObject>();
     this.#objects.set(path, table);
     return table;
   }
 }
 
-export function keyIn(raw: JsonObject): string {
+export function keyIn(raw: RawObject): string {
   const metadata = objectAt(raw, "metadata");
   return `${textAt(metadata, "namespace") ?? ""}/${textAt(metadata, "name")}`;
 }

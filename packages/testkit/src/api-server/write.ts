@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
-import { isObject, type JsonObject, mergePatch, objectAt, textAt } from "./json.ts";
+import { isObject, objectAt, type RawObject, textAt } from "@fairlead/base";
+import { mergePatch } from "./json.ts";
 import type { ResourcePath } from "./resource-path.ts";
 import { fail, json } from "./respond.ts";
 import type { Store } from "./store.ts";
@@ -39,7 +40,7 @@ function create(store: Store, path: ResourcePath, body: unknown, response: Serve
 }
 
 /** Who patches an object cannot set its status, nor the other way round. */
-function patched(stored: JsonObject, body: unknown, status: boolean): JsonObject {
+function patched(stored: RawObject, body: unknown, status: boolean): RawObject {
   const merged = mergePatch(stored, body);
   const after = isObject(merged) ? merged : {};
   return status ? { ...stored, status: after["status"] } : { ...after, status: stored["status"] };

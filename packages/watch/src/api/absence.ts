@@ -1,5 +1,5 @@
+import { isObject, objectsAt, textAt } from "@fairlead/base";
 import type { OtherResource } from "../change.ts";
-import { isObject, objectsAt, textAt } from "../raw.ts";
 import { discoveryPath } from "../resources.ts";
 import { ApiError, beginningOf } from "./errors.ts";
 import { get, type Requester } from "./request.ts";

@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { Clock } from "@fairlead/base";
-import { errorText } from "@fairlead/base";
-import { isObject, type RawObject, textAt, valueAt } from "../raw.ts";
+import { type Clock, errorText, isObject, type RawObject, textAt, valueAt } from "@fairlead/base";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { execCredentials } from "./exec-credentials.ts";

@@ -1,5 +1,6 @@
+import { isObject, objectAt, type RawObject, valueAt } from "@fairlead/base";
 import type { ObjectKey } from "../change.ts";
-import { isObject, keyOf, objectAt, type RawObject, resourceVersionOf, valueAt } from "../raw.ts";
+import { keyOf, resourceVersionOf } from "../raw.ts";
 import { type ApiError, errorOfEvent, ProtocolError } from "./errors.ts";
 
 export interface ObjectEvent {

@@ -1,6 +1,5 @@
 import { dirname, resolve } from "node:path";
-import type { Clock } from "@fairlead/base";
-import { objectAt, objectsAt, textAt, valueAt } from "../raw.ts";
+import { type Clock, objectAt, objectsAt, textAt, valueAt } from "@fairlead/base";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { ENDED_AFTER, outputOf, type Program, SLOW_AFTER } from "./exec-process.ts";

@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { errorText } from "@fairlead/base";
+import { errorText, isObject, objectAt, objectsAt, type RawObject, textAt, valueAt } from "@fairlead/base";
 import { parseDocument } from "yaml";
-import { isObject, objectAt, objectsAt, type RawObject, textAt, valueAt } from "../raw.ts";
 import { ConnectionError } from "./connection-error.ts";
 
 /**

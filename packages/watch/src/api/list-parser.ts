@@ -1,6 +1,5 @@
-import { errorText } from "@fairlead/base";
+import { errorText, objectAt, textAt } from "@fairlead/base";
 import { JsonSplitter } from "../json/splitter.ts";
-import { objectAt, textAt } from "../raw.ts";
 import { BrokenResponseError, ProtocolError } from "./errors.ts";
 import { type Identity, identityIn } from "./identity.ts";
 

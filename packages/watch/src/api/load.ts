@@ -1,5 +1,4 @@
-import { bracketed, type Clock, systemClock } from "@fairlead/base";
-import { isObject, textAt, valueAt } from "../raw.ts";
+import { bracketed, type Clock, isObject, systemClock, textAt, valueAt } from "@fairlead/base";
 import type { ApiConnection } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { kubeconfigCredentials, readText, readToken } from "./credentials.ts";

@@ -1,10 +1,9 @@
-import { errorText } from "@fairlead/base";
+import { errorText, textAt, valueAt } from "@fairlead/base";
 import { FrameSplitter } from "../protobuf/frames.ts";
 import { status } from "../protobuf/kinds/metadata.ts";
 import { watchEvent } from "../protobuf/kinds/wrappers.ts";
 import { readMessage } from "../protobuf/read-message.ts";
 import { bytesAt, unwrap } from "../protobuf/wrapped.ts";
-import { textAt, valueAt } from "../raw.ts";
 import { ProtocolError } from "./errors.ts";
 import { eventOf, type WatchEvent } from "./events.ts";
 import { eventIn } from "./protobuf-identity.ts";

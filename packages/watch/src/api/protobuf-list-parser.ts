@@ -1,11 +1,10 @@
-import { errorText } from "@fairlead/base";
+import { errorText, type RawObject, textAt } from "@fairlead/base";
 import { type CutField, FieldSplitter, type Use } from "../protobuf/field-splitter.ts";
 import { listMeta } from "../protobuf/kinds/metadata.ts";
 import { typeMeta } from "../protobuf/kinds/wrappers.ts";
 import type { Message } from "../protobuf/message.ts";
 import { MalformedError, readMessage } from "../protobuf/read-message.ts";
 import { beginsWithMagic, magic, unknownEncoding } from "../protobuf/wrapped.ts";
-import { type RawObject, textAt } from "../raw.ts";
 import { BrokenResponseError, ProtocolError } from "./errors.ts";
 import { headOf, type ListItem, type ListParser } from "./list-parser.ts";
 import { identityIn } from "./protobuf-identity.ts";

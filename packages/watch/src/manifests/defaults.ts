@@ -1,5 +1,4 @@
-import { familyOf } from "@fairlead/base";
-import { isObject, objectAt, objectsAt, type RawObject, textAt, valueAt } from "../raw.ts";
+import { familyOf, isObject, objectAt, objectsAt, type RawObject, textAt, valueAt } from "@fairlead/base";
 
 /**
  * What the API server would have filled in before it stored the object, as far as a service proxy reads it: the

@@ -1,4 +1,4 @@
-import { objectAt, textAt } from "../raw.ts";
+import { objectAt, textAt } from "@fairlead/base";
 import type { ResourceSpec } from "../resources.ts";
 import { parseManifest } from "./parse.ts";
 

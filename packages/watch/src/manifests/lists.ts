@@ -1,4 +1,4 @@
-import { isObject, textAt, valueAt } from "../raw.ts";
+import { isObject, textAt, valueAt } from "@fairlead/base";
 
 /** The objects of a document: itself, the elements of an array, the items of a list. */
 export function itemsOf(document: unknown): readonly unknown[] {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { slices } from "@fairlead/base";
+import { isObject, type RawObject, slices, textAt, valueAt } from "@fairlead/base";
 import type { ObjectKey, ResourceName } from "../change.ts";
-import { isObject, keyOf, type RawObject, textAt, valueAt } from "../raw.ts";
+import { keyOf } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { setDefaults } from "./defaults.ts";

@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { errorText } from "@fairlead/base";
+import { errorText, objectAt, type RawObject, textAt } from "@fairlead/base";
 import type { ObjectSource } from "../change.ts";
 import { collected } from "../collected.ts";
-import { objectAt, type RawObject, textAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import { type ResourceSpec, resourceSpecs, type Selection } from "../resources.ts";
 import { publishersOf } from "../subscribe.ts";

@@ -1,7 +1,6 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { errorText } from "@fairlead/base";
+import { errorText, isObject, type RawObject, textAt } from "@fairlead/base";
 import { MAX_PARTS } from "../limits.ts";
-import { objectAt, type RawObject, textAt } from "../raw.ts";
 import type { Field, Message } from "./message.ts";
 
 /** The bytes are not what the message's definition says, or too much to be read. */
@@ -79,7 +78,8 @@ function addItem(into: RawObject, name: string, item: unknown): void {
 function addEntry(into: RawObject, name: string, entry: unknown): void {
   const key = textAt(entry, "key") ?? "";
   const value = textAt(entry, "value") ?? "";
-  const entries = objectAt(into, name);
+  const known = into[name];
+  const entries = isObject(known) ? known : {};
   // As JSON.parse does it: the name of the prototype is a name as any other.
   if (key === "__proto__") Object.defineProperty(entries, key, { value, ...PLAIN });
   else entries[key] = value;

@@ -1,4 +1,4 @@
-import type { RawObject } from "../raw.ts";
+import type { RawObject } from "@fairlead/base";
 import { status } from "./kinds/metadata.ts";
 import { readMessage } from "./read-message.ts";
 import { unwrap } from "./wrapped.ts";

@@ -1,4 +1,4 @@
-import { objectAt, textAt, valueAt } from "../raw.ts";
+import { objectAt, textAt, valueAt } from "@fairlead/base";
 import { unknown } from "./kinds/wrappers.ts";
 import { MalformedError, readMessage } from "./read-message.ts";
 

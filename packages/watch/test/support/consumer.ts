@@ -1,5 +1,5 @@
+import { objectAt, textAt, valueAt } from "@fairlead/base";
 import type { ObjectChange, Subscription } from "../../src/index.ts";
-import { objectAt, textAt, valueAt } from "../../src/raw.ts";
 
 /** What a decoder in these tests keeps: a spec, or nothing for objects that are marked as bad. */
 export interface Kept {

@@ -1,7 +1,7 @@
+import type { RawObject } from "@fairlead/base";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterEach } from "vitest";
 import { type ApiSourceOptions, createApiSource, type SourceReport, type Subscriptions } from "../../src/index.ts";
-import type { RawObject } from "../../src/raw.ts";
 import { instantClock } from "./clocks.ts";
 import { Consumer } from "./consumer.ts";
 

@@ -1,9 +1,9 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { json } from "node:stream/consumers";
+import { type RawObject, valueAt } from "@fairlead/base";
 import { expect, test } from "vitest";
 import { createApiSource, type SourceReport } from "../../src/index.ts";
-import { type RawObject, valueAt } from "../../src/raw.ts";
 import { Consumer } from "./consumer.ts";
 
 /** A server that the specs talk to as its administrator. */

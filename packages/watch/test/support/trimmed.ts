@@ -1,5 +1,5 @@
+import { isObject } from "@fairlead/base";
 import type { Field, Message } from "../../src/protobuf/message.ts";
-import { isObject } from "../../src/raw.ts";
 
 /** What of an object's JSON its protobuf is read to: the fields that the definition has. */
 export function trimmed(raw: unknown, definition: Message): unknown {

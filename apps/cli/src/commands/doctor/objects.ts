@@ -1,4 +1,4 @@
-import { fieldsOf, textOf } from "@fairlead/core";
+import { fieldsOf, stringOf } from "@fairlead/base";
 import type { ApiFacts, CalicoBPF } from "@fairlead/inspect";
 import type { ObjectSource, OtherResource, OtherState, OtherSubscription } from "@fairlead/watch";
 
@@ -29,9 +29,9 @@ export async function otherNetworks(source: ObjectSource, signal: AbortSignal): 
   const known = await readOnce(source, resources, signal);
   const felix = FELIX.map((resource) => known.get(resource));
   const objects = felix.flatMap((one) => one?.objects ?? []);
-  const calico = objects.find((raw) => textOf(fieldsOf(fieldsOf(raw)["metadata"])["name"]) === "default");
+  const calico = objects.find((raw) => stringOf(fieldsOf(fieldsOf(raw)["metadata"])["name"]) === "default");
   const config = known.get(CILIUM_CONFIG);
-  const replacement = textOf(fieldsOf(fieldsOf(config?.objects[0])["data"])["kube-proxy-replacement"]);
+  const replacement = stringOf(fieldsOf(fieldsOf(config?.objects[0])["data"])["kube-proxy-replacement"]);
   return {
     calico: calico === undefined ? unsaid(felix) : { kind: "told", value: calicoBPF(calico) },
     // A Cilium that says nothing does not replace it.

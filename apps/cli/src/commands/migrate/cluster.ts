@@ -1,4 +1,4 @@
-import { fieldsOf, textOf } from "@fairlead/core";
+import { fieldsOf, stringOf } from "@fairlead/base";
 import {
   type ClusterObjects,
   FAIRLEAD,
@@ -60,7 +60,7 @@ export async function clusterObjects({ kubectl, kubeProxy: at }: Cluster): Promi
 }
 
 function remembered(fairlead: unknown): string {
-  return textOf(rememberedOptions(fairlead)["kubeProxy"]) ?? KUBE_PROXY_DAEMON_SET;
+  return stringOf(rememberedOptions(fairlead)["kubeProxy"]) ?? KUBE_PROXY_DAEMON_SET;
 }
 
 /** With those that may have been meant. */
@@ -120,5 +120,5 @@ function of(namespace: string): string {
 
 function nameOf(object: unknown): string {
   const { namespace, name } = fieldsOf(fieldsOf(object)["metadata"]);
-  return `${textOf(namespace)}/${textOf(name)}`;
+  return `${stringOf(namespace)}/${stringOf(name)}`;
 }

@@ -1,6 +1,5 @@
 import { hostname } from "node:os";
-import { systemClock } from "@fairlead/base";
-import { fieldsOf, textOf } from "@fairlead/core";
+import { fieldsOf, stringOf, systemClock } from "@fairlead/base";
 import {
   type HeldBy,
   HeldByAnother,
@@ -80,10 +79,10 @@ function heldBy(json: string): HeldBy | undefined {
   if (json.trim() === "") return undefined;
   const { metadata, spec } = fieldsOf(JSON.parse(json));
   const { resourceVersion, annotations } = fieldsOf(metadata);
-  const process = processState(textOf(fieldsOf(annotations)[PROCESS_ANNOTATION]) ?? "");
+  const process = processState(stringOf(fieldsOf(annotations)[PROCESS_ANNOTATION]) ?? "");
   return {
-    version: textOf(resourceVersion) ?? "",
-    holder: textOf(fieldsOf(spec)["holderIdentity"]) ?? "somebody without a name",
+    version: stringOf(resourceVersion) ?? "",
+    holder: stringOf(fieldsOf(spec)["holderIdentity"]) ?? "somebody without a name",
     ...(process !== undefined && { process }),
   };
 }

@@ -1,4 +1,4 @@
-import { fieldsOf, textOf } from "@fairlead/core";
+import { fieldsOf, stringOf } from "@fairlead/base";
 import { ownMark, stateHere } from "../../node/process-mark.ts";
 
 /** This process, for others on the same machine; nothing where there is no /proc. */
@@ -18,7 +18,7 @@ export function processState(written: string): "runs" | "gone" | undefined {
       pid: Number(pid),
       start: Number(start),
       namespace: Number(namespace),
-      boot: textOf(boot) ?? "",
+      boot: stringOf(boot) ?? "",
     });
   } catch {
     return undefined;

@@ -1,8 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "@fairlead/base";
-import { itemsOf, textOf } from "@fairlead/core";
+import { itemsOf, stringOf, systemClock } from "@fairlead/base";
 import {
   FAIRLEAD,
   type Installation,
@@ -80,10 +79,10 @@ function installationOptions(options: Values, fairlead: unknown, { kubeProxy: at
   const { image, excludeClusterCIDRs, apiServer } = rememberedOptions(fairlead);
   const cidrs = options["exclude-cluster-cidr"];
   return {
-    image: options.image ?? textOf(image) ?? `ghcr.io/fairlead-dev/fairlead:${version}`,
+    image: options.image ?? stringOf(image) ?? `ghcr.io/fairlead-dev/fairlead:${version}`,
     excludeClusterCIDRs:
       cidrs.length > 0 ? cidrs : itemsOf(excludeClusterCIDRs).filter((one) => typeof one === "string"),
-    apiServer: options["api-server"] ?? textOf(apiServer),
+    apiServer: options["api-server"] ?? stringOf(apiServer),
     ...(kubeProxy !== KUBE_PROXY_DAEMON_SET && { kubeProxy }),
   };
 }

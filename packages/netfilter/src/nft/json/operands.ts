@@ -1,16 +1,17 @@
+import { isObject, numberOf, stringOf, valueAt } from "@fairlead/base";
 import type { ListedElement, ListedSet, Operand } from "../reading/phrases.ts";
 import { NotKnown } from "../reading/values.ts";
-import { isList, isObject, type Json, listOf, member, number, text } from "./json.ts";
+import { listOf } from "./list.ts";
 import { verdictIn } from "./verdict.ts";
 
 /** @throws NotKnown */
-export function operandIn(json: Json | undefined): Operand {
-  const parts = member(json, "concat");
+export function operandIn(json: unknown): Operand {
+  const parts = valueAt(json, "concat");
   if (parts !== undefined) return { kind: "concat", parts: listOf(parts).map(operandIn) };
-  const numgen = member(json, "numgen");
+  const numgen = valueAt(json, "numgen");
   if (numgen !== undefined) {
-    const modulus = number(member(numgen, "mod"));
-    if (member(numgen, "mode") !== "random" || modulus === undefined || member(numgen, "offset") !== 0)
+    const modulus = numberOf(valueAt(numgen, "mod"));
+    if (valueAt(numgen, "mode") !== "random" || modulus === undefined || valueAt(numgen, "offset") !== 0)
       throw notKnown(json);
     return { kind: "numgen", modulus };
   }
@@ -20,43 +21,46 @@ export function operandIn(json: Json | undefined): Operand {
 }
 
 /** As nft writes it in text. */
-function fieldName(json: Json | undefined): string | undefined {
-  const [protocol, field] = [text(member(json, "payload", "protocol")), text(member(json, "payload", "field"))];
+function fieldName(json: unknown): string | undefined {
+  const [protocol, field] = [
+    stringOf(valueAt(json, "payload", "protocol")),
+    stringOf(valueAt(json, "payload", "field")),
+  ];
   if (protocol !== undefined && field !== undefined) return `${protocol} ${field}`;
-  const meta = text(member(json, "meta", "key"));
+  const meta = stringOf(valueAt(json, "meta", "key"));
   if (meta !== undefined) return `meta ${meta}`;
-  const ct = text(member(json, "ct", "key"));
+  const ct = stringOf(valueAt(json, "ct", "key"));
   if (ct !== undefined) return `ct ${ct}`;
-  const [flag, ...others] = listOf(member(json, "fib", "flags"));
-  if (member(json, "fib", "result") !== "type" || others.length > 0) return undefined;
-  return `fib ${text(flag)} type`;
+  const [flag, ...others] = listOf(valueAt(json, "fib", "flags"));
+  if (valueAt(json, "fib", "result") !== "type" || others.length > 0) return undefined;
+  return `fib ${stringOf(flag)} type`;
 }
 
 /** `"@name"`, or the elements of an anonymous set; undefined: neither. */
-export function setIn(json: Json | undefined): ListedSet | undefined {
+export function setIn(json: unknown): ListedSet | undefined {
   if (typeof json === "string") return json.startsWith("@") ? json.slice(1) : undefined;
-  const elements = member(json, "set");
+  const elements = valueAt(json, "set");
   return elements === undefined ? undefined : listOf(elements).map(elementIn);
 }
 
 /** An element of a set, or a pair of a map. */
-export function elementIn(json: Json): ListedElement {
-  if (!isList(json)) return keyIn(json);
+export function elementIn(json: unknown): ListedElement {
+  if (!Array.isArray(json)) return keyIn(json);
   const [key, value] = json;
   return { ...keyIn(key), value: verdictIn(value) ?? valueText(value) };
 }
 
 /** Times are in seconds. */
-function keyIn(json: Json | undefined): ListedElement {
-  const about = member(json, "elem");
+function keyIn(json: unknown): ListedElement {
+  const about = valueAt(json, "elem");
   if (about === undefined) return { key: valueText(json) };
   const milliseconds = (name: string) => {
-    const seconds = number(member(about, name));
+    const seconds = numberOf(valueAt(about, name));
     return seconds === undefined ? {} : { [name]: seconds * 1000 };
   };
-  const comment = text(member(about, "comment"));
+  const comment = stringOf(valueAt(about, "comment"));
   return {
-    key: valueText(member(about, "val")),
+    key: valueText(valueAt(about, "val")),
     ...milliseconds("timeout"),
     ...milliseconds("expires"),
     ...(comment !== undefined && { comment }),
@@ -68,17 +72,17 @@ function keyIn(json: Json | undefined): ListedElement {
  *
  * @throws NotKnown
  */
-export function valueText(json: Json | undefined): string {
+export function valueText(json: unknown): string {
   if (typeof json === "string" || typeof json === "number") return String(json);
-  const prefix = member(json, "prefix");
-  if (prefix !== undefined) return `${valueText(member(prefix, "addr"))}/${valueText(member(prefix, "len"))}`;
-  const range = member(json, "range");
+  const prefix = valueAt(json, "prefix");
+  if (prefix !== undefined) return `${valueText(valueAt(prefix, "addr"))}/${valueText(valueAt(prefix, "len"))}`;
+  const range = valueAt(json, "range");
   if (range !== undefined) return listOf(range).map(valueText).join("-");
-  const parts = member(json, "concat");
+  const parts = valueAt(json, "concat");
   if (parts !== undefined) return listOf(parts).map(valueText).join(" . ");
   throw notKnown(json);
 }
 
-export function notKnown(json: Json | undefined): NotKnown {
-  return new NotKnown(isObject(json) || isList(json) ? JSON.stringify(json) : String(json));
+export function notKnown(json: unknown): NotKnown {
+  return new NotKnown(isObject(json) || Array.isArray(json) ? JSON.stringify(json) : String(json));
 }

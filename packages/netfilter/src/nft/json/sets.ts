@@ -1,10 +1,11 @@
+import { numberOf, stringOf, valueAt } from "@fairlead/base";
 import { type NftSet, SET_FLAGS, type SetFlag } from "../model.ts";
 import { isNamedObject } from "../named-objects.ts";
 import { fieldFacts } from "../reading/fields.ts";
 import type { Operand } from "../reading/phrases.ts";
 import { dataTypes, NotKnown } from "../reading/values.ts";
 import type { DataType } from "../types.ts";
-import { type Json, listOf, member, number, text } from "./json.ts";
+import { listOf } from "./list.ts";
 import { notKnown, operandIn } from "./operands.ts";
 
 /**
@@ -12,14 +13,14 @@ import { notKnown, operandIn } from "./operands.ts";
  *
  * @throws NotKnown when it has types that are not known here
  */
-export function setFactsIn(json: Json): Omit<NftSet, "elements"> {
-  const data = member(json, "map");
-  const [timeout, size] = [number(member(json, "timeout")), number(member(json, "size"))];
-  const comment = text(member(json, "comment"));
+export function setFactsIn(json: unknown): Omit<NftSet, "elements"> {
+  const data = valueAt(json, "map");
+  const [timeout, size] = [numberOf(valueAt(json, "timeout")), numberOf(valueAt(json, "size"))];
+  const comment = stringOf(valueAt(json, "comment"));
   return {
-    name: text(member(json, "name")) ?? "",
-    key: typesIn(member(json, "type")),
-    flags: listOf(member(json, "flags")).flatMap(flagIn),
+    name: stringOf(valueAt(json, "name")) ?? "",
+    key: typesIn(valueAt(json, "type")),
+    flags: listOf(valueAt(json, "flags")).flatMap(flagIn),
     ...(typeof data === "string" && isNamedObject(data)
       ? { objects: data }
       : data !== undefined && { data: data === "verdict" ? "verdict" : typesIn(data) }),
@@ -30,10 +31,10 @@ export function setFactsIn(json: Json): Omit<NftSet, "elements"> {
 }
 
 /** `"ipv4_addr"`, `["ipv4_addr", "inet_service"]`, `"ipv4_addr . inet_service"`, or an expression of the type. */
-function typesIn(json: Json | undefined): readonly DataType[] {
-  const expression = member(json, "typeof");
+function typesIn(json: unknown): readonly DataType[] {
+  const expression = valueAt(json, "typeof");
   if (expression !== undefined) return operandTypes(operandIn(expression));
-  const names = listOf(json).flatMap((one) => text(one)?.split(" . ") ?? []);
+  const names = listOf(json).flatMap((one) => stringOf(one)?.split(" . ") ?? []);
   if (names.length === 0) throw notKnown(json);
   return dataTypes(names);
 }
@@ -46,6 +47,6 @@ function operandTypes(operand: Operand): readonly DataType[] {
   return [type];
 }
 
-function flagIn(json: Json): readonly SetFlag[] {
+function flagIn(json: unknown): readonly SetFlag[] {
   return typeof json === "string" && json !== "map" && Object.hasOwn(SET_FLAGS, json) ? [json as SetFlag] : [];
 }

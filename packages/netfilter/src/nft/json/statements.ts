@@ -1,7 +1,8 @@
+import { isObject, numberOf, stringOf, valueAt } from "@fairlead/base";
 import { isNamedObject, type NamedObject } from "../named-objects.ts";
 import { maskOf } from "../reading/match.ts";
 import type { Operator, Phrase } from "../reading/phrases.ts";
-import { isObject, type Json, listOf, member, number, text } from "./json.ts";
+import { listOf } from "./list.ts";
 import { notKnown, operandIn, setIn, valueText } from "./operands.ts";
 import { verdictIn } from "./verdict.ts";
 
@@ -10,7 +11,7 @@ import { verdictIn } from "./verdict.ts";
  *
  * @throws NotKnown
  */
-export function phraseIn(json: Json): Phrase {
+export function phraseIn(json: unknown): Phrase {
   const verdict = verdictIn(json);
   if (verdict !== undefined) return { kind: "verdict", verdict };
   const [name = "", content] = isObject(json) ? (Object.entries(json)[0] ?? []) : [];
@@ -21,7 +22,7 @@ export function phraseIn(json: Json): Phrase {
   return read(content);
 }
 
-const READERS: ReadonlyMap<string, (content: Json) => Phrase> = new Map([
+const READERS: ReadonlyMap<string, (content: unknown) => Phrase> = new Map([
   ["match", matchIn],
   ["vmap", vmapIn],
   ["mangle", mangleIn],
@@ -33,23 +34,23 @@ const READERS: ReadonlyMap<string, (content: Json) => Phrase> = new Map([
 ]);
 
 /** `{"counter": "c"}`, `{"quota": {"map": {"key": …, "data": "@m"}}}`; undefined: a statement without an object. */
-function objectIn(object: NamedObject, content: Json | undefined): Phrase | undefined {
+function objectIn(object: NamedObject, content: unknown): Phrase | undefined {
   if (typeof content === "string") return { kind: "object", object, to: content };
-  const map = member(content, "map");
-  const set = setIn(member(map, "data"));
+  const map = valueAt(content, "map");
+  const set = setIn(valueAt(map, "data"));
   if (set === undefined) return undefined;
-  return { kind: "object", object, to: { key: operandIn(member(map, "key")), set } };
+  return { kind: "object", object, to: { key: operandIn(valueAt(map, "key")), set } };
 }
 
 const OPERATORS: readonly Operator[] = ["==", "!=", "<", "<=", ">", ">=", "in", "!"];
 
-function matchIn(json: Json): Phrase {
-  const operator = OPERATORS.find((one) => one === member(json, "op"));
+function matchIn(json: unknown): Phrase {
+  const operator = OPERATORS.find((one) => one === valueAt(json, "op"));
   if (operator === undefined) throw notKnown(json);
-  const right = member(json, "right");
+  const right = valueAt(json, "right");
   const set = setIn(right);
-  const masked = member(json, "left", "&");
-  const [of, mask] = masked === undefined ? [member(json, "left")] : listOf(masked);
+  const masked = valueAt(json, "left", "&");
+  const [of, mask] = masked === undefined ? [valueAt(json, "left")] : listOf(masked);
   const left = operandIn(of);
   const bits = mask === undefined ? undefined : maskOf(left, listOf(mask).map(valueText).join(","));
   if (masked !== undefined && bits === undefined) throw notKnown(json);
@@ -62,64 +63,64 @@ function matchIn(json: Json): Phrase {
   };
 }
 
-function vmapIn(json: Json): Phrase {
-  const set = setIn(member(json, "data"));
+function vmapIn(json: unknown): Phrase {
+  const set = setIn(valueAt(json, "data"));
   if (set === undefined) throw notKnown(json);
-  return { kind: "vmap", key: operandIn(member(json, "key")), set };
+  return { kind: "vmap", key: operandIn(valueAt(json, "key")), set };
 }
 
 /** `meta mark set meta mark | 0x4000`, `meta mark set 0x4000`. */
-function mangleIn(json: Json): Phrase {
-  const mark = number(member(json, "value"));
-  if (mark !== undefined && member(json, "key", "meta", "key") === "mark")
+function mangleIn(json: unknown): Phrase {
+  const mark = numberOf(valueAt(json, "value"));
+  if (mark !== undefined && valueAt(json, "key", "meta", "key") === "mark")
     return { kind: "mark", operator: "=", bits: mark };
   for (const operator of ["|", "^"] as const) {
-    const [mark, bits] = listOf(member(json, "value", operator));
-    const isMark = [member(json, "key"), mark].every((one) => member(one, "meta", "key") === "mark");
+    const [mark, bits] = listOf(valueAt(json, "value", operator));
+    const isMark = [valueAt(json, "key"), mark].every((one) => valueAt(one, "meta", "key") === "mark");
     if (isMark && typeof bits === "number") return { kind: "mark", operator, bits };
   }
   throw notKnown(json);
 }
 
-function dnatIn(json: Json): Phrase {
-  const address = member(json, "addr");
-  const map = member(address, "map");
+function dnatIn(json: unknown): Phrase {
+  const address = valueAt(json, "addr");
+  const map = valueAt(address, "map");
   if (map !== undefined) {
-    const set = setIn(member(map, "data"));
+    const set = setIn(valueAt(map, "data"));
     if (set === undefined) throw notKnown(json);
-    return { kind: "dnat-map", key: operandIn(member(map, "key")), set };
+    return { kind: "dnat-map", key: operandIn(valueAt(map, "key")), set };
   }
-  const port = number(member(json, "port"));
-  if (typeof address !== "string" || member(json, "flags") !== undefined) throw notKnown(json);
+  const port = numberOf(valueAt(json, "port"));
+  if (typeof address !== "string" || valueAt(json, "flags") !== undefined) throw notKnown(json);
   return { kind: "dnat", address, ...(port !== undefined && { port }) };
 }
 
-function masqueradeIn(json: Json): Phrase {
+function masqueradeIn(json: unknown): Phrase {
   if (json === null) return { kind: "masquerade", fullyRandom: false };
-  const flags = listOf(member(json, "flags"));
-  if (flags.length !== 1 || flags[0] !== "fully-random" || member(json, "port") !== undefined) throw notKnown(json);
+  const flags = listOf(valueAt(json, "flags"));
+  if (flags.length !== 1 || flags[0] !== "fully-random" || valueAt(json, "port") !== undefined) throw notKnown(json);
   return { kind: "masquerade", fullyRandom: true };
 }
 
-function rejectIn(json: Json): Phrase {
-  const type = text(member(json, "type"));
+function rejectIn(json: unknown): Phrase {
+  const type = stringOf(valueAt(json, "type"));
   if (type === "tcp reset") return { kind: "reject", with: "tcp-reset" };
-  const isPort = json === null || (type?.startsWith("icmp") && member(json, "expr") === "port-unreachable");
+  const isPort = json === null || (type?.startsWith("icmp") && valueAt(json, "expr") === "port-unreachable");
   if (!isPort) throw notKnown(json);
   return { kind: "reject", with: "port-unreachable" };
 }
 
-function rememberIn(json: Json): Phrase {
-  const operation = (["add", "update", "delete"] as const).find((one) => one === member(json, "op"));
-  const set = text(member(json, "set"));
-  const element = member(json, "elem");
-  const seconds = number(member(element, "elem", "timeout"));
+function rememberIn(json: unknown): Phrase {
+  const operation = (["add", "update", "delete"] as const).find((one) => one === valueAt(json, "op"));
+  const set = stringOf(valueAt(json, "set"));
+  const element = valueAt(json, "elem");
+  const seconds = numberOf(valueAt(element, "elem", "timeout"));
   if (operation === undefined || set === undefined) throw notKnown(json);
   return {
     kind: "remember",
     operation,
     set: set.replace(/^@/, ""),
-    key: operandIn(member(element, "elem", "val") ?? element),
+    key: operandIn(valueAt(element, "elem", "val") ?? element),
     ...(seconds !== undefined && { timeout: seconds * 1000 }),
   };
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import { isObject, type RawObject } from "@fairlead/base";
 import protobuf, { type Type } from "protobufjs";
-import { isObject, type JsonObject } from "../json.ts";
 
 /** Upstream's definitions, read by another library than the one under test: a wrong number in either is seen. */
 const { root } = protobuf.parse(readFileSync(new URL("kubernetes.proto", import.meta.url), "utf8"), { keepCase: true });
@@ -34,7 +34,7 @@ function messageOf(type: Type, value: unknown): unknown {
   if (type.name === "IntOrString") return typeof value === "number" ? { intVal: value } : { type: 1, strVal: value };
   if (type.name === "FieldsV1") return { Raw: Buffer.from(JSON.stringify(value)) };
   if (!isObject(value)) return value;
-  const message: JsonObject = {};
+  const message: RawObject = {};
   for (const [name, inner] of Object.entries(value)) {
     const { resolvedType } = type.fields[name]?.resolve() ?? {};
     if (inner === null) continue;
