@@ -1,3 +1,4 @@
+// The process. What runs in it is put together in run/agent.ts, the syncs first of all.
 import { readFileSync } from "node:fs";
 import { runCommandLine } from "./cli.ts";
 import { setUpEngine } from "./start/engine.ts";

@@ -59,7 +59,7 @@ function nodeWithoutIptables(asked: string[]): Kernel {
 function configFor(mode: string): AgentConfig {
   const { healthzBindAddress: _none, ...config } = configOf(["--state-dir=/dev/null/none"]);
   const metricsBindAddress = { address: "127.0.0.1", port: 0 };
-  return { ...config, mode: mode as AgentConfig["mode"], metricsBindAddress };
+  return { ...config, mode: mode as AgentConfig["mode"], [mode]: config.iptables, metricsBindAddress };
 }
 
 test("a mode that is one file and one row is chosen, opened, served, and never asked for iptables", async () => {

@@ -2,7 +2,10 @@ import type { SyncFollower } from "../sync/follower.ts";
 import type { ProxyHealth } from "./proxy-health.ts";
 
 /** Tells the proxy's health which changes have reached the kernel. */
-export function healthFollower(health: ProxyHealth, families: Parameters<ProxyHealth["taken"]>[0][]): SyncFollower {
+export function healthFollower(
+  health: ProxyHealth,
+  families: readonly Parameters<ProxyHealth["taken"]>[0][],
+): SyncFollower {
   return {
     taken() {
       for (const family of families) health.taken(family);

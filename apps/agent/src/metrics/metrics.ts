@@ -35,6 +35,8 @@ export interface MetricsOptions {
   readonly resetsTCP?: boolean;
 }
 
+export type Metrics = ReturnType<typeof createMetrics>;
+
 /** All metrics of an agent in one registry of its own. */
 export function createMetrics(state: ClusterState, options: MetricsOptions = {}) {
   const { mode, nfacct, addMore, learns = false, connections, resetsTCP = false, serviceProxyName = "" } = options;

@@ -11,11 +11,13 @@ import { problemFollower } from "../objects/problem-follower.ts";
 import { ownershipFollower } from "../ownership/follower.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import { syncLog } from "../sync/sync-log.ts";
-import type { Components } from "./components.ts";
-import type { AgentParts } from "./parts.ts";
+import type { Agent, AgentParts } from "./parts.ts";
 
-/** Who is told of each sync, in this order. */
-export function followersOf(parts: AgentParts, made: Components): readonly SyncFollower[] {
+/** The agent but for what syncs run in. */
+type Followed = Omit<Agent, "syncer" | "loop">;
+
+/** What follows from each sync, in this order. */
+export function followersOf(parts: AgentParts, made: Followed): readonly SyncFollower[] {
   const { log, clock, mode, kernel } = parts;
   const { families, metrics, planner, state, networks } = made;
   return [
@@ -33,7 +35,7 @@ export function followersOf(parts: AgentParts, made: Components): readonly SyncF
 }
 
 /** What a node needs beside its rules: health checks, connection tracking, and what other modes left. */
-function besideRules(parts: AgentParts, made: Components, kernel: Kernel): readonly SyncFollower[] {
+function besideRules(parts: AgentParts, made: Followed, kernel: Kernel): readonly SyncFollower[] {
   const { config, log, clock, mode, relaying, removals } = parts;
   const { families, planner, inputs } = made;
   const metrics = made.metrics.conntrack;

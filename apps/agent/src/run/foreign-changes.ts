@@ -1,7 +1,6 @@
 import { errorChainText } from "@fairlead/base";
 import type { SyncLoop } from "../sync/sync-loop.ts";
-import type { Assembled } from "./assemble.ts";
-import type { AgentParts } from "./parts.ts";
+import type { Agent, AgentParts } from "./parts.ts";
 
 /** Milliseconds for which somebody who changes them again and again is no news. */
 const QUIET_MS = 10_000;
@@ -9,7 +8,7 @@ const QUIET_MS = 10_000;
 /** Has what others broke written again at once and not with the next check, where the mode is told of it. */
 export async function followForeign(
   { watchForeign, config, clock, log }: Pick<AgentParts, "watchForeign" | "config" | "clock" | "log">,
-  { loop, allSynced }: Pick<Assembled, "allSynced"> & { readonly loop: Pick<SyncLoop, "request" | "requestCheck"> },
+  { loop, allSynced }: Pick<Agent, "allSynced"> & { readonly loop: Pick<SyncLoop, "request" | "requestCheck"> },
   signal: AbortSignal,
 ): Promise<void> {
   if (watchForeign === undefined) return;

@@ -1,19 +1,29 @@
 import type { Clock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
-import type { IPFamily, ModeFacts } from "@fairlead/core";
+import type { ClusterState, IPFamily, ModeFacts, Planner } from "@fairlead/core";
 import type { FilterOptions, Memory, MemoryScope } from "@fairlead/endpoint-filter";
-import type { NetworksSetup } from "@fairlead/intake";
+import type { LiveNetworks, NetworksSetup, NodeInputs } from "@fairlead/intake";
 import type { ObjectSource, RequestObserver, SourceReport } from "@fairlead/watch";
 import type { NodeEvents } from "../events/node-events.ts";
+import type { ProxyHealth } from "../health/proxy-health.ts";
+import type { ServiceHealthServers } from "../health/service-health.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { LocalKernel } from "../host/local.ts";
+import type { ConnectionLimit } from "../http/connection-limit.ts";
 import type { Log } from "../log/log.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { MetricFactory } from "../metrics/registry.ts";
 import type { ModeRemoval, Serving } from "../modes/mode.ts";
+import type { KnownKeeper } from "../networks/known-keeper.ts";
+import type { ProblemLog } from "../objects/problem-log.ts";
+import type { MemoryKeeper } from "../ownership/keeper.ts";
+import type { AllSynced } from "../sync/all-synced.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { Progress } from "../sync/progress.ts";
+import type { SyncLoop } from "../sync/sync-loop.ts";
+import type { Syncer } from "../sync/syncer.ts";
 
-/** What a shadow run tells of the other proxy. */
+/** What a shadow run reports of the other proxy. */
 export interface ShadowView {
   /** Adds its metrics; what it gives is called before they are read. */
   addMetrics(make: MetricFactory): () => void;
@@ -59,4 +69,32 @@ export interface AgentParts extends Serving {
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: () => number;
+}
+
+/**
+ * What an agent is made of; `createAgent` puts it together.
+ */
+export interface Agent {
+  readonly families: readonly IPFamily[];
+  /** The objects of the cluster, and which services changed since the last sync. */
+  readonly state: ClusterState;
+  /** What else the planner needs: the node, its addresses, service CIDRs, the networks' decision. */
+  readonly inputs: NodeInputs;
+  /** Absent: no network is learned. */
+  readonly networks: LiveNetworks | undefined;
+  /** Decides what becomes of packets. */
+  readonly planner: Planner;
+  /** One sync: plans, and has each family's backend write the kernel. */
+  readonly syncer: Syncer;
+  /** When syncs and checks run. */
+  readonly loop: SyncLoop;
+  readonly allSynced: AllSynced;
+  readonly problems: ProblemLog;
+  readonly metrics: Metrics;
+  readonly health: ProxyHealth;
+  readonly serviceHealth: ReadonlyMap<IPFamily, ServiceHealthServers>;
+  readonly connectionLimit: ConnectionLimit;
+  /** What outlives the agent: who owned which service, and the networks last learned. */
+  readonly keeper: MemoryKeeper;
+  readonly known: KnownKeeper;
 }

@@ -1,12 +1,8 @@
-import type { Assembled } from "./assemble.ts";
-import type { AgentParts } from "./parts.ts";
+import type { Agent, AgentParts } from "./parts.ts";
 import type { Prerequisite } from "./readiness.ts";
 
 /** What the rules cannot be made without. Manifests may do without a Node: then nothing is local. */
-export function prerequisites(
-  { config, unserved, networks }: AgentParts,
-  { inputs }: Assembled,
-): readonly Prerequisite[] {
+export function prerequisites({ config, unserved, networks }: AgentParts, { inputs }: Agent): readonly Prerequisite[] {
   const fromNode = config.manifests === undefined;
   // Which family has to be served is said by the addresses, too.
   const needsAddresses = inputs.needsAddresses || unserved.size > 0;

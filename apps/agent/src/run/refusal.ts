@@ -1,13 +1,12 @@
 import { familyConflicts } from "@fairlead/intake";
 import { whyUnserved } from "../node/primary-family.ts";
-import type { Assembled } from "./assemble.ts";
-import type { AgentParts } from "./parts.ts";
+import type { Agent, AgentParts } from "./parts.ts";
 
 /**
  * Why this node must not be served as it is configured; undefined: it may. What is only odd in the configuration is
  * logged.
  */
-export function whyRefused({ config, unserved, log }: AgentParts, agent: Assembled): string | undefined {
+export function whyRefused({ config, unserved, log }: AgentParts, agent: Agent): string | undefined {
   const { families: served, inputs } = agent;
   const { primaryFamily: primary, node } = inputs;
   const reason = whyUnserved(primary, unserved);

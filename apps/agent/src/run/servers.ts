@@ -8,9 +8,8 @@ import { bind, type ServerName } from "../http/bind.ts";
 import { metricsApp } from "../http/metrics-app.ts";
 import { nodeProfiles } from "../http/profiles.ts";
 import { sliMetrics } from "../metrics/sli-metrics.ts";
-import type { Assembled } from "./assemble.ts";
 import type { NodeEligibility } from "./eligibility.ts";
-import type { AgentParts } from "./parts.ts";
+import type { Agent, AgentParts } from "./parts.ts";
 
 /** Milliseconds that the Event about the end gets to reach the API server. */
 const LAST_EVENT_MS = 1_000;
@@ -18,7 +17,7 @@ const LAST_EVENT_MS = 1_000;
 /** Opens the health and the metrics port; they are closed when the signal aborts. */
 export function openServers(
   { config, mode, clock, log, events, relaying, shadow }: AgentParts,
-  agent: Assembled,
+  agent: Agent,
   eligibility: NodeEligibility,
   signal: AbortSignal,
   onHardFail: (reason: string) => void,

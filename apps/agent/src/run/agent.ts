@@ -1,0 +1,94 @@
+import { nextTurn } from "@fairlead/base";
+import { ClusterState, Planner } from "@fairlead/core";
+import { createEndpointFilter } from "@fairlead/endpoint-filter";
+import { NodeInputs } from "@fairlead/intake";
+import { ProxyHealth } from "../health/proxy-health.ts";
+import { ConnectionLimit } from "../http/connection-limit.ts";
+import { liveNetworks } from "../networks/build.ts";
+import { KnownKeeper } from "../networks/known-keeper.ts";
+import { ProblemLog } from "../objects/problem-log.ts";
+import { MemoryKeeper } from "../ownership/keeper.ts";
+import { stateFile } from "../ownership/state-file.ts";
+import { allSynced } from "../sync/all-synced.ts";
+import { FamilySync } from "../sync/family-sync.ts";
+import { SyncLoop } from "../sync/sync-loop.ts";
+import { Syncer } from "../sync/syncer.ts";
+import { followersOf } from "./followers.ts";
+import { metricsOf } from "./metrics.ts";
+import type { Agent, AgentParts } from "./parts.ts";
+import { serviceHealthServers } from "./service-health.ts";
+
+/** A full sync without a reason comes once an hour, as upstream. */
+const FULL_SYNC_MS = 3_600_000;
+
+/** Milliseconds of work before the event loop gets its turn. */
+const SLICE_MS = 10;
+
+/**
+ * Puts the agent together, in the order in which a change passes: objects and inputs → planner → syncer, which the loop
+ * paces and the followers hear of. Nothing runs yet: `run-agent.ts` starts it.
+ */
+export function createAgent(parts: AgentParts): Agent {
+  const { config, nodeName, mode, clock, log } = parts;
+  const families = [...parts.backends.keys()];
+  const state = new ClusterState({ ignoreTriggersBefore: clock.now() });
+  const inputs = new NodeInputs({ config, nodeName, families, filter: createEndpointFilter(parts.filter), mode });
+  const planner = new Planner(inputs.options());
+  const metrics = metricsOf(parts, state, planner);
+  const health = new ProxyHealth(2 * config[config.mode].syncPeriodMs, () => clock.now());
+  parts.progress?.follow((family) => health.progressed(family));
+  const known = new KnownKeeper(stateFile(config.stateDir, "networks"), log);
+  const memoryFile = stateFile(config.stateDir, "memory");
+  const connectionLimit = new ConnectionLimit(parts.maxClients);
+  const serviceHealth = new Map(
+    families.map((family) => [family, serviceHealthServers(parts, family, health, connectionLimit)]),
+  );
+  const followed = {
+    families,
+    state,
+    inputs,
+    networks: parts.networks && liveNetworks(parts, parts.networks, state, metrics.networks, known),
+    planner,
+    allSynced: allSynced(families),
+    problems: new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind })),
+    metrics,
+    health,
+    serviceHealth,
+    connectionLimit,
+    keeper: new MemoryKeeper(parts.memory, { path: memoryFile, scope: parts.filter, clock, log }),
+    known,
+  };
+  const syncer = createSyncer(parts, followed);
+  return { ...followed, syncer, loop: createLoop(parts, syncer) };
+}
+
+function createSyncer(parts: AgentParts, agent: Omit<Agent, "syncer" | "loop">): Syncer {
+  const { backends, familiesAtOnce, config, clock, log, random } = parts;
+  const { families, state, planner, inputs, networks, keeper, health } = agent;
+  const { syncPeriodMs } = config[config.mode];
+  const backoff = { first: Math.min(1_000, syncPeriodMs), most: syncPeriodMs };
+  return new Syncer({
+    planner,
+    state,
+    memory: () => keeper.memory,
+    families: Array.from(backends, ([family, one]) => new FamilySync(family, one, backoff, clock, random)),
+    familiesAtOnce,
+    options: () => inputs.options(),
+    concerned: networks && (() => networks.takeConcerned()),
+    slicing: {
+      clock,
+      budget: SLICE_MS,
+      turn() {
+        for (const family of families) health.progressed(family);
+        return nextTurn();
+      },
+    },
+    followers: followersOf(parts, agent),
+    log,
+  });
+}
+
+function createLoop({ config, clock }: AgentParts, syncer: Syncer): SyncLoop {
+  const { minSyncPeriodMs: minInterval, syncPeriodMs: checkInterval } = config[config.mode];
+  return new SyncLoop({ minInterval, checkInterval, fullInterval: FULL_SYNC_MS }, syncer, clock);
+}
