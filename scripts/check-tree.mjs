@@ -15,6 +15,11 @@ const MODES_ROOM = /^(?:(?:packages|apps)\/[^/]+|lab|e2e|bench)\/src\/(?!(?:.*\/
 /** Plain data at a module's top has a name in capitals. Only what stands on one line is looked at. */
 const CONSTANT = /^(?:export )?const [a-z]\w* = (?:-?[\d_.]+|"[^"]*"|\/.+\/[a-z]*);$/;
 
+/** Words that CONTRIBUTING's list replaces, in what users read. Code is no prose, and docs/cli.md is made from the help. */
+const PROSE = /^(?:docs\/(?!cli\.md)[^/]+\.md|(?:[^/]+\/)*README\.md)$/;
+const REPLACED =
+  /\b(?:learnt|tells?|told|telling|beside|nobody|somebody|whom|whoever|behaviours?|recognis\w+|serialis\w+|optimis\w+|summaris\w+|labelled|colours?|neighbours?|(?:is|are) no(?:ne)?(?! longer)|(?:has|have) none)\b/i;
+
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 
 // What is deleted and not yet committed is listed all the same.
@@ -22,6 +27,7 @@ const files = execFileSync("git", ["ls-files"], { encoding: "utf8" }).trim().spl
 const found = [
   ...files.filter((file) => LEFTOVER.test(file)).map((file) => `${file}: a tool left it; remove it`),
   ...files.filter((file) => /\.tsx?$/.test(file)).flatMap(inSource),
+  ...files.filter((file) => PROSE.test(file)).flatMap(inProse),
 ];
 
 function inSource(file) {
@@ -35,6 +41,16 @@ function inSource(file) {
       if (CONSTANT.test(line)) return [`${place}: a constant; write its name in capitals`];
       return MODES_ROOM.test(file) && MODE.test(line) ? [`${place}: compares the mode outside of modes/`] : [];
     });
+}
+
+function inProse(file) {
+  const text = readFileSync(file, "utf8").replace(/^```[\s\S]*?^```|`[^`\n]*`/gm, (code) =>
+    code.replace(/[^\n]/g, "x"),
+  );
+  return text.split("\n").flatMap((line, at) => {
+    const word = REPLACED.exec(line)?.[0];
+    return word === undefined ? [] : [`${file}:${at + 1}: "${word}": CONTRIBUTING.md has the word that we use`];
+  });
 }
 
 for (const line of found) console.error(line);
