@@ -18,7 +18,7 @@ const CONSTANT = /^(?:export )?const [a-z]\w* = (?:-?[\d_.]+|"[^"]*"|\/.+\/[a-z]
 /** Words that CONTRIBUTING's list replaces, in what users read. Code is no prose, and docs/cli.md is made from the help. */
 const PROSE = /^(?:docs\/(?!cli\.md)[^/]+\.md|(?:[^/]+\/)*README\.md)$/;
 const REPLACED =
-  /\b(?:learnt|tells?|told|telling|beside|nobody|somebody|whom|whoever|behaviours?|recognis\w+|serialis\w+|optimis\w+|summaris\w+|labelled|colours?|neighbours?|(?:is|are) no(?:ne)?(?! longer)|(?:has|have) none)\b/i;
+  /\b(?:learnt|tells?|told|telling|beside|nobody|somebody|whom|whoever|behaviours?|recognis\w+|serialis\w+|optimis\w+|summaris\w+|labelled|colours?|neighbours?|(?<!\bthere )(?:is|are) no(?:ne)?(?! longer)|(?:has|have) none)\b/i;
 
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 
