@@ -88,6 +88,25 @@ describe("node ports on loopback addresses in nftables mode", () => {
   });
 });
 
+test("what trafficDistribution asks for, and why it is not met", async () => {
+  const [service, slice] = workload(1, { endpoints: [webA1] }).objects;
+  const asking = { ...service, spec: { ...Object(service)["spec"], trafficDistribution: "PreferSameNode" } };
+  const text = async (...objects: unknown[]) =>
+    (await fairlead(["explain", "svc-1", "-f", "-", ...AGENT], { stdin: JSON.stringify(objects) })).out;
+  expect(await text(asking, slice)).toContain(
+    "traffic distribution PreferSameNode: not met: 1 of 1 ready endpoints have no hint for a node; the node has no zone " +
+      "(label topology.kubernetes.io/zone); only the hints of EndpointSlices count",
+  );
+  const endpoints = Object(slice)["endpoints"].map((one: object) => ({
+    ...one,
+    hints: { forNodes: [{ name: "node-a" }] },
+  }));
+  expect(await text(asking, { ...slice, endpoints })).toContain(
+    "traffic distribution PreferSameNode: hints keep it on the same node",
+  );
+  expect(await text(service, slice)).not.toContain("traffic distribution");
+});
+
 describe("a Service of another proxy", () => {
   const objects = workload(1, {
     endpoints: [webA1],

@@ -22,6 +22,7 @@ export { Planner } from "./planner/planner.ts";
 export type * from "./planner/step.ts";
 export type { ObjectKind, Problem } from "./problem.ts";
 export { type EndpointFate, endpointFates, type Membership } from "./select/fates.ts";
+export { type HintsOutcome, hintsOutcome } from "./select/hints.ts";
 export { ClusterState } from "./state/cluster-state.ts";
 export type { ChangeCounts, DirtyServices } from "./state/pending.ts";
 export type { ClusterView } from "./state/view.ts";

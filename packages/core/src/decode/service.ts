@@ -103,6 +103,7 @@ function readService(
     externalTrafficPolicy,
     annotations: readAnnotations(metadata.annotations, annotations),
     ...readAffinity(spec, problems),
+    ...readDistribution(spec, intern),
     ...(externalTrafficPolicy === "Local" ? readHealthCheckPort(spec, problems) : undefined),
   };
 }
@@ -151,6 +152,12 @@ function readAffinity(spec: RawObject, problems: ProblemList): { affinitySeconds
   const field = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
   problems.add(field, seconds, `must be 1 to ${LONGEST_AFFINITY_SECONDS}; taken as ${DEFAULT_AFFINITY_SECONDS}`);
   return { affinitySeconds: DEFAULT_AFFINITY_SECONDS };
+}
+
+/** It takes effect by the hints that the EndpointSlice controller derives from it. */
+function readDistribution(spec: RawObject, intern: Intern): Pick<Service, "trafficDistribution"> {
+  const value = stringOf(spec["trafficDistribution"]);
+  return value === undefined || value === "" ? {} : { trafficDistribution: intern(value) };
 }
 
 /** Only type LoadBalancer has one; 0 is how the API says none. */

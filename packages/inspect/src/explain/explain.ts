@@ -2,6 +2,8 @@ import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import {
   type EndpointFate,
   endpointFates,
+  type HintsOutcome,
+  hintsOutcome,
   type IPFamily,
   type Membership,
   type OwnershipDecision,
@@ -78,12 +80,15 @@ function explainPort(planned: PlannedNode, asked: Asked, port: ServicePortSpec):
   const group = planned.planner.plan(family).groups.get(groupId(key, port));
   const { nodeName, zone, nodeHints } = planned.options;
   const query = { family, name, protocol, excludes: decision.excludes };
-  const fates = endpointFates(planned.state.slices(key), query, { nodeName, zone, nodeHints });
+  const place = { nodeName, zone, nodeHints };
+  const fates = endpointFates(planned.state.slices(key), query, place);
+  const hints = hintsOutcome(planned.state.slices(key), query, place);
   return {
     name,
     protocol,
     frontends: group?.frontends ?? [],
     ...onLoopback(planned, group),
+    ...distributionOf(asked.service, hints),
     lost: lostFrontends(planned, asked, port, group),
     endpoints: decision.frontends === "none" ? fates.map(leftAlone) : fates,
   };
@@ -99,6 +104,22 @@ function onLoopback(
   if (outside === undefined || outside.verdict === "leave" || here === undefined || here === "untouched") return {};
   const relayed = here === "relayed" && group?.protocol === "TCP" && outside.verdict === "proxy";
   return { onLoopback: relayed ? { relayedTo: outside.set } : "refused" };
+}
+
+const WITHOUT_HINTS = "only the hints of EndpointSlices count, which the cluster's EndpointSlice controller writes";
+
+function distributionOf(
+  { trafficDistribution: asked }: Service,
+  { counts, noNode, noZone }: HintsOutcome,
+): Pick<PortExplanation, "distribution"> {
+  if (asked === undefined) return {};
+  const reasons = asked === "PreferSameNode" ? [noNode, noZone] : [noZone];
+  const missing = [...new Set(reasons.filter((reason) => reason !== undefined))].join("; ");
+  const explained = (why: string) => ({ distribution: { asked, kept: counts, why } });
+  if (missing === "")
+    return explained(counts === "zone" ? "hints keep it in the same zone" : "hints keep it on the same node");
+  if (counts === "zone") return explained(`hints keep it in the same zone only: ${missing}`);
+  return explained(`not met: ${missing}; ${WITHOUT_HINTS}`);
 }
 
 const FOREIGN: Membership = { in: false, why: "another network serves the service" };

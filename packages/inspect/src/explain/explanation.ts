@@ -3,6 +3,7 @@ import type {
   EndpointFate,
   EndpointSetName,
   FrontendKind,
+  HintsOutcome,
   IPFamily,
   Ownership,
   OwnershipDecision,
@@ -53,8 +54,19 @@ export interface PortExplanation {
   readonly onLoopback?: "refused" | { readonly relayedTo: EndpointSetName };
   /** Frontends that this port asks for and another group, or another network, has. */
   readonly lost: readonly LostFrontend[];
+  /** How far spec.trafficDistribution is followed here; absent: the Service asks for none. */
+  readonly distribution?: DistributionExplanation;
   /** Every endpoint of the port in its slices. */
   readonly endpoints: readonly EndpointFate[];
+}
+
+export interface DistributionExplanation {
+  /** spec.trafficDistribution. */
+  readonly asked: string;
+  /** How near the endpoints are that get the traffic: none: they may be anywhere. */
+  readonly kept: HintsOutcome["counts"];
+  /** Why it is not what was asked for, or that it is. */
+  readonly why: string;
 }
 
 export interface FrontendExplanation {

@@ -43,6 +43,7 @@ const service = fc.record({
     healthCheckNodePort: nonZeroPort,
     sessionAffinityConfig: optional({ clientIP: optional({ timeoutSeconds: fc.oneof(port, fc.constant(0)) }) }),
     internalTrafficPolicy: anyText,
+    trafficDistribution: anyText,
   }),
   status: fc.record({ loadBalancer: optional({ ingress: items(optional({ ip: word, ipMode: anyText })) }) }),
 });

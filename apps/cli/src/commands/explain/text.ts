@@ -69,7 +69,7 @@ function portText(port: PortExplanation, style: Style): string {
       endpoints.map((one) => endpointRow(one, style)),
     ),
   );
-  return `${title}\n${served}${endpoints.length === 0 ? "  no endpoints\n" : ends}`;
+  return `${title}\n${served}${distributionText(port)}${endpoints.length === 0 ? "  no endpoints\n" : ends}`;
 }
 
 type Counts = Readonly<Record<"cluster" | "local", number>>;
@@ -86,6 +86,10 @@ function frontendRow(frontend: FrontendExplanation, counts: Counts): string[] {
     `${name}${exceptionText(excludedClients)}`,
     ...[pod, node, outside].map((treatment) => treatmentText(treatment, counts)),
   ];
+}
+
+function distributionText({ distribution }: PortExplanation): string {
+  return distribution === undefined ? "" : `  traffic distribution ${distribution.asked}: ${distribution.why}\n`;
 }
 
 /** Only the node itself reaches its loopback addresses. */

@@ -22,6 +22,7 @@ const serviceSpec = message({
   14: field("sessionAffinityConfig", affinityConfig),
   18: list("clusterIPs", "string"),
   22: field("internalTrafficPolicy", "string"),
+  23: field("trafficDistribution", "string"),
 });
 
 const ingress = message({ 1: omitEmpty("ip", "string"), 3: field("ipMode", "string") });
