@@ -12,6 +12,10 @@ const LEFTOVER =
 const MODE = /\bmode [!=]== "(?:iptables|ipvs|nftables|userspace)"/;
 const MODES_ROOM = /^(?:(?:packages|apps)\/[^/]+|lab|e2e|bench)\/src\/(?!(?:.*\/)?modes\/)/;
 
+/** What backends need to know of Kubernetes, the plan says: reach, at, gate, treatments. */
+const KIND = /\b(?:kind [!=]==|case) "(?:cluster-ip|node-port|external-ip|load-balancer)"|\bpolicy [!=]==/;
+const BACKENDS = /^packages\/backend-[^/]+\/src\//;
+
 /** Plain data at a module's top has a name in capitals. Only what stands on one line is looked at. */
 const CONSTANT = /^(?:export )?const [a-z]\w* = (?:-?[\d_.]+|"[^"]*"|\/.+\/[a-z]*);$/;
 
@@ -39,6 +43,9 @@ function inSource(file) {
         return [`${place}: a comment of ${line.length} columns; wrap it at ${LONGEST_COMMENT}`];
       }
       if (CONSTANT.test(line)) return [`${place}: a constant; write its name in capitals`];
+      if (BACKENDS.test(file) && KIND.test(line)) {
+        return [`${place}: asks for a kind or policy of Kubernetes; ask for reach, at, gate or the treatments`];
+      }
       return MODES_ROOM.test(file) && MODE.test(line) ? [`${place}: compares the mode outside of modes/`] : [];
     });
 }

@@ -59,7 +59,14 @@ function plan(services: number) {
   return planOf(
     Array.from({ length: services }, (_, i) => {
       const group = clusterIPGroup(`s${i}`, `10.96.${i >> 8}.${i & 255}`, endpoints(1, { from: i }));
-      const nodePort = { kind: "node-port", port: 30_000 + i, policy: "Cluster", treatments: TREATMENTS } as const;
+      const nodePort = {
+        kind: "node-port",
+        reach: "external",
+        at: "node-port",
+        port: 30_000 + i,
+        policy: "Cluster",
+        treatments: TREATMENTS,
+      } as const;
       return { ...group, frontends: [...group.frontends, nodePort] };
     }),
   );

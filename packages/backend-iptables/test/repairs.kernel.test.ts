@@ -41,6 +41,8 @@ const withNodePort = {
     ...nodePorts.frontends,
     {
       kind: "node-port",
+      reach: "external",
+      at: "node-port",
       port: 30_080,
       policy: "Cluster",
       treatments: { pod: PROXY, node: PROXY, outside: PROXY },

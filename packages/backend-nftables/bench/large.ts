@@ -33,6 +33,8 @@ function group(service: number, list: readonly PlanEndpoint[]): ServicePortGroup
     frontends: [
       {
         kind: "cluster-ip",
+        reach: "internal",
+        at: "address",
         address: `10.96.${service >> 8}.${service & 255}`,
         port: 80,
         policy: "Cluster",

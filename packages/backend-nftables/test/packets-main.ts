@@ -153,6 +153,8 @@ function plain(count: number): ServicePortGroup {
     frontends: [
       {
         kind: "cluster-ip",
+        reach: "internal",
+        at: "address",
         address: "10.96.0.1",
         port: 80,
         policy: "Cluster",

@@ -42,7 +42,7 @@ export interface Service {
   readonly affinitySeconds?: number;
   /** 1…65535; only for type LoadBalancer with externalTrafficPolicy Local. */
   readonly healthCheckNodePort?: number;
-  /** spec.trafficDistribution, as it is written; absent: none. Only for people who ask why traffic goes where it goes. */
+  /** spec.trafficDistribution, as it is written; absent: none. It decides nothing: only explanations name it. */
   readonly trafficDistribution?: string;
   /** Annotations with the prefix `fairlead.dev/` only. */
   readonly annotations: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import type { IPFamily, Protocol, ServiceKey } from "./objects.ts";
+import type { IPFamily, Protocol, ServiceKey, TrafficPolicy } from "./objects.ts";
 
 /**
  * What this node has to do for its services, with every Kubernetes decision already taken. Backends translate it and
@@ -20,7 +20,7 @@ export type Treatment =
 
 export type FrontendKind = "cluster-ip" | "node-port" | "external-ip" | "load-balancer";
 
-/** Who may use a frontend; everybody where a frontend has none of this. */
+/** The sources that a frontend's gate lets in. */
 export interface AllowedSources {
   /** Canonical CIDRs from spec.loadBalancerSourceRanges, in the order of the spec. */
   readonly ranges: readonly string[];
@@ -28,15 +28,25 @@ export interface AllowedSources {
   readonly addresses: readonly string[];
 }
 
+/** Which clients a frontend is for: those of the cluster, or those outside as well. */
+export type Reach = "internal" | "external";
+
+/** What a frontend is served on: its address, or the node's addresses that `NodePlan.nodePortAddresses` selects. */
+export type At = "address" | "node-port";
+
 export interface Frontend {
+  /** What it is called. Backends name things after it, and decide by `reach`, `at` and `gate`. */
   readonly kind: FrontendKind;
-  /** Canonical address; absent for node-port, which is served on `NodePlan.nodePortAddresses`. */
+  readonly reach: Reach;
+  readonly at: At;
+  /** Canonical; absent at node-port. */
   readonly address?: string;
   readonly port: number;
-  /** The traffic policy that the treatments follow from: internal for cluster-ip, external for the others. */
-  readonly policy: "Cluster" | "Local";
+  /** The traffic policy that the treatments follow from, for those who print it. Backends follow the treatments. */
+  readonly policy: TrafficPolicy;
   readonly treatments: Readonly<Record<SourceClass, Treatment>>;
-  readonly sources?: AllowedSources;
+  /** Who may use it; absent: every client. */
+  readonly gate?: AllowedSources;
   /**
    * Whoever sends from these CIDRs, and is not the node itself, is served by another network here: such packets are
    * left, whatever the treatments say. Canonical, disjoint, sorted. Absent: there is nobody like that.

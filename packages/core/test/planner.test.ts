@@ -55,6 +55,8 @@ describe("a group", () => {
       frontends: [
         {
           kind: "cluster-ip",
+          reach: "internal",
+          at: "address",
           address: "10.96.0.10",
           port: 80,
           policy: "Cluster",
@@ -151,7 +153,7 @@ describe("source ranges", () => {
   const sourcesOf = (ranges: readonly string[]) =>
     planned({ ...fields, loadBalancerSourceRanges: ranges })
       .plan.groups.get(GROUP)
-      ?.frontends.map((one) => [one.address, one.sources]);
+      ?.frontends.map((one) => [one.address, one.gate]);
 
   test("stand on load-balancer frontends alone", () => {
     const sources = { ranges: ["192.0.2.0/24"], addresses: [] };

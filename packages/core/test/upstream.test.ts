@@ -93,7 +93,7 @@ function reported(group: ServicePortGroup): Omit<UpstreamPort, "name"> {
     clusterIP: addresses("cluster-ip").join(),
     externalIPs: addresses("external-ip"),
     loadBalancerIPs: addresses("load-balancer"),
-    ranges: ofKind("load-balancer")[0]?.sources?.ranges ?? [],
+    ranges: ofKind("load-balancer")[0]?.gate?.ranges ?? [],
     cluster: group.cluster.map(text),
     local: group.local.map(text),
     serving: group.serving.map(text),

@@ -54,7 +54,7 @@ function natRules(
   if (frontend.address === undefined) return nodePortRules(group, frontend.port, names, context);
   const rule = {
     ...toAddress(frontend.address, group.protocol, frontend.port, `${group.name} ${FRONTEND_LABELS[frontend.kind]}`),
-    target: jump(entryChain(frontend, names)),
+    target: jump(ENTRY_CHAINS[frontend.reach](frontend, names)),
   };
   return [entry("nat", SERVICES, keyOf(group, frontend), rule)];
 }
@@ -85,10 +85,16 @@ const FRONTEND_LABELS = {
   "node-port": "",
 } as const satisfies Record<Frontend["kind"], string>;
 
-function entryChain(frontend: Frontend, names: GroupNames): string {
-  if (frontend.kind === "cluster-ip") return names.set[internalSet(frontend) ?? "cluster"];
-  return isGated(frontend) ? names.firewall : names.external;
-}
+const ENTRY_CHAINS = {
+  internal: (frontend, names) => names.set[internalSet(frontend) ?? "cluster"],
+  external: (frontend, names) => (isGated(frontend) ? names.firewall : names.external),
+} as const satisfies Record<Frontend["reach"], (frontend: Frontend, names: GroupNames) => string>;
+
+/** Where filter asks for addresses; node ports have an end of the second one. */
+const REFUSAL_CHAINS = {
+  internal: SERVICES,
+  external: EXTERNAL_SERVICES,
+} as const satisfies Record<Frontend["reach"], string>;
 
 function nodePortRules(
   group: ServicePortGroup,
@@ -129,9 +135,8 @@ function refusalRules(
   const refused = { ...refusedPackets(group, frontend, remark), target };
   const rules = group.protocol === "TCP" && context.node.resetStaleTCP ? [resetting(refused), refused] : [refused];
   const key = keyOf(group, frontend);
-  if (frontend.address === undefined) return rules.map((rule) => entry("filter", EXTERNAL_SERVICES, key, rule, "tail"));
-  const chain = frontend.kind === "cluster-ip" ? SERVICES : EXTERNAL_SERVICES;
-  return rules.map((rule) => entry("filter", chain, key, rule));
+  const end = ({ address: "head", "node-port": "tail" } as const)[frontend.at];
+  return rules.map((rule) => entry("filter", REFUSAL_CHAINS[frontend.reach], key, rule, end));
 }
 
 function refusedPackets({ protocol }: ServicePortGroup, { address, port }: Frontend, remark: string): Rule {

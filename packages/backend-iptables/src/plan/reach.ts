@@ -29,17 +29,17 @@ export function refusal(frontend: Frontend): "reject" | "drop" | undefined {
 
 /** The frontend that the group's KUBE-EXT chain follows; all external frontends of a group are treated alike. */
 export function externalFrontend(group: ServicePortGroup): Frontend | undefined {
-  return group.frontends.find((frontend) => frontend.kind !== "cluster-ip" && reachesEndpoints(frontend));
+  return group.frontends.find((frontend) => frontend.reach === "external" && reachesEndpoints(frontend));
 }
 
-/** The load-balancer frontends' source gate; they share the service's. */
+/** A frontend with the gate that all gated ones of the group share. */
 export function gatedFrontend(group: ServicePortGroup): Frontend | undefined {
   return group.frontends.find(isGated);
 }
 
-/** A load-balancer address that only some sources may use, and that nat sends on for those. */
+/** An address that only some sources may use, and that nat sends on for those. */
 export function isGated(frontend: Frontend): boolean {
-  return frontend.kind === "load-balancer" && frontend.sources !== undefined && reachesEndpoints(frontend);
+  return frontend.gate !== undefined && reachesEndpoints(frontend);
 }
 
 /** The endpoint set that an internal frontend's packets go to, whatever their source. */

@@ -19,7 +19,7 @@ export function* serviceChains(
   if (external !== undefined)
     yield { chain: names.external, rules: [...externalRules(group, external, names, context)] };
   const gated = gatedFrontend(group);
-  if (gated?.sources !== undefined) yield firewallChain(group, gated.sources, names);
+  if (gated?.gate !== undefined) yield firewallChain(group, gated.gate, names);
 }
 
 /** How many chains `serviceChains` gives, without pages. */
@@ -37,10 +37,6 @@ function serviceChainKinds(group: ServicePortGroup): readonly (EndpointSetName |
   return (["cluster", "local", "external", "firewall"] as const).filter((kind) => there[kind]);
 }
 
-function firewallChain(
-  group: ServicePortGroup,
-  sources: NonNullable<Frontend["sources"]>,
-  names: GroupNames,
-): ChainRules {
+function firewallChain(group: ServicePortGroup, sources: NonNullable<Frontend["gate"]>, names: GroupNames): ChainRules {
   return { chain: names.firewall, rules: firewallRules(group, sources, names) };
 }

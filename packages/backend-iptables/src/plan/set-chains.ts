@@ -34,7 +34,7 @@ export function* setChains(set: EndpointSet): Generator<ChainRules> {
 function setRules(set: EndpointSet, pages: readonly Page[]): RuleList {
   const { group, name, context } = set;
   const endpoints = group[name];
-  const internal = group.frontends.filter((one) => one.kind === "cluster-ip" && internalSet(one) === name);
+  const internal = group.frontends.filter((one) => one.reach === "internal" && internalSet(one) === name);
   const masquerading = internal.flatMap((frontend) => [...masqueradeRules(group, frontend, context)]);
   const flat = pages.length === 0;
   const size = flat ? endpoints.length : pages.length;

@@ -49,6 +49,8 @@ function clusterIP(address: string, served = true): Frontend {
   const reject = { verdict: "reject" } as const;
   return {
     kind: "cluster-ip",
+    reach: "internal",
+    at: "address",
     address,
     port: 80,
     policy: "Cluster",

@@ -48,6 +48,8 @@ export function group(i: number, endpoints: number): ServicePortGroup {
     frontends: [
       {
         kind: "cluster-ip",
+        reach: "internal",
+        at: "address",
         address: `10.${96 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`,
         port: 80,
         policy: "Cluster",

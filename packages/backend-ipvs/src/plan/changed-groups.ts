@@ -19,5 +19,5 @@ export function* changedGroups(
 }
 
 function isReachedFromOutside({ frontends }: ServicePortGroup): boolean {
-  return frontends.some(({ kind }) => kind !== "cluster-ip");
+  return frontends.some(({ reach }) => reach === "external");
 }

@@ -40,7 +40,7 @@ export function groupObjects(group: ServicePortGroup, context: PlanContext): Gro
       ...addresses.map((address): Membership => ({ set: "KUBE-IPVS-IPS", member: address })),
     ],
     barred: barredAddresses(group),
-    masqueradesPods: servedFrontends(group).some((one) => one.kind === "cluster-ip" && masqueradesPods(one)),
+    masqueradesPods: servedFrontends(group).some((one) => one.reach === "internal" && masqueradesPods(one)),
   };
 }
 
@@ -48,17 +48,17 @@ export function groupObjects(group: ServicePortGroup, context: PlanContext): Gro
  * Cluster IPs, and external addresses that the node does not have anyway. Node ports stand on addresses that are there.
  */
 function boundAddresses(group: ServicePortGroup, { nodeAddresses }: PlanContext): readonly string[] {
-  const addresses = servedFrontends(group).flatMap(({ kind, address }) => {
+  const addresses = servedFrontends(group).flatMap(({ reach, address }) => {
     if (address === undefined) return [];
-    return kind === "cluster-ip" || !nodeAddresses.has(address) ? [address] : [];
+    return reach === "internal" || !nodeAddresses.has(address) ? [address] : [];
   });
   return [...new Set(addresses)];
 }
 
 function barredAddresses(group: ServicePortGroup): readonly BarredAddress[] {
   const protocol = ({ TCP: "tcp", UDP: "udp", SCTP: "sctp" } as const)[group.protocol];
-  return servedFrontends(group).flatMap(({ kind, address, port, sources }) => {
-    if (kind !== "load-balancer" || address === undefined || sources === undefined) return [];
-    return sources.addresses.includes(address) ? [] : [{ address, protocol, port }];
+  return servedFrontends(group).flatMap(({ address, port, gate }) => {
+    if (address === undefined || gate === undefined) return [];
+    return gate.addresses.includes(address) ? [] : [{ address, protocol, port }];
   });
 }

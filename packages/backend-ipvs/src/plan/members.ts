@@ -16,39 +16,46 @@ export function* memberships(group: ServicePortGroup, context: PlanContext): Gen
   for (const { address, port } of group.onNode ?? []) {
     yield { set: "KUBE-LOOP-BACK", member: `${addressPort(group, address, port)},${address}` };
   }
-  for (const frontend of servedFrontends(group)) yield* frontendMembers(group, frontend, context);
+  for (const frontend of servedFrontends(group)) yield* MEMBERS[frontend.kind](group, frontend, context);
   if (group.healthCheckPort !== undefined) {
     yield { set: "KUBE-HEALTH-CHECK-NODE-PORT", member: String(group.healthCheckPort) };
   }
 }
 
-function* frontendMembers(group: ServicePortGroup, frontend: Frontend, context: PlanContext): Generator<Membership> {
-  if (frontend.kind === "node-port") {
-    yield* nodePortMembers(group, frontend, context);
-    return;
-  }
-  const member = addressPort(group, frontend.address ?? "", frontend.port);
-  switch (frontend.kind) {
-    case "cluster-ip":
-      yield { set: "KUBE-CLUSTER-IP", member };
-      return;
-    case "external-ip":
-      yield { set: keepsSource(frontend) ? "KUBE-EXTERNAL-IP-LOCAL" : "KUBE-EXTERNAL-IP", member };
-      return;
-    case "load-balancer":
-      yield { set: "KUBE-LOAD-BALANCER", member };
-      if (keepsSource(frontend)) yield { set: "KUBE-LOAD-BALANCER-LOCAL", member };
-      yield* sourceMembers(frontend, member);
-  }
+/** kube-proxy's sets are named after kinds of frontends: one that is not in here does not compile. */
+const MEMBERS = {
+  "cluster-ip": (group, frontend) => [{ set: "KUBE-CLUSTER-IP", member: memberOf(group, frontend) }],
+  "external-ip": (group, frontend) => [
+    {
+      set: keepsSource(frontend) ? "KUBE-EXTERNAL-IP-LOCAL" : "KUBE-EXTERNAL-IP",
+      member: memberOf(group, frontend),
+    },
+  ],
+  "load-balancer": loadBalancerMembers,
+  "node-port": nodePortMembers,
+} as const satisfies Record<
+  Frontend["kind"],
+  (group: ServicePortGroup, frontend: Frontend, context: PlanContext) => Iterable<Membership>
+>;
+
+function memberOf(group: ServicePortGroup, { address = "", port }: Frontend): string {
+  return addressPort(group, address, port);
 }
 
-function* sourceMembers({ address = "", sources }: Frontend, member: string): Generator<Membership> {
-  if (sources === undefined) return;
+function* loadBalancerMembers(group: ServicePortGroup, frontend: Frontend): Generator<Membership> {
+  const member = memberOf(group, frontend);
+  yield { set: "KUBE-LOAD-BALANCER", member };
+  if (keepsSource(frontend)) yield { set: "KUBE-LOAD-BALANCER-LOCAL", member };
+  yield* sourceMembers(frontend, member);
+}
+
+function* sourceMembers({ address = "", gate }: Frontend, member: string): Generator<Membership> {
+  if (gate === undefined) return;
   yield { set: "KUBE-LOAD-BALANCER-FW", member };
-  for (const range of sources.ranges.flatMap(setNetworks)) {
+  for (const range of gate.ranges.flatMap(setNetworks)) {
     yield { set: "KUBE-LOAD-BALANCER-SOURCE-CIDR", member: `${member},${range}` };
   }
-  if (sources.addresses.includes(address)) {
+  if (gate.addresses.includes(address)) {
     yield { set: "KUBE-LOAD-BALANCER-SOURCE-IP", member: `${member},${address}` };
   }
 }

@@ -36,7 +36,7 @@ export function wantedServers(group: ServicePortGroup, context: PlanContext): re
       if (servers.has(key)) continue;
       const endpoints = endpointsOf(group, frontend);
       const server = { ...where, ...options };
-      servers.set(key, { key, server, endpoints, ...ends, nodePort: frontend.kind === "node-port" });
+      servers.set(key, { key, server, endpoints, ...ends, nodePort: frontend.at === "node-port" });
     }
   }
   return [...servers.values()];

@@ -17,7 +17,7 @@ export function clusterIPGroup(address: string, cluster: readonly PlanEndpoint[]
     ...{ cluster, local: [], serving: cluster, endpointCount: cluster.length, annotations: {} },
     frontends: [
       {
-        ...{ kind: "cluster-ip", address, port: 80, policy: "Cluster" },
+        ...{ kind: "cluster-ip", reach: "internal", at: "address", address, port: 80, policy: "Cluster" },
         treatments: { pod: PROXY, node: PROXY, outside: PROXY },
       },
     ],

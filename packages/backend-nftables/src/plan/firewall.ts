@@ -12,9 +12,9 @@ export function firewall(
   { name, protocol, frontends }: ServicePortGroup,
   { family }: PlanContext,
 ): NftChain | undefined {
-  const sources = frontends.find((frontend) => frontend.sources !== undefined)?.sources;
-  if (sources === undefined) return undefined;
-  const rules = allowed(sources).map((cidr) => ({
+  const gate = frontends.find((frontend) => frontend.gate !== undefined)?.gate;
+  if (gate === undefined) return undefined;
+  const rules = allowed(gate).map((cidr) => ({
     expressions: [...statements.addressIn(family, "saddr", cidr), ...statements.verdict({ kind: "return" })],
   }));
   return {

@@ -75,16 +75,16 @@ class Collector {
 
   #frontend(frontend: Frontend): void {
     const { name, protocol } = this.#placement.group;
-    const { kind, address, port, treatments } = frontend;
+    const { at, address, port, treatments } = frontend;
     const key = address === undefined ? nodePortKey(protocol, port) : addressKey(address, protocol, port);
-    const family = kind === "node-port" ? "nodePort" : "address";
+    const family = MAPS_OF[at];
     const sets = SETS[family];
     const refused = this.#refusals[treatments.outside.verdict];
     if (refused !== undefined) this.#entry(sets.noEndpoints, key, refused);
-    if (frontend.sources !== undefined) {
+    if (frontend.gate !== undefined) {
       this.#entry("firewall-ips", key, { kind: "goto", chain: firewallChain(name, protocol) }, false);
     }
-    if (this.#refusedOnLoopback && address === undefined) {
+    if (this.#refusedOnLoopback && at === "node-port") {
       this.#entry(LOOPBACK_REFUSALS, key, { kind: "goto", chain: loopbackRefusalChain(protocol) });
     }
     const chain = this.#dispatch(frontend, key, family);
@@ -92,15 +92,23 @@ class Collector {
   }
 
   /** @returns the chain that the frontend's packets go to */
-  #dispatch({ kind, policy, treatments }: Frontend, key: Hex, family: keyof typeof POOL_KINDS): string | undefined {
-    if (kind !== "cluster-ip" && policy === "Local") return this.#local(treatments, key, family);
-    const chain = this.#pool(
-      treatments.outside,
-      key,
-      POOL_KINDS[family],
-      kind === "cluster-ip" ? "cluster" : undefined,
-    );
-    if (chain === undefined || kind === "cluster-ip") return chain;
+  #dispatch({ reach, treatments }: Frontend, key: Hex, family: keyof typeof POOL_KINDS): string | undefined {
+    switch (reach) {
+      case "internal":
+        // The set "cluster-ips" knows which clients have to be masqueraded.
+        return this.#pool(treatments.outside, key, POOL_KINDS[family], "cluster");
+      case "external":
+        return sameForAll(treatments)
+          ? this.#external(treatments.outside, key, family)
+          : this.#local(treatments, key, family);
+      default:
+        return reach satisfies never;
+    }
+  }
+
+  #external(treatment: Treatment, key: Hex, family: keyof typeof POOL_KINDS): string | undefined {
+    const chain = this.#pool(treatment, key, POOL_KINDS[family]);
+    if (chain === undefined || treatment.verdict !== "proxy" || !treatment.masquerade) return chain;
     const need = externalNeed(chain);
     this.#needs.push(need);
     return need.id;
@@ -149,6 +157,22 @@ class Collector {
   }
 }
 
+/** Under which keys a frontend stands in maps. */
+const MAPS_OF = {
+  address: "address",
+  "node-port": "nodePort",
+} as const satisfies Record<Frontend["at"], keyof typeof POOL_KINDS>;
+
+function sameForAll({ pod, node, outside }: Frontend["treatments"]): boolean {
+  return alike(pod, outside) && alike(node, outside);
+}
+
+function alike(a: Treatment, b: Treatment): boolean {
+  if (a === b) return true;
+  if (a.verdict !== "proxy" || b.verdict !== "proxy") return a.verdict === b.verdict;
+  return a.set === b.set && a.masquerade === b.masquerade;
+}
+
 /** Sets and maps by how a frontend is known. */
 const SETS = {
   address: { services: "service-ips", noEndpoints: "no-endpoint-services" },
@@ -171,8 +195,8 @@ function sharedElements(
 ): SharedElement[] {
   const shared = new Map<string, SharedElement>();
   const add = (set: SharedElement["set"], key: Hex) => shared.set(`${set} ${key}`, { set, key });
-  for (const { kind, address } of frontends) {
-    if (kind === "cluster-ip" && address !== undefined) add("cluster-ips", addressHex(address));
+  for (const { reach, address } of frontends) {
+    if (reach === "internal" && address !== undefined) add("cluster-ips", addressHex(address));
   }
   for (const endpoints of [cluster, local]) {
     for (const endpoint of endpoints) {

@@ -73,7 +73,7 @@ export function groupOfEveryKind(
       frontend("external-ip", "Cluster", service(number + 20)),
       {
         ...frontend("load-balancer", "Local", service(number + 40)),
-        sources: { ranges: [`${node}/${family === "IPv4" ? 32 : 128}`], addresses: [node] },
+        gate: { ranges: [`${node}/${family === "IPv4" ? 32 : 128}`], addresses: [node] },
       },
       { ...frontend("node-port", "Cluster"), port: 30_000 + number },
       { ...frontend("node-port", "Local"), port: 31_000 + number },
@@ -88,7 +88,9 @@ function frontend(kind: Frontend["kind"], policy: Frontend["policy"], address?: 
     policy === "Cluster"
       ? always(proxied("cluster", kind !== "cluster-ip"))
       : { pod: proxied("cluster", false), node: proxied("cluster", true), outside: proxied("local", false) };
-  return { kind, policy, port: 80, treatments, ...(address !== undefined && { address }) };
+  const reach = kind === "cluster-ip" ? "internal" : "external";
+  const at = kind === "node-port" ? "node-port" : "address";
+  return { kind, reach, at, policy, port: 80, treatments, ...(address !== undefined && { address }) };
 }
 
 function proxied(set: "cluster" | "local", masquerade: boolean): Treatment {

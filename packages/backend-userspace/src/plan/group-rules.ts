@@ -26,12 +26,12 @@ function refusalRules(
 ): readonly ChainRule[] {
   const verdict = refusal(frontend, (set) => ports(group, set) !== undefined);
   const rules: ChainRule[] = [];
-  if (frontend.sources !== undefined && proxied(frontend.treatments.outside)) {
+  if (frontend.gate !== undefined && proxied(frontend.treatments.outside)) {
     const rule = toFrontend(group.protocol, frontend, `${group.name} traffic not accepted by source ranges`);
     rules.push({ table: "filter", chain: PROXY_FIREWALL, rule: { ...rule, target: { kind: "drop" } } });
   }
   if (verdict === undefined) return rules;
-  const chain = frontend.kind === "cluster-ip" ? SERVICES : EXTERNAL_SERVICES;
+  const chain = REFUSAL_CHAINS[frontend.reach];
   const rule = toFrontend(
     group.protocol,
     frontend,
@@ -45,6 +45,11 @@ function refusalRules(
   const excluded = fromExcluded(group.protocol, frontend, group.name);
   return [...rules, ...[refused, ...excluded.map((each) => ({ ...refused, rule: each }))].map(onTop)];
 }
+
+const REFUSAL_CHAINS = {
+  internal: SERVICES,
+  external: EXTERNAL_SERVICES,
+} as const satisfies Record<Frontend["reach"], string>;
 
 function onTop(rule: ChainRule): ChainRule {
   return { ...rule, first: true };
@@ -71,7 +76,7 @@ function entryRules(group: ServicePortGroup, ports: RelayPorts): readonly ChainR
       matches: [...rule.matches, { kind: "conntrack", module: "state", states: ["NEW"] }],
       target: { kind: "accept" },
     };
-    const rules = group.frontends.some(({ kind }) => kind === "node-port") ? [guard, accept] : [guard];
+    const rules = group.frontends.some(({ at }) => at === "node-port") ? [guard, accept] : [guard];
     return rules.map((each): ChainRule => ({ table: "filter", chain: NODEPORT_NON_LOCAL, rule: each }));
   });
 }

@@ -14,13 +14,13 @@ const PRIVILEGED_OFFSET = 8_000;
 
 /** What this node itself would be given at the service's cluster IP. */
 export function localSets({ frontends }: ServicePortGroup): readonly EndpointSetName[] {
-  const treatments = frontends.filter(({ kind }) => kind === "cluster-ip").map((frontend) => frontend.treatments.node);
+  const treatments = frontends.filter(({ reach }) => reach === "internal").map((frontend) => frontend.treatments.node);
   return [...new Set(treatments.filter(proxied).map(({ set }) => set))];
 }
 
 /** The annotation's port; else the service's own, or 8080 for 80, 8443 for 443 and so on. */
 export function localPort(group: ServicePortGroup): number | undefined {
-  const own = group.frontends.find(({ kind }) => kind === "cluster-ip")?.port;
+  const own = group.frontends.find(({ reach }) => reach === "internal")?.port;
   const fallback = own !== undefined && own < FIRST_FREE ? own + PRIVILEGED_OFFSET : own;
   return annotatedPort(group) ?? fallback;
 }

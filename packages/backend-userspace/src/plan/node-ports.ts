@@ -18,6 +18,6 @@ export function nodePortSets(group: ServicePortGroup): readonly EndpointSetName[
   return treatment !== undefined && proxied(treatment) && group[treatment.set].length > 0 ? [treatment.set] : [];
 }
 
-function isNodePort({ address }: Frontend): boolean {
-  return address === undefined;
+function isNodePort({ at }: Frontend): boolean {
+  return at === "node-port";
 }

@@ -20,11 +20,11 @@ export function* redirectRules(
   const rules = (chain: string, origins: readonly Origin[], target: Target | undefined) =>
     target === undefined ? [] : origins.map((origin): ChainRule => inNat(chain, { ...origin, ...packets, target }));
   const relay = (treatment: Treatment) => relayTarget(group, treatment, ports, context);
-  const everybody = allowed(frontend.sources);
-  const [container, host] = CHAINS[frontend.kind === "node-port" ? "node-port" : "portal"];
+  const everybody = allowed(frontend.gate);
+  const [container, host] = CHAINS[frontend.at];
   yield* fromExcluded(group.protocol, frontend, group.name).map((rule) => inNat(container, rule));
   if (!sameWay(pod, outside)) {
-    const pods = allowedPods(context.node.detector, frontend.sources);
+    const pods = allowedPods(context.node.detector, frontend.gate);
     yield* rules(container, pods, relay(pod) ?? { kind: "return" });
   }
   yield* rules(container, everybody, relay(outside));
@@ -32,9 +32,9 @@ export function* redirectRules(
 }
 
 const CHAINS = {
-  portal: [PORTALS_CONTAINER, PORTALS_HOST],
+  address: [PORTALS_CONTAINER, PORTALS_HOST],
   "node-port": [NODEPORT_CONTAINER, NODEPORT_HOST],
-} as const;
+} as const satisfies Record<Frontend["at"], readonly [string, string]>;
 
 function inNat(chain: string, rule: Rule): ChainRule {
   return { table: "nat", chain, rule };

@@ -34,9 +34,9 @@ function hairpinSources(group: ServicePortGroup, node: NodePlan, nodeAddress: st
 }
 
 /** Somebody of each range who is neither a pod of this node nor anybody on it. */
-function allowedSources({ sources }: Frontend, { detector }: NodePlan): readonly Source[] {
+function allowedSources({ gate }: Frontend, { detector }: NodePlan): readonly Source[] {
   const isPod = inAnyOf(detector.kind === "cidrs" ? detector.cidrs : []);
-  const wide = (sources?.ranges ?? []).filter((range) => prefixLengthOf(range) > 0);
+  const wide = (gate?.ranges ?? []).filter((range) => prefixLengthOf(range) > 0);
   return wide
     .map(addressIn)
     .filter((address) => !isPod(address))

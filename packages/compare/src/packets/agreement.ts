@@ -86,15 +86,15 @@ function asSent(source: Source, to: string, { environment }: View): Source {
 
 function treatmentOf(frontend: Frontend, source: Source): Treatment {
   if (isExcluded(frontend, source)) return { verdict: "leave" };
-  return lets(frontend.sources, source.address) ? frontend.treatments[source.class] : { verdict: "drop" };
+  return lets(frontend.gate, source.address) ? frontend.treatments[source.class] : { verdict: "drop" };
 }
 
 /**
  * What is as good as being dropped, for who is not in the source ranges of an address that leads to no endpoint: he is
  * refused like everybody else. kube-proxy's iptables mode asks for no ranges there, its nftables mode does.
  */
-function refusal({ sources, treatments }: Frontend, source: Source): Ways | undefined {
+function refusal({ gate, treatments }: Frontend, source: Source): Ways | undefined {
   const { verdict } = treatments[source.class];
   const leadsOn = Object.values(treatments).some((one) => one.verdict === "proxy");
-  return leadsOn || lets(sources, source.address) ? undefined : new Map([[verdict, 1]]);
+  return leadsOn || lets(gate, source.address) ? undefined : new Map([[verdict, 1]]);
 }

@@ -1,6 +1,6 @@
 import { familyOf } from "@fairlead/base";
-import type { IPFamily, Protocol, Service, ServicePortSpec } from "../objects.ts";
-import type { FrontendKind } from "../plan.ts";
+import type { IPFamily, Protocol, Service, ServicePortSpec, TrafficPolicy } from "../objects.ts";
+import type { At, FrontendKind, Reach } from "../plan.ts";
 
 /** A frontend that a service port asks for, before anything is known of its endpoints. */
 export interface FrontendSpec {
@@ -8,7 +8,7 @@ export interface FrontendSpec {
   /** Absent for node-port. */
   readonly address?: string;
   readonly port: number;
-  readonly policy: "Cluster" | "Local";
+  readonly policy: TrafficPolicy;
   /** Another network serves it: it is not ours to program, nor another service's. */
   readonly left: boolean;
 }
@@ -45,8 +45,16 @@ export function frontendSpecs(
   ];
 }
 
-function policyOf(kind: FrontendKind, service: Service): "Cluster" | "Local" {
-  return kind === "cluster-ip" ? service.internalTrafficPolicy : service.externalTrafficPolicy;
+/** What a kind of frontend is to backends. */
+export const PLACES = {
+  "cluster-ip": { reach: "internal", at: "address" },
+  "external-ip": { reach: "external", at: "address" },
+  "load-balancer": { reach: "external", at: "address" },
+  "node-port": { reach: "external", at: "node-port" },
+} as const satisfies Record<FrontendKind, { readonly reach: Reach; readonly at: At }>;
+
+function policyOf(kind: FrontendKind, service: Service): TrafficPolicy {
+  return { internal: service.internalTrafficPolicy, external: service.externalTrafficPolicy }[PLACES[kind].reach];
 }
 
 /** What only one service port can have, whatever kind of frontend asks for it. */

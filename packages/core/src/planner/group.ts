@@ -3,7 +3,7 @@ import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "
 import { candidates } from "../select/candidates.ts";
 import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
 import { balanceOf } from "./balance.ts";
-import type { FrontendSpec } from "./frontend-spec.ts";
+import { type FrontendSpec, PLACES } from "./frontend-spec.ts";
 import type { GroupDraft } from "./group-draft.ts";
 import type { PlannerOptions } from "./options.ts";
 import { allowedSources } from "./source-ranges.ts";
@@ -122,7 +122,7 @@ function buildFrontends(
   const sources = allowedSources(service, family, options.nodeIPs[family]);
   return held.map((spec) =>
     buildFrontend(spec, facts, {
-      ...(spec.kind !== "load-balancer" || sources === undefined ? undefined : { sources }),
+      ...(spec.kind !== "load-balancer" || sources === undefined ? undefined : { gate: sources }),
       ...(spec.kind !== "cluster-ip" || excludedClients === undefined ? undefined : { excludedClients }),
     }),
   );
@@ -131,14 +131,15 @@ function buildFrontends(
 function buildFrontend(
   spec: FrontendSpec,
   facts: TreatmentFacts,
-  clients: Pick<Frontend, "sources" | "excludedClients">,
+  clients: Pick<Frontend, "gate" | "excludedClients">,
 ): Frontend {
   const { kind, address, port, policy } = spec;
   return {
     kind,
+    ...PLACES[kind],
     port,
     policy,
-    treatments: spec.left ? LEFT_ALONE : treatments(kind, policy, facts),
+    treatments: spec.left ? LEFT_ALONE : treatments(PLACES[kind].reach, policy, facts),
     ...(address === undefined ? undefined : { address }),
     ...clients,
   };
@@ -154,7 +155,7 @@ function noLocal(frontends: readonly Frontend[], sets: EndpointSets): Omit<Built
   const lacksLocal = (frontend: Frontend) =>
     sets.any && sets.local.length === 0 && frontend.policy === "Local" && !isLeft(frontend);
   return {
-    noLocalInternal: frontends.some((one) => one.kind === "cluster-ip" && lacksLocal(one)),
-    noLocalExternal: frontends.some((one) => one.kind !== "cluster-ip" && lacksLocal(one)),
+    noLocalInternal: frontends.some((one) => one.reach === "internal" && lacksLocal(one)),
+    noLocalExternal: frontends.some((one) => one.reach === "external" && lacksLocal(one)),
   };
 }

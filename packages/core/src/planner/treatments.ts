@@ -1,6 +1,7 @@
-import type { EndpointSetName, FrontendKind, ModeSemantics, SourceClass, Treatment } from "../plan.ts";
+import type { TrafficPolicy } from "../objects.ts";
+import type { EndpointSetName, ModeSemantics, Reach, SourceClass, Treatment } from "../plan.ts";
 
-/** What the treatments of a service port's frontends follow from, besides kind and policy. */
+/** What the treatments of a service port's frontends follow from, besides reach and policy. */
 export interface TreatmentFacts {
   /** Whether anything can be reached, from whatever node. */
   readonly anyEndpoint: boolean;
@@ -30,14 +31,12 @@ export function isLeft(frontend: { readonly treatments: Treatments }): boolean {
   return frontend.treatments.outside.verdict === "leave";
 }
 
-export function treatments(kind: FrontendKind, policy: "Cluster" | "Local", facts: TreatmentFacts): Treatments {
-  if (kind === "cluster-ip") return internal(policy, facts);
-  return policy === "Cluster" ? externalCluster(facts) : externalLocal(facts);
+export function treatments(reach: Reach, policy: TrafficPolicy, facts: TreatmentFacts): Treatments {
+  return BY_REACH[reach][policy](facts);
 }
 
 /** ClusterIP: who isn't a pod of this node is masqueraded, so that the answer finds its way back through this node. */
-function internal(policy: "Cluster" | "Local", facts: TreatmentFacts): Treatments {
-  const to = policy === "Cluster" ? toCluster(facts) : toLocal(facts);
+function internal(to: ByMasquerade, facts: TreatmentFacts): Treatments {
   const others = facts.masqueradeAll || facts.detectsPods;
   return { pod: to(facts.masqueradeAll), node: to(others), outside: to(others) };
 }
@@ -91,6 +90,15 @@ const PROXY = {
     masqueraded: { verdict: "proxy", set: "local", masquerade: true },
   },
 } as const satisfies Record<EndpointSetName, Record<"plain" | "masqueraded", Treatment>>;
+
+/** A policy that is not in here does not compile. */
+const BY_REACH = {
+  internal: {
+    Cluster: (facts) => internal(toCluster(facts), facts),
+    Local: (facts) => internal(toLocal(facts), facts),
+  },
+  external: { Cluster: externalCluster, Local: externalLocal },
+} as const satisfies Record<Reach, Record<TrafficPolicy, (facts: TreatmentFacts) => Treatments>>;
 
 function uniform(treatment: Treatment): Treatments {
   return { pod: treatment, node: treatment, outside: treatment };

@@ -1,7 +1,7 @@
 import type {
-  AllowedSources,
   EndpointFate,
   EndpointSetName,
+  Frontend,
   FrontendKind,
   HintsOutcome,
   IPFamily,
@@ -9,8 +9,6 @@ import type {
   OwnershipDecision,
   Protocol,
   ServiceKey,
-  SourceClass,
-  Treatment,
 } from "@fairlead/core";
 import type { Mode } from "../modes/index.ts";
 
@@ -69,17 +67,8 @@ export interface DistributionExplanation {
   readonly why: string;
 }
 
-export interface FrontendExplanation {
-  readonly kind: FrontendKind;
-  /** Absent for node-port, which is served on addresses of the node. */
-  readonly address?: string;
-  readonly port: number;
-  readonly policy: "Cluster" | "Local";
-  readonly treatments: Readonly<Record<SourceClass, Treatment>>;
-  readonly sources?: AllowedSources;
-  /** Whom another network serves itself at this address. */
-  readonly excludedClients?: readonly string[];
-}
+/** A frontend as the plan has it. */
+export type FrontendExplanation = Frontend;
 
 export interface LostFrontend {
   readonly kind: FrontendKind;
