@@ -18,6 +18,7 @@ export type * from "./plan.ts";
 export { type FrontendSpec, frontendSpecs } from "./planner/frontend-spec.ts";
 export type * from "./planner/lookup.ts";
 export type { PlannerOptions } from "./planner/options.ts";
+export { type PlannedOnce, type PlanOnceOptions, planOnce, planState } from "./planner/plan-once.ts";
 export { Planner } from "./planner/planner.ts";
 export type * from "./planner/step.ts";
 export type { ObjectKind, Problem } from "./problem.ts";

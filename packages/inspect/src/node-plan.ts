@@ -4,9 +4,10 @@ import {
   type ClusterState,
   type IPFamily,
   type OwnershipMemory,
-  Planner,
+  type Planner,
   type PlannerOptions,
   type PlanStep,
+  planState,
   type ServiceKey,
 } from "@fairlead/core";
 import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
@@ -56,9 +57,9 @@ export function planNode(request: NodePlanRequest): PlannedNode {
 export function* planNodeSteps(request: NodePlanRequest): Generator<void, PlannedNode, void> {
   const { cluster, nodeName, mode } = request;
   const options = nodeOptions(request);
-  const planner = new Planner(options);
   const memory = request.memory ?? { get: () => undefined };
-  const { problems, memory: remembered } = yield* planner.replan(cluster.state, request.services ?? "all", memory);
+  const { planner, step } = yield* planState(cluster.state, options, request.services, memory);
+  const { problems, memory: remembered } = step;
   const loopbackNodePorts = (family: IPFamily) => modeOf(mode).loopbackNodePorts?.(request.config, family);
   const planned = { mode, nodeName, options, planner, state: cluster.state, memory };
   return { ...planned, loopbackNodePorts, problems, remembered };

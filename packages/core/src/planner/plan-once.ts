@@ -1,0 +1,79 @@
+import { fieldsOf, toEnd } from "@fairlead/base";
+import { decodeEndpointSlice } from "../decode/endpoint-slice.ts";
+import { decodeService } from "../decode/service.ts";
+import type { OwnershipMemory } from "../filter.ts";
+import type { IPFamily, ServiceKey } from "../objects.ts";
+import type { ForwardingPlan, ModeSemantics } from "../plan.ts";
+import type { Problem } from "../problem.ts";
+import { ClusterState } from "../state/cluster-state.ts";
+import type { ClusterView } from "../state/view.ts";
+import type { PlannerOptions } from "./options.ts";
+import { Planner } from "./planner.ts";
+import type { PlanStep } from "./step.ts";
+
+/** What is planned for. Where it is not given: both families, node ports on every address, nothing masqueraded. */
+export interface PlanOnceOptions extends Partial<Omit<PlannerOptions, "semantics">> {
+  /** Of the mode that is planned for: its backend exports it. */
+  readonly semantics: ModeSemantics;
+  /** Plans those whose label service.kubernetes.io/service-proxy-name has this value. Default "": those without it. */
+  readonly serviceProxyName?: string;
+}
+
+export interface PlannedOnce {
+  readonly plans: Readonly<Record<IPFamily, ForwardingPlan>>;
+  /** What is wrong in or between objects, and was skipped. */
+  readonly problems: readonly Problem[];
+}
+
+const DEFAULTS: Omit<PlannerOptions, "semantics"> = {
+  nodeName: "",
+  families: ["IPv4", "IPv6"],
+  nodeIPs: {},
+  detectors: {},
+  nodePortAddresses: {},
+  masqueradeAll: false,
+};
+
+const NO_MEMORY: OwnershipMemory = { get: () => undefined };
+
+/**
+ * Plans for Kubernetes objects as they are now; `Planner` follows them while they change.
+ *
+ * @param objects Services and EndpointSlices as the API has them; objects of other kinds are passed over. Of two with
+ *   one kind, namespace and name the last that can be used counts.
+ */
+export function planOnce(objects: Iterable<unknown>, options: PlanOnceOptions): PlannedOnce {
+  const { serviceProxyName, ...rest } = options;
+  const state = new ClusterState();
+  const problems: Problem[] = [];
+  for (const raw of objects) {
+    const { kind } = fieldsOf(raw);
+    if (kind === "Service") {
+      const { object, problems: found } = decodeService(raw, undefined, serviceProxyName ? { serviceProxyName } : {});
+      if (object !== undefined) state.upsertService(object);
+      problems.push(...found);
+    } else if (kind === "EndpointSlice") {
+      const { object, problems: found } = decodeEndpointSlice(raw);
+      if (object !== undefined) state.upsertSlice(object);
+      problems.push(...found);
+    }
+  }
+  const { planner, step } = toEnd(planState(state, { ...DEFAULTS, ...rest }));
+  const plans = { IPv4: planner.plan("IPv4"), IPv6: planner.plan("IPv6") };
+  return { plans, problems: [...problems, ...step.problems] };
+}
+
+/**
+ * The same for objects that are decoded, in steps: it yields after each service.
+ *
+ * @param services default: all
+ */
+export function* planState(
+  state: ClusterView,
+  options: PlannerOptions,
+  services: Iterable<ServiceKey> | "all" = "all",
+  memory: OwnershipMemory = NO_MEMORY,
+): Generator<void, { readonly planner: Planner; readonly step: PlanStep }, void> {
+  const planner = new Planner(options);
+  return { planner, step: yield* planner.replan(state, services, memory) };
+}
