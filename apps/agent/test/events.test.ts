@@ -117,7 +117,7 @@ describe("ports that cannot be bound", () => {
         type: "Warning",
         reason: "FailedToStartServiceHealthcheck",
         action: "Listen",
-        message: "The health-check node port cannot be opened on [fd00::1]:30001: listen EADDRINUSE",
+        message: "Cannot open the health-check node port on [fd00::1]:30001: listen EADDRINUSE",
         source: { component: "kube-proxy", host: "node-a" },
       },
     ]);

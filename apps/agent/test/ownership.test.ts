@@ -101,7 +101,7 @@ describe("the ownership memory", () => {
     one.apply([{ ...FOREIGN, ownership: "ours" }]);
     await one.flush();
     expect(log.messages()).toEqual([
-      "Ownership memory is not kept: a restart decides anew for services without endpoints",
+      "Failed to save the ownership memory; a restart decides anew for services without endpoints",
     ]);
   });
 
@@ -109,7 +109,7 @@ describe("the ownership memory", () => {
     await writeFile(join(dir, "ownership.json"), text);
     const log = recordedLog();
     expect((await loadMemory(join(dir, "ownership.json"), SCOPE, log)).size).toBe(0);
-    expect(log.messages("warn")).toEqual(["Starting with an empty ownership memory"]);
+    expect(log.messages("warn")).toEqual(["Cannot use the ownership memory; starting with an empty one"]);
   });
 
   test("missing: one line", async () => {

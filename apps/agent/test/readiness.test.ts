@@ -105,7 +105,7 @@ describe("the own Node", () => {
     await one.clock.advance(1);
     expect(written(one)).not.toEqual([]);
     expect(one.log.messages("warn")).toEqual([
-      "The own Node is not known: serving as if it had no zone, and the address that the kernel sends from",
+      "Node object not received; serving without its zone and with the kernel's source address",
     ]);
   });
 

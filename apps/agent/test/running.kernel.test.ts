@@ -145,7 +145,7 @@ describe.skipIf(reason !== undefined)(
         process.kill(pidOf(log), "SIGTERM");
       }
       expect(log.at(-1)).toBe("exit 0");
-      expect(log.join("\n")).toContain('"Somebody else changed the rules: writing all of them again" by="nft (');
+      expect(log.join("\n")).toContain('"Another program changed the rules; full sync scheduled" by="nft (');
       expect(await nftTable()).toContain("10.144.154.71");
       const cleaned: string[] = [];
       for await (const line of runningBehind(withoutNft, ["--cleanup"])) cleaned.push(line);

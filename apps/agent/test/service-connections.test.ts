@@ -159,7 +159,7 @@ describe("what it costs", () => {
     await clock.advance(10_000);
     expect((await read())?.leftOut).toBe(1);
     expect(log.lines).toEqual([
-      { level: "warn", message: expect.stringContaining("too many"), fields: { leftOut: 1, maxSeries: 2 } },
+      { level: "warn", message: expect.stringContaining("Too many"), fields: { leftOut: 1, maxSeries: 2 } },
     ]);
   });
 

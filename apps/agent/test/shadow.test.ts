@@ -185,7 +185,7 @@ describe("a shadow beside what kube-proxy wrote", () => {
   test("says that it sees nothing, and compares again when it can", async () => {
     node.failure = new Error("Operation not permitted");
     await node.pass(4_000);
-    expect(node.log.messages("warn").filter((line) => line.includes("cannot be read"))).toHaveLength(1);
+    expect(node.log.messages("warn").filter((line) => line.includes("Cannot read the kernel"))).toHaveLength(1);
     const view = shadowView(node.mode, [node.family], GRACE);
     expect(view.page()).toMatchObject({ families: { IPv4: { problem: "Operation not permitted" } } });
     node.failure = undefined;
@@ -205,7 +205,7 @@ describe("a shadow beside what kube-proxy wrote", () => {
     };
     await node.pass(TOLD_MS);
     expect(node.told()).toContain("differs default/lb shares");
-    expect(node.log.messages("warn").filter((line) => line.includes("cannot be read"))).toEqual([]);
+    expect(node.log.messages("warn").filter((line) => line.includes("Cannot read the kernel"))).toEqual([]);
   });
 
   test("its metrics count service ports by what is different, past the grace only", async () => {

@@ -9,7 +9,7 @@ export async function exitAtOnce(code: number): Promise<void> {
     const { default: koffi } = await import("koffi");
     koffi.load(null).func("void _exit(int)")(code);
   } catch {
-    // There is no koffi for this machine.
-    process.kill(process.pid, "SIGKILL");
+    // There is no koffi for this machine: it waits.
+    process.exit(code);
   }
 }

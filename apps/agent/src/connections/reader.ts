@@ -37,14 +37,14 @@ export function connectionReader(parts: ConnectionReaderParts): ReadServiceConne
       if (read.leftOut > 0 && !bounded) {
         bounded = true;
         const fields = { leftOut: read.leftOut, maxSeries: settings.maxSeries };
-        log.warn("Services are without metrics of their connections, as there are too many; all are served", fields);
+        log.warn("Too many services for connection metrics; further services have none, all are served", fields);
       }
       return read;
     } catch (error) {
       const said = failing;
       failing = true;
       if (!said) {
-        log.warn("Connection tracking cannot be read: no metrics of services' connections; all else is there", {
+        log.warn("Cannot read conntrack; service connection metrics disabled", {
           error: errorChainText(error),
         });
       }

@@ -49,7 +49,7 @@ export function conntrackFollower(parts: ConntrackFollowerParts): SyncFollower {
   }
 
   function report(family: IPFamily, error: unknown): void {
-    const message = "Stale conntrack entries are not deleted: UDP clients stay on removed endpoints until they pause";
+    const message = "Failed to delete stale conntrack entries; UDP clients stay on removed endpoints until they pause";
     const hint = unusable ? { hint: "install conntrack (apt-get install conntrack)" } : {};
     parts.log.warn(message, { ipFamily: family, error: errorChainText(error), ...hint });
   }

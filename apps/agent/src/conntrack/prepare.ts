@@ -40,7 +40,8 @@ export async function prepareConntrack(
     const problem = await raiseHashSize(machine.hashSizeFile, Math.trunc(entries / 4));
     if (problem !== undefined) refused.push(problem);
   }
-  if (refused.length > 0) log.warn("Connection tracking stays as the node has it", { refused: refused.join("; ") });
+  if (refused.length > 0)
+    log.warn("Failed to set some conntrack sysctls; the node's values stay in effect", { refused: refused.join("; ") });
 }
 
 /** Four entries a bucket, as the kernel has it by itself. Returns what was in the way. */

@@ -43,9 +43,9 @@ export class NodeEvents {
       const status = await post(namespaceOf(event), eventObject(event, node, component, clock.now(), id));
       if (status === 201) return;
       if (status === 403) this.#forbidden();
-      else log.verbose(2, "An Event was not taken", { reason: event.reason, status });
+      else log.verbose(2, "API server rejected an Event", { reason: event.reason, status });
     } catch (error) {
-      log.verbose(2, "An Event could not be sent", { reason: event.reason, error: errorChainText(error) });
+      log.verbose(2, "Failed to send an Event", { reason: event.reason, error: errorChainText(error) });
     }
   }
 
@@ -62,7 +62,7 @@ export class NodeEvents {
   }
 
   #forbidden(): void {
-    if (this.#allowed) this.#parts.log.info("Events are not sent: the role does not allow to create them");
+    if (this.#allowed) this.#parts.log.info("Events disabled; the role does not allow creating them");
     this.#allowed = false;
   }
 }

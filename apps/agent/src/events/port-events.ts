@@ -20,7 +20,7 @@ export function serverNotListening(server: ServerName, message: string): NodeEve
 export function healthCheckNotListening(check: HealthCheck, { host, port }: HostPort, error: unknown): NodeEvent {
   const { namespace, name } = check;
   const on = socketText(host, port);
-  const message = `The health-check node port cannot be opened on ${on}: ${errorChainText(error)}`;
+  const message = `Cannot open the health-check node port on ${on}: ${errorChainText(error)}`;
   return {
     type: "Warning",
     reason: "FailedToStartServiceHealthcheck",

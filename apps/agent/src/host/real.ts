@@ -31,9 +31,9 @@ import { sourceAddress } from "./source-address.ts";
 /** The kernel of the network namespace that this process runs in. */
 export function realKernel(log: Log): Kernel {
   const runner = createRunner();
-  const onProblem = onceEach((error) => log.warn("Node addresses cannot be followed, trying again", { error }));
+  const onProblem = onceEach((error) => log.warn("Cannot follow node addresses; retrying", { error }));
   const onFallback = (reason: unknown) =>
-    log.verbose(1, "Conntrack entries are deleted by conntrack-tools, which is slow where they are many", {
+    log.verbose(1, "Deleting conntrack entries with conntrack-tools; this is slow for many entries", {
       reason: errorChainText(reason),
     });
   // One answer for both families, found once: looking takes several processes.

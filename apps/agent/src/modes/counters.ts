@@ -45,6 +45,6 @@ export class CounterMaker {
   #report(reason: string): void {
     if (this.#reported) return;
     this.#reported = true;
-    this.#log.info("Packets are not counted by nfacct; the rules do without", { reason });
+    this.#log.info("nfacct unavailable; packet counters disabled", { reason });
   }
 }

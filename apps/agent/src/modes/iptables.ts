@@ -51,7 +51,7 @@ function prepare(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
 async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
   const ports = await openedTables(kernel, families);
   const tcpBeLiberal = ((await kernel.sysctl.read(TCP_BE_LIBERAL)) ?? "0") !== "0";
-  if (tcpBeLiberal) log.info("Packets in state INVALID are let through (nf_conntrack_tcp_be_liberal is set)");
+  if (tcpBeLiberal) log.info("Packets in state INVALID are accepted; nf_conntrack_tcp_be_liberal is set");
   const counters = new CounterMaker(kernel.nfacct, log);
   // Beside the reading of the lists: the first sync need not wait for it. What is wrong is reported to that sync.
   counters.ensure(COUNTERS).catch(() => {});

@@ -79,7 +79,7 @@ async function prepare({ ipvs }: AgentConfig, kernel: Kernel, log: Log): Promise
   await kernel.ipvs.servers
     .setTimeouts({ tcp: tcp ?? 0, tcpFin: tcpFin ?? 0, udp: udp ?? 0 })
     .catch((error: unknown) => {
-      log.warn("The timeouts of IPVS cannot be set", { error: errorChainText(error) });
+      log.warn("Failed to set IPVS timeouts; the kernel's stay in effect", { error: errorChainText(error) });
     });
 }
 

@@ -67,7 +67,7 @@ async function removeRules(
   { kernel, mode, family, log }: FamilyRemoval,
 ): Promise<void> {
   const ports = await portsOf(kernel, mode, family).catch((error: unknown) => {
-    log.verbose(1, "No iptables rules of other modes are searched for", {
+    log.verbose(1, "Not searching for iptables rules of other modes", {
       ipFamily: family,
       error: errorChainText(error),
     });

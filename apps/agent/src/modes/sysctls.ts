@@ -19,7 +19,7 @@ export async function setSysctls(
     const result = await sysctl.set(name.replaceAll(".", "/"), value);
     if (result.outcome === "changed") log.info("Set a sysctl", { name, value, reason });
     else if (result.outcome !== "kept") {
-      log.warn("A sysctl cannot be set", { name, value, neededFor: reason, reason: result.reason });
+      log.warn("Failed to set a sysctl", { name, value, neededFor: reason, reason: result.reason });
     }
   }
 }

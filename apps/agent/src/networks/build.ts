@@ -28,7 +28,7 @@ export function liveNetworks(
     state,
     clock,
     onProblem: (source, object, problem) => {
-      log.warn("A network's object is wrong; its good CIDRs count", { source, object, problem });
+      log.warn("Invalid network object; using its valid CIDRs", { source, object, problem });
     },
     keep: (read) => known.keep(read),
     onDecided({ conflicts }, news) {

@@ -46,7 +46,7 @@ export class KnownKeeper {
     } catch (error) {
       if (this.#reported) return;
       this.#reported = true;
-      const message = "Learnt networks are not kept: a restart waits for their first lists";
+      const message = "Failed to save learned networks; a restart waits for their first lists";
       this.#log.warn(message, { file: this.#path, error: errorChainText(error) });
     }
   }

@@ -36,7 +36,7 @@ export function writeNews(news: readonly News[], log: Log, onEvent: (event: Node
     if (event !== undefined) onEvent(event);
   }
   const more = news.length - MOST_LINES;
-  if (more > 0) log.info("More learnt CIDRs came, changed or went; /ownership has them all", { more });
+  if (more > 0) log.info("Further changes of learned CIDRs suppressed; /ownership lists all", { more });
 }
 
 function ofSource({ source, state, forbidden = [] }: SourceReport): readonly News[] {
@@ -53,17 +53,22 @@ function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly News[
   const fields = { cidr, source, side, object: objects.join(",") };
   switch (stage) {
     case "effective":
-      if (why !== "") return [{ level: "info", message: "A learnt CIDR is kept", fields: { ...fields, why } }];
-      return before?.stage === "effective" ? [] : [{ level: "info", message: "CIDR learnt", fields }];
+      if (why !== "") return [{ level: "info", message: "Learned CIDR kept", fields: { ...fields, why } }];
+      return before?.stage === "effective" ? [] : [{ level: "info", message: "CIDR learned", fields }];
     case "refused": {
       const event = warning("NetworkCIDRRefused", `${cidr} of ${fields.object} does not count: ${why}`);
       return [
-        { level: "warn", message: "A learnt CIDR is refused, the others count", fields: { ...fields, why }, event },
+        {
+          level: "warn",
+          message: "Learned CIDR refused; the other CIDRs stay in effect",
+          fields: { ...fields, why },
+          event,
+        },
       ];
     }
     case "held": {
       const event = warning("NetworkCIDRHeld", `${cidr} of ${fields.object} is held: ${why}`);
-      return [{ level: "warn", message: "A learnt CIDR is held", fields: { ...fields, why }, event }];
+      return [{ level: "warn", message: "Learned CIDR held until it is accepted", fields: { ...fields, why }, event }];
     }
     case "pending":
       return [];
@@ -71,7 +76,7 @@ function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly News[
 }
 
 function ofGone({ cidr, source, side }: CIDRReport): readonly News[] {
-  return [{ level: "info", message: "A learnt CIDR counts no longer", fields: { cidr, source, side } }];
+  return [{ level: "info", message: "Learned CIDR no longer in effect", fields: { cidr, source, side } }];
 }
 
 function warning(reason: string, message: string): NodeEvent {

@@ -22,11 +22,16 @@ async function loadKnown(path: string | undefined, log: Log): Promise<LastKnown>
   if (path === undefined) return NOTHING_KNOWN;
   try {
     const { known, reason } = parseLastKnown(await readStateFile(path));
-    if (reason !== undefined) log.warn("Starting without the last known networks", { file: path, reason });
+    if (reason !== undefined)
+      log.warn("Cannot use the last known networks; starting without them", { file: path, reason });
     return known;
   } catch (error) {
     const missing = errorCode(error) === "ENOENT";
-    if (!missing) log.warn("Starting without the last known networks", { file: path, reason: errorChainText(error) });
+    if (!missing)
+      log.warn("Cannot use the last known networks; starting without them", {
+        file: path,
+        reason: errorChainText(error),
+      });
     return NOTHING_KNOWN;
   }
 }

@@ -74,11 +74,11 @@ export class ProblemLog {
   #line(problem: Problem): void {
     const { kind, field, value, reason } = problem;
     const fields = { kind, object: objectOf(problem), field, value, reason };
-    this.#log.warn("Invalid object: skipped what is wrong with it", fields);
+    this.#log.warn("Invalid object; its invalid fields are ignored", fields);
   }
 
   #more(fields: Fields): void {
-    this.#log.warn("More of the same was skipped", fields);
+    this.#log.warn("Further similar problems suppressed", fields);
   }
 
   #remember(id: string, reported: ReadonlySet<string>): void {

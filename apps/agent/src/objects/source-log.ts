@@ -24,7 +24,7 @@ export function logSource({ log, serviceAddress }: SourceLogOptions): (report: S
       case "listed":
         return log.verbose(2, "Listed", fields);
       case "retry":
-        return log.verbose(4, "Request failed, trying again", fields);
+        return log.verbose(4, "Request failed; retrying", fields);
       case "encoding":
         return log.verbose(4, "Encoding of the API server's answers", fields);
       case "failing":
@@ -32,15 +32,15 @@ export function logSource({ log, serviceAddress }: SourceLogOptions): (report: S
       case "recovered":
         return log.info("API server requests succeed again", fields);
       case "badObject":
-        return log.warn("Object skipped", fields);
+        return log.warn("Invalid object ignored", fields);
       case "badFile":
-        return log.error("Manifest file cannot be read; its last good objects stay", fields);
+        return log.error("Cannot read manifest file; its last valid objects stay in effect", fields);
       case "duplicate":
-        return log.warn("Object stands in several manifests", fields);
+        return log.warn("Object defined in several manifests; the last file in name order is used", fields);
       case "skippedKind":
-        return log.info("Objects of a kind that nothing here needs", fields);
+        return log.info("Ignoring objects of unused kind", fields);
       case "waiting":
-        return log.error("Manifests are not there, waiting for them", fields);
+        return log.error("Manifest path does not exist; waiting for it", fields);
     }
   };
 }

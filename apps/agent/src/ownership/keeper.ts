@@ -69,7 +69,7 @@ export class MemoryKeeper {
     } catch (error) {
       if (this.#reported) return;
       this.#reported = true;
-      const message = "Ownership memory is not kept: a restart decides anew for services without endpoints";
+      const message = "Failed to save the ownership memory; a restart decides anew for services without endpoints";
       log.warn(message, { file: path, error: errorChainText(error) });
     } finally {
       this.#writingTook = clock.monotonic() - began;

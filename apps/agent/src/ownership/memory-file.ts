@@ -14,12 +14,17 @@ export async function loadMemory(path: string | undefined, scope: MemoryScope, l
   if (path === undefined) return Memory.empty;
   try {
     const { memory, reason } = parseMemory(await readStateFile(path), scope);
-    if (reason !== undefined) log.warn("Starting with an empty ownership memory", { file: path, reason });
+    if (reason !== undefined)
+      log.warn("Cannot use the ownership memory; starting with an empty one", { file: path, reason });
     return memory;
   } catch (error) {
     const missing = errorCode(error) === "ENOENT";
-    if (missing) log.info("No ownership memory yet: starting with an empty one", { file: path });
-    else log.warn("Starting with an empty ownership memory", { file: path, reason: errorChainText(error) });
+    if (missing) log.info("No ownership memory found; starting with an empty one", { file: path });
+    else
+      log.warn("Cannot use the ownership memory; starting with an empty one", {
+        file: path,
+        reason: errorChainText(error),
+      });
     return Memory.empty;
   }
 }

@@ -16,14 +16,13 @@ export async function followForeign(
   try {
     let quietUntil = 0;
     const changed = (by: string) => {
-      if (clock.monotonic() >= quietUntil)
-        log.warn("Somebody else changed the rules: writing all of them again", { by });
+      if (clock.monotonic() >= quietUntil) log.warn("Another program changed the rules; full sync scheduled", { by });
       quietUntil = clock.monotonic() + QUIET_MS;
       loop.request("full");
     };
     await watchForeign({ changed, lost: () => loop.requestCheck() }, signal);
   } catch (error) {
-    log.warn("What others do to the rules is not told any more; it is found by the checks", {
+    log.warn("Event stream of rule changes lost; changes by other programs are found by the periodic check", {
       syncPeriod: `${config[config.mode].syncPeriodMs}ms`,
       error: errorChainText(error),
     });

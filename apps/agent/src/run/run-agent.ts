@@ -49,7 +49,8 @@ function followConfigFile(
     clock,
     signal,
     onChange: () => fail("the configuration file changed: ending, to be started again with the new one"),
-    onError: (error) => log.warn("The configuration file is not watched", { error: errorChainText(error) }),
+    onError: (error) =>
+      log.warn("Cannot watch the configuration file; changes need a restart", { error: errorChainText(error) }),
   });
 }
 

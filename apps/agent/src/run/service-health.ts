@@ -22,20 +22,17 @@ export function serviceHealthServers(
     proxyHealthy: () => health.report().healthy,
     onOpened({ service }, { host, port }, wasRefused) {
       const fields = { service, port, address: host, ipFamily: family };
-      if (wasRefused) log.info("A health-check node port is open at last", fields);
+      if (wasRefused) log.info("Health-check node port opened after earlier failures", fields);
       else log.verbose(2, "Health-check node port opened", fields);
     },
     onRefused(check, at, error) {
-      log.error(
-        "A health-check node port cannot be opened on this address, trying again; its others and all traffic are served",
-        {
-          service: check.service,
-          port: check.port,
-          address: at.host,
-          ipFamily: family,
-          error: errorChainText(error),
-        },
-      );
+      log.error("Cannot open health-check node port on this address; traffic is not affected, retrying", {
+        service: check.service,
+        port: check.port,
+        address: at.host,
+        ipFamily: family,
+        error: errorChainText(error),
+      });
       void events?.report(healthCheckNotListening(check, at, error));
     },
   });

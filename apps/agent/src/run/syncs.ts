@@ -9,12 +9,12 @@ export function beginSyncs(
   without: readonly Prerequisite[],
 ): void {
   if (without.length > 0) {
-    log.warn("The own Node is not known: serving as if it had no zone, and the address that the kernel sends from", {
+    log.warn("Node object not received; serving without its zone and with the kernel's source address", {
       node: nodeName,
       missing: without.join(","),
     });
   }
-  log.verbose(2, "All objects are known, writing rules", { serviceChanges: state.serviceChanges.total });
+  log.verbose(2, "All objects received; writing rules", { serviceChanges: state.serviceChanges.total });
   for (const family of families) {
     health.started(family);
     metrics.sync.lastQueued.set({ ip_family: family }, clock.now() / 1000);

@@ -11,12 +11,12 @@ export function tellNews(log: Log, events: Pick<NodeEvents, "report"> | undefine
   return ({ kind, subject, differences }) => {
     const { name: service, family: ipFamily } = subject;
     if (kind === "agrees") {
-      log.info("kube-proxy does what Fairlead would do again", { service, ipFamily });
+      log.info("kube-proxy matches the plan again", { service, ipFamily });
       return;
     }
     const [first, ...others] = differences;
     if (first === undefined) return;
-    log.warn("kube-proxy does not what Fairlead would do; nothing is changed", {
+    log.warn("kube-proxy differs from the plan; nothing is changed", {
       service,
       ipFamily,
       kind: first.kind,

@@ -57,6 +57,6 @@ async function otherMode({ kernel, mode, families }: ShadowWatch): Promise<strin
 
 function logProblem(log: Log, { family, problem }: ShadowFamily, before: string | undefined): void {
   if (problem === before) return;
-  if (problem === undefined) log.info("The kernel can be read again", { ipFamily: family });
-  else log.warn("The kernel cannot be read: nothing is compared, trying again", { ipFamily: family, error: problem });
+  if (problem === undefined) log.info("Kernel can be read again", { ipFamily: family });
+  else log.warn("Cannot read the kernel; comparison paused, retrying", { ipFamily: family, error: problem });
 }

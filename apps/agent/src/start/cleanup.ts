@@ -17,7 +17,7 @@ export async function cleanUp(removals: readonly ModeRemoval[], kernel: Kernel, 
     if (errors.length === 0) log.info("Removed the iptables rules", { ipFamily: family });
     else {
       failed = true;
-      log.error("Cannot remove the iptables rules", { ipFamily: family, errors });
+      log.error("Failed to remove the iptables rules", { ipFamily: family, errors });
     }
   }
   const nothingLeft = await removeTables(removals, kernel, "", log);

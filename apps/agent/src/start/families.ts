@@ -44,7 +44,7 @@ export async function openFamilies(
     : whyUnserved(primaryFamily({ bindAddress, node: [], kernel: {} }), unserved);
   if (refusal !== undefined) throw new StartError(refusal);
   for (const [ipFamily, reason] of unserved) {
-    log.warn("This family is left out: its services are not served here", { ipFamily, reason });
+    log.warn("IP family unavailable; its services are not served on this node", { ipFamily, reason });
   }
   return { families, unserved };
 }

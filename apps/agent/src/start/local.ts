@@ -49,7 +49,7 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
   } as const;
   const reason = await runAgent(parts, stop);
   if (reason === undefined) return 0;
-  log.error("Fairlead cannot go on", { reason });
+  log.error("Fairlead cannot continue; exiting", { reason });
   return 1;
 }
 

@@ -24,7 +24,8 @@ export async function lockNode(
   const folders = stateDir === "" ? [shared] : [shared, resolve(stateDir)];
   try {
     const { doubt } = await acquireNodeLock({ version, startedAt: Date.now(), folders, instance: serviceProxyName });
-    if (doubt !== undefined) log.warn("Another agent on this node may not be noticed", { reason: doubt });
+    if (doubt !== undefined)
+      log.warn("Cannot detect other agents on this node; serving without the node lock", { reason: doubt });
   } catch (error) {
     throw new StartError(errorChainText(error), { cause: error });
   }

@@ -32,7 +32,7 @@ export async function runOnNode(config: AgentConfig, kernel: Kernel, log: Log): 
   const { mode, serviceProxyName } = config;
   const named = serviceProxyName === "" ? {} : { serviceProxyName };
   log.info("Fairlead starts", { version: `v${version}`, mode, node: nodeName, pid: process.pid, ...named });
-  if (excludeCIDRs.length > 0) log.info("Leaving services of these pod networks to them", { excludeCIDRs });
+  if (excludeCIDRs.length > 0) log.info("Not proxying services in excluded CIDRs", { excludeCIDRs });
   for (const note of filter.notes) log.info(note);
   await adjustOOMScore(config.oomScoreAdj, log);
   const parts = await prepareAgent({
@@ -55,9 +55,9 @@ export async function runOnNode(config: AgentConfig, kernel: Kernel, log: Log): 
     stop,
   );
   if (reason === undefined) {
-    log.info("Fairlead stops; its rules stay in place");
+    log.info("Fairlead stops; rules stay in place");
     return 0;
   }
-  log.error("Fairlead cannot go on", { reason });
+  log.error("Fairlead cannot continue; exiting", { reason });
   return 1;
 }

@@ -15,7 +15,7 @@ export async function endProcess(code: number): Promise<void> {
   const busy = process.getActiveResourcesInfo().some((resource) => POOLED.includes(resource));
   // Loaded here only: --version and wrong flags are answered without it.
   if (busy) await (await import("@fairlead/kernel")).exitAtOnce(code);
-  process.exit(code);
+  else process.exit(code);
 }
 
 /** Aborts on SIGTERM and SIGINT. Rules stay as they are, so there is nothing that must be waited for. */
@@ -23,7 +23,7 @@ export function stopSignal(log: Log): AbortSignal {
   const stop = new AbortController();
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     process.on(name, () => {
-      log.verbose(1, "Told to stop", { signal: name });
+      log.verbose(1, "Received a signal to stop", { signal: name });
       stop.abort();
       setTimeout(() => void endProcess(0), SHUTDOWN_MS).unref();
     });
@@ -40,7 +40,7 @@ export function stopSignal(log: Log): AbortSignal {
 export function fullSyncSignal(log: Log): (ask: () => void) => void {
   let notify = () => {};
   process.on("SIGUSR2", () => {
-    log.verbose(1, "Asked for a full sync", { signal: "SIGUSR2" });
+    log.verbose(1, "Received a signal for a full sync", { signal: "SIGUSR2" });
     notify();
   });
   return (ask) => {

@@ -36,11 +36,11 @@ export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log:
   if (!filter.ok) throw new StartError(filter.errors.join("\n"));
   const runner = createRunner();
   const kernel = openKernelReader(runner);
-  log.info("Fairlead runs as a shadow: it programs nothing", { version: `v${version}`, pid: process.pid });
+  log.info("Fairlead runs as a shadow; it programs nothing", { version: `v${version}`, pid: process.pid });
   const mode = await awaitMode(kernel, systemClock, log, stop);
   if (mode === undefined) return 0;
   const config = withMode(given, mode.name);
-  log.info("Comparing with what kube-proxy does", { mode: mode.name, gracePeriod: `${shadow.gracePeriodMs}ms` });
+  log.info("Comparing with kube-proxy", { mode: mode.name, gracePeriod: `${shadow.gracePeriodMs}ms` });
   const nodeName = config.hostnameOverride ?? hostname().trim().toLowerCase();
   const { source, postEvent } = await openSource(config, nodeName, log);
   const clock = systemClock;
@@ -90,7 +90,7 @@ async function run(
   await watching;
   await seen.kernel.close();
   if (reason === undefined) return 0;
-  log.error("Fairlead cannot go on", { reason });
+  log.error("Fairlead cannot continue; exiting", { reason });
   return 1;
 }
 
@@ -104,7 +104,7 @@ async function awaitMode(
   for (let told = false; !stop.aborted; told = true) {
     const found = await seenMode(kernel);
     if (found !== undefined) return found;
-    if (!told) log.warn("No proxy's rules are on this node; waiting for kube-proxy to program them");
+    if (!told) log.warn("No rules of a proxy found on this node; waiting for kube-proxy");
     await sleep(clock, PATIENCE_MS, stop);
   }
   return undefined;

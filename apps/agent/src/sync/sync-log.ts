@@ -16,7 +16,7 @@ export function syncLog(log: Log): SyncFollower {
         serving.add(family);
       } else if (outcome.kind === "failed") {
         serving.delete(family);
-        log.error("Sync failed; what was there goes on serving, everything is written again", {
+        log.error("Sync failed; previous rules stay in effect, full sync scheduled", {
           ipFamily: family,
           kind: outcome.sync,
           error: errorChainText(outcome.error),

@@ -101,7 +101,9 @@ export class Syncer implements SyncLoopWork {
       return step;
     } catch (error) {
       for (const family of families) family.owesAll();
-      log.error("Planning failed; everything is planned again with the next sync", { error: errorChainText(error) });
+      log.error("Planning failed; previous rules stay in effect, everything is planned again at the next sync", {
+        error: errorChainText(error),
+      });
       return undefined;
     }
   }
@@ -121,7 +123,7 @@ export class Syncer implements SyncLoopWork {
       try {
         await call(follower);
       } catch (error) {
-        log.error("What follows a sync failed; rules are served and the next sync tries it again", {
+        log.error("Post-sync step failed; rules are in place, retrying at the next sync", {
           error: errorChainText(error),
         });
       }
@@ -137,7 +139,7 @@ export class Syncer implements SyncLoopWork {
       return next === undefined ? [] : [next];
     } catch (error) {
       const fields = { ipFamily: family.family, error: errorChainText(error) };
-      this.#parts.log.warn("What nothing uses any more cannot be removed; all is written again", fields);
+      this.#parts.log.warn("Failed to remove stale rules; scheduling a full sync", fields);
       await this.#notify((follower) => follower.unmaintained?.(family.family));
       return [];
     }
@@ -151,7 +153,7 @@ export class Syncer implements SyncLoopWork {
         log.warn("Rules are missing: somebody removed them; writing all of them again", { ipFamily: family });
       return intact;
     } catch (error) {
-      log.warn("The rules cannot be checked; what is there goes on serving", {
+      log.warn("Cannot check the rules; they stay in effect, checking again after syncPeriod", {
         ipFamily: family,
         error: errorChainText(error),
       });
