@@ -47,7 +47,10 @@ export interface NetworkSource {
   read(raw: unknown): Reading;
 }
 
-/** A network's own kind of source: a file of its own and a row in `index.ts`. */
+/**
+ * A network's own kind of source: a file of its own and a row in `index.ts`. `pnpm run sources` and config's
+ * `pnpm run schema` write what follows from it; a test names each file that is missing something.
+ */
 export interface SourceKind {
   readonly resources: readonly ResourceRef[];
   selection?(settings: SourceSettings): Selection;
