@@ -58,7 +58,7 @@ interface Rule {
   readonly names: readonly string[];
 }
 
-/** What a role has to let an agent read; Nodes are in system:node-proxier. Groups with the same resources share a rule. */
+/** What a role has to let an agent read; system:node-proxier has Nodes. Groups with the same resources share a rule. */
 function rulesFor(resources: readonly ResourceRef[]): readonly Rule[] {
   const byGroup = new Map<string, Rule>();
   for (const { group, plural, only } of resources) {
