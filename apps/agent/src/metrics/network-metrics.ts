@@ -10,18 +10,18 @@ export function networkMetrics(make: MetricFactory) {
     "source",
     "state",
   ] as const);
-  const excludedCIDRs = make.gauge("fairlead_excluded_cidrs", "Learnt CIDRs of other networks that count", [
+  const excludedCIDRs = make.gauge("fairlead_excluded_cidrs", "Learned CIDRs of other networks that count", [
     "source",
     "ip_family",
   ] as const);
   const conflicts = make.gauge(
     "fairlead_cidr_conflicts",
-    "Learnt CIDRs that lie in one of the other side; the longest prefix decides",
+    "Learned CIDRs that lie in one of the other side; the longest prefix decides",
     [] as const,
   );
   const held = make.gauge(
     "fairlead_held_back_services",
-    "Services that would turn foreign if the learnt CIDRs counted that are held",
+    "Services that would turn foreign if the learned CIDRs counted that are held",
     [] as const,
   );
   return {

@@ -53,7 +53,7 @@ export function addServiceMetrics(registry: Registry, read: ReadServiceConnectio
   );
   add(
     "fairlead_service_connections_left_out",
-    "Services with connections that are not told, because serviceMetrics.maxSeries is reached",
+    "Services with connections without series, because serviceMetrics.maxSeries is reached",
     [] as const,
     (gauge, said) => gauge.set(said?.leftOut ?? 0),
   );
