@@ -34,7 +34,7 @@ function family() {
     prepare: () => void calls.push("prepare"),
     sync: () => answer("sync", "full"),
     apply: () => answer("apply", "partial"),
-    intact: async () => true,
+    difference: async () => undefined,
     cleanup: async () => {},
   };
   const sync = new FamilySync("IPv4", backend, { first: 1_000, most: 30_000 }, clock, () => 1);

@@ -16,6 +16,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { Kernel } from "../src/host/kernel.ts";
 import { modes } from "../src/modes/index.ts";
 import { probePlan } from "../src/modes/nft-probe.ts";
+import { WatchedTables } from "../src/modes/nft-watched.ts";
 import { nftablesMode, whyTooOld } from "../src/modes/nftables.ts";
 import { chooseMode } from "../src/start/choose-mode.ts";
 import { cleanUp } from "../src/start/cleanup.ts";
@@ -256,22 +257,36 @@ describe("what others do", () => {
   const theirs = new NftBatch("ip", "theirs").addTable();
 
   test.each([
-    ["nft flush ruleset", (one: RunningAgent) => one.nftables.flush()],
-    ["the table deleted", (one: RunningAgent) => one.nftables.meddle(new NftBatch("ip", "kube-proxy").deleteTable())],
-    ["the dispatch emptied", (one: RunningAgent) => one.nftables.meddle(emptied("service-ips"))],
-    ["an endpoint taken away", (one: RunningAgent) => one.nftables.meddle(emptied("endpoints-2"))],
+    ["nft flush ruleset", (one: RunningAgent) => one.nftables.flush(), "the table is missing"],
+    [
+      "the table deleted",
+      (one: RunningAgent) => one.nftables.meddle(new NftBatch("ip", "kube-proxy").deleteTable()),
+      "the table is missing",
+    ],
+    [
+      "the dispatch emptied",
+      (one: RunningAgent) => one.nftables.meddle(emptied("service-ips")),
+      "set service-ips has other elements (1 missing)",
+    ],
+    [
+      "an endpoint taken away",
+      (one: RunningAgent) => one.nftables.meddle(emptied("endpoints-2")),
+      "set endpoints-2 has other elements (1 missing)",
+    ],
     [
       "a rule flushed away",
       (one: RunningAgent) => one.nftables.meddle(new NftBatch("ip", "kube-proxy").flushChain("services")),
+      "chain services has other rules (0, expected ",
     ],
-  ])("%s by hand: there again within two seconds", async (_what, meddle) => {
+  ])("%s by hand: there again within two seconds", async (_what, meddle, differs) => {
     const one = await serving();
     const before = linesOf(one);
     meddle(one);
     expect(linesOf(one)).not.toEqual(before);
     await one.clock.advance(2_000);
     expect(linesOf(one)).toEqual(before);
-    expect(one.log.lines).toContainEqual(expect.objectContaining({ level: "warn", fields: { by: "nft (4711)" } }));
+    const fields = { ipFamily: "IPv4", differs: expect.stringContaining(differs), by: "nft (4711)" };
+    expect(one.log.lines).toContainEqual(expect.objectContaining({ level: "warn", fields }));
   });
 
   test("their own tables are no reason to write, nor to read", async () => {
@@ -282,15 +297,72 @@ describe("what others do", () => {
     expect(one.nftables.faults.calls).toHaveLength(calls);
   });
 
-  test("what could not be told leads to one full sync", async () => {
+  test("what may have been changed and was not is neither written again nor reported", async () => {
     const one = await serving();
-    const commits = () => one.nftables.faults.calls.filter(({ argv }) => argv[2] === "commit").length;
-    const before = commits();
+    const before = commits(one);
+    for (let time = 0; time < 5; time++) {
+      one.nftables.loseNews();
+      await one.clock.advance(62_000);
+    }
+    expect(commits(one)).toBe(before);
+    expect(one.log.lines.filter(({ message }) => message.includes("differ"))).toEqual([]);
+  });
+
+  test("what was changed and was not reported is found", async () => {
+    const one = await serving();
+    const before = linesOf(one);
+    one.nftables.meddleUnseen(emptied("service-ips"));
     one.nftables.loseNews();
-    await one.clock.advance(62_000);
-    expect(commits()).toBe(before + 2);
+    await one.clock.advance(2_000);
+    expect(linesOf(one)).toEqual(before);
+    expect(one.log.lines).toContainEqual(
+      expect.objectContaining({
+        level: "warn",
+        fields: { ipFamily: "IPv4", differs: "set service-ips has other elements (1 missing)" },
+      }),
+    );
+  });
+
+  test("the first commit waits until others are followed, so that nothing is missed at a start", async () => {
+    const nftables = new FakeNftables();
+    const listening = Promise.withResolvers<void>();
+    const watch = nftables.watch.bind(nftables);
+    nftables.watch = async function* (options) {
+      await listening.promise;
+      yield* watch(options);
+    };
+    const tables = new WatchedTables(nftables, "kube-proxy", recordedLog());
+    const stop = new AbortController();
+    const watching = tables.watch({ changed: () => {} }, stop.signal);
+    const committed = tables.port.commit(new NftBatch("ip", "kube-proxy").addTable());
+    await settled();
+    expect(nftables.tableNow("ip", "kube-proxy")).toBeUndefined();
+    listening.resolve();
+    await committed;
+    expect(nftables.tableNow("ip", "kube-proxy")).toBeDefined();
+    expect(tables.port.news?.("ip")).toEqual({ touched: 0, unreported: 0, by: [] });
+    stop.abort();
+    await watching;
+  });
+
+  test("nor does it wait where others cannot be followed: then each check looks", async () => {
+    const nftables = new FakeNftables();
+    const watch = nftables.watch.bind(nftables);
+    const stop = new AbortController();
+    nftables.watch = async function* (options) {
+      options.onProblem?.(new Error("no multicast group"));
+      yield* watch({ ...options, signal: AbortSignal.abort() });
+    };
+    const tables = new WatchedTables(nftables, "kube-proxy", recordedLog());
+    await tables.watch({ changed: () => {} }, stop.signal);
+    await tables.port.commit(new NftBatch("ip", "kube-proxy").addTable());
+    expect(tables.port.news?.("ip").unreported).toBe(1);
   });
 });
+
+function commits({ nftables }: RunningAgent): number {
+  return nftables.faults.calls.filter(({ argv }) => argv[2] === "commit").length;
+}
 
 function emptied(set: string): NftBatch {
   return new NftBatch("ip", "kube-proxy").flushSet(set);

@@ -48,7 +48,7 @@ export async function serveNode(
       if (change !== undefined) await backend.apply(plan(), change);
     },
     repair: async () => {
-      if (await backend.intact(plan())) return false;
+      if ((await backend.difference(plan())) === undefined) return false;
       await backend.sync(plan());
       return true;
     },

@@ -1,5 +1,5 @@
 import { inSlices } from "@fairlead/base";
-import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
+import type { Backend, Difference, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
 import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import type { Written } from "./commit.ts";
@@ -100,7 +100,11 @@ class IptablesBackend implements Backend {
     return report("partial", programmed.totals, all);
   }
 
-  async intact(plan: ForwardingPlan): Promise<boolean> {
+  async difference(plan: ForwardingPlan): Promise<Difference | undefined> {
+    return (await this.#isIntact(plan)) ? undefined : { what: ["the rules of iptables"], repaired: false };
+  }
+
+  async #isIntact(plan: ForwardingPlan): Promise<boolean> {
     const { totals = { filter: 0, nat: 0 }, context = renderContext(this.#options, plan, new Set()) } =
       this.#programmed ?? {};
     const canary = async () => ((await hasCanary(this.#port)) ? "all" : undefined);

@@ -105,7 +105,7 @@ COMMIT
     await fake.meddle("*nat\n:KUBE-SVC-BBBBBBBBBBBBBBBB - [0:0]\n-A OUTPUT -j KUBE-SVC-BBBBBBBBBBBBBBBB\nCOMMIT\n");
     await backend.sync(plan);
     expect(problems).toHaveLength(1);
-    expect(await backend.intact(plan)).toBe(true);
+    expect(await backend.difference(plan)).toBeUndefined();
   });
 
   test("a service whose chains somebody has changed is written anew, and no other", async () => {
@@ -252,9 +252,9 @@ describe("intact", () => {
     const { fake, backend } = make();
     await backend.sync(plan);
     const before = fake.ruleSet();
-    expect(await backend.intact(plan)).toBe(true);
+    expect(await backend.difference(plan)).toBeUndefined();
     fake.flush(table, { chains });
-    expect(await backend.intact(plan)).toBe(false);
+    expect(await backend.difference(plan)).toBeDefined();
     await backend.sync(plan);
     expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
   });
@@ -268,7 +268,7 @@ describe("intact", () => {
     const before = fake.ruleSet();
     await fake.meddle(text);
     expect(compareRuleSets(before, fake.ruleSet())).not.toEqual([]);
-    expect(await backend.intact(plan)).toBe(true);
+    expect(await backend.difference(plan)).toBeUndefined();
     expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
   });
 
@@ -277,7 +277,7 @@ describe("intact", () => {
     await backend.sync(plan);
     const before = fake.ruleSet();
     fake.flush("filter");
-    expect(await backend.intact(plan)).toBe(true);
+    expect(await backend.difference(plan)).toBeUndefined();
     expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
   });
 
@@ -285,14 +285,14 @@ describe("intact", () => {
     const { fake, backend } = make();
     await backend.sync(plan);
     await fake.meddle("*filter\n-X KUBE-PROXY-CANARY\nCOMMIT\n");
-    expect(await backend.intact(plan)).toBe(false);
+    expect(await backend.difference(plan)).toBeDefined();
   });
 
   test("is content with a node that has no services and no node ports", async () => {
     const bare = planOf([], { detector: { kind: "none" }, nodePortAddresses: { kind: "list", addresses: [] } });
     const { backend } = make();
     await backend.sync(bare);
-    expect(await backend.intact(bare)).toBe(true);
+    expect(await backend.difference(bare)).toBeUndefined();
   });
 
   test("goes through the services for a look alone, not where the kernel says that nothing has changed", async () => {
@@ -302,10 +302,10 @@ describe("intact", () => {
     const groups = new Map(plan.groups);
     const through = vi.spyOn(groups, "values");
     await backend.sync(plan);
-    expect(await backend.intact({ ...plan, groups })).toBe(true);
+    expect(await backend.difference({ ...plan, groups })).toBeUndefined();
     expect(through).toHaveBeenCalled();
     through.mockClear();
-    expect(await backend.intact({ ...plan, groups })).toBe(true);
+    expect(await backend.difference({ ...plan, groups })).toBeUndefined();
     expect(through).not.toHaveBeenCalled();
   });
 
@@ -313,9 +313,9 @@ describe("intact", () => {
     const refused = planOf([clusterIPGroup("none", "10.96.0.11", [])]);
     const { fake, backend } = make();
     await backend.sync(refused);
-    expect(await backend.intact(refused)).toBe(true);
+    expect(await backend.difference(refused)).toBeUndefined();
     await fake.meddle("*filter\n-F KUBE-SERVICES\nCOMMIT\n");
-    expect(await backend.intact(refused)).toBe(true);
+    expect(await backend.difference(refused)).toBeUndefined();
     expect(fake.table("filter").chains.get("KUBE-SERVICES")?.rules).toHaveLength(1);
   });
 });

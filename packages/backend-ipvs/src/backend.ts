@@ -1,9 +1,9 @@
-import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
+import type { Backend, Difference, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
 import { applyChange } from "./apply.ts";
 import { removeIpvsMode } from "./cleanup.ts";
 import { Draining } from "./draining.ts";
 import { fullSync } from "./full-sync.ts";
-import { isIntact } from "./intact.ts";
+import { findDifference } from "./intact.ts";
 import { isServiceAddress } from "./kernel-state.ts";
 import { DrainClock, endDrained } from "./look-after.ts";
 import { type IpvsOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
@@ -80,8 +80,10 @@ class IpvsBackend implements IpvsModeBackend {
     return report("partial", applied.programmed, applied.written);
   }
 
-  intact(plan: ForwardingPlan): Promise<boolean> {
-    return isIntact(this.#port, plan, this.#context(plan), this.#draining, this.#rulesSeen, this.#options);
+  async difference(plan: ForwardingPlan): Promise<Difference | undefined> {
+    const context = this.#context(plan);
+    const what = await findDifference(this.#port, plan, context, this.#draining, this.#rulesSeen, this.#options);
+    return what === undefined ? undefined : { what: [what], repaired: false };
   }
 
   isStrange({ address, gone }: DeviceChange): boolean {

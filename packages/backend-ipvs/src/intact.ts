@@ -16,28 +16,31 @@ import type { RulesSeen } from "./rules-seen.ts";
 import { frameFacts, wantedOf } from "./wanted.ts";
 
 /**
- * Whether everything of ours is there and as it should be: what others changed by hand shows in no event, and a virtual
- * server or address that is missing serves nobody. Listings are read as they come, the rules' not at all while the
- * kernel says that their tables are as they were; the first difference ends it.
+ * The first difference from what should be there: a change by hand shows in no event, and a virtual server or address
+ * that is missing serves no client. Listings are read as they come, the rules' not at all while the kernel says that
+ * their tables are as they were.
+ *
+ * @returns in words; undefined: everything of ours is there and as it should be
  */
-export async function isIntact(
+export async function findDifference(
   port: IpvsPort,
   plan: ForwardingPlan,
   context: PlanContext,
   draining: Draining,
   rulesSeen: RulesSeen,
   options: ResolvedOptions,
-): Promise<boolean> {
+): Promise<string | undefined> {
   const { ledger, servers } = await wantedOf(plan, context, options);
   // By netlink, so the quickest to tell.
   if (servers.size > 0) {
     const listing = port.servers.save();
     const difference = await compareServers(listing, servers, () => false, draining, options);
-    if (!isEqual(difference)) return false;
+    if (!isEqual(difference)) return "the virtual servers";
   }
-  if (!(await hasAddresses(port, ledger))) return false;
-  if (!(await hasSets(port, ledger))) return false;
-  return hasRules(port, frameFacts(ledger, context), rulesSeen);
+  if (!(await hasAddresses(port, ledger))) return "the addresses of the service device";
+  const set = await differentSet(port, ledger);
+  if (set !== undefined) return `the set ${set}`;
+  return (await hasRules(port, frameFacts(ledger, context), rulesSeen)) ? undefined : "the rules of iptables";
 }
 
 async function hasAddresses(port: IpvsPort, { addresses }: Ledger): Promise<boolean> {
@@ -45,11 +48,11 @@ async function hasAddresses(port: IpvsPort, { addresses }: Ledger): Promise<bool
   return present !== undefined && sameMembers(present, addresses);
 }
 
-async function hasSets(port: IpvsPort, ledger: Ledger): Promise<boolean> {
+async function differentSet(port: IpvsPort, ledger: Ledger): Promise<string | undefined> {
   const present = await readSets(port, port.rules.family);
-  return SET_KEYS.every((set) => {
+  return SET_KEYS.find((set) => {
     const members = present.get(set)?.members;
-    return members !== undefined && sameMembers(members, ledger.members(set));
+    return members === undefined || !sameMembers(members, ledger.members(set));
   });
 }
 

@@ -82,10 +82,10 @@ test("without services nothing can be ours: other people's virtual servers are n
   const made = await live([[]]);
   const calls = await made.node.calls(async () => {
     await made.backend.sync(made.world.plan);
-    expect(await made.backend.intact(made.world.plan)).toBe(true);
+    expect(await made.backend.difference(made.world.plan)).toBeUndefined();
   });
   expect(calls.filter((call) => call.startsWith("netlink ipvs"))).toEqual([]);
   await made.change([[1, webState()]]);
   await made.backend.sync(made.world.plan);
-  expect(await made.node.calls(() => made.backend.intact(made.world.plan))).toContain("netlink ipvs save");
+  expect(await made.node.calls(() => made.backend.difference(made.world.plan))).toContain("netlink ipvs save");
 });

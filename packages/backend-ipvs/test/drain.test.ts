@@ -95,9 +95,9 @@ describe("a TCP endpoint that goes", () => {
   test("is no difference to what has to be there", async () => {
     const made = await connected();
     await made.change([[1, second]]);
-    expect(await made.backend.intact(made.world.plan)).toBe(true);
+    expect(await made.backend.difference(made.world.plan)).toBeUndefined();
     made.node.servers.meddle(command("-e -t 10.96.3.1:80 -r 10.144.0.4:8080 -m -w 1"));
-    expect(await made.backend.intact(made.world.plan)).toBe(false);
+    expect(await made.backend.difference(made.world.plan)).toBeDefined();
   });
 
   test("drains at every address of its service", async () => {

@@ -46,7 +46,7 @@ describe("what belongs to others stays", () => {
 
   test("and is no reason to sync", async () => {
     const made = await live([[[1, webState()]]], { node: nodeWithOthers() });
-    expect(await made.backend.intact(made.world.plan)).toBe(true);
+    expect(await made.backend.difference(made.world.plan)).toBeUndefined();
   });
 });
 
@@ -133,20 +133,20 @@ describe("what is found by looking", () => {
     ["a rule deleted", (node: FakeNode) => node.rules.IPv4.meddle("*nat\n-F KUBE-MARK-MASQ\nCOMMIT\n")],
   ])("%s", async (_what, meddle) => {
     const made = await live([[[1, webState()]]]);
-    expect(await made.backend.intact(made.world.plan)).toBe(true);
+    expect(await made.backend.difference(made.world.plan)).toBeUndefined();
     await meddle(made.node);
-    expect(await made.backend.intact(made.world.plan)).toBe(false);
+    expect(await made.backend.difference(made.world.plan)).toBeDefined();
     await made.sync();
     expect(await made.differences()).toEqual([]);
   });
 
   test("a rule moved behind those that it should stand before, though number and size of the rules are the same", async () => {
     const made = await live([[[1, webState()]]]);
-    expect(await made.backend.intact(made.world.plan)).toBe(true);
+    expect(await made.backend.difference(made.world.plan)).toBeUndefined();
     const rule = "KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN";
     await made.node.rules.IPv4.meddle(`*nat\n-D ${rule}\n-A ${rule}\nCOMMIT\n`);
     made.now += 600_001;
-    expect(await made.backend.intact(made.world.plan)).toBe(false);
+    expect(await made.backend.difference(made.world.plan)).toBeDefined();
     await made.sync();
     expect(await made.differences()).toEqual([]);
   });

@@ -28,7 +28,7 @@ test("a destination whose endpoint is gone goes at once, though somebody is conn
   await made.change([[1, of("none", "ready")]]);
   expect(weights(made.node).get(KEY)).toEqual([`${OTHER} 1`]);
   expect(await made.backend.maintain()).toBeUndefined();
-  expect(await made.backend.intact(made.world.plan)).toBe(true);
+  expect(await made.backend.difference(made.world.plan)).toBeUndefined();
 });
 
 test("so does the last one", async () => {

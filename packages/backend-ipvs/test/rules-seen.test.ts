@@ -14,7 +14,7 @@ async function seen(): Promise<Live> {
 }
 
 async function looks(made: Live): Promise<void> {
-  expect(await made.backend.intact(made.world.plan)).toBe(true);
+  expect(await made.backend.difference(made.world.plan)).toBeUndefined();
 }
 
 /** Of as many characters as what it replaces. */
@@ -31,7 +31,7 @@ test("rules that nobody has touched are not read again, and looking starts no pr
 test("what else is missing is repaired without a process", async () => {
   const made = await seen();
   made.node.links.meddle({ kind: "delete-device", device: DEVICE });
-  expect(await made.backend.intact(made.world.plan)).toBe(false);
+  expect(await made.backend.difference(made.world.plan)).toBeDefined();
   expect(await made.node.processes(() => made.sync())).toEqual([]);
   expect(await made.differences()).toEqual([]);
 });
@@ -41,7 +41,7 @@ test("a rule that the kernel's numbers do not show is found after ten minutes", 
   await replaceRule(made);
   await looks(made);
   made.now += 11 * MINUTE;
-  expect(await made.backend.intact(made.world.plan)).toBe(false);
+  expect(await made.backend.difference(made.world.plan)).toBeDefined();
   await made.sync();
   expect(await made.differences()).toEqual([]);
 });

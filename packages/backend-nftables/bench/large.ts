@@ -117,6 +117,7 @@ const heap = () => {
 const before = heap();
 await timed("full sync", () => backend.sync(plan));
 console.log(`kept: ${(heap() - before).toFixed(1)} MB (only told with --expose-gc)`);
+await timed("a look at all of it", () => backend.difference(plan));
 if (!process.env["ONCE"]) await timed("full sync again", () => backend.sync(plan));
 const each = async (step: (service: number) => readonly PlanChange[]) => {
   for (let round = 0; round < ROUNDS; round++) {

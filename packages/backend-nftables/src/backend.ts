@@ -1,16 +1,25 @@
-import { inSlices } from "@fairlead/base";
-import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
-import { NFT_FAMILY, NftBatch, type NftFamily, type NftSet, UnreadableNft } from "@fairlead/netfilter/nft";
+import { errorText, inSlices, Pace } from "@fairlead/base";
+import type { Backend, Difference, ForwardingPlan, PlanChange, ServicePortGroup, SyncReport } from "@fairlead/core";
+import {
+  NFT_FAMILY,
+  NftBatch,
+  type NftFamily,
+  type NftSet,
+  type NftTable,
+  UnreadableNft,
+} from "@fairlead/netfilter/nft";
 import { removeNftablesMode } from "./cleanup.ts";
+import { type Damage, damageOf } from "./damage.ts";
 import { type NftablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { changeTable } from "./plan/change-table.ts";
 import { changesContext, planContext } from "./plan/context.ts";
 import { sharesChains } from "./plan/frame-change.ts";
 import { tableName } from "./plan/names.ts";
-import type { Programmed, Sizes } from "./plan/programmed.ts";
+import { addStructures, type Programmed, type Sizes } from "./plan/programmed.ts";
 import { Remembered, remembers } from "./plan/remembered.ts";
+import { TableInMemory } from "./plan/table-writer.ts";
 import { writeTable } from "./plan/write-table.ts";
-import type { NftablesPort } from "./port.ts";
+import type { NftablesPort, TableNews } from "./port.ts";
 import { nftablesSemantics } from "./semantics.ts";
 import { SplitBatch } from "./split-batch.ts";
 import { StaleChains } from "./stale-chains.ts";
@@ -33,6 +42,9 @@ export function createNftablesBackend(
  */
 const SPARE_STRUCTURES = 1000;
 
+/** Of a core, at most, for looks at a table that nobody is known to have touched. */
+const SHARE_OF_LOOKS = 0.02;
+
 class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   readonly semantics = nftablesSemantics;
   readonly #port: NftablesPort;
@@ -40,13 +52,16 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   readonly #stale: StaleChains;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
-  #generation = 0;
+  /** What was known of others' work when the table was written or looked at. */
+  #news: TableNews | undefined;
+  readonly #looks: Pace;
   #mostStructures = 0;
 
   constructor(port: NftablesPort, resolved: ResolvedOptions) {
     this.#port = port;
     this.#options = resolved;
-    this.#stale = new StaleChains((batch) => this.#commit(batch), resolved);
+    this.#looks = new Pace(resolved.clock, SHARE_OF_LOOKS);
+    this.#stale = new StaleChains((batch) => port.commit(batch), resolved);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
@@ -54,13 +69,13 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     this.#programmed = undefined;
     const context = planContext(this.#options, plan);
     // What others do from here on may be in what is written, or not.
-    const generation = await this.#port.generation();
+    const news = await this.#takeNews();
     const remembered = await this.#remembered(plan, before);
     const batch = new SplitBatch(this.#port, context, sizeOf(plan));
     const written = await this.#slowly(writeTable(plan.groups.values(), context, batch, remembered));
     for (const full of batch.takeFull()) await this.#port.commit(full);
     await this.#port.commit(batch.last);
-    this.#generation = this.#port.countsOthersOnly ? generation : await this.#port.generation();
+    this.#news = news;
     this.#stale.forget();
     this.#mostStructures = SPARE_STRUCTURES + 2 * written.structures.size;
     this.#programmed = written;
@@ -80,15 +95,23 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     const { programmed, stale, inUse, written } = await this.#slowly(changeTable(before, groups, context, batch));
     // As much as that goes in one transaction or, as a whole table, in several.
     if (batch.length > this.#port.roomFor(batch.length)) return this.sync(plan);
-    if (batch.count > 0) await this.#commit(batch);
+    if (batch.count > 0) await this.#port.commit(batch);
     this.#stale.change(stale, inUse);
     this.#programmed = programmed;
     return report("partial", programmed, written);
   }
 
-  async intact(): Promise<boolean> {
-    if (this.#programmed === undefined) return true;
-    return (await this.#port.generation()) === this.#generation;
+  /** A table that others have touched is compared at once, one that they may have touched as often as that is cheap. */
+  async difference(): Promise<Difference | undefined> {
+    const programmed = this.#programmed;
+    if (programmed === undefined) return undefined;
+    const news = await this.#takeNews();
+    const isTouched = news.touched !== this.#news?.touched;
+    if (!isTouched && (news.unreported === this.#news?.unreported || !this.#looks.isDue)) return undefined;
+    const damage = await this.#looks.run(() => this.#look(programmed));
+    this.#news = news;
+    if (damage === undefined) return undefined;
+    return { what: damage.what, by: news.by, repaired: await this.#repair(damage) };
   }
 
   maintain(): Promise<number | undefined> {
@@ -118,14 +141,53 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     }
   }
 
-  async #commit(batch: NftBatch): Promise<void> {
-    await this.#port.commit(batch);
-    if (!this.#port.countsOthersOnly) this.#generation += 1;
+  async #takeNews(): Promise<TableNews> {
+    const news = this.#port.news?.(NFT_FAMILY[this.#options.family]);
+    return news ?? { touched: await this.#port.generation(), unreported: 0, by: [] };
+  }
+
+  async #look(programmed: Programmed): Promise<Damage | undefined> {
+    const wanted = await this.#slowly(tableOf(programmed));
+    const damage = await this.#compare(wanted);
+    // A listing of a set that was being changed meanwhile may lack elements: what differs, differs twice.
+    return damage && this.#compare(wanted);
+  }
+
+  async #compare(wanted: NftTable): Promise<Damage | undefined> {
+    try {
+      return await this.#slowly(damageOf(wanted, await this.#port.table(wanted.family, wanted.name)));
+    } catch (error) {
+      if (!(error instanceof UnreadableNft)) throw error;
+      return { what: [errorText(error)] };
+    }
+  }
+
+  /** @returns false: it takes a full sync */
+  async #repair({ repair }: Damage): Promise<boolean> {
+    if (repair === undefined || repair.length > this.#port.roomFor(repair.length)) return false;
+    try {
+      await this.#port.commit(repair);
+      return true;
+    } catch {
+      // It was changed again meanwhile, or is not what it was taken for: the full sync reports what is wrong with it.
+      return false;
+    }
   }
 
   #slowly<T>(steps: Generator<void, T>): Promise<T> {
     return inSlices(steps, this.#options);
   }
+}
+
+/** What was written: endpoints where they stand, without the clients that packets have added. */
+function* tableOf({ context, placements, structures }: Programmed): Generator<void, NftTable> {
+  const table = new TableInMemory(context);
+  const groups = Array.from(placements.values(), ({ group }) => group);
+  const before = { placed: ({ id }: ServicePortGroup) => placements.get(id), clients: () => [] };
+  const written = yield* writeTable(groups, context, table, before);
+  // Those that no service needs any more.
+  addStructures(structures.values(), written, table);
+  return table.table();
 }
 
 /** Bytes that a table will have in a transaction, about: a frontend and its endpoints, in both addresses' lengths. */

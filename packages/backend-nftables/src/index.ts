@@ -5,5 +5,5 @@ export { configuredOptions, type NftablesOptions } from "./options.ts";
 export type { LoopbackNodePorts, PlanSettings } from "./plan/context.ts";
 export { instanceOfTable, loopbackRefusalChain, tableName } from "./plan/names.ts";
 export { planTable, planTableSteps } from "./plan/table.ts";
-export type { NftablesPort } from "./port.ts";
+export type { NftablesPort, TableNews } from "./port.ts";
 export { nftablesSemantics } from "./semantics.ts";

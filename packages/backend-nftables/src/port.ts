@@ -1,4 +1,4 @@
-import type { NftBatch, NftFamily, NftSet } from "@fairlead/netfilter/nft";
+import type { NftBatch, NftFamily, NftSet, NftTable } from "@fairlead/netfilter/nft";
 
 /**
  * What this backend asks of the kernel's nf_tables. `@fairlead/kernel` has the client and the fake; both fit by shape,
@@ -13,17 +13,31 @@ export interface NftablesPort {
   commit(batch: NftBatch): Promise<void>;
   /** How many bytes a transaction can have where one would like `wanted`. */
   roomFor(wanted: number): number;
-  /**
-   * A number that every transaction of anybody in this namespace raises, or, where the port says so, each of others on
-   * the tables that are ours.
-   */
+  /** A number that every transaction in this namespace raises. */
   generation(): Promise<number>;
-  /** Absent: `generation` counts own transactions, too. */
-  readonly countsOthersOnly?: true;
+  /** What other processes may have done to this table; absent: all that is known is the generation. */
+  news?(family: NftFamily): TableNews;
+  /**
+   * A whole table.
+   *
+   * @returns undefined when there is no such table
+   * @throws UnreadableNft when it has what this mode never writes
+   */
+  table(family: NftFamily, name: string): Promise<NftTable | undefined>;
   /** Some of a table's sets and maps with their elements, by name; none where there is no such table. */
   sets(
     family: NftFamily,
     table: string,
     wanted: (set: Pick<NftSet, "name">) => boolean,
   ): Promise<ReadonlyMap<string, NftSet>>;
+}
+
+/** Counts since the process began. */
+export interface TableNews {
+  /** Transactions of other processes that named the table. */
+  readonly touched: number;
+  /** Times at which transactions were not reported, of which any may have named it. */
+  readonly unreported: number;
+  /** The processes of `touched` since this was asked for the last time: `nft (4711)`. */
+  readonly by: readonly string[];
 }

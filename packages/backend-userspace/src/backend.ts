@@ -1,9 +1,17 @@
 import { inSlices } from "@fairlead/base";
-import type { Backend, ForwardingPlan, PlanChange, PlanEndpoint, ServicePortGroup, SyncReport } from "@fairlead/core";
+import type {
+  Backend,
+  Difference,
+  ForwardingPlan,
+  PlanChange,
+  PlanEndpoint,
+  ServicePortGroup,
+  SyncReport,
+} from "@fairlead/core";
 import { writeChange } from "./apply.ts";
 import { removeUserspaceMode } from "./cleanup.ts";
 import { renderAll, writeAll } from "./full-sync.ts";
-import { isIntact } from "./intact.ts";
+import { differentChains } from "./intact.ts";
 import { type ResolvedOptions, resolveOptions, type UserspaceOptions } from "./options.ts";
 import { type RenderContext, rendersAlike } from "./plan/context.ts";
 import { hostAddress } from "./plan/host-address.ts";
@@ -94,8 +102,9 @@ class UserspaceBackend implements RelayingBackend {
     return report("partial", this.#programmed, changed.written);
   }
 
-  async intact(): Promise<boolean> {
-    return this.#programmed === undefined || isIntact(this.#port, this.#programmed);
+  async difference(): Promise<Difference | undefined> {
+    const what = this.#programmed === undefined ? [] : await differentChains(this.#port, this.#programmed);
+    return what.length === 0 ? undefined : { what, repaired: false };
   }
 
   /** Services that got no socket may get one later. */

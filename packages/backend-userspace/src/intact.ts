@@ -5,10 +5,12 @@ import type { RulesPort } from "./port.ts";
 import { chainKey, type Programmed, rulesByChain } from "./programmed.ts";
 
 /**
- * Whether the jumps to our chains are there, and in every chain the rules that were written and no others, in whatever
- * order: rules of different services never match the same packet. One process lists a table.
+ * The chains that lack a jump to ours, or that have other rules than were written, in whatever order: rules of
+ * different services never match the same packet. One process lists a table.
+ *
+ * @returns in words, of the first table where any differs
  */
-export async function isIntact(port: RulesPort, programmed: Programmed): Promise<boolean> {
+export async function differentChains(port: RulesPort, programmed: Programmed): Promise<readonly string[]> {
   const wanted = rulesByChain(programmed);
   for (const table of TABLES) {
     const builtins = jumps(programmed.context).filter((each) => each.table === table);
@@ -21,15 +23,15 @@ export async function isIntact(port: RulesPort, programmed: Programmed): Promise
       const present = new Set(keys(found.get(chain) ?? [], port.family));
       return rules.every((rule) => present.has(ruleKey(rule)));
     };
-    if (!builtins.every(({ chain, first, last }) => has(chain, [...first, ...last]))) return false;
-    if (
-      !CHAINS[table].every((chain) =>
-        sameRules(found.get(chain), wanted.get(chainKey(table, chain)) ?? [], port.family),
-      )
-    )
-      return false;
+    const different = [
+      ...builtins.filter(({ chain, first, last }) => !has(chain, [...first, ...last])).map(({ chain }) => chain),
+      ...CHAINS[table].filter(
+        (chain) => !sameRules(found.get(chain), wanted.get(chainKey(table, chain)) ?? [], port.family),
+      ),
+    ];
+    if (different.length > 0) return different.map((chain) => `chain ${chain} of the ${table} table`);
   }
-  return true;
+  return [];
 }
 
 /** The texts are nearly always equal; another version of the tools may print a rule otherwise. */

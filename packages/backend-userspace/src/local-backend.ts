@@ -61,7 +61,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
       return report("partial");
     },
 
-    intact: async () => true,
+    difference: async () => undefined,
     maintain: async () => undefined,
     relays: (group): readonly PlanEndpoint[] => relays.ports(group).map((port) => ({ address, port, local: true })),
     close: () => relays.close(),

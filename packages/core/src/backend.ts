@@ -9,6 +9,16 @@ export interface SyncReport {
   readonly objects: Readonly<Record<string, { readonly total: number; readonly written: number }>>;
 }
 
+/** What a look at the kernel found that is not as it was programmed. */
+export interface Difference {
+  /** What differs, in words for a log, at least one: `chain services has other rules`. */
+  readonly what: readonly string[];
+  /** The processes that changed it, where the kernel says so: `nft (4711)`. */
+  readonly by?: readonly string[];
+  /** It has been written again; else a full sync is needed. */
+  readonly repaired: boolean;
+}
+
 /**
  * A mode's kernel side for one IP family. The caller runs one call at a time and gives every change to exactly one of
  * `apply` and `sync`. After a rejected call the kernel still serves the last good state and the caller calls `sync`.
@@ -24,8 +34,13 @@ export interface Backend {
   sync(plan: ForwardingPlan): Promise<SyncReport>;
   /** Takes the kernel from the plan before `change` to `plan`; the cost follows the change. */
   apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport>;
-  /** Looks whether what must be there is still there (flushed tables); false asks for `sync`. Cheap. */
-  intact(plan: ForwardingPlan): Promise<boolean>;
+  /**
+   * Looks whether the kernel still has what was programmed, as far as the mode looks (flushed tables). Cheap where
+   * nothing has changed.
+   *
+   * @returns undefined: it has
+   */
+  difference(plan: ForwardingPlan): Promise<Difference | undefined>;
   /**
    * Looks after what has to wait, where the mode has such a thing (ipvs: destinations that drain). Absent, or
    * undefined:

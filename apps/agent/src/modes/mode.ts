@@ -98,8 +98,8 @@ export interface Serving {
   /** Adds metrics that only this mode has; absent: it has none. */
   readonly addMetrics?: ((make: MetricFactory) => void) | undefined;
   /**
-   * Tells what others do to what this mode programs, from now on until `signal` aborts, then resolves; absent: only
-   * checks notice it. Called once everything is written.
+   * Follows what other processes do to what this mode programs, from now on until `signal` aborts, then resolves;
+   * absent: only checks notice it. Called before anything is written.
    */
   readonly watchForeign?: ((notify: ForeignChanges, signal: AbortSignal) => Promise<void>) | undefined;
   /** Whether somebody else has changed the service device; absent: the mode has none. */
@@ -107,10 +107,8 @@ export interface Serving {
 }
 
 export interface ForeignChanges {
-  /** @param by who changed it, for people: `nft (4711)` */
-  changed(by: string): void;
-  /** Something happened that could not be told: a check will say whether it matters. */
-  lost(): void;
+  /** Something was changed, or may have been: a check finds what differs. */
+  changed(): void;
 }
 
 /** What there is to look after where this process itself carries the traffic. */

@@ -78,6 +78,7 @@ function dryPort(client: NftablesClient): NftablesPort {
     commit: (batch) => client.check(batch),
     roomFor: (wanted) => client.roomFor(wanted),
     generation: () => client.generation(),
+    table: (family, name) => client.table(family, name),
     sets: (family, table, wanted) => client.sets(family, table, wanted),
   };
 }

@@ -63,7 +63,7 @@ export function withRelays(backend: Backend, relays: NodePortRelays | undefined)
       await relays.apply(change);
       return report;
     },
-    intact: (plan) => backend.intact(plan),
+    difference: (plan) => backend.difference(plan),
     async maintain() {
       const waits = [await backend.maintain?.(), await relays.retry()].filter((wait) => wait !== undefined);
       return waits.length === 0 ? undefined : Math.min(...waits);

@@ -9,7 +9,6 @@ import { KnownKeeper } from "../networks/known-keeper.ts";
 import { ProblemLog } from "../objects/problem-log.ts";
 import { MemoryKeeper } from "../ownership/keeper.ts";
 import { stateFile } from "../ownership/state-file.ts";
-import { allSynced } from "../sync/all-synced.ts";
 import { FamilySync } from "../sync/family-sync.ts";
 import { SyncLoop } from "../sync/sync-loop.ts";
 import { Syncer } from "../sync/syncer.ts";
@@ -49,7 +48,6 @@ export function createAgent(parts: AgentParts): Agent {
     inputs,
     networks: parts.networks && liveNetworks(parts, parts.networks, state, metrics.networks, known),
     planner,
-    allSynced: allSynced(families),
     problems: new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind })),
     metrics,
     health,

@@ -30,7 +30,6 @@ export function followersOf(parts: AgentParts, made: Followed): readonly SyncFol
     ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
     ...(parts.followers ?? []),
     ...(networks === undefined ? [] : [networksFollower(networks)]),
-    made.allSynced.follower,
   ];
 }
 

@@ -17,7 +17,6 @@ import type { ModeRemoval, Serving } from "../modes/mode.ts";
 import type { KnownKeeper } from "../networks/known-keeper.ts";
 import type { ProblemLog } from "../objects/problem-log.ts";
 import type { MemoryKeeper } from "../ownership/keeper.ts";
-import type { AllSynced } from "../sync/all-synced.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { Progress } from "../sync/progress.ts";
 import type { SyncLoop } from "../sync/sync-loop.ts";
@@ -88,7 +87,6 @@ export interface Agent {
   readonly syncer: Syncer;
   /** When syncs and checks run. */
   readonly loop: SyncLoop;
-  readonly allSynced: AllSynced;
   readonly problems: ProblemLog;
   readonly metrics: Metrics;
   readonly health: ProxyHealth;

@@ -107,9 +107,7 @@ export class ShadowFamily implements Backend {
     return { kind: "partial", objects: {} };
   }
 
-  async intact(): Promise<boolean> {
-    return true;
-  }
+  async difference(): Promise<undefined> {}
 
   async cleanup(): Promise<void> {}
 

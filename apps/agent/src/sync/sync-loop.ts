@@ -21,7 +21,7 @@ export interface SyncLoopWork {
    * @returns milliseconds after which it wants to be called again though nothing changes; undefined: it does not
    */
   sync(kind: SyncKind): Promise<number | undefined>;
-  /** False asks for a full sync. Must not reject. */
+  /** False asks for a full sync, and for a check right after it. Must not reject. */
   check(): Promise<boolean>;
 }
 
@@ -46,6 +46,8 @@ export class SyncLoop {
   #nextFull = 0;
   #checkTook = 0;
   #fullTook = 0;
+  /** What a check has found is written again: the next check says whether that helped. */
+  #repairing = false;
   #cancelTimer: () => void = () => {};
 
   constructor(settings: SyncLoopSettings, work: SyncLoopWork, clock: Clock) {
@@ -120,7 +122,9 @@ export class SyncLoop {
     this.#checkTook = now - started;
     // Earlier where it was asked for meanwhile.
     this.#nextCheck = Math.min(this.#nextCheck, started + this.#untilCheck());
-    if (!intact) this.#requested = "full";
+    if (intact) return;
+    this.#requested = "full";
+    this.#repairing = true;
   }
 
   async #sync(kind: SyncKind): Promise<void> {
@@ -132,7 +136,8 @@ export class SyncLoop {
     if (kind !== "full") return;
     this.#fullTook = now - started;
     this.#nextFull = now + this.#settings.fullInterval;
-    this.#nextCheck = now + this.#untilCheck();
+    this.#nextCheck = this.#repairing ? now : now + this.#untilCheck();
+    this.#repairing = false;
   }
 
   /**

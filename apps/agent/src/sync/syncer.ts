@@ -11,6 +11,7 @@ import type {
 } from "@fairlead/core";
 import type { Log } from "../log/log.ts";
 import { bothDirty } from "./both-dirty.ts";
+import { Differences } from "./differences.ts";
 import type { FamilySync } from "./family-sync.ts";
 import type { SyncFollower } from "./follower.ts";
 import type { SyncKind, SyncLoopWork } from "./sync-loop.ts";
@@ -36,6 +37,7 @@ export interface SyncerParts {
  */
 export class Syncer implements SyncLoopWork {
   readonly #parts: SyncerParts;
+  readonly #differences: Differences;
   /** The plans do not follow from what was planned before: nothing was yet, or it broke off half way. */
   #planAll = true;
   /** What changed before a planning that failed: nobody who follows syncs has seen it. */
@@ -43,6 +45,7 @@ export class Syncer implements SyncLoopWork {
 
   constructor(parts: SyncerParts) {
     this.#parts = parts;
+    this.#differences = new Differences(parts.slicing.clock, parts.log);
   }
 
   /** A sync comes soon. */
@@ -145,19 +148,20 @@ export class Syncer implements SyncLoopWork {
     }
   }
 
-  async #intact({ family, backend }: FamilySync): Promise<boolean> {
+  async #intact({ family, backend, retryIn }: FamilySync): Promise<boolean> {
+    // It is written anyway.
+    if (retryIn !== undefined) return true;
     const { planner, log } = this.#parts;
     try {
-      const intact = await backend.intact(planner.plan(family));
-      if (!intact)
-        log.warn("Rules are missing: somebody removed them; writing all of them again", { ipFamily: family });
-      return intact;
+      const difference = await backend.difference(planner.plan(family));
+      if (difference !== undefined) return !this.#differences.found(family, difference);
+      this.#differences.none(family);
     } catch (error) {
       log.warn("Cannot check the rules; they stay in effect, checking again after syncPeriod", {
         ipFamily: family,
         error: errorChainText(error),
       });
-      return true;
     }
+    return true;
   }
 }

@@ -38,7 +38,7 @@ function memoryBackend(memory: Map<IPFamily, readonly string[]>, nodes?: Map<IPF
     semantics: FACTS.semantics,
     sync: keep,
     apply: keep,
-    intact: async ({ family }) => memory.has(family),
+    difference: async ({ family }) => (memory.has(family) ? undefined : { what: ["everything"], repaired: false }),
     cleanup: async () => memory.clear(),
   };
 }

@@ -4,7 +4,7 @@ import { type Attack, type Attacked, underAttack } from "./under-attack.ts";
 
 export interface ManifestAttack extends Omit<Attack, "start" | "carry" | "act"> {
   /** Before the agent starts. */
-  readonly before?: (mirror: Mirror) => Promise<void>;
+  readonly before?: (mirror: Mirror, attacked: Attacked) => Promise<void>;
   readonly act: (attacked: Attacked, mirror: Mirror) => Promise<Figures>;
 }
 
@@ -20,7 +20,7 @@ export function underAttackFromManifests({ before = async () => {}, act, ...fiel
     ...fields,
     start: async (attacked) => {
       const mirror = await mirrorOf(attacked);
-      await before(mirror);
+      await before(mirror, attacked);
       return { flags: [`--manifests=${mirror.folder}`] };
     },
     carry: async (attacked, addresses) => (await mirrorOf(attacked)).update(addresses),

@@ -8,6 +8,7 @@ import { inspector } from "./inspector.ts";
 import { lists } from "./lists.ts";
 import { hostileManifests } from "./manifests.ts";
 import { manyEndpoints } from "./many-endpoints.ts";
+import { otherWriters } from "./other-writers.ts";
 import { pipelines } from "./pipelined.ts";
 import { badTools } from "./tools.ts";
 
@@ -23,5 +24,6 @@ export const attacks: readonly Spec[] = [
   ...lists,
   claims,
   manyEndpoints,
+  otherWriters,
   ...badTools,
 ];

@@ -6,6 +6,7 @@ import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { expectAnswers } from "../expect.ts";
 import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";
+import { fullSyncs } from "./full-syncs.ts";
 import { COMMON, each, openStage, withoutLoss } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
@@ -58,13 +59,6 @@ const THEIRS = `for i in $(seq 500); do
   echo "delete table ip theirs$((i % 10))"
   sleep 0.01
 done | nft -i`;
-
-/** Full syncs of an agent so far. */
-async function fullSyncs({ agent }: ClusterNode): Promise<number> {
-  const text = await agent.get("/metrics");
-  const counts = text.matchAll(/^kubeproxy_sync_full_proxy_rules_duration_seconds_count\{.*\} (\d+)$/gm);
-  return Array.from(counts, ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0);
-}
 
 const busyNeighbour = withoutLoss(
   "another program writes tables of its own, a hundred times a second: nothing is written again",

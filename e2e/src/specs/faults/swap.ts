@@ -1,6 +1,7 @@
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import type { ClusterNode, NodeProxy } from "@fairlead/lab/provider/node";
 import { expectAnswers } from "../expect.ts";
+import { expectNoAlarm } from "../false-alarms.ts";
 import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
@@ -51,8 +52,13 @@ function swap(name: string, turns: (mode: string) => readonly (readonly [name: s
       // Whatever becomes of it, others find the cluster as it was.
       scene.later(async () => void (await each(scene, (node) => swapOn(node, own))));
       const stage = await stageWithUdp(scene);
+      const logs = new Map(await Promise.all(scene.nodes.map(async (node) => [node, await node.agent.log()] as const)));
       const seen: TrafficSeen[] = [];
-      for (const [, proxy] of turns(own.mode)) seen.push(await takeOver(scene, stage, proxy));
+      for (const [, proxy] of turns(own.mode)) {
+        seen.push(await takeOver(scene, stage, proxy));
+        // What goes of the mode before is none of its rules.
+        await each(scene, (node) => expectNoAlarm(node, logs.get(node)));
+      }
       return figures(together(seen));
     },
   };

@@ -13,7 +13,7 @@ export interface Programmed {
   readonly placements: Map<string, Placement>;
   readonly tally: Tally;
   /** Structures that are there, by their id; those that nobody needs any more stay until the next full sync. */
-  readonly structures: Set<string>;
+  readonly structures: Map<string, Need>;
   readonly sizes: Sizes;
 }
 
@@ -28,7 +28,7 @@ export function nothingProgrammed(context: PlanContext): Programmed {
     context,
     placements: new Map(),
     tally: new Tally(),
-    structures: new Set(),
+    structures: new Map(),
     sizes: { services: 0, endpoints: 0 },
   };
 }
@@ -41,11 +41,11 @@ export function countParts({ sizes, tally }: Programmed, { entries, uses, shared
 }
 
 /** Makes the sets and chains that are not there yet. */
-export function addStructures(needs: readonly Need[], { structures, context }: Programmed, to: TableWriter): void {
-  for (const { id, make } of needs) {
-    if (structures.has(id)) continue;
-    structures.add(id);
-    const { sets, chains, elements = [] } = make(context);
+export function addStructures(needs: Iterable<Need>, { structures, context }: Programmed, to: TableWriter): void {
+  for (const need of needs) {
+    if (structures.has(need.id)) continue;
+    structures.set(need.id, need);
+    const { sets, chains, elements = [] } = need.make(context);
     for (const set of sets) to.addSet(set);
     for (const chain of chains) addChain(chain, to);
     for (const { set, element } of elements) to.addElements(set, [element]);

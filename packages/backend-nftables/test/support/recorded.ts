@@ -14,6 +14,7 @@ export function recorded(port: NftablesPort): Recorded {
     port: {
       roomFor: (wanted) => port.roomFor(wanted),
       generation: () => port.generation(),
+      table: (family, name) => port.table(family, name),
       sets: (family, table, wanted) => port.sets(family, table, wanted),
       async commit(batch) {
         transactions.push(objectsOf(batch));

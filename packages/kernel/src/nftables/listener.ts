@@ -24,16 +24,15 @@ export class Listener {
   readonly #socket: ListeningSocket;
   readonly #reader: NewsReader;
   readonly #room = Buffer.alloc(LONGEST_TOLD);
-  #lost = false;
 
   constructor(socket: ListeningSocket, ownPort: () => number | undefined) {
     this.#socket = socket;
     this.#reader = new NewsReader(ownPort);
   }
 
-  /** Told as lost next. */
+  /** Reported as lost next. */
   lose(): void {
-    this.#lost = true;
+    this.#reader.lose();
   }
 
   /** Does not listen while so many things are done that telling them would cost more than they do. */
@@ -48,14 +47,11 @@ export class Listener {
   /** What was told until now, in turns. */
   async *news(): AsyncGenerator<NftablesNews, void, void> {
     const yielding = slices();
-    for (let bytes = this.#receive(); bytes !== undefined || this.#lost; bytes = this.#receive()) {
-      if (this.#lost) {
-        this.#lost = false;
-        yield { kind: "lost" };
-      }
-      if (bytes !== undefined) yield* this.#reader.read(bytes);
+    for (let bytes = this.#receive(); bytes !== undefined; bytes = this.#receive()) {
+      yield* this.#reader.read(bytes);
       await yielding();
     }
+    yield* this.#reader.end();
   }
 
   close(): void {
@@ -65,7 +61,6 @@ export class Listener {
   #receive(): Buffer | undefined {
     const bytes = receiveOrLost(this.#socket, this.#room);
     if (bytes !== "lost") return bytes;
-    this.#reader.reset();
     this.lose();
     return Buffer.alloc(0);
   }
@@ -77,29 +72,29 @@ export async function* watch(
   options: NftablesWatchOptions,
 ): AsyncGenerator<NftablesNews, void, void> {
   const { signal, onProblem = () => {}, tables } = options;
-  let { since } = options;
-  while (!signal.aborted) {
+  for (let missed = false; !signal.aborted; missed = true) {
     try {
-      for await (const news of listenOnce(around, signal, since)) if (concerns(news, tables)) yield news;
+      for await (const news of listenOnce(around, options, missed)) if (concerns(news, tables)) yield news;
     } catch (error) {
       onProblem(error);
       await sleep(around.timers, RESTART_MS, signal);
-      // No generation: what was told until then is not known to be all.
-      since = 0;
     }
   }
 }
 
 async function* listenOnce(
   { listen, listeners, ownPort, generation, timers }: Surroundings,
-  signal: AbortSignal,
-  since: number | undefined,
+  { signal, onListening = () => {} }: NftablesWatchOptions,
+  missed: boolean,
 ): AsyncGenerator<NftablesNews, void, void> {
   const listener = new Listener(await listen(GROUPS.nftables), ownPort);
   try {
     listener.resume();
     listeners.add(listener);
-    if ((await generation()) !== since && since !== undefined) listener.lose();
+    if (missed) listener.lose();
+    // The answer has the number of the socket of own transactions, which are told from others by it.
+    await generation();
+    onListening();
     while (!signal.aborted) {
       yield* listener.news();
       await sleep(timers, PAUSE_MS, signal);

@@ -21,6 +21,8 @@ const FAMILY_OF_NUMBER = new Map<number, NftFamily>([
 export class NewsReader {
   readonly #own: () => number | undefined;
   #touched = new Map<string, TouchedTable>();
+  /** Something was not reported: the transaction that is being read has no beginning, or will have no end. */
+  #gap = false;
 
   /** @param own the number of the socket whose transactions are not told */
   constructor(own: () => number | undefined) {
@@ -38,9 +40,25 @@ export class NewsReader {
     }
   }
 
-  /** Forgets the begin of a transaction whose end may not come. */
-  reset(): void {
+  /** More happened than was reported. */
+  lose(): void {
+    this.#gap = true;
+  }
+
+  /** Nothing more is there to be read now: the end of what was cut off will not come. */
+  *end(): Generator<NftablesNews, void, void> {
+    if (this.#gap) yield this.#lost();
+  }
+
+  #lost(): NftablesNews {
+    this.#gap = false;
+    return { kind: "lost", tables: this.#takeTouched() };
+  }
+
+  #takeTouched(): readonly TouchedTable[] {
+    const tables = [...this.#touched.values()];
     this.#touched = new Map();
+    return tables;
   }
 
   #message(bytes: Buffer, start: number, end: number): NftablesNews | undefined {
@@ -49,14 +67,13 @@ export class NewsReader {
       this.#touch(FAMILY_OF_NUMBER.get(bytes[start + 16] ?? 0), bytes, start, end);
       return undefined;
     }
+    if (this.#gap) return this.#lost();
     const of = new Attributes(bytes, start + HEADER, end);
-    const tables = [...this.#touched.values()];
-    this.reset();
     return {
       kind: "transaction",
       generation: of.u32(GENERATION.id) ?? 0,
       process: { id: of.u32(GENERATION.processId) ?? 0, name: of.text(GENERATION.processName) ?? "" },
-      tables,
+      tables: this.#takeTouched(),
     };
   }
 

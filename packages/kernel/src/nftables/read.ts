@@ -3,6 +3,7 @@ import {
   decodeChain,
   decodeRule,
   decodeSet,
+  isDormant,
   type NftChain,
   type NftFamily,
   type NftRule,
@@ -47,8 +48,8 @@ export async function readTableWith(
   family: NftFamily,
   name: string,
 ): Promise<NftTable | undefined> {
-  const comment = await commentOfTable(socket, family, name);
-  if (comment === undefined) return undefined;
+  const title = await titleOfTable(socket, family, name);
+  if (title === undefined) return undefined;
   const all = <T>(what: "getChain" | "getRule" | "getSet", tableAt: number, decode: (of: Attributes) => readonly T[]) =>
     listing(socket, encodeGet(what, family, name), `reading table ${family} ${name}`, (of) =>
       of.text(tableAt) === name ? decode(of) : [],
@@ -59,7 +60,7 @@ export async function readTableWith(
   return {
     family,
     name,
-    ...(comment !== "" && { comment }),
+    ...title,
     chains: withRules(chains, rules),
     sets: await elements(socket, family, name, sets),
   };
@@ -73,7 +74,7 @@ export async function readSets(
   wanted: (set: Omit<NftSet, "elements">) => boolean,
 ): Promise<ReadonlyMap<string, NftSet>> {
   // Of a table that is not there the kernel lists nothing, or says so.
-  if ((await commentOfTable(socket, family, table)) === undefined) return new Map();
+  if ((await titleOfTable(socket, family, table)) === undefined) return new Map();
   const request = encodeGet("getSet", family, table);
   const sets = await listing(socket, request, `reading the sets of table ${family} ${table}`, (of) =>
     of.text(nftNumbers.SET.table) === table ? knownSet(of) : [],
@@ -91,10 +92,18 @@ function knownSet(of: Attributes): readonly Omit<NftSet, "elements">[] {
   }
 }
 
-/** @returns undefined: there is no such table; "": it has no comment */
-async function commentOfTable(socket: NetlinkSocket, family: NftFamily, name: string): Promise<string | undefined> {
+/** @returns undefined: there is no such table */
+async function titleOfTable(
+  socket: NetlinkSocket,
+  family: NftFamily,
+  name: string,
+): Promise<Pick<NftTable, "comment" | "dormant"> | undefined> {
   for (const { reply, bytes } of await exchange(socket, encodeGet("getTable", family, name, false))) {
-    if (reply.kind === "data") return tableCommentOf(attributes(bytes, reply.attributes)) ?? "";
+    if (reply.kind === "data") {
+      const of = attributes(bytes, reply.attributes);
+      const comment = tableCommentOf(of);
+      return { ...(comment !== undefined && { comment }), ...(isDormant(of) && { dormant: true }) };
+    }
     if (reply.kind !== "result" || reply.errno === 0) continue;
     const error = new NetlinkError(`reading table ${family} ${name}`, reply.errno);
     if (error.code === "ENOENT") return undefined;

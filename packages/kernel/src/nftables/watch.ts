@@ -1,19 +1,23 @@
 import type { NftFamily } from "@fairlead/netfilter/nft";
 
 /**
- * transaction: somebody else's. lost: the kernel had more to tell than was read in time, so that anything may have
- * happened.
+ * transaction: another process's. lost: the kernel had more to report than was read in time, or nobody listened for a
+ * moment, so that anything may have happened.
  */
 export type NftablesNews =
   | {
       readonly kind: "transaction";
       readonly generation: number;
-      /** Who sent it: its number in the first namespace of processes, and the name of the thread. */
+      /** The process that sent it: its number in the first namespace of processes, and the name of the thread. */
       readonly process: { readonly id: number; readonly name: string };
       /** Tables of the families ip and ip6 in which something was changed. */
       readonly tables: readonly TouchedTable[];
     }
-  | { readonly kind: "lost" };
+  | {
+      readonly kind: "lost";
+      /** Tables named by what was read of transactions that were not reported whole. */
+      readonly tables: readonly TouchedTable[];
+    };
 
 export interface TouchedTable {
   readonly family: NftFamily;
@@ -22,15 +26,15 @@ export interface TouchedTable {
 
 export interface NftablesWatchOptions {
   readonly signal: AbortSignal;
-  /** Names of tables: what touches none of them is not told. Default: all. */
+  /** Names of tables: transactions that touch none of them are not reported. Default: all. */
   readonly tables?: readonly string[];
-  /** The generation that is known: where it is another one when listening begins, that is told as lost. */
-  readonly since?: number;
-  /** Told when listening ended by an error; it is begun again, and what may have been missed is told as lost. */
+  /** Called once it listens: from then on nothing happens that is not reported. */
+  readonly onListening?: () => void;
+  /** Called when listening ended by an error; it begins again, and what may have been missed is reported as lost. */
   readonly onProblem?: (error: unknown) => void;
 }
 
-/** Whether one who watches these tables wants to know it. */
+/** Whether a watch of these tables reports it. */
 export function concerns(news: NftablesNews, tables: readonly string[] | undefined): boolean {
   return tables === undefined || news.kind === "lost" || news.tables.some(({ name }) => tables.includes(name));
 }

@@ -82,6 +82,11 @@ const by = (generation: number, ...names: readonly string[]): NftablesNews => ({
   tables: names.map((name) => ({ family: "ip", name })),
 });
 
+const lost = (...names: readonly string[]): NftablesNews => ({
+  kind: "lost",
+  tables: names.map((name) => ({ family: "ip", name })),
+});
+
 test("a transaction is put together from its messages, whatever datagrams they come in", async () => {
   const { notify, end, news, opened } = await watching();
   await notify(Buffer.concat([touched(1, "a"), touched(1, "b")]), touched(1, "a"));
@@ -99,18 +104,27 @@ test("own transactions are not told, nor those of other tables", async () => {
   expect(news).toEqual([by(11, "a")]);
 });
 
-test("what could not be kept is told as lost, and the rest of its transaction is not taken for a whole one", async () => {
+test("what could not be kept is reported as lost, with the tables that its messages name", async () => {
   const { notify, end, news } = await watching();
   await notify(touched(1, "a"), new NetlinkError("reading", ENOBUFS), touched(1, "b"), ended(1, 9));
+  await notify(touched(2, "c"), ended(2, 10));
   await end();
-  expect(news).toEqual([{ kind: "lost" }, by(9, "b")]);
+  expect(news).toEqual([lost("a", "b"), by(10, "c")]);
 });
 
-test("another generation than the known one is told as lost", async () => {
-  const known = await watching({ since: 8 });
-  const old = await watching({ since: 7 });
-  await Promise.all([known.end(), old.end()]);
-  expect([known.news, old.news]).toEqual([[], [{ kind: "lost" }]]);
+test("so it is where the end of a transaction does not come", async () => {
+  const { notify, end, news } = await watching({ tables: ["a"] });
+  await notify(new NetlinkError("reading", ENOBUFS), touched(1, "a"));
+  await notify(touched(2, "a"), ended(2, 10));
+  await end();
+  expect(news).toEqual([lost("a"), by(10, "a")]);
+});
+
+test("what listening began with is no news, and the watch says when it has begun", async () => {
+  let listening = 0;
+  const { end, news } = await watching({ onListening: () => listening++ });
+  await end();
+  expect([listening, news]).toEqual([1, []]);
 });
 
 test("after an error listening begins again, and what was missed is told as lost", async () => {
@@ -118,10 +132,10 @@ test("after an error listening begins again, and what was missed is told as lost
   await notify(new Error("broken"));
   expect([news, opened]).toEqual([[], ["join", "close"]]);
   await timers.advance(1_000);
-  await notify(touched(1, "a"), ended(1, 9));
+  await notify(touched(1, "a"), ended(1, 9), touched(1, "a"), ended(1, 10));
   await end();
   expect(problems).toEqual([new Error("broken")]);
-  expect(news).toEqual([{ kind: "lost" }, by(9, "a")]);
+  expect(news).toEqual([lost(), by(9, "a"), by(10, "a")]);
   expect(opened).toEqual(["join", "close", "join", "close"]);
 });
 

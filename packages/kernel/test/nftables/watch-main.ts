@@ -14,14 +14,21 @@ let arrived = Promise.withResolvers<void>();
 const SET = { name: "many", key: ["ipv4_addr"], flags: [] } as const;
 await nft.commit(new NftBatch("ip", NAME).addTable().addSet(SET));
 
+const listening = Promise.withResolvers<void>();
 const watching = (async () => {
-  const since = await nft.generation();
   const onProblem = (error: unknown) => PROBLEMS.push(String(error));
-  for await (const news of nft.watch({ signal: stop.signal, tables: [NAME], since, onProblem })) {
+  for await (const news of nft.watch({
+    signal: stop.signal,
+    tables: [NAME],
+    onListening: listening.resolve,
+    onProblem,
+  })) {
     TOLD.push(news);
     arrived.resolve();
   }
 })();
+
+await listening.promise;
 
 /** What is told of a piece of work: its first news, or nothing within some looks of the listener. */
 async function newsOf(work: () => Promise<unknown>): Promise<NftablesNews | "nothing"> {

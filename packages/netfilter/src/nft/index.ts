@@ -25,6 +25,7 @@ export {
   decodeForeignRule,
   decodeRule,
   decodeSet,
+  isDormant,
   tableCommentOf,
   UnreadableNft,
 } from "./netlink/decode.ts";

@@ -10,6 +10,8 @@ export interface NftTable {
   readonly family: NftFamily;
   readonly name: string;
   readonly comment?: string;
+  /** Packets do not reach its chains (`flags dormant`). */
+  readonly dormant?: true;
   /** By name. */
   readonly chains: ReadonlyMap<string, NftChain>;
   /** Sets and maps, by name; anonymous ones have the names that the kernel gave them (`__set0`). */

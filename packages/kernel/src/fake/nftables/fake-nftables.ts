@@ -105,7 +105,7 @@ export class FakeNftables implements NftablesClient {
   }
 
   watch(options: NftablesWatchOptions): AsyncIterable<NftablesNews> {
-    return this.#watchers.watch(options, this.#ruleset.generation);
+    return this.#watchers.watch(options);
   }
 
   async close(): Promise<void> {}
@@ -131,6 +131,11 @@ export class FakeNftables implements NftablesClient {
     this.#notifyOfOthers(process, [batch]);
   }
 
+  /** The same where the kernel could not report it: `loseNews` has to follow. */
+  meddleUnseen(batch: NftBatch): void {
+    this.#carryOut(batch, batch.finish());
+  }
+
   /** Another process puts a whole table there, in the place of one of that name. */
   put(table: NftTable, process = SOMEBODY): void {
     this.#ruleset.put(table, this.#clock.monotonic());
@@ -148,7 +153,7 @@ export class FakeNftables implements NftablesClient {
 
   /** More happened than could be told. */
   loseNews(): void {
-    this.#watchers.notify({ kind: "lost" });
+    this.#watchers.notify({ kind: "lost", tables: [] });
   }
 
   /**

@@ -12,13 +12,14 @@ export class Watchers {
     }
   }
 
-  async *watch(
-    { signal, tables, since }: NftablesWatchOptions,
-    generation: number,
-  ): AsyncGenerator<NftablesNews, void, void> {
-    const missed: NftablesNews[] = since === undefined || since === generation ? [] : [{ kind: "lost" }];
-    const one = { wake: new Wake(signal), news: missed };
+  async *watch({
+    signal,
+    tables,
+    onListening = () => {},
+  }: NftablesWatchOptions): AsyncGenerator<NftablesNews, void, void> {
+    const one = { wake: new Wake(signal), news: [] as NftablesNews[] };
     this.#watching.add(one);
+    onListening();
     try {
       while (!signal.aborted) {
         one.wake.forget();

@@ -26,6 +26,11 @@ export class UnreadableNft extends Error {
   override readonly name = "UnreadableNft";
 }
 
+/** Whether packets do not reach the chains of a table (`flags dormant`). */
+export function isDormant(of: Attributes): boolean {
+  return ((of.u32(numbers.TABLE.flags) ?? 0) & numbers.TABLE_DORMANT) !== 0;
+}
+
 /** The comment of a table; undefined where it has none. */
 export function tableCommentOf(of: Attributes): string | undefined {
   return commentOf("table", of.hex(numbers.TABLE.userData));

@@ -1,0 +1,87 @@
+import type { Clock } from "@fairlead/base";
+import type { Difference, IPFamily } from "@fairlead/core";
+import type { Log } from "../log/log.ts";
+import { backoffDelay } from "./backoff.ts";
+
+/** Milliseconds for which no further line is logged where rules are changed again and again. */
+const QUIET_MS = 10_000;
+/** Milliseconds until rules are written again that did not become what was written, the first time and at most. */
+const BACKOFF = { first: 60_000, most: 3_600_000 } as const;
+/** Parts of a difference that a line names. */
+const MOST_NAMED = 5;
+
+interface Found {
+  readonly text: string;
+  /** How often writing did not help. */
+  readonly inVain: number;
+  /** It is being written; else that waits until then, on the monotonic clock. */
+  readonly waitsUntil?: number;
+}
+
+/**
+ * What checks found, by family. A check follows each writing: where it finds the same again, writing did not help, and
+ * is tried again later and later.
+ */
+export class Differences {
+  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #log: Log;
+  readonly #found = new Map<IPFamily, Found>();
+  readonly #quietUntil = new Map<IPFamily, number>();
+
+  constructor(clock: Pick<Clock, "monotonic">, log: Log) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  none(family: IPFamily): void {
+    this.#found.delete(family);
+  }
+
+  /** @returns whether it is to be written again now */
+  found(family: IPFamily, difference: Difference): boolean {
+    const text = textOf(difference);
+    const before = this.#found.get(family);
+    const now = this.#clock.monotonic();
+    if (difference.repaired || before?.text !== text) {
+      this.#report(family, difference);
+      if (difference.repaired) this.none(family);
+      else this.#found.set(family, { text, inVain: 0 });
+      return !difference.repaired;
+    }
+    if (before.waitsUntil === undefined) this.#wait(family, before);
+    else if (now >= before.waitsUntil) {
+      this.#found.set(family, { text, inVain: before.inVain });
+      return true;
+    }
+    return false;
+  }
+
+  #wait(family: IPFamily, { text, inVain }: Found): void {
+    const delay = backoffDelay(inVain + 1, BACKOFF, 1);
+    this.#found.set(family, { text, inVain: inVain + 1, waitsUntil: this.#clock.monotonic() + delay });
+    this.#log.error("The rules still differ after they were written again; services may not be served; trying later", {
+      ipFamily: family,
+      differs: text,
+      retryIn: `${delay}ms`,
+    });
+  }
+
+  #report(family: IPFamily, difference: Difference): void {
+    const now = this.#clock.monotonic();
+    const isQuiet = now < (this.#quietUntil.get(family) ?? 0);
+    this.#quietUntil.set(family, now + QUIET_MS);
+    if (isQuiet) return;
+    const { by = [], repaired } = difference;
+    this.#log.warn(
+      repaired
+        ? "The rules differed from what was written; what differed has been written again"
+        : "The rules differ from what was written; writing all of them again",
+      { ipFamily: family, differs: textOf(difference), ...(by.length > 0 && { by: by.join(", ") }) },
+    );
+  }
+}
+
+function textOf({ what }: Difference): string {
+  const more = what.length > MOST_NAMED ? [`${what.length - MOST_NAMED} more`] : [];
+  return [...what.slice(0, MOST_NAMED), ...more].join("; ");
+}
