@@ -91,6 +91,18 @@ test("a port that another program has costs that port only, is reported once, an
   expect(sockets.listening).toEqual(["127.0.0.1:30002 tcp", "127.0.0.1:30004 tcp"]);
 });
 
+test("the event loop gets its turn while many sockets open: listening on an address waits for nothing", async () => {
+  const turns: number[] = [];
+  const world = new World(goldenPlannerOptions(goldenNode(false), userspaceSemantics));
+  world.change(Array.from({ length: 200 }, (_, slot) => [slot + 1, nodePort()] as const));
+  const sockets = new FakeSockets();
+  const turn = async () => void turns.push(sockets.listening.length);
+  await createNodePortRelays("IPv4", { open: sockets.open, turn }).sync(world.plan);
+  expect(sockets.listening).toHaveLength(200);
+  const opened = [0, ...turns, 200].map((count, at, all) => count - (all[at - 1] ?? 0));
+  expect(Math.max(...opened)).toBeLessThanOrEqual(32);
+});
+
 test("a service without endpoints is not tried again", async () => {
   const { change, relays, sockets } = opened();
   sockets.taken.add("127.0.0.1:30002 tcp");

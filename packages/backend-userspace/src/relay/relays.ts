@@ -73,6 +73,8 @@ export class Relays {
       if (batch.length < AT_ONCE) continue;
       await Promise.all(batch);
       batch = [];
+      // To listen on an address takes no turn of the event loop by itself.
+      await this.#options.turn();
     }
     await Promise.all(batch);
   }
