@@ -89,18 +89,3 @@ export function appBundle(entry: Record<string, string>, plugins: readonly Bundl
     },
   };
 }
-
-/**
- * The Kubernetes client library, which only kubeconfigs with an auth-provider need, has a file of its own beside the
- * app: it is larger than an app, and text that is never run is held in memory all the same.
- */
-export const credentialsApart: BundlePlugin = {
-  name: "credentials-apart",
-  setup: ({ onResolve }) =>
-    onResolve({ filter: /\/plugin-credentials\.ts$/ }, () => ({ path: "./plugin-credentials.js", external: true })),
-};
-
-export const CREDENTIALS_ENTRY = { "plugin-credentials": "../../packages/watch/src/api/plugin-credentials.ts" };
-
-/** A thread begins with a file of its own. */
-export const YAML_THREAD_ENTRY = { "yaml-thread": "../../packages/watch/src/manifests/yaml-thread.ts" };

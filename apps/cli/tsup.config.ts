@@ -2,14 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildPage } from "@fairlead/console/build";
 import { koffiBeside } from "@fairlead/tooling/koffi";
-import {
-  appBundle,
-  type BundlePlugin,
-  builtinsWhenUsed,
-  CREDENTIALS_ENTRY,
-  credentialsApart,
-  YAML_THREAD_ENTRY,
-} from "@fairlead/tooling/tsup";
+import { appBundle, type BundlePlugin, builtinsWhenUsed } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
 /** The console's page is read by that command only: beside the program, not in it. */
@@ -23,8 +16,19 @@ const consolePage: BundlePlugin = {
     }),
 };
 
+/**
+ * The Kubernetes client library, which only kubeconfigs with an auth-provider need, has a file of its own alongside the
+ * program: it is larger than the program, and text that is never run is held in memory all the same.
+ */
+const authProviderApart: BundlePlugin = {
+  name: "auth-provider-apart",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/auth-provider\.ts$/ }, ({ kind }) =>
+      kind === "entry-point" ? undefined : { path: "./auth-provider.js", external: true },
+    ),
+};
+
 export default defineConfig([
-  appBundle({ main: "src/main.ts" }, [credentialsApart, koffiBeside, builtinsWhenUsed, consolePage]),
-  appBundle(CREDENTIALS_ENTRY),
-  appBundle(YAML_THREAD_ENTRY),
+  appBundle({ main: "src/main.ts" }, [authProviderApart, koffiBeside, builtinsWhenUsed, consolePage]),
+  appBundle({ "auth-provider": "src/inputs/auth-provider.ts" }),
 ]);

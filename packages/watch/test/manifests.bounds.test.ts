@@ -22,7 +22,6 @@ test.each([
     "apiVersion: v1\nkind: List\nitems: &a\n- apiVersion: v1\n  kind: Service\n  spec: *a\n",
     /alias/,
   ],
-  ["merge.yaml", service("&a {<<: *a}"), /alias/i],
   ["deep.json", inJson(nested(50_000)), /nested deeper than 100 levels/],
   ["deep-list.json", `{"kind":"List","items":[${inJson(nested(50_000))}]}`, /nested deeper than 100 levels/],
   ["just-too-deep.json", inJson(nested(101)), /nested deeper than 100 levels/],

@@ -1,41 +1,35 @@
 import { slices } from "@fairlead/base";
 import { itemsOf, listItem } from "./lists.ts";
-import { MAX_PIECE } from "./yaml-documents.ts";
+import { documentsOf, MAX_PIECE } from "./yaml-documents.ts";
 import { type Piece, splitDocuments, splitList } from "./yaml-pieces.ts";
-import { YamlReader } from "./yaml-reader.ts";
 
 /** A list that is longer is read item by item. */
 const LONG_LIST = 2 ** 16;
 
 /**
  * The objects of all documents of a YAML text. Others have their turn between two documents, and between two items of a
- * long list in block style, as kubectl writes it; long pieces are read by a thread.
+ * long list in block style, as kubectl writes it.
  *
  * @throws ManifestSyntaxError
  */
 export async function* yamlObjects(content: Uint8Array): AsyncGenerator<unknown> {
   const yielding = slices();
-  const reader = new YamlReader();
-  try {
-    for (const piece of splitDocuments(Buffer.from(content).toString("utf8"))) {
-      yield* objectsOf(piece, reader);
-      await yielding();
-    }
-  } finally {
-    await reader.close();
+  for (const piece of splitDocuments(Buffer.from(content).toString("utf8"))) {
+    yield* objectsOf(piece);
+    await yielding();
   }
 }
 
-async function* objectsOf(piece: Piece, reader: YamlReader): AsyncGenerator<unknown> {
+async function* objectsOf(piece: Piece): AsyncGenerator<unknown> {
   const list = piece.text.length > LONG_LIST ? splitList(piece) : undefined;
   if (list === undefined || (piece.text.length <= MAX_PIECE && refersToOthers(list.items))) {
-    for (const document of await reader.documents(piece)) yield* itemsOf(document);
+    for (const document of documentsOf(piece)) yield* itemsOf(document);
     return;
   }
   const yielding = slices();
-  const [whole] = await reader.documents(list.around);
+  const [whole] = documentsOf(list.around);
   for (const item of list.items) {
-    for (const element of (await reader.documents(item)).flatMap(itemsOf)) yield* listItem(whole, element);
+    for (const element of documentsOf(item).flatMap(itemsOf)) yield* listItem(whole, element);
     await yielding();
   }
 }
