@@ -30,7 +30,7 @@ export interface ClientConnection {
   readonly kubeconfig?: string;
   /** URL of the API server, in place of the kubeconfig's. */
   readonly master?: string;
-  /** Credentials of the kubeconfig may come from programs that it names (`exec`, `auth-provider`). */
+  /** Credentials of the kubeconfig may come from programs that it names (`exec`). */
   readonly allowExecCredentials: boolean;
   /** Requests a second; negative: no limit (client-go). */
   readonly qps: number;

@@ -1,6 +1,7 @@
 export { type Access, isAllowed } from "./api/access.ts";
 export type { ApiConnection, Credentials } from "./api/connection.ts";
 export { ConnectionError } from "./api/connection-error.ts";
+export type { AuthProvider } from "./api/credentials.ts";
 export { type ConnectionOptions, contextNamespace, loadConnection } from "./api/load.ts";
 export type { RequestFacts, RequestObserver } from "./api/observed.ts";
 export { postObject } from "./api/post.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { errorText } from "@fairlead/base";
-import { type ApiConnection, contextNamespace, loadConnection } from "@fairlead/watch";
+import { type ApiConnection, type AuthProvider, contextNamespace, loadConnection } from "@fairlead/watch";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
@@ -31,8 +31,16 @@ export async function apiConnection(
   const file = kubeconfigOf(options, env);
   // The user runs it, as kubectl: what the own kubeconfig starts is wanted.
   const kubeconfig = file === undefined ? {} : { kubeconfig: file, context: options.context ?? "" };
-  return loadConnection({ ...kubeconfig, allowExecCredentials: true, onWarning: warn });
+  return loadConnection({ ...kubeconfig, allowExecCredentials: true, authProvider, onWarning: warn });
 }
+
+let opening: Promise<AuthProvider> | undefined;
+
+const authProvider: AuthProvider = async (file, context) => {
+  opening ??= import("./auth-provider.ts").then(({ openAuthProvider }) => openAuthProvider());
+  const ask = await opening;
+  return ask(file, context);
+};
 
 /**
  * The namespace of a service that is named without one: what -n says, else the context's. Of manifests it is default.

@@ -28,7 +28,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         name: "allow-exec-credentials",
         type: type.boolean,
         withConfig: true,
-        help: "Let the kubeconfig start programs or ask servers for credentials (exec, auth-provider).",
+        help: "Run the credential plugins that the kubeconfig names (users[].user.exec).",
       },
       {
         name: "kube-api-content-type",

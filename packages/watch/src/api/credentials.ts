@@ -8,8 +8,10 @@ import { withoutPasswords } from "./redact.ts";
 import type { TlsOptions } from "./tls.ts";
 
 export interface CredentialOptions {
-  /** `exec` and `auth-provider` are followed; else a kubeconfig that has them is refused. */
+  /** `exec` is followed; else a kubeconfig that has it is refused. */
   readonly allowPlugins: boolean;
+  /** Absent: a kubeconfig with `auth-provider` is refused. */
+  readonly authProvider: AuthProvider | undefined;
   /** Whether they would go over TLS: only then there are any but the name of whom one speaks for, as with client-go. */
   readonly secure: boolean;
   readonly warn: (text: string) => void;
@@ -17,17 +19,30 @@ export interface CredentialOptions {
 }
 
 /**
+ * Asks what `auth-provider` of a kubeconfig's user names, at each call.
+ *
+ * @param context its name in the file; "": the file has only one, without a name
+ */
+export type AuthProvider = (file: string, context: string) => Promise<Credentials>;
+
+/**
  * The credentials of a kubeconfig, its files read anew at each call. Tokens, token files and certificates are read
- * here, `exec` is run; what asks other servers is left to the client library.
+ * here, `exec` is run.
  *
  * @throws ConnectionError where the kubeconfig asks for what isn't allowed
  */
 export function kubeconfigCredentials(kubeconfig: Kubeconfig, options: CredentialOptions): () => Promise<Credentials> {
   const { user, file } = kubeconfig;
   const field = ["exec", "auth-provider"].find((name) => isObject(valueAt(user, name)));
+  if (field === "auth-provider" && options.authProvider === undefined) {
+    throw new ConnectionError(
+      `${file}: users[].user.auth-provider is not supported: use exec with a credential plugin ` +
+        "(client.authentication.k8s.io, with --allow-exec-credentials), tokenFile, token or a client certificate",
+    );
+  }
   if (field !== undefined && !options.allowPlugins) {
     throw new ConnectionError(
-      `${file}: users[].user.${field} gets its credentials from programs or servers, which --allow-exec-credentials allows; ` +
+      `${file}: users[].user.${field} gets its credentials from programs, which --allow-exec-credentials allows; ` +
         "or use tokenFile, token or a client certificate",
     );
   }
@@ -49,16 +64,10 @@ const NOTHING: Credentials = { headers: {}, tls: {} };
 function pluginOf(
   kubeconfig: Kubeconfig,
   field: string,
-  { warn, clock }: CredentialOptions,
+  { warn, clock, authProvider }: CredentialOptions,
 ): () => Promise<Credentials> {
-  if (field === "exec") return execCredentials(kubeconfig, warn, clock);
-  const load = async () => (await import("./plugin-credentials.ts")).pluginCredentials(kubeconfig.file);
-  let loading: ReturnType<typeof load> | undefined;
-  return async () => {
-    loading ??= load();
-    const read = await loading;
-    return read();
-  };
+  if (field === "exec" || authProvider === undefined) return execCredentials(kubeconfig, warn, clock);
+  return () => authProvider(kubeconfig.file, kubeconfig.context);
 }
 
 /** The same, with errors that say where they come from. */

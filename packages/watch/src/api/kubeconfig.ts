@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { errorText, isObject, objectAt, objectsAt, type RawObject, textAt, valueAt } from "@fairlead/base";
-import { parseDocument } from "yaml";
+import { CORE_SCHEMA, load, mergeTag, YAMLException } from "js-yaml";
 import { ConnectionError } from "./connection-error.ts";
 
 /**
@@ -9,10 +9,12 @@ import { ConnectionError } from "./connection-error.ts";
  *
  * Own code, because @kubernetes/client-node's KubeConfig does not know the field `tokenFile` (it looks for
  * `token-file`, and reads that once), which kube-proxy's usual kubeconfig relies on; refuses http servers; and costs 88
- * MB of resident memory and half a second at start. It is used only for credential plugins (plugin-credentials.ts).
+ * MB of resident memory and half a second at start.
  */
 export interface Kubeconfig {
   readonly file: string;
+  /** The context's name; "": the only one has none. */
+  readonly context: string;
   readonly cluster: RawObject;
   /** Empty where the context names no user. */
   readonly user: RawObject;
@@ -38,6 +40,7 @@ export async function readKubeconfig(file: string, asked = ""): Promise<Kubeconf
   const namespace = textAt(context, "namespace");
   return {
     file,
+    context: contextName ?? textAt(objectsAt(raw, "contexts")[0], "name") ?? "",
     ...(namespace !== undefined && { namespace }),
     cluster: named(file, raw, "clusters", "cluster", cluster),
     user: user === undefined ? {} : named(file, raw, "users", "user", user),
@@ -65,12 +68,11 @@ function parse(file: string, text: string): RawObject {
 
 function parseYaml(file: string, text: string): unknown {
   try {
-    const document = parseDocument(text, { logLevel: "silent" });
-    const problem = document.errors[0];
-    if (problem !== undefined) throw problem;
-    return document.toJS({ maxAliasCount: 100 });
+    return load(text, { schema: CORE_SCHEMA.withTags(mergeTag), maxAliases: 100 });
   } catch (error) {
-    throw new ConnectionError(`${file} is not YAML: ${errorText(error)}`);
+    throw new ConnectionError(
+      `${file} is not YAML: ${error instanceof YAMLException ? error.toString(true) : errorText(error)}`,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { bracketed, type Clock, isObject, systemClock, textAt, valueAt } from "@fairlead/base";
 import type { ApiConnection } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { kubeconfigCredentials, readText, readToken } from "./credentials.ts";
+import { type AuthProvider, kubeconfigCredentials, readText, readToken } from "./credentials.ts";
 import { type Kubeconfig, readKubeconfig } from "./kubeconfig.ts";
 import { urlForMessages } from "./redact.ts";
 
@@ -12,8 +12,10 @@ export interface ConnectionOptions {
   readonly context?: string;
   /** `--master`: overrides the server's URL; only, without kubeconfig, it means no credentials at all. */
   readonly master?: string;
-  /** Follows `exec` and `auth-provider` of a user, which start programs or ask other servers. Default: refused. */
+  /** Follows `exec` of a user, which starts a program. Default: refused. */
   readonly allowExecCredentials?: boolean;
+  /** Asks what `auth-provider` of a user names. Default: refused. */
+  readonly authProvider?: AuthProvider;
   /** Told in a sentence of what is less safe than it looks, and of a program for credentials that takes long. */
   readonly onWarning?: (text: string) => void;
   /**
@@ -55,7 +57,7 @@ export async function contextNamespace(kubeconfig: string, context?: string): Pr
 function fromKubeconfig(
   kubeconfig: Kubeconfig,
   master: string | undefined,
-  { allowExecCredentials, onWarning: warn = () => {}, clock = systemClock }: ConnectionOptions,
+  { allowExecCredentials, authProvider, onWarning: warn = () => {}, clock = systemClock }: ConnectionOptions,
 ): ApiConnection {
   const { file, cluster } = kubeconfig;
   const written = textAt(cluster, "server");
@@ -68,6 +70,7 @@ function fromKubeconfig(
   }
   const credentials = kubeconfigCredentials(kubeconfig, {
     allowPlugins: allowExecCredentials === true,
+    authProvider,
     secure,
     warn,
     clock,
