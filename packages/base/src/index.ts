@@ -47,3 +47,4 @@ export { type Clock, systemClock, type Timers } from "./time/clock.ts";
 export { Pace } from "./time/pace.ts";
 export { sleep } from "./time/sleep.ts";
 export { inSlices, nextTurn, type Slicing, slices, toEnd, type Yield } from "./time/turns.ts";
+export { type TreeBounds, treeProblem } from "./tree.ts";

@@ -1,4 +1,4 @@
-import { stringify } from "yaml";
+import { dump } from "js-yaml";
 import { formatSocketAddress } from "./address.ts";
 import { formatDuration } from "./duration.ts";
 import { modeBlocks, nodePortAddressesOf } from "./modes/external.ts";
@@ -62,7 +62,7 @@ export function toKubeProxyConfiguration(config: ResolvedConfig, { kubeProxy }: 
 }
 
 export function toYAML(configuration: Readonly<Record<string, unknown>>): string {
-  return stringify(configuration, { sortMapEntries: true, indentSeq: false });
+  return dump(configuration, { sortKeys: true, seqNoIndent: true, quoteStyle: "double", lineWidth: -1 });
 }
 
 function conntrackBlock({ conntrack }: ResolvedConfig): Record<string, unknown> {

@@ -104,6 +104,8 @@ describe("files that are no configuration", () => {
       "aliases that multiply",
       `a: &a [${"x,".repeat(20)}]\nb: &b [${"*a,".repeat(20)}]\nc: &c [${"*b,".repeat(20)}]\nd: [${"*c,".repeat(20)}]`,
     ],
+    ["an alias inside what it refers to", "mode: &a [*a]"],
+    ["an alias of the whole", "&a {kind: *a}"],
     ["nesting without end", `a: ${"[".repeat(50_000)}`],
   ])("%s", (_name, text) => {
     const errors = errorsOf(parse([`--config=${FILE}`], text));

@@ -1,14 +1,16 @@
-import { errorText, isObject, type RawObject } from "@fairlead/base";
+import { errorText, isObject, type RawObject, treeProblem } from "@fairlead/base";
 import {
-  type CollectionTag,
-  type Document,
-  type DocumentOptions,
-  type ParseOptions,
-  parseAllDocuments,
-  type ScalarTag,
-  type SchemaOptions,
-  type YAMLError,
-} from "yaml";
+  floatCoreTag,
+  floatYaml11Tag,
+  intYaml11Tag,
+  loadAll,
+  NOT_RESOLVED,
+  type ScalarTagDefinition,
+  Schema,
+  timestampTag,
+  YAML11_SCHEMA,
+  YAMLException,
+} from "js-yaml";
 import { showValue } from "../report.ts";
 import * as fairlead from "../schema/fairlead.ts";
 import * as kubeProxy from "../schema/kube-proxy.ts";
@@ -24,12 +26,15 @@ export interface ConfigDocuments {
 
 /** @param path names the file in errors and warnings */
 export function readDocuments(path: string, text: string): ConfigDocuments {
-  const parsed = parseAll(path, text);
-  const errors = parsed.flatMap((document) => document.errors);
-  const warnings = parsed.flatMap((document) => document.warnings);
+  const { documents, errors, warnings } = parseAll(path, text);
   const found = new Map<string, RawObject>();
-  for (const { value } of parsed) {
+  for (const value of documents) {
     if (value === null || value === undefined) continue;
+    const bad = treeProblem(value, BOUNDS);
+    if (bad !== undefined) {
+      errors.push(...unreadable(path, new Error(bad)).errors);
+      continue;
+    }
     const problem = place(found, value);
     if (problem !== undefined) errors.push({ field: path, ...problem });
   }
@@ -43,61 +48,75 @@ export function readDocuments(path: string, text: string): ConfigDocuments {
   return { kubeProxy: found.get(kubeProxy.KIND) ?? {}, fairlead: found.get(fairlead.KIND) ?? {}, errors, warnings };
 }
 
-function parseAll(path: string, text: string): ReadDocument[] {
-  try {
-    return [...parseAllDocuments(text, YAML_OPTIONS)].map((document) => readDocument(path, document));
-  } catch (error) {
-    return [unreadable(path, error)];
-  }
-}
-
-/**
- * Kubernetes reads YAML 1.1 (`yes` is true) but knows neither its times of day nor its dates: there `1:30` and
- * `2001-01-01` are text.
- */
-const YAML_OPTIONS: DocumentOptions & ParseOptions & SchemaOptions = {
-  version: "1.1",
-  merge: true,
-  customTags: (tags) => tags.filter((tag) => typeof tag === "string" || !isTime(tag)),
-};
-
-function isTime(tag: CollectionTag | ScalarTag): boolean {
-  return tag.tag === "tag:yaml.org,2002:timestamp" || ("format" in tag && tag.format === "TIME");
-}
-
-interface ReadDocument {
-  readonly value: unknown;
-  readonly errors: readonly ConfigError[];
+interface Parsed {
+  readonly documents: readonly unknown[];
+  readonly errors: ConfigError[];
   readonly warnings: readonly string[];
 }
 
-function readDocument(path: string, document: Document): ReadDocument {
-  // kube-proxy takes a repeated key too: the last one counts.
-  const repeated = document.errors.filter(({ code }) => code === "DUPLICATE_KEY");
-  const errors = document.errors.filter(({ code }) => code !== "DUPLICATE_KEY");
-  const warnings = repeated.map((error) => `${path}: ${position(error)}a key is there twice, the last one counts`);
-  if (errors.length > 0) return { value: undefined, errors: errors.map((error) => syntaxError(path, error)), warnings };
+function parseAll(path: string, text: string): Parsed {
   try {
-    return { value: document.toJS() as unknown, errors: [], warnings };
+    return { documents: loadAll(text, OPTIONS), errors: [], warnings: [] };
+  } catch (error) {
+    if (!isRepeatedKey(error)) return unreadable(path, error);
+    return withRepeatedKeys(path, text, error);
+  }
+}
+
+function isRepeatedKey(error: unknown): error is YAMLException {
+  return error instanceof YAMLException && error.reason === "duplicated mapping key";
+}
+
+/** kube-proxy takes a repeated key too: the last one counts. */
+function withRepeatedKeys(path: string, text: string, { mark }: YAMLException): Parsed {
+  try {
+    const documents = loadAll(text, { ...OPTIONS, json: true });
+    const line = mark === undefined ? "" : `line ${mark.line + 1}: `;
+    return { documents, errors: [], warnings: [`${path}: ${line}a key is there twice, the last one counts`] };
   } catch (error) {
     return unreadable(path, error);
   }
 }
 
-/** Aliases that multiply, nesting without end. */
-function unreadable(path: string, error: unknown): ReadDocument {
-  const message = `is no readable YAML: ${errorText(error)}`;
-  return { value: undefined, errors: [{ field: path, value: "", message }], warnings: [] };
+/** A mistake, aliases that multiply, nesting without end. */
+function unreadable(path: string, error: unknown): Parsed {
+  const reason =
+    error instanceof YAMLException ? error.toString(true).replace(/^YAMLException: /, "") : errorText(error);
+  return {
+    documents: [],
+    errors: [{ field: path, value: "", message: `is no readable YAML: ${reason}` }],
+    warnings: [],
+  };
 }
 
-function syntaxError(path: string, error: YAMLError): ConfigError {
-  const [first = ""] = error.message.split("\n");
-  return { field: path, value: "", message: `is no readable YAML: ${first}` };
+/**
+ * Kubernetes reads YAML 1.1 (`yes` is true) but knows neither its times of day nor its dates: there `1:30` and
+ * `2001-01-01` are text. Numbers may be written `1e3`.
+ */
+const OPTIONS = {
+  schema: new Schema(
+    YAML11_SCHEMA.tags.flatMap((tag) => {
+      if (tag === timestampTag) return [];
+      if (tag === intYaml11Tag) return [withoutTimes(intYaml11Tag)];
+      return tag === floatYaml11Tag ? [withoutTimes(floatYaml11Tag, floatCoreTag)] : [tag];
+    }),
+  ),
+  maxAliases: 20,
+};
+
+function withoutTimes(tag: ScalarTagDefinition<number>, other = tag): ScalarTagDefinition<number> {
+  return {
+    ...tag,
+    resolve: (source, ...more) => {
+      if (source.includes(":")) return NOT_RESOLVED;
+      const found = tag.resolve(source, ...more);
+      return found === NOT_RESOLVED ? other.resolve(source, ...more) : found;
+    },
+  };
 }
 
-function position({ linePos }: YAMLError): string {
-  return linePos === undefined ? "" : `line ${linePos[0].line}: `;
-}
+/** Far more than a configuration has: what aliases make of it is not to be printed. */
+const BOUNDS = { depth: 100, size: 2 ** 20 };
 
 type Problem = Pick<ConfigError, "value" | "message">;
 

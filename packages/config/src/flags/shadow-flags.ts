@@ -11,7 +11,7 @@ export const SHADOW_FLAGS: FlagGroup = {
       fields: ["shadow"],
       document: "fairlead",
       withConfig: true,
-      help: "Program nothing; compare what kube-proxy does on this node with what Fairlead would do, and tell what differs.",
+      help: "Program nothing: compare what kube-proxy does on this node with what Fairlead would do, and report differences.",
     },
     {
       name: "shadow-grace-period",
@@ -20,7 +20,7 @@ export const SHADOW_FLAGS: FlagGroup = {
       document: "fairlead",
       withConfig: true,
       defaultText: "5s",
-      help: "How long a difference lasts before it is told: kube-proxy needs its time for a change. At least 3 × minSyncPeriod unless set.",
+      help: "How long a difference lasts before it is reported: kube-proxy needs its time for a change. Default: at least 3 × minSyncPeriod.",
     },
   ],
 };

@@ -9,20 +9,20 @@ export const USERSPACE_FLAGS: FlagGroup = {
       name: "proxy-port-range",
       type: type.string,
       fields: ["portRange"],
-      help: "Ports that relays listen on, such as 10000-20000 or 10000+100; empty for any.",
+      help: "Ports that relays listen on, such as 10000-20000 or 10000+100. Empty: any.",
     },
     {
       name: "udp-timeout",
       type: type.duration,
       fields: ["udpIdleTimeout"],
       defaultText: "250ms",
-      help: "How long a UDP flow without a packet is kept; greater than 0.",
+      help: "Idle timeout of relayed UDP flows. Must be greater than 0.",
     },
     {
       name: "userspace-only",
       type: type.boolean,
       withConfig: true,
-      help: "Serve on local ports alone, without rules and without root, and print which.",
+      help: "Serve only on local ports, which are printed, without rules and without root.",
     },
     {
       name: "userspace-tcp-idle-timeout",
@@ -31,7 +31,7 @@ export const USERSPACE_FLAGS: FlagGroup = {
       document: "fairlead",
       withConfig: true,
       defaultText: "24h0m0s",
-      help: "How long a TCP connection without a byte is kept; 0 for ever.",
+      help: "Idle timeout of relayed TCP connections. 0: none.",
     },
     {
       name: "userspace-max-sockets",
@@ -40,7 +40,7 @@ export const USERSPACE_FLAGS: FlagGroup = {
       document: "fairlead",
       withConfig: true,
       defaultText: "32000",
-      help: "Sockets that may be open at once; a TCP connection takes two.",
+      help: "Maximum number of open sockets of relays. A TCP connection takes two.",
     },
     {
       name: "userspace-max-sockets-per-service",
@@ -49,7 +49,7 @@ export const USERSPACE_FLAGS: FlagGroup = {
       document: "fairlead",
       withConfig: true,
       defaultText: "16000",
-      help: "The same for one service port.",
+      help: "Maximum number of open sockets per service port.",
     },
   ],
 };

@@ -1,6 +1,6 @@
+import { treeProblem } from "@fairlead/base";
 import { CORE_SCHEMA, loadAll, mergeTag, YAMLException } from "js-yaml";
-import { MAX_DEPTH, mebibytes } from "../limits.ts";
-import { boundedTree } from "./bounded-tree.ts";
+import { MAX_DEPTH, MAX_OBJECT_BYTES, mebibytes } from "../limits.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 import type { Piece } from "./yaml-pieces.ts";
 
@@ -13,7 +13,7 @@ const MAX_ALIASES = 100;
  */
 export const MAX_PIECE = 2 ** 19;
 
-/** The parser counts a scalar as a level; `boundedTree` does not. */
+/** The parser counts a scalar as a level; `treeProblem` does not. */
 const OPTIONS = { schema: CORE_SCHEMA.withTags(mergeTag), maxDepth: MAX_DEPTH + 1, maxAliases: MAX_ALIASES } as const;
 
 /**
@@ -29,11 +29,19 @@ export function documentsOf({ text, line }: Piece): readonly unknown[] {
       line + 1,
     );
   }
+  const documents = parsed(text, line);
+  for (const document of documents) {
+    const problem = treeProblem(document, { depth: MAX_DEPTH, size: MAX_OBJECT_BYTES });
+    if (problem !== undefined) throw new ManifestSyntaxError(problem, line + 1);
+  }
+  return documents;
+}
+
+function parsed(text: string, line: number): readonly unknown[] {
   try {
-    return loadAll(text, OPTIONS).map(boundedTree);
+    return loadAll(text, OPTIONS);
   } catch (error) {
-    if (error instanceof YAMLException) throw problemOf(error, line);
-    throw error instanceof ManifestSyntaxError ? new ManifestSyntaxError(error.message, line + 1) : error;
+    throw error instanceof YAMLException ? problemOf(error, line) : error;
   }
 }
 
