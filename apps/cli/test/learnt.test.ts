@@ -90,8 +90,8 @@ multiCNI:
     expect(out).toMatch(/default\/ovn +IPv4 +foreign .*in 10\.16\.0\.0\/16/);
     const without = await ask(["ownership"], [{ ...pool, kind: "Pool" }], "--config", config);
     expect(without.err).toBe(
-      "addresspools.v1.example.org: no object in the files is of this resource; nothing is learnt of it. Where its kind does " +
-        "not follow from the name, its CustomResourceDefinition in the files tells it\n",
+      "addresspools.v1.example.org: the files have no object of this resource, so nothing is learned from it. Where its " +
+        "kind does not follow from the name, add its CustomResourceDefinition to the files\n",
     );
     const definition = {
       apiVersion: "apiextensions.k8s.io/v1",

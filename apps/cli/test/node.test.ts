@@ -38,7 +38,7 @@ test.each([
 
 test("who names no node is told as well: this host is none of them", async () => {
   const { code, err } = await ask([...hinted, node("node-a")], "plan");
-  expect(err).toMatch(/^this host's name is no Node: give --node; there are: node-a$/m);
+  expect(err).toMatch(/^no Node has this host's name: give --node; there are: node-a$/m);
   expect(code).toBe(3);
 });
 

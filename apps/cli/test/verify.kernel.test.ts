@@ -90,7 +90,7 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
     await runner.run(["iptables-nft", "-t", "nat", "-D", "POSTROUTING", "-s", "10.144.0.0/16", "-j", "MASQUERADE"]);
     expect(text.code).toBe(0);
     expect(text.out).toMatch(
-      /^nothing differs \(IPv4, IPv6\)\nnote, IPv4: others' rules masquerade: traffic .*masqueraded 100 %.*, expected .*\n$/,
+      /^nothing differs \(IPv4, IPv6\)\nnote, IPv4: rules of others masquerade: traffic .*masqueraded 100 %.*, expected .*\n$/,
     );
     const [report] = JSON.parse(data.out);
     expect(report).toMatchObject({ family: "IPv4", services: [] });

@@ -118,6 +118,6 @@ test("excluded clients: their packets are to be left, and only theirs", async ()
 });
 
 function reported({ frontend, source, wanted, found, problem }: PacketFinding): string {
-  const seen = found === undefined ? `cannot be told: ${problem}` : waysText(found);
+  const seen = found === undefined ? `unknown: ${problem}` : waysText(found);
   return `${frontend.kind} ${frontend.address}:${frontend.port} ${source.class}: ${waysText(wanted)} but ${seen}`;
 }

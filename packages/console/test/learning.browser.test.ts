@@ -87,7 +87,7 @@ describe("on the page", () => {
     await page.evaluate("globalThis.same = true");
     await objects.put(OVN);
     await family.getByRole("heading", { name: /IPv4 .*another network's/ }).waitFor();
-    await family.getByText(/10\.244\.0\.0\/16 is learnt from Subnet\/ovn-default, since \d/).waitFor();
+    await family.getByText(/10\.244\.0\.0\/16 is learned from Subnet\/ovn-default, since \d/).waitFor();
     const before = page.getByRole("region", { name: "Owners before" }).getByRole("row").nth(1);
     expect(await before.textContent()).toMatch(/IPv4.*ours.*another network's.*10\.244\.0\.0\/16/);
     await go("#/networks", "Networks");

@@ -65,7 +65,7 @@ describe("the doctor", () => {
       "a mode that does not",
       { needs: IPVS, tellsClients: false },
       [
-        "warning excluded clients: this mode cannot tell clients apart: other networks' ClusterIPs are left to them for all clients",
+        "warning excluded clients: this mode cannot distinguish clients: ClusterIPs of other networks are left to them for all clients",
       ],
     ],
     [
@@ -98,7 +98,7 @@ describe("the doctor", () => {
           { variant: "legacy", readable: true, proxy: 12, others: 0, dropping: [] },
         ],
       },
-      ["bad rules of the other variant: legacy has 12 rules of a proxy and 0 of others, beside nft"],
+      ["bad rules of the other variant: legacy has 12 rules of a proxy and 0 of others, alongside nft"],
     ],
     [
       "others in the other variant",
@@ -108,7 +108,7 @@ describe("the doctor", () => {
           { variant: "legacy", readable: true, proxy: 0, others: 5, dropping: [] },
         ],
       },
-      ["warning rules of the other variant: legacy has 0 rules of a proxy and 5 of others, beside nft"],
+      ["warning rules of the other variant: legacy has 0 rules of a proxy and 5 of others, alongside nft"],
     ],
     [
       "a policy that drops",

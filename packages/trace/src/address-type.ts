@@ -14,7 +14,7 @@ function matchesType(match: NameMatch | undefined, address: AddressWords, place:
   if (match === undefined) return true;
   const types = match.value.split(",");
   const foreign = types.find((type) => !KNOWN.has(type));
-  if (foreign !== undefined) throw undecidable(place, `the tracer can't tell whether an address is ${foreign}`);
+  if (foreign !== undefined) throw undecidable(place, `the tracer cannot decide whether an address is ${foreign}`);
   const matched =
     place.walk.family === "IPv4" ? types.includes(ipv4Type(address, place)) : isIPv6Type(types, address, place);
   return matched !== (match.negated === true);

@@ -34,4 +34,4 @@ export async function exploreAsking(
   }
 }
 
-const NOT_ASKED: RouteAnswer = { kind: "unknown", problem: "the route was not told" };
+const NOT_ASKED: RouteAnswer = { kind: "unknown", problem: "the route is not known" };

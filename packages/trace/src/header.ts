@@ -38,6 +38,6 @@ function matchesOutInterface(place: Place): boolean {
   const match = place.rule.rule.outInterface;
   if (match === undefined) return true;
   const name = outInterface(place.walk, place.host);
-  if (name === undefined) throw undecidable(place, "the environment does not tell the outgoing interface");
+  if (name === undefined) throw undecidable(place, "the outgoing interface is not known");
   return matchesInterface(match, name);
 }

@@ -42,7 +42,7 @@ export function applyTarget(target: Target, place: Place): Step {
 /** The kernel loads these targets nowhere else. */
 function demand(place: Place, name: string, table: Table, hooks: readonly Hook[]): void {
   if (place.chain.table === table && hooks.includes(place.walk.hook)) return;
-  throw undecidable(place, `${name} is valid in table ${table} at ${hooks.join(", ")} alone`);
+  throw undecidable(place, `${name} is only valid in table ${table} at ${hooks.join(", ")}`);
 }
 
 function reject(target: TargetOf<"reject">, place: Place): Step {
@@ -55,7 +55,7 @@ const DESTINATION = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:
 
 function dnat(target: TargetOf<"dnat">, place: Place): Step {
   demand(place, "DNAT", "nat", ["PREROUTING", "OUTPUT"]);
-  if (target.to.includes("-")) throw undecidable(place, `the tracer can't tell which of ${target.to} DNAT takes`);
+  if (target.to.includes("-")) throw undecidable(place, `the tracer cannot decide which of ${target.to} DNAT takes`);
   const [, bracketed, bare, port] = DESTINATION.exec(target.to) ?? [];
   const address = bracketed ?? bare;
   if ((address === undefined && port === undefined) || (address !== undefined && parseAddress(address) === undefined)) {
@@ -68,7 +68,7 @@ function dnat(target: TargetOf<"dnat">, place: Place): Step {
 function redirect(target: TargetOf<"redirect">, place: Place): Step {
   demand(place, "REDIRECT", "nat", ["PREROUTING", "OUTPUT"]);
   if (target.toPorts?.includes("-") === true) {
-    throw undecidable(place, `the tracer can't tell which of the ports ${target.toPorts} REDIRECT takes`);
+    throw undecidable(place, `the tracer cannot decide which of the ports ${target.toPorts} REDIRECT takes`);
   }
   const { walk, host } = place;
   const arrival = () => host.environment.redirectAddress?.(walk.inInterface) ?? host.ownAddress();
@@ -137,7 +137,8 @@ function snat(to: string, place: Place): Step {
   demand(place, "SNAT", "nat", ["POSTROUTING", "INPUT"]);
   const [, bracketed, bare] = SOURCE.exec(to) ?? [];
   const address = bracketed ?? bare ?? "";
-  if (parseAddress(address) === undefined) throw undecidable(place, `the tracer can't tell which of ${to} SNAT takes`);
+  if (parseAddress(address) === undefined)
+    throw undecidable(place, `the tracer cannot decide which of ${to} SNAT takes`);
   place.walk.source = side(address, place.walk.source.port);
   place.walk.masqueraded = true;
   place.walk.bound = true;

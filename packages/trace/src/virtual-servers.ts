@@ -73,7 +73,7 @@ export class VirtualServers {
 
 function demandNat(server: VirtualServerState, destination: Destination): Destination {
   if (destination.forwarding === "masquerade") return destination;
-  throw new RangeError(`${nameOf(server)}: the tracer knows destinations by masquerade alone`);
+  throw new RangeError(`${nameOf(server)}: the tracer only knows destinations by masquerade`);
 }
 
 export function keyOf({ protocol, address, port }: VirtualServerKey): string {

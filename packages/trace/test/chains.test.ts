@@ -83,7 +83,7 @@ describe("what the kernel would refuse", () => {
     ["MASQUERADE", { nat: "-A PREROUTING -j MASQUERADE\n" }],
     ["REDIRECT", { nat: "-A POSTROUTING -j REDIRECT\n" }],
   ])("%s where it has no business", (target, tables) => {
-    expect(() => trace(ruleSet(tables), packet(), HOST)).toThrow(new RegExp(`^${target} is valid in table`));
+    expect(() => trace(ruleSet(tables), packet(), HOST)).toThrow(new RegExp(`^${target} is only valid in table`));
   });
 });
 
@@ -112,13 +112,13 @@ describe("what the tracer doesn't know", () => {
 
   test("an outgoing interface that the environment doesn't tell", () => {
     expect(() => trace(forward("-A FORWARD -o cali+ -j DROP\n"), packet(), {})).toThrow(
-      "the environment does not tell the outgoing interface",
+      "the outgoing interface is not known",
     );
   });
 
   test.each(["10.0.0.1-10.0.0.9", "10.0.0.1:80-90"])("DNAT to the range %s", (to) => {
     const rules = ruleSet({ nat: `-A PREROUTING -p tcp -j DNAT --to-destination ${to}\n` });
-    expect(() => trace(rules, packet(), HOST)).toThrow(`can't tell which of ${to} DNAT takes`);
+    expect(() => trace(rules, packet(), HOST)).toThrow(`cannot decide which of ${to} DNAT takes`);
   });
 });
 

@@ -112,7 +112,7 @@ describe("firewalls of others", () => {
 
   test("SNAT to a range is a choice of the kernel's own", () => {
     const rules = ruleSet({ nat: "-A POSTROUTING -j SNAT --to-source 10.0.0.1-10.0.0.9\n" });
-    expect(() => trace(rules, packet(), HOST)).toThrow("can't tell which of 10.0.0.1-10.0.0.9 SNAT takes");
+    expect(() => trace(rules, packet(), HOST)).toThrow("cannot decide which of 10.0.0.1-10.0.0.9 SNAT takes");
   });
 });
 

@@ -120,7 +120,7 @@ test("somebody may be asked from outside, each thing once", async () => {
 
 test("who gives too few answers leaves routes unknown", async () => {
   const { outcomes } = await exploreAsking(createTracer(rules), PACKET, {}, async () => []);
-  expect(outcomes).toMatchObject([{ routeUnknown: "the route was not told" }]);
+  expect(outcomes).toMatchObject([{ routeUnknown: "the route is not known" }]);
 });
 
 test("a query as ip takes it", () => {

@@ -147,7 +147,7 @@ describe("which destination", () => {
   test("what the tracer can't tell is an error", () => {
     expect(() => spread({ scheduler: "twos" })).toThrow('virtual server TCP 10.96.0.80 80: scheduler "twos"');
     const direct: Destination = { ...to("10.144.1.5"), forwarding: "route" };
-    expect(() => spread({ destinations: [direct] })).toThrow("masquerade alone");
+    expect(() => spread({ destinations: [direct] })).toThrow("only knows destinations by masquerade");
     expect(() => spread({}, toVIP({ state: "ESTABLISHED" }))).toThrow("only new connections");
   });
 });

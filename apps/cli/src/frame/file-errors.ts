@@ -6,7 +6,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ["EACCES", "it may not be read (permission denied)"],
   ["EPERM", "it may not be read (not permitted)"],
   ["EISDIR", "is a folder, not a file"],
-  ["ENOTDIR", "a part of the path is no folder"],
+  ["ENOTDIR", "a part of the path is not a folder"],
 ]);
 
 /** A message for operators, without the names of errors and system calls. */

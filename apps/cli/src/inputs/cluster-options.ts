@@ -49,7 +49,10 @@ const mode: OptionSpec<Mode | undefined> = {
 export const agentOptions = {
   mode,
   config: text("FILE", "The agent's configuration file (KubeProxyConfiguration).", { completes: "path" }),
-  "service-proxy-name": text("NAME", "The agent beside the first proxy that has this --service-proxy-name."),
+  "service-proxy-name": text(
+    "NAME",
+    "The agent with this --service-proxy-name, which runs alongside the node's default proxy.",
+  ),
   "cluster-cidr": list("CIDR", "The pods' CIDRs, as the agent's --cluster-cidr."),
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as the agent's --exclude-cluster-cidr."),
   "agent-flag": list("NAME=VALUE", "Any other flag of the agent, such as masquerade-all=true."),

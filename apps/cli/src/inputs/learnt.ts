@@ -5,8 +5,8 @@ export function unmatched({ report }: LearntOnce): readonly string[] {
   const described = report.sources.filter(({ source, state }) => source.includes(".") && state === "empty");
   return described.map(
     ({ source }) =>
-      `${source}: no object in the files is of this resource; nothing is learnt of it. Where its kind does not follow from the ` +
-      "name, its CustomResourceDefinition in the files tells it",
+      `${source}: the files have no object of this resource, so nothing is learned from it. Where its kind does not follow from ` +
+      "the name, add its CustomResourceDefinition to the files",
   );
 }
 

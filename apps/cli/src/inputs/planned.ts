@@ -85,7 +85,7 @@ async function demandNode(options: ClusterValues, context: Context, { node, othe
   const names = otherNodes ?? (await nodeNames(options, context));
   const given = options.node === undefined ? undefined : nodeNameOf(options);
   const list = names === undefined ? "kubectl get nodes lists those that there are" : `there are: ${names.join(", ")}`;
-  if (given === undefined) throw new CommandFailure(`this host's name is no Node: give --node; ${list}`);
+  if (given === undefined) throw new CommandFailure(`no Node has this host's name: give --node; ${list}`);
   throw new CommandFailure(`--node=${given}: there is no such Node; ${list}${didYouMean(given, names ?? [])}`);
 }
 

@@ -81,7 +81,7 @@ async function errorAnswer(runner: Runner, query: RouteQuery, message: string): 
       if (inInterface !== undefined && (await hasOwnRoute(runner, query))) return badSource(runner, query, inInterface);
       return { kind: "refused", problem: `a blackhole route to ${destination}` };
     default:
-      return { kind: "unknown", problem: `the kernel does not tell the route to ${destination}: ${message}` };
+      return { kind: "unknown", problem: `the kernel does not report the route to ${destination}: ${message}` };
   }
 }
 

@@ -19,7 +19,7 @@ export async function tellOwnAgent(instance: string): Promise<void> {
   try {
     process.kill(pid, "SIGUSR2");
   } catch (error) {
-    throw new CommandFailure(`process ${pid} cannot be told: ${errorText(error)}`, { cause: error });
+    throw new CommandFailure(`cannot signal process ${pid}: ${errorText(error)}`, { cause: error });
   }
 }
 

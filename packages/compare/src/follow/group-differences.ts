@@ -40,7 +40,7 @@ function differenceOf(finding: PacketFinding, probe: Probe): Difference | undefi
     kind: found === undefined ? "unknown" : kindOf(wanted, found),
     packet: packetText({ ...probe, source }),
     wanted: waysText(wanted),
-    found: found === undefined ? `cannot be told: ${problem}` : waysText(found),
+    found: found === undefined ? `unknown: ${problem}` : waysText(found),
   };
 }
 

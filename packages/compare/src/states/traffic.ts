@@ -30,7 +30,7 @@ export interface TrafficDifference {
 
 /**
  * Which packets fare differently between two states of one family's kernel, whatever their rules look like: to every
- * destination that either of them speaks of, from every class of senders that either tells apart.
+ * destination that either of them speaks of, from every class of senders that either distinguishes.
  *
  * @param nodeAddress where node ports are asked for, and who the node is; absent: neither is compared
  */

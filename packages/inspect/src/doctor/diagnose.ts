@@ -66,7 +66,7 @@ const SYSCTLS: readonly WantedSysctl[] = [
     wanted: "1",
     when: ({ sysctls: all }) => "net/bridge/bridge-nf-call-iptables" in all,
     state: "warning",
-    why: "pods on one bridge reach no service of a pod beside them without it",
+    why: "pods on one bridge reach no service of another pod on it without this setting",
   },
 ];
 
@@ -85,7 +85,7 @@ function excludedClients({ tellsClients }: NodeFacts): readonly Diagnosis[] {
   const check = "excluded clients";
   if (tellsClients === undefined) return [];
   if (tellsClients) return [good(check, "other networks' ClusterIPs are served to all but their own pods")];
-  const found = "this mode cannot tell clients apart: other networks' ClusterIPs are left to them for all clients";
+  const found = "this mode cannot distinguish clients: ClusterIPs of other networks are left to them for all clients";
   return [
     warning(check, found, "use iptables or nftables mode, or --excluded-frontends=cluster-ip, which says the same"),
   ];

@@ -53,8 +53,8 @@ const KINDS: readonly Kind[] = [
     state: bad,
     check: "CIDRs of services",
     advice:
-      "networks must not overlap: give the pods, or the services, other addresses; a packet to a service cannot be told from " +
-      "one to a pod or a node, and a learnt CIDR that meets them is refused",
+      "networks must not overlap: give the pods, or the services, other addresses; a packet to a service cannot be distinguished " +
+      "from one to a pod or a node, and a learned CIDR that overlaps is refused",
   },
   {
     is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && !isLearnt(pair),
@@ -62,7 +62,7 @@ const KINDS: readonly Kind[] = [
     check: "CIDRs with nodes",
     advice:
       "leave the nodes' addresses out of the CIDRs: a service whose endpoints are nodes (default/kubernetes) would be taken for " +
-      "a pod's; or have the CIDRs learnt (--exclude-cidrs-from), which leaves nodes' addresses out by itself",
+      "a pod's; or have the CIDRs learned (--exclude-cidrs-from), which leaves out nodes' addresses",
   },
   {
     is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && isLearnt(pair),
@@ -76,7 +76,7 @@ const KINDS: readonly Kind[] = [
     state: bad,
     check: "CIDRs on both sides",
     advice:
-      "name the CIDR on one side: whose pod an address is cannot be told; ours counts, or what was written before what was learnt",
+      "name the CIDR on one side: the owner of an address is ambiguous; ours takes precedence, or what was written over what was learned",
   },
   {
     is: (pair) => uses(pair).has("pods") && uses(pair).has("excluded pods") && pair[0].cidr !== pair[1].cidr,

@@ -19,7 +19,7 @@ function otherVariant({ variant, rules }: Parameters<Check>[0]): ReturnType<Chec
   if (other === undefined) return good(check, "none");
   if (!other.readable) return unknown(check, `those of ${other.variant} may not be read`, AS_ROOT);
   if (other.proxy + other.others === 0) return good(check, "none");
-  const found = `${other.variant} has ${other.proxy} rules of a proxy and ${other.others} of others, beside ${variant}`;
+  const found = `${other.variant} has ${other.proxy} rules of a proxy and ${other.others} of others, alongside ${variant}`;
   const advice = `the kernel asks both: remove a proxy's leftovers with ${other.variant === "nft" ? "iptables-nft" : "iptables-legacy"}, or have all programs use one variant`;
   return other.proxy > 0 ? bad(check, found, advice) : warning(check, found, advice);
 }
@@ -93,7 +93,7 @@ function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
   return warning(
     check,
     named(nftTables),
-    "make sure that these tables do not drop what services need; they are asked beside iptables",
+    "make sure that these tables do not drop what services need; packets meet them in addition to iptables",
   );
 }
 

@@ -57,7 +57,7 @@ export class NftSets {
     if (!candidates && set.elements.size === 0) return ABSENT;
     const among = set.flags.includes("interval") || [...set.elements.keys()].some((one) => mayBe(key, one));
     if (!candidates && !among) return ABSENT;
-    return { kind: "open", problem: `it can't be told what is asked for in @${set.name}` };
+    return { kind: "open", problem: `the key that is looked up in @${set.name} is not known` };
   }
 }
 

@@ -9,7 +9,7 @@ export const diffCommand = defineCommand(
       "A and B are each: a file with what iptables-save or fairlead plan printed; manifests, a file or a folder, which are\n" +
       "planned; the word cluster, for the plan of the cluster's objects; or the word node, for the kernel of this node or\n" +
       "that of --on. A packet is traced through both for every address and port that either speaks of and every class of\n" +
-      "senders that either tells apart. Where one side is a plan, rules are compared in chains whose names begin with KUBE-,\n" +
+      "senders that either distinguishes. Where one side is a plan, rules are compared in chains whose names begin with KUBE-,\n" +
       "and in its own tables of nftables.",
     arguments: [
       { name: "A", help: "What there was.", completes: "path" },

@@ -24,7 +24,7 @@ function changeText({ destination, from, before, after }: TrafficChange, style: 
 }
 
 function fateText(fate: Fate): string {
-  return "problem" in fate ? `cannot be told: ${fate.problem}` : waysText(fate.ways);
+  return "problem" in fate ? `unknown: ${fate.problem}` : waysText(fate.ways);
 }
 
 /** A fate as JSON. */

@@ -38,7 +38,7 @@ export async function learntCIDRs(
       }),
     };
   } catch (error) {
-    context.warn(`networks' objects are not read, CIDRs that are learnt are not looked at: ${errorText(error)}`);
+    context.warn(`cannot read the networks' objects; learned CIDRs are not checked: ${errorText(error)}`);
     return NOTHING;
   }
 }

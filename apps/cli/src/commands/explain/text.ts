@@ -42,9 +42,7 @@ function policiesText(policies: Policies): string {
     `internal ${internalTrafficPolicy}`,
     `external ${externalTrafficPolicy}`,
     ...(affinitySeconds === undefined ? [] : [`ClientIP affinity for ${affinitySeconds} s`]),
-    ...(loadBalancerSourceRanges.length === 0
-      ? []
-      : [`load balancer for ${loadBalancerSourceRanges.join(", ")} alone`]),
+    ...(loadBalancerSourceRanges.length === 0 ? [] : [`load balancer for ${loadBalancerSourceRanges.join(", ")} only`]),
     ...(healthCheck === undefined
       ? []
       : [`health check on ${healthCheck.port}: ${healthCheck.localEndpoints} ready here`]),
@@ -142,7 +140,7 @@ function agreementText({ agreement }: FamilyAgreement, style: Style): string {
 
 function findingText({ frontend, source, wanted, found, problem }: PacketFinding): string {
   const to = `${frontend.kind} ${socketText(frontend.address, frontend.port)}`;
-  const seen = found === undefined ? `cannot be told: ${problem}` : `goes to ${waysText(found)}`;
+  const seen = found === undefined ? `unknown: ${problem}` : `goes to ${waysText(found)}`;
   return `${source.class} (${source.address}) → ${to}: ${seen}; wanted: ${waysText(wanted)}`;
 }
 

@@ -6,7 +6,7 @@ export const flowsCommand = defineCommand(
     name: "flows",
     summary: "Show the connections that clients have with services through a node, and with which endpoint each is",
     description:
-      "Reads connection tracking of this host (root), or with --on of another node, and tells for each connection of a service\n" +
+      "Reads connection tracking of this host (root), or with --on of another node, and shows for each connection of a service\n" +
       "who called it, by which frontend, which endpoint answers and whether that still exists, who serves the service, the\n" +
       "connection's state, and bytes where the kernel counts them (net.netfilter.nf_conntrack_acct). Connections of nobody's\n" +
       "service are left out. Nothing is read on the node while the command does not run.",

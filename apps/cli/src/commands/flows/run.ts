@@ -45,7 +45,7 @@ async function follow(
     return flow !== undefined && mayBeRelayed(flow) ? flowOf(connection, await relays()) : flow;
   };
   const reported = async (event: ConnectionEvent) => {
-    if (event.kind === "lost") context.warn("more happened than could be read: some connections are not told");
+    if (event.kind === "lost") context.warn("more events than could be read: some connections are missing");
     // What only changes its state began before, and will end.
     if (event.kind === "lost" || event.kind === "update") return 0;
     const flow = await attributed(event.connection);

@@ -7,7 +7,7 @@ export const migrateOptions = {
   ...accessOptions,
   "kube-proxy": text("[NAMESPACE/]DAEMONSET", "kube-proxy's DaemonSet.", { defaultText: KUBE_PROXY_DAEMON_SET }),
   image: text("IMAGE", "Fairlead's image. Default: the one of this version."),
-  "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks that Fairlead leaves alone."),
+  "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks that Fairlead does not serve."),
   "api-server": text("URL", "The API server's own address. Default: the one of kube-proxy's kubeconfig."),
   "output-dir": text("FOLDER", "Write the manifests there, a file for each object.", { completes: "path" }),
   apply: flag("Carry it out, node by node; goes on where an earlier run ended."),

@@ -23,7 +23,7 @@ function servedBy({ pods }: NodeState): string {
     const pod = pods[proxy];
     return pod === undefined ? [] : [pod.ready ? proxy : `${proxy} (not ready)`];
   });
-  return names.join(", ") || "nobody";
+  return names.join(", ") || "none";
 }
 
 /** What --apply would do. */

@@ -6,7 +6,7 @@ export const planCommand = defineCommand(
     name: "plan",
     summary: "Print what the agent would program for these manifests or this cluster",
     description:
-      "Needs no root and no kernel: it is what the agent of that node writes where nobody has written anything yet.\n" +
+      "Needs no root and no kernel: it is what the agent of that node writes to an empty kernel.\n" +
       "In iptables mode the text is for iptables-restore --noflush (ip6tables-restore with --family ipv6); in ipvs mode\n" +
       "there is one part for each program, in the order in which the agent starts them.",
     arguments: [],

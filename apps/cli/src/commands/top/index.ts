@@ -7,7 +7,7 @@ export const topCommand = defineCommand(
     summary: "Show which services and endpoints have most connections through a node",
     description:
       "Reads connection tracking as `fairlead flows` does and sums it up by service port and endpoint: connections, those\n" +
-      "that nobody has answered, those that hang on endpoints that are gone, and bytes where the kernel counts them.",
+      "without an answer, those to endpoints that are gone, and bytes where the kernel counts them.",
     arguments: [],
     options: topOptions,
     examples: [

@@ -16,7 +16,7 @@ export interface Answer {
 
 /** What is left open where nobody was asked for routes. */
 const NOT_ASKED =
-  "\nRoutes, forwarding and rp_filter are not known here: whether a way leads on from this node is not told.\n";
+  "\nRoutes, forwarding and rp_filter are not known here: whether a path leads on from this node is not known.\n";
 
 /** @param lines whether the rules come from a text whose lines are worth naming */
 export function answerText(
@@ -32,7 +32,7 @@ export function answerText(
   const ways = exploration.outcomes.map((outcome) => `\n${outcomeText(outcome, place, style)}`);
   const open = exploration.undecided.map(
     ({ probability, problem, visits, assumed }) =>
-      `\n${style.warn(`${percent(probability)} cannot tell`)}: ${problem.message}\n${wayText(visits, assumed, place)}`,
+      `\n${style.warn(`${percent(probability)} unknown`)}: ${problem.message}\n${wayText(visits, assumed, place)}`,
   );
   return [`${packetText(packet)}\n`, ...known, ...ways, ...open, routes === "asked" ? "" : NOT_ASKED].join("");
 }

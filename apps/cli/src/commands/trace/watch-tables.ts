@@ -28,7 +28,7 @@ export async function followTables(packet: Packet, fromAnybody: boolean, context
     const steps = new Steps(tracing, NFT_FAMILY[packet.family], interfacesIn(stdout));
     warn("following packets through the tables of nftables");
     for await (const event of tracing.events(signal)) {
-      if (event === "lost") warn("the kernel told more than could be kept: some steps are missing");
+      if (event === "lost") warn("the kernel reported more than could be read: some steps are missing");
       else for (const line of await steps.lines(event, event.table !== own)) out(`${line}\n`);
     }
   } finally {

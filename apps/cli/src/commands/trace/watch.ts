@@ -103,7 +103,7 @@ async function followConnections(packet: Packet, { from }: WatchOptions, context
   const port = dport === undefined ? [] : ["--orig-port-dst", String(dport)];
   const sender = isParticular(from) ? ["--orig-src", source] : [];
   context.warn(
-    "this host's iptables cannot tell rule by rule (xtables-monitor, nft): connection tracking tells where connections go",
+    "this host's iptables cannot trace rule by rule (xtables-monitor, nft): connection tracking shows where connections go",
   );
   const argv = [
     "conntrack",

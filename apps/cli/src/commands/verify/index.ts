@@ -7,8 +7,8 @@ export const verifyCommand = defineCommand(
     summary: "Compare this host's kernel with what should be programmed, by service",
     description:
       "Reads the API or manifests and works out what the agent of this node should have programmed, in iptables or ipvs mode;\n" +
-      "then reads the kernel (root) and tells what is missing, extra or different. Rules of kube-proxy are checked in the same\n" +
-      "way. Where the chains of a service have other names, or others' rules come before, packets are sent through both rule\n" +
+      "then reads the kernel (root) and reports what is missing, extra or different. Rules of kube-proxy are checked in the same\n" +
+      "way. Where the chains of a service have other names, or rules of others come before, packets are sent through both rule\n" +
       "sets, and what becomes of them decides.",
     arguments: [],
     options: verifyOptions,
@@ -21,7 +21,7 @@ export const verifyCommand = defineCommand(
       },
       {
         line: "fairlead verify -f services.yaml --node node-a --rules iptables-save.txt",
-        what: "Files alone, on any host",
+        what: "Files only, on any host",
       },
     ],
     finding: "something is missing, extra or different",

@@ -50,5 +50,5 @@ function notesText({ family, notes: [first, ...more] = [] }: FamilyReport): read
   if (first === undefined) return [];
   const { where, what } = first;
   const others = more.length === 0 ? "" : `, and ${more.length} more like it`;
-  return [`note, ${family}: others' rules masquerade: ${where}: ${what}${others}\n`];
+  return [`note, ${family}: rules of others masquerade: ${where}: ${what}${others}\n`];
 }

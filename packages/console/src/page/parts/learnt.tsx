@@ -17,12 +17,12 @@ export function Learnt({ store }: { readonly store: Store }) {
   const [times, setTimes] = useState(0);
   const asked = useAnswer<LearntAnswer>(`api/networks/learnt?${new URLSearchParams({ node })}`, times);
   return (
-    <section class="panel" aria-label="Learnt from objects">
+    <section class="panel" aria-label="Learned from objects">
       <h2>
-        Learnt from objects {asked.state === "answered" && <Age source={`agent of ${node}`} at={asked.answer.at} />}
+        Learned from objects {asked.state === "answered" && <Age source={`agent of ${node}`} at={asked.answer.at} />}
       </h2>
       <div class="tools">
-        <NodeChoice label="Learnt by the agent of" store={store} node={node} onNode={setNode} />
+        <NodeChoice label="Learned by the agent of" store={store} node={node} onNode={setNode} />
         <button type="button" onClick={() => setTimes(times + 1)}>
           Ask again
         </button>

@@ -39,7 +39,7 @@ export function OwnerHistory({ history: { since, changes } }: { readonly history
 
 /** Without one the service was not there, or had no ClusterIP of the family. */
 function Known({ ownership }: { readonly ownership: Ownership | undefined }) {
-  return ownership === undefined ? <span class="quiet">nobody's</span> : <Owner ownership={ownership} />;
+  return ownership === undefined ? <span class="quiet">no network's</span> : <Owner ownership={ownership} />;
 }
 
 function timeText(at: number): string {

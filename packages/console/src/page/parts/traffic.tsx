@@ -33,7 +33,7 @@ export function FlowEnd({ endpoint, relayed = false }: FlowEndProps) {
 /** Connections by service port and endpoint, those with most of them first. */
 export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; readonly names: boolean }) {
   const { traffic } = answer;
-  if (traffic.length === 0) return <p class="quiet">There is no connection with a service.</p>;
+  if (traffic.length === 0) return <p class="quiet">No connection with a service.</p>;
   return (
     <div class="scroll">
       <table>

@@ -99,7 +99,7 @@ function Family({
         .filter(({ cidr }) => ownership.decidingCIDRs.includes(cidr))
         .map(({ cidr, objects, since }) => (
           <p key={cidr} class="quiet">
-            <span class="mono">{cidr}</span> is learnt from {objects.join(", ")}
+            <span class="mono">{cidr}</span> is learned from {objects.join(", ")}
             {since !== undefined && `, since ${new Date(since).toLocaleString()}`}
           </p>
         ))}

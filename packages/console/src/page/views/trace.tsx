@@ -81,9 +81,9 @@ function Traced({ asked }: { readonly asked: Asked }) {
         <OutcomePanel key={JSON.stringify(outcome)} outcome={outcome} />
       ))}
       {trace.cannotTell.map(({ probability, problem, visits }) => (
-        <section class="panel" key={problem} aria-label="cannot be told">
+        <section class="panel" key={problem} aria-label="unknown">
           <h2>
-            {percent(probability)} <Badge tone="warn" text="cannot be told" />
+            {percent(probability)} <Badge tone="warn" text="unknown" />
           </h2>
           <p>{problem}</p>
           <Walk visits={visits} />

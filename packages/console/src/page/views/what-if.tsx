@@ -106,7 +106,7 @@ function Changes({ answer }: { readonly answer: WhatIfAnswer }) {
 }
 
 function fateText(fate: FateData): string {
-  if ("problem" in fate) return `cannot be told: ${fate.problem}`;
+  if ("problem" in fate) return `unknown: ${fate.problem}`;
   const ways = Object.entries(fate.ways);
   if (ways.length === 1) return ways[0]?.[0] ?? "";
   return ways.map(([way, share]) => `${way} ${Number((share * 100).toFixed(1))} %`).join(", ");

@@ -29,7 +29,7 @@ export const meta: Evaluate<"meta"> = (expression, place) => {
     case "oifname": {
       const name = outInterface(walk, host);
       if (name !== undefined) registers.load(to, nameHex(name));
-      else registers.loadUnknown(to, NAME_BYTES, "the environment does not tell the outgoing interface");
+      else registers.loadUnknown(to, NAME_BYTES, "the outgoing interface is not known");
       return undefined;
     }
   }

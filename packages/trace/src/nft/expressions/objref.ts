@@ -29,7 +29,7 @@ function effectOf(object: NamedObject, name: string, { walk, undecidable }: NftP
       return connectionState(walk) === "NEW" && !walk.looped ? undefined : BREAK;
     case "limit":
     case "quota":
-      return { kind: "open", problem: `the tracer cannot tell whether ${object} ${name} is used up` };
+      return { kind: "open", problem: `the tracer cannot decide whether ${object} ${name} is used up` };
     case "synproxy":
       if (walk.protocol !== "tcp") return BREAK;
       throw undecidable(`synproxy ${name} answers for the server`);
