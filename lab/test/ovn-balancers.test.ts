@@ -20,6 +20,8 @@ function group(address: string, cluster: readonly PlanEndpoint[]): ServicePortGr
     frontends: [
       {
         kind: "cluster-ip",
+        reach: "internal",
+        at: "address",
         address,
         port: 80,
         policy: "Cluster",
