@@ -10,4 +10,6 @@ export interface Remembered {
   /** Of a map. */
   readonly value?: Hex | Verdict;
   readonly deleted?: true;
+  /** After which it goes, milliseconds, as the rule or the set says. */
+  readonly timeout?: number;
 }

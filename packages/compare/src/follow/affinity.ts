@@ -72,12 +72,8 @@ function whyForgotten(
 }
 
 /** For how long the client of a first packet is kept, where the object that remembers it says so. */
-function secondsOf({ remembered, virtualServer }: Outcome, { state, environment }: View): number | undefined {
-  for (const { table, set } of remembered) {
-    const where = state.nftables?.find(({ family, name }) => `${family} ${name}` === table);
-    const { timeout } = where?.sets.get(set) ?? {};
-    if (timeout !== undefined) return timeout / 1000;
-  }
+function secondsOf({ remembered, virtualServer }: Outcome, { environment }: View): number | undefined {
+  for (const { timeout } of remembered) if (timeout !== undefined) return timeout / 1000;
   if (virtualServer === undefined) return undefined;
   const { protocol, address, port } = virtualServer;
   for (const server of environment.ipvs?.servers ?? []) {

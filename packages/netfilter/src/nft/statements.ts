@@ -28,11 +28,15 @@ export function load(family: NftFamily, field: Field, to: Register): Expression 
 }
 
 /**
- * Loads fields one behind the other from register 0 on, as a concatenated key has them; `next` is the register behind
+ * Loads fields one behind the other, from a register on, as a concatenated key has them; `next` is the register behind
  * them.
  */
-export function loadKey(family: NftFamily, fields: readonly Field[]): { expressions: Expression[]; next: Register } {
-  let next: Register = 0;
+export function loadKey(
+  family: NftFamily,
+  fields: readonly Field[],
+  from: Register = 0,
+): { expressions: Expression[]; next: Register } {
+  let next = from;
   const expressions = fields.map((field) => {
     const expression = load(family, field, next);
     next += field === "saddr" || field === "daddr" ? ADDRESSES[family].length / 4 : 1;

@@ -113,6 +113,39 @@ test.each([
   else expect(ruleTexts(tables)).toEqual([line.replace("new,established", "established,new")]);
 });
 
+const CLIENTS = `
+	map clients {
+		type mark . ipv4_addr : mark . mark
+		flags dynamic,timeout
+	}`;
+
+test.each([
+  "update @clients { meta mark . ip saddr timeout 10m : meta mark . meta mark } accept",
+  "add @clients { meta mark . ip saddr : meta mark . meta mark }",
+  "delete @clients { meta mark . ip saddr : meta mark . meta mark }",
+])("a map that packets change: %s", (line) => {
+  const tables = inChain(line, CLIENTS);
+  expect(unknownIn(tables)).toEqual([]);
+  expect(ruleTexts(tables)).toEqual([line]);
+});
+
+test("such a map in JSON", () => {
+  const chain = { family: "ip", table: "t", name: "c" };
+  const types = { type: ["mark", "ipv4_addr"], map: ["mark", "mark"], flags: ["timeout", "dynamic"] };
+  const field = { concat: [{ meta: { key: "mark" } }, { payload: { protocol: "ip", field: "saddr" } }] };
+  const data = { concat: [{ meta: { key: "mark" } }, { meta: { key: "mark" } }] };
+  const update = { op: "update", elem: { elem: { val: field, timeout: 600 } }, data, map: "@clients" };
+  const tables = readTablesFromJson({
+    nftables: [
+      { table: { family: "ip", name: "t" } },
+      { map: { family: "ip", table: "t", name: "clients", ...types } },
+      { chain },
+      { rule: { family: "ip", table: "t", chain: "c", expr: [{ map: update }] } },
+    ],
+  });
+  expect(ruleTexts(tables)).toEqual(["update @clients { meta mark . ip saddr timeout 10m : meta mark . meta mark }"]);
+});
+
 /** Between what is known, as nft 1.0.6 and 1.1 list it. */
 test.each([
   "limit rate 5/second",

@@ -239,7 +239,7 @@ describe("what packets put into sets", () => {
 
   test("is told, and found by later rules and packets", () => {
     const [outcome] = trace({ nftables: [tableOf({ "prerouting filter": [remember] }, [seen])] }, packet(), HOST);
-    expect(outcome?.remembered).toEqual([{ table: "ip t", set: "seen", key }]);
+    expect(outcome?.remembered).toEqual([{ table: "ip t", set: "seen", key, timeout: 10_000 }]);
     const asking = tableOf({ "prerouting filter": [known] }, [seen]);
     const verdicts = (environment: Environment) =>
       trace({ nftables: [asking] }, packet(), environment).map(({ verdict: end }) => end);
@@ -247,6 +247,31 @@ describe("what packets put into sets", () => {
     expect(verdicts({ ...HOST, remembered: outcome?.remembered ?? [] })).toEqual(["drop"]);
     const both = tableOf({ "prerouting filter": [remember, known] }, [seen]);
     expect(trace({ nftables: [both] }, packet(), HOST)).toMatchObject([{ verdict: "drop" }]);
+  });
+
+  test("keeps the value that a map has, and its time is told", () => {
+    const value = addressHex("192.0.2.1");
+    const map = {
+      ...setOf("seen", ["ipv4_addr"], [], { flags: ["dynamic", "timeout"] }),
+      data: ["ipv4_addr"] as const,
+      elements: new Map([[key, { key, value }]]),
+    };
+    const update: readonly Expression[] = [
+      load("ip", "saddr", 0),
+      load("ip", "daddr", 1),
+      { kind: "dynset", set: "seen", operation: "add", from: 0, value: 1, timeout: 5000 },
+    ];
+    const [outcome] = trace({ nftables: [tableOf({ "prerouting filter": [update] }, [map])] }, packet(), HOST);
+    expect(outcome?.remembered).toEqual([{ table: "ip t", set: "seen", key, value, timeout: 5000 }]);
+  });
+
+  test("ends the rule where there is no room, but for what is there", () => {
+    const through = (keys: readonly string[]) => {
+      const full = setOf("seen", ["ipv4_addr"], keys, { flags: ["dynamic", "timeout"], size: 1 });
+      return trace({ nftables: [tableOf({ "prerouting filter": [[...remember, ...drop]] }, [full])] }, packet(), HOST);
+    };
+    expect(through([addressHex("192.0.2.200")])).toMatchObject([{ verdict: "accept", remembered: [] }]);
+    expect(through([key])).toMatchObject([{ verdict: "drop" }]);
   });
 
   test("may be taken out again", () => {

@@ -30,6 +30,7 @@ const READERS: ReadonlyMap<string, (content: unknown) => Phrase> = new Map([
   ["masquerade", masqueradeIn],
   ["reject", rejectIn],
   ["set", rememberIn],
+  ["map", rememberIn],
   ["counter", (): Phrase => ({ kind: "counter" })],
 ]);
 
@@ -112,8 +113,9 @@ function rejectIn(json: unknown): Phrase {
 
 function rememberIn(json: unknown): Phrase {
   const operation = (["add", "update", "delete"] as const).find((one) => one === valueAt(json, "op"));
-  const set = stringOf(valueAt(json, "set"));
+  const set = stringOf(valueAt(json, "set") ?? valueAt(json, "map"));
   const element = valueAt(json, "elem");
+  const value = valueAt(json, "data");
   const seconds = numberOf(valueAt(element, "elem", "timeout"));
   if (operation === undefined || set === undefined) throw notKnown(json);
   return {
@@ -121,6 +123,7 @@ function rememberIn(json: unknown): Phrase {
     operation,
     set: set.replace(/^@/, ""),
     key: operandIn(valueAt(element, "elem", "val") ?? element),
+    ...(value !== undefined && { value: operandIn(value) }),
     ...(seconds !== undefined && { timeout: seconds * 1000 }),
   };
 }

@@ -36,12 +36,8 @@ export function compile(phrase: Phrase, scope: Scope): readonly Expression[] {
       return phrase.with === "tcp-reset"
         ? [{ kind: "reject", with: "tcp-reset", code: 0 }]
         : [{ kind: "reject", with: "port-unreachable", code: PORT_UNREACHABLE[scope.family] }];
-    case "remember": {
-      const { operation, set, timeout } = phrase;
-      scope.set(set);
-      const { expressions } = loadOperand(phrase.key);
-      return [...expressions, { kind: "dynset", set, operation, from: 0, ...(timeout !== undefined && { timeout }) }];
-    }
+    case "remember":
+      return remembering(phrase, scope);
     case "object": {
       const { object, to } = phrase;
       if (typeof to === "string") return [{ kind: "objref", object, name: to }];
@@ -56,6 +52,17 @@ export function compile(phrase: Phrase, scope: Scope): readonly Expression[] {
 }
 
 const MARKS = { "|": statements.setMark, "^": statements.flipMark, "=": statements.replaceMark } as const;
+
+function remembering(
+  { operation, set, key, value, timeout }: Extract<Phrase, { readonly kind: "remember" }>,
+  scope: Scope,
+): readonly Expression[] {
+  scope.set(set);
+  const { expressions, next } = loadOperand(key);
+  const mapped = value && loadOperand(value, next);
+  const rest = { ...(mapped && { value: next }), ...(timeout !== undefined && { timeout }) };
+  return [...expressions, ...(mapped?.expressions ?? []), { kind: "dynset", set, operation, from: 0, ...rest }];
+}
 
 const ADDRESS_OF = { ip: "ipv4_addr", ip6: "ipv6_addr" } as const;
 

@@ -8,23 +8,27 @@ import type { ListedSet, Operand } from "./phrases.ts";
 import type { Scope } from "./scope.ts";
 import { NotKnown } from "./values.ts";
 
-/** Loads an operand from register 0 on. */
-export function loadOperand(operand: Operand): {
+/** Loads an operand from a register on; `next` is the one behind it. */
+export function loadOperand(
+  operand: Operand,
+  from: Register = 0,
+): {
   readonly expressions: readonly Expression[];
   readonly types: readonly DataType[];
+  readonly next: Register;
 } {
   const parts = operand.kind === "concat" ? operand.parts : [operand];
   const types = parts.map(typeOf);
   // Where the protocol is a part of the key, nothing is compared before.
   const withProtocol = parts.some((part) => part.kind === "field" && part.name === "meta l4proto");
   const before = withProtocol ? [] : parts.flatMap(requirement);
-  let to: Register = 0;
+  let to = from;
   const loads = parts.map((part, at) => {
     const expression = load(part, to);
     to += Math.ceil(DATA_TYPES[types[at] ?? "integer"].length / 4);
     return expression;
   });
-  return { expressions: [...before, ...loads], types };
+  return { expressions: [...before, ...loads], types, next: to };
 }
 
 /** @param values that an anonymous map has */

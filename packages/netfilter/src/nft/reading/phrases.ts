@@ -46,6 +46,8 @@ export type Phrase =
       readonly operation: "add" | "update" | "delete";
       readonly set: string;
       readonly key: Operand;
+      /** Of a map. */
+      readonly value?: Operand;
       readonly timeout?: number;
     }
   | { readonly kind: "counter" }

@@ -145,15 +145,17 @@ function readMark(reader: TokenReader): Phrase {
   return { kind: "mark", operator, bits };
 }
 
-/** `update @set { ip saddr timeout 5m }`. */
+/** `update @set { ip saddr timeout 5m }`, `add @map { ip saddr : meta mark }`. */
 function readRemember(reader: TokenReader, operation: "add" | "update" | "delete"): Phrase {
   const set = reader.next().text;
   if (!set.startsWith("@") || !reader.take("{")) throw new NotKnown(set);
   const inner = new TokenReader(reader.block());
   const key = readOperand(inner);
   const timeout = inner.take("timeout") ? durationOf(inner.next().text) : undefined;
+  const value = inner.take(":") ? readOperand(inner) : undefined;
   if (!inner.atEnd) throw new NotKnown(inner.peek());
-  return { kind: "remember", operation, set: set.slice(1), key, ...(timeout !== undefined && { timeout }) };
+  const rest = { ...(value && { value }), ...(timeout !== undefined && { timeout }) };
+  return { kind: "remember", operation, set: set.slice(1), key, ...rest };
 }
 
 const OPERATORS: ReadonlySet<string> = new Set(["==", "!=", "<", "<=", ">", ">=", "!"]);
