@@ -16,7 +16,7 @@ import { changesContext, planContext } from "./plan/context.ts";
 import { sharesChains } from "./plan/frame-change.ts";
 import { tableName } from "./plan/names.ts";
 import { addStructures, type Programmed, type Sizes } from "./plan/programmed.ts";
-import { Remembered, remembers } from "./plan/remembered.ts";
+import { Remembered, remembers } from "./plan/remembered/remembered.ts";
 import { TableInMemory } from "./plan/table-writer.ts";
 import { writeTable } from "./plan/write-table.ts";
 import type { NftablesPort, TableNews } from "./port.ts";
@@ -40,7 +40,7 @@ export function createNftablesBackend(
  * Sets and chains that services have in common and that nobody needs any more stay until there are more than this, and
  * twice as many as were needed: services whose affinity changes all the time would fill the kernel with them.
  */
-const SPARE_STRUCTURES = 1000;
+const SPARE_STRUCTURES = 200;
 
 /** Of a core, at most, for looks at a table that nobody is known to have touched. */
 const SHARE_OF_LOOKS = 0.02;
@@ -88,7 +88,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     // Most changes are of groups: what there is of the node and of other networks is not gone through for each.
     const context = changesContext(change) ? planContext(this.#options, plan) : before.context;
     if (!sharesChains(before.context, context)) return this.sync(plan);
-    if (before.structures.size > this.#mostStructures) return this.sync(plan);
+    if (before.structures.size > this.#mostStructures || before.numbers.usedUp) return this.sync(plan);
     this.#programmed = undefined;
     const batch = new NftBatch(context.family, context.table);
     const groups = Array.from(change.groups, ([id, { after }]) => [id, after] as const);

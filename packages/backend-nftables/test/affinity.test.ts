@@ -1,57 +1,66 @@
 import { VirtualClock } from "@fairlead/base/testing";
 import { FakeNftables } from "@fairlead/kernel/fake";
-import { addressHex, type NftTable, type SetElement, UnreadableNft } from "@fairlead/netfilter/nft";
+import {
+  addressHex,
+  type Hex,
+  hostHex,
+  type NftSet,
+  type NftTable,
+  type SetElement,
+  UnreadableNft,
+} from "@fairlead/netfilter/nft";
 import { type SlotState, webState } from "@fairlead/testkit/histories";
 import { expect, test } from "vitest";
 import { createNftablesBackend } from "../src/index.ts";
-import { addressKey, endpointValue } from "../src/plan/keys.ts";
+import { addressKey, endpointValue, nodePortKey } from "../src/plan/keys.ts";
 import { kubeProxyAffinitySet } from "../src/plan/names.ts";
 import { recorded } from "./support/recorded.ts";
 import { openWorld } from "./support/world.ts";
 
 const FRONTEND = addressKey("10.96.3.1", "TCP", 80);
 const CLIENT = addressHex("192.0.2.7");
+const OTHER = addressHex("192.0.2.8");
 const sticky = (...endpoints: SlotState["endpoints"]) => webState({ affinity: true, endpoints });
 const ALL = sticky("ready", "ready", "ready", "ready");
 const WITHOUT_SECOND = sticky("ready", "none", "ready", "ready");
-const SECOND_GONE = ["10.144.0.4:8080", undefined, "10.144.128.6:8080", "10.144.128.7:8080"];
+const [FIRST, SECOND, THIRD] = ["10.144.0.4", "10.144.0.5", "10.144.128.6"] as const;
 
-test("endpoints keep their slots when one of them goes, and a new one takes its place", async () => {
+test("an endpoint that goes and comes back has another number; the others keep theirs", async () => {
   const node = await openNode();
   await node.change(ALL);
+  const [first, second] = [node.numberOf(FIRST), node.numberOf(SECOND)];
   await node.change(WITHOUT_SECOND);
-  expect(slots(node.table())).toEqual(SECOND_GONE);
+  expect(node.numberOf(FIRST)).toBe(first);
+  expect(node.numberOf(SECOND)).toBeUndefined();
   await node.change(ALL);
-  expect(slots(node.table())).toEqual(SECOND_GONE.with(1, "10.144.0.5:8080"));
+  expect(node.numberOf(FIRST)).toBe(first);
+  expect(node.numberOf(SECOND)).not.toBe(second);
 });
 
-test.each(["the same process", "another process"])(
-  "a full sync by %s keeps slots, clients and the time they have left",
-  async (who) => {
-    const node = await openNode();
-    await node.change(ALL);
-    await node.change(WITHOUT_SECOND);
-    node.fake.remember("ip", "kube-proxy", "clients-60-2", { key: CLIENT + FRONTEND });
-    node.clock.advanceNow(20_000);
-    await (who === "the same process" ? node.backend : node.backendAnew()).sync(node.world.plan);
-    expect(slots(node.table())).toEqual(SECOND_GONE);
-    expect(clients(node.table())).toEqual({ "clients-60-2": [{ key: CLIENT + FRONTEND, expires: 40_000 }] });
-  },
-);
+test("of a full sync's clients those of gone endpoints are forgotten, the others keep the time they have left", async () => {
+  const node = await openNode();
+  await node.change(ALL);
+  node.remember(CLIENT, THIRD);
+  node.remember(OTHER, SECOND);
+  await node.change(WITHOUT_SECOND);
+  node.clock.advanceNow(20_000);
+  for (const backend of [node.backend, node.backendAnew()]) {
+    await backend.sync(node.world.plan);
+    expect(node.clients()).toEqual([{ client: CLIENT, endpoint: THIRD, expires: 40_000, timeout: 60_000 }]);
+  }
+});
 
 test("after a change that was refused, what the kernel holds is taken over", async () => {
   const node = await openNode();
   await node.change(ALL);
-  await node.change(WITHOUT_SECOND);
-  node.fake.remember("ip", "kube-proxy", "clients-60-3", { key: CLIENT + FRONTEND });
+  node.remember(CLIENT, THIRD);
   node.fake.faults.failNext({ kind: "fail", errno: "ENOMEM" });
-  await expect(node.change(ALL)).rejects.toThrow("ENOMEM");
+  await expect(node.change(WITHOUT_SECOND)).rejects.toThrow("ENOMEM");
   await node.backend.sync(node.world.plan);
-  expect(slots(node.table())).toEqual(SECOND_GONE.with(1, "10.144.0.5:8080"));
-  expect(Object.keys(clients(node.table()))).toEqual(["clients-60-3"]);
+  expect(node.clients()).toMatchObject([{ client: CLIENT, endpoint: THIRD }]);
 });
 
-test("sets of kinds that nobody knows cost the clients, which is told, and not the sync", async () => {
+test("sets of kinds that are not known cost the clients, which is reported, and not the sync", async () => {
   const node = await openNode();
   node.world.change([[1, ALL]]);
   const { port } = recorded(node.fake);
@@ -64,19 +73,76 @@ test("sets of kinds that nobody knows cost the clients, which is told, and not t
   const backend = createNftablesBackend(unreadable, { family: "IPv4", clock: node.clock, onForgottenClients });
   expect((await backend.sync(node.world.plan)).kind).toBe("full");
   expect(reported).toEqual(["set x: its types are not known"]);
-  expect(slots(node.table())[3]).toBe("10.144.128.7:8080");
+  expect(node.numberOf(FIRST)).toBeDefined();
 });
 
 test("clients that kube-proxy remembers stay with their endpoints", async () => {
   const node = await openNode();
   node.world.change([[1, ALL]]);
-  const endpoint = { address: "10.144.128.6", port: 8080, local: false };
+  node.fake.put(tableOf(kubeProxysSet(THIRD, { key: CLIENT, expires: 25_000 })));
+  await node.backendAnew().sync(node.world.plan);
+  expect(node.clients()).toEqual([{ client: CLIENT, endpoint: THIRD, expires: 25_000, timeout: 60_000 }]);
+});
+
+test("what kube-proxy remembers is newer than what this mode did, and the later of two of its own counts", async () => {
+  const node = await openNode();
+  await node.change(ALL);
+  node.remember(CLIENT, FIRST);
+  node.remember(OTHER, FIRST);
+  const theirs = [
+    kubeProxysSet(SECOND, { key: CLIENT, expires: 20_000 }),
+    kubeProxysSet(THIRD, { key: CLIENT, expires: 25_000 }),
+  ];
+  const own = node.table();
+  node.fake.put({ ...own, sets: new Map([...own.sets, ...tableOf(...theirs).sets]) });
+  await node.backendAnew().sync(node.world.plan);
+  expect(node.clients()).toMatchObject([
+    { client: CLIENT, endpoint: THIRD },
+    { client: OTHER, endpoint: FIRST },
+  ]);
+});
+
+test("clients that an earlier version had in slots stay where they were last", async () => {
+  const node = await openNode();
+  node.world.change([[1, webState({ ...ALL, type: "NodePort" })]]);
+  const byNodePort = nodePortKey("TCP", 30_002);
   node.fake.put(
-    kubeProxysTable(kubeProxyAffinitySet("default/slot-1:main", "TCP", endpoint), { key: CLIENT, expires: 25_000 }),
+    tableOf(
+      earlierSlot("sticky-endpoints-0", FRONTEND, FIRST),
+      earlierSlot("sticky-endpoints-3", FRONTEND, THIRD),
+      earlierSlot("nodeport-sticky-endpoints-1", byNodePort, SECOND),
+      earlierClients("clients-60-0", { key: CLIENT + FRONTEND, expires: 5_000 }),
+      earlierClients("clients-60-3", { key: CLIENT + FRONTEND, expires: 30_000 }),
+      earlierClients("nodeport-clients-60-1", { key: OTHER + byNodePort, expires: 30_000 }),
+    ),
   );
   await node.backendAnew().sync(node.world.plan);
-  expect(clients(node.table())).toEqual({ "clients-60-2": [{ key: CLIENT + FRONTEND, expires: 25_000 }] });
-  expect(slots(node.table())[2]).toBe("10.144.128.6:8080");
+  expect(node.clients()).toMatchObject([
+    { client: CLIENT, endpoint: THIRD },
+    { client: OTHER, endpoint: SECOND },
+  ]);
+  expect([...node.table().sets.keys()].filter((name) => /clients-\d/.test(name))).toEqual([]);
+});
+
+test("a service that another agent has left at the address is another one", async () => {
+  const node = await openNode();
+  await node.change(ALL);
+  node.remember(CLIENT, THIRD);
+  const named = (comment: string) => {
+    const own = node.table();
+    const frontends = own.sets.get("sticky-ips");
+    const elements = [...(frontends?.elements.values() ?? [])].map((one): [Hex, SetElement] => [
+      one.key,
+      { ...one, comment },
+    ]);
+    node.fake.put({
+      ...own,
+      sets: new Map([...own.sets, ["sticky-ips", { ...frontends, elements: new Map(elements) } as NftSet]]),
+    });
+  };
+  named("default/other");
+  await node.backendAnew().sync(node.world.plan);
+  expect(node.clients()).toEqual([]);
 });
 
 test("kube-proxy's name of the set", () => {
@@ -93,45 +159,68 @@ async function openNode() {
   const backendAnew = () => createNftablesBackend(fake, { family: "IPv4", clock });
   const backend = backendAnew();
   await backend.sync(world.plan);
+  const table = (): NftTable => {
+    const found = fake.tableNow("ip", "kube-proxy");
+    if (found === undefined) throw new Error("there is no table");
+    return found;
+  };
   return {
-    clock,
-    fake,
-    world,
-    backend,
-    backendAnew,
+    ...{ clock, fake, world, backend, backendAnew, table },
     async change(state: SlotState) {
       const change = world.change([[1, state]]);
       if (change !== undefined) await backend.apply(world.plan, change);
     },
-    table(): NftTable {
-      const table = fake.tableNow("ip", "kube-proxy");
-      if (table === undefined) throw new Error("there is no table");
-      return table;
+    /** As the service port's endpoint has it; undefined: it has none. */
+    numberOf: (address: string) => memberOf(table(), address)?.key.slice(8, 16),
+    remember(client: Hex, address: string) {
+      const [number, endpoint] = [
+        memberOf(table(), address)?.key.slice(0, 8),
+        memberOf(table(), address)?.key.slice(8, 16),
+      ];
+      const element = { key: `${number}${client}`, value: `${hostHex(0)}${number}${endpoint}`, timeout: 60_000 };
+      fake.remember("ip", "kube-proxy", "sticky-clients", element);
     },
+    clients: () => clientsOf(table()),
   };
 }
 
-/** The endpoints of the service by their slots. */
-function slots({ sets }: NftTable): (string | undefined)[] {
-  const known = ["10.144.0.4", "10.144.0.5", "10.144.128.6", "10.144.128.7"].map((address) => ({
-    address,
-    port: 8080,
-    local: false,
-  }));
-  return [0, 1, 2, 3].map((slot) => {
-    const value = sets.get(`sticky-endpoints-${slot}`)?.elements.get(FRONTEND)?.value;
-    const endpoint = known.find((one) => endpointValue(one) === value);
-    return endpoint && `${endpoint.address}:${endpoint.port}`;
+function memberOf({ sets }: NftTable, address: string): SetElement | undefined {
+  const value = endpointValue({ address, port: 8080, local: false });
+  return [...(sets.get("sticky-endpoints")?.elements.values() ?? [])].find((one) => one.value === value);
+}
+
+/** Who is remembered where, in the order of the set. */
+function clientsOf(table: NftTable) {
+  return [...(table.sets.get("sticky-clients")?.elements.values() ?? [])].map(({ key, value, expires, timeout }) => {
+    const endpoint = [FIRST, SECOND, THIRD].find((one) => memberOf(table, one)?.key.startsWith(String(value).slice(8)));
+    return { client: key.slice(8), endpoint, expires, timeout };
   });
 }
 
-function clients({ sets }: NftTable): Readonly<Record<string, readonly SetElement[]>> {
-  const filled = [...sets.values()].filter(({ name, elements }) => name.startsWith("clients-") && elements.size > 0);
-  return Object.fromEntries(filled.map(({ name, elements }) => [name, [...elements.values()]]));
+function tableOf(...sets: readonly NftSet[]): NftTable {
+  return { family: "ip", name: "kube-proxy", chains: new Map(), sets: new Map(sets.map((set) => [set.name, set])) };
 }
 
-function kubeProxysTable(name: string, client: SetElement): NftTable {
-  const set = { name, key: ["ipv4_addr"], flags: ["timeout", "dynamic"], timeout: 60_000 } as const;
-  const elements = new Map([[client.key, client]]);
-  return { family: "ip", name: "kube-proxy", chains: new Map(), sets: new Map([[name, { ...set, elements }]]) };
+function filled(set: Omit<NftSet, "elements">, element: SetElement): NftSet {
+  return { ...set, elements: new Map([[element.key, element]]) };
+}
+
+const TIMED = { flags: ["timeout", "dynamic"], timeout: 60_000 } as const;
+
+function kubeProxysSet(address: string, client: SetElement): NftSet {
+  const name = kubeProxyAffinitySet("default/slot-1:main", "TCP", { address, port: 8080, local: false });
+  return filled({ name, key: ["ipv4_addr"], ...TIMED }, client);
+}
+
+function earlierSlot(name: string, key: Hex, address: string): NftSet {
+  const types: NftSet["key"] = name.startsWith("nodeport-")
+    ? ["inet_proto", "inet_service"]
+    : ["ipv4_addr", "inet_proto", "inet_service"];
+  const value = endpointValue({ address, port: 8080, local: false });
+  return filled({ name, key: types, data: ["ipv4_addr", "inet_service"], flags: [] }, { key, value });
+}
+
+function earlierClients(name: string, client: SetElement): NftSet {
+  const frontend: NftSet["key"] = name.startsWith("nodeport-") ? [] : ["ipv4_addr"];
+  return filled({ name, key: ["ipv4_addr", ...frontend, "inet_proto", "inet_service"], ...TIMED }, client);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { drawsOf, fewestOf, moduliOf, sizeAbove, sizeFor, stickyDrawsOf } from "../src/plan/classes.ts";
+import { drawsOf, fewestOf, moduliOf, sizeAbove, sizeFor } from "../src/plan/classes.ts";
 
 const MOST = 4096;
 const counts = Array.from({ length: MOST }, (_, at) => at + 1);
@@ -49,19 +49,6 @@ test("no endpoint's chance differs from another's by more than 0.5 %, whatever t
     const fewer = moduliIn(size).slice(1);
     const all = counts.filter((count) => fewestOf(size) <= count && count <= size);
     expect(Math.max(...all.map((count) => unevenness(chances(fewer, count), count))), `${size}`).toBeGreaterThan(0.005);
-  }
-});
-
-test("nor where clients are remembered, wherever the holes are", () => {
-  for (const size of sizes) {
-    const draws = stickyDrawsOf(size);
-    for (let count = fewestOf(size); count <= Math.min(size, MOST); count++) {
-      const missed = (1 - count / size) ** draws;
-      const first = (1 - missed) / count + missed;
-      // Where there is only one, it is the first.
-      const others = count === 1 ? 1 : (1 - missed) / count;
-      expect(Math.max(first * count - 1, 1 - others * count), `${count} in ${size}`).toBeLessThanOrEqual(0.005);
-    }
   }
 });
 

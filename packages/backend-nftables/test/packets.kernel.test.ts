@@ -18,7 +18,7 @@ kernelTest(
     expect(chiSquare(seen.clients)).toBeLessThan(ONE_IN_A_MILLION);
     // nft prints who is remembered, and takes what it printed.
     expect(seen.listed).toMatch(
-      /elements = \{ 10\.144\.\d+\.\d+ \. 10\.96\.0\.2 \. udp \. 80 (?:timeout \S+ )?expires /,
+      /elements = \{ 0x\w{8} \. 10\.144\.\d+\.\d+ timeout 10m expires \S+ : 0x\w{8} \. 0x\w{8} \. 0x\w{8}/,
     );
     // The one that went has no client any more, and the client goes to one of the others only.
     expect(Object.values(seen.afterItWent)).toEqual([100]);

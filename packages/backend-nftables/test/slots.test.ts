@@ -1,7 +1,7 @@
 import type { PlanEndpoint } from "@fairlead/core";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { denseSlots, type Slots, sameEndpoint, stableSlots } from "../src/plan/slots.ts";
+import { denseSlots, sameEndpoint } from "../src/plan/slots.ts";
 
 const endpoint = (number: number): PlanEndpoint => ({ address: `10.144.0.${number}`, port: 80, local: false });
 const endpoints = fc.uniqueArray(fc.nat({ max: 30 }), { maxLength: 20 }).map((numbers) => numbers.map(endpoint));
@@ -33,38 +33,11 @@ test("no other slots change than those of who goes, who comes, and who fills a h
   );
 });
 
-test("stable slots: who stays keeps the slot", () => {
-  fc.assert(
-    fc.property(histories, (history) => {
-      let slots: Slots = [];
-      for (const wanted of history) {
-        const after = stableSlots(slots, wanted);
-        for (const [slot, one] of slots.entries()) {
-          if (one === undefined || !wanted.some((other) => sameEndpoint(one, other))) continue;
-          expect(sameEndpoint(after[slot], one)).toBe(true);
-        }
-        expect(names(after.filter((one) => one !== undefined)).sort()).toEqual(names(wanted).sort());
-        slots = after;
-      }
-    }),
-  );
-});
-
-test("stable slots are no more than there were endpoints at once", () => {
-  fc.assert(
-    fc.property(histories, (history) => {
-      let slots: Slots = [];
-      for (const wanted of history) slots = stableSlots(slots, wanted);
-      expect(slots.length).toBeLessThanOrEqual(Math.max(...history.map(({ length }) => length)));
-    }),
-  );
-});
-
 test("as long as nothing changed, the plan's own list is kept", () => {
   const list = [endpoint(1), endpoint(2)];
   expect(denseSlots([], list)).toBe(list);
 });
 
-function names(slots: Slots): string[] {
-  return slots.map((one) => (one === undefined ? "" : `${one.address} ${one.port}`));
+function names(slots: readonly PlanEndpoint[]): string[] {
+  return slots.map(({ address, port }) => `${address} ${port}`);
 }

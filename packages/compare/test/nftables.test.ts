@@ -162,3 +162,37 @@ test("what a service went through before makes no difference: slots and class", 
 test("the services of which something is there", () => {
   expect([...servicesInTable(table)].sort()).toEqual(["default/svc-1", "default/svc-2", "default/svc-3"]);
 });
+
+describe("services with affinity", () => {
+  const sticky = (endpoints: readonly WorkloadEndpoint[]) =>
+    tableFor([
+      ...workload(4, { endpoints: [webA1], affinitySeconds: 600 }).objects,
+      ...workload(5, { endpoints, affinitySeconds: 600, nodePort: true }).objects,
+    ]);
+  const wanted = sticky([webA1, webA2, webB1]);
+  const without = (name: string): NftTable => {
+    const set = wanted.sets.get(name);
+    if (set === undefined) throw new Error(`no set ${name}`);
+    return { ...wanted, sets: new Map(wanted.sets).set(name, lessOne(set)) };
+  };
+
+  test("the numbers by which clients are remembered make no difference", () => {
+    const cluster = newCluster();
+    const last = workload(5, { endpoints: [webA1, webA2, webB1], affinitySeconds: 600, nodePort: true }).objects;
+    cluster.advance([...last, ...workload(4, { endpoints: [webA1], affinitySeconds: 600 }).objects]);
+    const other = planTable(cluster.plan("IPv4"));
+    expect(JSON.stringify([...(other.sets.get("sticky-ips")?.elements ?? [])])).not.toBe(
+      JSON.stringify([...(wanted.sets.get("sticky-ips")?.elements ?? [])]),
+    );
+    expect(found(other, wanted)).toEqual([]);
+  });
+
+  test.each([
+    ["sticky-slots", /sticky-slots of \S+ \. tcp \. \d+: \S+ \. \d+$/],
+    ["sticky-endpoints", /sticky-endpoints of \S+ \. tcp \. \d+: \S+ \. \d+$/],
+    ["sticky-ips", /sticky-endpoints of \S+ \. tcp \. \d+: \S+ \. \d+$/],
+    ["sticky-nodeports", /sticky-endpoints of tcp \. \d+: \S+ \. \d+$/],
+  ])("an element that is missing in %s", (name, finding) => {
+    expect(found(without(name), wanted)).toContainEqual(expect.stringMatching(finding));
+  });
+});

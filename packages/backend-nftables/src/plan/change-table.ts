@@ -5,9 +5,11 @@ import type { PlanContext } from "./context.ts";
 import { firewall } from "./firewall.ts";
 import { changeFrame } from "./frame-change.ts";
 import { type GroupParts, groupParts } from "./group-parts.ts";
+import { identityOf, type Memory } from "./memory.ts";
 import { type Placement, place } from "./placement.ts";
 import { poolChanges } from "./pool-changes.ts";
 import { addStructures, countParts, type Programmed } from "./programmed.ts";
+import { stickyChanges } from "./sticky-changes.ts";
 
 /** What a change comes to once the kernel has taken the batch. */
 export interface TableChange {
@@ -28,18 +30,31 @@ export interface TableChange {
  */
 export function* changeTable(
   before: Programmed,
-  groups: Iterable<readonly [string, ServicePortGroup | undefined]>,
+  groups: readonly (readonly [string, ServicePortGroup | undefined])[],
   context: PlanContext,
   batch: NftBatch,
 ): Generator<void, TableChange> {
   const programmed: Programmed = { ...before, context };
-  const step = new Step(programmed, batch);
+  const step = new Step(programmed, batch, memoriesOfGone(before, groups));
   changeFrame(before.context, context, batch, step.endpoints);
   for (const [id, group] of groups) {
     yield* step.group(id, group);
     yield;
   }
   return yield* step.finish();
+}
+
+/** A port that is renamed goes under one id and comes under another, in one change. */
+function memoriesOfGone(
+  { placements }: Programmed,
+  groups: readonly (readonly [string, ServicePortGroup | undefined])[],
+): ReadonlyMap<string, Memory> {
+  const memories = new Map<string, Memory>();
+  for (const [id, after] of groups) {
+    const before = after === undefined ? placements.get(id) : undefined;
+    if (before?.memory !== undefined) memories.set(identityOf(before.group), before.memory);
+  }
+  return memories;
 }
 
 class Step {
@@ -49,23 +64,28 @@ class Step {
   readonly #inUse: string[] = [];
   readonly #programmed: Programmed;
   readonly #batch: NftBatch;
+  readonly #gone: ReadonlyMap<string, Memory>;
 
-  constructor(programmed: Programmed, batch: NftBatch) {
+  /** @param gone what was remembered of groups that go, by `identityOf` */
+  constructor(programmed: Programmed, batch: NftBatch, gone: ReadonlyMap<string, Memory>) {
     this.#programmed = programmed;
     this.#batch = batch;
+    this.#gone = gone;
   }
 
   *group(id: string, group: ServicePortGroup | undefined): Generator<void> {
-    const { placements } = this.#programmed;
+    const { placements, numbers } = this.#programmed;
     const before = placements.get(id);
-    const after = group && place(group, before);
+    const after = group && place(group, before ?? this.#renamed(group), numbers);
     const [was, is] = [groupParts(before, this.#programmed.context), groupParts(after, this.#programmed.context)];
     addStructures(is.needs, this.#programmed, this.#batch);
     this.#firewall(before, after);
     for (const key of new Set([...was.uses.keys(), ...is.uses.keys()])) {
       yield* poolChanges(was.uses.get(key), is.uses.get(key), this.endpoints);
     }
-    this.#changeEntries(was, is);
+    yield* stickyChanges(before, after, this.endpoints);
+    changeElements(was.numbers, is.numbers, this.endpoints);
+    changeElements(was.entries, is.entries, this.#entries);
     countParts(this.#programmed, is, 1);
     countParts(this.#programmed, was, -1);
     if (after === undefined) placements.delete(id);
@@ -84,15 +104,10 @@ class Step {
     return { programmed: this.#programmed, stale: this.#stale, inUse: this.#inUse, written };
   }
 
-  #changeEntries(was: GroupParts, is: GroupParts): void {
-    for (const [id, { set, element }] of was.entries) {
-      const now = is.entries.get(id);
-      if (now === undefined || !sameText(now.element, element)) this.#entries.delete(set, element.key);
-    }
-    for (const [id, { set, element }] of is.entries) {
-      const old = was.entries.get(id);
-      if (old === undefined || !sameText(old.element, element)) this.#entries.add(set, element);
-    }
+  #renamed(group: ServicePortGroup): Pick<Placement, "memory"> | undefined {
+    if (group.affinitySeconds === undefined || this.#gone.size === 0) return undefined;
+    const memory = this.#gone.get(identityOf(group));
+    return memory && { memory };
   }
 
   /** A chain of before may still be there, empty: it is written anew. */
@@ -105,6 +120,21 @@ class Step {
     this.#batch.addChain(is).flushChain(is.name);
     for (const rule of is.rules) this.#batch.addRule(is.name, rule);
     this.#inUse.push(is.name);
+  }
+}
+
+function changeElements(
+  was: GroupParts["entries" | "numbers"],
+  is: GroupParts["entries" | "numbers"],
+  to: Collected,
+): void {
+  for (const [id, { set, element }] of was) {
+    const now = is.get(id);
+    if (now === undefined || !sameText(now.element, element)) to.delete(set, element.key);
+  }
+  for (const [id, { set, element }] of is) {
+    const old = was.get(id);
+    if (old === undefined || !sameText(old.element, element)) to.add(set, element);
   }
 }
 

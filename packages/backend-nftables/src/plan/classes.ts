@@ -49,23 +49,6 @@ function unevenness(size: number, draws: number): number {
   return worst;
 }
 
-/**
- * The same where clients are remembered: slots have holes there, so that after all draws missed the first slot that is
- * filled is taken, and only it is favoured.
- */
-export function stickyDrawsOf(size: number): number {
-  const uneven = (draws: number) => {
-    let worst = 0;
-    for (let count = fewestOf(size); count <= size; count++) {
-      worst = Math.max(worst, (1 - count / size) ** draws * (count - 1));
-    }
-    return worst;
-  };
-  let draws = 1;
-  while (uneven(draws) > UNEVEN) draws++;
-  return draws;
-}
-
 /** What the rules of a class's chain draw of, one after the other; the last also catches a slot that went meanwhile. */
 export function moduliOf(size: number): readonly number[] {
   const fewest = fewestOf(size);

@@ -1,17 +1,24 @@
 import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
 import { addressHex, type Hex, type SetElement, type Verdict } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
-import { addressKey, hairpinKey, nodePortKey } from "./keys.ts";
+import { addressKey, hairpinKey, nodePortKey, numberValue } from "./keys.ts";
 import { LOCAL_DISPATCH, type LocalDispatch, localNeed } from "./local.ts";
 import { commentText, firewallChain, LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
 import type { Placement, Pool } from "./placement.ts";
 import { wayTo } from "./pool-ways.ts";
 import { externalNeed, type Need, POOL_KINDS, type PoolKind } from "./pools.ts";
+import { frontendsMap } from "./sticky-sets.ts";
 
 /** An element that leads packets on, or turns them away. */
 export interface Entry {
   readonly set: string;
   readonly element: SetElement & { readonly value: Verdict };
+}
+
+/** An element that says which service port a frontend is of. */
+interface FrontendNumber {
+  readonly set: string;
+  readonly element: SetElement & { readonly value: Hex };
 }
 
 /** The endpoints of a pool, as they stand under a frontend's key. */
@@ -27,6 +34,8 @@ export interface GroupParts {
   readonly entries: ReadonlyMap<string, Entry>;
   /** By map of the kind and key. */
   readonly uses: ReadonlyMap<string, PoolUse>;
+  /** By set and key; of a group with affinity. */
+  readonly numbers: ReadonlyMap<string, FrontendNumber>;
   /** Elements that several groups may have in common. */
   readonly shared: readonly SharedElement[];
   readonly needs: readonly Need[];
@@ -37,7 +46,7 @@ export interface SharedElement {
   readonly key: Hex;
 }
 
-const NOTHING: GroupParts = { entries: new Map(), uses: new Map(), shared: [], needs: [] };
+const NOTHING: GroupParts = { entries: new Map(), uses: new Map(), numbers: new Map(), shared: [], needs: [] };
 
 /** What the elements of refused packets depend on. */
 type RefusingContext = Pick<PlanContext, "resetStaleTCP" | "refusedOnLoopback">;
@@ -52,6 +61,7 @@ export function groupParts(placement: Placement | undefined, context: RefusingCo
 class Collector {
   readonly #entries = new Map<string, Entry>();
   readonly #uses = new Map<string, PoolUse>();
+  readonly #numbers = new Map<string, FrontendNumber>();
   readonly #needs: Need[] = [];
   readonly #placement: Placement;
   readonly #comment: string;
@@ -70,7 +80,8 @@ class Collector {
     const { group } = this.#placement;
     const ours = group.frontends.filter(({ treatments }) => treatments.outside.verdict !== "leave");
     for (const frontend of ours) this.#frontend(frontend);
-    return { entries: this.#entries, uses: this.#uses, shared: sharedElements(group, ours), needs: this.#needs };
+    const [entries, uses, numbers, needs] = [this.#entries, this.#uses, this.#numbers, this.#needs];
+    return { entries, uses, numbers, shared: sharedElements(group, ours), needs };
   }
 
   #frontend(frontend: Frontend): void {
@@ -144,11 +155,19 @@ class Collector {
     if (treatment.verdict !== "proxy") return undefined;
     const pool = this.#placement[treatment.set];
     if (pool === undefined) return undefined;
-    const kind = kinds[as ?? treatment.set];
+    const { memory, group } = this.#placement;
+    // What is remembered of a service port is asked for in the set that the endpoints are of.
+    const kind = kinds[memory === undefined ? (as ?? treatment.set) : treatment.set];
     this.#uses.set(`${kind.prefix}${key}`, { kind, key, pool });
-    const { chain, needs } = wayTo(kind, pool);
+    const { chain, needs } = wayTo(kind, pool, group.affinitySeconds);
     this.#needs.push(...needs);
+    if (memory !== undefined) this.#number(frontendsMap(kind), key, memory.number);
     return chain;
+  }
+
+  #number(set: string, key: Hex, number: number): void {
+    const element = { key, value: numberValue(number), comment: commentText(this.#placement.group.service) };
+    this.#numbers.set(`${set} ${key}`, { set, element });
   }
 
   #entry(set: string, key: Hex, value: Verdict, commented = true): void {

@@ -4,7 +4,23 @@ import { addressHex, type Hex, hexOf, hostHex, PROTOCOLS, padded, portHex } from
 const protocolHex = (protocol: Protocol): Hex => padded(hexOf([PROTOCOLS[protocol.toLowerCase()] ?? 0]));
 const PROTOCOL_KEYS = { TCP: protocolHex("TCP"), UDP: protocolHex("UDP"), SCTP: protocolHex("SCTP") } as const;
 
+const ZERO = hostHex(0);
 const SLOTS = Array.from({ length: 1024 }, (_, slot) => hostHex(slot));
+
+/** `meta l4proto`. */
+export function protocolKey(protocol: Protocol): Hex {
+  return PROTOCOL_KEYS[protocol];
+}
+
+/** `0 . service port . endpoint`, by their numbers. */
+export function rememberedValue(number: Hex, endpoint: number): Hex {
+  return ZERO + number + hostHex(endpoint);
+}
+
+/** `0 . service port`. */
+export function numberValue(number: number): Hex {
+  return ZERO + hostHex(number);
+}
 
 /** A slot as the last part of a key. */
 export function slotKey(slot: number): Hex {

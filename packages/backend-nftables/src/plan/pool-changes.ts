@@ -3,8 +3,7 @@ import type { PoolUse } from "./group-parts.ts";
 import { endpointValue, slotKey } from "./keys.ts";
 import type { Pool } from "./placement.ts";
 import { mapOf } from "./pool-ways.ts";
-import { type Slots, sameEndpoint } from "./slots.ts";
-import { stickyMap } from "./sticky.ts";
+import { sameEndpoint } from "./slots.ts";
 
 /** Takes elements that go and elements that come. */
 export interface ElementChanges {
@@ -13,7 +12,7 @@ export interface ElementChanges {
 }
 
 /** Slots in one step. */
-const STEP = 1024;
+export const STEP = 1024;
 
 /** The elements by which a pool under a key differs from what it was; only these are made. A step for many slots. */
 export function* poolChanges(
@@ -30,12 +29,10 @@ export function* poolChanges(
     key: (slot: number) => key + slotKey(slot),
   });
   yield* slotChanges(inClass(before?.pool), inClass(after?.pool), to);
-  const sticky = (pool: Pool | undefined) => pool?.sticky?.slots ?? [];
-  yield* stickyChanges(sticky(before?.pool), sticky(after?.pool), use, to);
 }
 
 interface InClass {
-  readonly slots: Slots;
+  readonly slots: Pool["slots"];
   readonly map: string | undefined;
   key(slot: number): Hex;
 }
@@ -50,17 +47,5 @@ function* slotChanges(before: InClass, after: InClass, to: ElementChanges): Gene
     if (was !== undefined && before.map !== undefined) to.delete(before.map, before.key(slot));
     if (is !== undefined && after.map !== undefined)
       to.add(after.map, { key: after.key(slot), value: endpointValue(is) });
-  }
-}
-
-/** A slot's map is the same in every class. */
-function* stickyChanges(before: Slots, after: Slots, { kind, key }: PoolUse, to: ElementChanges): Generator<void> {
-  if (before === after) return;
-  for (let slot = 0; slot < Math.max(before.length, after.length); slot++) {
-    if (slot % STEP === STEP - 1) yield;
-    const [was, is] = [before[slot], after[slot]];
-    if (sameEndpoint(was, is)) continue;
-    if (was !== undefined) to.delete(stickyMap(kind, slot), key);
-    if (is !== undefined) to.add(stickyMap(kind, slot), { key, value: endpointValue(is) });
   }
 }

@@ -9,8 +9,8 @@ export function mapOf(kind: PoolKind, { size, hashed }: Pool): string {
 }
 
 /** How a frontend's packets get to a pool: by a hash of the client, by what is remembered of it, or by chance. */
-export function wayTo(kind: PoolKind, pool: Pool): Way {
-  const { size, sticky, hashed } = pool;
-  if (sticky !== undefined && !hashed) return stickyWay(kind, size, sticky.timeout);
+export function wayTo(kind: PoolKind, pool: Pool, affinitySeconds: number | undefined): Way {
+  const { size, hashed } = pool;
+  if (affinitySeconds !== undefined) return stickyWay(kind, size, affinitySeconds);
   return { chain: mapOf(kind, pool), needs: [hashed ? hashedNeed(kind, size) : poolNeed(kind, size)] };
 }

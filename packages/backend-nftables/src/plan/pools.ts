@@ -1,4 +1,5 @@
-import { type NftChain, type NftSet, type SetElement, statements } from "@fairlead/netfilter/nft";
+import type { EndpointSetName } from "@fairlead/core";
+import { type NftChain, type NftSet, statements } from "@fairlead/netfilter/nft";
 import { moduliOf } from "./classes.ts";
 import type { PlanContext } from "./context.ts";
 import { addressType, type EmptySet } from "./frame-sets.ts";
@@ -7,6 +8,7 @@ import { markForMasquerading } from "./masquerade.ts";
 /** Endpoints stand under the frontend that leads to them: by its address, or by the node port. */
 export interface PoolKind {
   readonly prefix: "" | "local-" | "nodeport-" | "nodeport-local-";
+  readonly set: EndpointSetName;
   readonly fields: readonly statements.Field[];
 }
 
@@ -15,10 +17,13 @@ const NODE_PORT = ["l4proto", "dport"] as const;
 
 /** Beside the set that most clients reach, a frontend of policy Local has a second one under the same key. */
 export const POOL_KINDS = {
-  address: { cluster: { prefix: "", fields: ADDRESS }, local: { prefix: "local-", fields: ADDRESS } },
+  address: {
+    cluster: { prefix: "", set: "cluster", fields: ADDRESS },
+    local: { prefix: "local-", set: "local", fields: ADDRESS },
+  },
   nodePort: {
-    cluster: { prefix: "nodeport-", fields: NODE_PORT },
-    local: { prefix: "nodeport-local-", fields: NODE_PORT },
+    cluster: { prefix: "nodeport-", set: "cluster", fields: NODE_PORT },
+    local: { prefix: "nodeport-local-", set: "local", fields: NODE_PORT },
   },
 } as const satisfies Record<string, Record<"cluster" | "local", PoolKind>>;
 
@@ -26,8 +31,6 @@ export const POOL_KINDS = {
 export interface Structure {
   readonly sets: readonly EmptySet[];
   readonly chains: readonly NftChain[];
-  /** Of sets that are there already. */
-  readonly elements?: readonly { readonly set: string; readonly element: SetElement }[];
 }
 
 export interface Need {

@@ -1,6 +1,7 @@
 import type { NftChain } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import type { GroupParts } from "./group-parts.ts";
+import { Numbers } from "./memory.ts";
 import type { Placement } from "./placement.ts";
 import type { Need } from "./pools.ts";
 import type { TableWriter } from "./table-writer.ts";
@@ -11,6 +12,7 @@ export interface Programmed {
   readonly context: PlanContext;
   /** By group. */
   readonly placements: Map<string, Placement>;
+  readonly numbers: Numbers;
   readonly tally: Tally;
   /** Structures that are there, by their id; those that nobody needs any more stay until the next full sync. */
   readonly structures: Map<string, Need>;
@@ -27,6 +29,7 @@ export function nothingProgrammed(context: PlanContext): Programmed {
   return {
     context,
     placements: new Map(),
+    numbers: new Numbers(),
     tally: new Tally(),
     structures: new Map(),
     sizes: { services: 0, endpoints: 0 },
@@ -45,10 +48,9 @@ export function addStructures(needs: Iterable<Need>, { structures, context }: Pr
   for (const need of needs) {
     if (structures.has(need.id)) continue;
     structures.set(need.id, need);
-    const { sets, chains, elements = [] } = need.make(context);
+    const { sets, chains } = need.make(context);
     for (const set of sets) to.addSet(set);
     for (const chain of chains) addChain(chain, to);
-    for (const { set, element } of elements) to.addElements(set, [element]);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { PlanEndpoint } from "@fairlead/core";
 
-/** Endpoints by their slot; undefined: nobody has it. */
-export type Slots = readonly (PlanEndpoint | undefined)[];
+/** Endpoints by their slot; undefined: it is empty. */
+type Slots = readonly (PlanEndpoint | undefined)[];
 
 export function sameEndpoint(a: PlanEndpoint | undefined, b: PlanEndpoint | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && a.address === b.address && a.port === b.port);
@@ -11,10 +11,10 @@ export function sameEndpoint(a: PlanEndpoint | undefined, b: PlanEndpoint | unde
  * Endpoints in slots without a hole. Who stays keeps the slot; new ones take those that were freed; holes that are left
  * are filled from the end: as few slots change as can be.
  */
-export function denseSlots(before: Slots, wanted: readonly PlanEndpoint[]): readonly PlanEndpoint[] {
+export function denseSlots(before: readonly PlanEndpoint[], wanted: readonly PlanEndpoint[]): readonly PlanEndpoint[] {
   if (before.length === 0) return wanted;
   if (before.length === wanted.length && wanted.every((one, slot) => sameEndpoint(one, before[slot]))) return wanted;
-  const kept = stableSlots(before, wanted);
+  const kept = keptSlots(before, wanted);
   const dense: (PlanEndpoint | undefined)[] = [...kept];
   for (let hole = dense.indexOf(undefined); hole !== -1; hole = dense.indexOf(undefined, hole)) {
     const last = dense.pop();
@@ -23,11 +23,11 @@ export function denseSlots(before: Slots, wanted: readonly PlanEndpoint[]): read
   return dense.filter((endpoint) => endpoint !== undefined);
 }
 
-/** Endpoints in slots that each keeps as long as it stays; new ones take the first that are free. */
-export function stableSlots(before: Slots, wanted: readonly PlanEndpoint[]): Slots {
-  const missing = new Map(wanted.map((endpoint) => [nameOf(endpoint), endpoint]));
+/** Who stays keeps the slot; new ones take the first that are free. */
+function keptSlots(before: readonly PlanEndpoint[], wanted: readonly PlanEndpoint[]): Slots {
+  const missing = new Map(wanted.map((endpoint) => [endpointName(endpoint), endpoint]));
   const slots: (PlanEndpoint | undefined)[] = before.map((endpoint) => {
-    const name = endpoint === undefined ? "" : nameOf(endpoint);
+    const name = endpointName(endpoint);
     const stays = missing.get(name);
     missing.delete(name);
     return stays;
@@ -37,10 +37,10 @@ export function stableSlots(before: Slots, wanted: readonly PlanEndpoint[]): Slo
     while (slots[at] !== undefined) at++;
     slots[at] = endpoint;
   }
-  while (slots.length > 0 && slots.at(-1) === undefined) slots.pop();
   return slots;
 }
 
-function nameOf({ address, port }: PlanEndpoint): string {
+/** Tells endpoints of a service port apart. */
+export function endpointName({ address, port }: PlanEndpoint): string {
   return `${address} ${port}`;
 }

@@ -1,162 +1,147 @@
-import {
-  type Expression,
-  hostHex,
-  type NftChain,
-  type NftSet,
-  type SetElement,
-  statements,
-} from "@fairlead/netfilter/nft";
-import { stickyDrawsOf } from "./classes.ts";
+import { type Expression, type NftChain, type NftRule, statements } from "@fairlead/netfilter/nft";
+import { moduliOf } from "./classes.ts";
 import type { PlanContext } from "./context.ts";
 import { addressType, type EmptySet } from "./frame-sets.ts";
-import {
-  keyTypes,
-  type Need,
-  type PoolKind,
-  poolName,
-  poolNeed,
-  type Structure,
-  translateBy,
-  type Way,
-} from "./pools.ts";
+import { keyTypes, type Need, type PoolKind, poolName, poolNeed, type Structure, type Way } from "./pools.ts";
+import { CLIENTS, CLIENTS_SIZE, frontendsMap, memberMap, slotMap } from "./sticky-sets.ts";
 
 /**
- * Services that remember their clients. A slot has a set of clients for each timeout, and a map of endpoints; all
- * services share them, so that these too cost the same however many services there are. A client's key has the frontend
- * in it, so that one of two services is not taken for the other's.
+ * Services that remember their clients: a client is remembered with its endpoint, for the service port, whichever of
+ * its frontends it came to. Both have numbers (`Memory`), so that nothing that is gone is taken for what comes later.
+ *
+ * A packet looks up the number of its frontend, with it and its sender's address what is remembered, and with that the
+ * endpoint; where there is none, the rule ends. nft has no words for looking up what was looked up, and aborts where it
+ * lists that. So maps give one value more than is needed, first: nft takes only the register where it stands for looked
+ * up, and prints for the others what was loaded there before, a packet's mark. What it prints never finds anything: a
+ * mark would have to be the number of a service port and of an endpoint, and no number is both. (Of keys for packets to
+ * change nft 1.0.6 takes none with a part that begins behind the 16th byte: the address comes last.)
  */
-const slotChain = (prefix: string, timeout: number, slot: number) => `${prefix}sticky-${timeout}-slot-${slot}`;
-const slotsMap = (prefix: string, timeout: number) => `${prefix}sticky-${timeout}-slots`;
+const REGISTERS = {
+  ip: { number: 1, client: 2, frontend: 4, remembered: 8 },
+  ip6: { number: 1, client: 2, frontend: 6, remembered: 12 },
+} as const;
 
-/** The map of a slot: by the frontend's key, the endpoint of the service. */
-export function stickyMap({ prefix }: PoolKind, slot: number): string {
-  return `${prefix}sticky-endpoints-${slot}`;
-}
-
-/** The set of the clients of a slot. kube-proxy removes those whose names begin with `affinity-`: they are its own. */
-export function clientsSet({ prefix }: PoolKind, timeout: number, slot: number): string {
-  return `${prefix}clients-${timeout}-${slot}`;
-}
+const knownChain = (prefix: string, timeout: number) => `${prefix}sticky-${timeout}`;
 
 /** @returns the chain that leads to the endpoints of pools of a size and timeout, and what has to be there for it */
 export function stickyWay(kind: PoolKind, size: number, timeout: number): Way {
-  const chain = `${kind.prefix}sticky-${timeout}-${size}`;
-  const slots = Array.from({ length: size }, (_, slot) => [
-    mapNeed(kind, slot),
-    clientsNeed(kind, timeout, slot),
-    slotNeed(kind, timeout, slot),
-  ]).flat();
-  const ofClass = { id: chain, make: (context: PlanContext) => classStructure(chain, kind, timeout, size, context) };
-  return { chain, needs: [poolNeed(kind, size), slotsNeed(kind, timeout), ...slots, ofClass] };
-}
-
-/** Which slot's chain a number that was drawn leads to. */
-function slotsNeed({ prefix }: PoolKind, timeout: number): Need {
-  const name = slotsMap(prefix, timeout);
-  return { id: name, make: () => ({ sets: [emptySet(name, ["integer"], "verdict")], chains: [] }) };
-}
-
-function mapNeed(kind: PoolKind, slot: number): Need {
-  const name = stickyMap(kind, slot);
+  const chain = `${knownChain(kind.prefix, timeout)}-${size}`;
+  const known = knownChain(kind.prefix, timeout);
   return {
-    id: name,
-    make: ({ family }) => ({
-      sets: [emptySet(name, keyTypes(kind, family), [addressType(family), "inet_service"])],
-      chains: [],
-    }),
+    chain,
+    needs: [
+      poolNeed(kind, size),
+      clientsNeed,
+      frontendsNeed(kind),
+      endpointsNeed(kind),
+      { id: known, make: (context) => chainOnly(known, knownRules(kind, timeout, context)) },
+      { id: chain, make: (context) => chainOnly(chain, drawRules(kind, timeout, size, context)) },
+    ],
   };
 }
 
-/** Its id is the set's name: by it the clients of an earlier table find theirs. */
-function clientsNeed(kind: PoolKind, timeout: number, slot: number): Need {
-  const name = clientsSet(kind, timeout, slot);
-  return {
-    id: name,
-    make: ({ family }) => ({
-      sets: [
-        {
-          ...emptySet(name, keyTypes({ ...kind, fields: clientFields(kind) }, family)),
-          flags: ["timeout", "dynamic"],
-          timeout: timeout * 1000,
-        },
+/** Packets fill it, those of all service ports; each element has a timeout of its own. */
+const clientsNeed: Need = {
+  id: CLIENTS,
+  make: ({ family }) =>
+    setsOnly({
+      name: CLIENTS,
+      key: ["mark", addressType(family)],
+      data: ["mark", "mark", "mark"],
+      flags: ["timeout", "dynamic"],
+      size: CLIENTS_SIZE,
+      comment: "endpoints of clients with session affinity",
+    }),
+};
+
+function frontendsNeed(kind: PoolKind): Need {
+  const name = frontendsMap(kind);
+  const make = ({ family }: PlanContext) =>
+    setsOnly({ name, key: keyTypes(kind, family), data: ["mark", "mark"], flags: [] });
+  return { id: name, make };
+}
+
+function endpointsNeed({ set }: PoolKind): Need {
+  const [slots, members] = [slotMap(set), memberMap(set)];
+  const make = ({ family }: PlanContext) =>
+    setsOnly(
+      { name: slots, key: ["mark", "mark"], data: ["mark", "mark", "mark"], flags: [] },
+      { name: members, key: ["mark", "mark", "inet_proto"], data: [addressType(family), "inet_service"], flags: [] },
+    );
+  return { id: members, make };
+}
+
+/** Who is remembered goes to its endpoint; where that is gone, the client is forgotten, and the chain returns. */
+function knownRules(kind: PoolKind, timeout: number, { family }: PlanContext): readonly NftRule[] {
+  const { number, client, frontend, remembered } = REGISTERS[family];
+  const found: readonly Expression[] = [
+    ...frontendNumber(kind, family),
+    statements.load(family, "saddr", client),
+    { kind: "lookup", set: CLIENTS, from: number, to: remembered },
+    asMark(remembered),
+  ];
+  return [
+    {
+      expressions: [
+        ...found,
+        statements.load(family, "l4proto", remembered + 3),
+        { kind: "lookup", set: memberMap(kind.set), from: remembered + 1, to: frontend },
+        { kind: "dynset", set: CLIENTS, operation: "update", from: number, value: remembered, timeout: timeout * 1000 },
+        { kind: "nat", family, address: frontend, port: frontend + (family === "ip" ? 1 : 4) },
       ],
-      chains: [],
-    }),
-  };
-}
-
-function slotNeed(kind: PoolKind, timeout: number, slot: number): Need {
-  const chain = slotChain(kind.prefix, timeout, slot);
-  return { id: chain, make: ({ family }) => slotStructure(chain, kind, timeout, slot, family) };
+      comment: "the client's endpoint, if there is one",
+    },
+    {
+      expressions: [...found, { kind: "dynset", set: CLIENTS, operation: "delete", from: number, value: remembered }],
+      comment: "the client's endpoint is gone",
+    },
+  ];
 }
 
 /**
- * The chain of a slot remembers the client and translates; where the slot has no endpoint, or the set of clients is
- * full, the rule ends, and the chain returns. The endpoint is looked up first: who finds none is not remembered.
+ * The chain of a class: a client that is not known draws an endpoint, which is remembered before it counts: so first
+ * packets that come at the same time go the same way. Where no more clients can be remembered, all are served as if the
+ * service remembered none.
  */
-function slotStructure(
-  chain: string,
-  kind: PoolKind,
-  timeout: number,
-  slot: number,
-  family: PlanContext["family"],
-): Structure {
-  const clients = clientsSet(kind, timeout, slot);
-  const [lookup, nat] = translateBy(stickyMap(kind, slot), family);
-  const { expressions: frontend } = statements.loadKey(family, kind.fields);
-  // Behind the registers that hold the endpoint.
-  const from = family === "ip" ? 4 : 5;
-  const client = loadFrom(from, family, clientFields(kind));
-  const remember: Expression = { kind: "dynset", set: clients, operation: "update", from };
-  const element: SetElement = { key: hostHex(slot), value: { kind: "jump", chain } };
-  return {
-    sets: [],
-    chains: [{ name: chain, rules: [{ expressions: [...frontend, lookup, ...client, remember, nat] }] }],
-    elements: [{ set: slotsMap(kind.prefix, timeout), element }],
-  };
+function drawRules(kind: PoolKind, timeout: number, size: number, { family }: PlanContext): readonly NftRule[] {
+  const { client, number, remembered } = REGISTERS[family];
+  const toKnown = statements.jump(knownChain(kind.prefix, timeout));
+  const draws = moduliOf(size).map(
+    (modulus): NftRule => ({
+      expressions: [
+        ...frontendNumber(kind, family),
+        { kind: "numgen", modulus, to: client },
+        { kind: "lookup", set: slotMap(kind.set), from: number, to: remembered },
+        asMark(remembered),
+        statements.load(family, "saddr", client),
+        { kind: "dynset", set: CLIENTS, operation: "add", from: number, value: remembered, timeout: timeout * 1000 },
+        ...toKnown,
+      ],
+      comment: `one of ${modulus} slots by chance`,
+    }),
+  );
+  return [{ expressions: toKnown }, ...draws, { expressions: statements.goTo(poolName(kind, size)) }];
 }
 
-/** The chain of a class: who is remembered, goes to its slot; others draw one that has an endpoint. */
-function classStructure(
-  name: string,
-  kind: PoolKind,
-  timeout: number,
-  size: number,
-  { family }: PlanContext,
-): Structure {
-  const { prefix } = kind;
-  const slots = Array.from({ length: size }, (_, slot) => slot);
-  const toSlot = (slot: number) => statements.jump(slotChain(prefix, timeout, slot));
-  const known = slots.map((slot) => [
-    ...statements.lookUp(family, clientFields(kind), clientsSet(kind, timeout, slot)),
-    ...toSlot(slot),
-  ]);
-  // Who drew empty slots only goes to the first that is filled: so few that the shares stay even.
-  const draws = Array.from({ length: stickyDrawsOf(size) }, (): Expression[] => [
-    { kind: "numgen", modulus: size, to: 0 },
-    { kind: "lookup", set: slotsMap(prefix, timeout), from: 0, to: "verdict" },
-  ]);
-  // Where no more clients can be remembered, all are served as if the service remembered none.
-  const last = statements.goTo(poolName(kind, size));
-  const rules = [...known, ...draws, ...slots.map(toSlot), last].map((expressions) => ({ expressions }));
-  const chain: NftChain = { name, rules };
-  return { sets: [], chains: [chain] };
+/** Leaves the number of the service port that a packet's frontend is of. */
+function frontendNumber({ fields, prefix, set }: PoolKind, family: PlanContext["family"]): readonly Expression[] {
+  const { number, frontend, remembered } = REGISTERS[family];
+  return [
+    ...[number, remembered + 1, remembered + 2].map(asMark),
+    ...statements.loadKey(family, fields, frontend).expressions,
+    { kind: "lookup", set: frontendsMap({ prefix, set }), from: frontend, to: number - 1 },
+  ];
 }
 
-/** `ip saddr . ip daddr . meta l4proto . th dport` */
-function clientFields({ fields }: PoolKind): readonly statements.Field[] {
-  return ["saddr", ...fields];
+/** A register that nft prints as the packet's mark. */
+function asMark(to: number): Expression {
+  return { kind: "meta", key: "mark", to };
 }
 
-function loadFrom(first: number, family: PlanContext["family"], fields: readonly statements.Field[]): Expression[] {
-  let to = first;
-  return fields.map((field) => {
-    const expression = statements.load(family, field, to);
-    to += (field === "saddr" || field === "daddr") && family === "ip6" ? 4 : 1;
-    return expression;
-  });
+function setsOnly(...sets: readonly EmptySet[]): Structure {
+  return { sets, chains: [] };
 }
 
-function emptySet(name: string, key: NftSet["key"], data?: NftSet["data"]): EmptySet {
-  return { name, key, flags: [], ...(data !== undefined && { data }) };
+function chainOnly(name: string, rules: NftChain["rules"]): Structure {
+  return { sets: [], chains: [{ name, rules }] };
 }

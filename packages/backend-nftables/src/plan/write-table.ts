@@ -10,14 +10,16 @@ import { LOOPBACK_REFUSALS } from "./names.ts";
 import { type PlacedBefore, place } from "./placement.ts";
 import { poolChanges } from "./pool-changes.ts";
 import { addChain, addStructures, countParts, nothingProgrammed, type Programmed } from "./programmed.ts";
+import { stickyChanges } from "./sticky-changes.ts";
+import { CLIENTS } from "./sticky-sets.ts";
 import type { TableWriter } from "./table-writer.ts";
 
 /** What a table that is made anew takes over from the one that is there. */
 export interface Before {
   /** Where endpoints stood. */
   placed(group: ServicePortGroup): PlacedBefore | undefined;
-  /** Clients that were remembered, with the time that they have left, and the set that they belong in. */
-  clients(programmed: Programmed): Iterable<readonly [set: string, client: SetElement]>;
+  /** Clients that were remembered, with the time that they have left; undefined: a step without one. */
+  clients(placements: Programmed["placements"]): Iterable<SetElement | undefined>;
 }
 
 const NOTHING_BEFORE: Before = { placed: () => undefined, clients: () => [] };
@@ -49,8 +51,8 @@ export function* writeTable(
   for (const { name, rules } of chains) for (const rule of rules) to.addRule(name, rule);
   yield* writeEntries(entries, elements);
   yield* programmed.tally.flush(elements);
-  for (const [set, element] of before.clients(programmed)) {
-    elements.add(set, element);
+  for (const client of before.clients(programmed.placements)) {
+    if (client !== undefined) elements.add(CLIENTS, client);
     yield;
   }
   elements.flush();
@@ -65,7 +67,7 @@ function* writeGroup(
   to: TableWriter,
   elements: ElementBuffers,
 ): Generator<void, Iterable<Entry>> {
-  const placement = place(group, before.placed(group));
+  const placement = place(group, before.placed(group), programmed.numbers);
   programmed.placements.set(group.id, placement);
   const parts = groupParts(placement, programmed.context);
   countParts(programmed, parts, 1);
@@ -73,6 +75,8 @@ function* writeGroup(
   const ranges = firewall(group, programmed.context);
   if (ranges !== undefined) addChain(ranges, to);
   for (const use of parts.uses.values()) yield* poolChanges(undefined, use, elements);
+  yield* stickyChanges(undefined, placement, elements);
+  for (const { set, element } of parts.numbers.values()) elements.add(set, element);
   return parts.entries.values();
 }
 

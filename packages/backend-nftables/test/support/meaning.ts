@@ -10,7 +10,7 @@ import { fewestOf } from "../../src/plan/classes.ts";
  */
 export function meaning(table: NftTable) {
   const sets = [...table.sets.values()]
-    .filter(({ name }) => !POOL.test(name) && !CLIENTS.test(name))
+    .filter(({ name }) => !POOL.test(name) && !NUMBERED.test(name))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
     comment: table.comment,
@@ -28,11 +28,13 @@ export function meaning(table: NftTable) {
   };
 }
 
-const POOL = /^((?:nodeport-)?(?:local-)?)(?:endpoints-(\d+)|sticky-endpoints-(\d+))$/;
-const CLIENTS = /^(?:nodeport-)?(?:local-)?(?:clients-\d+-\d+|sticky-\d+-slots)$/;
+const POOL = /^((?:nodeport-)?(?:local-)?)endpoints-(\d+)$/;
+const NUMBERED = /^(?:local-)?sticky-(?:clients|slots|endpoints)$|^sticky-(?:ips|nodeports)$/;
 const SHARED =
-  /^(?:external-)?(?:nodeport-)?(?:local-)?(?:endpoints-\d+|sticky-\d+-(?:slot-)?\d+)$|^external-(?:nodeport-)?local$/;
+  /^(?:external-)?(?:nodeport-)?(?:local-)?(?:endpoints-\d+|sticky-\d+(?:-\d+)?)$|^external-(?:nodeport-)?local$/;
 const CLASS = /^(?:external-)?((?:nodeport-)?(?:local-)?)(?:endpoints|(sticky-\d+))-(\d+)$/;
+/** Digits of a number in a key or a value. */
+const NUMBER = 8;
 
 function elementsOf(table: NftTable, name: string) {
   const elements = [...(table.sets.get(name)?.elements.values() ?? [])];
@@ -43,9 +45,9 @@ function elementsOf(table: NftTable, name: string) {
       const led = size === undefined ? {} : { endpoints: endpointsOf(table, prefix, key, Number(size)), sticky };
       const to = size === undefined ? value : chain?.replace(/-\d+$/, "");
       if (sticky !== undefined) {
-        const remembered = inSlots(table, new RegExp(`^${prefix}sticky-endpoints-(\\d+)$`), key);
+        const remembered = rememberedEndpoints(table, prefix, key);
         if (String(remembered) !== String(led.endpoints))
-          throw new Error(`${name} ${key}: ${remembered} are remembered`);
+          throw new Error(`${name} ${key}: ${remembered} can be remembered`);
       }
       return { key, comment, to, ...led };
     })
@@ -65,9 +67,24 @@ function endpointsOf(table: NftTable, prefix: string, key: Hex, size: number): r
   return values.sort();
 }
 
-function inSlots(table: NftTable, names: RegExp, key: Hex): readonly Hex[] {
-  const found = [...table.sets.values()].filter(({ name }) => names.test(name));
-  return found.flatMap(({ elements }) => (elements.get(key)?.value as Hex | undefined) ?? []).sort();
+/** What can be drawn for a frontend, each with the endpoint that it leads to, and no other. */
+function rememberedEndpoints(table: NftTable, prefix: string, key: Hex): readonly Hex[] {
+  const { number, local } = numberOf(table, prefix, key);
+  const elements = (name: string) =>
+    [...(table.sets.get(local + name)?.elements.values() ?? [])].filter((one) => one.key.startsWith(number));
+  const members = new Map(elements("sticky-endpoints").map((one) => [one.key.slice(0, 2 * NUMBER), String(one.value)]));
+  const drawn = elements("sticky-slots").map(({ key: slot, value }, _, { length }) => {
+    if (hostNumber(slot.slice(NUMBER)) >= length) throw new Error(`${key}: slots have holes`);
+    return members.get(String(value).slice(NUMBER)) ?? "nowhere";
+  });
+  if (drawn.length !== members.size) throw new Error(`${key}: ${members.size} can be remembered`);
+  return drawn.sort();
+}
+
+function numberOf(table: NftTable, prefix: string, key: Hex) {
+  const frontends = table.sets.get(prefix.startsWith("nodeport-") ? "sticky-nodeports" : "sticky-ips");
+  const number = String(frontends?.elements.get(key)?.value).slice(NUMBER);
+  return { number, local: prefix.endsWith("local-") ? "local-" : "" };
 }
 
 function lost(table: NftTable): readonly string[] {
@@ -77,16 +94,21 @@ function lost(table: NftTable): readonly string[] {
         const chain = typeof value === "object" && "chain" in value ? value.chain : "";
         const [, prefix, sticky, size] = CLASS.exec(chain) ?? [];
         if (prefix === undefined) return [];
-        return [`${prefix}endpoints-${size} ${key}`, ...(sticky === undefined ? [] : [`${prefix}sticky ${key}`])];
+        const { number, local } = numberOf(table, prefix, key);
+        const numbered = [`sticky ${key}`, `${local}sticky ${number}`];
+        return [`${prefix}endpoints-${size} ${key}`, ...(sticky === undefined ? [] : numbered)];
       }),
     ),
   );
   return [...table.sets.values()].flatMap(({ name, elements }) => {
-    const [, prefix, size] = POOL.exec(name) ?? [];
-    if (prefix === undefined) return [];
-    const ids = [...elements.keys()].map((key) =>
-      size === undefined ? `${prefix}sticky ${key}` : `${name} ${key.slice(0, -8)}`,
-    );
+    const ids = [...elements.keys()].flatMap((key) => idsOf(name, key));
     return ids.filter((id) => !led.has(id));
   });
+}
+
+function idsOf(name: string, key: Hex): readonly string[] {
+  if (POOL.test(name)) return [`${name} ${key.slice(0, -NUMBER)}`];
+  if (name === "sticky-ips" || name === "sticky-nodeports") return [`sticky ${key}`];
+  const [, local, numbered] = /^(local-)?(sticky-(?:slots|endpoints))$/.exec(name) ?? [];
+  return numbered === undefined ? [] : [`${local ?? ""}sticky ${key.slice(0, NUMBER)}`];
 }

@@ -1,17 +1,7 @@
-import { type Hex, lengthOf, type NftSet, type NftTable, valueText } from "@fairlead/netfilter/nft";
+import { lengthOf, type NftSet, type NftTable, valueText } from "@fairlead/netfilter/nft";
 import { poolOf } from "./classes.ts";
-
-/** Endpoints as they stand under one frontend's key in a pool, whatever their slots are. */
-export interface Pooled {
-  /** `endpoints`, `nodeport-local-endpoints`, … */
-  readonly pool: string;
-  /** `ip daddr . meta l4proto . th dport`, or without the address. */
-  readonly key: Hex;
-  /** The key as nft prints it. */
-  readonly frontend: string;
-  /** `10.144.1.5 . 8080` */
-  readonly endpoints: Set<string>;
-}
+import type { Pooled } from "./pooled.ts";
+import { stickyEndpoints } from "./sticky.ts";
 
 const POOL = /^(.*endpoints)-(\d+)$/;
 
@@ -36,6 +26,7 @@ export function* pooledEndpoints(table: NftTable): Generator<void, ReadonlyMap<s
       found.set(id, known);
     }
   }
+  for (const sticky of yield* stickyEndpoints(table)) found.set(`${sticky.pool} ${sticky.key}`, sticky);
   return found;
 }
 

@@ -174,6 +174,11 @@ export class FakeNftables implements NftablesClient {
     there.packets = (there.packets ?? 0) + packets;
   }
 
+  /** A packet has a rule take an element out (dynset). */
+  forget(family: NftFamily, table: string, set: string, key: Hex): void {
+    this.#ruleset.tables.get(tableKey(family, table))?.sets.get(set)?.elements.delete(elementKey({ key }));
+  }
+
   async #send(what: "commit" | "check", batch: NftBatch, bytes: Buffer): Promise<void> {
     const argv: Argv = ["netlink", "nf_tables", what, batch.family, batch.table];
     const fault = await this.faults.begin(argv);

@@ -1,0 +1,73 @@
+import type { RuleSet } from "@fairlead/netfilter";
+import { createTracer, type Environment, type Outcome, type Rules, type Tracer } from "@fairlead/trace";
+import { choose } from "./choose.ts";
+
+/** What connections of a crowd find in a kernel, and leave there. */
+export interface CrowdKernel {
+  /** Another one when anything but what connections leave has changed. */
+  version(): unknown;
+  rules(): RuleSet | Rules;
+  /** Of a client that is known, with what its connections have left since the rules were read. */
+  environment(client: string): Environment;
+  knows(client: string): boolean;
+  /**
+   * @param sender that the outcome was traced for: the client, or one that stands for all that are not known
+   */
+  take(outcome: Outcome, client: string, sender: string): void;
+}
+
+/** Sends in place of all clients of which nothing is known: their packets are traced once. */
+const ANYBODY = "10.201.8.1";
+
+/** First packets of connections, one after the other, each by one of the ways that the tracer has for it. */
+export class TracedCrowd {
+  readonly #kernel: CrowdKernel;
+  readonly #random: () => number;
+  #version: unknown;
+  #tracer: Tracer | undefined;
+  readonly #anybodys = new Map<string, readonly Outcome[]>();
+
+  constructor(kernel: CrowdKernel, random: () => number) {
+    this.#kernel = kernel;
+    this.#random = random;
+  }
+
+  /** @returns the endpoint `address:port` where it ends, or the verdict */
+  connect(client: string, to: { readonly address: string; readonly port: number }): string {
+    const isKnown = this.#kernel.knows(client);
+    const tracer = this.#prepared();
+    const outcomes = isKnown ? this.#trace(tracer, client, to) : this.#traceAnybody(tracer, to);
+    const chosen = choose(outcomes, this.#random());
+    this.#kernel.take(chosen, client, isKnown ? client : ANYBODY);
+    const { verdict, translated, destination } = chosen;
+    return verdict === "accept" && translated ? `${destination.address}:${destination.port}` : verdict;
+  }
+
+  #prepared(): Tracer {
+    const version = this.#kernel.version();
+    if (this.#tracer !== undefined && this.#version === version) return this.#tracer;
+    this.#version = version;
+    this.#anybodys.clear();
+    this.#tracer = createTracer(this.#kernel.rules());
+    return this.#tracer;
+  }
+
+  #traceAnybody(tracer: Tracer, to: { readonly address: string; readonly port: number }): readonly Outcome[] {
+    const id = `${to.address} ${to.port}`;
+    const outcomes = this.#anybodys.get(id) ?? this.#trace(tracer, ANYBODY, to);
+    this.#anybodys.set(id, outcomes);
+    return outcomes;
+  }
+
+  #trace(tracer: Tracer, source: string, { address, port }: { readonly address: string; readonly port: number }) {
+    const packet = {
+      family: "IPv4",
+      protocol: "tcp",
+      source,
+      destination: address,
+      sport: 40_000,
+      dport: port,
+    } as const;
+    return tracer.trace({ ...packet, inInterface: "eth0" }, this.#kernel.environment(source));
+  }
+}
