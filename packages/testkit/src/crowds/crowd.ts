@@ -25,11 +25,11 @@ export interface CrowdNode {
   restart(plan: ForwardingPlan): Promise<unknown>;
   /** kube-proxy has served, each of these clients from then on at its endpoint; and this mode serves again. */
   afterKubeProxy?(plan: ForwardingPlan, clients: ReadonlyMap<string, string>): Promise<unknown>;
-  /** @returns the endpoint `address:port` where a new connection ends, or the verdict */
-  connect(client: string, to: { readonly address: string; readonly port: number }): string;
+  /** @returns the endpoint `address:port` where a new connection ends, or what else becomes of it */
+  connect(client: string, to: { readonly address: string; readonly port: number }): string | Promise<string>;
 }
 
-const CLIENTS = Array.from({ length: 200 }, (_, at) => `10.201.7.${at + 1}`);
+export const CROWD_CLIENTS = Array.from({ length: 200 }, (_, at) => `10.201.7.${at + 1}`);
 
 /** @throws Error for the first step after which the rule does not hold, with what is wrong */
 export async function followCrowd(history: CrowdHistory, node: CrowdNode): Promise<void> {
@@ -37,7 +37,7 @@ export async function followCrowd(history: CrowdHistory, node: CrowdNode): Promi
   await crowd.begin();
   for (const [at, { step, asleep }] of history.entries()) {
     await crowd.step(step);
-    const wrong = asleep ? undefined : crowd.connectAll();
+    const wrong = asleep ? undefined : await crowd.connectAll();
     if (wrong !== undefined) throw new Error(`step ${at}, ${JSON.stringify(step)}: ${wrong}`);
   }
 }
@@ -57,7 +57,8 @@ class Crowd {
     this.#cluster.replan();
     await this.#node.fullSync(this.#plan);
     await this.#change(FIRST_SERVICE, []);
-    this.connectAll();
+    const wrong = await this.connectAll();
+    if (wrong !== undefined) throw new Error(`at first: ${wrong}`);
   }
 
   async step(step: CrowdStep): Promise<void> {
@@ -94,21 +95,22 @@ class Crowd {
   }
 
   /** @returns what is wrong */
-  connectAll(): string | undefined {
-    for (const client of CLIENTS) {
-      const wrong = this.#connect(client);
+  async connectAll(): Promise<string | undefined> {
+    for (const client of CROWD_CLIENTS) {
+      const wrong = await this.#connect(client);
       if (wrong !== undefined) return wrong;
     }
     return this.#rules.address.shares() ?? this.#rules.nodePort.shares();
   }
 
-  #connect(client: string): string | undefined {
+  async #connect(client: string): Promise<string | undefined> {
     const { connect, nodeAddress, sharesFrontends } = this.#node;
-    const end = connect.call(this.#node, client, { address: CROWD_ADDRESS, port: 80 });
+    const end = await connect.call(this.#node, client, { address: CROWD_ADDRESS, port: 80 });
     const wrong = this.#rules.address.met(client, end);
     if (wrong !== undefined) return wrong;
-    const other = connect.call(this.#node, client, { address: nodeAddress, port: CROWD_NODE_PORT });
-    if (sharesFrontends) return other === end ? undefined : `${client} came to ${end}, by the node port to ${other}`;
+    const other = await connect.call(this.#node, client, { address: nodeAddress, port: CROWD_NODE_PORT });
+    if (sharesFrontends)
+      return other === end || !end.includes(":") ? undefined : `${client} came to ${end}, by the node port to ${other}`;
     const wrongThere = this.#rules.nodePort.met(client, other);
     return wrongThere && `by the node port: ${wrongThere}`;
   }
@@ -148,7 +150,7 @@ class Crowd {
     const usable = usableEndpoints(this.#service);
     if (afterKubeProxy === undefined) return;
     const clients = new Map(
-      usable.length === 0 ? [] : CLIENTS.map((client, at) => [client, usable[(at * 7) % usable.length] ?? ""]),
+      usable.length === 0 ? [] : CROWD_CLIENTS.map((client, at) => [client, usable[(at * 7) % usable.length] ?? ""]),
     );
     for (const [client, endpoint] of clients) {
       for (const rule of Object.values(this.#rules)) rule.knows(client, endpoint);
