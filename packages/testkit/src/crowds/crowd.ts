@@ -19,6 +19,12 @@ export interface CrowdNode {
   readonly nodeAddress: string;
   /** Whether node port and ClusterIP lead a client to the same endpoint. */
   readonly sharesFrontends: boolean;
+  /** Whether a port that gets another name keeps its clients. Default: yes. */
+  readonly forgetsRenamed?: true;
+  /** Whether another process knows no clients. Default: it knows those of before. */
+  readonly forgetsAtRestart?: true;
+  /** Whether a service that gets the addresses of another in one change gets its clients, too. Default: no. */
+  readonly inherits?: true;
   apply(plan: ForwardingPlan, change: PlanChange): Promise<unknown>;
   fullSync(plan: ForwardingPlan): Promise<unknown>;
   /** Another process begins. */
@@ -71,6 +77,7 @@ class Crowd {
       case "timeout":
         return this.#change({ ...before, seconds: step.seconds });
       case "renamed":
+        if (this.#node.forgetsRenamed) this.#forget();
         return this.#change({ ...before, portName: `${before.portName}x`.slice(-8) });
       case "wait":
         return this.#node.clock.advanceNow(step.seconds * 1000);
@@ -81,12 +88,13 @@ class Crowd {
         await this.#remove(before);
         return this.#change(before, []);
       case "other":
-        this.#forget();
+        if (!this.#node.inherits) this.#forget();
         return this.#change({ ...before, name: `crowd-${Number(before.name.slice(6)) + 1}` }, crowdObjects(before));
       case "full-sync":
         await this.#node.fullSync(this.#plan);
         return undefined;
       case "restart":
+        if (this.#node.forgetsAtRestart) this.#forget();
         await this.#node.restart(this.#plan);
         return undefined;
       default:

@@ -1,0 +1,13 @@
+import { crowdHistory, followCrowd, randomOf } from "@fairlead/testkit/crowds";
+import fc from "fast-check";
+import { test } from "vitest";
+import { ipvsCrowd } from "./support/crowd.ts";
+
+test("200 clients, whatever happens to their service: each keeps its endpoint while it is usable", async () => {
+  await fc.assert(
+    fc.asyncProperty(crowdHistory(), fc.integer(), async (history, seed) => {
+      await followCrowd(history, ipvsCrowd(randomOf(seed)));
+    }),
+    { numRuns: 10, endOnFailure: true },
+  );
+}, 300_000);
