@@ -6,9 +6,9 @@ export const CLIENTS = "sticky-clients";
 
 /**
  * The most clients that are remembered at once, of all services together. The kernel sets a table of pointers up for
- * them when the first service with affinity comes: 4 MiB for so many.
+ * them when the first service with affinity comes: 2 MiB for so many. What it takes to list them grows with the square.
  */
-export const CLIENTS_SIZE = 262_144;
+export const CLIENTS_SIZE = 131_072;
 
 /** A frontend: `0 . service port`. */
 export function frontendsMap({ prefix }: Pick<PoolKind, "prefix" | "set">): string {
