@@ -5,7 +5,7 @@ import type { Verdict } from "@fairlead/netfilter/nft";
  * `external-endpoints-8`, `sticky-10800-8`. Which class a service is in depends on what it was before.
  */
 const CLASS_CHAIN = /^(?:external-)?(.*?)(?:endpoints|sticky-\d+)-(\d+)$/;
-/** What is there for services with affinity has numbers in it, which a table has in the order in which they were needed. */
+/** What is there for services with affinity has numbers in it, in the order in which they were needed. */
 const OF_CLASS =
   /(?:^|-)(?:endpoints-\d+|sticky-\d+(?:-\d+)?)$|^(?:local-)?sticky-(?:clients|slots|endpoints)$|^sticky-(?:ips|nodeports)$/;
 

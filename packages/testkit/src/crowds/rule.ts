@@ -2,8 +2,8 @@
 const LEAST_CHANCE = 1e-9;
 
 /**
- * What holds of the clients of one service with affinity, whatever happens to it: a client keeps its endpoint as long as
- * that was usable without a break; all others are spread by chance; and of a service that is gone nothing is known.
+ * What holds of the clients of one service with affinity, whatever happens to it: a client keeps its endpoint as long
+ * as that was usable without a break; all others are spread by chance; and of a service that is gone nothing is known.
  */
 export class AffinityRule {
   readonly #kept = new Map<string, string>();

@@ -4,8 +4,8 @@ import type { Placement } from "../placement.ts";
 import { type Known, numbersByValue, type Sticky, stickyOf } from "./known.ts";
 
 /**
- * Versions before this one had a set of clients for each slot and timeout, and for each slot a map of the endpoints that
- * had it, by frontend.
+ * Versions before this one had a set of clients for each slot and timeout, and for each slot a map of the endpoints
+ * that had it, by frontend.
  */
 const SLOT = /^((?:nodeport-)?(?:local-)?)sticky-endpoints-(\d+)$/;
 const CLIENTS = /^((?:nodeport-)?(?:local-)?)clients-\d+-(\d+)$/;

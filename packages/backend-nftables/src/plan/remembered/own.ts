@@ -60,8 +60,8 @@ function* knownNumbers(
 function numberBefore({ placement: { group } }: Sticky, sets: ReadonlyMap<string, NftSet>): Hex | undefined {
   const [first] = group.frontends;
   if (first === undefined) return undefined;
-  const { kind, address, port } = first;
-  const { cluster } = kind === "node-port" ? POOL_KINDS.nodePort : POOL_KINDS.address;
+  const { address, port } = first;
+  const { cluster } = address === undefined ? POOL_KINDS.nodePort : POOL_KINDS.address;
   const key = address === undefined ? nodePortKey(group.protocol, port) : addressKey(address, group.protocol, port);
   const element = sets.get(frontendsMap(cluster))?.elements.get(key);
   if (typeof element?.value !== "string" || element.comment !== commentText(group.service)) return undefined;
