@@ -103,6 +103,8 @@ function sticky(): ServicePortGroup {
     frontends: [
       {
         kind: "cluster-ip",
+        reach: "internal",
+        at: "address",
         address: "10.96.0.2",
         port: 80,
         policy: "Cluster",
