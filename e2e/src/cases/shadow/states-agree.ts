@@ -8,8 +8,8 @@ const TOLD_MS = 300_000;
 /** Many states take their time: how far it has come is said each time. */
 const TOLD_EVERY = 20;
 
-/** What is told in the log when a service begins to differ for good. */
-const DIFFERS = "kube-proxy does not what Fairlead would do";
+/** What the log says when a service begins to differ for good. */
+const DIFFERS = "kube-proxy differs from the plan";
 
 interface Agreement {
   readonly mode: string;

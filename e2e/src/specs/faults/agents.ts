@@ -40,7 +40,7 @@ const diskFull = withoutLoss(
     await each(scene, async ({ agent }) =>
       requireLogged(
         await agent.log(),
-        (line) => line.includes("Ownership memory is not kept") && line.includes("ENOSPC"),
+        (line) => line.includes("Failed to save the ownership memory") && line.includes("ENOSPC"),
       ),
     );
   },
