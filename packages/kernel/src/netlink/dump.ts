@@ -30,8 +30,10 @@ export async function dump(
     const bytes = await socket.receive(room);
     for (const reply of decodeReplies(bytes)) {
       if (reply.kind === "result") throw new NetlinkError(what, reply.errno);
-      if (reply.kind === "done") done = true;
-      else if (failed === undefined) attempt(bytes, reply.attributes);
+      if (reply.kind === "done") {
+        done = true;
+        if (reply.errno !== 0) failed ??= { error: new NetlinkError(what, reply.errno) };
+      } else if (failed === undefined) attempt(bytes, reply.attributes);
     }
   }
   if (failed !== undefined) throw failed.error;

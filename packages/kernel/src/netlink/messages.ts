@@ -72,12 +72,12 @@ export function number(request: Buffer, sequence: number, acknowledge: boolean):
 /**
  * data: where the attributes of an object lie, after four bytes of the family's header. result: how the request of that
  * number ended, 0 or the kernel's error number, with its own words where it has some.
- * done: a dump is complete.
+ * done: a dump has ended, with 0 or the error that ended it early.
  */
 export type Reply =
   | { readonly kind: "data"; readonly message: number; readonly attributes: Range }
   | { readonly kind: "result"; readonly sequence: number; readonly errno: number; readonly text?: string }
-  | { readonly kind: "done" };
+  | { readonly kind: "done"; readonly errno: number };
 
 /**
  * The messages of one datagram.
@@ -98,7 +98,8 @@ export function* decodeReplies(bytes: Buffer): Generator<Reply, void, void> {
 
 function decodeReply(bytes: Buffer, start: number, end: number): Reply {
   const type = bytes.readUInt16LE(start + 4);
-  if (type === DONE_TYPE) return { kind: "done" };
+  // The number is what the dump returned, negative where it failed.
+  if (type === DONE_TYPE) return { kind: "done", errno: Math.max(0, -bytes.readInt32LE(start + HEADER_SIZE)) };
   if (type === ERROR_TYPE) {
     // The number is negative there.
     const errno = -bytes.readInt32LE(start + HEADER_SIZE);
