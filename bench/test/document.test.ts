@@ -5,7 +5,7 @@ import { comparison, time } from "../src/micro/micro.ts";
 import { growthPlot } from "../src/report/growth-plot.ts";
 import { withResults } from "../src/report/overview.ts";
 import { plots } from "../src/report/plots.ts";
-import { DOCS, loadRecorded } from "../src/report/recorded.ts";
+import { DOCS, loadRecorded, RESULTS } from "../src/report/recorded.ts";
 import { shown } from "../src/report/shown.ts";
 
 const page = await readFile(join(DOCS, "performance.md"), "utf8");
@@ -27,8 +27,8 @@ test("a page without marks is refused", () => {
 });
 
 test("what was kept is shown as a table, ipvs mode's too", async () => {
-  expect(await shown("results/nftables-1000x10.json")).toMatch(/^start to first complete sync +\d+ ms/m);
-  expect(await shown("results/ipvs-1000x10.json")).toMatch(/^\| full sync on an empty kernel \| [\d.]+ s/m);
+  expect(await shown(`${RESULTS}nftables-1000x10.json`)).toMatch(/^start to first complete sync +\d+ ms/m);
+  expect(await shown(`${RESULTS}ipvs-1000x10.json`)).toMatch(/^\| full sync on an empty kernel \| [\d.]+ s/m);
 });
 
 test("a plot has a line for each series and marks every size", () => {

@@ -5,7 +5,7 @@ import type { Series } from "./growth-plot.ts";
 
 const root = new URL("../../../", import.meta.url);
 
-const RESULTS = fileURLToPath(new URL("bench/results/", root));
+export const RESULTS = fileURLToPath(new URL("bench/results/", root));
 export const MICRO_FILE = fileURLToPath(new URL("bench/results/micro.json", root));
 export const DOCS = fileURLToPath(new URL("docs/", root));
 
