@@ -1,6 +1,8 @@
 // `pnpm check`: lint, types and pure tests, which need Node and nothing else of the machine. Plain JavaScript without
 // dependencies, as the other scripts.
 import { execFileSync } from "node:child_process";
+import { rmSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root, runBeside, tool } from "./steps.mjs";
 import { countsOf, summarise } from "./summary.mjs";
@@ -45,6 +47,7 @@ export async function check(args = [], wanted = () => true) {
   const step = async ([name, argv], env = {}) => {
     results[name] = (await runBeside(name, argv, env)) === 0;
   };
+  forgetTypes();
   const waiting = LINTS.filter(([name]) => wanted(name));
   const lane = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await step(next);
@@ -54,6 +57,19 @@ export async function check(args = [], wanted = () => true) {
   const vitest = tool("vitest", "run", "--project=pure", ...testArgs(args));
   await step(["tests", vitest], { FAIRLEAD_REPORT: PURE_REPORT });
   return results;
+}
+
+/** The compiler remembers modules that it did not find, also when an install has brought them. */
+function forgetTypes() {
+  const installed = mtime("node_modules/.modules.yaml");
+  for (const name of ["types", "pure-types"]) {
+    const file = `.turbo/${name}.tsbuildinfo`;
+    if (mtime(file) < installed) rmSync(join(root, file), { force: true });
+  }
+}
+
+function mtime(file) {
+  return statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 function testArgs(args) {

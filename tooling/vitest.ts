@@ -1,11 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from "vitest/config";
 import { CountsReporter } from "./counts.ts";
+import { runs } from "./runs.ts";
 
 type TestSettings = NonNullable<TestProjectInlineConfiguration["test"]>;
 
 /** The end of a hang and no measure of speed: a machine that is busy with other work takes many times as long. */
-const HANGS_MS = 600_000;
+const HANGS_MS = 600_000 * Math.max(1, runs(1));
 
 /**
  * What a test file needs, which its name says: `NAME.KIND.test.ts`. Files without a kind are pure: they need Node and

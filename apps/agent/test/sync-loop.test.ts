@@ -1,4 +1,5 @@
 import { settled, VirtualClock } from "@fairlead/base/testing";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type SyncKind, SyncLoop, type SyncLoopSettings } from "../src/sync/sync-loop.ts";
@@ -187,7 +188,7 @@ describe("SyncLoop", () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.array(outcome, { minLength: 1, maxLength: 20 }), run),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

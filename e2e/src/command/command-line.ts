@@ -1,5 +1,6 @@
 import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/versions";
 import { Command } from "commander";
+import { SUITES } from "../specs/spec.ts";
 import type { RawOptions } from "./options.ts";
 
 /** What the command line can ask for. */
@@ -24,7 +25,7 @@ export function commandLine(actions: Actions): Command {
     .option("--nodes <number>", "nodes of a cluster", "2")
     .option("--ip-family <family>", "ipv4, ipv6 or dual", "dual")
     .option("--spec <pattern>", "regular expression: only specs whose names match")
-    .option("--suite <names>", "services, multi-cni, faults, swap, attacks, self-test, soak; default: the first two")
+    .option("--suite <names>", `${SUITES.join(", ")}; default: services, multi-cni`)
     .option("--package <name>", "only specs about this package (pnpm --filter PACKAGE e2e), of all suites")
     .option("--hours <number>", "how long the suite soak lasts", "0.1")
     .option("--seed <number>", "repeats the steps of a soak; default: a new one, which is in the spec's name")

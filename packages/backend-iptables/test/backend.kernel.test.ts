@@ -1,5 +1,6 @@
 import { compareRuleSets, type RuleSet, renderRule } from "@fairlead/netfilter";
 import { slotHistory } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { createIptablesBackend, type RulesPort } from "../src/index.ts";
@@ -29,7 +30,7 @@ describe.each(["nft", "legacy"] as const)("%s", (variant) => {
         await createIptablesBackend(port, { counters: kernel.counters }).sync(world.plan);
         expect(compareRuleSets(await saved(port), lived)).toEqual([]);
       }),
-      { numRuns: 4 },
+      { numRuns: runs(4) },
     );
   });
 

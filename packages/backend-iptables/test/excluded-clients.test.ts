@@ -2,6 +2,7 @@ import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, renderRule } from "@fairlead/netfilter";
 import { goldenNode } from "@fairlead/testkit";
 import { dividingFilter, slotHistory, webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
@@ -34,7 +35,7 @@ test("whatever the history of services and CIDRs, the kernel is as after a fresh
       await createIptablesBackend(other, {}).sync(again.plan);
       expect(compareRuleSets(other.ruleSet(), fake.ruleSet())).toEqual([]);
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 

@@ -9,6 +9,7 @@ import {
   type World,
   webState,
 } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend } from "../src/index.ts";
@@ -44,7 +45,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await backend.sync(world.plan);
         expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: 100, examples: [[[[2, ranged]], [[2, refused]], { kind: "kill", transactions: 2 }]] },
+      { numRuns: runs(100), examples: [[[[2, ranged]], [[2, refused]], { kind: "kill", transactions: 2 }]] },
     );
   });
 
@@ -61,7 +62,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await backend.apply(world.plan, world.change([[1, undefined]]) ?? noChange);
         expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -78,7 +79,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await restarted.sync(world.plan);
         expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: 80 },
+      { numRuns: runs(80) },
     );
   });
 

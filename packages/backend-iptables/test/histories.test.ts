@@ -1,6 +1,7 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, type RuleSet } from "@fairlead/netfilter";
 import { noChange, type SlotState, slotHistory } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend } from "../src/index.ts";
@@ -15,7 +16,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const { fake, world } = await live(batches, variant);
         expect(compareRuleSets(await fresh(world.slots), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -26,7 +27,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const { fake } = await live([...batches, back], "nft");
         expect(compareRuleSets(await fresh(new Map()), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -37,7 +38,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const twice = await live([...batches, ...batches], "nft");
         expect(compareRuleSets(once.fake.ruleSet(), twice.fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -49,7 +50,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         await createIptablesBackend(fake, { counters }).sync(world.plan);
         expect(compareRuleSets(await fresh(world.slots), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 });
@@ -67,7 +68,7 @@ test("reports count what is there", async () => {
         expect(partial.objects[table]?.total, table).toBe(full.objects[table]?.total);
       }
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });
 

@@ -1,6 +1,7 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, type RuleSet, renderRule } from "@fairlead/netfilter";
 import { type SlotState, slotHistory, webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
@@ -32,7 +33,7 @@ test("whatever the history, the kernel is as after a fresh start, and who begins
       const plain = await fresh(world.slots, false);
       expect(whereabouts(fake.ruleSet(), SLOTS)).toEqual(whereabouts(plain, SLOTS));
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
 

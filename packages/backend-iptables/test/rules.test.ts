@@ -2,6 +2,7 @@ import type { ServicePortGroup } from "@fairlead/core";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, parseRestore, type Rule, renderRule, ruleKey } from "@fairlead/netfilter";
 import { recordedScenarios, TestCluster } from "@fairlead/testkit";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend, requiredSysctls } from "../src/index.ts";
@@ -65,7 +66,7 @@ describe("what is sent", () => {
         for (const line of lines) expect(line.replace(/"(?:[^"\\]|\\.)*"/g, "")).toMatch(/^[\x21-\x7e ]*$/);
         for (const text of sent) expect(() => parseRestore(text)).not.toThrow();
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
     expect.hasAssertions();
   });

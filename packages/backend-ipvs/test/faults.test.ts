@@ -1,5 +1,6 @@
 import type { Fault } from "@fairlead/kernel/fake";
 import { slotChanges, webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../src/index.ts";
@@ -29,7 +30,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
         await made.sync();
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 35 },
+      { numRuns: runs(35) },
     );
   });
 
@@ -43,7 +44,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
         await made.sync();
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -60,7 +61,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
         await made.sync();
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 

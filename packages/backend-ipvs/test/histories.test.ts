@@ -1,4 +1,5 @@
 import { slotHistory } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { live } from "./support/live.ts";
@@ -16,7 +17,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const made = await live(batches);
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -31,7 +32,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         }
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -43,7 +44,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         expect(made.node.servers.servers()).toEqual([]);
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -56,7 +57,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const made = await live([], { node, world });
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -66,7 +67,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const made = await live([...batches, ...batches, batches.flat()]);
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 });
@@ -83,6 +84,6 @@ test("what it wrote is intact, and a sync over it writes nothing but rules", asy
         setMembers: { written: 0 },
       });
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });

@@ -1,5 +1,6 @@
 import type { VirtualServerKey } from "@fairlead/netfilter";
 import { type SlotState, slotHistory, webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { weights } from "./support/fake-node.ts";
@@ -66,6 +67,6 @@ test("whatever the history, the kernel is as after a fresh start", async () => {
       const made = await live(batches, { world: openWorld(resetting) });
       expect(await made.differences()).toEqual([]);
     }),
-    { numRuns: 50 },
+    { numRuns: runs(50) },
   );
 });

@@ -1,4 +1,5 @@
 import { noChange, type SlotState, slotChanges, webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planOfEveryKind } from "./support/every-kind.ts";
@@ -56,7 +57,7 @@ describe("a change of endpoints is elements of maps of endpoints, and nothing el
           objects.filter(({ name }) => !/endpoints-\d+$|^sticky-(?:slots|endpoints)$|^hairpin-connections$/.test(name)),
         ).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import { goldenNode } from "@fairlead/testkit";
 import { dividingFilter, slotHistory } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { planTable } from "../src/index.ts";
@@ -37,6 +38,6 @@ test("whatever the history of services and CIDRs, packets fare as after a fresh 
       again.change(world.slots);
       expect(JSON.stringify(meaning(table()))).toBe(JSON.stringify(meaning(planTable(again.plan))));
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });

@@ -1,6 +1,7 @@
 import type { Fault } from "@fairlead/kernel/fake";
 import { NftBatch, type NftTable } from "@fairlead/netfilter/nft";
 import { type SlotState, slotChanges, slotHistory, webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planTable } from "../src/index.ts";
@@ -34,7 +35,7 @@ describe("a fault at any message: the kernel has what was or what is wanted, and
         await made.backend.sync(made.world.plan);
         expect(text(made.table())).toBe(fresh(made.world.slots));
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -51,7 +52,7 @@ describe("a fault at any message: the kernel has what was or what is wanted, and
         await made.backend.sync(made.world.plan);
         expect(text(made.table())).toBe(fresh(made.world.slots));
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -68,7 +69,7 @@ describe("a fault at any message: the kernel has what was or what is wanted, and
         await made.backend.sync(made.world.plan);
         expect(text(made.table())).toBe(fresh(made.world.slots));
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 });
@@ -99,7 +100,7 @@ test("whatever somebody breaks in the table, the next full sync makes it whole",
       await made.backend.sync(made.world.plan);
       expect(text(made.table())).toBe(fresh(made.world.slots));
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
 
@@ -124,7 +125,7 @@ test("tables of others are untouched, by whatever history, by full syncs and by 
       expect(made.fake.tableNow("ip", "kube-proxy")).toBeUndefined();
       expect(now()).toEqual(before);
     }),
-    { numRuns: 20 },
+    { numRuns: runs(20) },
   );
 });
 

@@ -1,5 +1,6 @@
 import type { NftTable } from "@fairlead/netfilter/nft";
 import { type SlotState, slotHistory } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planTable } from "../src/index.ts";
@@ -13,7 +14,7 @@ describe("whatever the history, packets fare as after a fresh start", () => {
         const { table, world } = await live(batches);
         expect(text(table())).toBe(fresh(world.slots));
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -24,7 +25,7 @@ describe("whatever the history, packets fare as after a fresh start", () => {
         const { table } = await live([...batches, back]);
         expect(text(table())).toBe(fresh(new Map()));
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 
@@ -35,7 +36,7 @@ describe("whatever the history, packets fare as after a fresh start", () => {
         const twice = await live([...batches, ...batches]);
         expect(text(once.table())).toBe(text(twice.table()));
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 
@@ -47,7 +48,7 @@ describe("whatever the history, packets fare as after a fresh start", () => {
         await backend.sync(world.plan);
         expect(text(table())).toBe(fresh(world.slots));
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 });
@@ -62,7 +63,7 @@ test("reports count what is there", async () => {
         if (report !== undefined) expect(report.objects[kind]?.total, kind).toBe(full.objects[kind]?.total);
       }
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });
 

@@ -1,6 +1,7 @@
 import type { ForwardingPlan, ServicePortGroup } from "@fairlead/core";
 import { type NftTable, readTables, tableText } from "@fairlead/netfilter/nft";
 import { webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { planTable } from "../src/index.ts";
@@ -23,7 +24,7 @@ test("names that nobody should have end in no other words than their own", async
       expect(text.split("\n")).toHaveLength(tableText(benign).split("\n").length);
       for (const chain of table.chains.keys()) expect(chain).toMatch(/^[\w./-]{1,255}$/);
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 

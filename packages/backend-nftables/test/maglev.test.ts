@@ -1,4 +1,5 @@
 import type { PlanEndpoint } from "@fairlead/core";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { maglevSize, maglevTable } from "../src/plan/maglev.ts";
@@ -18,7 +19,7 @@ describe("a table of endpoints by their clients' hash", () => {
         const numbers = Array.from(slots.values(), ({ length }) => length);
         expect(Math.max(...numbers) - Math.min(...numbers)).toBeLessThanOrEqual(1);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 

@@ -1,5 +1,6 @@
 import { type NftTable, ruleText, type Verdict } from "@fairlead/netfilter/nft";
 import { type SlotState, slotHistory, traceSlots, webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { planTable } from "../src/index.ts";
@@ -28,7 +29,7 @@ test("whatever the history, packets fare as after a fresh start, and who begins 
       expect(JSON.stringify(meaning(table()))).toBe(JSON.stringify(meaning(fresh(world.slots, true))));
       expect(ends(table())).toEqual(ends(fresh(world.slots, false)));
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
 

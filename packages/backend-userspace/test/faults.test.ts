@@ -11,6 +11,7 @@ import {
   relayedWays,
   tracedWays,
 } from "@fairlead/testkit";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Live, live } from "./support/live.ts";
@@ -40,7 +41,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await made.backend.sync(made.world.plan());
         expect(made.held()).toEqual((await fresh(made.world)).held());
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 
@@ -63,7 +64,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
           expect(made.held()).toEqual((await fresh(made.world)).held());
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 
@@ -80,7 +81,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await made.backend.sync(made.world.plan());
         expect(made.held()).toEqual((await fresh(made.world)).held());
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 });

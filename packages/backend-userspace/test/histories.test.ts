@@ -1,5 +1,6 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { webA1, webB1 } from "@fairlead/testkit";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { live } from "./support/live.ts";
@@ -40,7 +41,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
   test("changes in any order and split", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (steps) => expectFresh(await after(steps))),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -50,7 +51,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
         await expectFresh(await after([steps.flat()]));
         await expectFresh(await after([...steps, ...steps]));
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 
@@ -62,7 +63,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
         await expectFresh(made);
         expect(made.sockets.listening).toHaveLength(1);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -75,7 +76,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
         await made.backend.sync(made.world.plan());
         await expectFresh(made);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -89,7 +90,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
         expect([...(await made.kernel.chains("filter"))].filter((chain) => chain.startsWith("KUBE-"))).toEqual([]);
         expect(made.sockets.listening).toEqual([]);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 });
@@ -110,7 +111,7 @@ test("foreign services have no rule and no socket", async () => {
         );
       }
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
 });
 
@@ -130,7 +131,7 @@ test("reports count what is there", async () => {
         expect(objects[table]?.total, table).toBe(rules.length - jumps[table]);
       }
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });
 

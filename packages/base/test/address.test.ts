@@ -9,6 +9,7 @@ import {
   parseAddressLeniently,
   wordsText,
 } from "@fairlead/base";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
@@ -74,7 +75,7 @@ test("strict reading agrees with Node on what is an address", () => {
       const known = isIPv4(text) || (isIPv6(text) && !text.includes("%"));
       expect(parseAddress(text) !== undefined).toBe(known);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 
@@ -85,7 +86,7 @@ test("what strict reading takes, lenient reading takes as the same", () => {
       if (strict !== undefined)
         expect(parseAddressLeniently(text)).toEqual({ family: strict.family, text: strict.text });
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 
@@ -98,7 +99,7 @@ test("canonical text stays as it is, and words and bytes lead back to it", () =>
       expect(wordsText(addressWords(text))).toBe(address.text);
       expect(wordsText(addressWords(bytesText(addressBytes(text))))).toBe(address.text);
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });
 
@@ -140,6 +141,6 @@ test("IPv4 is read as ipaddr.js reads it, and nothing else", () => {
     fc.property(text, (text) => {
       expect(ipv4Number(text) !== -1).toBe(ipaddr.IPv4.isValidFourPartDecimal(text));
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });

@@ -16,6 +16,7 @@ import {
   rangeCIDRs,
   socketText,
 } from "@fairlead/base";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
@@ -101,7 +102,7 @@ test("being inside agrees with Node's BlockList, also near the edges", () => {
         }
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });
 

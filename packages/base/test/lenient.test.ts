@@ -1,5 +1,6 @@
 import { isIPv6 } from "node:net";
 import { parseAddressLeniently, parseCIDRLeniently } from "@fairlead/base";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
@@ -93,7 +94,7 @@ test("what looks like IPv6 is read if and only if it is", () => {
       fc.pre(!/[0-9a-f]{5}/.test(text));
       expect(parseAddressLeniently(text) !== undefined).toBe(isIPv6(text));
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 

@@ -1,8 +1,9 @@
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { addressWords, contains, containsCIDR, PrefixMap, PrefixRegions, prefixLengthOf } from "../src/index.ts";
 
-const MANY = { numRuns: 2_000 };
+const MANY = { numRuns: runs(2_000) };
 
 /** Few bits that are set, so that prefixes nest, touch and repeat. */
 const ipv4 = fc
@@ -132,7 +133,7 @@ describe("regions", () => {
           expect(prefixLengthOf(one)).toBe(Number(length));
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

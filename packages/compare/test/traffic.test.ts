@@ -3,6 +3,7 @@ import { dryTables } from "@fairlead/inspect";
 import { parseSave } from "@fairlead/netfilter";
 import { type NftTable, readTables, tableText } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planned, settingsOf } from "../../inspect/test/support/scenario.ts";
@@ -135,7 +136,7 @@ describe("destinations whose rules are the same are not traced", () => {
           compareTraffic(before, elsewhere, "IPv4", NODE_ADDRESS),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });
@@ -192,7 +193,7 @@ describe("destinations of which tables of nftables say the same are not traced",
           compareTraffic(before, elsewhere, "IPv4", NODE_ADDRESS),
         );
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 

@@ -1,3 +1,4 @@
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Claimants } from "../src/planner/claimants.ts";
@@ -18,6 +19,6 @@ test("the first is the smallest of those who are there, whoever came and went", 
         expect([claimants.first, claimants.size]).toEqual([[...there].sort()[0], there.size]);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

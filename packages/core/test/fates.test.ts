@@ -1,3 +1,4 @@
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { endpointFates, type SliceEndpoint } from "../src/index.ts";
@@ -79,6 +80,6 @@ test("the words go with the selection, in every state", () => {
         expect(INSIDE.test(local.why), local.why).toBe(local.in);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

@@ -1,4 +1,5 @@
 import { toEnd } from "@fairlead/base";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -208,7 +209,7 @@ describe("whatever happened", () => {
         expect(reported(world.planner)).toEqual(reported(freshStart(world)));
         expect(reported(world.planner)).toEqual(reported(freshStart(world, (keys) => keys.reverse())));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -229,7 +230,7 @@ describe("whatever happened", () => {
         toEnd(squashed.planner.replan(squashed.state, "all", squashed.memory));
         expect(reported(squashed.planner)).toEqual(reported(single.planner));
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -248,7 +249,7 @@ describe("whatever happened", () => {
         expect(world.memory.entries.size).toBe(0);
         expect(world.planner.lookup("IPv4").atNodePort("TCP", 30_080)).toBeUndefined();
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -262,7 +263,7 @@ describe("whatever happened", () => {
           expect(planOf(replica)).toEqual(planOf(world.planner.plan(family)));
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -282,7 +283,7 @@ describe("whatever happened", () => {
         world.live(late);
         expect(reported(world.planner)).toEqual(reported(freshStart(world)));
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 });
@@ -303,7 +304,7 @@ describe("in every plan", () => {
           }
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -323,7 +324,7 @@ describe("in every plan", () => {
           expect(taken).toEqual([]);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -335,7 +336,7 @@ describe("in every plan", () => {
           for (const group of planner.plan(family).groups.values()) expectOwn(group);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -353,7 +354,7 @@ describe("in every plan", () => {
           }
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 });

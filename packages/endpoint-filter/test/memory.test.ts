@@ -1,4 +1,5 @@
 import type { IPFamily, MemoryUpdate, Ownership, ServiceKey } from "@fairlead/core";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Memory, parseMemory, serialiseMemory } from "../src/index.ts";
@@ -67,7 +68,7 @@ describe("many changes", () => {
         }
         for (const step of seen) expect(flat(step.memory)).toEqual(step.model);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 

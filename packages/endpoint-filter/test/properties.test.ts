@@ -1,4 +1,5 @@
 import { ADDRESS_BITS, type IPFamily, wordsText } from "@fairlead/base";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
@@ -73,7 +74,7 @@ describe("sides", () => {
       fc.property(cidrs, address, (list, text) => {
         expect(CIDRSides.of(list).excluding(text)).toBe(naive(list, text));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -110,7 +111,7 @@ test("sides after any changes are those of a fresh start", () => {
       expect(sides.regions("IPv4")).toEqual(fresh.regions("IPv4"));
       expect(sides.regions("IPv6")).toEqual(fresh.regions("IPv6"));
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });
 
@@ -131,7 +132,7 @@ describe("filter", () => {
         expect(decision.ownEndpoints + decision.excludedEndpoints).toBe(new Set(endpoints).size);
         expect(decision.decidingCIDRs).toEqual([...new Set(inside.map((text) => naive(list, text)))].sort());
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 

@@ -1,5 +1,6 @@
 import { socketText } from "@fairlead/base";
 import { endpointSlice, kubernetesService, type RawObject, service } from "@fairlead/testkit";
+import { runs } from "@fairlead/tooling/runs";
 import { createManifestsSnapshot } from "@fairlead/watch";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -83,7 +84,7 @@ describe("leaveOutOthers", () => {
         const [left = whole] = leaveOutOthers([whole], about);
         expect(await readFrom(left, about)).toEqual(await readFrom(whole, about));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

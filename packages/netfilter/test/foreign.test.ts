@@ -1,3 +1,4 @@
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -109,7 +110,7 @@ describe("comments of others, whatever they say, take no rule from us and give u
           ]);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -144,7 +145,7 @@ describe("any text at all", () => {
           expect(rulesOf(parseSave(text, { lenient: true }), "OURS").length).toBeGreaterThan(0);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -1,3 +1,4 @@
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Match, parseRestore, type Rule, RuleTextError, renderCommand, renderRule } from "../src/index.ts";
@@ -60,7 +61,7 @@ describe("hostile texts never leave their argument", () => {
   test("comments", () => {
     fc.assert(
       fc.property(hostile, (text) => expectSafe(ruleWith({ kind: "comment", text }))),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -80,7 +81,7 @@ describe("hostile texts never leave their argument", () => {
           "RETURN",
         ]);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -92,7 +93,7 @@ describe("hostile texts never leave their argument", () => {
         expectSafe(ruleWith({ kind: "nfacct", name }));
         expectSafe(ruleWith({ kind: "set", name, flags: ["dst"] }));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -114,7 +115,7 @@ describe("hostile texts never leave their argument", () => {
         const line = rendered({ matches: [] }, value);
         if (line !== undefined) expect(tokenize(line).texts).toEqual(["-A", value]);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

@@ -1,3 +1,4 @@
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -195,7 +196,7 @@ describe("readSave", () => {
         const given = ["*nat", ":A - [0:0]", ...all, ...(committed ? ["COMMIT"] : [])].join(end);
         expect(reported(() => readSave(new TextEncoder().encode(given)))).toEqual(reported(() => inPieces(given)));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

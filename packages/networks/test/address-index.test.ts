@@ -1,5 +1,6 @@
 import { contains } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AddressIndex } from "../src/index.ts";
@@ -34,7 +35,7 @@ test("after any changes it finds what a look at every service finds", () => {
         expect([...index.within(cidr)].sort()).toEqual(expected.sort());
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

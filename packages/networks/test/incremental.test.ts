@@ -1,4 +1,5 @@
 import { containsCIDR, familyOf, toEnd } from "@fairlead/base";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Claim } from "../src/decide/claim.ts";
@@ -74,7 +75,7 @@ test("the CIDRs that count, the lists of both sides, their numbers and the confl
       expect(new Set(conflicts.all.map((one) => JSON.stringify(one)))).toEqual(plainConflicts(statics, effective));
       expect(conflicts.all).toHaveLength(plainConflicts(statics, effective).size);
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });
 
@@ -100,7 +101,7 @@ test("what is refused, whenever what is there is looked at", () => {
       toEnd(others.settle());
       expect(refused(claims)).toEqual(refused(fresh));
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });
 

@@ -1,3 +1,4 @@
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { NetworksDecision } from "../src/index.ts";
@@ -118,7 +119,7 @@ test("any order and splitting of events ends in the owners of a fresh start, onc
       expect(ownersUnder(a, all)).toEqual(ownersUnder(b, all));
       expect({ exclude: a.excludeCIDRs, own: a.ownCIDRs }).toEqual({ exclude: b.excludeCIDRs, own: b.ownCIDRs });
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -170,7 +171,7 @@ test("no sequence of events turns more services foreign than the guard allows", 
         expect(turned.size).toBeLessThanOrEqual((all.size * maxForeignPercent) / 100);
       }
     }),
-    { numRuns: 1_000, examples: [OWN_BENEATH_THEIRS] },
+    { numRuns: runs(1_000), examples: [OWN_BENEATH_THEIRS] },
   );
 });
 
@@ -204,6 +205,6 @@ test("whatever happens to the resources themselves, no service that is foreign c
         }
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

@@ -1,3 +1,4 @@
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { customSource, type NetworkSource, networkSource, type SourceName, sourceKinds } from "../src/index.ts";
@@ -295,7 +296,7 @@ describe("wrong objects", () => {
         expect(cidrs.every((cidr) => typeof cidr === "string")).toBe(true);
         expect(problems.every((problem) => problem.length < 300)).toBe(true);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 });

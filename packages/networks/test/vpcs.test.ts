@@ -1,3 +1,4 @@
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ResourceState } from "../src/index.ts";
@@ -120,6 +121,6 @@ test("where their resource goes with all Vpcs nothing is taken away, whatever th
         before = after;
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

@@ -6,6 +6,7 @@ import {
   type Table,
   type TableState,
 } from "@fairlead/netfilter";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { TraceError, trace } from "../src/index.ts";
@@ -109,7 +110,7 @@ describe("any rule set", () => {
       fc.property(programs(condition, later), (rules) => {
         expect(trace(rules, packet(), HOST)).toMatchObject([{ ...model(rules), probability: 1 }]);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -120,7 +121,7 @@ describe("any rule set", () => {
         expect(outcomes.reduce((sum, { probability }) => sum + probability, 0)).toBeCloseTo(1, 12);
         for (const { probability } of outcomes) expect(probability).toBeGreaterThan(0);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -137,7 +138,7 @@ describe("any rule set", () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { objectAt, valueAt } from "@fairlead/base";
 import { fail, keyIn, LightApiServer, line, selection } from "@fairlead/testkit/api-server";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Consumer } from "./support/consumer.ts";
@@ -124,6 +125,6 @@ test("whatever happens on the way, the consumer ends with what the server has", 
         }
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 }, 60_000);

@@ -1,5 +1,6 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ResourceName } from "../src/index.ts";
@@ -86,6 +87,6 @@ test("whatever is written, broken and removed, the consumer ends with what the f
       const wanted = Object.entries(merged(readable)).map(([name, port]) => [name, String(port)]);
       expect(Object.fromEntries(ports)).toEqual(Object.fromEntries(wanted));
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
 }, 30_000);

@@ -1,4 +1,5 @@
 import { encodeEvent, encodeObject } from "@fairlead/testkit/api-server";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError, BrokenResponseError, errorOf, ProtocolError } from "../src/api/errors.ts";
@@ -97,7 +98,7 @@ describe("bytes of any kind give an error that is known, or are passed over", ()
     const any = fc.oneof(damaged(lists), fc.uint8Array({ maxLength: 300 }).map(Buffer.from));
     fc.assert(
       fc.property(any, cuts, (bytes, sizes) => expectKnown(() => readList(chunksOf(bytes, sizes)))),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -105,7 +106,7 @@ describe("bytes of any kind give an error that is known, or are passed over", ()
     const any = fc.oneof(damaged(watches), fc.uint8Array({ maxLength: 300 }).map(Buffer.from));
     fc.assert(
       fc.property(any, cuts, (bytes, sizes) => expectKnown(() => readWatch(chunksOf(bytes, sizes)))),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 

@@ -1,4 +1,5 @@
 import { encodeObject } from "@fairlead/testkit/api-server";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readMessage } from "../src/protobuf/read-message.ts";
@@ -41,7 +42,7 @@ describe.each(kinds)("$kind", ({ kind, definition }) => {
       fc.property(objects, (object) => {
         expect(read(kind, withUnread(object), definition)).toEqual(JSON.parse(JSON.stringify(object)));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

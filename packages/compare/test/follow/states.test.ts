@@ -5,6 +5,7 @@ import { factsOf } from "@fairlead/inspect";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { goldenNode, goldenPlannerOptions } from "@fairlead/testkit";
 import { type SlotChanges, slotChanges, World, webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { KernelState } from "../../src/index.ts";
@@ -43,7 +44,7 @@ test("iptables mode: whatever the services are, what is programmed for them does
     fc.asyncProperty(slots, async (changes) => {
       expect(await inIptables(changes)).toEqual([]);
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 
@@ -52,7 +53,7 @@ test("nftables mode: the same", () => {
     fc.property(slots, (changes) => {
       expect(inNftables(changes)).toEqual([]);
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 

@@ -1,13 +1,11 @@
 import { renderRuleSet } from "@fairlead/netfilter";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FakeIptables } from "../../src/fake/index.ts";
 import { createRunner, type IptablesClient, IptablesError, openIptables } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
-
-/** More of them find more. */
-const { FAIRLEAD_RUNS = "25" } = process.env;
 
 const chain = fc.constantFrom("A", "B", "C", "OUTPUT", "POSTROUTING");
 const rule = fc.constantFrom("-j A", "-j B", "-g C", "-j ACCEPT", "-d 10.96.0.1/32 -j RETURN", "-j MASQUERADE");
@@ -41,21 +39,17 @@ async function after(client: IptablesClient, text: string): Promise<string> {
 }
 
 kernelSuite("the fake does what the kernel does", () => {
-  test.for(["nft", "legacy"] as const)(
-    "any commands, %s",
-    { timeout: 30_000 + 1000 * Number(FAIRLEAD_RUNS) },
-    async (variant) => {
-      await using namespace = await createNamespace();
-      const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-      const real = await openIptables(runner, { family: "IPv4", variant });
-      await fc.assert(
-        fc.asyncProperty(history, async (payloads) => {
-          await runner.run([`iptables-${variant}-restore`, "-w", "5"], { input: "*nat\nCOMMIT\n" });
-          const fake = new FakeIptables({ family: "IPv4", variant });
-          for (const text of payloads) expect(await after(fake, text), text).toBe(await after(real, text));
-        }),
-        { numRuns: Number(FAIRLEAD_RUNS), examples: [[FLUSHED_LATER]] },
-      );
-    },
-  );
+  test.for(["nft", "legacy"] as const)("any commands, %s", async (variant) => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    const real = await openIptables(runner, { family: "IPv4", variant });
+    await fc.assert(
+      fc.asyncProperty(history, async (payloads) => {
+        await runner.run([`iptables-${variant}-restore`, "-w", "5"], { input: "*nat\nCOMMIT\n" });
+        const fake = new FakeIptables({ family: "IPv4", variant });
+        for (const text of payloads) expect(await after(fake, text), text).toBe(await after(real, text));
+      }),
+      { numRuns: runs(25), examples: [[FLUSHED_LATER]] },
+    );
+  });
 });

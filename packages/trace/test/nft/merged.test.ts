@@ -1,4 +1,5 @@
 import { type Expression, hostHex, type NftTable, statements, type Verdict } from "@fairlead/netfilter/nft";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Exploration, explore } from "../../src/index.ts";
@@ -100,7 +101,7 @@ describe("merged ways", () => {
         expect([...merged.keys()].toSorted()).toEqual([...single.keys()].toSorted());
         for (const [end, share] of merged) expect(share).toBeCloseTo(single.get(end) ?? 0, 10);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

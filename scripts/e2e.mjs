@@ -1,0 +1,91 @@
+// `pnpm e2e`: one run of the test ground as its own command line says, and `pnpm e2e --all`: everything that takes too
+// long for `npm test`, one run after the other. Plain JavaScript without dependencies, as the other scripts.
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { root, runBeside, runStep, sayStep, tool } from "./steps.mjs";
+import { addCounts, countsOf, summarise } from "./summary.mjs";
+
+/** How many times as long as in `npm test` properties run (tooling/runs.ts). */
+const LONG_RUNS = "20";
+
+const ground = (...args) => ({ args: ["--provider", "netns", ...args] });
+const tests = (env, ...args) => ({ vitest: args, env });
+
+/** What each run is; nightly CI has a job for each. */
+export const RUNS = {
+  properties: tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=pure", "--project=kernel", "packages/", "apps/"),
+  tracer: tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=kernel", "e2e/"),
+  uml: tests({ FAIRLEAD_UML: "all" }, "--project=uml"),
+  ...Object.fromEntries(
+    ["bridge", "flannel", "flannel:host-gw", "calico", "ovn", "bridge,ptp", "flannel,calico,ovn"].map((cni) => [
+      `iptables ${cni}`,
+      ground("--cni", cni, "--mode", "iptables"),
+    ]),
+  ),
+  "iptables v1.37": ground("--cni", "bridge,ptp", "--mode", "iptables", "--kubernetes", "v1.37"),
+  "nftables calico,ovn": ground("--cni", "calico,ovn", "--mode", "nftables"),
+  "userspace bridge,ptp": ground("--cni", "bridge,ptp", "--mode", "userspace"),
+  "ipvs flannel": ground("--cni", "flannel", "--mode", "ipvs"),
+  "faults ipv4": ground("--cni", "bridge,ptp", "--ip-family", "ipv4", "--suite", "faults,self-test"),
+  "faults ipv6": ground("--cni", "bridge,ptp", "--ip-family", "ipv6", "--suite", "faults,self-test"),
+  "faults nftables": ground("--cni", "bridge,ptp", "--mode", "nftables", "--suite", "faults"),
+  swap: ground("--cni", "bridge,ptp", "--suite", "swap"),
+  attacks: ground("--cni", "bridge,ptp", "--suite", "attacks"),
+  networks: ground("--cni", "bridge,ptp", "--suite", "networks"),
+  soak: ground("--cni", "bridge", "--suite", "soak", "--hours", "1"),
+  kind: { args: ["--provider", "kind"] },
+};
+
+const USAGE = `Usage: pnpm e2e --all [RUN…]
+       pnpm e2e --all --list
+
+Everything that takes too long for npm test, one run after the other: hours. RUN: only those. --list prints their names as
+JSON. Runs: ${Object.keys(RUNS).join("; ")}`;
+
+/**
+ * Runs the test ground's own command, which answers signals itself.
+ *
+ * @returns its exit code
+ */
+function groundCommand(args) {
+  const argv = ["--conditions=@fairlead/source", "--no-warnings", "src/command/main.ts", ...args];
+  const [node] = tool("node");
+  const child = spawn(node, argv, { cwd: join(root, "e2e"), stdio: "inherit" });
+  // The terminal sends it to the whole group.
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => resolve(code ?? 1));
+  });
+}
+
+async function all(names) {
+  const unknown = names.find((name) => !Object.hasOwn(RUNS, name));
+  if (unknown !== undefined) {
+    console.error(`pnpm e2e --all ${JSON.stringify(unknown)}: not a run\n\n${USAGE}`);
+    return 2;
+  }
+  const steps = { build: await runStep(tool("turbo", "run", "build", "--output-logs=errors-only")) };
+  const counts = [];
+  for (const name of names.length === 0 ? Object.keys(RUNS) : names) {
+    sayStep(name);
+    const { args, vitest, env } = RUNS[name];
+    if (args !== undefined) steps[name] = (await groundCommand(args)) === 0;
+    else {
+      const report = { ...env, FAIRLEAD_REPORT: `all-${name}` };
+      steps[name] = (await runBeside(name, tool("vitest", "run", ...vitest), report)) === 0;
+      counts.push(countsOf(`all-${name}`));
+    }
+  }
+  return summarise(steps, addCounts(counts));
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const args = process.argv.slice(2);
+  const rest = args.filter((arg) => arg !== "--all");
+  if (rest.length === args.length) process.exitCode = await groundCommand(args);
+  else if (rest.includes("--list")) console.log(JSON.stringify(Object.keys(RUNS)));
+  else process.exitCode = await all(rest);
+}
