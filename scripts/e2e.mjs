@@ -35,6 +35,8 @@ export const RUNS = {
   networks: ground("--cni", "bridge,ptp", "--suite", "networks"),
   soak: ground("--cni", "bridge", "--suite", "soak", "--hours", "1"),
   kind: { args: ["--provider", "kind"] },
+  "kind rollout": { args: ["--provider", "kind", "--suite", "rollout"] },
+  "kind sig-network": { args: ["--provider", "kind", "--suite", "sig-network,sig-network-others"] },
 };
 
 const USAGE = `Usage: pnpm e2e --all [RUN…]

@@ -6,7 +6,7 @@ import { check, PURE_REPORT } from "./check.mjs";
 import { prepareSpecs, specs } from "./specs.mjs";
 import { pnpm, runBeside, runStep, sayStep, tool } from "./steps.mjs";
 import { addCounts, countsOf, summarise } from "./summary.mjs";
-import { canHaveControlPlane, ensurePackages } from "./system-packages.mjs";
+import { canHaveControlPlane, ensurePackages, GROUPS } from "./system-packages.mjs";
 
 const STEPS = ["check", "build", "package lint", "kernel tests", "ipvs tests", "e2e"];
 
@@ -21,15 +21,6 @@ const usage = `Usage: npm run demo [-- --keep] [-- --mode nftables]
        npm test [-- STEP…]
 
 Steps of npm test: ${STEPS.join(", ")}; parts of check: ${Object.keys(PARTS).join(", ")}`;
-
-/** Debian packages of tests: on a real kernel, on one that has IPVS, of completion, in a browser, with real pod networks. */
-const packages = {
-  kernel: ["iptables", "iproute2", "conntrack", "nfacct"],
-  ipvs: ["ipset", "ipvsadm", "user-mode-linux", "kmod", "gcc"],
-  shells: ["zsh", "fish"],
-  browser: ["chromium"],
-  specs: ["bird2", "openvswitch-switch", "ovn-central", "ovn-host", "ethtool", "dnsmasq-base"],
-};
 
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
@@ -75,16 +66,15 @@ async function kernelTests() {
 
 /** What a machine lacks, what is done about it, and how long everything takes: before anything is done. */
 function announce(wanted) {
-  const { kernel, ipvs, shells, browser, specs: clusters } = packages;
-  const needed = [
-    ...(wanted("kernel tests") ? [...kernel, ...shells, ...browser] : []),
-    ...(wanted("ipvs tests") ? [...kernel, ...ipvs] : []),
-    ...(wanted("e2e") && canHaveControlPlane() ? [...kernel, ...clusters] : []),
+  const groups = [
+    ...(wanted("kernel tests") ? ["kernel", "shells", "browser"] : []),
+    ...(wanted("ipvs tests") ? ["kernel", "ipvs"] : []),
+    ...(wanted("e2e") && canHaveControlPlane() ? ["kernel", "specs"] : []),
   ];
   console.log(`npm test: ${STEPS.filter(wanted).join(", ") || "parts of check"}. All of it takes twelve minutes on two cores.
 The first time it also fetches npm packages into node_modules, and builds Kubernetes' control plane, seven minutes, into
 ~/.cache/fairlead. \`pnpm check\` installs nothing but npm packages and takes two minutes.`);
-  ensurePackages([...new Set(needed)]);
+  ensurePackages([...new Set(groups)].flatMap((group) => GROUPS[group]));
 }
 
 /**

@@ -1,6 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { installIdle } from "./idle-services.mjs";
+
+/** Debian packages of tests: on a real kernel, on one that has IPVS, of completion, in a browser, with real pod networks. */
+export const GROUPS = {
+  kernel: ["iptables", "iproute2", "conntrack", "nfacct"],
+  ipvs: ["ipset", "ipvsadm", "user-mode-linux", "kmod", "gcc"],
+  shells: ["zsh", "fish"],
+  browser: ["chromium"],
+  specs: ["bird2", "openvswitch-switch", "ovn-central", "ovn-host", "ethtool", "dnsmasq-base"],
+};
 
 /** Debian package → a program of it; a package without its program is missing. */
 const programs = {
@@ -45,7 +55,7 @@ export function canHaveControlPlane() {
 }
 
 /**
- * Installs the Debian packages whose programs are missing. Only root can; anyone else is told the command, and the
+ * Installs the Debian packages whose programs are missing. Only root can; anyone else gets the command, and the
  * steps that follow say what they leave out without them.
  */
 export function ensurePackages(packages) {
@@ -60,4 +70,14 @@ export function ensurePackages(packages) {
   aptGet(["update", "-q"]);
   const install = () => aptGet(command.split(" ").slice(1));
   if (!installIdle(missing, install)) console.log(`could not install ${missing.join(", ")}`);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const groups = process.argv.slice(2);
+  if (groups.length > 0 && groups.every((group) => Object.hasOwn(GROUPS, group))) {
+    ensurePackages(groups.flatMap((group) => GROUPS[group]));
+  } else {
+    console.error(`Usage: node scripts/system-packages.mjs GROUP…\n\nGroups: ${Object.keys(GROUPS).join(", ")}`);
+    process.exitCode = 2;
+  }
 }

@@ -1,19 +1,27 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { parse } from "yaml";
 import { deployDir, repositoryDir } from "../src/paths.ts";
 
 /** What others publish and a build takes is named by its contents: a tag can be moved, a digest cannot. */
-const workflowDir = join(repositoryDir, ".github/workflows");
+const githubDir = join(repositoryDir, ".github");
 
 /** `uses: owner/name@COMMIT # v1.2.3`, of which Renovate keeps both. */
 const PINNED = /^\s*-?\s*uses: ([\w.-]+\/[\w./-]+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$/;
 
-/** Lines of all workflows that take an action. */
+/** Text of each workflow, and of each action of ours that they use. */
+async function workflows(): Promise<readonly (readonly [name: string, text: string])[]> {
+  const names = (await readdir(githubDir, { recursive: true })).filter((name) =>
+    /^(?:workflows|actions)\/.*\.ya?ml$/.test(name),
+  );
+  return Promise.all(names.map(async (name) => [name, await readFile(join(githubDir, name), "utf8")] as const));
+}
+
+/** Lines of all workflows that take an action of others. */
 async function actionLines(): Promise<readonly string[]> {
-  const names = await readdir(workflowDir);
-  const texts = await Promise.all(names.map((name) => readFile(join(workflowDir, name), "utf8")));
-  return texts.flatMap((text) => text.split("\n")).filter((line) => /\buses:/.test(line));
+  const lines = (await workflows()).flatMap(([, text]) => text.split("\n"));
+  return lines.filter((line) => /\buses:/.test(line) && !/ uses: \.\/\.github\/actions\/[\w-]+$/.test(line));
 }
 
 test("actions are pinned by commit, with the version in words", async () => {
@@ -40,6 +48,34 @@ test.each([
   "      - uses: docker://alpine:3",
 ])("%s is no pin", (line) => {
   expect(PINNED.test(line)).toBe(false);
+});
+
+test("no checkout leaves its token in the folder, where what runs later could read it", async () => {
+  for (const [name, text] of await workflows()) {
+    const checkouts = text.match(/uses: actions\/checkout@.*\n.*/g) ?? [];
+    for (const checkout of checkouts) expect(checkout, name).toContain("persist-credentials: false");
+  }
+});
+
+test("nothing that a run is given becomes part of a command, but by the environment", async () => {
+  for (const [name, text] of await workflows()) {
+    const given = commandsOf(parse(text)).filter((command) => /\$\{\{ *(?:github|inputs|matrix|needs)\b/.test(command));
+    expect(given, name).toEqual([]);
+  }
+});
+
+/** All that `run` says, in jobs and actions. */
+function commandsOf(node: unknown): readonly string[] {
+  if (typeof node !== "object" || node === null) return [];
+  return Object.entries(node).flatMap(([key, value]) =>
+    key === "run" && typeof value === "string" ? [value] : commandsOf(value),
+  );
+}
+
+test("what is published is made without caches, which other workflows write", async () => {
+  const [[, release = ""] = []] = (await workflows()).filter(([name]) => name === "workflows/release.yaml");
+  expect(release).toContain("package-manager-cache: false");
+  expect(release).not.toMatch(/cache: pnpm|actions\/cache@|github\/actions\/setup/);
 });
 
 test("images that ours is built from are pinned by digest", async () => {
