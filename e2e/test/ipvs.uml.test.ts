@@ -17,7 +17,7 @@ const ALL = FAIRLEAD_UML === "all";
 const LONGEST = "conformance";
 
 const named = FAIRLEAD_UML.split(",").filter((name) => suites.has(name));
-/** Golden files with the real tools take long, and backend-ipvs has them on the fakes: `pnpm e2e --all` runs them too. */
+/** Golden files with the real tools take long; backend-ipvs has them on the fakes. `pnpm e2e --all` runs them too. */
 const chosen = [...suites].filter(([suite]) => (named.length > 0 ? named.includes(suite) : ALL || suite !== "golden"));
 
 /** What kube-proxy may take for one more of the random states. */
