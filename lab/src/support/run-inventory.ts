@@ -48,18 +48,35 @@ async function describe({ pid }: ProcessId): Promise<string> {
   return `${pid} ${words.replaceAll("\0", " ").trim()}`;
 }
 
-/**
- * Those of the run's processes, and those seen before that are mounted. Numbers of others' processes say nothing: the
- * kernel gives the number of a namespace that is gone to the next one.
- */
+/** Those of the run's processes, and the mounts of namespaces in which the run was seen. */
 async function heldNamespaces(own: readonly ProcessId[], seen: ReadonlySet<string>): Promise<readonly string[]> {
   const machine = await namespaceOf("self");
   const [ofRun, mounts] = await Promise.all([
     Promise.all(own.map(({ pid }) => namespaceOf(String(pid)))),
     readFile("/proc/self/mountinfo", "utf8"),
   ]);
-  const mounted = [...seen].filter((one) => mounts.includes(one));
-  return [...new Set([...ofRun, ...mounted])].filter((one) => one !== "" && one !== machine);
+  const held = ofRun.filter((one) => one !== "" && one !== machine);
+  return [...new Set([...held, ...mountedNamespaces(mounts, new Set(held), seen)])];
+}
+
+/**
+ * The run's mounts of namespaces, as `net:[INODE] at PATH`. The kernel gives the number of a namespace that is gone to the
+ * next one, which another program may have made: the number and the place together say whose it is.
+ *
+ * @param mountinfo text of /proc/self/mountinfo
+ * @param held numbers of namespaces in which the run has processes now
+ * @param seen what earlier calls gave
+ */
+export function mountedNamespaces(
+  mountinfo: string,
+  held: ReadonlySet<string>,
+  seen: ReadonlySet<string>,
+): readonly string[] {
+  return mountinfo.split("\n").flatMap((line) => {
+    const [, , , root = "", path = ""] = line.split(" ");
+    const mount = `${root} at ${path}`;
+    return root.startsWith("net:[") && (held.has(root) || seen.has(mount)) ? [mount] : [];
+  });
 }
 
 function namespaceOf(pid: string): Promise<string> {
