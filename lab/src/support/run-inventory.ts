@@ -60,8 +60,8 @@ async function heldNamespaces(own: readonly ProcessId[], seen: ReadonlySet<strin
 }
 
 /**
- * The run's mounts of namespaces, as `net:[INODE] at PATH`. The kernel gives the number of a namespace that is gone to the
- * next one, which another program may have made: the number and the place together say whose it is.
+ * The run's mounts of namespaces, as `net:[INODE] at PATH`. The kernel gives the number of a namespace that is gone to
+ * the next one, which another program may have made: only number and path together identify the run's.
  *
  * @param mountinfo text of /proc/self/mountinfo
  * @param held numbers of namespaces in which the run has processes now
