@@ -27,7 +27,6 @@ const LINTS = [
     tool("depcruise", "--config", ".dependency-cruiser.cjs", "packages", "apps", "lab", "bench", "e2e", "deploy"),
   ],
   ["unused", tool("knip", "--no-config-hints")],
-  ["pure types", tool("tsc", "-p", "tsconfig.pure.json")],
   ["page types", tool("tsc", "-p", "packages/console/tsconfig.page.json")],
   ["tree", [process.execPath, "scripts/check-tree.mjs"]],
 ];
@@ -62,7 +61,7 @@ export async function check(args = [], wanted = () => true) {
 /** The compiler remembers modules that it did not find, also when an install has brought them. */
 function forgetTypes() {
   const installed = mtime("node_modules/.modules.yaml");
-  for (const name of ["types", "pure-types"]) {
+  for (const name of ["types"]) {
     const file = `.turbo/${name}.tsbuildinfo`;
     if (mtime(file) < installed) rmSync(join(root, file), { force: true });
   }
