@@ -60,11 +60,8 @@ export async function check(args = [], wanted = () => true) {
 
 /** The compiler remembers modules that it did not find, also when an install has brought them. */
 function forgetTypes() {
-  const installed = mtime("node_modules/.modules.yaml");
-  for (const name of ["types"]) {
-    const file = `.turbo/${name}.tsbuildinfo`;
-    if (mtime(file) < installed) rmSync(join(root, file), { force: true });
-  }
+  const file = ".turbo/types.tsbuildinfo";
+  if (mtime(file) < mtime("node_modules/.modules.yaml")) rmSync(join(root, file), { force: true });
 }
 
 function mtime(file) {

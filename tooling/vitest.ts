@@ -82,6 +82,8 @@ export function sourceTests(test: NonNullable<ViteUserConfig["test"]>): ViteUser
     environments: { __vitest__: { resolve: { conditions: CONDITIONS, externalConditions: CONDITIONS } } },
     test: {
       retry: 0,
+      // Vitest itself leaves one core unused, which is half of two.
+      maxWorkers: "100%",
       testTimeout: HANGS_MS,
       hookTimeout: HANGS_MS,
       expect: { poll: { timeout: HANGS_MS } },
