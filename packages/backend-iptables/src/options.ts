@@ -3,7 +3,7 @@ import type { IPFamily } from "@fairlead/core";
 import type { IptablesSettings } from "./plan/settings.ts";
 
 /** What a configuration and the node decide; `configuredOptions` makes it. */
-export interface ConfiguredOptions {
+interface ConfiguredOptions {
   /** Bit of the packet mark that asks for masquerading, 0…31. Default 14. */
   readonly masqueradeBit: number;
   /** Node ports on 127.0.0.1, IPv4 only; needs the sysctls of `requiredSysctls`. Default true. */

@@ -4,7 +4,7 @@ import type { IpvsSettings } from "./plan/context.ts";
 import { isScheduler, SCHEDULERS, type Scheduler } from "./plan/schedulers.ts";
 
 /** What a configuration decides; `configuredOptions` makes it. */
-export interface ConfiguredOptions {
+interface ConfiguredOptions {
   /** Bit of the packet mark that asks for masquerading, 0…31. Default 14. */
   readonly masqueradeBit: number;
   /** The scheduler of services that ask for none themselves, one of `SCHEDULERS`. Default rr. */
