@@ -85,12 +85,12 @@ describe("the bundle", () => {
     [
       "all of the cluster's",
       ["--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.144.0.0/16"],
-      /^--exclude-cluster-cidr=10\.144\.0\.0\/16: leaves nothing of --cluster-cidr 10\.144\.0\.0\/16/,
+      /^--exclude-cluster-cidr=10\.144\.0\.0\/16: covers all of --cluster-cidr 10\.144\.0\.0\/16/,
     ],
     [
       "a mode that is not there",
       ["--proxy-mode=kernelspace"],
-      /^--proxy-mode=kernelspace: is a mode of Windows; must be iptables, ipvs, nftables or userspace/,
+      /^--proxy-mode=kernelspace: only works on Windows; must be iptables, ipvs, nftables or userspace/,
     ],
     ["a wrong value", ["--oom-score-adj=2000"], /^--oom-score-adj=2000: /],
     [

@@ -266,17 +266,17 @@ describe("what others do", () => {
     [
       "the dispatch emptied",
       (one: RunningAgent) => one.nftables.meddle(emptied("service-ips")),
-      "set service-ips has other elements (1 missing)",
+      "set service-ips differs in its elements (1 missing)",
     ],
     [
       "an endpoint taken away",
       (one: RunningAgent) => one.nftables.meddle(emptied("endpoints-2")),
-      "set endpoints-2 has other elements (1 missing)",
+      "set endpoints-2 differs in its elements (1 missing)",
     ],
     [
       "a rule flushed away",
       (one: RunningAgent) => one.nftables.meddle(new NftBatch("ip", "kube-proxy").flushChain("services")),
-      "chain services has other rules (0, expected ",
+      "chain services differs in its rules (0, expected ",
     ],
   ])("%s by hand: there again within two seconds", async (_what, meddle, differs) => {
     const one = await serving();
@@ -318,7 +318,7 @@ describe("what others do", () => {
     expect(one.log.lines).toContainEqual(
       expect.objectContaining({
         level: "warn",
-        fields: { ipFamily: "IPv4", differs: "set service-ips has other elements (1 missing)" },
+        fields: { ipFamily: "IPv4", differs: "set service-ips differs in its elements (1 missing)" },
       }),
     );
   });

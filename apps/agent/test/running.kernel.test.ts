@@ -100,7 +100,7 @@ describe.skipIf(reason !== undefined)(
       for (const args of [["--cleanup"], ["--manifests=manifests"]]) {
         const said = await toEnd(...args);
         expect(said.at(-1)).toBe("exit 1");
-        expect(said.join("\n")).toContain(`another agent works on this node: process ${pid} `);
+        expect(said.join("\n")).toContain(`another agent runs on this node: process ${pid} `);
       }
     }
 

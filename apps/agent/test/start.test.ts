@@ -209,8 +209,8 @@ describe("configuration that only the agent can judge", () => {
   test("an excluded CIDR is named as it was given, with the right form", () => {
     const settings = filterSettings(configOf(["--exclude-cluster-cidr=10.244.1.0/16,0.0.0.0/0"]));
     expect(settings.ok ? [] : settings.errors).toEqual([
-      "--exclude-cluster-cidr=10.244.1.0/16: has bits set behind its prefix; write 10.244.0.0/16",
-      expect.stringMatching(/^--exclude-cluster-cidr=0\.0\.0\.0\/0: is every IPv4 address/),
+      "--exclude-cluster-cidr=10.244.1.0/16: has host bits set; write 10.244.0.0/16",
+      expect.stringMatching(/^--exclude-cluster-cidr=0\.0\.0\.0\/0: covers every IPv4 address/),
     ]);
   });
 

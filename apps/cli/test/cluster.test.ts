@@ -89,7 +89,7 @@ describe("a cluster behind a kubeconfig", () => {
     );
     expect(await explain("--context", "shop", "-n", "default")).toMatchObject({ code: 0, err: "" });
     const { code, err } = await explain("--context", "home");
-    expect(err).toContain('there is no context "home" in contexts; there are: gone, here, shop\n');
+    expect(err).toContain('contexts has no context "home"; it has: gone, here, shop\n');
     expect(code).toBe(3);
   });
 

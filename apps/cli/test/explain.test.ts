@@ -134,7 +134,7 @@ describe("a Service of another proxy", () => {
     const file = join(dir, "unlabelled.json");
     await writeFile(file, JSON.stringify(workload(1, { endpoints: [webA1] }).objects));
     const { err } = await fairlead(["explain", "svc-1", "-f", file, ...AGENT, "--service-proxy-name", "edge"]);
-    expect(err).toMatch(/^svc-1: has no label .*: left to the node's first proxy$/m);
+    expect(err).toMatch(/^svc-1: has no label .*: left to the node's default proxy$/m);
   });
 });
 

@@ -18,7 +18,7 @@ const ROW = {
   service: "default/nginx-ovn",
   ipFamily: "IPv4",
   ownership: "foreign",
-  why: "it has no endpoints; when it had some it was foreign",
+  why: "it has no endpoints; when it last had endpoints, it was foreign",
   decidingCIDRs: [],
   ownEndpoints: 0,
   excludedEndpoints: 0,

@@ -110,9 +110,9 @@ multiCNI:
       [subnet("all", "0.0.0.0/0"), subnet("typo", 7), subnet("bits", "10.16.0.1/16")],
       ...LEARN,
     );
-    expect(err).toContain("Subnet/all: 0.0.0.0/0 does not count: is every IPv4 address");
+    expect(err).toContain("Subnet/all: 0.0.0.0/0 does not count: covers every IPv4 address");
     expect(err).toContain("Subnet/typo: spec.cidrBlock");
-    expect(err).toContain("Subnet/bits: 10.16.0.1/16 does not count: has bits set behind its prefix");
+    expect(err).toContain("Subnet/bits: 10.16.0.1/16 does not count: has host bits set");
   });
 
   test("all Nodes are read, where their podCIDRs are another network", async () => {

@@ -110,7 +110,9 @@ describe("--watch", () => {
     });
     await output.until(/nginx-ovn +IPv4 +foreign/);
     await put(ours, web("nginx-ovn", "10.96.95.98", []));
-    await output.until(/nginx-ovn +IPv4 +foreign +0 +0 +it has no endpoints; when it had some it was foreign/);
+    await output.until(
+      /nginx-ovn +IPv4 +foreign +0 +0 +it has no endpoints; when it last had endpoints, it was foreign/,
+    );
     await put(ours, web("nginx-ovn", "10.96.95.98", ["10.144.0.5"]));
     await output.until(/nginx-ovn +IPv4 +ours/);
     await put(ours);

@@ -73,7 +73,9 @@ async function sweep(port: RulesPort, stale: StaleChains, large: boolean, option
     await deleteStale(port, due, split, options);
   } catch (error) {
     const reason = errorText(error);
-    options.onProblem(`${due.length} stale chains of the nat table stay until the next full sync: ${reason}`);
+    options.onProblem(
+      `failed to remove ${due.length} stale chains of the nat table; retries at the next full sync: ${reason}`,
+    );
   }
   stale.deleted(due, now);
 }

@@ -100,11 +100,11 @@ export class FixedChains {
     } catch (error) {
       const reason = errorText(error);
       this.#options.onProblem(
-        `somebody changed ${names} in the ${table} table of ${family}, which cannot be written again without the rest: ${reason}`,
+        `another program changed ${names} in the ${table} table of ${family}, and restoring only that failed; starting a full sync: ${reason}`,
       );
       return false;
     }
-    this.#options.onProblem(`somebody changed ${names} in the ${table} table of ${family}; written again`);
+    this.#options.onProblem(`another program changed ${names} in the ${table} table of ${family}; restored`);
     return true;
   }
 }

@@ -127,7 +127,7 @@ describe.each(["small", "large"] as const)("a %s table, of whose chains the kern
     expect(await backend.difference(wanted)).toBeUndefined();
     expect(rules(kernel).toSorted()).toEqual(before.toSorted());
     expect(calls.filter((call) => call.startsWith("restore"))).toEqual([`restore ${chain}`]);
-    expect(problems).toEqual([`somebody changed ${chain} in the ${table} table of IPv4; written again`]);
+    expect(problems).toEqual([`another program changed ${chain} in the ${table} table of IPv4; restored`]);
     expect(await backend.difference(wanted)).toBeUndefined();
     calls.length = 0;
     expect(await backend.difference(wanted)).toBeUndefined();
@@ -160,6 +160,6 @@ describe.each(["small", "large"] as const)("a %s table, of whose chains the kern
     const [service] = [...kernel.table("nat").chains.keys()].filter((name) => name.startsWith("KUBE-EXT-"));
     await meddle(`*nat\n-F KUBE-NODEPORTS\n-F ${service}\n-X ${service}\nCOMMIT\n`);
     expect(await backend.difference(wanted)).toBeDefined();
-    expect(problems).toEqual([expect.stringContaining("which cannot be written again without the rest: ")]);
+    expect(problems).toEqual([expect.stringContaining("and restoring only that failed; starting a full sync: ")]);
   });
 });

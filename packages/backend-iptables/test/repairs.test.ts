@@ -38,7 +38,7 @@ test("a look starts a process for each table, a repair of rules that no service 
     expect(await backend.difference(many)).toBeUndefined();
     expect(calls).toEqual(["texts", "texts", "texts", "restore"]);
     expect(problems).toEqual([
-      "somebody changed KUBE-POSTROUTING, KUBE-MARK-MASQ in the nat table of IPv4; written again",
+      "another program changed KUBE-POSTROUTING, KUBE-MARK-MASQ in the nat table of IPv4; restored",
     ]);
     expect(await port.list("nat", "KUBE-POSTROUTING")).toHaveLength(3);
   }

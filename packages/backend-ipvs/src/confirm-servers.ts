@@ -17,12 +17,12 @@ export async function confirmServers(port: ServersPort, { before, after }: Step,
   for await (const found of port.connections(Array.from(all.values(), ({ server }) => server))) {
     const key = renderServerKey(found);
     const wanted = after.get(key);
-    if (wanted === undefined) throw notWritten(key, "it is there still");
+    if (wanted === undefined) throw notWritten(key, "it still exists");
     await inSlices(destinations(key, wanted, found), slicing);
     missing.delete(key);
   }
   // Servers without a destination are not listed.
-  for (const [key, { endpoints }] of missing) if (endpoints.length > 0) throw notWritten(key, "it is not there");
+  for (const [key, { endpoints }] of missing) if (endpoints.length > 0) throw notWritten(key, "it does not exist");
 }
 
 /** Yields after each destination. */
@@ -34,11 +34,11 @@ function* destinations(key: string, wanted: WantedServer, found: ServerConnectio
   }
   for (const endpoint of wanted.endpoints) {
     const text = destinationText(endpoint);
-    if (weights.get(text) !== 1) throw notWritten(key, `it does not lead to ${text}`);
+    if (weights.get(text) !== 1) throw notWritten(key, `it lacks the destination ${text}`);
     yield;
   }
 }
 
 function notWritten(key: string, what: string): Error {
-  return new Error(`virtual server ${key}: writing it was reported as a success, but ${what}`);
+  return new Error(`virtual server ${key}: the write was reported as successful, but ${what}`);
 }

@@ -25,7 +25,7 @@ export const ipvsFacts = {
       {
         key: "net/ipv4/vs/conntrack",
         value: "1",
-        why: "what virtual servers send on is not masqueraded without it; the agent sets it",
+        why: "without it, traffic that virtual servers forward is not masqueraded; the agent sets it",
       },
     ],
   },

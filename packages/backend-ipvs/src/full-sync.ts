@@ -61,7 +61,7 @@ async function verify(port: IpvsPort, wanted: Wanted, owned: Owned, options: Res
   const difference = await compareServers(port.servers.save(), wanted.servers, owned, new Draining(), options);
   if (isEqual(difference)) return;
   const [first] = differenceCommands(difference);
-  throw new Error(`virtual servers are not as they were written, first of all: ${JSON.stringify(first)}`);
+  throw new Error(`virtual servers differ from what was written, the first: ${JSON.stringify(first)}`);
 }
 
 function fullWork(ledger: Ledger, kernel: KernelState, facts: FrameFacts): Omit<Work, "servers"> {

@@ -42,7 +42,7 @@ export class Schedulers {
     if (loaded) return;
     const { scheduler: standard } = this.#options;
     this.#report(
-      `the kernel has no IPVS scheduler ${scheduler} (modprobe ip_vs_${scheduler}): services that ask for it get ${standard}`,
+      `the kernel has no IPVS scheduler ${scheduler} (modprobe ip_vs_${scheduler}): services that request it use ${standard}`,
     );
   }
 

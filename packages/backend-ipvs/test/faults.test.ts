@@ -71,7 +71,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
     const deaf = { ...port, servers: { ...readers(node), change: async () => {} } };
     const world = openWorld();
     world.change([[1, webState()]]);
-    await expect(createIpvsBackend(deaf).sync(world.plan)).rejects.toThrow("not as they were written");
+    await expect(createIpvsBackend(deaf).sync(world.plan)).rejects.toThrow("differ from what was written");
     await createIpvsBackend(port).sync(world.plan);
     expect(weights(node).get("-t 10.96.3.1:80")).toEqual(["10.144.0.4:8080 1"]);
   });

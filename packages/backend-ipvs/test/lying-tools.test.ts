@@ -8,12 +8,12 @@ async function lie(payload: Iterable<string> | AsyncIterable<string>): Promise<v
 }
 
 test.each([
-  ["a service that comes", [[2, webState()]], "virtual server -t 10.96.3.2:80: .* but it is not there"],
-  ["one that goes", [[1, undefined]], "virtual server -t 10.96.3.1:80: .* but it is there still"],
+  ["a service that comes", [[2, webState()]], "virtual server -t 10.96.3.2:80: .* but it does not exist"],
+  ["one that goes", [[1, undefined]], "virtual server -t 10.96.3.1:80: .* but it still exists"],
   [
     "an endpoint that comes",
     [[1, webState({ endpoints: ["ready", "ready", "ready", "none"] })]],
-    "virtual server -t 10.96.3.1:80: .* but it does not lead to 10.144.",
+    "virtual server -t 10.96.3.1:80: .* but it lacks the destination 10.144.",
   ],
 ] as const)("virtual servers: %s, and was not written, is an error at once", async (_, change, error) => {
   const made = await live([[[1, webState({ endpoints: ["ready", "none", "none", "none"] })]]]);

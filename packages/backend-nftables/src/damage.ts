@@ -34,7 +34,7 @@ export function* damageOf(wanted: NftTable, found: NftTable | undefined): Genera
   for (const chain of wanted.chains.values()) {
     const there = found.chains.get(chain.name);
     if (there === undefined || canonical(rulesOf(chain)) === canonical(rulesOf(there))) continue;
-    what.push(`chain ${chain.name} has other rules (${there.rules.length}, expected ${chain.rules.length})`);
+    what.push(`chain ${chain.name} differs in its rules (${there.rules.length}, expected ${chain.rules.length})`);
     repair.flushChain(chain.name);
     for (const rule of chain.rules) repair.addRule(chain.name, rule);
   }
@@ -56,7 +56,7 @@ function* brokenFrame(wanted: NftTable, found: NftTable): Generator<string> {
   for (const set of wanted.sets.values()) {
     const there = found.sets.get(set.name);
     if (there === undefined) yield `set ${set.name} is missing`;
-    else if (canonical(kindOf(there)) !== canonical(kindOf(set))) yield `set ${set.name} is of another kind`;
+    else if (canonical(kindOf(there)) !== canonical(kindOf(set))) yield `set ${set.name} has another type`;
   }
 }
 
@@ -89,7 +89,7 @@ function* repairSet(wanted: NftSet, found: NftSet, repair: NftBatch): Generator<
     if (deleted.length > 0) repair.deleteElements(wanted.name, deleted);
     if (missing.length + different.length > 0) repair.addElements(wanted.name, [...missing, ...different]);
   }
-  return [`set ${wanted.name} has other elements (${told.join(", ")})`];
+  return [`set ${wanted.name} differs in its elements (${told.join(", ")})`];
 }
 
 function hasValue({ value }: SetElement, { value: wanted }: SetElement): boolean {

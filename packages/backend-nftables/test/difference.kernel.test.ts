@@ -32,7 +32,7 @@ kernelTest(
       await repaired("dormant", "the table is dormant");
       const { stdout } = await runner.run(["nft", "list", "table", "ip", "kube-proxy"]);
       await runner.run(["nft", "-f", "-"], { input: `delete table ip kube-proxy\n${stdout}` });
-      await repaired("written again by nft", "has other rules");
+      await repaired("written again by nft", "differs in its rules");
     }
   },
 );

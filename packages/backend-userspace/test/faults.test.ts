@@ -126,7 +126,9 @@ describe("sockets that cannot be had", () => {
     made.world.change([[1, { endpoints: [clientA] }]]);
     await made.backend.sync(made.world.plan());
     expect(made.sockets.listening).toHaveLength(1);
-    expect(made.problems).toEqual([expect.stringMatching(/^default\/\S+: no socket to listen on, .*EADDRINUSE/)]);
+    expect(made.problems).toEqual([
+      expect.stringMatching(/^default\/\S+: failed to listen; rejecting its packets: .*EADDRINUSE/),
+    ]);
     const refused = made.held().filter((line) => line.includes("REJECT"));
     expect(refused).toHaveLength(1);
     expect(await made.backend.maintain()).toBe(30_000);
@@ -140,7 +142,7 @@ describe("sockets that cannot be had", () => {
   test("SCTP is told once for each service, and refused", async () => {
     const made = await serving([[1, { endpoints: [clientA], protocol: "SCTP" }]]);
     await made.backend.sync(made.world.plan());
-    expect(made.problems).toEqual(["default/svc-1: SCTP cannot be relayed in user space; its packets are refused"]);
+    expect(made.problems).toEqual(["default/svc-1: SCTP cannot be relayed in user space; rejecting its packets"]);
     expect(await made.backend.maintain()).toBeUndefined();
   });
 

@@ -25,7 +25,7 @@ test.each(["TCP", "UDP"] as const)(
     const problems: string[] = [];
     await relayed(opened, protocol, [], { onProblem: (problem) => void problems.push(problem) });
     for (let count = 0; count < 2; count++) emit("error", new Error("accept ENOBUFS"));
-    expect(problems).toEqual(Array(2).fill(expect.stringMatching(/^default\/web: a .*accept ENOBUFS$/)));
+    expect(problems).toEqual(Array(2).fill(expect.stringMatching(/^default\/web: failed to .*accept ENOBUFS$/)));
   },
 );
 

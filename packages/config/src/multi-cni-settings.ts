@@ -26,7 +26,7 @@ export interface CIDRChanges {
 /** What the endpoint filter is made from. The CIDRs are as the operator wrote them: the filter itself checks them. */
 export interface MultiCNISettings {
   readonly excludeClusterCIDRs: readonly string[];
-  /** No source is there twice, on either side. */
+  /** No source is listed twice, on either side. */
   readonly excludeCIDRsFrom: readonly CIDRSource[];
   readonly clusterCIDRsFrom: readonly CIDRSource[];
   readonly cidrChanges: CIDRChanges;

@@ -64,7 +64,7 @@ function resolve(source: Source, options: FlagDocuments["options"], report: Repo
   const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input);
   const action = chooseAction(options, kubeProxyConfiguration);
   if (resolved.shadow !== undefined && WRITES.has(action.kind)) {
-    report.error("shadow", `writes nothing, and --${action.kind} does; leave one of them out`);
+    report.error("shadow", `cannot be combined with --${action.kind}: a shadow run writes nothing; remove one of them`);
   }
   return { ...resolved, action, provenance: provenance(source), kubeProxyConfiguration };
 }

@@ -31,7 +31,7 @@ function fileSource(path: string, given: GivenFlags, all: FlagDocuments, environ
   const text = readText(path, environment);
   const documents = typeof text === "string" ? readDocuments(path, text) : { ...NOTHING, errors: [text] };
   const warnings = [...documents.warnings, ...overridden(flags.names, documents, path)];
-  if (ignored.length > 0) warnings.unshift(`--config is given, so these flags are ignored: ${ignored.join(", ")}`);
+  if (ignored.length > 0) warnings.unshift(`--config is set; ignoring these flags: ${ignored.join(", ")}`);
   return {
     origin: "file",
     kubeProxy: overlay(documents.kubeProxy, flags.kubeProxy),
@@ -64,7 +64,7 @@ type Documents = Pick<Source, "kubeProxy" | "fairlead">;
 function overridden(names: FlagDocuments["names"], { kubeProxy, fairlead }: Documents, file: string): string[] {
   return Object.entries(names).flatMap(([path, flag]) => {
     const inFile = valueAt(kubeProxy, path) ?? valueAt(fairlead, path) ?? "";
-    return inFile === "" ? [] : [`${flag} wins over ${file}: ${path} (${showValue(inFile)})`];
+    return inFile === "" ? [] : [`${flag} overrides ${file}: ${path} (${showValue(inFile)})`];
   });
 }
 

@@ -21,6 +21,6 @@ export function versionAsked(option: unknown, version: string): VersionAsked {
   }
   return {
     kind: "no",
-    warnings: [`--version=${String(option)}: only true, raw and false mean something here, ignored`],
+    warnings: [`--version=${String(option)}: ignored; must be true, raw or false`],
   };
 }

@@ -163,10 +163,10 @@ describe("flags beside --config", () => {
       multiCNI: { excludeClusterCIDRs: ["10.16.0.0/16"], mixedServices: "all", ownershipAnnotation: false },
     });
     expect(warningsOf(result)).toEqual([
-      "--config is given, so these flags are ignored: --cluster-cidr, --proxy-mode",
-      `--hostname-override wins over ${FILE}: hostnameOverride (from-file)`,
-      `--v wins over ${FILE}: logging.verbosity (1)`,
-      `--mixed-services wins over ${FILE}: multiCNI.mixedServices (skip)`,
+      "--config is set; ignoring these flags: --cluster-cidr, --proxy-mode",
+      `--hostname-override overrides ${FILE}: hostnameOverride (from-file)`,
+      `--v overrides ${FILE}: logging.verbosity (1)`,
+      `--mixed-services overrides ${FILE}: multiCNI.mixedServices (skip)`,
     ]);
   });
 

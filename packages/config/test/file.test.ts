@@ -94,18 +94,18 @@ describe("values", () => {
 
 describe("what is taken with a warning", () => {
   test.each([
-    ["clusterCIDR: 10.1.2.3/16", "clusterCIDR: 10.1.2.3/16 has bits set behind its prefix, taken as 10.1.0.0/16"],
-    ["clusterCIDR: 10.1.0.0/16,10.1.0.0/16", "clusterCIDR: 10.1.0.0/16 is there twice"],
+    ["clusterCIDR: 10.1.2.3/16", "clusterCIDR: 10.1.2.3/16 has host bits set; using 10.1.0.0/16"],
+    ["clusterCIDR: 10.1.0.0/16,10.1.0.0/16", "clusterCIDR: 10.1.0.0/16 is listed twice"],
     [
       "nodePortAddresses: [192.168.1.5/24]",
-      "nodePortAddresses: 192.168.1.5/24 has bits set behind its prefix, taken as 192.168.1.0/24",
+      "nodePortAddresses: 192.168.1.5/24 has host bits set; using 192.168.1.0/24",
     ],
-    ["featureGates: {Nonsense: true, AllAlpha: false}", "featureGates: not known here, ignored: Nonsense"],
+    ["featureGates: {Nonsense: true, AllAlpha: false}", "featureGates: unknown gates, ignored: Nonsense"],
     ["Mode: ipvs", "Mode: unknown field, ignored (did you mean mode?)"],
     ["iptables: {masqueradeBits: 3}", "iptables.masqueradeBits: unknown field, ignored (did you mean masqueradeBit?)"],
     ["foo: {bar: {baz: 1}}", "foo: unknown field, ignored"],
     ["__proto__: {mode: ipvs}", "__proto__: unknown field, ignored"],
-    ["mode: ipvs\nmode: iptables", "line 4: a key is there twice, the last one counts"],
+    ["mode: ipvs\nmode: iptables", "line 4: a key is defined twice; the last one takes effect"],
   ])("%s", (lines, warning) => {
     const result = parseFile(lines);
     expect(configOf(result).mode).toBe("iptables");
@@ -114,7 +114,7 @@ describe("what is taken with a warning", () => {
 
   test("fields of Windows", () => {
     expect(warningsOf(parseFile("winkernel: {enableDSR: true}", "windowsRunAsService: true"))).toEqual([
-      "winkernel and windowsRunAsService are fields of Windows, ignored",
+      "winkernel and windowsRunAsService only work on Windows; ignored",
     ]);
   });
 });

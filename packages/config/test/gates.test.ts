@@ -31,7 +31,7 @@ test.each([
 test("a gate that nobody knows takes nothing away, and is told", () => {
   const result = parse(["--feature-gates=NoSuchGate=false,NFTablesNetlink=false"]);
   expect(configOf(result).features).toEqual(ALL);
-  expect(warningsOf(result)).toEqual(["--feature-gates: not known here, ignored: NoSuchGate"]);
+  expect(warningsOf(result)).toEqual(["--feature-gates: unknown gates, ignored: NoSuchGate"]);
 });
 
 /** `kube-proxy v1.37.1 --help`, --feature-gates: those that mean nothing here, or nothing on Linux. */

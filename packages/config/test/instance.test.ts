@@ -42,9 +42,9 @@ describe("an agent with a service proxy name", () => {
   test.each([
     [
       "--proxy-mode=iptables",
-      /^--proxy-mode=iptables: cannot run beside .* --service-proxy-name asks: its chains .*; use nftables$/,
+      /^--proxy-mode=iptables: cannot run alongside .* --service-proxy-name requires: .* kube-proxy.*; use nftables$/,
     ],
-    ["--proxy-mode=ipvs", /^--proxy-mode=ipvs: .* the device kube-ipvs0 /],
+    ["--proxy-mode=ipvs", /^--proxy-mode=ipvs: .* device \(kube-ipvs0\) as kube-proxy; use nftables$/],
     ["--proxy-mode=userspace", /^--proxy-mode=userspace: .* without --userspace-only; use nftables$/],
   ])("%s is refused with the reason", (mode, expected) => {
     expect(errorsOf(parse([NAME, mode]))).toEqual([expect.stringMatching(expected)]);
@@ -52,7 +52,7 @@ describe("an agent with a service proxy name", () => {
 
   test("a shadow compares with the first proxy, which does not serve what is labelled", () => {
     expect(errorsOf(parse([NAME, "--shadow"]))).toEqual([
-      expect.stringMatching(/^--shadow=true: compares with the node's first proxy, .* --service-proxy-name asks for$/),
+      expect.stringMatching(/^--shadow=true: compares with the node's default proxy, .* --service-proxy-name selects$/),
     ]);
   });
 

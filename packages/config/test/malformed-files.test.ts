@@ -28,7 +28,7 @@ describe("fields of a file", () => {
     ["conntrack: {min: -1}", "conntrack.min: -1: must be a whole number from 0 to 2147483647"],
     [
       "conntrack: {tcpEstablishedTimeout: -1s}",
-      "conntrack.tcpEstablishedTimeout: -1s: must not be negative; 0s leaves it as it is",
+      "conntrack.tcpEstablishedTimeout: -1s: must not be negative; 0s keeps the kernel's setting",
     ],
     ["clientConnection: {qps: '5'}", "clientConnection.qps: 5: must be a number, such as 5 or 0.5"],
     ["clientConnection: {burst: -1}", "clientConnection.burst: -1: must be a whole number from 0 to 2147483647"],
@@ -54,7 +54,7 @@ describe("fields of a file", () => {
     ["logging: {flushFrequency: soon}", `logging.flushFrequency: soon: ${DURATION}`],
     [
       "logging: {vmodule: [{filePattern: 'a=b'}]}",
-      "logging.vmodule[0].filePattern: a=b: must be a file name or pattern without equal sign and comma",
+      "logging.vmodule[0].filePattern: a=b: must be a file name or pattern without = and ,",
     ],
     [
       "detectLocalMode: InterfaceNamePrefix",
@@ -88,7 +88,7 @@ describe("files that are no configuration", () => {
       "kind: KubeProxyConfiguration\napiVersion: componentconfig/v1alpha1",
       ": apiVersion componentconfig/v1alpha1: the apiVersion of KubeProxyConfiguration must be kubeproxy.config.k8s.io/v1alpha1",
     ],
-    [`${configFile()}\n---\n${configFile()}`, ": kind KubeProxyConfiguration: must be there once"],
+    [`${configFile()}\n---\n${configFile()}`, ": kind KubeProxyConfiguration: must be defined once"],
     [
       `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1`,
       ": apiVersion fairlead.dev/v1: the apiVersion of FairleadConfiguration must be fairlead.dev/v1alpha1",
@@ -109,7 +109,7 @@ describe("files that are no configuration", () => {
     ["nesting without end", `a: ${"[".repeat(50_000)}`],
   ])("%s", (_name, text) => {
     const errors = errorsOf(parse([`--config=${FILE}`], text));
-    expect(errors[0]).toMatch(new RegExp(`^${FILE}: is no readable YAML: .`));
+    expect(errors[0]).toMatch(new RegExp(`^${FILE}: is not valid YAML: .`));
     for (const error of errors) expect(error.length).toBeLessThan(300);
   });
 
@@ -122,7 +122,7 @@ describe("files that are no configuration", () => {
     ["{excludeCIDRsFrom: [{source: custom}]}", 'multiCNI.excludeCIDRsFrom[0]: {"source":"custom"}: must be one of'],
     [
       "{excludeCIDRsFrom: [nodes], clusterCIDRsFrom: [flannel, nodes]}",
-      `multiCNI.clusterCIDRsFrom[1]: nodes: is in ${FILE}: multiCNI.excludeCIDRsFrom already`,
+      `multiCNI.clusterCIDRsFrom[1]: nodes: is already listed in ${FILE}: multiCNI.excludeCIDRsFrom`,
     ],
     [
       "{excludeCIDRsFrom: [{source: nodes, vpcs: [a]}]}",

@@ -6,7 +6,7 @@ const CIDR = "must be a CIDR, such as 10.144.0.0/16 or fd00:144::/48";
 const DURATION = "must be a duration with units, such as 30s, 1m30s or 1h0m0s";
 const PORT = "must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256";
 const INT32 = "must be a whole number";
-const WINDOWS = "is a flag of Windows; leave it out";
+const WINDOWS = "only works on Windows; remove it";
 
 describe("flags", () => {
   test.each([
@@ -22,7 +22,7 @@ describe("flags", () => {
         "--metrics-bind-address=127.0.0.1:0: must be an IP address and a port from 1 to 65535, such as 0.0.0.0:10249 or [::]:10249",
       ],
     ],
-    [["--metrics-port=0"], ["--metrics-port=0: the metrics server cannot be turned off; leave it out"]],
+    [["--metrics-port=0"], ["--metrics-port=0: the metrics server cannot be disabled; remove the flag"]],
     [
       ["--metrics-bind-address=192.0.2.1", "--metrics-port=70000"],
       ["--metrics-port=70000: must be a port from 1 to 65535"],
@@ -44,7 +44,10 @@ describe("flags", () => {
       ["--conntrack-max-per-core=3000000000"],
       ["--conntrack-max-per-core=3000000000: must be a whole number from 0 to 2147483647"],
     ],
-    [["--conntrack-udp-timeout=-5s"], ["--conntrack-udp-timeout=-5s: must not be negative; 0s leaves it as it is"]],
+    [
+      ["--conntrack-udp-timeout=-5s"],
+      ["--conntrack-udp-timeout=-5s: must not be negative; 0s keeps the kernel's setting"],
+    ],
     [["--kube-api-qps=many"], ["--kube-api-qps=many: must be a number, such as 5 or 0.5"]],
     [["--kube-api-burst=-1"], ["--kube-api-burst=-1: must be a whole number from 0 to 2147483647"]],
     [["--config-sync-period=0"], ["--config-sync-period=0: must be greater than 0, such as 15m0s"]],
@@ -66,7 +69,7 @@ describe("flags", () => {
       ["--nodeport-addresses=public"],
       [`--nodeport-addresses=public: ${CIDR}, or one of the words primary, localhost, all`],
     ],
-    [["--nodeport-addresses=all,all"], ["--nodeport-addresses=all: is there twice"]],
+    [["--nodeport-addresses=all,all"], ["--nodeport-addresses=all: is listed twice"]],
     [
       ["--proxy-mode=IPVS"],
       ["--proxy-mode=IPVS: must be iptables, ipvs, nftables or userspace, or empty for iptables"],
@@ -74,7 +77,7 @@ describe("flags", () => {
     [
       ["--proxy-mode=kernelspace"],
       [
-        "--proxy-mode=kernelspace: is a mode of Windows; must be iptables, ipvs, nftables or userspace, or empty for iptables",
+        "--proxy-mode=kernelspace: only works on Windows; must be iptables, ipvs, nftables or userspace, or empty for iptables",
       ],
     ],
     [
@@ -87,7 +90,7 @@ describe("flags", () => {
     ],
     [
       ["--proxy-mode=ipvs", "--ipvs-udp-timeout=-1s"],
-      ["--ipvs-udp-timeout=-1s: must not be negative; 0s leaves it as it is"],
+      ["--ipvs-udp-timeout=-1s: must not be negative; 0s keeps the kernel's setting"],
     ],
     [
       ["--detect-local-mode=Bridge"],
@@ -138,7 +141,7 @@ describe("flags", () => {
     [["--vmodule=watch"], ["--vmodule=watch: must be pattern=N, such as watch=5,apply=4"]],
     [
       ["--vmodule=watch=5", "--logging-format=json"],
-      ['--vmodule=[{"filePattern":"watch","verbosity":5}]: is for the format text alone'],
+      ['--vmodule=[{"filePattern":"watch","verbosity":5}]: is only valid with format text'],
     ],
     [["--logging-format=xml"], ["--logging-format=xml: must be text or json"]],
     [["--log-flush-frequency=-1s"], ["--log-flush-frequency=-1s: must be greater than 0, such as 5s"]],

@@ -22,7 +22,7 @@ describe("reset-stale-tcp", () => {
   test("is refused in userspace mode", () => {
     expect(errorsOf(parse(["--proxy-mode=userspace", "--reset-stale-tcp"]))).toEqual([
       expect.stringContaining(
-        "--reset-stale-tcp=true: works in iptables, nftables and ipvs mode; in userspace mode connections end in the agent",
+        "--reset-stale-tcp=true: works in iptables, nftables and ipvs mode; in userspace mode the agent itself terminates the connections",
       ),
     ]);
   });

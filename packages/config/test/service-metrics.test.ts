@@ -36,7 +36,7 @@ describe("metrics of services", () => {
     ],
     [
       ["--service-metrics=*", "--proxy-mode=userspace", "--userspace-only"],
-      '--service-metrics=["*"]: are read from connection tracking, which --userspace-only has none of',
+      '--service-metrics=["*"]: are read from connection tracking, which --userspace-only does not use',
     ],
   ])("%j is refused", (flags, error) => {
     expect(errorsOf(parse(flags))).toEqual([error]);

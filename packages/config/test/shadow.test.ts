@@ -38,8 +38,8 @@ describe("a shadow run", () => {
 
   test.each([
     [["--shadow", "--proxy-mode=userspace"], /^--shadow=true: compares iptables, ipvs and nftables mode/],
-    [["--shadow", "--cleanup"], /^--shadow=true: writes nothing, and --cleanup does/],
-    [["--shadow", "--init-only"], /^--shadow=true: writes nothing, and --init-only does/],
+    [["--shadow", "--cleanup"], /^--shadow=true: cannot be combined with --cleanup: a shadow run writes nothing/],
+    [["--shadow", "--init-only"], /^--shadow=true: cannot be combined with --init-only: a shadow run writes nothing/],
   ])("%j is refused", (flags, reason) => {
     expect(errorsOf(parse(flags))).toEqual([expect.stringMatching(reason)]);
   });

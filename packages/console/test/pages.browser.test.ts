@@ -85,7 +85,7 @@ test("a service: owner and why, each frontend, each endpoint with why it is in o
   await go("#/service/shop/web", "shop/web");
   const row = (name: string) => page.getByRole("row", { name });
   expect(await row("load-balancer 203.0.113.9:80").textContent()).toMatch(/Local.*2 cluster.*masqueraded.*1 local/);
-  expect(await row("10.144.2.8:8080").textContent()).toContain("terminating, and others are ready");
+  expect(await row("10.144.2.8:8080").textContent()).toContain("terminating; other endpoints are ready");
   expect(await page.getByRole("img", { name: /3 frontends, 2 of 4 endpoints in use/ }).count()).toBe(1);
   // Seen from the other node the local set is another one.
   await page.getByLabel("Seen from node").selectOption("node-b");

@@ -33,7 +33,7 @@ describe("fairlead.dev/balance", () => {
     expect(group?.cluster).toHaveLength(1);
     expect(group?.balance).toBeUndefined();
     expect(problems).toEqual([
-      '"source-hash" fairlead.dev/balance: this mode cannot balance by the client\'s address; taken as random',
+      '"source-hash" fairlead.dev/balance: this mode cannot balance by the client\'s address; using random',
     ]);
     state.upsertSlice(slice("web", [endpoint("10.144.1.6")]));
     expect(replan(planner, state).problems).toEqual([]);
@@ -42,6 +42,6 @@ describe("fairlead.dev/balance", () => {
   test("anything else is told once, and taken as random", () => {
     const { group, problems } = planned(HASHES, "least-conn");
     expect(group?.balance).toBeUndefined();
-    expect(problems).toEqual(['"least-conn" fairlead.dev/balance must be random or source-hash; taken as random']);
+    expect(problems).toEqual(['"least-conn" fairlead.dev/balance must be random or source-hash; using random']);
   });
 });

@@ -71,7 +71,7 @@ test("kinds do not matter: an external IP may be another's load-balancer address
       name: "b",
       field: "spec.externalIPs",
       value: '"TCP 198.51.100.1 80"',
-      reason: "is default/a/tcp's already; it is served for that one alone",
+      reason: "already belongs to default/a/tcp and is only served for it",
     },
   ]);
 });
@@ -154,7 +154,7 @@ test("however many services want one address, each is planned once, and once mor
   expect(steps).toBeLessThanOrEqual(3 * many);
   expect(slice.value.problems).toHaveLength(many - 1);
   const reasons = new Set(slice.value.problems.map(({ reason }) => reason));
-  expect([...reasons]).toEqual(["is default/s00001/tcp's already; it is served for that one alone"]);
+  expect([...reasons]).toEqual(["already belongs to default/s00001/tcp and is only served for it"]);
 });
 
 test("a ClusterIP is its service's own, whatever the name of a service that names it as an external IP", () => {

@@ -83,7 +83,7 @@ describe("of a proxy with a name", () => {
     expect(decode(labelled("edge")).object?.name).toBe("web");
     expect(decode(labelled("other")).ignored).toMatch(/^left to service proxy other /);
     expect(decode(labelled("")).ignored).toMatch(/^left to service proxy "" /);
-    expect(decode(raw()).ignored).toMatch(/left to the node's first proxy$/);
+    expect(decode(raw()).ignored).toMatch(/left to the node's default proxy$/);
   });
 });
 

@@ -35,8 +35,8 @@ describe("why an endpoint is used or not", () => {
     {
       case: "draining here, the only one here",
       given: [endpoint("10.0.0.1", { ...HERE, ...DRAINING }), endpoint("10.0.0.2")],
-      cluster: "terminating, and others are ready",
-      local: "terminating, but serves still, and none is ready",
+      cluster: "terminating; other endpoints are ready",
+      local: "terminating but still serving; no endpoint is ready",
     },
   ])("$case", ({ given, cluster, local }) => {
     expect(fates(given)[0]).toMatchObject({ cluster: { why: cluster }, local: { why: local } });
@@ -54,7 +54,7 @@ describe("why an endpoint is used or not", () => {
 });
 
 /** Words that go with being in a set; all others go with being left out. */
-const INSIDE = /^(ready|terminating, but serves still)/;
+const INSIDE = /^(ready|terminating but still serving)/;
 
 const endpoints = fc.array(
   fc

@@ -42,7 +42,7 @@ export function parseExcludeCIDRs(excluded: NamedCIDRs, cluster: NamedCIDRs): Ex
   for (const value of excluded.values) {
     const checked = check(value);
     if (typeof checked === "string") errors.push({ field, value, message: checked });
-    else if (cidrs.has(checked.text)) notes.push(`${field}: ${checked.text} is there twice`);
+    else if (cidrs.has(checked.text)) notes.push(`${field}: ${checked.text} is listed twice`);
     else cidrs.set(checked.text, checked);
   }
   const list = [...cidrs.values()];
@@ -75,7 +75,7 @@ export function coverAll(cidrs: readonly string[], target: string): boolean {
 
 function canonical(text: string): CIDR {
   const network = parseCIDR(text)?.network;
-  if (network === undefined) throw new TypeError(`${JSON.stringify(text)} is no CIDR`);
+  if (network === undefined) throw new TypeError(`${JSON.stringify(text)} is not a CIDR`);
   return network;
 }
 
@@ -88,11 +88,11 @@ function check(value: string): CIDR | string {
     return single === undefined ? FORM : `${FORM}; the single address is ${single.network.text}`;
   }
   const { network, hostBits, mapped } = written;
-  if (mapped) return network.length === 0 ? FORM : `is IPv4 in the form of IPv6; write ${network.text}`;
+  if (mapped) return network.length === 0 ? FORM : `is IPv4 written as IPv6; write ${network.text}`;
   if (network.length === 0) {
-    return `is every ${network.family} address, which leaves nothing to this proxy; name the other network's pods, ${FORM.replace("must be a CIDR, ", "")}`;
+    return `covers every ${network.family} address, so no service would be proxied here; set the other network's pod CIDR, ${FORM.replace("must be a CIDR, ", "")}`;
   }
-  return hostBits ? `has bits set behind its prefix; write ${network.text}` : network;
+  return hostBits ? `has host bits set; write ${network.text}` : network;
 }
 
 function clusterCIDRs({ values }: NamedCIDRs, family: IPFamily): CIDR[] {
@@ -104,14 +104,14 @@ function clusterCIDRs({ values }: NamedCIDRs, family: IPFamily): CIDR[] {
 
 function nothingLeft(field: string, excluded: readonly CIDR[], cluster: NamedCIDRs, own: readonly CIDR[]): CIDRError {
   const message =
-    `leaves nothing of ${cluster.field} ${texts(own)}, so no service would be proxied here; ` +
+    `covers all of ${cluster.field} ${texts(own)}, so no service would be proxied here; ` +
     `exclude only the other network's CIDR, or add this network's to ${cluster.field}`;
   return { field, value: texts(excluded), message };
 }
 
 function overlapNote(field: string, cidr: CIDR, clusterField: string, own: readonly CIDR[]): string {
   const within = own.find((other) => other.first <= cidr.first && cidr.last <= other.last);
-  if (within === undefined) return `${field}: ${cidr.text} contains a part of ${clusterField} ${texts(own)}`;
+  if (within === undefined) return `${field}: ${cidr.text} contains part of ${clusterField} ${texts(own)}`;
   const relation = within.text === cidr.text ? "is one of the CIDRs of" : `is a part of ${within.text} in`;
   return `${field}: ${cidr.text} ${relation} ${clusterField}; traffic from there is not masqueraded`;
 }

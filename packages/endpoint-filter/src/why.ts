@@ -16,8 +16,8 @@ export function fromCIDRs({ own, excluded, cidrs }: Survey, policy: FilterOption
 }
 
 const POLICIES: Readonly<Record<FilterOptions["mixedServices"], string>> = {
-  "own-endpoints": "own-endpoints, so the others are used",
-  skip: "skip, so it is left alone",
+  "own-endpoints": "own-endpoints, so only its other endpoints are used",
+  skip: "skip, so it is not served",
   all: "all, so every endpoint is used",
 };
 
@@ -29,9 +29,9 @@ export function fromNodes(endpoints: number): string {
 }
 
 export function fromMemory(remembered: Ownership | undefined, policy: FilterOptions["mixedServices"]): string {
-  if (remembered === undefined) return "it has no endpoints, and nothing is remembered of it";
+  if (remembered === undefined) return "it has no endpoints, and its last owner is not known";
   const then = remembered === "mixed" ? `; mixed services: ${policy}` : "";
-  return `it has no endpoints; when it had some it was ${remembered}${then}`;
+  return `it has no endpoints; when it last had endpoints, it was ${remembered}${then}`;
 }
 
 /** The first few: an operator may exclude a thousand. */

@@ -181,9 +181,13 @@ describe("what the operator is told", () => {
     [OWN, {}, "none of its 2 endpoints is in an excluded CIDR"],
     [FOREIGN, {}, "all of its 2 endpoints are in 10.244.0.0/16"],
     [["10.244.0.5"], {}, "its endpoint is in 10.244.0.0/16"],
-    [both, {}, "2 of its 4 endpoints are in 10.244.0.0/16; mixed services: own-endpoints, so the others are used"],
-    [[], { remembered: "foreign" }, "it has no endpoints; when it had some it was foreign"],
-    [[], {}, "it has no endpoints, and nothing is remembered of it"],
+    [
+      both,
+      {},
+      "2 of its 4 endpoints are in 10.244.0.0/16; mixed services: own-endpoints, so only its other endpoints are used",
+    ],
+    [[], { remembered: "foreign" }, "it has no endpoints; when it last had endpoints, it was foreign"],
+    [[], {}, "it has no endpoints, and its last owner is not known"],
     [OWN, { annotation: "foreign" }, "annotation fairlead.dev/ownership: foreign"],
     [
       FOREIGN,

@@ -106,14 +106,14 @@ describe("its text", () => {
   });
 
   test.each([
-    ["", "is not the JSON object that Fairlead writes"],
-    ["{", "is not the JSON object that Fairlead writes"],
-    ["[]", "is not the JSON object that Fairlead writes"],
-    ["null", "is not the JSON object that Fairlead writes"],
-    ['{"version":2}', "has version 2, this Fairlead knows 1"],
-    ["{}", "has version none, this Fairlead knows 1"],
-    [serialiseMemory(Memory.empty, { ...SCOPE, excludeCIDRs: [] }), "was made under other options"],
-    [serialiseMemory(Memory.empty, { ...SCOPE, mixedServices: "skip" }), "was made under other options"],
+    ["", "is not a JSON object written by Fairlead"],
+    ["{", "is not a JSON object written by Fairlead"],
+    ["[]", "is not a JSON object written by Fairlead"],
+    ["null", "is not a JSON object written by Fairlead"],
+    ['{"version":2}', "has version 2, this Fairlead reads version 1"],
+    ["{}", "has version none, this Fairlead reads version 1"],
+    [serialiseMemory(Memory.empty, { ...SCOPE, excludeCIDRs: [] }), "was written with other options"],
+    [serialiseMemory(Memory.empty, { ...SCOPE, mixedServices: "skip" }), "was written with other options"],
     [serialiseMemory(Memory.empty, SCOPE).replace('"services": {}', '"services": 1'), "has no services"],
   ])("%j is empty, with a reason", (text, what) => {
     const { memory, reason } = parseMemory(text, SCOPE);

@@ -22,17 +22,17 @@ describe("refused by itself", () => {
     ["::ffff:0.0.0.0/90", FORM],
     ["10.244.0.5", `${FORM}; the single address is 10.244.0.5/32`],
     ["fd00:244::5", `${FORM}; the single address is fd00:244::5/128`],
-    ["10.244.1.0/16", "has bits set behind its prefix; write 10.244.0.0/16"],
-    ["fd00:244::1/48", "has bits set behind its prefix; write fd00:244::/48"],
-    ["::ffff:10.244.0.0/112", "is IPv4 in the form of IPv6; write 10.244.0.0/16"],
-    ["::ffff:10.244.3.0/112", "is IPv4 in the form of IPv6; write 10.244.0.0/16"],
+    ["10.244.1.0/16", "has host bits set; write 10.244.0.0/16"],
+    ["fd00:244::1/48", "has host bits set; write fd00:244::/48"],
+    ["::ffff:10.244.0.0/112", "is IPv4 written as IPv6; write 10.244.0.0/16"],
+    ["::ffff:10.244.3.0/112", "is IPv4 written as IPv6; write 10.244.0.0/16"],
     [
       "0.0.0.0/0",
-      "is every IPv4 address, which leaves nothing to this proxy; name the other network's pods, such as 10.244.0.0/16 or fd00:244::/48",
+      "covers every IPv4 address, so no service would be proxied here; set the other network's pod CIDR, such as 10.244.0.0/16 or fd00:244::/48",
     ],
     [
       "::/0",
-      "is every IPv6 address, which leaves nothing to this proxy; name the other network's pods, such as 10.244.0.0/16 or fd00:244::/48",
+      "covers every IPv6 address, so no service would be proxied here; set the other network's pod CIDR, such as 10.244.0.0/16 or fd00:244::/48",
     ],
   ])("%j: %s", (value, message) => {
     expect(check([value])).toEqual({ ok: false, errors: [{ field: "--exclude-cluster-cidr", value, message }] });
@@ -63,7 +63,7 @@ describe("refused beside the cluster CIDRs, by family", () => {
     const own = cluster.filter((cidr) => cidr.includes(":") === six).join(",");
     expect(result.errors).toHaveLength(1);
     expect(result.errors[0]?.value).toBe(excluded.join(","));
-    expect(result.errors[0]?.message).toContain(`leaves nothing of --cluster-cidr ${own}`);
+    expect(result.errors[0]?.message).toContain(`covers all of --cluster-cidr ${own}`);
   });
 });
 
@@ -89,9 +89,9 @@ describe("taken", () => {
     [
       ["10.244.0.0/15"],
       ["10.144.0.0/16", "10.244.0.0/16"],
-      ["--exclude-cluster-cidr: 10.244.0.0/15 contains a part of --cluster-cidr 10.144.0.0/16,10.244.0.0/16"],
+      ["--exclude-cluster-cidr: 10.244.0.0/15 contains part of --cluster-cidr 10.144.0.0/16,10.244.0.0/16"],
     ],
-    [["10.244.0.0/16", "10.244.0.0/16"], [], ["--exclude-cluster-cidr: 10.244.0.0/16 is there twice"]],
+    [["10.244.0.0/16", "10.244.0.0/16"], [], ["--exclude-cluster-cidr: 10.244.0.0/16 is listed twice"]],
   ])("%j beside %j", (excluded, cluster, notes) => {
     const cidrs = [...new Set(excluded.map((cidr) => cidr.toLowerCase().replace(":0", ":")))];
     expect(check(excluded, cluster)).toEqual({ ok: true, cidrs, notes });

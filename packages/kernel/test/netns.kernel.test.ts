@@ -120,9 +120,7 @@ test("an impossible namespace says why", async () => {
     dispose: async () => {},
     [Symbol.asyncDispose]: async () => {},
   };
-  await expect(createNamespace({ beside: nowhere })).rejects.toThrow(
-    /no network namespace can be made here: .*nsenter/,
-  );
+  await expect(createNamespace({ beside: nowhere })).rejects.toThrow(/cannot create a network namespace: .*nsenter/);
 });
 
 async function processesIn(space: string): Promise<readonly string[]> {

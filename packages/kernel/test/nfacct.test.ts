@@ -24,7 +24,7 @@ describe("where there is none", () => {
   });
 
   test.each([
-    [1, "nfacct may not be used: CAP_NET_ADMIN is missing"],
+    [1, "no permission to use nfacct: CAP_NET_ADMIN is missing"],
     [22, "EINVAL: invalid argument; the kernel may lack nfnetlink_acct"],
   ])("by netlink, error %i", async (errno, reason) => {
     // The first socket is the look whether there are any.

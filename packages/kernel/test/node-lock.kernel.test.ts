@@ -40,7 +40,7 @@ describe("in one process", () => {
     expect(error).toBeInstanceOf(NodeLockHeldError);
     const holder = { pid: process.pid, startedAt: "2030-01-01T00:00:00.000Z", version: "1.2.3" };
     const who = `process ${process.pid} (version 1.2.3, running since 2030-01-01T00:00:00.000Z)`;
-    const message = `another agent works on this node: ${who} holds ${join(shared, "lock/agent.lock")}`;
+    const message = `another agent runs on this node: ${who} holds ${join(shared, "lock/agent.lock")}`;
     expect(error).toMatchObject({ holder, message });
     lock.release();
     (await acquire(shared)).release();
@@ -82,7 +82,7 @@ describe("in one process", () => {
     await expect(acquire(good)).rejects.toThrow(NodeLockHeldError);
     lock.release();
     const { doubt } = await acquire("/proc/none", file);
-    expect(doubt).toMatch(/^the node's lock cannot be taken: ENOENT: .*\/proc\/none.*; E(?:EXIST|NOTDIR): /);
+    expect(doubt).toMatch(/^cannot take the node's lock: ENOENT: .*\/proc\/none.*; E(?:EXIST|NOTDIR): /);
   });
 
   test("a FIFO in the lock's place is not read", async () => {
@@ -140,7 +140,7 @@ kernelSuite("in processes", () => {
     const [pid] = /^\d+/.exec(first.said) ?? [];
     expect(first.said).toBe(`${pid} held; doubt: undefined`);
     const second = await start(here, "as-agent", shared);
-    expect(second.said).toContain(`another agent works on this node: process ${pid} (version 1.2.3, `);
+    expect(second.said).toContain(`another agent runs on this node: process ${pid} (version 1.2.3, `);
     expect((await start(elsewhere, "as-agent", shared)).said).toMatch(/ held; doubt: undefined$/);
     expect((await start(here, "who")).said).toBe(pid);
     await first.kill();
@@ -153,7 +153,7 @@ kernelSuite("in processes", () => {
     const first = await start(other, "as-agent", folder());
     const [pid] = /^\d+/.exec(first.said) ?? [];
     const second = await start(other, "as-agent", folder());
-    expect(second.said).toContain(`another agent works on this node: process ${pid} (version 1.2.3, `);
+    expect(second.said).toContain(`another agent runs on this node: process ${pid} (version 1.2.3, `);
     await first.kill();
   });
 
@@ -165,7 +165,7 @@ kernelSuite("in processes", () => {
     expect(anybody.said).toBe("locked true");
     expect((await start(other, "who")).said).toBe("undefined");
     const agent = await start(other, "as-agent", folder());
-    expect(agent.said).toMatch(/ held; doubt: a process that is not seen from here holds a lock like an agent's$/);
+    expect(agent.said).toMatch(/ held; doubt: a process outside this PID namespace holds an agent's lock$/);
     await anybody.kill();
     await agent.kill();
   });

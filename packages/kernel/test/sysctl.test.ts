@@ -42,7 +42,7 @@ for (const [name, make] of makers) {
     test("a key that is not there", async () => {
       const sysctl = await make({});
       expect(await sysctl.read("net/none")).toBeUndefined();
-      expect(await sysctl.set("net/none", 1)).toEqual({ outcome: "missing", reason: "there is no sysctl net/none" });
+      expect(await sysctl.set("net/none", 1)).toEqual({ outcome: "missing", reason: "sysctl net/none does not exist" });
     });
   });
 }

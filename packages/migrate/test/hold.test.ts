@@ -141,7 +141,7 @@ test("the API server may be away for a while; for longer, or when somebody has t
   await clock.advance(5_000);
   record.held = { holder: "d", version: "d" };
   await clock.advance(60_000);
-  expect(await taken).toEqual(new HeldByAnother("it has taken over"));
+  expect(await taken).toEqual(new HeldByAnother("another run, which took over"));
   expect(record.held.holder).toBe("d");
 });
 

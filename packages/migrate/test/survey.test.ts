@@ -44,7 +44,7 @@ test("flags beside --config are taken over, and those that do not count are told
   );
   expect(installation?.flags).toEqual(["--v=4", "--cluster-cidr=10.0.0.0/8"]);
   const differing = findings.filter(({ state }) => state === "differs").map(({ found }) => found);
-  expect(differing).toEqual(["--config is given, so these flags are ignored: --cluster-cidr"]);
+  expect(differing).toEqual(["--config is set; ignoring these flags: --cluster-cidr"]);
 });
 
 /** As EKS has it. */
@@ -103,7 +103,7 @@ describe("what blocks", () => {
   test.each([
     ["a Service's address", KUBECONFIG_CONF.replace("cp.example", "10.96.0.1"), /10\.96\.0\.1.*address of a Service/],
     ["of IPv6", KUBECONFIG_CONF.replace("cp.example", "[fd00::1]"), /\[fd00::1\].*address of a Service/],
-    ["no address", KUBECONFIG_CONF.replace("https://cp.example:6443", "''"), /is no URL/],
+    ["no address", KUBECONFIG_CONF.replace("https://cp.example:6443", "''"), /is not a URL/],
   ])("%s for the API server, until --api-server names another", (_what, kubeconfig, found) => {
     const own = { data: { ...CONFIG_MAP.data, "kubeconfig.conf": kubeconfig } };
     const blocked = survey({ ...objects, configMaps: new Map([["kube-proxy", own]]) }, options);

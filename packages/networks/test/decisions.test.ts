@@ -51,7 +51,7 @@ describe("absent, forbidden and empty are told apart", () => {
     expect(cidr("10.16.0.0/16")?.why).toBeUndefined();
     networks.setState(theirs.id, 0, "listed");
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
-    expect(cidr("10.16.0.0/16")?.why).toContain("no object says it any more");
+    expect(cidr("10.16.0.0/16")?.why).toContain("no object defines it anymore");
   });
 
   test("unreachable keeps all, and is not a first list", () => {
@@ -116,8 +116,8 @@ describe("the start", () => {
   });
 
   test.each([
-    ["", "are not what this Fairlead writes (version 1)"],
-    ['{"version":2}', "are not what this Fairlead writes (version 1)"],
+    ["", "have an unknown format (this Fairlead writes version 1)"],
+    ['{"version":2}', "have an unknown format (this Fairlead writes version 1)"],
     ['{"version":1,"sources":{"a":[{"cidr":"10.0.0.0/99","since":1,"consented":true}]}}', 'are damaged at "a"'],
     ['{"version":1,"sources":{"a":{}}}', 'are damaged at "a"'],
   ])("of a text such as %s nothing is taken", (text, why) => {
@@ -325,13 +325,13 @@ describe("what comes", () => {
 
 describe("refused, the others kept", () => {
   test.each([
-    ["0.0.0.0/0", "is every IPv4 address"],
-    ["10.16.0.1/16", "has bits set behind its prefix; write 10.16.0.0/16"],
+    ["0.0.0.0/0", "covers every IPv4 address"],
+    ["10.16.0.1/16", "has host bits set; write 10.16.0.0/16"],
     ["ten", "must be a CIDR"],
-    ["::ffff:10.16.0.0/112", "is IPv4 in the form of IPv6; write 10.16.0.0/16"],
-    ["10.144.0.0/15", "would leave nothing of our own 10.144.0.0/16 to this proxy"],
-    ["10.96.1.0/24", "meets the service CIDR 10.96.0.0/12"],
-    ["10.0.0.0/8", "meets the service CIDR 10.96.0.0/12"],
+    ["::ffff:10.16.0.0/112", "is IPv4 written as IPv6; write 10.16.0.0/16"],
+    ["10.144.0.0/15", "would cover all of this proxy's own 10.144.0.0/16"],
+    ["10.96.1.0/24", "overlaps the service CIDR 10.96.0.0/12"],
+    ["10.0.0.0/8", "overlaps the service CIDR 10.96.0.0/12"],
   ])("%s", (bad, why) => {
     const { networks, start, next, subnet, cidr } = setup();
     networks.setServiceCIDRs(["10.96.0.0/12"]);
@@ -394,7 +394,7 @@ describe("the guard", () => {
     expect([networks.report().heldBack, networks.takeNews().heldBack]).toEqual([5, 5]);
     expect(cidr("10.0.0.0/8")).toMatchObject({
       stage: "held",
-      why: "with what came before, 5 of 5 services would turn foreign; at most 50 % may without consent",
+      why: "together with earlier changes, 5 of 5 services would become foreign; more than 50 % needs consent",
     });
     expect(networks.accept()).toBe(1);
     expect(next(services()).excludeCIDRs).toEqual(["10.0.0.0/8"]);

@@ -131,7 +131,7 @@ const rows: readonly Row[] = [
     source: of("ovn-kubernetes-udns"),
     raw: subnet({ topology: "Layer2", layer2: { role: "Secondary", subnets: ["10.21.0.0/16"] } }),
     cidrs: [],
-    ignored: "it is no primary network",
+    ignored: "it is not a primary network",
   },
   {
     what: "both families",
@@ -250,7 +250,7 @@ describe("wrong objects", () => {
   test("more CIDRs than anybody has cost no more than the first thousand", () => {
     const { cidrs, problems } = of("kube-ovn-subnets").read(subnet({ cidrBlock: "10.0.0.0/24,".repeat(100_000) }));
     expect(cidrs).toHaveLength(1_000);
-    expect(problems).toEqual(['spec.cidrBlock is "10.0.0.0/24"; only the first 1000 CIDRs count']);
+    expect(problems).toEqual(['spec.cidrBlock is "10.0.0.0/24"; only the first 1000 CIDRs are used']);
   });
 
   test("whatever an object is, no source throws, and its problems are short", () => {

@@ -20,7 +20,7 @@ export function publishersOf<S, E, N, C>(
   for (const other of to.others ?? []) publishers.push(publisher(otherName(other.resource), other, onReport));
   const byResource = new Map(publishers.map((one) => [one.resource, one]));
   const twice = publishers.find((one) => byResource.get(one.resource) !== one);
-  if (twice !== undefined) throw new TypeError(`${twice.resource} is subscribed twice; let one subscription tell both`);
+  if (twice !== undefined) throw new TypeError(`${twice.resource} is subscribed twice; use one subscription for both`);
   return byResource;
 }
 

@@ -203,7 +203,7 @@ test("a watch that ends as soon as it begins is a failure", async () => {
   api.intercept((request, response) => isWatch(request) && !!response.writeHead(200).end());
   api.endWatches();
   expect(await clock.timer((delay) => delay === 800)).toBe(800);
-  expect(reports.at(-1)).toMatchObject({ type: "retry", error: "the watch ended as soon as it began" });
+  expect(reports.at(-1)).toMatchObject({ type: "retry", error: "the watch ended right after its start" });
 });
 
 test("a response that is no list is a failure like others", async () => {

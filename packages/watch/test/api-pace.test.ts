@@ -60,7 +60,7 @@ test("a server that stops saying anything is noticed after 45 s, as by client-go
   clock.advanceNow(1);
   await until(() => reports.some(({ type }) => type === "failing"));
   expect(reports.find(({ type }) => type === "failing")).toMatchObject({
-    error: "the server is silent: nothing came for 30 s, nor an answer to a question within 15 s",
+    error: "the server does not respond: no data for 30 s, and no answer to a test request within 15 s",
   });
   await clock.timer((delay) => delay === 800);
   clock.advanceNow(800);
@@ -118,7 +118,7 @@ test("a request without any answer is given up", async () => {
   await api.requestsCame(2);
   clock.advanceNow(15_000);
   await clock.timer((delay) => delay === 800);
-  expect(reports[0]).toMatchObject({ type: "failing", error: expect.stringMatching(/^the server is silent/) });
+  expect(reports[0]).toMatchObject({ type: "failing", error: expect.stringMatching(/^the server does not respond/) });
 });
 
 test("an API server that is back is found within 10 s, however long it was away", async () => {

@@ -163,7 +163,7 @@ test("a credential plugin that fails is named with what it said", async () => {
   const { credentials } = await loadConnection({ kubeconfig: file, allowExecCredentials: true });
   const program = join(file, "..", "login");
   await expect(credentials()).rejects.toThrow(
-    `${file}: users[].user.exec: ${program} ended with exit code 1 and said "no session"`,
+    `${file}: users[].user.exec: ${program} exited with code 1 and printed "no session"`,
   );
 });
 
@@ -185,8 +185,8 @@ test("auth-provider is refused, whatever is allowed, unless the caller asks it",
 });
 
 test.each<[string, object, object, object, RegExp]>([
-  ["no such context", {}, {}, { "current-context": "other" }, /there is no context "other" in contexts/],
-  ["no such user", { server: "https://x" }, {}, { users: [] }, /there is no user "default" in users/],
+  ["no such context", {}, {}, { "current-context": "other" }, /contexts has no context "other"/],
+  ["no such user", { server: "https://x" }, {}, { users: [] }, /users has no user "default"/],
   ["no server", {}, {}, {}, /the cluster has no server/],
   ["a server that is no URL", { server: "ftp://x" }, {}, {}, /server ftp:\/\/x is not a URL such as https:/],
   [
@@ -205,7 +205,7 @@ test.each<[string, object, object, object, RegExp]>([
 
 test("files that aren't there or hold nothing are named", async () => {
   await expect(loadConnection({ kubeconfig: "/nonexistent" })).rejects.toThrow("--kubeconfig /nonexistent: ENOENT");
-  await expect(loadConnection({ env: {} })).rejects.toThrow("no API server known: give --kubeconfig or --master");
+  await expect(loadConnection({ env: {} })).rejects.toThrow("no API server configured: set --kubeconfig or --master");
   const file = await kubeconfig({ server: "https://x" }, { tokenFile: "empty" });
   const { credentials } = await loadConnection({ kubeconfig: file });
   await expect(credentials()).rejects.toThrow(`token file ${join(file, "..", "empty")}: ENOENT`);

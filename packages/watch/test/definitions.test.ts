@@ -102,6 +102,6 @@ test("a resource that is subscribed twice is an error: only one of them would he
     readStandardInput: async () => Buffer.of(),
   });
   await expect(source.run({ others: [other, other] }, new AbortController().signal)).rejects.toThrow(
-    / is subscribed twice; let one subscription tell both$/,
+    / is subscribed twice; use one subscription for both$/,
   );
 });

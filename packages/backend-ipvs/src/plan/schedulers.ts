@@ -58,5 +58,5 @@ export function schedulerProblem({ service, annotations }: ServicePortGroup): st
   const asked = annotations[SCHEDULER_ANNOTATION];
   if (asked === undefined || isScheduler(asked)) return undefined;
   const wanted = `must be one of ${SCHEDULERS.join(", ")}`;
-  return `Service ${service}: annotation ${SCHEDULER_ANNOTATION} is ${JSON.stringify(asked)}; it ${wanted}. The default is used`;
+  return `Service ${service}: annotation ${SCHEDULER_ANNOTATION} is ${JSON.stringify(asked)}; it ${wanted}; using the default`;
 }

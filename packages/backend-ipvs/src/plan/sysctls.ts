@@ -30,21 +30,29 @@ export function requiredSysctls({ strictARP, kernel }: SysctlFacts): readonly Re
           sysctl(
             "net.ipv4.vs.conn_reuse_mode",
             0,
-            "a port that is used again must not wait a second (kernels before 5.9)",
+            "a reused port must not delay a connection by a second (kernels before 5.9)",
           ),
         ]
       : []),
-    sysctl("net.ipv4.vs.expire_nodest_conn", 1, "connections to a destination that is gone end with their next packet"),
-    sysctl("net.ipv4.vs.expire_quiescent_template", 1, "session affinity keeps no client on a destination that drains"),
+    sysctl("net.ipv4.vs.expire_nodest_conn", 1, "connections to a removed destination end with their next packet"),
+    sysctl(
+      "net.ipv4.vs.expire_quiescent_template",
+      1,
+      "session affinity does not keep clients on a draining destination",
+    ),
     sysctl("net.ipv4.ip_forward", 1, "packets to endpoints on other hosts are forwarded"),
     ...(strictARP
       ? [
           sysctl(
             "net.ipv4.conf.all.arp_ignore",
             1,
-            "the services' addresses are not told to the network (ipvs.strictARP)",
+            "the node does not answer ARP requests for service addresses (ipvs.strictARP)",
           ),
-          sysctl("net.ipv4.conf.all.arp_announce", 2, "nor used as a source of ARP requests (ipvs.strictARP)"),
+          sysctl(
+            "net.ipv4.conf.all.arp_announce",
+            2,
+            "the node does not send ARP requests from service addresses (ipvs.strictARP)",
+          ),
         ]
       : []),
   ];

@@ -6,16 +6,16 @@ const batch = () => new NftBatch("ip", "kube-proxy");
 /** What is done to a table by hand, and what is said of it; without chains and sets that a table may lack. */
 export const DAMAGES: Readonly<Record<string, readonly [(table: NftTable) => NftBatch, string]>> = {
   "the table deleted": [() => batch().deleteTable(), "the table is missing"],
-  "a chain flushed": [() => batch().flushChain("services"), "chain services has other rules (0, expected "],
+  "a chain flushed": [() => batch().flushChain("services"), "chain services differs in its rules (0, expected "],
   "a rule too many": [
     ({ chains }) => batch().addRule("services", { expressions: chains.get("services")?.rules[0]?.expressions ?? [] }),
-    "chain services has other rules (",
+    "chain services differs in its rules (",
   ],
-  "a set flushed": [() => batch().flushSet("service-ips"), "set service-ips has other elements ("],
+  "a set flushed": [() => batch().flushSet("service-ips"), "set service-ips differs in its elements ("],
   "an element deleted": [
     ({ sets }) =>
       batch().deleteElements("cluster-ips", [...(sets.get("cluster-ips")?.elements.keys() ?? [])].slice(0, 1)),
-    "set cluster-ips has other elements (1 missing)",
+    "set cluster-ips differs in its elements (1 missing)",
   ],
   "an element that leads elsewhere": [
     ({ sets }) => {
@@ -23,11 +23,11 @@ export const DAMAGES: Readonly<Record<string, readonly [(table: NftTable) => Nft
       const value = { kind: "goto", chain: "reject-chain" } as const;
       return batch().deleteElements("service-ips", [key]).addElements("service-ips", [{ key, value }]);
     },
-    "set service-ips has other elements (1 different)",
+    "set service-ips differs in its elements (1 different)",
   ],
   "an element too many": [
     () => batch().addElements("cluster-ips", [{ key: "0a630909" }]),
-    "set cluster-ips has other elements (1 too many)",
+    "set cluster-ips differs in its elements (1 too many)",
   ],
   "a chain at a hook": [
     () =>

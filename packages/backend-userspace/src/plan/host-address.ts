@@ -20,7 +20,7 @@ export function hostAddress(
   // A cluster of one family has nothing of the other, nor have its nodes.
   if (first === undefined && groups.size === 0) return LOOPBACK[family];
   if (first === undefined) {
-    throw new Error(`${family}: the node has no address that relays could listen on; give one with --bind-address`);
+    throw new Error(`${family}: the node has no address for relays to listen on; set one with --bind-address`);
   }
   return first;
 }

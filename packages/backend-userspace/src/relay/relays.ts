@@ -86,7 +86,7 @@ export class Relays {
       return;
     }
     if (!isRelayable(group)) {
-      this.#report(group, `${group.protocol} cannot be relayed in user space; its packets are refused`);
+      this.#report(group, `${group.protocol} cannot be relayed in user space; rejecting its packets`);
       return;
     }
     const relays = this.#groups.get(group.id) ?? new GroupRelays(this.#options);
@@ -99,7 +99,7 @@ export class Relays {
     } catch (error) {
       this.#failures += 1;
       this.#failed.set(group.id, group);
-      this.#report(group, `no socket to listen on, its packets are refused: ${messageOf(error)}`);
+      this.#report(group, `failed to listen; rejecting its packets: ${messageOf(error)}`);
     }
   }
 

@@ -16,7 +16,7 @@ export async function openTcpRelay(request: RelayRequest): Promise<OpenRelay> {
   request.traffic.listening.add(listening);
   server.on("connection", (client) => void take(client, request));
   // Sockets may run out for a moment; the listening one goes on.
-  server.on("error", (error) => request.onProblem(`${request.service.name}: a connection was not accepted: ${error}`));
+  server.on("error", (error) => request.onProblem(`${request.service.name}: failed to accept a connection: ${error}`));
   return {
     port: listening.port,
     *refresh() {},
@@ -47,7 +47,7 @@ async function take(client: Socket, request: RelayRequest): Promise<void> {
   }
   takeSockets(request, 2);
   const dialled = await dial(request, client.remoteAddress ?? "", gone.signal).catch((error: unknown) => {
-    request.onProblem(`${request.service.name}: a connection was not relayed: ${error}`);
+    request.onProblem(`${request.service.name}: failed to relay a connection: ${error}`);
     return "unreachable" as const;
   });
   if (typeof dialled === "string") {

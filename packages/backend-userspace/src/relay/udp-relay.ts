@@ -13,7 +13,7 @@ export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
   takeSockets(request, 1);
   const relay = { protocol: "UDP", address, port: socket.address().port } as const;
   traffic.listening.add(relay);
-  socket.on("error", (error) => request.onProblem(`${service.name}: a datagram was not relayed: ${error}`));
+  socket.on("error", (error) => request.onProblem(`${service.name}: failed to relay a datagram: ${error}`));
   const flows = new Map<string, UdpFlow>();
   socket.on("message", (data, { address: client, port: clientPort }) => {
     const key = `${client} ${clientPort}`;

@@ -72,7 +72,7 @@ function withRepeatedKeys(path: string, text: string, { mark }: YAMLException): 
   try {
     const documents = loadAll(text, { ...OPTIONS, json: true });
     const line = mark === undefined ? "" : `line ${mark.line + 1}: `;
-    return { documents, errors: [], warnings: [`${path}: ${line}a key is there twice, the last one counts`] };
+    return { documents, errors: [], warnings: [`${path}: ${line}a key is defined twice; the last one takes effect`] };
   } catch (error) {
     return unreadable(path, error);
   }
@@ -84,7 +84,7 @@ function unreadable(path: string, error: unknown): Parsed {
     error instanceof YAMLException ? error.toString(true).replace(/^YAMLException: /, "") : errorText(error);
   return {
     documents: [],
-    errors: [{ field: path, value: "", message: `is no readable YAML: ${reason}` }],
+    errors: [{ field: path, value: "", message: `is not valid YAML:  ${reason}` }],
     warnings: [],
   };
 }
@@ -137,7 +137,7 @@ function place(found: Map<string, RawObject>, value: unknown): Problem | undefin
       message: `the apiVersion of ${known.KIND} must be ${known.API_VERSION}`,
     };
   }
-  if (found.has(known.KIND)) return { value: `kind ${known.KIND}`, message: "must be there once" };
+  if (found.has(known.KIND)) return { value: `kind ${known.KIND}`, message: "must be defined once" };
   found.set(known.KIND, value);
   return undefined;
 }

@@ -16,13 +16,13 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         name: "kubeconfig",
         type: type.string,
         fields: ["clientConnection.kubeconfig"],
-        help: "Path of a kubeconfig file. Without it and --master: the service account of the pod.",
+        help: "Path of a kubeconfig file. Default, without --master: the service account of the pod.",
       },
       {
         name: "master",
         type: type.string,
         withConfig: true,
-        help: "URL of the API server. Overrides the kubeconfig's.",
+        help: "URL of the API server. Overrides the server of the kubeconfig.",
       },
       {
         name: "allow-exec-credentials",
@@ -35,7 +35,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         type: type.string,
         fields: ["clientConnection.contentType"],
         defaultText: "application/vnd.kubernetes.protobuf",
-        help: "Content type of lists and watches, where the file has no acceptContentTypes: protobuf if it is named, otherwise JSON.",
+        help: "Content type of lists and watches if the file sets no acceptContentTypes: protobuf if this names it, otherwise JSON.",
       },
       {
         name: "kube-api-qps",
@@ -62,7 +62,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         name: "feature-gates",
         type: type.mapStringBool,
         fields: ["featureGates"],
-        help: "Feature gates as Name=true|false. Gates without a meaning here are ignored, unknown gates with a warning.",
+        help: "Feature gates as Name=true|false. Gates that have no effect here are ignored, unknown gates with a warning.",
       },
     ],
   },
@@ -118,7 +118,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         document: "fairlead",
         withConfig: true,
         defaultText: "all",
-        help: "What of an excluded service is left to the other network: all, only the ClusterIP (cluster-ip), or the ClusterIP for clients in the excluded CIDRs only (excluded-clients); the rest is then proxied here.",
+        help: "Which frontends of an excluded service are left to the other network: all, only the ClusterIP (cluster-ip), or the ClusterIP for clients in the excluded CIDRs only (excluded-clients). Fairlead proxies the rest.",
       },
       {
         name: "ownership-annotation",
@@ -142,7 +142,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         type: type.string,
         withConfig: true,
         defaultText: "/run/fairlead",
-        help: "Directory for state that outlives a restart, such as the owner of a service without endpoints. Empty: no state is kept.",
+        help: "Directory for state that outlives a restart, such as the owner of a service without endpoints. Empty: keep no state.",
       },
       {
         name: "manifests",
@@ -167,7 +167,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         type: type.ip,
         fields: ["bindAddress"],
         defaultText: "0.0.0.0",
-        help: "The node's primary IP, overrides that of its Node object. Fairlead does not bind to it.",
+        help: "The node's primary IP. Overrides the IP of its Node object. Fairlead does not bind to it.",
       },
       {
         name: "oom-score-adj",

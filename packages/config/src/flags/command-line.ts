@@ -50,9 +50,9 @@ function createCommand(collect: Collect): Command {
     .usage("[flags]")
     .description(
       "Kubernetes service proxy for clusters with more than one pod network; a drop-in for kube-proxy.\n" +
-        "With --config only the flags marked * count.",
+        "With --config, only the flags marked * take effect.",
     )
-    .helpOption("-h, --help", "Print this text.")
+    .helpOption("-h, --help", "Print this help, and exit.")
     .allowExcessArguments(false)
     .showSuggestionAfterError(false)
     .exitOverride()

@@ -17,7 +17,7 @@ export const CONNTRACK_FLAGS: FlagGroup = {
       type: type.int32,
       fields: ["conntrack.min"],
       defaultText: "131072",
-      help: "Minimum of the limit of tracked connections, regardless of the number of cores.",
+      help: "Minimum limit of tracked connections, regardless of --conntrack-max-per-core.",
     },
     {
       name: "conntrack-tcp-timeout-established",

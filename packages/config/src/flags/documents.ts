@@ -19,7 +19,7 @@ export interface FlagDocuments {
   readonly errors: readonly ConfigError[];
 }
 
-const WINDOWS = "is a flag of Windows; leave it out";
+const WINDOWS = "only works on Windows; remove it";
 
 export function flagDocuments(given: GivenFlags): FlagDocuments {
   const documents = { kubeProxy: {} as RawObject, fairlead: {} as RawObject };

@@ -24,7 +24,7 @@ export const PROCESS_FLAGS: readonly FlagGroup[] = [
         name: "bind-address-hard-fail",
         type: type.boolean,
         fields: ["bindAddressHardFail"],
-        help: "Exit if one of these addresses cannot be bound.",
+        help: "Exit if binding one of these addresses fails.",
       },
       {
         name: "profiling",
@@ -53,19 +53,19 @@ export const PROCESS_FLAGS: readonly FlagGroup[] = [
         document: "fairlead",
         withConfig: true,
         defaultText: "2000",
-        help: "Maximum number of these series. Further Services are left out.",
+        help: "Maximum number of these series. Services beyond the limit are not exported.",
       },
       {
         name: "healthz-port",
         type: type.int32,
         deprecated: "--healthz-bind-address",
-        help: "Port of --healthz-bind-address where that has none. 0 disables the health server.",
+        help: "Port of --healthz-bind-address if that has no port. 0 disables the health server.",
       },
       {
         name: "metrics-port",
         type: type.int32,
         deprecated: "--metrics-bind-address",
-        help: "Port of --metrics-bind-address where that has none.",
+        help: "Port of --metrics-bind-address if that has no port.",
       },
     ],
   },
@@ -100,7 +100,7 @@ export const PROCESS_FLAGS: readonly FlagGroup[] = [
         type: type.vmodule,
         fields: ["logging.vmodule"],
         withConfig: true,
-        help: "Levels by source file. No effect: one level holds for all of them. Only valid with the text format.",
+        help: "Verbosity per source file. No effect: all files have the same verbosity. Only valid with the text format.",
       },
       {
         name: "log-text-split-stream",
@@ -133,7 +133,7 @@ export const PROCESS_FLAGS: readonly FlagGroup[] = [
     ],
   },
   {
-    title: "Do one thing and end",
+    title: "One-time actions",
     flags: [
       {
         name: "cleanup",
@@ -141,14 +141,19 @@ export const PROCESS_FLAGS: readonly FlagGroup[] = [
         withConfig: true,
         help: "Remove all rules and other kernel objects of Fairlead and kube-proxy, and exit.",
       },
-      { name: "init-only", type: type.boolean, withConfig: true, help: "Do what needs full root privileges." },
+      {
+        name: "init-only",
+        type: type.boolean,
+        withConfig: true,
+        help: "Do what needs full root privileges, and exit.",
+      },
       {
         name: "write-config-to",
         type: type.string,
         withConfig: true,
         help: "Write the configuration with its defaults to this file, and exit.",
       },
-      { name: "version", type: type.version, withConfig: true, help: "Print the version." },
+      { name: "version", type: type.version, withConfig: true, help: "Print the version, and exit." },
     ],
   },
   {

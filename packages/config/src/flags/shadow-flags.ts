@@ -20,7 +20,7 @@ export const SHADOW_FLAGS: FlagGroup = {
       document: "fairlead",
       withConfig: true,
       defaultText: "5s",
-      help: "How long a difference lasts before it is reported: kube-proxy needs its time for a change. Default: at least 3 × minSyncPeriod.",
+      help: "How long a difference must last to be reported: kube-proxy takes time to apply a change. Default: at least 3 × minSyncPeriod.",
     },
   ],
 };

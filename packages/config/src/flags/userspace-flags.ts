@@ -22,7 +22,7 @@ export const USERSPACE_FLAGS: FlagGroup = {
       name: "userspace-only",
       type: type.boolean,
       withConfig: true,
-      help: "Serve only on local ports, which are printed, without rules and without root.",
+      help: "Serve only on local ports, without rules and without root privileges, and print the ports.",
     },
     {
       name: "userspace-tcp-idle-timeout",
@@ -31,7 +31,7 @@ export const USERSPACE_FLAGS: FlagGroup = {
       document: "fairlead",
       withConfig: true,
       defaultText: "24h0m0s",
-      help: "Idle timeout of relayed TCP connections. 0: none.",
+      help: "Idle timeout of relayed TCP connections. 0 means no timeout.",
     },
     {
       name: "userspace-max-sockets",

@@ -17,7 +17,7 @@ export function resolveInstance({ kubeProxy, fairlead, options }: ConfigInput, r
   const why = whyNotBeside(kubeProxy.mode ?? defaults.mode, options.userspaceOnly);
   if (why !== undefined) {
     const name = report.name("serviceProxyName");
-    report.error("mode", `cannot run beside another proxy, as ${name} asks: ${why}; use nftables`);
+    report.error("mode", `cannot run alongside another proxy, which ${name} requires: ${why}; use nftables`);
   }
   return { serviceProxyName, defaults };
 }
@@ -33,10 +33,10 @@ function whyNotBeside(mode: ProxyMode, userspaceOnly: boolean): string | undefin
     case "nftables":
       return undefined;
     case "iptables":
-      return "its chains have the names that kube-proxy's have";
+      return "its chains have the same names as kube-proxy's";
     case "ipvs":
-      return "its chains, virtual servers and the device kube-ipvs0 are those that kube-proxy has";
+      return "it uses the same chains, virtual servers and device (kube-ipvs0) as kube-proxy";
     case "userspace":
-      return userspaceOnly ? undefined : "its chains have the names that kube-proxy's have, without --userspace-only";
+      return userspaceOnly ? undefined : "its chains have the same names as kube-proxy's, without --userspace-only";
   }
 }

@@ -35,6 +35,6 @@ export function warnOfLoopbackNodePorts(
   if (!IP_FAMILIES.some((family) => namesLoopback(nodePortAddresses, family))) return;
   report.warn(
     `${report.name("nodePortAddresses")}: nftables mode does not serve node ports on loopback addresses; the feature gate ` +
-      "KubeProxyNFTablesLocalhostNodePorts=true has TCP relayed there",
+      "KubeProxyNFTablesLocalhostNodePorts=true relays TCP there",
   );
 }

@@ -4,7 +4,7 @@ import type { ProxyMode } from "../types.ts";
 
 /** Why a mode has no use for it; absent: it has. */
 const USELESS: Partial<Readonly<Record<ProxyMode, string>>> = {
-  userspace: "connections end in the agent",
+  userspace: "the agent itself terminates the connections",
 };
 
 export function resolveResetStaleTCP({ fairlead }: ConfigInput, mode: ProxyMode, report: Report): boolean {

@@ -72,7 +72,8 @@ function resolveIpvs(
   const isKnown = SCHEDULERS.includes(scheduler);
   if (inUse && !isKnown) report.error("ipvs.scheduler", `must be ${enumeration(SCHEDULERS)}`);
   for (const name of ["tcpTimeout", "tcpFinTimeout", "udpTimeout"] as const) {
-    if (inUse && (ipvs[name] ?? 0) < 0) report.error(`ipvs.${name}`, "must not be negative; 0s leaves it as it is");
+    if (inUse && (ipvs[name] ?? 0) < 0)
+      report.error(`ipvs.${name}`, "must not be negative; 0s keeps the kernel's setting");
   }
   return {
     syncPeriodMs: periodOf(input, ipvs.syncPeriod, SYNC_MS),

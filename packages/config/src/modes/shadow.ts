@@ -26,7 +26,10 @@ export function resolveShadow(config: Resolved, { fairlead }: ConfigInput, repor
   if (reason !== undefined) report.error("shadow", reason);
   if (config.serviceProxyName !== "") {
     const name = report.name("serviceProxyName");
-    report.error("shadow", `compares with the node's first proxy, which does not serve what ${name} asks for`);
+    report.error(
+      "shadow",
+      `compares with the node's default proxy, which does not serve the Services that ${name} selects`,
+    );
   }
   const { healthzBindAddress } = config;
   return {

@@ -43,7 +43,7 @@ export function isGateOn({ kubeProxy: { featureGates = {} } }: ConfigInput, name
 export function resolveFeatures(input: ConfigInput, report: Report): Features {
   const given = Object.keys(input.kubeProxy.featureGates ?? {});
   const unknown = given.filter((gate) => !Object.hasOwn(KNOWN, gate) && !KUBERNETES_GATES.has(gate));
-  if (unknown.length > 0) report.warn(`${report.name("featureGates")}: not known here, ignored: ${unknown.join(", ")}`);
+  if (unknown.length > 0) report.warn(`${report.name("featureGates")}: unknown gates, ignored: ${unknown.join(", ")}`);
   return {
     externalIPs: isGateOn(input, "AllowServiceExternalIPs"),
     nodeHints: isGateOn(input, "PreferSameTrafficDistribution"),

@@ -24,11 +24,10 @@ export function canonicalList(
       else report.warn(`${report.name(path)}: ${JSON.stringify(entry)} is ignored: ${form}`);
       continue;
     }
-    if (known.hostBits)
-      report.warn(`${report.name(path)}: ${entry} has bits set behind its prefix, taken as ${known.cidr}`);
+    if (known.hostBits) report.warn(`${report.name(path)}: ${entry} has host bits set; using ${known.cidr}`);
     if (!result.has(known.cidr)) result.add(known.cidr);
-    else if (words.includes(entry)) report.error(`${path}[${index}]`, "is there twice", entry);
-    else report.warn(`${report.name(path)}: ${known.cidr} is there twice`);
+    else if (words.includes(entry)) report.error(`${path}[${index}]`, "is listed twice", entry);
+    else report.warn(`${report.name(path)}: ${known.cidr} is listed twice`);
   }
   return [...result];
 }

@@ -22,7 +22,7 @@ export function resolveMultiCNI({ fairlead: { multiCNI } }: ConfigInput, report:
   };
 }
 
-/** A source that is there twice would say of its CIDRs that they are both, or be read in two ways. */
+/** A source that is listed twice would say of its CIDRs that they are both, or be read in two ways. */
 function checkSources(sources: Pick<MultiCNISettings, (typeof SIDES)[number]>, report: Report): void {
   const seen = new Map<string, string>();
   for (const side of SIDES) {
@@ -30,7 +30,7 @@ function checkSources(sources: Pick<MultiCNISettings, (typeof SIDES)[number]>, r
     for (const [at, one] of sources[side].entries()) {
       const name = nameOf(one);
       const before = seen.get(name);
-      if (before !== undefined) report.error(`${path}[${at}]`, `is in ${report.name(before)} already`, name);
+      if (before !== undefined) report.error(`${path}[${at}]`, `is already listed in ${report.name(before)}`, name);
       seen.set(name, path);
       if (one.source !== "custom" && one.vpcs !== undefined && one.source !== "kube-ovn-subnets") {
         report.error(`${path}[${at}].vpcs`, "is for kube-ovn-subnets only");

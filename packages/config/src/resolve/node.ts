@@ -42,7 +42,7 @@ function resolveAddresses(
   const healthz = kubeProxy.healthzBindAddress ?? { address: six ? "::" : "0.0.0.0", port: defaults.healthzPort };
   const metrics = kubeProxy.metricsBindAddress ?? { address: six ? "::1" : "127.0.0.1", port: defaults.metricsPort };
   if (options.metricsPort === 0)
-    report.error("metrics-port", "the metrics server cannot be turned off; leave it out", "0");
+    report.error("metrics-port", "the metrics server cannot be disabled; remove the flag", "0");
   const healthzPort = options.healthzPort ?? defaults.healthzPort;
   const metricsPort = options.metricsPort ?? defaults.metricsPort;
   return {

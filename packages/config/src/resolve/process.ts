@@ -33,7 +33,7 @@ export function resolveProcess(input: ConfigInput, instance: Instance, report: R
   if (configSyncPeriodMs <= 0) report.error("configSyncPeriod", "must be greater than 0, such as 15m0s");
   const featureGates = kubeProxy.featureGates ?? {};
   if (Object.values(kubeProxy.winkernel).some(Boolean) || kubeProxy.windowsRunAsService === true) {
-    report.warn("winkernel and windowsRunAsService are fields of Windows, ignored");
+    report.warn("winkernel and windowsRunAsService only work on Windows; ignored");
   }
   const serviceMetrics = resolveServiceMetrics(input, report);
   return {
@@ -88,7 +88,8 @@ function resolveConntrack(
   report: Report,
 ): ConntrackSettings {
   for (const name of ["tcpEstablishedTimeout", "tcpCloseWaitTimeout", "udpTimeout", "udpStreamTimeout"] as const) {
-    if ((conntrack[name] ?? 0) < 0) report.error(`conntrack.${name}`, "must not be negative; 0s leaves it as it is");
+    if ((conntrack[name] ?? 0) < 0)
+      report.error(`conntrack.${name}`, "must not be negative; 0s keeps the kernel's setting");
   }
   return {
     maxPerCore: conntrack.maxPerCore ?? defaults.maxPerCore,
@@ -105,7 +106,7 @@ function resolveLogging(input: ConfigInput, report: Report): LoggingSettings {
   const { kubeProxy } = input;
   const { format = "text", verbosity = 0, flushFrequency = 0, vmodule = [], options } = kubeProxy.logging;
   if (flushFrequency < 0) report.error("logging.flushFrequency", "must be greater than 0, such as 5s");
-  if (vmodule.length > 0 && format !== "text") report.error("logging.vmodule", "is for the format text alone");
+  if (vmodule.length > 0 && format !== "text") report.error("logging.vmodule", "is only valid with format text");
   if (format === "json" && !isGateOn(input, "LoggingBetaOptions"))
     report.error("logging.format", "needs the feature gate LoggingBetaOptions=true");
   for (const name of ["text", "json"] as const) {
@@ -113,7 +114,7 @@ function resolveLogging(input: ConfigInput, report: Report): LoggingSettings {
     const path = `logging.options.${name}.${splitStream ? "splitStream" : "infoBufferSize"}`;
     if (!splitStream && infoBufferSize === "0") continue;
     if (isGateOn(input, "LoggingAlphaOptions"))
-      report.warn(`${report.name(path)}: the log has one stream here, ignored`);
+      report.warn(`${report.name(path)}: ignored; Fairlead logs to one stream`);
     else report.error(path, "needs the feature gate LoggingAlphaOptions=true");
   }
   return { format, verbosity, flushFrequencyMs: flushFrequency === 0 ? 5_000 : flushFrequency, vmodule };

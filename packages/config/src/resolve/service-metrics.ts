@@ -19,7 +19,7 @@ export function resolveServiceMetrics(
   }
   if (namespaces.length === 0) return undefined;
   if (options.userspaceOnly) {
-    report.error("serviceMetrics.namespaces", "are read from connection tracking, which --userspace-only has none of");
+    report.error("serviceMetrics.namespaces", "are read from connection tracking, which --userspace-only does not use");
   }
   return { namespaces: namespaces.includes(ALL) ? "all" : [...new Set(namespaces)], maxSeries };
 }

@@ -19,7 +19,7 @@ export function resolveUserspace(
   const { tcpIdleTimeout, maxSockets, maxSocketsPerService } = input.fairlead.userspace;
   const { userspaceOnly } = input.options;
   if (inUse && udpIdleTimeout < 0) report.error("udpIdleTimeout", "must be greater than 0, such as 250ms");
-  if ((tcpIdleTimeout ?? 0) < 0) report.error("userspace.tcpIdleTimeout", "must not be negative; 0s is no limit");
+  if ((tcpIdleTimeout ?? 0) < 0) report.error("userspace.tcpIdleTimeout", "must not be negative; 0s means no limit");
   if (userspaceOnly && !inUse) report.error("userspace-only", "needs --proxy-mode=userspace");
   return {
     only: userspaceOnly,

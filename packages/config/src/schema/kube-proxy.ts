@@ -33,7 +33,7 @@ const mode = text
   .transform((value, context) => {
     const known = PROXY_MODES.find((name) => name === value);
     if (known !== undefined) return known;
-    const windows = value === "kernelspace" ? "is a mode of Windows; " : "";
+    const windows = value === "kernelspace" ? "only works on Windows; " : "";
     context.addIssue({ code: "custom", message: `${windows}${MODE_FORM}` });
     return z.NEVER;
   })
@@ -57,7 +57,7 @@ const logging = z.strictObject({
     .array(
       z.strictObject({
         filePattern: text.refine((pattern) => pattern !== "" && !/[=,]/.test(pattern), {
-          error: "must be a file name or pattern without equal sign and comma",
+          error: "must be a file name or pattern without = and ,",
         }),
         verbosity: wholeNumber(0).default(0),
       }),

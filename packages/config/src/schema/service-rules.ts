@@ -2,7 +2,7 @@ import * as z from "zod";
 import { list, text } from "./scalars.ts";
 
 const RULE_FORM =
-  "must be {annotation: NAME, ownership: foreign} or {namespaceLabel: NAME, ownership: foreign}, with in: [VALUE] or notIn: [VALUE] where only some values count; ownership is ours or foreign";
+  "must be {annotation: NAME, ownership: foreign} or {namespaceLabel: NAME, ownership: foreign}, with in: [VALUE] or notIn: [VALUE] to match only some values; ownership is ours or foreign";
 
 const outcome = {
   in: list("values").optional(),

@@ -126,6 +126,10 @@ function readTriggerTime(value: unknown, problems: ProblemList): number | undefi
   if (isAbsent(value)) return undefined;
   const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
   if (!Number.isNaN(time)) return time;
-  problems.add(`metadata.annotations["${TRIGGER_TIME_ANNOTATION}"]`, value, "must be a time as RFC 3339 writes it");
+  problems.add(
+    `metadata.annotations["${TRIGGER_TIME_ANNOTATION}"]`,
+    value,
+    "must be an RFC 3339 time, such as 2026-01-31T12:00:00Z",
+  );
   return undefined;
 }

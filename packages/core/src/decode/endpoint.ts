@@ -51,7 +51,7 @@ function readEndpointAddress(
 ): string | undefined {
   const field = `endpoints[${index}].addresses[0]`;
   if (value === undefined || value === null || value === "") {
-    problems.add(field, value, "must be there");
+    problems.add(field, value, "is required");
     return undefined;
   }
   const address = readAddress(field, value, refused, problems);

@@ -73,7 +73,7 @@ function reasonToIgnore(
 function ofAnotherProxy({ labels }: Metadata, own: string): string | undefined {
   const label = labels[PROXY_NAME_LABEL];
   if (label === (own === "" ? undefined : own)) return undefined;
-  if (label === undefined) return `has no label ${PROXY_NAME_LABEL}: left to the node's first proxy`;
+  if (label === undefined) return `has no label ${PROXY_NAME_LABEL}: left to the node's default proxy`;
   return `left to service proxy ${stringOf(label) || '""'} (label ${PROXY_NAME_LABEL})`;
 }
 
@@ -133,7 +133,7 @@ function readPolicy(name: string, spec: RawObject, problems: ProblemList): Traff
   const value = spec[name];
   if (value === "Local") return "Local";
   if (!isAbsent(value) && value !== "" && value !== "Cluster") {
-    problems.add(`spec.${name}`, value, "must be Cluster or Local; taken as Cluster");
+    problems.add(`spec.${name}`, value, "must be Cluster or Local; using Cluster");
   }
   return "Cluster";
 }
@@ -142,7 +142,7 @@ function readAffinity(spec: RawObject, problems: ProblemList): { affinitySeconds
   const value = spec["sessionAffinity"];
   if (isAbsent(value) || value === "" || value === "None") return {};
   if (value !== "ClientIP") {
-    problems.add("spec.sessionAffinity", value, "must be None or ClientIP; taken as None");
+    problems.add("spec.sessionAffinity", value, "must be None or ClientIP; using None");
     return {};
   }
   const seconds = fieldsOf(fieldsOf(spec["sessionAffinityConfig"])["clientIP"])["timeoutSeconds"];
@@ -150,7 +150,7 @@ function readAffinity(spec: RawObject, problems: ProblemList): { affinitySeconds
   const usable = Number.isInteger(seconds) && typeof seconds === "number" && seconds >= 1;
   if (usable && seconds <= LONGEST_AFFINITY_SECONDS) return { affinitySeconds: seconds };
   const field = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
-  problems.add(field, seconds, `must be 1 to ${LONGEST_AFFINITY_SECONDS}; taken as ${DEFAULT_AFFINITY_SECONDS}`);
+  problems.add(field, seconds, `must be 1 to ${LONGEST_AFFINITY_SECONDS}; using ${DEFAULT_AFFINITY_SECONDS}`);
   return { affinitySeconds: DEFAULT_AFFINITY_SECONDS };
 }
 

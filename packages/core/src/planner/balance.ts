@@ -22,10 +22,10 @@ export function balanceProblem(annotations: Annotations, { sourceHash }: ModeSem
   const value = annotations[BALANCE_ANNOTATION];
   if (value === undefined) return undefined;
   if (!BALANCES.includes(value)) {
-    return { value, reason: `${BALANCE_ANNOTATION} must be ${BALANCES.join(" or ")}; taken as random` };
+    return { value, reason: `${BALANCE_ANNOTATION} must be ${BALANCES.join(" or ")}; using random` };
   }
   if (value !== SOURCE_HASH || sourceHash === true) return undefined;
-  return { value, reason: `${BALANCE_ANNOTATION}: this mode cannot balance by the client's address; taken as random` };
+  return { value, reason: `${BALANCE_ANNOTATION}: this mode cannot balance by the client's address; using random` };
 }
 
 interface BalanceProblem {

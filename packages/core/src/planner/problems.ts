@@ -70,7 +70,7 @@ function whyLost(group: string, claim: string, claims: Claims): string | undefin
   const foreign = claims.foreignHolder(claim);
   if (foreign !== undefined) return `is the ClusterIP of ${foreign}, which another network serves`;
   const holder = claims.holder(claim);
-  return holder === group ? undefined : `is ${holder ?? "another service"}'s already; it is served for that one alone`;
+  return holder === group ? undefined : `already belongs to ${holder ?? "another service"} and is only served for it`;
 }
 
 /** Of an address that stands in several fields it is the first of them. */

@@ -69,10 +69,10 @@ function dropped(
   { excludes }: CandidateQuery,
   { kept }: Selection,
 ): Membership | undefined {
-  if (excludes?.(endpoint.address)) return { in: false, why: "in an excluded CIDR: another network serves it" };
+  if (excludes?.(endpoint.address)) return { in: false, why: "in an excluded CIDR, which another network serves" };
   const winner = kept.find((one) => one.endpoint.address === endpoint.address && one.port === port);
   if (winner?.endpoint === endpoint) return undefined;
-  return { in: false, why: "one address with another endpoint, which is preferred" };
+  return { in: false, why: "same address as another endpoint, which is preferred" };
 }
 
 function clusterWhy(endpoint: SliceEndpoint, { kept, place }: Selection): string {
@@ -86,7 +86,7 @@ function clusterWhy(endpoint: SliceEndpoint, { kept, place }: Selection): string
 
 function localWhy(endpoint: SliceEndpoint, { kept, place }: Selection): string {
   const { nodeName } = endpoint;
-  if (nodeName === undefined) return "on no known node";
+  if (nodeName === undefined) return "on an unknown node";
   if (nodeName !== place.nodeName) return `on ${nodeName}`;
   return stateWhy(
     endpoint,
@@ -98,8 +98,8 @@ function localWhy(endpoint: SliceEndpoint, { kept, place }: Selection): string {
 function stateWhy({ ready, serving, terminating }: SliceEndpoint, others: boolean): string {
   if (ready) return "ready";
   if (!terminating) return "not ready";
-  if (!serving) return "terminating, and does not serve any more";
-  return others ? "terminating, and others are ready" : "terminating, but serves still, and none is ready";
+  if (!serving) return "terminating, no longer serving";
+  return others ? "terminating; other endpoints are ready" : "terminating but still serving; no endpoint is ready";
 }
 
 function hintWhy({ nodeHints, zoneHints }: SliceEndpoint, place: Place, kept: boolean): string {

@@ -112,9 +112,7 @@ function groupsWords([a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0]: G
 function checked(text: string): string {
   const written = parseCIDR(text);
   if (written === undefined || written.hostBits || written.mapped) {
-    throw new TypeError(
-      `${JSON.stringify(text)} is no CIDR that can be a network's; parseExcludeCIDRs says what is wrong`,
-    );
+    throw new TypeError(`${JSON.stringify(text)} is not the CIDR of a network; parseExcludeCIDRs reports why`);
   }
   return written.network.text;
 }

@@ -45,10 +45,10 @@ export interface ParsedMemory {
 /** Never throws: a memory that is damaged, of another version or made under other options is empty. */
 export function parseMemory(text: string, scope: MemoryScope): ParsedMemory {
   const root = parseJSON(text);
-  if (!isObject(root)) return nothing("is not the JSON object that Fairlead writes");
+  if (!isObject(root)) return nothing("is not a JSON object written by Fairlead");
   const { version, scope: madeUnder, services } = root;
-  if (version !== VERSION) return nothing(`has version ${show(version)}, this Fairlead knows ${VERSION}`);
-  if (madeUnder !== scopeText(scope)) return nothing("was made under other options");
+  if (version !== VERSION) return nothing(`has version ${show(version)}, this Fairlead reads version ${VERSION}`);
+  if (madeUnder !== scopeText(scope)) return nothing("was written with other options");
   if (!isObject(services)) return nothing("has no services");
   const entries: (readonly [ServiceKey, Remembered])[] = [];
   for (const [key, value] of Object.entries(services)) {

@@ -23,10 +23,10 @@ export class FakeSysctl implements Sysctl {
 
   #change(key: string, value: string, enough: (present: string) => boolean): SysctlResult {
     const before = this.#values.get(key);
-    if (before === undefined) return { outcome: "missing", reason: `there is no sysctl ${key}` };
+    if (before === undefined) return { outcome: "missing", reason: `sysctl ${key} does not exist` };
     if (enough(before)) return { outcome: "kept", value: before };
     if (this.readOnly) {
-      return { outcome: "refused", reason: `sysctl ${key} may not be changed (/proc/sys is read-only)` };
+      return { outcome: "refused", reason: `sysctl ${key} cannot be changed (/proc/sys is read-only)` };
     }
     this.#values.set(key, value);
     return { outcome: "changed", before, value };

@@ -53,7 +53,7 @@ const FORM =
 function memberParts(member: string): readonly Buffer[] {
   if (/^\d+$/.test(member)) return [portPart(member)];
   const found = FORM.exec(member)?.groups;
-  if (found?.["address"] === undefined) throw new RangeError(`no member of a set: ${member}`);
+  if (found?.["address"] === undefined) throw new RangeError(`not a member of a set: ${member}`);
   const { protocol, port, second, length } = found;
   return [
     addressPart(PART.address, found["address"]),
@@ -67,7 +67,7 @@ function memberParts(member: string): readonly Buffer[] {
 
 /** @throws RangeError when it is not an address */
 function addressPart(type: number, text: string): Buffer {
-  if (parseAddress(text) === undefined) throw new RangeError(`the address of a set's member is not one: ${text}`);
+  if (parseAddress(text) === undefined) throw new RangeError(`not an address in a member of a set: ${text}`);
   const bytes = addressBytes(text);
   const family = bytes.length === 4 ? ADDRESS.IPv4 : ADDRESS.IPv6;
   return nest(type, attribute(family | IN_NETWORK_ORDER, bytes));

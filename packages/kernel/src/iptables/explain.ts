@@ -13,7 +13,7 @@ const KNOWN: readonly (readonly [RegExp, (match: RegExpExecArray) => Explanation
     /(?:lock file|Can't lock) (\S+): Permission denied/,
     ([, file]) => ({
       kind: "no-permission",
-      message: `the lock file ${file} may not be opened; run as root or let XTABLES_LOCKFILE name a file that may`,
+      message: `cannot open the lock file ${file}; run as root, or set XTABLES_LOCKFILE to a writable file`,
     }),
   ],
   [
@@ -43,7 +43,7 @@ const KNOWN: readonly (readonly [RegExp, (match: RegExpExecArray) => Explanation
     () => ({
       kind: "no-permission",
       message:
-        "iptables may not be used: run as root or with CAP_NET_ADMIN (a container: privileged, or that capability)",
+        "no permission to use iptables: run as root or with CAP_NET_ADMIN (a container: privileged, or that capability)",
     }),
   ],
   [

@@ -18,5 +18,5 @@ export async function generation(socket: NetlinkSocket): Promise<number> {
     const id = reply.kind === "data" ? findAttribute(bytes, reply.attributes, GENERATION.id) : undefined;
     if (id !== undefined) return bytes.readUInt32BE(id.start);
   }
-  throw new Error("nf_tables does not tell its generation");
+  throw new Error("nf_tables did not report its generation");
 }

@@ -63,11 +63,11 @@ async function openInfo(family: IPFamily): Promise<Ask> {
   const [addressFamily, level] = SOCKET_OF[family];
   const descriptor: number = libc.func("int socket(int, int, int)")(addressFamily, ...RAW_SOCKET);
   const getsockopt = libc.func("int getsockopt(int, int, int, void *, void *)");
-  if (descriptor < 0) throw new Error("a raw socket cannot be had");
+  if (descriptor < 0) throw new Error("cannot open a raw socket");
   const ask = (number: number, room: Buffer) => {
     const length = Buffer.alloc(4);
     length.writeUInt32LE(room.length);
-    if (getsockopt(descriptor, level, number, room, length) !== 0) throw new Error("the table tells nothing");
+    if (getsockopt(descriptor, level, number, room, length) !== 0) throw new Error("cannot read the table");
     return room;
   };
   return (table) => {

@@ -72,13 +72,14 @@ export function decodeDestination(
 }
 
 function need(range: Range | undefined): Range {
-  if (range === undefined) throw new Error("netlink: IPVS left out an attribute of a virtual server or destination");
+  if (range === undefined)
+    throw new Error("netlink: IPVS did not report an attribute of a virtual server or destination");
   return range;
 }
 
 function keyOf<Key extends string>(numbers: Readonly<Record<Key, number>>, wanted: number): Key {
   for (const key in numbers) if (numbers[key] === wanted) return key;
-  throw new Error(`netlink: IPVS gives a number that has no meaning here: ${wanted}`);
+  throw new Error(`netlink: IPVS reported an unknown number: ${wanted}`);
 }
 
 /** Texts end with a zero byte. */

@@ -102,7 +102,7 @@ const EVERY_BIT = 0xffff_ffff;
 
 function serverOptions(server: VirtualServer): readonly Buffer[] {
   const { family, scheduler, persistenceSeconds, others = [], port } = server;
-  if (others.length > 0) throw new RangeError(`options of a virtual server that have no field: ${others.join(" ")}`);
+  if (others.length > 0) throw new RangeError(`unsupported options of a virtual server: ${others.join(" ")}`);
   if (port === 0 && persistenceSeconds === undefined) {
     throw new RangeError(`Zero port specified for non-persistent service ${server.address}`);
   }

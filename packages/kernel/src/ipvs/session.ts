@@ -139,5 +139,5 @@ async function change(
   if (first === undefined) return;
   if (more.length === 0) throw first;
   const named = refused.slice(0, NAMED).map(({ message }) => message);
-  throw new AggregateError(refused, `${refused.length} commands were refused, first of all: ${named.join("; ")}`);
+  throw new AggregateError(refused, `${refused.length} commands were refused, the first: ${named.join("; ")}`);
 }

@@ -75,7 +75,7 @@ class Batch {
   async #indexOf(device: string): Promise<number> {
     await this.send();
     const index = await indexOf(this.#socket, device);
-    if (index === undefined) throw new Error(`there is no device ${device}`);
+    if (index === undefined) throw new Error(`device ${device} does not exist`);
     this.#indexes.set(device, index);
     return index;
   }
@@ -92,5 +92,5 @@ async function indexOf(socket: NetlinkSocket, device: string): Promise<number | 
     if (error.code === "ENODEV") return undefined;
     throw error;
   }
-  throw new Error(`netlink: no answer about the device ${device}`);
+  throw new Error(`netlink: no reply about device ${device}`);
 }

@@ -36,7 +36,7 @@ export class NodeLockHeldError extends Error {
   readonly holder: LockHolder | undefined;
 
   constructor(holder: LockHolder | undefined, file: string) {
-    super(`another agent works on this node: ${holder ? describeHolder(holder) : "a process"} holds ${file}`);
+    super(`another agent runs on this node: ${holder ? describeHolder(holder) : "a process"} holds ${file}`);
     this.holder = holder;
   }
 }
@@ -71,8 +71,8 @@ export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLoc
       }
     }
   }
-  if (held.length === 0) return { doubt: `the node's lock cannot be taken: ${problems.join("; ")}`, release };
-  return seen ? { doubt: "a process that is not seen from here holds a lock like an agent's", release } : { release };
+  if (held.length === 0) return { doubt: `cannot take the node's lock: ${problems.join("; ")}`, release };
+  return seen ? { doubt: "a process outside this PID namespace holds an agent's lock", release } : { release };
 }
 
 /** An agent in a container that shares no folder with this process, seen by its open files. */

@@ -39,7 +39,7 @@ export async function bind(descriptor: number): Promise<void> {
 function within(namespace: string, setns: (descriptor: number, kind: number) => number, make: () => number): number {
   const [own, other] = [openSync("/proc/thread-self/ns/net", "r"), openSync(namespace, "r")];
   const enter = (descriptor: number) => {
-    if (setns(descriptor, 0) !== 0) throw new Error(`the network namespace ${namespace} cannot be entered or left`);
+    if (setns(descriptor, 0) !== 0) throw new Error(`cannot enter or leave the network namespace ${namespace}`);
   };
   try {
     enter(other);

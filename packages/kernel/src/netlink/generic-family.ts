@@ -24,5 +24,5 @@ export async function genericFamily(socket: NetlinkSocket, name: string): Promis
     const id = reply.kind === "data" ? findAttribute(bytes, reply.attributes, PART.id) : undefined;
     if (id !== undefined) return bytes.readUInt16LE(id.start);
   }
-  throw new Error(`netlink: no number for the family ${name}`);
+  throw new Error(`netlink: no reply about the family ${name}`);
 }

@@ -15,7 +15,7 @@ export interface ListeningSocket {
    * Reads the next datagram, on the calling thread.
    *
    * @returns the filled part of the buffer; undefined: there is nothing now
-   * @throws NetlinkError with the code ENOBUFS when more was told than could be kept
+   * @throws NetlinkError with the code ENOBUFS when events overflowed the buffer
    */
   receive(into: Buffer): Buffer | undefined;
   close(): void;
@@ -32,7 +32,7 @@ const WAITING = 4 << 20;
 /** Longest datagram that the kernel tells something with (NLMSG_GOODSIZE, and single messages may be larger). */
 export const LONGEST_TOLD = 1 << 16;
 
-/** `ListeningSocket.receive` for whoever goes on where more was told than could be kept. */
+/** `ListeningSocket.receive` for whoever goes on where events overflowed the buffer. */
 export function receiveOrLost(socket: ListeningSocket, into: Buffer): Buffer | "lost" | undefined {
   try {
     return socket.receive(into);
@@ -81,7 +81,7 @@ async function openGroups(
       if (length >= 0) return into.subarray(0, length);
       const errno = koffi.errno();
       if (errno === constants.errno.EAGAIN) return undefined;
-      throw new NetlinkError("reading what the kernel tells", errno);
+      throw new NetlinkError("reading events of the kernel", errno);
     },
     close: () => closeSync(descriptor),
   };

@@ -33,7 +33,7 @@ export async function startHolder(unshare: readonly string[]): Promise<Holder> {
   if (child.pid === undefined || answer !== "ready\n") {
     child.kill("SIGKILL");
     const { stderr, shortMessage } = await child;
-    throw new Error(stderr.trim() || (shortMessage ?? `${program} gave no answer`));
+    throw new Error(stderr.trim() || (shortMessage ?? `${program} did not answer`));
   }
   letGo(child);
   const pid = await innermost(child.pid);

@@ -46,7 +46,7 @@ export async function createNamespace(options: NamespaceOptions = {}): Promise<N
       failures.push(errorText(error));
     }
   }
-  throw new Error(`no network namespace can be made here: ${[...new Set(failures)].join("; ")}`);
+  throw new Error(`cannot create a network namespace: ${[...new Set(failures)].join("; ")}`);
 }
 
 /** Whether `createNamespace` works here, and why not. Makes one to find out. */

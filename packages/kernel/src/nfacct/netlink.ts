@@ -31,7 +31,7 @@ async function withSocket<T>(open: OpenNetlink, use: (socket: NetlinkSocket) => 
 async function ensure(socket: NetlinkSocket, name: string): Promise<NfacctResult> {
   try {
     // EBUSY: it is there, and its count is kept.
-    await sendAcknowledged(socket, [requestFor("add", name)], `making the nfacct counter ${name}`, "EBUSY");
+    await sendAcknowledged(socket, [requestFor("add", name)], `creating the nfacct counter ${name}`, "EBUSY");
     return { ok: true };
   } catch (error) {
     if (!(error instanceof NetlinkError)) throw error;
@@ -67,6 +67,6 @@ function countIn(attributes: Attributes): NfacctCount | undefined {
 }
 
 function why(error: NetlinkError): string {
-  if (error.code === "EPERM") return "nfacct may not be used: CAP_NET_ADMIN is missing";
+  if (error.code === "EPERM") return "no permission to use nfacct: CAP_NET_ADMIN is missing";
   return `${error.message}; the kernel may lack nfnetlink_acct`;
 }

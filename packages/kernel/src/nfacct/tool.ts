@@ -34,6 +34,6 @@ async function read(runner: Runner, name: string): Promise<NfacctCount | undefin
 
 function why(error: CommandError): string {
   if (error.reason === "not-found") return "nfacct is not installed (apt-get install nfacct)";
-  if (error.stderr.includes("not permitted")) return "nfacct may not be used: CAP_NET_ADMIN is missing";
+  if (error.stderr.includes("not permitted")) return "no permission to use nfacct: CAP_NET_ADMIN is missing";
   return `nfacct: ${error.stderr === "" ? error.message : error.stderr}; the kernel may lack nfnetlink_acct`;
 }

@@ -38,5 +38,10 @@ function objectText({ action, what, name }: BatchObject): string {
 
 /** The socket had no room for what the kernel answered. */
 export function answerOfCommitLost(place: Place): NftablesError {
-  return new NftablesError(place, undefined, errnoOf("ENOBUFS"), "the answer was lost, so that it may have been done");
+  return new NftablesError(
+    place,
+    undefined,
+    errnoOf("ENOBUFS"),
+    "the reply was lost; the change may have taken effect",
+  );
 }

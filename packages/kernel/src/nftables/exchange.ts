@@ -16,7 +16,7 @@ export class AnswersLost extends Error {
   readonly received: readonly Received[];
 
   constructor(received: readonly Received[]) {
-    super("netlink: ENOBUFS: there were more answers than could be kept");
+    super("netlink: ENOBUFS: replies overflowed the receive buffer");
     this.received = received;
   }
 }

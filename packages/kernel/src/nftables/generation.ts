@@ -16,5 +16,5 @@ export async function generationOf(
     // Who asks is told in the answer's header.
     if (id !== undefined) return { generation: bytes.readUInt32BE(id.start), port: bytes.readUInt32LE(PORT_AT) };
   }
-  throw new Error("netlink: no answer about the generation of nf_tables");
+  throw new Error("netlink: no reply about the generation of nf_tables");
 }

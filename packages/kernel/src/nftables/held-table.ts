@@ -28,7 +28,7 @@ export interface HeldTableParts {
 
 /**
  * A table that is read whole once, and then follows what the kernel tells of each transaction: a change costs what it
- * changes. Where more was told than could be kept, or something does not fit, it is read whole again.
+ * changes. Where events overflowed the buffer, or something does not fit, it is read whole again.
  */
 export class HeldTable {
   readonly #parts: HeldTableParts;
@@ -103,7 +103,7 @@ export class HeldTable {
 
   #receive(): Buffer | undefined {
     const bytes = this.#socket && receiveOrLost(this.#socket, this.#room);
-    if (bytes === "lost") throw new CopyLost("more was told than could be kept");
+    if (bytes === "lost") throw new CopyLost("events overflowed the buffer");
     return bytes;
   }
 
@@ -111,7 +111,7 @@ export class HeldTable {
     if (this.#copy === undefined) return;
     for (let at = 0; at + HEADER <= bytes.length; ) {
       const end = at + bytes.readUInt32LE(at);
-      if (end < at + HEADER || end > bytes.length) throw new CopyLost("a message is cut off");
+      if (end < at + HEADER || end > bytes.length) throw new CopyLost("a message is truncated");
       if (bytes[at + 5] === SUBSYSTEM && bytes[at + 4] === MESSAGES.newGeneration) {
         this.#ended(new Attributes(bytes, at + HEADER, end).u32(GENERATION.id) ?? 0);
       } else {
@@ -129,7 +129,7 @@ export class HeldTable {
     this.#pending = [];
     const ahead = (generation - this.#generation) | 0;
     if (ahead <= 0) return;
-    if (ahead > 1) throw new CopyLost("a transaction was not told");
+    if (ahead > 1) throw new CopyLost("a transaction was not reported");
     for (const message of messages) this.#copy?.apply(message);
     this.#generation = generation;
   }

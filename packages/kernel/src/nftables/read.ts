@@ -109,7 +109,7 @@ async function titleOfTable(
     if (error.code === "ENOENT") return undefined;
     throw error;
   }
-  throw new Error(`netlink: no answer about table ${family} ${name}`);
+  throw new Error(`netlink: no reply about table ${family} ${name}`);
 }
 
 function withRules(

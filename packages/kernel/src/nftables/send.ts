@@ -29,7 +29,7 @@ async function answers(socket: TransactionSocket, batch: NftBatch, bytes: Buffer
     // Where very many messages are refused, the first ones are told, and that one is enough.
     if (error instanceof AnswersLost && error.received.some(isRefusal)) return error.received;
 
-    throw explained(error, batch, `it has ${bytes.length} bytes, and one of this user namespace can have ${room}`);
+    throw explained(error, batch, `it has ${bytes.length} bytes; this user namespace allows at most ${room}`);
   }
 }
 

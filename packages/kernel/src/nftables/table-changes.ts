@@ -74,7 +74,7 @@ export class TableCopy {
     switch (type) {
       case MESSAGES.newTable:
       case MESSAGES.delTable:
-        throw new CopyLost("the table itself was changed");
+        throw new CopyLost("the table itself changed");
       case MESSAGES.newChain:
         this.#addChain(decodeChain(of), (flags & FLAGS.create) !== 0);
         break;

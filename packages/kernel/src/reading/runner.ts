@@ -15,7 +15,7 @@ export function readingRunner(runner: Runner): Runner {
   const checked = (argv: Argv) => {
     if (READS.some((known) => known.length === argv.length && known.every((word, at) => argv[at] === word)))
       return argv;
-    throw new Error(`${argv.join(" ")}: may change the kernel, and here it is only read`);
+    throw new Error(`${argv.join(" ")}: may change the kernel; only reads are allowed here`);
   };
   return {
     run: async (argv, options) => {

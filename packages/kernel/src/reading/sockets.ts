@@ -66,7 +66,7 @@ export class WritesRefused extends Error {
   override readonly name = "WritesRefused";
 
   constructor({ type, command }: Asked) {
-    super(`netlink: message ${type}, command ${command} may change the kernel, and here it is only read`);
+    super(`netlink: message ${type}, command ${command} may change the kernel; only reads are allowed here`);
   }
 }
 

@@ -63,14 +63,14 @@ function ending({ argv, reason, exitCode, signal, timeoutMs, cause }: CommandFai
     case "timeout":
       return `killed after ${timeoutMs} ms`;
     case "stopped":
-      return `was stopped by somebody (SIGSTOP) and did not go on for ${timeoutMs} ms, so it was killed`;
+      return `was stopped (SIGSTOP), did not continue within ${timeoutMs} ms and was killed`;
     case "aborted":
       return "aborted";
     case "not-found":
       return `${argv[0]} is not installed`;
     case "output":
-      return "killed because it wrote too much";
+      return "killed: too much output";
     case "start":
-      return `could not be run (${errorText(cause)})`;
+      return `failed to run (${errorText(cause)})`;
   }
 }

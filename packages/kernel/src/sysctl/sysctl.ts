@@ -58,9 +58,9 @@ async function attempt<T>(work: Promise<T>): Promise<Attempt<T>> {
 }
 
 function failed(key: string, code: string): SysctlResult {
-  if (code === "ENOENT") return { outcome: "missing", reason: `there is no sysctl ${key}` };
+  if (code === "ENOENT") return { outcome: "missing", reason: `sysctl ${key} does not exist` };
   const because = code === "EROFS" ? "/proc/sys is read-only" : code;
-  return { outcome: "refused", reason: `sysctl ${key} may not be changed (${because})` };
+  return { outcome: "refused", reason: `sysctl ${key} cannot be changed (${because})` };
 }
 
 /** Several values in one key are separated by tabs; people write spaces. */

@@ -122,7 +122,7 @@ describe("virtual servers by netlink", () => {
     const { client } = clientOf(result(17, 0), result(2, 1), result(0, 2));
     const changed = client.change([addWeb, commandOf("-D -t 10.96.0.9:1"), addDns]);
     await expect(changed).rejects.toThrow(
-      "2 commands were refused, first of all: ipvs: -A -t 10.96.0.1:443 -s mh -p 600 -b mh-port: EEXIST: file already exists; ipvs: -D -t 10.96.0.9:1: ENOENT",
+      "2 commands were refused, the first: ipvs: -A -t 10.96.0.1:443 -s mh -p 600 -b mh-port: EEXIST: file already exists; ipvs: -D -t 10.96.0.9:1: ENOENT",
     );
   });
 
@@ -130,7 +130,7 @@ describe("virtual servers by netlink", () => {
     ["-A -t 10.96.0.1:0 -s rr", "Zero port"],
     ["-a -t 10.96.0.1:443 -r [fd00::1]:1 -m -w 1", "Different address family"],
     ["-A -t 10.96.0.1:443 -s rr -b mh-port", "scheduler rr has no flag mh-port"],
-    ["-A -t 10.96.0.1:443 -s rr -o", "have no field: -o"],
+    ["-A -t 10.96.0.1:443 -s rr -o", "unsupported options of a virtual server: -o"],
   ])("it ends at %s: what came before counts", async (line, error) => {
     const { kernel, client } = clientOf(result(0, 0));
     await expect(client.change([addWeb, commandOf(line), addDns])).rejects.toThrow(error);

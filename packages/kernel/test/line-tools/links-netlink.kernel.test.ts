@@ -50,6 +50,6 @@ kernelTest("a device goes by netlink, and one that is not there has no addresses
   withDevice(async (runner) => {
     expect(await changed(runner, "a0", [{ kind: "delete-device", device: "a0" }])).toEqual({});
     const { refused } = await changed(runner, "a0", added("10.96.0.2"));
-    expect(refused).toBe("Error: there is no device a0");
+    expect(refused).toBe("Error: device a0 does not exist");
   }),
 );

@@ -66,7 +66,7 @@ test("what is told is followed, and what the copy has already is not taken twice
 });
 
 test.each<[what: string, generation: number, datagrams: readonly (Buffer | Error)[]]>([
-  ["more was told than could be kept", 9, [new NetlinkError("reading", ENOBUFS), chain("a"), ended(9)]],
+  ["events overflowed the buffer", 9, [new NetlinkError("reading", ENOBUFS), chain("a"), ended(9)]],
   ["a transaction is missing", 10, [chain("a"), ended(10)]],
   ["the last one is not told yet", 10, [chain("a"), ended(9)]],
   ["the end of one is missing", 9, [chain("a")]],

@@ -13,7 +13,7 @@ kernelSuite("in a user namespace", () => {
     expect(room).toBeGreaterThan(200_000);
     expect(length).toBeGreaterThan(Math.min(room, 8 << 20) - 50_000);
     expect(written).toBe(2);
-    if (isBounded) expect(refused).toMatch(`one of this user namespace can have ${room} (net.core.wmem_max)`);
+    if (isBounded) expect(refused).toMatch(`this user namespace allows at most ${room} (net.core.wmem_max)`);
     else expect(refused).toBe("accepted");
   });
 });

@@ -50,7 +50,7 @@ async function taken(port: HolderPort, options: HoldOptions): Promise<HeldBy> {
   const found = await port.read();
   const before = found && (await afterGivingUp(port, found, options));
   const held = await port.write(options.holder, before);
-  if (held === undefined) throw new HeldByAnother((await port.read())?.holder ?? "it has ended meanwhile");
+  if (held === undefined) throw new HeldByAnother((await port.read())?.holder ?? "another run, which has ended");
   return held;
 }
 
@@ -119,7 +119,7 @@ class Hold {
     try {
       const held = await this.#port.write(holder, this.#held);
       if (held === undefined) {
-        this.#lost.abort(new HeldByAnother("it has taken over"));
+        this.#lost.abort(new HeldByAnother("another run, which took over"));
         return;
       }
       this.#held = held;

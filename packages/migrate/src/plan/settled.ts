@@ -5,8 +5,8 @@ export function unsettled(state: MigrationState, node: NodeState): string | unde
   const proxy = assignedProxy(state, node);
   const pod = node.pods[proxy];
   if (pod === undefined) return `${node.name}: no pod of ${proxy} yet`;
-  if (!pod.current) return `${node.name}: the pod of ${proxy} is of an earlier template`;
+  if (!pod.current) return `${node.name}: the pod of ${proxy} has an outdated template`;
   if (!pod.ready) return `${node.name}: ${proxy} is not ready`;
   const other = otherProxy(proxy);
-  return node.pods[other] === undefined ? undefined : `${node.name}: the pod of ${other} has not ended yet`;
+  return node.pods[other] === undefined ? undefined : `${node.name}: the pod of ${other} is still terminating`;
 }

@@ -156,8 +156,8 @@ type Pod = NodeState["pods"][ProxyName];
 
 function changedPod(before: Pod, after: Pod): string | undefined {
   if (before === undefined || after === undefined) return "its pod is gone";
-  if (after.restarts > before.restarts) return "its pod was started again";
-  return after.ready ? undefined : "its pod was ready and is not any more";
+  if (after.restarts > before.restarts) return "its pod restarted";
+  return after.ready ? undefined : "its pod is no longer ready";
 }
 
 function problemText(verified: Exclude<Verified, { readonly kind: "clean" }>): string {

@@ -41,7 +41,7 @@ function networkFinding(
     topic: "networks",
     state: "differs",
     found: `${found}; not in clusterCIDR: ${left.join(", ")}`,
-    advice: `where that network serves its own services: --exclude-cluster-cidr=${left.join(",")}; without it Fairlead serves them, as kube-proxy does`,
+    advice: `if that network serves its own services, set --exclude-cluster-cidr=${left.join(",")}; without it Fairlead serves them, as kube-proxy does`,
   };
 }
 

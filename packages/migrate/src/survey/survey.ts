@@ -110,12 +110,12 @@ function serverFindings(kubeconfig: string, apiService: unknown): readonly Surve
   return serversOf(kubeconfig).map((server) => {
     const host = URL.canParse(server) ? new URL(server).hostname.replace(/^\[(.*)\]$/, "$1") : "";
     if (host === "")
-      return blocking("API server", `${server} is no URL`, "give its address: --api-server=https://HOST:6443");
+      return blocking("API server", `${server} is not a URL`, "set its address: --api-server=https://HOST:6443");
     if (!served.has(host)) return { topic: "API server", state: "fits", found: server };
     return blocking(
       "API server",
-      `${server} is the address of a Service, which works when a proxy does`,
-      "give the API server's own address: --api-server=https://HOST:6443",
+      `${server} is the address of a Service, which only works while a proxy serves it`,
+      "set the API server's own address: --api-server=https://HOST:6443",
     );
   });
 }

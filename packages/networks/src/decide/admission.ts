@@ -58,10 +58,10 @@ export class Admission {
     // Between two steps an operator may have consented: to all that was turned before, and to what was held.
     for (const key of newlyTurned) this.#turned.add(key);
     for (const claim of admitted) this.#count(this.#claims.get(claim), now());
-    const limit = `at most ${maxForeignPercent} % may without consent`;
+    const limit = `more than ${maxForeignPercent} % needs consent`;
     for (const claim of held) {
       const known = this.#claims.get(claim) ?? claim;
-      const why = `with what came before, ${heldBack} of ${services.size} services would turn foreign; ${limit}`;
+      const why = `together with earlier changes, ${heldBack} of ${services.size} services would become foreign; ${limit}`;
       if (known.stage !== "held" || known.why !== why) this.#claims.put({ ...known, stage: "held", why });
     }
   }

@@ -46,7 +46,7 @@ export class FollowedSources {
   /** @throws RangeError when there is no such source */
   facts(source: string): SourceFacts {
     const found = this.#sources.get(source);
-    if (found === undefined) throw new RangeError(`there is no source ${source}`);
+    if (found === undefined) throw new RangeError(`unknown source ${source}`);
     return found.facts;
   }
 

@@ -42,7 +42,7 @@ export interface ParsedLastKnown {
 /** Never throws: of a text that is damaged or of another version nothing is taken. */
 export function parseLastKnown(text: string): ParsedLastKnown {
   const root = fieldsOf(parseJSON(text));
-  if (root["version"] !== VERSION) return nothing(`are not what this Fairlead writes (version ${VERSION})`);
+  if (root["version"] !== VERSION) return nothing(`have an unknown format (this Fairlead writes version ${VERSION})`);
   const sources = new Map<string, readonly KnownCIDR[]>();
   for (const [scope, written] of Object.entries(fieldsOf(root["sources"]))) {
     const cidrs = itemsOf(written).map(readCIDR);

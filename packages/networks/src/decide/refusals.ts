@@ -72,7 +72,7 @@ export class Refusals {
   #look(cidr: string): void {
     const met = this.#serviceCIDRs.find((one) => overlap(one, cidr));
     if (met === undefined) this.#met.delete(cidr);
-    else this.#met.set(cidr, `meets the service CIDR ${met}, which no pod's address is in`);
+    else this.#met.set(cidr, `overlaps the service CIDR ${met}, which has no pod addresses`);
     const sides = met === undefined ? this.#claims.at(cidr).map(({ side }) => side) : [];
     if (this.#writtenOwn.has(cidr) || sides.includes("own")) this.#own[familyOf(cidr)].add(cidr);
     else this.#own[familyOf(cidr)].delete(cidr);
@@ -97,7 +97,7 @@ export class Refusals {
       if (!leaves(counting)) break;
       kept++;
     }
-    const why = `would leave nothing of our own ${ours.slice(0, 3).join(", ")} to this proxy`;
+    const why = `would cover all of this proxy's own ${ours.slice(0, 3).join(", ")}`;
     const crowding = candidates.slice(kept).filter(({ cidr }) => ours.some((own) => overlap(own, cidr)));
     return new Map(crowding.map(({ cidr }) => [cidr, why]));
   }

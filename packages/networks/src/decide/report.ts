@@ -65,7 +65,7 @@ export function sourceReports(
   ];
 }
 
-const KEPT = "no object says it any more; kept while an endpoint lies in it, and for a while after";
+const KEPT = "no object defines it anymore; it stays in effect until the removal delay after its last endpoint is over";
 
 export function cidrReport({ cidr, side, source, objects, stage, why, since, gone }: Claim): CIDRReport {
   const reason = why ?? (gone === undefined ? undefined : KEPT);

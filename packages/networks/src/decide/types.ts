@@ -8,7 +8,7 @@ import type { StaticCIDRs } from "./written.ts";
 
 export interface NetworksSettings {
   readonly written: StaticCIDRs;
-  /** No source is there twice, on either side. */
+  /** No source is listed twice, on either side. */
   readonly sources: Readonly<Record<Side, readonly NetworkSource[]>>;
   /** What decides beside the CIDRs. */
   readonly filter: Pick<FilterOptions, "mixedServices" | "excludedFrontends" | "ownershipAnnotation">;

@@ -25,7 +25,7 @@ export const ovnKubernetesUDNs: SourceKind = {
     const [path, network] = "network" in spec ? ["spec.network", fieldsOf(spec["network"])] : ["spec", spec];
     const layer3 = fieldsOf(network["layer3"]);
     const layer2 = fieldsOf(network["layer2"]);
-    if (!isPrimary(layer3) && !isPrimary(layer2)) return ignored("it is no primary network");
+    if (!isPrimary(layer3) && !isPrimary(layer2)) return ignored("it is not a primary network");
     const reading = new ReadingBuilder();
     if (isPrimary(layer2)) reading.addAll(`${path}.layer2.subnets`, layer2["subnets"]);
     if (!isPrimary(layer3)) return reading.done();

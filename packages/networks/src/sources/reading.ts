@@ -34,7 +34,8 @@ export class ReadingBuilder {
 
   #take(field: string, cidr: string): void {
     if (this.#cidrs.length < MOST_CIDRS) this.#cidrs.push(cidr);
-    else if (this.#cidrs.length === MOST_CIDRS) this.problem(field, cidr, `only the first ${MOST_CIDRS} CIDRs count`);
+    else if (this.#cidrs.length === MOST_CIDRS)
+      this.problem(field, cidr, `only the first ${MOST_CIDRS} CIDRs are used`);
   }
 }
 

@@ -95,7 +95,7 @@ function statusInProtobuf(bytes: Uint8Array): unknown {
   try {
     return readStatus(bytes);
   } catch (error) {
-    return { message: `with a status that can't be read: ${errorText(error)}` };
+    return { message: `with an unreadable status: ${errorText(error)}` };
   }
 }
 

@@ -23,8 +23,8 @@ export function execCredentials(
   const version = textAt(objectAt(kubeconfig.user, "exec"), "apiVersion");
   const onSlow = () =>
     warn(
-      `${kubeconfig.file}: users[].user.exec: ${program.command} has not ended for ${SLOW_AFTER / 1000} s; ` +
-        `nothing is asked of the API server before it has, and after ${ENDED_AFTER / 1000} s it is ended`,
+      `${kubeconfig.file}: users[].user.exec: ${program.command} has been running for ${SLOW_AFTER / 1000} s; ` +
+        `requests to the API server wait for it, and it is killed after ${ENDED_AFTER / 1000} s`,
     );
   let kept: Expiring | undefined;
   let asking: Promise<Expiring> | undefined;
@@ -67,18 +67,18 @@ function programOf({ file, user }: Kubeconfig): Program {
 /** @throws Error without a word of the output, which may hold half a secret */
 function credentialsIn(output: string, version: string | undefined): Expiring {
   const given = parsed(output);
-  if (textAt(given, "kind") !== "ExecCredential") throw new Error("the program has written no ExecCredential");
+  if (textAt(given, "kind") !== "ExecCredential") throw new Error("the program did not write an ExecCredential");
   const found = textAt(given, "apiVersion");
   if (found !== undefined && found !== version) {
-    throw new Error(`the program gives an ExecCredential of ${found}, and ${version ?? "no apiVersion"} is asked for`);
+    throw new Error(`the program wrote an ExecCredential of ${found}, expected ${version ?? "no apiVersion"}`);
   }
   const status = objectAt(given, "status");
   const token = textAt(status, "token");
   const [cert, key] = [textAt(status, "clientCertificateData"), textAt(status, "clientKeyData")];
   if ((cert === undefined) !== (key === undefined)) {
-    throw new Error("the program gives a client certificate or its key, and both are needed");
+    throw new Error("the program wrote only one of client certificate and key; both are required");
   }
-  if (token === undefined && cert === undefined) throw new Error("the program gives neither a token nor a certificate");
+  if (token === undefined && cert === undefined) throw new Error("the program wrote neither a token nor a certificate");
   const expires = Date.parse(textAt(status, "expirationTimestamp") ?? "");
   return {
     credentials: {

@@ -34,7 +34,7 @@ export function outputOf(program: Program, clock: Clock, onSlow: () => void): Pr
       for (const cancel of timers) cancel();
       const said = complaint().toString("utf8");
       if (problem === undefined) resolve(output().toString("utf8"));
-      else reject(new Error(`${command} ${problem}${said.trim() === "" ? "" : ` and said ${quoted(said)}`}`));
+      else reject(new Error(`${command} ${problem}${said.trim() === "" ? "" : ` and printed ${quoted(said)}`}`));
     };
     const end = (problem: string) => {
       endGroup(child);
@@ -42,11 +42,16 @@ export function outputOf(program: Program, clock: Clock, onSlow: () => void): Pr
     };
     const timers = [
       clock.after(SLOW_AFTER, onSlow),
-      clock.after(ENDED_AFTER, () => end(`has not ended within ${ENDED_AFTER / 1000} s, was ended`)),
+      clock.after(ENDED_AFTER, () => end(`did not exit within ${ENDED_AFTER / 1000} s and was killed`)),
     ];
-    child.on("error", (error) => finish(`can't be started: ${error.message}`));
-    child.stdout.on("data", () => output().length > MAX_OUTPUT && end("has written more than a credential"));
-    child.on("close", (code, signal) => finish(code === 0 ? undefined : `ended with ${signal ?? `exit code ${code}`}`));
+    child.on("error", (error) => finish(`failed to start: ${error.message}`));
+    child.stdout.on(
+      "data",
+      () => output().length > MAX_OUTPUT && end(`wrote more than ${MAX_OUTPUT} bytes and was killed`),
+    );
+    child.on("close", (code, signal) =>
+      finish(code === 0 ? undefined : signal === null ? `exited with code ${code}` : `was killed by ${signal}`),
+    );
   });
 }
 

@@ -95,7 +95,7 @@ function send(
       why = new Error(reason);
       request.destroy();
     };
-    const abort = () => giveUp("the request was given up");
+    const abort = () => giveUp("the request was canceled");
     signal.addEventListener("abort", abort);
     request.once("socket", (socket) => {
       socket.setKeepAlive(true, KEEP_ALIVE_PROBES_AFTER);

@@ -80,7 +80,7 @@ function onlyContext(file: string, raw: RawObject): RawObject {
   const contexts = objectsAt(raw, "contexts");
   const [context] = contexts;
   if (context === undefined || contexts.length > 1) {
-    throw new ConnectionError(`${file}: current-context is empty; it has to name one of the contexts`);
+    throw new ConnectionError(`${file}: current-context is empty; it must name one of the contexts`);
   }
   return objectAt(context, "context");
 }
@@ -90,9 +90,7 @@ function named(file: string, raw: RawObject, list: string, item: string, name: s
   const found = entries.find((entry) => valueAt(entry, "name") === name);
   if (found === undefined) {
     const names = entries.flatMap((entry) => textAt(entry, "name") ?? []).join(", ");
-    throw new ConnectionError(
-      `${file}: there is no ${item} "${name}" in ${list}${names === "" ? "" : `; there are: ${names}`}`,
-    );
+    throw new ConnectionError(`${file}: ${list} has no ${item} "${name}"${names === "" ? "" : `; it has: ${names}`}`);
   }
   return objectAt(found, item);
 }

@@ -40,7 +40,7 @@ export async function listPages(
   let head = await page(mode === "list" ? listPath(spec, version) : pagePath(spec, undefined));
   while (head.next !== undefined) {
     const added = session.size - before;
-    if (added === 0) throw new ProtocolError("a page of the list holds nothing new, and yet there is another");
+    if (added === 0) throw new ProtocolError("a page of the list has no new objects but a continue token");
     before = session.size;
     if (added < PAGE_SIZE) await takeToken(signal);
     head = await page(pagePath(spec, head.next));

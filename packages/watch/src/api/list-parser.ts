@@ -40,7 +40,7 @@ export function listParser(): ListParser {
       ),
     end: () => {
       const around = splitter.end();
-      if (around === undefined) throw new BrokenResponseError("the list broke off");
+      if (around === undefined) throw new BrokenResponseError("the list ended early");
       return headOf(asProtocol(() => JSON.parse(decoder.decode(around)) as unknown));
     },
   };

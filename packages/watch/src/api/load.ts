@@ -90,13 +90,11 @@ function checkTrust({ file, cluster }: Kubeconfig, server: string, warn: (text: 
     (field) => textAt(cluster, field) !== undefined,
   );
   if (ca !== undefined) {
-    throw new ConnectionError(
-      `${file}: insecure-skip-tls-verify is true and there is ${ca}: only one of them can be meant`,
-    );
+    throw new ConnectionError(`${file}: insecure-skip-tls-verify is true and ${ca} is set: remove one of them`);
   }
   warn(
-    `${file}: insecure-skip-tls-verify is true: whoever is between here and ${server} can take the credentials and ` +
-      "say what is served; give certificate-authority-data instead",
+    `${file}: insecure-skip-tls-verify is true: an attacker on the way to ${server} can steal the credentials and ` +
+      "forge its answers; set certificate-authority-data instead",
   );
 }
 
@@ -113,7 +111,7 @@ function inCluster(env: Readonly<Record<string, string | undefined>>, dir: strin
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port) {
     throw new ConnectionError(
-      "no API server known: give --kubeconfig or --master, or run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)",
+      "no API server configured: set --kubeconfig or --master, or run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)",
     );
   }
   const address = `https://${bracketed(host)}:${port}`;
@@ -134,9 +132,7 @@ function serverUrl(what: string, text: string, warn: (text: string) => void): st
     throw new ConnectionError(`${what} ${urlForMessages(text)} is not a URL such as https://192.0.2.10:6443`);
   }
   if (url.username !== "" || url.password !== "") {
-    warn(
-      `${what} ${urlForMessages(text)}: the user in the URL is not used; it belongs into users[].user of a kubeconfig`,
-    );
+    warn(`${what} ${urlForMessages(text)}: the user in the URL is ignored; set it in users[].user of a kubeconfig`);
   }
   return url.origin + url.pathname.replace(/\/+$/, "");
 }

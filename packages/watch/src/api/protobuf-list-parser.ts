@@ -37,7 +37,7 @@ export function protobufListParser(of: ProtobufKind): ListParser {
       for (const field of asProtocol(() => splitter.write(begun(chunk)))) yield* asProtocol(() => item(field));
     },
     end: () => {
-      if (!splitter.whole) throw new BrokenResponseError("the list broke off");
+      if (!splitter.whole) throw new BrokenResponseError("the list ended early");
       return headOf({ metadata });
     },
   };

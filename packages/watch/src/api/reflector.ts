@@ -102,7 +102,7 @@ export class Reflector {
       },
       bookmark: async (event) => this.#advance(event),
     });
-    if (!this.#attempt.worked()) throw new Error("the watch ended as soon as it began");
+    if (!this.#attempt.worked()) throw new Error("the watch ended right after its start");
   }
 
   #events(path: string, signal: AbortSignal, sink: Parameters<typeof readEvents>[1]): Promise<void> {

@@ -58,7 +58,7 @@ export async function get<R>(
 }
 
 const silence = new SilentServerError(
-  `the server is silent: nothing came for ${QUIET_FOR / 1000} s, nor an answer to a question within ${ANSWER_WITHIN / 1000} s`,
+  `the server does not respond: no data for ${QUIET_FOR / 1000} s, and no answer to a test request within ${ANSWER_WITHIN / 1000} s`,
 );
 
 async function open(transport: Transport, request: ApiRequest, dog: Watchdog): Promise<ApiResponse> {
@@ -94,8 +94,7 @@ async function nextOf(chunks: AsyncIterator<Uint8Array>, dog: Watchdog): Promise
     return await chunks.next();
   } catch (error) {
     throw (
-      dog.why(`nothing came for ${dog.seconds} s`) ??
-      new BrokenResponseError("the connection broke off", { cause: error })
+      dog.why(`no data for ${dog.seconds} s`) ?? new BrokenResponseError("the connection ended early", { cause: error })
     );
   } finally {
     dog.rest();

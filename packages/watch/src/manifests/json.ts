@@ -26,7 +26,7 @@ export async function* jsonObjects(content: Uint8Array): AsyncGenerator<unknown>
   const around = await split(content, () => {
     items++;
   });
-  if (around === undefined) throw located(content, new SyntaxError("the text ends too early"), content.length);
+  if (around === undefined) throw located(content, new SyntaxError("the text ends early"), content.length);
   const whole = parse(around, 0);
   if (items === 0) yield* itemsOf(whole);
   else {

@@ -116,7 +116,7 @@ async function preparedFiles(options: ManifestsSnapshotOptions): Promise<readonl
 /** @throws Error naming the path */
 async function filesAt(path: string, { readStandardInput }: ManifestsSnapshotOptions): Promise<ManifestFile[]> {
   if (path === "-") {
-    if (readStandardInput === undefined) throw new Error("there is no standard input to read");
+    if (readStandardInput === undefined) throw new Error("standard input is not available");
     return [{ file: STANDARD_INPUT, content: await readStandardInput() }];
   }
   const there = await scan(path, Date.now);

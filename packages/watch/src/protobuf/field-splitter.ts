@@ -103,7 +103,7 @@ export class FieldSplitter {
 
   #enter(length: number, offset: number): void {
     if (offset + length > (this.#openedEnd ?? Number.POSITIVE_INFINITY)) {
-      throw new MalformedError("a field is longer than what it is in");
+      throw new MalformedError("a field is longer than its message");
     }
     const use = this.#use(this.#number, this.#openedEnd !== undefined);
     if (use === "pass") this.#passOver(length);

@@ -38,7 +38,7 @@ function readFields(reading: Reading, end: number, definition: Message): RawObje
     else if (tag >>> 3 === 0) throw new MalformedError("a field without a number");
     else reader.skip(tag & 7, tag >>> 3);
   }
-  if (reader.pos > end) throw new MalformedError("a field is longer than what it is in");
+  if (reader.pos > end) throw new MalformedError("a field is longer than its message");
   return object;
 }
 
