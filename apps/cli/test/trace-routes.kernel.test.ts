@@ -187,7 +187,9 @@ describe.skipIf(CI === "" && !support.ok)(`live trace and routes${support.ok ? "
     const wrong = await fairlead(["trace", "--from", "10.144.1.9", "--to", "10.96.0.1:80", "--in-interface", "eth9"], {
       runner,
     });
-    expect(wrong.out).toMatch(/if routes allow it \(the kernel does not tell the route .*Cannot find device "eth9"\)/);
+    expect(wrong.out).toMatch(
+      /if routes allow it \(the kernel does not report the route .*Cannot find device "eth9"\)/,
+    );
     expect(wrong.code).toBe(1);
   });
 

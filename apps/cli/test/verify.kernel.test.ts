@@ -48,7 +48,7 @@ const DAMAGES: readonly (readonly [what: string, damage: Damage, found: RegExp])
   [
     "a foreign rule before ours",
     ["nat -I PREROUTING -d 10.96.1.10/32 -p tcp -j ACCEPT"],
-    /~ traffic tcp .*10\.96\.1\.10:80: 10\.96\.1\.10:80 100 %, expected/,
+    /~ traffic tcp .*10\.96\.1\.10:80: untouched, expected/,
   ],
   ["a foreign drop on the way", ["filter -I FORWARD -d 10.144.1.5/32 -j DROP"], /~ traffic .*drop/],
   ["a policy that drops", ["filter -P FORWARD DROP"], /~ traffic .*drop/],
@@ -90,7 +90,7 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
     await runner.run(["iptables-nft", "-t", "nat", "-D", "POSTROUTING", "-s", "10.144.0.0/16", "-j", "MASQUERADE"]);
     expect(text.code).toBe(0);
     expect(text.out).toMatch(
-      /^nothing differs \(IPv4, IPv6\)\nnote, IPv4: rules of others masquerade: traffic .*masqueraded 100 %.*, expected .*\n$/,
+      /^nothing differs \(IPv4, IPv6\)\nnote, IPv4: rules of others masquerade: traffic .*masqueraded, expected .*\n$/,
     );
     const [report] = JSON.parse(data.out);
     expect(report).toMatchObject({ family: "IPv4", services: [] });
