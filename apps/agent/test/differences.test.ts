@@ -4,7 +4,9 @@ import { expect, test } from "vitest";
 import { Differences } from "../src/sync/differences.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
-const FLUSHED: Difference = { what: ["chain KUBE-SERVICES"], by: ["nft (4711)"], repaired: false };
+const CHANGED: Difference = { what: ["chain KUBE-SERVICES"], by: ["nft (4711)"], repaired: false };
+/** No other program is known to have changed the rules. */
+const FLUSHED: Difference = { what: ["chain KUBE-SERVICES"], repaired: false };
 
 function made() {
   const clock = new VirtualClock();
@@ -15,7 +17,7 @@ function made() {
 test("what differs is written again each time that it was right in between, and is logged every ten seconds", async () => {
   const { clock, log, differences } = made();
   for (let time = 0; time < 100; time++) {
-    expect(differences.found("IPv4", FLUSHED)).toBe(true);
+    expect(differences.found("IPv4", CHANGED)).toBe(true);
     differences.none("IPv4");
     await clock.advance(100);
   }
@@ -25,6 +27,13 @@ test("what differs is written again each time that it was right in between, and 
   await clock.advance(10_000);
   differences.found("IPv4", FLUSHED);
   expect(log.lines).toHaveLength(2);
+});
+
+test("what another program changes again before it was found right is written at once", () => {
+  const { differences, log } = made();
+  for (let time = 0; time < 3; time++) expect(differences.found("IPv4", CHANGED)).toBe(true);
+  expect(differences.found("IPv4", FLUSHED)).toBe(false);
+  expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
 });
 
 test("what still differs right after it was written is written again later and later", async () => {

@@ -19,8 +19,8 @@ interface Found {
 }
 
 /**
- * What checks found, by family. A check follows each writing: where it finds the same again, writing did not help, and
- * is tried again later and later.
+ * What checks found, by family. A check follows each writing: where it finds the same again and no other program is known
+ * to have changed the rules, writing did not help, and is tried again later and later.
  */
 export class Differences {
   readonly #clock: Pick<Clock, "monotonic">;
@@ -42,7 +42,9 @@ export class Differences {
     const text = textOf(difference);
     const before = this.#found.get(family);
     const now = this.#clock.monotonic();
-    if (difference.repaired || before?.text !== text) {
+    // Another program that is named changed the rules after the writing, which helped until then.
+    const isChangedAgain = (difference.by ?? []).length > 0;
+    if (difference.repaired || before?.text !== text || isChangedAgain) {
       this.#report(family, difference);
       if (difference.repaired) this.none(family);
       else this.#found.set(family, { text, inVain: 0 });
