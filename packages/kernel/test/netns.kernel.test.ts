@@ -4,6 +4,9 @@ import { createRunner } from "../src/index.ts";
 import { createNamespace, type NetworkNamespace } from "../src/netns/index.ts";
 import { kernelSuite } from "./kernel-test.ts";
 
+/** A specifier that any folder finds. */
+const NETNS = JSON.stringify(new URL("../src/netns/index.ts", import.meta.url).href);
+
 const MADE: NetworkNamespace[] = [];
 afterEach(async () => {
   for (const namespace of MADE.splice(0)) await namespace.dispose();
@@ -74,7 +77,7 @@ kernelSuite("network namespace", () => {
 
   test("goes with the process that made it, killed with SIGKILL", async () => {
     const script =
-      'import { createNamespace } from "@fairlead/kernel/netns";' +
+      `import { createNamespace } from ${NETNS};` +
       "const { pid } = await createNamespace();" +
       "console.log(pid); setInterval(() => {}, 1000);";
     const node = [process.execPath, "--conditions=@fairlead/source", "--input-type=module", "-e", script] as const;
@@ -96,8 +99,7 @@ kernelSuite("network namespace", () => {
   });
 
   test("keeps nobody from ending who forgot it", async () => {
-    const script =
-      'import { createNamespace } from "@fairlead/kernel/netns"; const { pid } = await createNamespace(); console.log(pid);';
+    const script = `import { createNamespace } from ${NETNS}; const { pid } = await createNamespace(); console.log(pid);`;
     const options = ["--conditions=@fairlead/source", "--input-type=module", "-e", script];
     const { stdout } = await createRunner({ timeoutMs: 20_000 }).run([process.execPath, ...options]);
     await expect
