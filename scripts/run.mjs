@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { buildAgent } from "./build-agent.mjs";
 import { check, PURE_REPORT } from "./check.mjs";
 import { prepareSpecs, specs } from "./specs.mjs";
-import { pnpm, runBeside, runStep, sayStep, tool } from "./steps.mjs";
+import { pnpm, runBeside, runStep, sayStep } from "./steps.mjs";
 import { addCounts, countsOf, summarise } from "./summary.mjs";
 import { canHaveControlPlane, ensurePackages, GROUPS } from "./system-packages.mjs";
 
@@ -45,13 +45,18 @@ async function demo(args) {
 
 const toolBuild = ["exec", "turbo", "run", "build", "--filter=@fairlead/cli", "--output-logs=errors-only"];
 
+/** A program of the workspace under pnpm, which turbo and some tests start themselves. */
+function program(...argv) {
+  return pnpm(manifest.packageManager, ["exec", ...argv]);
+}
+
 /** Suites that share the machine with no other tests: they look at all of it. */
 const ALONE = "e2e/";
 
 const TURBO = ["--output-logs=errors-only", "--concurrency=2"];
 
 function vitest(report, args) {
-  return runBeside(report, tool("vitest", "run", ...args), { FAIRLEAD_REPORT: report });
+  return runBeside(report, program("vitest", "run", ...args), { FAIRLEAD_REPORT: report });
 }
 
 /** Those of all packages, some files at once; then those of the test ground by themselves. */
@@ -101,12 +106,12 @@ async function test(args) {
   }
   if (STEPS.slice(1).some(wanted)) {
     sayStep("build");
-    steps.build = await runStep(tool("turbo", "run", "build", ...TURBO));
+    steps.build = await runStep(program("turbo", "run", "build", ...TURBO));
   }
   const uml = wanted("ipvs tests") ? vitest("uml", ["--project=uml"]) : undefined;
   if (wanted("package lint")) {
     sayStep("package lint");
-    steps["package lint"] = await runStep(tool("turbo", "run", "lint:package", ...TURBO));
+    steps["package lint"] = await runStep(program("turbo", "run", "lint:package", ...TURBO));
   }
   if (wanted("kernel tests")) {
     sayStep("kernel tests");

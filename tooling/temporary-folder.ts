@@ -1,16 +1,21 @@
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 /**
  * What tests put into the folder for temporary files goes into one of their run's own, and with it when the run ends.
  * Its name says whose it is, so that `pnpm e2e down` can remove what a killed run has left.
  *
+ * Each project of a run calls it; the first makes the folder for all of them, so that paths stay short: a socket's path
+ * has 107 bytes.
+ *
  * @returns what vitest calls after all tests
  */
 export default function setup(): () => void {
   const before = process.env["TMPDIR"];
-  const path = join(tmpdir(), `fairlead-tests-${process.pid}-${startTime()}`);
+  const name = `fairlead-tests-${process.pid}-${startTime()}`;
+  if (before !== undefined && basename(before) === name) return () => {};
+  const path = join(tmpdir(), name);
   mkdirSync(path, { recursive: true, mode: 0o700 });
   process.env["TMPDIR"] = path;
   return () => {

@@ -19,8 +19,8 @@ interface Found {
 }
 
 /**
- * What checks found, by family. A check follows each writing: where it finds the same again and no other program is known
- * to have changed the rules, writing did not help, and is tried again later and later.
+ * What checks found, by family. A check follows each writing: where it finds the same again and no other program is
+ * known to have changed the rules, writing did not help, and is tried again later and later.
  */
 export class Differences {
   readonly #clock: Pick<Clock, "monotonic">;
