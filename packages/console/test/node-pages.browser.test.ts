@@ -122,11 +122,11 @@ test("doctor: what is bad comes first with what to do, node by node, what is goo
   expect(await node("node-a").getByText("connection tracking").isVisible()).toBe(true);
 });
 
-test("networks: what the agent has learnt, from which object and since when, and what contradicts", async () => {
+test("networks: what the agent has learned, from which object and since when, and what contradicts", async () => {
   await using running = await openConsole(new LiveObjects(shop), html, nodes);
   const { page, go } = await visitPage(browser, running.url);
   await go("#/networks", "Networks");
-  const panel = page.getByRole("region", { name: "Learnt from objects" });
+  const panel = page.getByRole("region", { name: "Learned from objects" });
   await panel.getByText("agent of node-a").waitFor();
   const row = (name: string) => panel.getByRole("row", { name });
   expect(await row("10.244.0.0/16").textContent()).toMatch(/another network's✓counts Subnet\/ovn-default.*2026/);
@@ -137,7 +137,7 @@ test("networks: what the agent has learnt, from which object and since when, and
   );
   expect(await panel.getByText("calico-ippools: forbidden").isVisible()).toBe(true);
   expect(await page.evaluate("globalThis.hacked")).toBeUndefined();
-  await panel.getByLabel("Learnt by the agent of").selectOption("node-b");
+  await panel.getByLabel("Learned by the agent of").selectOption("node-b");
   await panel.getByText("agent of node-b").waitFor();
 });
 
