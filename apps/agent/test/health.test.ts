@@ -10,7 +10,7 @@ import { ask } from "./support/ask.ts";
 
 function twoFamilies(timeout = 60_000) {
   const clock = new VirtualClock();
-  const health = new ProxyHealth(timeout, () => clock.now());
+  const health = new ProxyHealth(timeout, clock);
   health.started("IPv4");
   health.started("IPv6");
   return { clock, health };
@@ -34,6 +34,23 @@ describe("ProxyHealth", () => {
     expect(health.report().healthy).toBe(false);
     health.updated("IPv6");
     expect(health.report().healthy).toBe(true);
+  });
+
+  test.each([3_600_000, -3_600_000])("a wall clock that jumps by %i ms changes no verdict", async (jump) => {
+    const clock = new VirtualClock();
+    let jumped = 0;
+    const now = () => clock.now() + jumped;
+    const health = new ProxyHealth(60_000, { now, monotonic: () => clock.monotonic() });
+    health.started("IPv4");
+    health.queued("IPv4");
+    await clock.advance(30_000);
+    jumped = jump;
+    expect(health.report()).toMatchObject({ healthy: true, currentTime: now() });
+    await clock.advance(30_000);
+    expect(health.report().healthy).toBe(false);
+    health.taken("IPv4");
+    health.updated("IPv4");
+    expect(health.report()).toMatchObject({ healthy: true, lastUpdated: now() });
   });
 
   test("a failed sync does not reset the waiting time", async () => {

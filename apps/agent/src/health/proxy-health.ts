@@ -1,7 +1,9 @@
+import type { Clock } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 
-/** What one family's sync loop last did, wall time in milliseconds since the epoch. */
+/** What one family's sync loop last did: monotonic milliseconds, for the wall clock may jump while a change waits. */
 interface FamilyHealth {
+  /** Wall time, milliseconds since the epoch: for people. */
   lastUpdated: number;
   /** When the oldest change was queued that no sync has taken yet. */
   queuedSince?: number;
@@ -34,22 +36,22 @@ export interface HealthReport {
  */
 export class ProxyHealth {
   readonly #timeout: number;
-  readonly #now: () => number;
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
   readonly #families = new Map<IPFamily, FamilyHealth>();
 
-  constructor(timeout: number, now: () => number) {
+  constructor(timeout: number, clock: Pick<Clock, "now" | "monotonic">) {
     this.#timeout = timeout;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   /** The family's loop runs from now on. */
   started(family: IPFamily): void {
-    this.#families.set(family, { lastUpdated: this.#now() });
+    this.#families.set(family, { lastUpdated: this.#clock.now() });
   }
 
   queued(family: IPFamily): void {
     const health = this.#of(family);
-    health.queuedSince ??= this.#now();
+    health.queuedSince ??= this.#clock.monotonic();
   }
 
   /** A sync begins, with all that is queued. */
@@ -63,7 +65,7 @@ export class ProxyHealth {
   /** The running sync has made a step. */
   progressed(family: IPFamily): void {
     const health = this.#of(family);
-    if (health.failing === undefined) health.progressAt = this.#now();
+    if (health.failing === undefined) health.progressAt = this.#clock.monotonic();
   }
 
   /** The sync failed: what it took goes on waiting. */
@@ -76,7 +78,7 @@ export class ProxyHealth {
   /** The sync reached the kernel. */
   updated(family: IPFamily): void {
     const health = this.#of(family);
-    health.lastUpdated = this.#now();
+    health.lastUpdated = this.#clock.now();
     health.inPlace = true;
     delete health.takenSince;
     delete health.failing;
@@ -84,19 +86,19 @@ export class ProxyHealth {
   }
 
   report(): HealthReport {
-    const currentTime = this.#now();
+    const now = this.#clock.monotonic();
     const status: Partial<Record<IPFamily, { lastUpdated: number; healthy: boolean }>> = {};
     for (const [family, health] of this.#families) {
       const { takenSince, queuedSince, progressAt } = health;
       const since = takenSince ?? queuedSince;
-      const recently = (at: number | undefined) => at !== undefined && currentTime - at < this.#timeout;
+      const recently = (at: number | undefined) => at !== undefined && now - at < this.#timeout;
       const healthy = since === undefined || recently(since) || recently(progressAt);
       status[family] = { lastUpdated: health.lastUpdated, healthy };
     }
     const all = Object.values(status);
     return {
       lastUpdated: Math.max(0, ...all.map((one) => one.lastUpdated)),
-      currentTime,
+      currentTime: this.#clock.now(),
       healthy: all.every((one) => one.healthy),
       // Before the first sync begins no family is known.
       rulesInPlace: all.length > 0 && [...this.#families.values()].every(({ inPlace }) => inPlace === true),
@@ -107,7 +109,7 @@ export class ProxyHealth {
   #of(family: IPFamily): FamilyHealth {
     const known = this.#families.get(family);
     if (known !== undefined) return known;
-    const fresh: FamilyHealth = { lastUpdated: this.#now() };
+    const fresh: FamilyHealth = { lastUpdated: this.#clock.now() };
     this.#families.set(family, fresh);
     return fresh;
   }

@@ -34,7 +34,7 @@ export function createAgent(parts: AgentParts): Agent {
   const inputs = new NodeInputs({ config, nodeName, families, filter: createEndpointFilter(parts.filter), mode });
   const planner = new Planner(inputs.options());
   const metrics = metricsOf(parts, state, planner);
-  const health = new ProxyHealth(2 * config[config.mode].syncPeriodMs, () => clock.now());
+  const health = new ProxyHealth(2 * config[config.mode].syncPeriodMs, clock);
   parts.progress?.follow((family) => health.progressed(family));
   const known = new KnownKeeper(stateFile(config.stateDir, "networks"), log);
   const memoryFile = stateFile(config.stateDir, "memory");
