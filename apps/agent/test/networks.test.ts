@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { settled, VirtualClock } from "@fairlead/base/testing";
@@ -325,6 +325,21 @@ describe("the last known networks", () => {
     await writeFile(join(dir, "networks.json"), "{");
     expect((await setUpNetworks(config, filter.options, log))?.known?.sources.size).toBe(0);
     expect(log.lines).toHaveLength(1);
+  });
+
+  test.each([
+    ["larger than a state file may be", (file: string) => truncate(file, 400 * 2 ** 20), "it is 400 MiB, a state file"],
+    ["nested too deep", (file: string) => writeFile(file, "[".repeat(2 ** 20)), "it is nested deeper than"],
+  ])("%s are passed over unread, with one line", async (_what, spoil, reason) => {
+    const file = join(dir, "networks.json");
+    await writeFile(file, "");
+    await spoil(file);
+    const config = configOf([...FLAGS, `--state-dir=${dir}`]);
+    const filter = filterSettings(config);
+    if (!filter.ok) throw new Error(filter.errors.join());
+    const log = recordedLog();
+    expect((await setUpNetworks(config, filter.options, log))?.known?.sources.size).toBe(0);
+    expect(log.lines).toEqual([expect.objectContaining({ fields: { file, reason: expect.stringContaining(reason) } })]);
   });
 
   test("that cannot be written are reported once", async () => {

@@ -43,6 +43,7 @@ export {
   textAt,
   valueAt,
 } from "./json.ts";
+export { isTooDeep } from "./json-depth.ts";
 export { type Clock, systemClock, type Timers } from "./time/clock.ts";
 export { Pace } from "./time/pace.ts";
 export { sleep } from "./time/sleep.ts";

@@ -1,12 +1,10 @@
-import { MAX_DEPTH } from "../limits.ts";
-
 const [QUOTE, OPEN, BACKSLASH, CLOSE, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d];
 
 /**
  * Whether the text, taken for JSON, has objects and arrays in one another deeper than `maxDepth`; it is not read for
  * that.
  */
-export function isTooDeep(text: string): boolean {
+export function isTooDeep(text: string, maxDepth: number): boolean {
   let depth = 0;
   let inText = false;
   for (let at = 0; at < text.length; at++) {
@@ -15,7 +13,7 @@ export function isTooDeep(text: string): boolean {
     else if (inText) at += unit === BACKSLASH ? 1 : 0;
     else if (unit === OPEN || unit === OPEN_OBJECT) depth++;
     else if (unit === CLOSE || unit === CLOSE_OBJECT) depth--;
-    if (depth > MAX_DEPTH) return true;
+    if (depth > maxDepth) return true;
   }
   return false;
 }

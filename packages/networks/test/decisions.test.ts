@@ -120,12 +120,31 @@ describe("the start", () => {
     ['{"version":2}', "have an unknown format (this Fairlead writes version 1)"],
     ['{"version":1,"sources":{"a":[{"cidr":"10.0.0.0/99","since":1,"consented":true}]}}', 'are damaged at "a"'],
     ['{"version":1,"sources":{"a":{}}}', 'are damaged at "a"'],
+    ['{"version":1,"sources":{"a":[{"cidr":"10.0.0.0/9","since":1e300,"consented":true}]}}', 'are damaged at "a"'],
+    ['{"version":1,"sources":{"a":[{"cidr":"10.0.0.0/9","since":-1e400,"consented":true}]}}', 'are damaged at "a"'],
+    [
+      '{"version":1,"sources":{"a":[{"cidr":"10.0.0.0/9","since":8640000000000001,"consented":true}]}}',
+      'are damaged at "a"',
+    ],
+    ["[".repeat(1_000), "have an unknown format (this Fairlead writes version 1)"],
   ])("of a text such as %s nothing is taken", (text, why) => {
     expect(parseLastKnown(text)).toEqual({
       known: { sources: new Map(), turned: [] },
       reason: `the last known networks ${why}`,
     });
   });
+});
+
+test("names such as __proto__ are names in what is known, and change no object", () => {
+  const text = `{"version":1,"__proto__":{"turned":["a/b"]},"sources":{"__proto__":[]},"turned":["a/b",7,"c"],
+    "namespaces":{"__proto__":{"__proto__":"x","constructor":{}},"good":[]}}`;
+  const { known, reason } = parseLastKnown(text);
+  expect(reason).toBeUndefined();
+  expect([...known.sources.keys()]).toEqual(["__proto__"]);
+  expect(known.turned).toEqual(["a/b"]);
+  expect([...(known.namespaces?.keys() ?? [])]).toEqual(["__proto__", "good"]);
+  expect(parseLastKnown(serialiseLastKnown(known)).known).toEqual(known);
+  expect(Object.hasOwn(Object.prototype, "turned")).toBe(false);
 });
 
 describe("what goes", () => {

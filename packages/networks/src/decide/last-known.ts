@@ -67,9 +67,14 @@ function texts(fields: unknown): Readonly<Record<string, string>> {
 function readCIDR(value: unknown): KnownCIDR | undefined {
   const { cidr, objects, since, consented } = fieldsOf(value);
   const checked = checkCIDR(stringOf(cidr) ?? "");
-  if (!("cidr" in checked) || typeof since !== "number" || typeof consented !== "boolean") return undefined;
+  if (!("cidr" in checked) || !isMoment(since) || typeof consented !== "boolean") return undefined;
   const names = itemsOf(objects).map(stringOf);
   return { cidr: checked.cidr, objects: names.filter((name) => name !== undefined), since, consented };
+}
+
+/** What a Date can be, in milliseconds since the epoch (ECMA-262, "Time Values"): anything else fails in reports. */
+function isMoment(value: unknown): value is number {
+  return typeof value === "number" && !Number.isNaN(new Date(value).getTime());
 }
 
 function isServiceKey(value: unknown): value is ServiceKey {

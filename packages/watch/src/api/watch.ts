@@ -1,5 +1,4 @@
-import { slices } from "@fairlead/base";
-import { isTooDeep } from "../json/depth.ts";
+import { isTooDeep, slices } from "@fairlead/base";
 import { BEGINNING_BYTES, MAX_DEPTH } from "../limits.ts";
 import { type BookmarkEvent, type ObjectEvent, parseEvent, type WatchEvent } from "./events.ts";
 import { type Identity, identityIn } from "./identity.ts";
@@ -72,5 +71,7 @@ function unreadable(beginning: string, why: string): UnreadableEvent {
 }
 
 function whyTooDeep(line: string): string | undefined {
-  return line.length > LOOKS_HARMLESS && isTooDeep(line) ? `nested deeper than ${MAX_DEPTH} levels` : undefined;
+  return line.length > LOOKS_HARMLESS && isTooDeep(line, MAX_DEPTH)
+    ? `nested deeper than ${MAX_DEPTH} levels`
+    : undefined;
 }
