@@ -10,7 +10,7 @@ const PROTOCOLS = { NETLINK_ROUTE: 0, NETLINK_NETFILTER: 12, NETLINK_GENERIC: 16
 export type Protocol = keyof typeof PROTOCOLS;
 
 /**
- * Opens a netlink socket, which is what Node cannot.
+ * Opens a netlink socket, which is what Node cannot; the kernel is its only peer.
  *
  * @param namespace file of a network namespace that this process may enter; default: its own
  * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel refuses
@@ -22,17 +22,24 @@ export async function openDescriptor(protocol: Protocol, namespace?: string): Pr
   const make = (): number => socket(FAMILY, TYPE, PROTOCOLS[protocol]);
   const descriptor = namespace === undefined ? make() : within(namespace, libc.func("int setns(int, int)"), make);
   if (descriptor < 0) throw new NetlinkError(`socket(AF_NETLINK, SOCK_RAW, ${protocol})`, koffi.errno());
+  await connectToKernel(descriptor);
   return descriptor;
 }
 
-/** sockaddr_nl with nothing chosen: the kernel gives the socket a number. */
-const anyAddress = Buffer.from(Uint16Array.of(FAMILY, 0, 0, 0, 0, 0).buffer);
+/** sockaddr_nl of the kernel: its number is 0. */
+const KERNEL = Buffer.from(Uint16Array.of(FAMILY, 0, 0, 0, 0, 0).buffer);
 
-/** Gives a socket its number: before it has one, it is told nothing of what concerns all. */
-export async function bind(descriptor: number): Promise<void> {
+/**
+ * Gives a socket its number, and makes the kernel its only peer: another process that sends to that number gets
+ * ECONNREFUSED (netlink_getsockbyportid of net/netlink/af_netlink.c). What is sent to a group reaches it all the same.
+ */
+async function connectToKernel(descriptor: number): Promise<void> {
   const { default: koffi } = await import("koffi");
-  const bound = koffi.load(null).func("int bind(int, void *, uint32_t)");
-  if (bound(descriptor, anyAddress, anyAddress.length) !== 0) throw new NetlinkError("bind(AF_NETLINK)", koffi.errno());
+  const connect = koffi.load(null).func("int connect(int, void *, uint32_t)");
+  if (connect(descriptor, KERNEL, KERNEL.length) === 0) return;
+  const errno = koffi.errno();
+  closeSync(descriptor);
+  throw new NetlinkError("connect(AF_NETLINK)", errno);
 }
 
 /** The main thread is in the other namespace for one call; a socket stays where it was made. */

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { constants } from "node:os";
 import { errorCode } from "@fairlead/base";
-import { bind, openDescriptor, type Protocol } from "./descriptor.ts";
+import { openDescriptor, type Protocol } from "./descriptor.ts";
 import { NetlinkError } from "./error.ts";
 import { optionsOf } from "./options.ts";
 
@@ -14,7 +14,8 @@ export interface ListeningSocket {
   /**
    * Reads the next datagram, on the calling thread.
    *
-   * @returns the filled part of the buffer; undefined: there is nothing now
+   * @returns the filled part of the buffer, empty where another process sent it to the group; undefined: there is
+   *   nothing now
    * @throws NetlinkError with the code ENOBUFS when events overflowed the buffer
    */
   receive(into: Buffer): Buffer | undefined;
@@ -28,6 +29,9 @@ export type OpenListening = (groups: readonly number[]) => Promise<ListeningSock
 export const GROUPS = { conntrack: [1, 2, 3], nftables: [7], nftrace: [9], links: [1], addresses: [5, 9] } as const;
 /** Bytes that wait to be read; in a user namespace net.core.rmem_max bounds them. */
 const WAITING = 4 << 20;
+
+/** sockaddr_nl: who sent a datagram; the kernel's number is 0. */
+const SENDER = { size: 12, portAt: 4 } as const;
 
 /** Longest datagram that the kernel tells something with (NLMSG_GOODSIZE, and single messages may be larger). */
 export const LONGEST_TOLD = 1 << 16;
@@ -63,11 +67,11 @@ async function openGroups(
   namespace: string | undefined,
 ): Promise<ListeningSocket> {
   const descriptor = await openDescriptor(protocol, namespace);
-  await bind(descriptor);
   const { set } = await optionsOf(descriptor);
   if (!set("receiveBufferForce", WAITING)) set("receiveBuffer", WAITING);
   const { default: koffi } = await import("koffi");
-  const receive = koffi.load(null).func("long recv(int, void *, size_t, int)");
+  const receive = koffi.load(null).func("long recvfrom(int, void *, size_t, int, void *, void *)");
+  const [sender, senderSize] = [Buffer.alloc(SENDER.size), Buffer.alloc(4)];
   return {
     join() {
       for (const group of groups) set("join", group);
@@ -77,8 +81,9 @@ async function openGroups(
     },
     receive(into) {
       // Mostly there is nothing: Node's readSync would make an error of that, ten times a second.
-      const length = Number(receive(descriptor, into, into.length, 0));
-      if (length >= 0) return into.subarray(0, length);
+      senderSize.writeUInt32LE(SENDER.size, 0);
+      const length = Number(receive(descriptor, into, into.length, 0, sender, senderSize));
+      if (length >= 0) return into.subarray(0, sender.readUInt32LE(SENDER.portAt) === 0 ? length : 0);
       const errno = koffi.errno();
       if (errno === constants.errno.EAGAIN) return undefined;
       throw new NetlinkError("reading events of the kernel", errno);
