@@ -5,7 +5,7 @@ import { createNodeAddresses, NetlinkError } from "../src/index.ts";
 import { TYPES } from "../src/links/numbers.ts";
 import type { ListeningSocket } from "../src/netlink/listening.ts";
 import type { OpenNetlink } from "../src/netlink/socket.ts";
-import { done as dumpDone } from "./netlink/scripted.ts";
+import { answered, done as dumpDone } from "./netlink/scripted.ts";
 
 const ENOBUFS = 105;
 
@@ -21,13 +21,17 @@ function following(listen: () => Promise<ListeningSocket>) {
     },
   });
   let lists = 0;
-  const open: OpenNetlink = async () => ({
-    send: async (bytes) => {
-      if (Buffer.from(bytes).readUInt16LE(4) === TYPES.getAddress) lists++;
-    },
-    receive: async (into) => into.subarray(0, dumpDone.copy(into)),
-    close: async () => {},
-  });
+  const open: OpenNetlink = async () => {
+    let asked: Buffer | undefined;
+    return {
+      send: async (bytes) => {
+        asked = Buffer.from(bytes);
+        if (asked.readUInt16LE(4) === TYPES.getAddress) lists++;
+      },
+      receive: async (into) => into.subarray(0, answered(dumpDone, asked).copy(into)),
+      close: async () => {},
+    };
+  };
   const addresses = createNodeAddresses(runner, { timers, listen, open });
   const done = (async () => {
     for await (const _ of addresses.watch({ signal: stop.signal }));

@@ -1,7 +1,7 @@
 import { sleep, slices, type Timers } from "@fairlead/base";
 import { addressIn, deviceIn, encodeDeviceDump, indexIn, isAboutDevice } from "../links/messages.ts";
 import { TYPES } from "../links/numbers.ts";
-import { dump } from "../netlink/dump.ts";
+import { list } from "../netlink/list.ts";
 import { GROUPS, type ListeningSocket, LONGEST_TOLD, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
 import { decodeReplies, type Reply } from "../netlink/messages.ts";
 import type { OpenNetlink } from "../netlink/socket.ts";
@@ -63,16 +63,15 @@ async function* heard(
 }
 
 async function deviceNames(open: OpenNetlink): Promise<Map<number, string>> {
-  const names = new Map<number, string>();
   const socket = await open();
   try {
-    await dump(socket, encodeDeviceDump(), "reading devices", (bytes, message) => {
-      names.set(indexIn(bytes, message), deviceIn(bytes, message).name);
-    });
+    const names = await list(socket, encodeDeviceDump(), "reading devices", (bytes, message) => [
+      [indexIn(bytes, message), deviceIn(bytes, message).name] as const,
+    ]);
+    return new Map(names);
   } finally {
     await socket.close();
   }
-  return names;
 }
 
 function* changesIn(bytes: Buffer, names: Map<number, string>): Generator<AddressChange, void, void> {

@@ -9,7 +9,7 @@ import {
   indexIn,
 } from "../links/messages.ts";
 import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
-import { dump } from "../netlink/dump.ts";
+import { list } from "../netlink/list.ts";
 import type { NetlinkSocket } from "../netlink/socket.ts";
 import type { NodeAddress } from "./addresses.ts";
 import { IPVS_DEVICE } from "./change.ts";
@@ -23,17 +23,19 @@ const SCOPES: Readonly<Record<number, string>> = { 0: "global", 200: "site", 253
  * @throws NetlinkError when the kernel refuses
  */
 export async function readNodeAddresses(socket: NetlinkSocket): Promise<readonly NodeAddress[]> {
-  const found = new Map<number, { readonly device: DeviceHeader; readonly addresses: NodeAddress[] }>();
-  await dump(socket, encodeDeviceDump(), "reading devices", (bytes, message) => {
+  const devices = await list(socket, encodeDeviceDump(), "reading devices", (bytes, message) => {
     const device = deviceIn(bytes, message);
-    if (device.name !== IPVS_DEVICE) found.set(indexIn(bytes, message), { device, addresses: [] });
+    return device.name === IPVS_DEVICE ? [] : [[indexIn(bytes, message), device] as const];
   });
-  await dump(socket, encodeAddressDump(), "reading addresses", (bytes, message) => {
-    const on = found.get(indexIn(bytes, message));
-    const address = on && addressOn(on.device, bytes, message);
-    if (address !== undefined) on?.addresses.push(address);
+  const byIndex = new Map(devices);
+  const addresses = await list(socket, encodeAddressDump(), "reading addresses", (bytes, message) => {
+    const index = indexIn(bytes, message);
+    const device = byIndex.get(index);
+    const address = device && addressOn(device, bytes, message);
+    return address === undefined ? [] : [{ index, address }];
   });
-  return [...found.values()].flatMap(({ addresses }) => addresses);
+  const byDevice = Map.groupBy(addresses, ({ index }) => index);
+  return [...byIndex.keys()].flatMap((index) => (byDevice.get(index) ?? []).map(({ address }) => address));
 }
 
 function addressOn({ name, up }: DeviceHeader, bytes: Buffer, message: Range): NodeAddress | undefined {

@@ -1,6 +1,6 @@
 import { IP_FAMILIES, sleep, slices, type Timers } from "@fairlead/base";
 import type { Protocol } from "../family.ts";
-import { NetlinkError } from "../netlink/error.ts";
+import { datagrams } from "../netlink/dump.ts";
 import { GROUPS, type ListeningSocket, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
 import { decodeReplies } from "../netlink/messages.ts";
 import { DATAGRAM_SIZE, type OpenNetlink } from "../netlink/socket.ts";
@@ -63,13 +63,10 @@ async function* dumped(open: OpenNetlink, request: Buffer): AsyncGenerator<Conne
   const socket = await open();
   try {
     const room = Buffer.alloc(DATAGRAM_SIZE);
-    await socket.send(request);
-    for (let done = false; !done; ) {
-      const bytes = await socket.receive(room);
-      for (const reply of decodeReplies(bytes)) {
-        if (reply.kind === "result") throw new NetlinkError("reading conntrack entries", reply.errno);
-        if (reply.kind === "done") done = true;
-        const connection = reply.kind === "data" ? decodeConnection(bytes, reply.attributes) : undefined;
+    // The kernel never marks this listing as interrupted: it has no count of changes (ctnetlink_dump_table).
+    for await (const { bytes, messages } of datagrams(socket, request, "reading conntrack entries", () => room)) {
+      for (const message of messages) {
+        const connection = decodeConnection(bytes, message);
         if (connection !== undefined) yield connection;
       }
     }

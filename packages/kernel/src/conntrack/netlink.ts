@@ -1,7 +1,6 @@
 import type { IPFamily, Protocol } from "../family.ts";
 import { sendAcknowledged } from "../netlink/acknowledged.ts";
-import { NetlinkError } from "../netlink/error.ts";
-import { decodeReplies } from "../netlink/messages.ts";
+import { datagrams } from "../netlink/dump.ts";
 import { DATAGRAM_SIZE, type NetlinkSocket, type OpenNetlink } from "../netlink/socket.ts";
 import type { Conntrack, ConntrackFlow } from "./conntrack.ts";
 import { decodeEntry, encodeDeletion, encodeDump } from "./messages.ts";
@@ -49,22 +48,18 @@ async function* readEntries(
   const room = Buffer.alloc(BATCH_SIZE);
   const batch = new Map<ConntrackFlow, () => Buffer>();
   let filled = 0;
-  let done = false;
-  await socket.send(encodeDump(family, protocol, zones));
-  while (!done) {
-    const bytes = await socket.receive(room.subarray(filled));
-    for (const reply of decodeReplies(bytes)) {
-      if (reply.kind === "result") throw new NetlinkError("reading conntrack entries", reply.errno);
-      if (reply.kind === "done") done = true;
-      else {
-        const flow = decodeEntry(bytes, reply.attributes, family, protocol);
-        if (flow !== undefined) batch.set(flow, () => encodeDeletion(bytes, reply.attributes, family, zones));
-      }
+  const request = encodeDump(family, protocol, zones);
+  const all = datagrams(socket, request, "reading conntrack entries", () => room.subarray(filled));
+  for await (const { bytes, messages } of all) {
+    for (const message of messages) {
+      const flow = decodeEntry(bytes, message, family, protocol);
+      if (flow !== undefined) batch.set(flow, () => encodeDeletion(bytes, message, family, zones));
     }
     filled += bytes.length;
-    if (!done && room.length - filled >= DATAGRAM_SIZE) continue;
+    if (room.length - filled >= DATAGRAM_SIZE) continue;
     if (batch.size > 0) yield batch;
     batch.clear();
     filled = 0;
   }
+  if (batch.size > 0) yield batch;
 }

@@ -1,7 +1,7 @@
 import { renderSetCommand, type SetCommand, SetReader, type SetState } from "@fairlead/netfilter";
 import { sendAcknowledged } from "../netlink/acknowledged.ts";
-import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
+import { list } from "../netlink/list.ts";
 import type { NetlinkSocket, OpenNetlink } from "../netlink/socket.ts";
 import { runCommands } from "../runner/commands.ts";
 import { read } from "../runner/read.ts";
@@ -77,16 +77,15 @@ async function* namedSets(socket: NetlinkSocket, names: Iterable<string>): Async
 }
 
 async function dumpSet(socket: NetlinkSocket, name: string): Promise<SetState | undefined> {
-  const members = new Set<string>();
-  let set: Omit<SetState, "members"> | undefined;
   try {
-    await dump(socket, encodeSetDump(name), `reading ipset ${name}`, (bytes, message) => {
+    let set: Omit<SetState, "members"> | undefined;
+    const members = await list(socket, encodeSetDump(name), `reading ipset ${name}`, (bytes, message) => {
       set ??= decodeSet(bytes, message);
-      for (const member of decodeMembers(bytes, message)) members.add(member);
+      return [...decodeMembers(bytes, message)];
     });
+    return set && { ...set, members: new Set(members) };
   } catch (error) {
     if (error instanceof NetlinkError && error.code === "ENOENT") return undefined;
     throw error;
   }
-  return set && { ...set, members };
 }

@@ -9,9 +9,9 @@ import type {
 } from "@fairlead/netfilter";
 import { renderServerCommand } from "@fairlead/netfilter";
 import { AT_ONCE, sendTogether } from "../netlink/acknowledged.ts";
-import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { genericFamily } from "../netlink/generic-family.ts";
+import { list } from "../netlink/list.ts";
 import type { NetlinkSocket, OpenNetlink } from "../netlink/socket.ts";
 import type { Turn } from "../runner/commands.ts";
 import { decodeDestination, decodeServer } from "./decode.ts";
@@ -57,10 +57,9 @@ const READING = "reading virtual servers";
 
 /** The servers first, which are few beside their destinations: there is one dump at a time on a socket. */
 async function* servers(socket: NetlinkSocket, family: number): AsyncGenerator<VirtualServerState, void, void> {
-  const found: VirtualServer[] = [];
-  await dump(socket, encodeServerDump(family), READING, (bytes, message) => {
+  const found = await list<VirtualServer>(socket, encodeServerDump(family), READING, (bytes, message) => {
     const server = decodeServer(bytes, message);
-    if (server !== undefined) found.push(server);
+    return server === undefined ? [] : [server];
   });
   for (const server of found) {
     const destinations = await destinationsOf(socket, family, server);
@@ -93,11 +92,9 @@ async function destinationsOf(
   family: number,
   server: VirtualServerKey,
 ): Promise<readonly DestinationConnections[]> {
-  const found: DestinationConnections[] = [];
-  await dump(socket, encodeDestinationDump(family, server), READING, (bytes, message) => {
-    found.push(decodeDestination(bytes, message, server));
-  });
-  return found;
+  return list(socket, encodeDestinationDump(family, server), READING, (bytes, message) => [
+    decodeDestination(bytes, message, server),
+  ]);
 }
 
 /** So many refused commands are named. */

@@ -1,8 +1,8 @@
 import { nextTurn, slices } from "@fairlead/base";
 import { type LinkCommand, renderLinkCommand } from "@fairlead/netfilter";
 import { AT_ONCE, sendTogether } from "../netlink/acknowledged.ts";
-import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
+import { list } from "../netlink/list.ts";
 import { decodeReplies } from "../netlink/messages.ts";
 import { DATAGRAM_SIZE, type NetlinkSocket } from "../netlink/socket.ts";
 import type { Turn } from "../runner/commands.ts";
@@ -12,12 +12,11 @@ import { addressIn, encodeAddress, encodeAddressDump, encodeDevice, encodeDevice
 export async function readAddresses(socket: NetlinkSocket, device: string): Promise<ReadonlySet<string> | undefined> {
   const index = await indexOf(socket, device);
   if (index === undefined) return undefined;
-  const found = new Set<string>();
-  await dump(socket, encodeAddressDump(), "reading addresses", (bytes, message) => {
+  const found = await list(socket, encodeAddressDump(), "reading addresses", (bytes, message) => {
     const address = indexIn(bytes, message) === index ? addressIn(bytes, message) : undefined;
-    if (address !== undefined) found.add(address);
+    return address === undefined ? [] : [address];
   });
-  return found;
+  return new Set(found);
 }
 
 /** `LinksClient.change` by netlink. */

@@ -7,6 +7,12 @@ export const FLAGS = { request: 0x1, acknowledge: 0x4, dump: 0x300 } as const;
 const ERROR_TYPE = 2;
 const DONE_TYPE = 3;
 
+/**
+ * NLM_F_DUMP_INTR: what is listed changed meanwhile. NLM_F_CAPPED: of the request only its header is repeated.
+ * NLM_F_ACK_TLVS: attributes follow.
+ */
+const REPLY_FLAGS = { interrupted: 0x10, capped: 0x100, attributes: 0x200 } as const;
+
 /** nlmsghdr: length, type, flags, sequence number, port. */
 const HEADER_SIZE = 16;
 const FLAGS_AT = 6;
@@ -72,12 +78,19 @@ export function number(request: Buffer, sequence: number, acknowledge: boolean):
 /**
  * data: where the attributes of an object lie, after four bytes of the family's header. result: how the request of that
  * number ended, 0 or the kernel's error number, with its own words where it has some.
- * done: a dump has ended, with 0 or the error that ended it early.
+ * done: a dump has ended, with 0 or the error that ended it early. sequence: the number of the request. interrupted:
+ * what is listed changed meanwhile.
  */
-export type Reply =
-  | { readonly kind: "data"; readonly message: number; readonly attributes: Range }
-  | { readonly kind: "result"; readonly sequence: number; readonly errno: number; readonly text?: string }
-  | { readonly kind: "done"; readonly errno: number };
+export type Reply = { readonly sequence: number } & (
+  | {
+      readonly kind: "data";
+      readonly message: number;
+      readonly attributes: Range;
+      readonly interrupted: boolean;
+    }
+  | { readonly kind: "result"; readonly errno: number; readonly text?: string }
+  | { readonly kind: "done"; readonly errno: number; readonly interrupted: boolean }
+);
 
 /**
  * The messages of one datagram.
@@ -98,20 +111,22 @@ export function* decodeReplies(bytes: Buffer): Generator<Reply, void, void> {
 
 function decodeReply(bytes: Buffer, start: number, end: number): Reply {
   const type = bytes.readUInt16LE(start + 4);
+  const sequence = bytes.readUInt32LE(start + SEQUENCE_AT);
+  const interrupted = (bytes.readUInt16LE(start + FLAGS_AT) & REPLY_FLAGS.interrupted) !== 0;
   // The number is what the dump returned, negative where it failed.
-  if (type === DONE_TYPE) return { kind: "done", errno: Math.max(0, -bytes.readInt32LE(start + HEADER_SIZE)) };
+  if (type === DONE_TYPE)
+    return { kind: "done", sequence, interrupted, errno: Math.max(0, -bytes.readInt32LE(start + HEADER_SIZE)) };
   if (type === ERROR_TYPE) {
     // The number is negative there.
     const errno = -bytes.readInt32LE(start + HEADER_SIZE);
     const text = extendedText(bytes, start, end);
-    const result = { kind: "result", sequence: bytes.readUInt32LE(start + SEQUENCE_AT), errno } as const;
+    const result = { kind: "result", sequence, errno } as const;
     return text === undefined ? result : { ...result, text };
   }
-  return { kind: "data", message: type, attributes: { start: start + HEADER_SIZE + FAMILY_HEADER_SIZE, end } };
+  const attributes = { start: start + HEADER_SIZE + FAMILY_HEADER_SIZE, end };
+  return { kind: "data", sequence, interrupted, message: type, attributes };
 }
 
-/** NLM_F_CAPPED: of the request only its header is repeated. NLM_F_ACK_TLVS: attributes follow. */
-const REPLY_FLAGS = { capped: 0x100, attributes: 0x200 } as const;
 /** NLMSGERR_ATTR_MSG. */
 const ERROR_TEXT = 1;
 

@@ -3,7 +3,7 @@ import { nftNumbers } from "@fairlead/netfilter/nft";
 import { expect, test } from "vitest";
 import type { TransactionSocket } from "../../src/netlink/socket.ts";
 import { openNftables } from "../../src/nftables/open.ts";
-import { done, message } from "../netlink/scripted.ts";
+import { answered, done, message } from "../netlink/scripted.ts";
 
 const { DATA_VALUE, ELEMENT, ELEMENTS, LIST_ITEM, MESSAGES, SET, SUBSYSTEM, TABLE } = nftNumbers;
 
@@ -30,9 +30,11 @@ const elements = (...keys: readonly string[]) =>
 function kernelThatLists(...listings: readonly (readonly Buffer[])[]) {
   const left = [...listings];
   let answers: Buffer[] = [];
+  let request: Buffer | undefined;
   const socket: TransactionSocket = {
     async send(bytes) {
-      const asked = Buffer.from(bytes).readUInt8(4);
+      request = Buffer.from(bytes);
+      const asked = request.readUInt8(4);
       if (asked === MESSAGES.getTable) answers = [table];
       else if (asked === MESSAGES.getSet) answers = [set, done];
       else if (asked === MESSAGES.getElement) answers = [...(left.shift() ?? []), done];
@@ -41,7 +43,7 @@ function kernelThatLists(...listings: readonly (readonly Buffer[])[]) {
     async receive(into) {
       const next = answers.shift();
       if (next === undefined) throw Object.assign(new Error("nothing to read"), { code: "EAGAIN" });
-      return into.subarray(0, next.copy(into));
+      return into.subarray(0, answered(next, request).copy(into));
     },
     close: async () => {},
     makeRoom: (bytes) => bytes,
