@@ -128,7 +128,7 @@ describe("an agent", () => {
 
   const saysWhatWasMissing = expect.toSatisfy(
     ({ level, message, fields }: Line) =>
-      level === "warn" && /rules differ|another program changed/.test(`${message} ${String(fields["problem"])}`),
+      level === "warn" && /Rules differ|another program changed/.test(`${message} ${String(fields["problem"])}`),
   );
 
   test.each(["nat", "filter"] as const)("a flushed table %s is back within syncPeriod", async (table) => {

@@ -61,11 +61,14 @@ export class Differences {
   #wait(family: IPFamily, { text, inVain }: Found): void {
     const delay = backoffDelay(inVain + 1, BACKOFF, 1);
     this.#found.set(family, { text, inVain: inVain + 1, waitsUntil: this.#clock.monotonic() + delay });
-    this.#log.error("The rules still differ after they were written again; services may not be served; trying later", {
-      ipFamily: family,
-      differs: text,
-      retryIn: `${delay}ms`,
-    });
+    this.#log.error(
+      "Rules still differ from the desired state after a full sync; services may be unavailable, retrying",
+      {
+        ipFamily: family,
+        differs: text,
+        retryIn: `${delay}ms`,
+      },
+    );
   }
 
   #report(family: IPFamily, difference: Difference): void {
@@ -76,8 +79,8 @@ export class Differences {
     const { by = [], repaired } = difference;
     this.#log.warn(
       repaired
-        ? "The rules differed from what was written; what differed has been written again"
-        : "The rules differ from what was written; writing all of them again",
+        ? "Rules differed from the desired state; the differences are repaired"
+        : "Rules differ from the desired state; full sync scheduled",
       { ipFamily: family, differs: textOf(difference), ...(by.length > 0 && { by: by.join(", ") }) },
     );
   }

@@ -104,7 +104,7 @@ export class Syncer implements SyncLoopWork {
       return step;
     } catch (error) {
       for (const family of families) family.owesAll();
-      log.error("Planning failed; previous rules stay in effect, everything is planned again at the next sync", {
+      log.error("Planning failed; previous rules stay in effect, retrying at the next sync", {
         error: errorChainText(error),
       });
       return undefined;

@@ -24,7 +24,9 @@ export interface NodeLockOptions {
 }
 
 export interface NodeLock {
-  /** Why another agent may be there without being noticed; undefined: there is none. */
+  /** Whether this process has the lock in one folder at least. */
+  readonly held: boolean;
+  /** Why there may be another agent all the same; absent: there is no sign of one. */
   readonly doubt?: string;
   release(): void;
 }
@@ -45,7 +47,7 @@ export class NodeLockHeldError extends Error {
  * Makes this process the one agent of its name in its network namespace: locks the byte that stands for both in files
  * which only its own user may open. The kernel lets go of the lock when the process ends, `kill -9` included.
  *
- * @returns with a doubt also where no folder can be used: an agent without the lock is better than none
+ * @returns not held, with a doubt, where no folder can be used: an agent without the lock is better than none
  * @throws NodeLockHeldError naming the process that has it
  */
 export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLock> {
@@ -71,8 +73,10 @@ export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLoc
       }
     }
   }
-  if (held.length === 0) return { doubt: `cannot take the node's lock: ${problems.join("; ")}`, release };
-  return seen ? { doubt: "a process outside this PID namespace holds an agent's lock", release } : { release };
+  if (held.length === 0) {
+    return { held: false, doubt: `cannot take the node's lock: ${problems.join("; ")}`, release };
+  }
+  return { held: true, ...(seen && { doubt: "a process outside this PID namespace holds an agent's lock" }), release };
 }
 
 /** An agent in a container that shares no folder with this process, seen by its open files. */
