@@ -40,7 +40,7 @@ describe("fairlead console beside the running agent, in a browser", () => {
 
   test("connections by service and endpoint, from the kernel's own tracking", async () => {
     page.go("#/flows");
-    await page.until(/There is no connection with a service|By service and endpoint[\s\S]*Received/);
+    await page.until(/No connection with a service|By service and endpoint[\s\S]*Received/);
     const server = await whoAnswers(lab, clientA, NGINX_CALICO_IP);
     const text = await page.until(/default\/nginx-calico/);
     expect(server).toBe("nginx");
