@@ -130,6 +130,15 @@ describe("SyncLoop", () => {
     expect(checks).toEqual([10_000, 40_000]);
   });
 
+  test("that is asked for while all is written comes right after it", async () => {
+    const { clock, loop, checks } = recordedLoop(() => ({ ms: 5_000 }));
+    loop.start();
+    await clock.advance(2_000);
+    loop.requestCheck();
+    await clock.advance(10_000);
+    expect(checks).toEqual([6_000]);
+  });
+
   test("looks the earlier the longer writing takes, so that all is there again within checkInterval", async () => {
     const { clock, loop, runs, checks, state } = recordedLoop(() => ({ ms: 5_000 }));
     loop.start();

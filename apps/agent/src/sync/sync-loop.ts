@@ -129,6 +129,7 @@ export class SyncLoop {
 
   async #sync(kind: SyncKind): Promise<void> {
     const started = this.#clock.monotonic();
+    if (kind === "full") this.#nextCheck = Number.POSITIVE_INFINITY;
     const retryIn = await this.#work.sync(kind);
     const now = this.#clock.monotonic();
     this.#notBefore = now + this.#settings.minInterval;
@@ -136,7 +137,8 @@ export class SyncLoop {
     if (kind !== "full") return;
     this.#fullTook = now - started;
     this.#nextFull = now + this.#settings.fullInterval;
-    this.#nextCheck = this.#repairing ? now : now + this.#untilCheck();
+    // At once where it was asked for meanwhile: another program may have changed what was just written.
+    this.#nextCheck = this.#repairing ? now : Math.min(this.#nextCheck, now + this.#untilCheck());
     this.#repairing = false;
   }
 
