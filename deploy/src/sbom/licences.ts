@@ -33,7 +33,7 @@ bundles of the agent and of the command line tool contain. Their licences stand 
 const TAIL = `
 The image also contains [Node.js](https://github.com/nodejs/node/blob/main/LICENSE) and packages of Debian, named in
 [packages.txt](../deploy/image/packages.txt), with what they depend on. Debian's licences are in the image, in
-\`/usr/share/doc/*/copyright\`; the SBOM beside each image has all versions.
+\`/usr/share/doc/*/copyright\`; the SBOM published with each image lists all versions.
 `;
 
 /** The list as Markdown, without versions: it changes when a package comes or goes, or its licence does. */
