@@ -20,7 +20,7 @@ test("promtool takes them", async () => {
 
 /**
  * An agent in kube-proxy's DaemonSet that is down after an hour, another release's that is large, a shadow that finds a
- * difference, one that may not read a network's objects and holds what it has learnt, and what is no agent.
+ * difference, one that may not read a network's objects and holds what it has learned, and what is no agent.
  */
 const SERIES = [
   ['up{job="kube-proxy",instance="a"}', "1x59 0x60"],

@@ -1,5 +1,5 @@
 /**
- * What a learnt CIDR costs from its object to the kernel, in nftables mode, in a network namespace of its own:
+ * What a learned CIDR costs from its object to the kernel, in nftables mode, in a network namespace of its own:
  * decision, planning and transaction, beside what an endpoint of one service costs there. Median of the rounds, by the
  * clock and in processor time of the process; the part of the kernel by the clock; the longest turn in processor time.
  *

@@ -88,7 +88,7 @@ const documented = [
   ...["proxy_healthz_total", "proxy_livez_total"],
 ];
 
-test("what is held of learnt networks is told, in services", async () => {
+test("what is held of learned networks is told, in services", async () => {
   const { networks, text } = createMetrics(new ClusterState(), { learns: true });
   networks?.set([], { sources: [], changes: [], counts: new Map(), heldBack: 5 });
   expect((await text()).text).toContain("\nfairlead_held_back_services 5\n");

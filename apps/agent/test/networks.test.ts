@@ -137,7 +137,7 @@ describe("while it runs", () => {
   });
 
   describe("a service changes hands", () => {
-    /** Nothing is learnt yet, and the last sync was long ago. */
+    /** Nothing is learned yet, and the last sync was long ago. */
     const idle = async () => {
       const one = await started();
       await one.source.state("Subnet", "absent");
@@ -225,7 +225,7 @@ describe("while it runs", () => {
   });
 });
 
-test("our own CIDRs are learnt, and local traffic is told by them", async () => {
+test("our own CIDRs are learned, and local traffic is told by them", async () => {
   const one = await started({ flags: ["--cluster-cidr-from=calico-ippools"] });
   await one.source.put(pool("default", "10.144.0.0/16"));
   await one.source.state("IPPool", "listed");

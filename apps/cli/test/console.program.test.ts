@@ -87,8 +87,8 @@ test("networks' objects among the manifests are followed: another network's Subn
   await writeFile(`${file}.next`, manifests + node + subnet);
   await rename(`${file}.next`, file);
   await running.told(/"service":"shop\/web","owners":\{"IPv4":"mixed"/);
-  const { learntFrom } = await running.get("api/service?target=shop/web");
-  expect(learntFrom).toEqual([{ cidr: "10.144.2.0/24", objects: ["Subnet/blue"], since: expect.any(String) }]);
+  const { learnedFrom } = await running.get("api/service?target=shop/web");
+  expect(learnedFrom).toEqual([{ cidr: "10.144.2.0/24", objects: ["Subnet/blue"], since: expect.any(String) }]);
   const { code, err } = await running.close();
   expect({ code, err }).toEqual({ code: 0, err: "" });
   await writeFile(file, manifests);

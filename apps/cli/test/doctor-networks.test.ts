@@ -62,7 +62,7 @@ describe("what other networks left on the node", () => {
 describe("what a cluster says of its networks", () => {
   const server = new LightApiServer();
   let dir = "";
-  const learnt = (name: string, cidrBlock: string) =>
+  const learned = (name: string, cidrBlock: string) =>
     server.store.put("/apis/kubeovn.io/v1/subnets", { metadata: { name }, spec: { cidrBlock } });
   const pool = (name: string, cidr: string) =>
     server.store.put("/apis/projectcalico.org/v3/ippools", { metadata: { name }, spec: { cidr } });
@@ -105,8 +105,8 @@ describe("what a cluster says of its networks", () => {
     );
   });
 
-  test("learnt CIDRs that overlap are told with their objects", async () => {
-    learnt("ovn-default", "10.16.0.0/16");
+  test("learned CIDRs that overlap are told with their objects", async () => {
+    learned("ovn-default", "10.16.0.0/16");
     pool("same", "10.16.0.0/16");
     pool("services", "10.97.0.0/16");
     const { out } = await ask(

@@ -130,7 +130,7 @@ describe("--on NODE", () => {
     expect(code).toBe(1);
   });
 
-  test("ownership tells what the agent has learnt; one that says nothing of conflicts knows of none", async () => {
+  test("ownership tells what the agent has learned; one that says nothing of conflicts knows of none", async () => {
     const sources = [{ source: "kube-ovn-subnets", side: "excluded", state: "listed" }];
     const cidrs = [{ cidr: "10.244.0.0/16", side: "excluded", source: "kube-ovn-subnets", objects: [], stage: "held" }];
     const networks = { sources, cidrs, heldBack: 3 };

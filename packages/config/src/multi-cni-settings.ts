@@ -1,6 +1,6 @@
 import type { CIDR_SOURCES } from "./cidr-source-names.ts";
 
-/** Where CIDRs are learnt from: a name with its settings, or any resource of the API (`plural.version.group`). */
+/** Where CIDRs are learned from: a name with its settings, or any resource of the API (`plural.version.group`). */
 export type CIDRSource =
   | { readonly source: (typeof CIDR_SOURCES)[number]; readonly vpcs?: readonly string[] | undefined }
   | { readonly source: "custom"; readonly resource: string; readonly fields: readonly string[] };
@@ -19,7 +19,7 @@ export interface CIDRChanges {
   readonly debounceMs: number;
   /** Milliseconds that a CIDR counts after its object and the last endpoint in it are gone. */
   readonly removalDelayMs: number;
-  /** 0…100: how many of the services learnt CIDRs may turn foreign without consent. */
+  /** 0…100: how many of the services learned CIDRs may turn foreign without consent. */
   readonly maxForeignPercent: number;
 }
 

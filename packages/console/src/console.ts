@@ -132,12 +132,12 @@ function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Recor
         const explanation = found && explainService(planned, found.service, found.port);
         if (explanation === undefined)
           throw new RequestError(404, `${text}: there is no such service with a ClusterIP`);
-        const learnt = cluster.learning?.cidrs();
+        const learned = cluster.learning?.cidrs();
         const deciding = explanation.families.flatMap(({ ownership }) => ownership.decidingCIDRs);
         return {
           planAt: cluster.changedAt,
           explanation,
-          learntFrom: [...new Set(deciding)].flatMap((cidr) => learnt?.get(cidr) ?? []),
+          learnedFrom: [...new Set(deciding)].flatMap((cidr) => learned?.get(cidr) ?? []),
           owners: cluster.ownersOf(explanation.service),
         };
       });

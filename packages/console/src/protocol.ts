@@ -10,7 +10,7 @@ import type {
   ServiceTraffic,
   SuggestedCIDR,
 } from "@fairlead/inspect";
-import type { LearntCIDR, LearntOnce, OwnershipRow } from "@fairlead/intake";
+import type { LearnedCIDR, LearnedOnce, OwnershipRow } from "@fairlead/intake";
 
 /** One line of the list of services. */
 export interface ServiceRow {
@@ -112,8 +112,8 @@ export type StreamEvent = {
 export interface ServiceAnswer {
   readonly planAt: number;
   readonly explanation: ServiceExplanation;
-  /** Of the CIDRs that decide whose it is those that were learnt, with their objects and since when. */
-  readonly learntFrom: readonly LearntCIDR[];
+  /** Of the CIDRs that decide whose it is those that were learned, with their objects and since when. */
+  readonly learnedFrom: readonly LearnedCIDR[];
   /** As `fairlead ownership --watch` would have told them, the oldest first. */
   readonly owners: { readonly since: number; readonly changes: readonly OwnerChange[] };
 }
@@ -131,18 +131,18 @@ export interface OwnerChange {
 export interface NetworksAnswer {
   readonly planAt: number;
   readonly cidrs: readonly { readonly cidr: string; readonly whose: "ours" | "another"; readonly from: string }[];
-  /** What this console has learnt of networks' objects, as the agents do; absent: they learn none. */
-  readonly learnt?: LearntOnce["report"];
+  /** What this console has learned of networks' objects, as the agents do; absent: they learn none. */
+  readonly learned?: LearnedOnce["report"];
   readonly services: readonly OwnershipRow[];
   readonly suggestedCIDRs: readonly SuggestedCIDR[];
 }
 
-/** `GET api/networks/learnt`: what the agent of a node has learnt, as `fairlead ownership --on NODE -o json` has it. */
-export interface LearntAnswer {
+/** `GET api/networks/learned`: what the agent of a node has learned, as `fairlead ownership --on NODE -o json`. */
+export interface LearnedAnswer {
   readonly node: string;
   readonly at: number;
   /** Absent: it learns none. */
-  readonly networks?: LearntOnce["report"];
+  readonly networks?: LearnedOnce["report"];
 }
 
 /** One rule on a packet's way. */

@@ -40,14 +40,14 @@ describe("what networks' objects say is followed", () => {
       { service: "default/both", owners: { IPv4: "mixed" } },
     ]);
     const ask = async (path: string) => JSON.parse((await visit(`${base}api/${path}`, { headers: { cookie } })).text);
-    const { services, learnt } = await ask("networks");
+    const { services, learned } = await ask("networks");
     expect(services.find(({ service }: { service: string }) => service === "default/nginx-ovn")).toMatchObject({
       ownership: "foreign",
-      learntFrom: [{ cidr: "10.244.0.0/16", objects: ["Subnet/ovn-default"], since: expect.any(String) }],
+      learnedFrom: [{ cidr: "10.244.0.0/16", objects: ["Subnet/ovn-default"], since: expect.any(String) }],
     });
-    expect(learnt.cidrs).toMatchObject([{ cidr: "10.244.0.0/16", stage: "effective" }]);
+    expect(learned.cidrs).toMatchObject([{ cidr: "10.244.0.0/16", stage: "effective" }]);
     const what = await visit(`${base}api/service?target=shop/web`, { headers: { cookie } });
-    expect(JSON.parse(what.text)).toMatchObject({ learntFrom: [], owners: { changes: [] } });
+    expect(JSON.parse(what.text)).toMatchObject({ learnedFrom: [], owners: { changes: [] } });
   });
 
   test("another node is planned by what is known by then, and an endpoint that comes later too", async () => {

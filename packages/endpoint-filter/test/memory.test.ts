@@ -141,7 +141,7 @@ describe("its text", () => {
     }
   });
 
-  test("what is learnt from elsewhere, or by other rules, is another scope", () => {
+  test("what is learned from elsewhere, or by other rules, is another scope", () => {
     const learning = { ...SCOPE, sources: ["calico-ippools", "kube-ovn-subnets(blue)"] };
     const text = serialiseMemory(Memory.empty.set(WEB, "IPv4", "mixed"), learning);
     expect(parseMemory(text, { ...learning, sources: learning.sources.toReversed() }).memory.size).toBe(1);

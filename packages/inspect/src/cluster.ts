@@ -2,7 +2,7 @@ import { systemClock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { ClusterState, type ClusterView, type NodeState, type Problem, type ServiceKey } from "@fairlead/core";
 import {
-  type LearntOnce,
+  type LearnedOnce,
   NetworksOnce,
   type NetworksOnceParts,
   type Resource,
@@ -19,8 +19,8 @@ export interface Cluster {
   readonly node?: NodeState;
   /** The ranges of services, of both families; absent: they were not asked for. */
   readonly serviceCIDRs?: readonly string[];
-  /** Absent: no network is learnt. */
-  readonly learnt?: LearntOnce;
+  /** Absent: no network is learned. */
+  readonly learned?: LearnedOnce;
   /** What is wrong with single objects. */
   readonly problems: readonly Problem[];
 }
@@ -50,7 +50,7 @@ export async function readCluster(
 ): Promise<Cluster> {
   const state = new ClusterState();
   const problems: Problem[] = [];
-  // Whether a learnt CIDR meets them is asked.
+  // Whether a learned CIDR meets them is asked.
   const serviceCIDRs = options.serviceCIDRs === true || settings !== undefined;
   const missing = new Set<Resource | "serviceCIDRs" | "networks">(["services", "endpointSlices", "node"]);
   if (settings !== undefined) missing.add("networks");
@@ -89,6 +89,6 @@ export async function readCluster(
   if (slicesOf === undefined) await source.run({ ...into, ...others }, stop);
   else await source.run({ ...into, ...others, endpointSlices: slices.subscription }, stop);
   if (missing.size > 0) throw new Error(`given up before all ${[...missing].join(", ")} were read`);
-  const learnt = once && { learnt: once.decide(state, ranges ?? []) };
-  return { state, problems, ...learnt, ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
+  const learned = once && { learned: once.decide(state, ranges ?? []) };
+  return { state, problems, ...learned, ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
 }

@@ -76,10 +76,10 @@ export function nodeOptions(request: Omit<NodePlanRequest, "memory" | "services"
     filter: createEndpointFilter(filter),
     mode: facts,
   });
-  const { node, serviceCIDRs, learnt } = cluster;
+  const { node, serviceCIDRs, learned } = cluster;
   if (node !== undefined) inputs.setNode(node);
   if (serviceCIDRs !== undefined) inputs.setServiceCIDRs(serviceCIDRs);
-  if (learnt !== undefined) inputs.setNetworks(learnt.decision);
+  if (learned !== undefined) inputs.setNetworks(learned.decision);
   const addresses = request.addresses ?? [...LOOPBACK, ...(node?.addresses ?? [])];
   inputs.setAddresses(addresses, firstOfEach(addresses));
   return inputs.options();

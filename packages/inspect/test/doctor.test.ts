@@ -208,7 +208,7 @@ describe("the doctor", () => {
       ["bad CIDRs with nodes: overlapping: node 10.201.0.10/32 and excluded pods 10.201.0.0/24"],
     ],
     [
-      "an underlay that was learnt",
+      "an underlay that was learned",
       { cidrs: [...HEALTHY.cidrs, { cidr: "10.201.0.0/24", use: "excluded pods", source: subnet("under") }] },
       [
         "warning CIDRs with nodes: overlapping: node 10.201.0.10/32 and excluded pods 10.201.0.0/24 of kube-ovn-subnets (Subnet/under)",

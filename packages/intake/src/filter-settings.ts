@@ -20,7 +20,7 @@ export function filterSettings(config: AgentConfig): FilterSettings {
   const scopes = sourceScopes(config);
   if (!scopes.ok) return scopes;
   const sources = scopes.scopes.length === 0 ? {} : { sources: scopes.scopes };
-  // Rules that ask for namespaces meet none here; where there are some, networks are learnt, and those have the labels.
+  // Rules that ask for namespaces meet none here; where there are some, the learned networks have the labels.
   const rule = serviceRules.length === 0 ? {} : { rule: serviceRule(serviceRules, () => undefined) };
   const settings = { excludeCIDRs: checked.cidrs, mixedServices, excludedFrontends, ownershipAnnotation };
   return { ok: true, options: { ...sources, ...rule, ...settings }, notes: checked.notes };

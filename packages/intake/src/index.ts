@@ -2,11 +2,17 @@ export { type FamilyConflicts, familyConflicts } from "./family-conflicts.ts";
 export { type FilterSettings, filterSettings } from "./filter-settings.ts";
 export { ClusterServices } from "./networks/cluster-services.ts";
 export { LiveNetworks, type NetworksSetup } from "./networks/live-networks.ts";
-export { type LearntOnce, NetworksOnce, type NetworksOnceParts } from "./networks/networks-once.ts";
+export { type LearnedOnce, NetworksOnce, type NetworksOnceParts } from "./networks/networks-once.ts";
 export { asksForNamespaces, networksSettings, ruleAnnotations } from "./networks/settings.ts";
 export { type NetworkSubscriptionsOptions, networkSubscriptions } from "./networks/subscriptions.ts";
 export { NodeInputs, type NodeInputsParts } from "./node-inputs.ts";
 export { type NodeIPs, nodeIPs, type PrimaryFamily, primaryFamily } from "./node-ips.ts";
 export { nodePortAddressesFor, selectsIPv4Loopback } from "./node-port-addresses.ts";
-export { type LearntCIDR, learntCIDRs, type OwnershipRow, ownershipReport, ownershipRow } from "./ownership-report.ts";
+export {
+  type LearnedCIDR,
+  learnedCIDRs,
+  type OwnershipRow,
+  ownershipReport,
+  ownershipRow,
+} from "./ownership-report.ts";
 export { type IntakeOptions, type ProxySubscriptions, type Resource, subscriptions } from "./subscriptions.ts";

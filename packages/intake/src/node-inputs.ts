@@ -6,8 +6,8 @@ import { type NodeIPSources, type NodeIPs, nodeIPs, type PrimaryFamily, primaryF
 import { nodePortAddressesFor } from "./node-port-addresses.ts";
 import { outermost } from "./service-cidrs.ts";
 
-/** What learnt networks change of the options. */
-export interface LearntNetworks {
+/** What learned networks change of the options. */
+export interface LearnedNetworks {
   readonly filter: EndpointFilter;
   /** All of our own CIDRs, what is configured among them. */
   readonly clusterCIDRs: readonly string[];
@@ -29,7 +29,7 @@ export class NodeInputs {
   #addresses: readonly string[] = [];
   #kernelIPs: NodeIPs = {};
   #serviceCIDRs: readonly string[] | undefined;
-  #networks: LearntNetworks | undefined;
+  #networks: LearnedNetworks | undefined;
   #options: PlannerOptions | undefined;
 
   constructor(parts: NodeInputsParts) {
@@ -84,7 +84,7 @@ export class NodeInputs {
   }
 
   /** Returns whether it matters. */
-  setNetworks(networks: LearntNetworks): boolean {
+  setNetworks(networks: LearnedNetworks): boolean {
     this.#networks = networks;
     return this.#refresh();
   }
@@ -133,7 +133,7 @@ export class NodeInputs {
     };
   }
 
-  /** Where local traffic is told by CIDRs, those that were learnt are among them. */
+  /** Where local traffic is told by CIDRs, those that were learned are among them. */
   #detectLocal(): DetectLocal {
     const { detectLocal } = this.#parts.config;
     if (this.#networks === undefined || (detectLocal.kind !== "cidrs" && detectLocal.kind !== "none"))

@@ -8,15 +8,15 @@ export interface OwnershipRow {
   readonly ownership: Ownership;
   readonly why: string;
   readonly decidingCIDRs: readonly string[];
-  /** Of these CIDRs those that were learnt: the objects that say them, and since when they count; absent: none was. */
-  readonly learntFrom?: readonly LearntCIDR[];
+  /** Of these CIDRs those that were learned: the objects that say them, and since when they count; absent: none was. */
+  readonly learnedFrom?: readonly LearnedCIDR[];
   readonly ownEndpoints: number;
   readonly excludedEndpoints: number;
   readonly frontends: OwnershipDecision["frontends"];
 }
 
 /** A CIDR that decides, and where it came from. */
-export type LearntCIDR = Pick<CIDRReport, "cidr" | "objects" | "since">;
+export type LearnedCIDR = Pick<CIDRReport, "cidr" | "objects" | "since">;
 
 /** What the agent's `GET /ownership` says, and `fairlead ownership`: in the order of names, then of families. */
 export function ownershipReport(
@@ -25,25 +25,25 @@ export function ownershipReport(
 ): {
   readonly services: readonly OwnershipRow[];
 } {
-  const learnt = learntCIDRs(networks?.cidrs ?? []);
-  const services = Array.from(ownerships, (one) => ownershipRow(one, learnt));
+  const learned = learnedCIDRs(networks?.cidrs ?? []);
+  const services = Array.from(ownerships, (one) => ownershipRow(one, learned));
   services.sort((a, b) => compare(a.service, b.service) || compare(a.ipFamily, b.ipFamily));
   return { services };
 }
 
 export function ownershipRow(
   { service, family, decision }: ServiceOwnership,
-  learnt: ReadonlyMap<string, LearntCIDR> = new Map(),
+  learned: ReadonlyMap<string, LearnedCIDR> = new Map(),
 ): OwnershipRow {
   const { ownership, why, decidingCIDRs, ownEndpoints, excludedEndpoints, frontends } = decision;
-  const learntFrom = decidingCIDRs.flatMap((cidr) => learnt.get(cidr) ?? []);
+  const learnedFrom = decidingCIDRs.flatMap((cidr) => learned.get(cidr) ?? []);
   return {
     service,
     ipFamily: family,
     ownership,
     why,
     decidingCIDRs,
-    ...(learntFrom.length > 0 && { learntFrom }),
+    ...(learnedFrom.length > 0 && { learnedFrom }),
     ownEndpoints,
     excludedEndpoints,
     frontends,
@@ -51,8 +51,8 @@ export function ownershipRow(
 }
 
 /** Those that count on the other side; two sources may say one CIDR: then it has the objects of both. */
-export function learntCIDRs(cidrs: readonly CIDRReport[]): ReadonlyMap<string, LearntCIDR> {
-  const found = new Map<string, LearntCIDR>();
+export function learnedCIDRs(cidrs: readonly CIDRReport[]): ReadonlyMap<string, LearnedCIDR> {
+  const found = new Map<string, LearnedCIDR>();
   for (const { cidr, objects, since, side, stage } of cidrs) {
     if (side !== "excluded" || stage !== "effective") continue;
     const before = found.get(cidr);

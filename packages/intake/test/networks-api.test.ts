@@ -83,7 +83,7 @@ test.each([
   { role: "has Vpcs", state: "listed", cidrs: ["10.16.0.0/16"] },
   { role: "has not", state: "forbidden", forbidden: ["vpcs.kubeovn.io"], cidrs: [] },
 ])("kube-ovn's Vpcs say which VPC is the default one: the role $role", async ({ state, forbidden, cidrs }) => {
-  const learnt = await learning((api) => {
+  const learned = await learning((api) => {
     api.store.put(SUBNETS, { metadata: { name: "one" }, spec: { cidrBlock: "10.16.0.0/16", vpc: "main" } });
     api.store.put(VPCS, { metadata: { name: "main" }, status: { default: true } });
     if (forbidden === undefined) return;
@@ -93,9 +93,9 @@ test.each([
       return path === GROUP;
     });
   });
-  const decision = await learnt.until(() => learnt.networks.ready && learnt.state() === state);
+  const decision = await learned.until(() => learned.networks.ready && learned.state() === state);
   expect(decision.excludeCIDRs).toEqual(cidrs);
-  expect(learnt.networks.report().sources[0]?.forbidden).toEqual(forbidden);
+  expect(learned.networks.report().sources[0]?.forbidden).toEqual(forbidden);
 });
 
 test("a CRD that is not there is absent, and nothing waits", async () => {

@@ -39,7 +39,7 @@ test("sources become settings, beside what was written", () => {
   expect(settings?.sources.own.map(({ id }) => id)).toEqual(["calico-ippools"]);
 });
 
-test("without sources nothing is learnt, and the memory's scope is as ever", () => {
+test("without sources nothing is learned, and the memory's scope is as ever", () => {
   const config = configOf("--exclude-cluster-cidr=10.17.0.0/16");
   expect(networksSettings(config, filterOf(config))).toBeUndefined();
   expect(filterOf(config)).not.toHaveProperty("sources");

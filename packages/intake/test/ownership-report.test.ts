@@ -36,12 +36,12 @@ test("a row names the objects that say the CIDRs that decide, and since when", (
     { ...SAID, side: "own" as const, objects: ["IPPool/ours"] },
   ];
   const { services } = ownershipReport([ownership("10.16.0.5")], { cidrs });
-  expect(services[0]?.learntFrom).toEqual([
+  expect(services[0]?.learnedFrom).toEqual([
     { cidr: "10.16.0.0/16", objects: ["Subnet/ovn-default", "Pool/a"], since: "2030-01-01T00:00:00.000Z" },
   ]);
 });
 
 test("what was written has none, nor has a service in no such CIDR", () => {
-  expect(ownershipReport([ownership("10.16.0.5")]).services[0]).not.toHaveProperty("learntFrom");
-  expect(ownershipReport([ownership("10.17.0.5")], { cidrs: [SAID] }).services[0]).not.toHaveProperty("learntFrom");
+  expect(ownershipReport([ownership("10.16.0.5")]).services[0]).not.toHaveProperty("learnedFrom");
+  expect(ownershipReport([ownership("10.17.0.5")], { cidrs: [SAID] }).services[0]).not.toHaveProperty("learnedFrom");
 });

@@ -1,5 +1,5 @@
 /**
- * What a learnt CIDR costs beside 10,000 services of 10 endpoints, and what 1,000 subnets cost: by the clock, median of
+ * What a learned CIDR costs next to 10,000 services of 10 endpoints, and 1,000 subnets: by the clock, the median of
  * 15, and in processor time; and how long the longest step of the first decision holds the event loop.
  * Run: pnpm exec node --conditions=@fairlead/source bench/learn.ts
  */

@@ -40,7 +40,7 @@ describe("absent, forbidden and empty are told apart", () => {
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16", "10.17.0.0/16"]);
   });
 
-  test("revoked: what was learnt stays, and is gone only when a list without it has come", () => {
+  test("revoked: what was learned stays, and is gone only when a list without it has come", () => {
     const { networks, start, next, subnet, noSubnet, cidr } = setup();
     subnet("ovn-default", "10.16.0.0/16");
     start();
@@ -195,7 +195,7 @@ describe("what goes", () => {
 });
 
 describe("our own network takes over the addresses of one that is gone", () => {
-  const learnt = () => {
+  const learned = () => {
     const made = setup({ settings: { written: { own: [], excluded: [] } } });
     made.subnet("ovn-default", "10.16.0.0/16");
     made.start();
@@ -204,7 +204,7 @@ describe("our own network takes over the addresses of one that is gone", () => {
   };
 
   test.each(["10.16.0.0/16", "10.16.0.0/15"])("%s said after it went: ours at once", (cidr) => {
-    const { next, noSubnet, pool } = learnt();
+    const { next, noSubnet, pool } = learned();
     noSubnet("ovn-default");
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
     pool("taken-over", cidr);
@@ -216,14 +216,14 @@ describe("our own network takes over the addresses of one that is gone", () => {
   });
 
   test("both in one change: ours", () => {
-    const { next, noSubnet, pool } = learnt();
+    const { next, noSubnet, pool } = learned();
     noSubnet("ovn-default");
     pool("taken-over", "10.16.0.0/15");
     expect(next(services()).excludeCIDRs).toEqual([]);
   });
 
   test("a wide pool that stood beside it all the time says nothing when the CRD is deleted", () => {
-    const { networks, next, noSubnet, pool } = learnt();
+    const { networks, next, noSubnet, pool } = learned();
     pool("wide", "10.0.0.0/8");
     next(services());
     noSubnet("ovn-default");
@@ -232,7 +232,7 @@ describe("our own network takes over the addresses of one that is gone", () => {
   });
 
   test("a pool that must not count takes over nothing", () => {
-    const { networks, next, noSubnet, pool } = learnt();
+    const { networks, next, noSubnet, pool } = learned();
     networks.setServiceCIDRs(["10.96.0.0/12"]);
     noSubnet("ovn-default");
     pool("too-wide", "10.0.0.0/8");
@@ -240,7 +240,7 @@ describe("our own network takes over the addresses of one that is gone", () => {
   });
 
   test("a pool that is a part of it: what lies there keeps it no longer", () => {
-    const { clock, networks, next, noSubnet, pool } = learnt();
+    const { clock, networks, next, noSubnet, pool } = learned();
     pool("ours", "10.144.0.0/16");
     noSubnet("ovn-default");
     pool("part", "10.16.0.0/24");
@@ -501,7 +501,7 @@ describe("own and excluded CIDRs overlap", () => {
   });
 
   test.each([
-    ["learnt on both sides: ours", { own: [], excluded: [] }, []],
+    ["learned on both sides: ours", { own: [], excluded: [] }, []],
     ["written as theirs: theirs", { own: [], excluded: ["10.16.0.0/16"] }, ["10.16.0.0/16"]],
     ["written as ours: ours", { own: ["10.16.0.0/16", "10.144.0.0/16"], excluded: [] }, []],
     [

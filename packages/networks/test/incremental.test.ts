@@ -114,31 +114,31 @@ function sidesOf({ sides }: CountingCIDRs) {
   return { own: sides.all("own").toSorted(), excluded: sides.all("excluded").toSorted() };
 }
 
-/** What was written wins over what was learnt, then ours over theirs. */
+/** What was written wins over what was learned, then ours over theirs. */
 function plainSides({ own, excluded }: StaticCIDRs, effective: readonly Claim[]) {
-  const learnt = (side: string) => effective.filter((one) => one.side === side).map((one) => one.cidr);
+  const learned = (side: string) => effective.filter((one) => one.side === side).map((one) => one.cidr);
   const besides = own.filter((one) => !excluded.some((wide) => containsCIDR(wide, one)));
-  const ours = new Set([...besides, ...learnt("own").filter((one) => !excluded.includes(one))]);
-  const theirs = new Set([...excluded, ...learnt("excluded").filter((one) => !ours.has(one))]);
+  const ours = new Set([...besides, ...learned("own").filter((one) => !excluded.includes(one))]);
+  const theirs = new Set([...excluded, ...learned("excluded").filter((one) => !ours.has(one))]);
   return { own: [...ours].sort(), excluded: [...theirs].sort() };
 }
 
 function plainConflicts({ own, excluded }: StaticCIDRs, effective: readonly Claim[]): ReadonlySet<string> {
   const entries = [
-    ...own.map((one) => ({ cidr: one, side: "own" as const, learnt: false })),
-    ...excluded.map((one) => ({ cidr: one, side: "excluded" as const, learnt: false })),
-    ...effective.map((one) => ({ cidr: one.cidr, side: one.side, learnt: true })),
+    ...own.map((one) => ({ cidr: one, side: "own" as const, learned: false })),
+    ...excluded.map((one) => ({ cidr: one, side: "excluded" as const, learned: false })),
+    ...effective.map((one) => ({ cidr: one.cidr, side: one.side, learned: true })),
   ];
   const length = (text: string) => Number(text.split("/")[1]);
   const found = entries.flatMap((inner) => {
     const around = entries
-      .filter((outer) => outer.side !== inner.side && (outer.learnt || inner.learnt))
+      .filter((outer) => outer.side !== inner.side && (outer.learned || inner.learned))
       .filter((outer) => containsCIDR(outer.cidr, inner.cidr))
       .filter((outer) => outer.cidr !== inner.cidr || inner.side === "excluded")
       .sort((a, b) => length(b.cidr) - length(a.cidr));
     return around[0] === undefined ? [] : [{ cidr: inner.cidr, side: inner.side, within: around[0].cidr }];
   });
-  // A CIDR that was written and learnt has one conflict: with the most specific one around it.
+  // A CIDR that was written and learned has one conflict: with the most specific one around it.
   const best = new Map<string, (typeof found)[number]>();
   for (const one of found) {
     const known = best.get(`${one.side} ${one.cidr}`);

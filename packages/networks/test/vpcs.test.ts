@@ -59,7 +59,7 @@ test("a Subnet that changes its VPC counts, or does not, by the new one", () => 
   expect(later(LONG)).toEqual([MAIN]);
 });
 
-test("a VPC that becomes the default one is learnt; what was, goes as any CIDR does", () => {
+test("a VPC that becomes the default one is learned; what was, goes as any CIDR does", () => {
   const { vpc, start, next, later } = renamed();
   start();
   expect(next(NOBODY).excludeCIDRs).toEqual([OLD]);
@@ -79,7 +79,7 @@ test("where Vpcs may not be read, the source says so; ovn-cluster's Subnets are 
   expect(later(LONG)).toEqual(["10.19.0.0/16"]);
 });
 
-test.each(["forbidden", "absent"] as const)("after a restart with Vpcs %s what was learnt by them stays", (vpcs) => {
+test.each(["forbidden", "absent"] as const)("after a restart with Vpcs %s what was learned by them stays", (vpcs) => {
   const before = renamed();
   before.vpc("main", true);
   before.start();

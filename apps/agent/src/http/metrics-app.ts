@@ -18,7 +18,7 @@ export interface MetricsSources {
   ownership(): unknown;
   /** What another proxy does otherwise; absent: this one serves. */
   shadow?(): unknown;
-  /** Lets through what is held of learnt networks, and gives how many CIDRs that is; absent: nothing is learnt. */
+  /** Lets through what is held of learned networks, and gives how many CIDRs that is; absent: nothing is learned. */
   accept?(): number;
   /** What this process itself relays; absent: nothing. */
   readonly relays?: RelayTable | undefined;

@@ -25,7 +25,7 @@ export interface MetricsOptions {
   readonly nfacct?: Pick<Nfacct, "read">;
   /** Adds metrics of the mode; what it gives, if anything, is called before they are read. */
   readonly addMore?: ((make: MetricFactory) => (() => void) | undefined) | undefined;
-  /** Pod networks are learnt. Default false. */
+  /** Pod networks are learned. Default false. */
   readonly learns?: boolean;
   /** What services have for connections; absent: nobody wants to know. */
   readonly connections?: ReadServiceConnections | undefined;
@@ -58,7 +58,7 @@ export function createMetrics(state: ClusterState, options: MetricsOptions = {})
     /** `iptables` of modes that write such rules, `failures` of the others. */
     ...writes,
     agent,
-    /** What is learnt of pod networks; absent: nothing is. */
+    /** What is learned of pod networks; absent: nothing is. */
     networks: learns ? networkMetrics(make) : undefined,
     requests: restClientMetrics(make),
     /** What the mode programs beside iptables rules; absent: nothing. */

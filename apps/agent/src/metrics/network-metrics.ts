@@ -4,7 +4,7 @@ import type { MetricFactory } from "./registry.ts";
 
 const STATES: readonly SourceState[] = ["waiting", "listed", "empty", "absent", "forbidden", "unreachable"];
 
-/** What is learnt of pod networks; only where that is configured. */
+/** What is learned of pod networks; only where that is configured. */
 export function networkMetrics(make: MetricFactory) {
   const sourceState = make.gauge("fairlead_cidr_source_state", "1 for the state that a source of pod CIDRs is in", [
     "source",

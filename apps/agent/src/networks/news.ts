@@ -42,7 +42,7 @@ export function writeNews(news: readonly News[], log: Log, onEvent: (event: Node
 function ofSource({ source, state, forbidden = [] }: SourceReport): readonly News[] {
   if (state !== "forbidden") return [{ level: "info", message: "Source of pod networks", fields: { source, state } }];
   const message =
-    "A source of pod networks may not be read: what was learnt of it stays; its role must allow list and watch";
+    "A source of pod networks may not be read: what was learned of it stays; its role must allow list and watch";
   const resources = forbidden.join(",");
   const event = warning("NetworkSourceForbidden", `${source}: ${message}: ${resources}`);
   return [{ level: "warn", message, fields: { source, resources }, event }];

@@ -6,7 +6,7 @@ import { type LastKnown, NOTHING_KNOWN, parseLastKnown } from "@fairlead/network
 import type { Log } from "../log/log.ts";
 import { readStateFile, stateFile } from "../ownership/state-file.ts";
 
-/** Undefined: no network is learnt. */
+/** Undefined: no network is learned. */
 export async function setUpNetworks(
   config: AgentConfig,
   filter: FilterOptions,

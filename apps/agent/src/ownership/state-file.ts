@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { isTooDeep } from "@fairlead/base";
 
-/** What outlives an agent in its state folder: who owned which service, and the networks that were learnt last. */
+/** What outlives an agent in its state folder: who owned which service, and the networks that were learned last. */
 const FILES = { memory: "ownership.json", networks: "networks.json" } as const;
 
 /** Where it is kept; undefined: nowhere, as there is no folder. */

@@ -33,9 +33,9 @@ export interface ShadowView {
 /** Everything that an agent is put together from; nothing of it runs yet. */
 export interface AgentParts extends Serving {
   readonly config: AgentConfig;
-  /** What is configured of it; the networks that are learnt give other CIDRs. */
+  /** What is configured of it; the networks that are learned give other CIDRs. */
   readonly filter: FilterOptions & MemoryScope;
-  /** Absent: no network is learnt. */
+  /** Absent: no network is learned. */
   readonly networks?: NetworksSetup | undefined;
   readonly nodeName: string;
   /**

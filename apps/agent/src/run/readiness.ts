@@ -2,7 +2,7 @@ import type { Clock } from "@fairlead/base";
 
 /**
  * What the first sync may have to wait for: the complete lists, the first listing of this node's addresses, and of the
- * own Node its object, its addresses and its podCIDRs, and the first decision about learnt networks.
+ * own Node its object, its addresses and its podCIDRs, and the first decision about learned networks.
  */
 export type Prerequisite =
   | "services"

@@ -41,8 +41,8 @@ export function openServers(
       proxyMode: () => mode.name,
       configuration: () => config.kubeProxyConfiguration,
       ownership: () => {
-        const learnt = networks?.report();
-        return { ...ownershipReport(planner.ownerships(), learnt), ...(learnt && { networks: learnt }) };
+        const learned = networks?.report();
+        return { ...ownershipReport(planner.ownerships(), learned), ...(learned && { networks: learned }) };
       },
       ...(shadow && { shadow: () => shadow.page() }),
       ...(networks && { accept: () => networks.accept() }),

@@ -35,7 +35,7 @@ export interface RunningAgentOptions {
   readonly serviceRules?: AgentConfig["multiCNI"]["serviceRules"];
   readonly families?: readonly IPFamily[];
   readonly memory?: Memory;
-  /** What an agent before knew of learnt networks. */
+  /** What an agent before knew of learned networks. */
   readonly known?: LastKnown;
   readonly source?: ObjectSource;
   readonly clock?: VirtualClock;

@@ -51,7 +51,7 @@ export function agentSetup(
 }
 
 /** For what does not read networks' objects. */
-export function warnOfUnlearnt({ networks }: AgentSetup, { warn }: Pick<Context, "warn">): void {
+export function warnOfUnlearned({ networks }: AgentSetup, { warn }: Pick<Context, "warn">): void {
   if (networks === undefined) return;
   warn("what an agent learns of networks is not known here; give it with --exclude-cluster-cidr and --cluster-cidr");
 }

@@ -1,7 +1,7 @@
 import { factsOf, missingNodeDoubts, type PlannedNode, planNode } from "@fairlead/inspect";
 import type { Context } from "../frame/context.ts";
 import { type AgentSetup, agentSetup } from "./agent.ts";
-import { learntDoubts } from "./learnt.ts";
+import { learnedDoubts } from "./learned.ts";
 import type { ClusterValues } from "./planned.ts";
 import { allNodes, clusterNow } from "./source.ts";
 
@@ -21,7 +21,7 @@ export async function plannedNodes(options: ClusterValues, context: Context): Pr
   const nodes = await allNodes(options, context);
   const { networks, config } = setup;
   const cluster = await clusterNow(options, context, { serviceCIDRs, networks, config });
-  if (cluster.learnt !== undefined) for (const line of learntDoubts(cluster.learnt)) context.warn(line);
+  if (cluster.learned !== undefined) for (const line of learnedDoubts(cluster.learned)) context.warn(line);
   return {
     setup,
     names: [...nodes.keys()],

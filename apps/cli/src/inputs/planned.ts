@@ -7,14 +7,14 @@ import {
   relatedServices,
   type Target,
 } from "@fairlead/inspect";
-import type { LearntOnce } from "@fairlead/intake";
+import type { LearnedOnce } from "@fairlead/intake";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { type AgentSetup, agentSetup } from "./agent.ts";
 import type { clusterOptions } from "./cluster-options.ts";
 import { didYouMean } from "./did-you-mean.ts";
-import { learntDoubts, unmatched } from "./learnt.ts";
+import { learnedDoubts, unmatched } from "./learned.ts";
 import { allNodes, clusterNow, nodeNameOf, type ReadCluster, warnOfProblems } from "./source.ts";
 
 const LOOPBACK = ["127.0.0.1", "::1"];
@@ -38,7 +38,7 @@ export interface PlannedSetup {
   readonly planned: PlannedNode;
   readonly setup: AgentSetup;
   /** Undefined: the agent learns no network. */
-  readonly learnt: LearntOnce | undefined;
+  readonly learned: LearnedOnce | undefined;
 }
 
 /** What the agent of the node that is asked about makes of the objects that are given, and how it is set up. */
@@ -70,13 +70,13 @@ export async function plannedNode(
     nodeName,
   });
   warnOfProblems(planned.problems, context);
-  const { learnt } = cluster;
-  if (learnt !== undefined) {
-    const missing = options.file.length > 0 ? unmatched(learnt) : [];
-    for (const line of [...learntDoubts(learnt), ...missing]) context.warn(line);
+  const { learned } = cluster;
+  if (learned !== undefined) {
+    const missing = options.file.length > 0 ? unmatched(learned) : [];
+    for (const line of [...learnedDoubts(learned), ...missing]) context.warn(line);
   }
   if (!everywhere) for (const doubt of missingNodeDoubts(cluster, nodeName, services)) context.warn(doubt);
-  return { planned, setup, learnt };
+  return { planned, setup, learned };
 }
 
 /** @throws CommandFailure where the node is none of those that there are */

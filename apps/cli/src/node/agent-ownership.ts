@@ -1,13 +1,13 @@
-import type { LearntOnce, OwnershipRow } from "@fairlead/intake";
+import type { LearnedOnce, OwnershipRow } from "@fairlead/intake";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import { type AgentAddress, askAgent } from "./agent-endpoint.ts";
 
-/** What a running agent says of owners, and of the networks that it has learnt. */
+/** What a running agent says of owners, and of the networks that it has learned. */
 export interface AgentOwnership {
   readonly services: readonly OwnershipRow[];
   /** Absent: it learns none. */
-  readonly networks?: LearntOnce["report"];
+  readonly networks?: LearnedOnce["report"];
 }
 
 /** @throws CommandFailure when it does not answer, or says something else */
@@ -29,7 +29,7 @@ export function parsed(text: string): unknown {
 
 /** Agents before this version say nothing of conflicts. */
 type Said = Omit<AgentOwnership, "networks"> & {
-  readonly networks?: Omit<LearntOnce["report"], "conflicts"> & Partial<Pick<LearntOnce["report"], "conflicts">>;
+  readonly networks?: Omit<LearnedOnce["report"], "conflicts"> & Partial<Pick<LearnedOnce["report"], "conflicts">>;
 };
 
 function isReport(answer: unknown): answer is Said {

@@ -3,7 +3,7 @@ import { startTraffic, withoutFailure } from "../faults/traffic.ts";
 import { needs, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
-import { allow, install, learnFrom, make, subnet, untilLearnt, untilStage, untilState } from "./learning.ts";
+import { allow, install, learnFrom, make, subnet, untilLearned, untilStage, untilState } from "./learning.ts";
 import { CIDR, openOthers } from "./open-others.ts";
 
 const SOURCE = "kube-ovn-subnets";
@@ -70,12 +70,12 @@ async function many(scene: Scene) {
     await Promise.all(Array.from({ length: 50 }, (_, n) => api.create(subnet(name(at + n), cidr(at + n)))));
   }
   const made = performance.now();
-  await untilLearnt(scene, `${MANY} subnets`, ({ cidrs }) => {
+  await untilLearned(scene, `${MANY} subnets`, ({ cidrs }) => {
     const counting = cidrs.filter(
       ({ stage, objects }) => stage === "effective" && objects[0]?.startsWith(PREFIX),
     ).length;
     return counting === MANY ? undefined : `${counting}`;
   });
   const seconds = (from: number) => `${((performance.now() - from) / 1_000).toFixed(1)} s`;
-  return { "1,000 subnets": `learnt ${seconds(made)} after the last was made, ${seconds(started)} after the first` };
+  return { "1,000 subnets": `learned ${seconds(made)} after the last was made, ${seconds(started)} after the first` };
 }

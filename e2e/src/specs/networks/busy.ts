@@ -7,7 +7,7 @@ import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
 import { able, needs, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
-import { allow, install, learnFrom, make, subnet, untilLearnt, untilStage, untilState } from "./learning.ts";
+import { allow, install, learnFrom, make, subnet, untilLearned, untilStage, untilState } from "./learning.ts";
 import { CIDR, openOthers } from "./open-others.ts";
 
 const SOURCE = "kube-ovn-subnets";
@@ -44,7 +44,7 @@ export const tooManyRequests: Spec = {
     const gate = await able(scene.cluster.apiServer.turnBusy)("/apis/kubeovn.io/");
     scene.later(gate.stop);
     const began = performance.now();
-    // What comes now is not learnt; services and endpoints are followed all the same.
+    // What comes now is not learned; services and endpoints are followed all the same.
     await make(scene, subnet("late", LATE));
     const meanwhile = await serviceAt(scene, "meanwhile", "10.250.0.10");
     const late = await serviceAt(scene, "late", "10.249.0.9");
@@ -61,8 +61,8 @@ export const tooManyRequests: Spec = {
     if (asked < 2 * scene.nodes.length) throw new Error(`wanted lists and watches to be refused; ${asked} were`);
     if (aSecond > MOST_A_SECOND)
       throw new Error(`wanted ${MOST_A_SECOND} requests a second of a node; ${aSecond} came`);
-    await untilLearnt(scene, `${LATE} not to be learnt`, ({ cidrs }) =>
-      cidrs.some(({ cidr }) => cidr === LATE) ? "learnt" : undefined,
+    await untilLearned(scene, `${LATE} not to be learned`, ({ cidrs }) =>
+      cidrs.some(({ cidr }) => cidr === LATE) ? "learned" : undefined,
     );
     await gate.stop();
     await untilState(scene, SOURCE, "listed");

@@ -78,7 +78,7 @@ async function notThere({ cluster }: Scene, path: string): Promise<string | unde
 /**
  * Every agent learns its networks from now on, knowing nothing of before, and is as ever after the spec.
  *
- * @returns starts one anew, which knows what it has learnt
+ * @returns starts one anew, which knows what it has learned
  */
 export async function learnFrom(
   scene: Scene,
@@ -100,7 +100,7 @@ export function ipPool(name: string, cidr: string): ApiObject {
 }
 
 /** What an agent's `/ownership` says of networks. */
-interface LearntNetworks {
+interface LearnedNetworks {
   readonly sources: readonly {
     readonly source: string;
     readonly state: string;
@@ -109,11 +109,11 @@ interface LearntNetworks {
   readonly cidrs: readonly { readonly cidr: string; readonly stage: string; readonly objects: readonly string[] }[];
 }
 
-/** Waits until what every agent has learnt is so. */
-export async function untilLearnt(
+/** Waits until what every agent has learned is so. */
+export async function untilLearned(
   { cluster, until }: Scene,
   what: string,
-  complaint: (learnt: LearntNetworks) => string | undefined,
+  complaint: (learned: LearnedNetworks) => string | undefined,
 ): Promise<void> {
   await until(`${what} on every node`, async () => {
     const answers = await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership")));
@@ -121,13 +121,13 @@ export async function untilLearnt(
   });
 }
 
-function networksIn(text: string): LearntNetworks {
-  const { networks }: { readonly networks?: LearntNetworks } = JSON.parse(text);
+function networksIn(text: string): LearnedNetworks {
+  const { networks }: { readonly networks?: LearnedNetworks } = JSON.parse(text);
   return networks ?? { sources: [], cidrs: [] };
 }
 
 export async function untilState(scene: Scene, source: string, state: string): Promise<void> {
-  await untilLearnt(scene, `${source} to be ${state}`, ({ sources }) => {
+  await untilLearned(scene, `${source} to be ${state}`, ({ sources }) => {
     const found = sources.find((one) => one.source === source)?.state;
     return found === state ? undefined : `${found}`;
   });
@@ -135,7 +135,7 @@ export async function untilState(scene: Scene, source: string, state: string): P
 
 /** @param stage `effective`, `refused` or `held` */
 export async function untilStage(scene: Scene, cidr: string, stage: string): Promise<void> {
-  await untilLearnt(scene, `${cidr} to be ${stage}`, ({ cidrs }) => {
+  await untilLearned(scene, `${cidr} to be ${stage}`, ({ cidrs }) => {
     const found = cidrs.find((one) => one.cidr === cidr)?.stage;
     return found === stage ? undefined : `${found}`;
   });

@@ -3,7 +3,7 @@ import { networkResources } from "@fairlead/lab/control-plane/network-resources"
 import { needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
-import { allow, install, ipPool, learnFrom, make, subnet, untilLearnt } from "./learning.ts";
+import { allow, install, ipPool, learnFrom, make, subnet, untilLearned } from "./learning.ts";
 
 /** An object of each resource, and what its source has to say of it. */
 const reported: readonly (readonly [object: ApiObject, cidr: string])[] = [
@@ -39,7 +39,7 @@ function ofNamespace({ namespace }: Scene): ApiObject {
 }
 
 export const everySource: Spec = {
-  name: "what each network's own resources say is learnt, from a real API server",
+  name: "what each network's own resources say is learned, from a real API server",
   suite: "networks",
   eachFamily: false,
   alone: true,
@@ -50,7 +50,7 @@ export const everySource: Spec = {
     await Promise.all([...reported.map(([one]) => one), ofNamespace(scene)].map((one) => make(scene, one)));
     await learnFrom(scene, `--exclude-cidrs-from=${SOURCES}`);
     const wanted = [...reported.map(([, cidr]) => cidr), "fd00:10:16::/112", "10.24.0.0/16"];
-    await untilLearnt(scene, "a CIDR of each", ({ cidrs }) => {
+    await untilLearned(scene, "a CIDR of each", ({ cidrs }) => {
       const missing = wanted.filter((cidr) => !cidrs.some((one) => one.cidr === cidr && one.stage === "effective"));
       return missing.length === 0 ? undefined : `all but ${missing.join(", ")}`;
     });

@@ -63,7 +63,7 @@ async function openServices(scene: Scene) {
 }
 
 export const underLoad: Spec = {
-  name: "networks that are learnt from Subnets and IPPools are edited under load: no request of another service fails",
+  name: "networks that are learned from Subnets and IPPools are edited under load: no request of another service fails",
   suite: "multi-cni",
   about: ["endpoint-filter", "networks"],
   eachFamily: false,

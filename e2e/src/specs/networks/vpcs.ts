@@ -2,7 +2,7 @@ import { networkResource } from "@fairlead/lab/control-plane/network-resources";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
 import { needs, onlyIPv4 } from "../needs.ts";
 import type { Spec } from "../spec.ts";
-import { allow, install, learnFrom, make, subnet, untilLearnt, untilStage, untilState } from "./learning.ts";
+import { allow, install, learnFrom, make, subnet, untilLearned, untilStage, untilState } from "./learning.ts";
 import { CIDR, openOthers } from "./open-others.ts";
 
 const SOURCE = "kube-ovn-subnets";
@@ -35,7 +35,7 @@ export const defaultVpc: Spec = {
     // Who may not read Vpcs takes ovn-cluster for the default one, and says what is missing.
     await untilState(scene, SOURCE, "forbidden");
     await untilStage(scene, BARE, "effective");
-    await untilLearnt(scene, "Vpcs to be forbidden, and nothing to be learnt by them", ({ sources, cidrs }) => {
+    await untilLearned(scene, "Vpcs to be forbidden, and nothing to be learned by them", ({ sources, cidrs }) => {
       const wrong = cidrs.some(({ cidr }) => cidr === CIDR) || sources[0]?.forbidden?.join() !== "vpcs.kubeovn.io";
       return wrong ? JSON.stringify({ sources, cidrs }) : undefined;
     });

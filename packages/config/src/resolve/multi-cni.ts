@@ -4,7 +4,7 @@ import type { ConfigInput } from "./input.ts";
 
 const SIDES = ["excludeCIDRsFrom", "clusterCIDRsFrom"] as const;
 
-/** The endpoint filter's part, and where its CIDRs are learnt from. */
+/** The endpoint filter's part, and where its CIDRs are learned from. */
 export function resolveMultiCNI({ fairlead: { multiCNI } }: ConfigInput, report: Report): MultiCNISettings {
   const sources = {
     excludeCIDRsFrom: multiCNI.excludeCIDRsFrom ?? [],

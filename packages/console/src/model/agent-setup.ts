@@ -8,7 +8,7 @@ export interface AgentSetup {
   readonly mode: Mode;
   readonly config: AgentConfig;
   readonly filter: FilterOptions;
-  /** Which objects CIDRs are learnt from. Default: none are. */
+  /** Which objects CIDRs are learned from. Default: none are. */
   readonly networks?: NetworksOnceParts["settings"] | undefined;
   readonly memory: Memory;
 }

@@ -45,7 +45,7 @@ export class LiveCluster {
     const { setup } = options;
     this.#options = options;
     this.#learning = setup.networks && new Learning(setup.networks, this.state);
-    this.#plans = new Plans({ setup, state: this.state, nodes: this.nodes, learnt: () => this.#learning?.now() });
+    this.#plans = new Plans({ setup, state: this.state, nodes: this.nodes, learned: () => this.#learning?.now() });
     this.#plans.first = options.nodeName ?? "";
     this.#changedAt = options.now();
     this.#startedAt = this.#changedAt;

@@ -16,7 +16,7 @@ export interface Followed {
   /** A node came, changed or (undefined) went. */
   readonly onNode: (name: string, node: NodeState | undefined) => void;
   readonly onServiceCIDRs: (cidrs: readonly string[]) => void;
-  /** Absent: nothing is learnt of networks. */
+  /** Absent: nothing is learned of networks. */
   readonly learning?: Learning;
   /** What is known of networks may be something else. */
   readonly onNetworks: () => void;

@@ -1,6 +1,12 @@
 import { systemClock } from "@fairlead/base";
 import type { ClusterState, ServiceKey } from "@fairlead/core";
-import { type LearntCIDR, type LearntOnce, LiveNetworks, learntCIDRs, type NetworksOnceParts } from "@fairlead/intake";
+import {
+  type LearnedCIDR,
+  type LearnedOnce,
+  LiveNetworks,
+  learnedCIDRs,
+  type NetworksOnceParts,
+} from "@fairlead/intake";
 
 export interface LearningEnds {
   /** All that there is to know at the start is known; once. */
@@ -12,7 +18,7 @@ export interface LearningEnds {
 /** What agents learn of networks from their objects, for as long as these are followed. */
 export class Learning {
   readonly live: LiveNetworks;
-  #decision: LearntOnce["decision"] | undefined;
+  #decision: LearnedOnce["decision"] | undefined;
   #onDecided = () => {};
 
   /** @param settings which objects say CIDRs */
@@ -36,14 +42,14 @@ export class Learning {
   }
 
   /** Undefined until the first decision. */
-  now(): LearntOnce | undefined {
+  now(): LearnedOnce | undefined {
     const decision = this.#decision;
     return decision && { decision, report: this.live.report(), problems: [] };
   }
 
   /** Those that count as another network's, with their objects. */
-  cidrs(): ReadonlyMap<string, LearntCIDR> {
-    return learntCIDRs(this.live.report().cidrs);
+  cidrs(): ReadonlyMap<string, LearnedCIDR> {
+    return learnedCIDRs(this.live.report().cidrs);
   }
 
   /**

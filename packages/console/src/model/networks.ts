@@ -1,27 +1,27 @@
 import { type PlannedNode, suggestCIDRs } from "@fairlead/inspect";
-import { type LearntOnce, ownershipReport } from "@fairlead/intake";
+import { type LearnedOnce, ownershipReport } from "@fairlead/intake";
 import type { NetworksAnswer } from "../protocol.ts";
 import type { AgentSetup } from "./agent-setup.ts";
 
 /**
  * Whose pods are where, as far as configuration and objects say it.
  *
- * @param learnt of networks' own objects; undefined: nothing is learnt
+ * @param learned of networks' own objects; undefined: nothing is learned
  */
 export function networksOf(
   planned: PlannedNode,
   { config, filter }: AgentSetup,
-  learnt: LearntOnce | undefined,
+  learned: LearnedOnce | undefined,
 ): Omit<NetworksAnswer, "planAt"> {
-  const { clusterCIDRs: own, excludeCIDRs: others } = learnt?.decision ?? { ...config, ...filter };
+  const { clusterCIDRs: own, excludeCIDRs: others } = learned?.decision ?? { ...config, ...filter };
   const nodeAddresses = Object.values(planned.options.nodeIPs);
   return {
     cidrs: [
       ...config.clusterCIDRs.map((cidr) => ({ cidr, whose: "ours", from: "--cluster-cidr" }) as const),
       ...filter.excludeCIDRs.map((cidr) => ({ cidr, whose: "another", from: "--exclude-cluster-cidr" }) as const),
     ],
-    ...(learnt && { learnt: learnt.report }),
-    services: ownershipReport(planned.planner.ownerships(), learnt?.report).services,
+    ...(learned && { learned: learned.report }),
+    services: ownershipReport(planned.planner.ownerships(), learned?.report).services,
     // Without a CIDR of the own pods every pod would look like another network's.
     suggestedCIDRs: own.length === 0 ? [] : suggestCIDRs(planned.state, { known: [...own, ...others], nodeAddresses }),
   };

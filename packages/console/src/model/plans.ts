@@ -2,15 +2,15 @@ import { inSlices } from "@fairlead/base";
 import type { ClusterState, NodeState, ServiceKey } from "@fairlead/core";
 import type { Memory } from "@fairlead/endpoint-filter";
 import { nodeOptions, type PlannedNode, planNodeSteps } from "@fairlead/inspect";
-import type { LearntOnce } from "@fairlead/intake";
+import type { LearnedOnce } from "@fairlead/intake";
 import type { AgentSetup } from "./agent-setup.ts";
 
 export interface PlansParts {
   readonly setup: AgentSetup;
   readonly state: ClusterState;
   readonly nodes: ReadonlyMap<string, NodeState>;
-  /** What the agents have learnt of networks by now; undefined: they learn nothing. */
-  readonly learnt: () => LearntOnce | undefined;
+  /** What the agents have learned of networks by now; undefined: they learn nothing. */
+  readonly learned: () => LearnedOnce | undefined;
 }
 
 /** A plan with what its agent would remember by now. */
@@ -89,9 +89,9 @@ export class Plans {
 
   #request(nodeName: string) {
     const { setup, state, nodes } = this.#parts;
-    const [node, learnt] = [nodes.get(nodeName), this.#parts.learnt()];
+    const [node, learned] = [nodes.get(nodeName), this.#parts.learned()];
     const [serviceCIDRs, addresses] = [this.#serviceCIDRs, this.#addresses.get(nodeName)];
-    const known = { ...(node && { node }), ...(serviceCIDRs && { serviceCIDRs }), ...(learnt && { learnt }) };
+    const known = { ...(node && { node }), ...(serviceCIDRs && { serviceCIDRs }), ...(learned && { learned }) };
     return { ...setup, cluster: { state, problems: [], ...known }, nodeName, ...(addresses && { addresses }) };
   }
 }

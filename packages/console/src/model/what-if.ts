@@ -2,7 +2,7 @@ import { IP_FAMILIES, inSlices } from "@fairlead/base";
 import { ClusterState, type ServiceKey } from "@fairlead/core";
 import { checkCIDR } from "@fairlead/endpoint-filter";
 import { type PlannedNode, planNodeSteps } from "@fairlead/inspect";
-import { type LearntOnce, subscriptions } from "@fairlead/intake";
+import { type LearnedOnce, subscriptions } from "@fairlead/intake";
 import { createManifestsSnapshot } from "@fairlead/watch";
 import { RequestError } from "../server/request-error.ts";
 import type { AgentSetup } from "./agent-setup.ts";
@@ -38,8 +38,8 @@ export async function changedPlans(
   await cluster.ready;
   const state = copyOf(cluster.state);
   if (change.manifests.trim() !== "") await addManifests(state, change.manifests, nodeName);
-  const learnt = cluster.learning?.now();
-  const now = learnt === undefined ? setup : withLearnt(setup, learnt);
+  const learned = cluster.learning?.now();
+  const now = learned === undefined ? setup : withLearned(setup, learned);
   const changed = { ...now, filter: filterWith(now, change.excludeCIDR) };
   const node = cluster.nodes.get(nodeName);
   const plan = (of: AgentSetup, objects: ClusterState, services?: readonly ServiceKey[]) => {
@@ -58,8 +58,8 @@ export async function changedPlans(
   };
 }
 
-/** As if somebody had written what was learnt; what namespaces decide is left out on both sides of the comparison. */
-function withLearnt(setup: AgentSetup, { decision }: LearntOnce): AgentSetup {
+/** As if somebody had written what was learned; what namespaces decide is left out on both sides of the comparison. */
+function withLearned(setup: AgentSetup, { decision }: LearnedOnce): AgentSetup {
   const { clusterCIDRs, excludeCIDRs, ownCIDRs, neutralAddresses } = decision;
   return {
     ...setup,

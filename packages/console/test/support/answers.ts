@@ -4,7 +4,7 @@ import {
   type ConsoleOptions,
   type DoctorAnswer,
   type FlowsAnswer,
-  type LearntAnswer,
+  type LearnedAnswer,
   shownFlows,
   type TraceAnswer,
   type TraceVisit,
@@ -112,7 +112,7 @@ function flows(query: URLSearchParams): FlowsAnswer {
   return { node: query.get("node") ?? "", at: Date.now(), since, ...shownFlows(found) };
 }
 
-function learnt(query: URLSearchParams): LearntAnswer {
+function learned(query: URLSearchParams): LearnedAnswer {
   const since = "2026-11-22T08:00:00.000Z";
   const pool = { side: "excluded", source: "kube-ovn-subnets", since } as const;
   return {
@@ -155,7 +155,7 @@ export const cannedAnswers: Answers = {
   gets: {
     "/api/trace": async () => trace,
     "/api/flows": async (query) => flows(query),
-    "/api/networks/learnt": async (query) => learnt(query),
+    "/api/networks/learned": async (query) => learned(query),
     "/api/doctor": async (query) => doctor(query),
   },
   posts: { "/api/what-if": async () => whatIf },

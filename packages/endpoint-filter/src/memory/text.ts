@@ -11,10 +11,10 @@ const OWNERSHIPS: readonly unknown[] = ["ours", "foreign", "mixed"] satisfies Ow
 
 /**
  * The settings that decide who owns what: a memory made under others says nothing about these. They are what the
- * operator configured, not what was learnt from it: else each learnt CIDR would void the memory.
+ * operator configured, not what was learned from it: else each learned CIDR would void the memory.
  */
 export interface MemoryScope extends Pick<FilterOptions, "excludeCIDRs" | "mixedServices" | "ownershipAnnotation"> {
-  /** Where CIDRs are learnt from and the rules for services, each as one text. Default: none. */
+  /** Where CIDRs are learned from and the rules for services, each as one text. Default: none. */
   readonly sources?: readonly string[];
 }
 
@@ -66,8 +66,8 @@ function nothing(what: string): ParsedMemory {
 /** Order and repetition of CIDRs and sources mean nothing. */
 function scopeText({ excludeCIDRs, mixedServices, ownershipAnnotation, sources = [] }: MemoryScope): string {
   const cidrs = [...new Set(excludeCIDRs)].sort().join(",");
-  const learnt = [...new Set(sources)].sort().map((source) => ` ${source}`);
-  return `${cidrs} ${mixedServices}${ownershipAnnotation ? " annotation" : ""}${learnt.join("")}`;
+  const learned = [...new Set(sources)].sort().map((source) => ` ${source}`);
+  return `${cidrs} ${mixedServices}${ownershipAnnotation ? " annotation" : ""}${learned.join("")}`;
 }
 
 function parseJSON(text: string): unknown {

@@ -95,7 +95,7 @@ export interface OthersFacts {
 export interface NamedCIDR {
   readonly cidr: string;
   readonly use: "pods" | "excluded pods" | "services" | "node";
-  /** Where it was learnt: `kube-ovn-subnets (Subnet/ovn-default)`; absent: it was written. */
+  /** Where it was learned: `kube-ovn-subnets (Subnet/ovn-default)`; absent: it was written. */
   readonly source?: { readonly id: string; readonly objects: readonly string[] };
 }
 

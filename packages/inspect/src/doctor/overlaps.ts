@@ -17,7 +17,7 @@ export function overlaps({ cidrs }: NodeFacts): readonly Diagnosis[] {
 
 type Pair = readonly [one: NamedCIDR, other: NamedCIDR];
 
-/** Each learnt CIDR stands in the list once for each source that says it. */
+/** Each learned CIDR stands in the list once for each source that says it. */
 function overlapping(cidrs: readonly NamedCIDR[]): readonly Pair[] {
   const ranged = cidrs.map((named) => ({ named, range: addressRange(named.cidr) }));
   return ranged.flatMap((one, at) =>
@@ -37,7 +37,7 @@ function mayNot(one: NamedCIDR, other: NamedCIDR): boolean {
 }
 
 const uses = ([one, other]: Pair) => new Set([one.use, other.use]);
-const isLearnt = (pair: Pair) => pair.some(({ source }) => source !== undefined);
+const isLearned = (pair: Pair) => pair.some(({ source }) => source !== undefined);
 
 interface Kind {
   readonly is: (pair: Pair) => boolean;
@@ -57,7 +57,7 @@ const KINDS: readonly Kind[] = [
       "from one to a pod or a node, and a learned CIDR that overlaps is refused",
   },
   {
-    is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && !isLearnt(pair),
+    is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && !isLearned(pair),
     state: bad,
     check: "CIDRs with nodes",
     advice:
@@ -65,7 +65,7 @@ const KINDS: readonly Kind[] = [
       "a pod's; or have the CIDRs learned (--exclude-cidrs-from), which leaves out nodes' addresses",
   },
   {
-    is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && isLearnt(pair),
+    is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && isLearned(pair),
     state: warning,
     check: "CIDRs with nodes",
     advice:

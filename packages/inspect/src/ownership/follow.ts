@@ -2,9 +2,9 @@ import { IP_FAMILIES, systemClock, toEnd } from "@fairlead/base";
 import { ClusterState, type ServiceKey } from "@fairlead/core";
 import type { Memory } from "@fairlead/endpoint-filter";
 import {
-  type LearntOnce,
+  type LearnedOnce,
   LiveNetworks,
-  learntCIDRs,
+  learnedCIDRs,
   type NetworksOnceParts,
   type OwnershipRow,
   ownershipReport,
@@ -23,7 +23,7 @@ export interface OwnershipListener {
   readonly onGone: (row: OwnershipRow) => void;
 }
 
-type NetworksDecision = LearntOnce["decision"];
+type NetworksDecision = LearnedOnce["decision"];
 type NetworksSettings = NetworksOnceParts["settings"];
 
 type Request = Omit<NodePlanRequest, "cluster" | "services" | "memory"> & {
@@ -95,7 +95,7 @@ interface FollowingParts {
 class Following {
   readonly #parts: FollowingParts;
   readonly #planned;
-  #learnt: ReturnType<typeof learntCIDRs>;
+  #learned: ReturnType<typeof learnedCIDRs>;
   #memory: Memory;
   readonly #rows = new Map<string, OwnershipRow>();
 
@@ -103,9 +103,9 @@ class Following {
     const { state, request, listener, live } = parts;
     this.#parts = parts;
     const report = live?.report();
-    const learnt = decision && report && { learnt: { decision, report, problems: [] } };
-    this.#planned = planNode({ ...request, cluster: { state, problems: [], ...learnt } });
-    this.#learnt = learntCIDRs(report?.cidrs ?? []);
+    const learned = decision && report && { learned: { decision, report, problems: [] } };
+    this.#planned = planNode({ ...request, cluster: { state, problems: [], ...learned } });
+    this.#learned = learnedCIDRs(report?.cidrs ?? []);
     live?.takeConcerned();
     this.#see(state.takeDirty().services);
     this.#memory = request.memory.apply(this.#planned.remembered);
@@ -126,7 +126,7 @@ class Following {
   decided({ filter }: NetworksDecision): void {
     const { planner, options } = this.#planned;
     const { live } = this.#parts;
-    this.#learnt = learntCIDRs(live?.report().cidrs ?? []);
+    this.#learned = learnedCIDRs(live?.report().cidrs ?? []);
     const concerned = live?.takeConcerned() ?? new Set();
     planner.setOptions({ ...options, filter }, concerned);
     this.#plan(concerned);
@@ -154,7 +154,7 @@ class Following {
       const id = idOf(service, family);
       const before = this.#rows.get(id);
       const decision = this.#planned.planner.ownership(service, family);
-      const row = decision && ownershipRow({ service, family, decision }, this.#learnt);
+      const row = decision && ownershipRow({ service, family, decision }, this.#learned);
       if (row === undefined) {
         if (this.#rows.delete(id) && before !== undefined) listener.onGone(before);
       } else if (JSON.stringify(row) !== JSON.stringify(before)) {

@@ -13,8 +13,8 @@ export interface NetworksOnceParts {
   readonly onReady: () => void;
 }
 
-/** What is learnt of networks at one time. */
-export interface LearntOnce {
+/** What is learned of networks at one time. */
+export interface LearnedOnce {
   readonly decision: NetworksDecision;
   readonly report: NetworksReport;
   /** What is wrong with objects: `Subnet/typo: spec.cidrBlock …` */
@@ -42,7 +42,7 @@ export class NetworksOnce {
   }
 
   /** @param state all services, with the EndpointSlices of those that are asked about */
-  decide(state: ClusterView, serviceCIDRs: readonly string[]): LearntOnce {
+  decide(state: ClusterView, serviceCIDRs: readonly string[]): LearnedOnce {
     const services = new ClusterServices(state);
     for (const _one of services.refresh(state.keys()));
     this.#networks.setServiceCIDRs(serviceCIDRs);

@@ -31,10 +31,10 @@ export function sourceScopes({ multiCNI, provenance }: AgentConfig): SourceScope
 }
 
 /**
- * Where CIDRs are learnt from, and how.
+ * Where CIDRs are learned from, and how.
  *
  * @param config one that `filterSettings` takes
- * @returns undefined: nothing is learnt, of networks or of namespaces
+ * @returns undefined: nothing is learned, of networks or of namespaces
  */
 export function networksSettings(config: AgentConfig, filter: FilterOptions): NetworksSettings | undefined {
   const { multiCNI, clusterCIDRs: own } = config;

@@ -14,7 +14,7 @@ export interface AdmissionRequest {
   readonly now: () => number;
 }
 
-/** Lets learnt CIDRs count, and remembers what that turned foreign since an operator's last consent. */
+/** Lets learned CIDRs count, and remembers what that turned foreign since an operator's last consent. */
 export class Admission {
   readonly #claims: ClaimTable;
   #turned: Set<ServiceKey>;
@@ -25,7 +25,7 @@ export class Admission {
     this.#turned = new Set(turned);
   }
 
-  /** Services that learnt CIDRs turned foreign since the last consent; some may be gone since. */
+  /** Services that learned CIDRs turned foreign since the last consent; some may be gone since. */
   get turned(): ReadonlySet<ServiceKey> {
     return this.#turned;
   }

@@ -4,7 +4,7 @@ import { prefixLengthOf } from "@fairlead/base";
 export type Side = "excluded" | "own";
 
 /**
- * What became of a learnt CIDR. `pending`: not decided yet; `held`: it would turn too many services foreign; `refused`:
+ * What became of a learned CIDR. `pending`: undecided; `held`: it would turn too many services foreign; `refused`:
  * it must not count; `effective`: it counts.
  */
 export type Stage = "pending" | "effective" | "held" | "refused";

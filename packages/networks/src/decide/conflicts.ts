@@ -3,7 +3,7 @@ import { countsAs, type Side } from "./claim.ts";
 import type { ClaimTable } from "./claim-table.ts";
 import type { StaticCIDRs } from "./written.ts";
 
-/** A CIDR inside of one of the other side, or the same one: the longer prefix decides there. At least one is learnt. */
+/** A CIDR in one of the other side, or the same one: the longer prefix decides there. At least one is learned. */
 export interface Conflict {
   readonly cidr: string;
   readonly side: Side;
@@ -11,7 +11,7 @@ export interface Conflict {
   readonly within: string;
 }
 
-type From = "written" | "learnt" | undefined;
+type From = "written" | "learned" | undefined;
 
 /** A CIDR with the sides that it is on, and how that is known. */
 interface Entry {
@@ -61,7 +61,7 @@ export class Conflicts {
   }
 
   #from(side: Side, cidr: string): From {
-    if (this.#claims.at(cidr).some(countsAs(side))) return "learnt";
+    if (this.#claims.at(cidr).some(countsAs(side))) return "learned";
     return this.#written[side].has(cidr) ? "written" : undefined;
   }
 
@@ -82,7 +82,7 @@ function conflictOf(entry: Entry | undefined, side: Side, around: readonly Entry
   const other = side === "own" ? "excluded" : "own";
   const within = around.findLast((one) => {
     if (one[other] === undefined || (one.cidr === entry.cidr && side === "own")) return false;
-    return one[other] === "learnt" || entry[side] === "learnt";
+    return one[other] === "learned" || entry[side] === "learned";
   });
   return within === undefined ? [] : [{ cidr: entry.cidr, side, within: within.cidr }];
 }

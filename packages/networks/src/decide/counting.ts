@@ -5,8 +5,8 @@ import type { ClaimTable } from "./claim-table.ts";
 import { type StaticCIDRs, writtenSides } from "./written.ts";
 
 /**
- * The CIDRs that count, each on its side: what was written, and what was learnt and let in. The same CIDR on both
- * sides: what was written wins over what was learnt, then ours over theirs. Kept up with single changes.
+ * The CIDRs that count, each on its side: what was written, and what was learned and let in. The same CIDR on both
+ * sides: what was written wins over what was learned, then ours over theirs. Kept up with single changes.
  */
 export class CountingCIDRs {
   readonly #claims: ClaimTable;
@@ -39,7 +39,7 @@ export class CountingCIDRs {
     return this.#clusterCIDRs;
   }
 
-  /** How many learnt CIDRs of other networks count, by source. */
+  /** How many learned CIDRs of other networks count, by source. */
   get counts(): ReadonlyMap<string, Readonly<Record<IPFamily, number>>> {
     return this.#counts;
   }
@@ -68,8 +68,8 @@ export class CountingCIDRs {
       yield;
     }
     if ([...dirty].some((cidr) => this.#isOwn(cidr) !== this.#clusterCIDRs.includes(cidr))) {
-      const learnt = Array.from(this.#claims.all()).filter(countsAs("own"));
-      this.#clusterCIDRs = [...new Set([...this.#writtenOwn, ...learnt.map(({ cidr }) => cidr).sort()])];
+      const learned = Array.from(this.#claims.all()).filter(countsAs("own"));
+      this.#clusterCIDRs = [...new Set([...this.#writtenOwn, ...learned.map(({ cidr }) => cidr).sort()])];
     }
   }
 

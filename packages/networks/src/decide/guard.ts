@@ -5,12 +5,12 @@ import { bySpecificity, type Claim } from "./claim.ts";
 import { longestPrefix } from "./search.ts";
 
 export interface GuardInput {
-  /** Learnt CIDRs of other networks that nobody consented to. */
+  /** Learned CIDRs of other networks that nobody consented to. */
   readonly pending: readonly Claim[];
   /** What decides when these count, beside all that do already. */
   readonly filterWith: (pending: readonly Claim[]) => EndpointFilter;
   readonly services: ServicesView;
-  /** Services that learnt CIDRs turned foreign since the last consent; those that are gone do not count. */
+  /** Services that learned CIDRs turned foreign since the last consent; those that are gone do not count. */
   readonly turned: ReadonlySet<ServiceKey>;
   /** 0 to 100 */
   readonly maxForeignPercent: number;

@@ -18,7 +18,7 @@ export function hearSaid(claims: ClaimTable, speaker: Speaker, cidr: string, sai
   const { objects, problem } = said;
   const known = claims.get({ side, source, cidr });
   if (said.doubtful === true) {
-    // Neither learnt nor taken away.
+    // Neither learned nor taken away.
     if (known?.gone !== undefined) claims.put({ ...known, gone: undefined });
   } else if (known !== undefined) {
     const again = known.gone === undefined ? {} : { saidSince: now, gone: undefined };

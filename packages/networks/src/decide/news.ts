@@ -3,7 +3,7 @@ import { type Claim, claimKey } from "./claim.ts";
 import type { ClaimTable } from "./claim-table.ts";
 import { type CIDRReport, cidrReport, type SourceReport } from "./report.ts";
 
-/** A learnt CIDR of which something is told differently than before. */
+/** A learned CIDR of which something is told differently than before. */
 export interface CIDRChange {
   /** Absent: it is new. */
   readonly before?: CIDRReport;
@@ -17,7 +17,7 @@ export interface NetworksNews {
   readonly sources: readonly SourceReport[];
   /** In the order of side, source and text. */
   readonly changes: readonly CIDRChange[];
-  /** How many learnt CIDRs of other networks count, by source. */
+  /** How many learned CIDRs of other networks count, by source. */
   readonly counts: ReadonlyMap<string, Readonly<Record<IPFamily, number>>>;
   /** As in the report. */
   readonly heldBack: number;

@@ -10,7 +10,7 @@ interface Candidate {
 type Candidates = PrefixMap<Candidate>;
 
 /**
- * Which of the learnt CIDRs must not count, and why. The others do all the same. Whoever may create a network's object
+ * Which of the learned CIDRs must not count, and why. The others do all the same. Whoever may create a network's object
  * could otherwise take all services. Looks only at what came and went since the last time, but for the rare case that
  * nothing would be left to this proxy.
  */
@@ -86,10 +86,10 @@ export class Refusals {
     const ours = [...this.#own[family]];
     const leaves = (cidrs: Candidates) => ours.some((own) => !cidrs.covers(own));
     if (ours.length === 0 || leaves(this.#excluded)) return new Map();
-    const isLearnt = ({ cidr }: Candidate) => familyOf(cidr) === family && !this.#writtenExcluded.has(cidr);
+    const isLearned = ({ cidr }: Candidate) => familyOf(cidr) === family && !this.#writtenExcluded.has(cidr);
     let counting: Candidates = PrefixMap.empty();
     for (const cidr of this.#writtenExcluded) counting = counting.with(cidr, { cidr });
-    const candidates = Array.from(this.#excluded.values()).filter(isLearnt).sort(bySpecificity);
+    const candidates = Array.from(this.#excluded.values()).filter(isLearned).sort(bySpecificity);
     let kept = 0;
     for (const candidate of candidates) {
       counting = counting.with(candidate.cidr, candidate);

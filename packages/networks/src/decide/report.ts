@@ -13,7 +13,7 @@ export interface SourceReport {
   readonly forbidden?: readonly string[];
 }
 
-/** A learnt CIDR, where it came from and what became of it. */
+/** A learned CIDR, where it came from and what became of it. */
 export interface CIDRReport {
   readonly cidr: string;
   readonly side: Side;

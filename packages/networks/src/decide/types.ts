@@ -18,7 +18,7 @@ export interface NetworksSettings {
   readonly debounceMs: number;
   /** Milliseconds that a CIDR counts after its object and the last endpoint in it are gone. */
   readonly removalDelayMs: number;
-  /** 0 to 100: how many of the services learnt CIDRs may turn foreign without consent. */
+  /** 0 to 100: how many of the services learned CIDRs may turn foreign without consent. */
   readonly maxForeignPercent: number;
 }
 

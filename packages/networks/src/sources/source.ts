@@ -33,11 +33,11 @@ export interface Selection {
   counts(group: string, selected: ReadonlySet<string>): boolean;
 }
 
-/** Where CIDRs are learnt from: one configured source. */
+/** Where CIDRs are learned from: one configured source. */
 export interface NetworkSource {
   /** Unique among the sources: its name, or the resource of a custom one. */
   readonly id: string;
-  /** Id and settings, which say together what is read: what was learnt under others says nothing about this one. */
+  /** Id and settings, which say together what is read: what was learned under others says nothing about this one. */
   readonly scope: string;
   /** All of them are followed; a network may have its objects in several groups or versions. */
   readonly resources: readonly ResourceRef[];

@@ -3,7 +3,7 @@ import {
   type DoctorAnswer,
   FlowRates,
   type FlowsAnswer,
-  type LearntAnswer,
+  type LearnedAnswer,
   type LiveCluster,
   RequestError,
   shownFlows,
@@ -47,7 +47,7 @@ export function nodeAnswers(
   const rates = new FlowRates();
   return {
     "/api/flows": async (query) => flows(cluster, await asked(query), query.get("service"), rates),
-    "/api/networks/learnt": async (query) => learnt(await asked(query), options, context),
+    "/api/networks/learned": async (query) => learned(await asked(query), options, context),
     "/api/doctor": async (query) => doctor(setup, await asked(query), options, context),
   };
 }
@@ -87,7 +87,7 @@ async function flows(
   return { node, at, ...(since && { since }), ...shownFlows(found) };
 }
 
-async function learnt({ node, live }: AskedNode, options: Values, context: Context): Promise<LearntAnswer> {
+async function learned({ node, live }: AskedNode, options: Values, context: Context): Promise<LearnedAnswer> {
   const at = { ...options, on: live ? undefined : node };
   const { networks } = await agentOwnership(agentAddressOf(at), context);
   return { node, at: Date.now(), ...(networks && { networks }) };

@@ -9,7 +9,7 @@ import { isOfIptables, tableNames } from "../../node/nft-tables.ts";
 import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
 import { isOfTracing } from "../../node/trace-table.ts";
 import { otherInstances } from "./instances.ts";
-import type { LearntCIDRs } from "./learnt-cidrs.ts";
+import type { LearnedCIDRs } from "./learned-cidrs.ts";
 import { othersFacts, pinnedMaps } from "./others.ts";
 import { countOf, listedRules } from "./rules.ts";
 import { type Attempt, attemptWith, isThere, textOf } from "./seen.ts";
@@ -21,7 +21,7 @@ interface Asked {
   readonly serviceCIDRs: readonly string[];
   readonly api: ApiFacts;
   /** What the cluster's objects say of its networks. */
-  readonly learnt?: LearntCIDRs | undefined;
+  readonly learned?: LearnedCIDRs | undefined;
   /** Whether the runner starts programs on this host: of another one its processes cannot be told here. */
   readonly here: boolean;
   /** Whether rules that a killed `trace --watch` left on this host are removed. */
@@ -31,7 +31,7 @@ interface Asked {
 /** Looks at a node. What may not be looked at is undefined, and what is not there is told so. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
-  { serviceCIDRs, api, learnt, here, tidies }: Asked,
+  { serviceCIDRs, api, learned, here, tidies }: Asked,
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
@@ -42,7 +42,7 @@ export async function nodeFacts(
   const allProcesses = await seesAllProcesses(attempt);
   const cidr = (use: NamedCIDR["use"]) => (text: string) => ({ use, cidr: text });
   const addresses = await nodeAddresses(runner).catch(() => []);
-  const services = new Set([...serviceCIDRs.flatMap((given) => given.split(",")), ...(learnt?.serviceCIDRs ?? [])]);
+  const services = new Set([...serviceCIDRs.flatMap((given) => given.split(",")), ...(learned?.serviceCIDRs ?? [])]);
   const sysctls = await Promise.all(
     [...SYSCTLS, ...needs.sysctls.map(({ key }) => key)].map(
       async (key) => [key, await attempt("cat", `/proc/sys/${key}`)] as const,
@@ -75,7 +75,7 @@ export async function nodeFacts(
     cidrs: [
       ...config.clusterCIDRs.map(cidr("pods")),
       ...filter.excludeCIDRs.map(cidr("excluded pods")),
-      ...(learnt?.cidrs ?? []),
+      ...(learned?.cidrs ?? []),
       ...[...services].map(cidr("services")),
       ...addresses.filter((address) => !isLocal(address)).map((address) => cidr("node")(hostCIDR(address))),
     ],

@@ -2,24 +2,24 @@ import { type Diagnosis, diagnose } from "@fairlead/inspect";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { Style } from "../../frame/style.ts";
-import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
+import { agentSetup, warnOfUnlearned } from "../../inputs/agent.ts";
 import { runnerFor } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
 import { nodeFacts } from "./facts.ts";
-import { learntCIDRs } from "./learnt-cidrs.ts";
+import { learnedCIDRs } from "./learned-cidrs.ts";
 import type { doctorOptions } from "./options.ts";
 
 export async function run({ options }: CommandInput<typeof doctorOptions>, context: Context): Promise<ExitCode> {
   const setup = agentSetup({ ...options, "node-address": [], memory: undefined }, context);
   const api = await context.progress("asking the API server", () => apiFacts(options, context));
-  if (api.kind !== "answers") warnOfUnlearnt(setup, context);
-  const learnt = api.kind === "answers" ? await learntCIDRs(setup, options, context) : undefined;
+  if (api.kind !== "answers") warnOfUnlearned(setup, context);
+  const learned = api.kind === "answers" ? await learnedCIDRs(setup, options, context) : undefined;
   const { on } = options;
   const here = on === undefined;
   const runner = await runnerFor(options, context);
   const facts = await context.progress(`looking at ${on ?? "this node"}`, () =>
-    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, learnt, here, tidies: here }, runner),
+    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, learned, here, tidies: here }, runner),
   );
   const diagnoses = diagnose(facts);
   await print(

@@ -31,18 +31,18 @@ export async function run({ options }: CommandInput<typeof ownershipOptions>, co
 interface Report {
   readonly services: readonly OwnershipRow[];
   readonly suggestedCIDRs: readonly SuggestedCIDR[];
-  /** What the agent has learnt. */
+  /** What the agent has learned. */
   readonly networks?: AgentOwnership["networks"];
 }
 
 async function fromObjects(options: Options, context: Context): Promise<Report> {
-  const { planned, setup, learnt } = await plannedNode(options, context, { everywhere: true });
+  const { planned, setup, learned } = await plannedNode(options, context, { everywhere: true });
   const { config, filter } = setup;
-  const own = learnt?.decision.clusterCIDRs ?? config.clusterCIDRs;
-  const known = [...own, ...(learnt?.decision.excludeCIDRs ?? filter.excludeCIDRs)];
+  const own = learned?.decision.clusterCIDRs ?? config.clusterCIDRs;
+  const known = [...own, ...(learned?.decision.excludeCIDRs ?? filter.excludeCIDRs)];
   const nodeAddresses = Object.values(planned.options.nodeIPs);
   return {
-    ...ownershipReport(planned.planner.ownerships(), learnt?.report),
+    ...ownershipReport(planned.planner.ownerships(), learned?.report),
     // Without a CIDR of the own pods every pod would look like another network's.
     suggestedCIDRs: own.length === 0 ? [] : suggestCIDRs(planned.state, { known, nodeAddresses }),
   };

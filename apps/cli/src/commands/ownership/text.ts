@@ -30,10 +30,10 @@ export function goneText({ service, ipFamily }: OwnershipRow): string {
 }
 
 function cells(
-  { service, ipFamily, ownership, ownEndpoints, excludedEndpoints, why, learntFrom = [] }: OwnershipRow,
+  { service, ipFamily, ownership, ownEndpoints, excludedEndpoints, why, learnedFrom = [] }: OwnershipRow,
   style: Style,
 ): string[] {
-  const objects = learntFrom.flatMap((one) => one.objects);
+  const objects = learnedFrom.flatMap((one) => one.objects);
   const source = objects.length === 0 ? "" : ` (${named(objects)})`;
   const owner = { ours: style.good, mixed: style.warn, foreign: style.dim }[ownership]?.(ownership) ?? ownership;
   return [service, ipFamily, owner, String(ownEndpoints), String(excludedEndpoints), `${why}${source}`];

@@ -15,7 +15,7 @@ export function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[
         <tbody>
           {rows
             .slice(0, MOST)
-            .map(({ service, ipFamily, ownership, why, learntFrom = [], ownEndpoints, excludedEndpoints }) => (
+            .map(({ service, ipFamily, ownership, why, learnedFrom = [], ownEndpoints, excludedEndpoints }) => (
               <tr key={`${service} ${ipFamily}`}>
                 <th scope="row">
                   <a href={serviceAddress(service)}>{service}</a> <span class="quiet">{ipFamily}</span>
@@ -23,7 +23,7 @@ export function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[
                 <td>
                   <Owner ownership={ownership} />
                 </td>
-                <td>{[why, ...learntFrom.map(({ cidr, objects }) => `${cidr}: ${objects.join(", ")}`)].join("; ")}</td>
+                <td>{[why, ...learnedFrom.map(({ cidr, objects }) => `${cidr}: ${objects.join(", ")}`)].join("; ")}</td>
                 <td class="number">{ownEndpoints}</td>
                 <td class="number">{excludedEndpoints}</td>
               </tr>

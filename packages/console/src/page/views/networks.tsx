@@ -2,7 +2,7 @@ import type { NetworksAnswer } from "../../protocol.ts";
 import { useAnswer } from "../ask.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
-import { Learnt, LearntHere } from "../parts/learnt.tsx";
+import { Learned, LearnedHere } from "../parts/learned.tsx";
 import { OthersServices } from "../parts/others-services.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { Waiting } from "../parts/waiting.tsx";
@@ -13,7 +13,7 @@ import type { Store } from "../store.ts";
 export function NetworksView({ store }: { readonly store: Store }) {
   const asked = useAnswer<NetworksAnswer>("api/networks", store.objectsAt);
   if (asked.state !== "answered") return <Waiting title="Networks" asked={asked} />;
-  const { cidrs, learnt, services, suggestedCIDRs, planAt } = asked.answer;
+  const { cidrs, learned, services, suggestedCIDRs, planAt } = asked.answer;
   const others = services.filter(({ ownership }) => ownership !== "ours");
   return (
     <>
@@ -47,8 +47,8 @@ export function NetworksView({ store }: { readonly store: Store }) {
           </table>
         )}
       </div>
-      {learnt !== undefined && <LearntHere networks={learnt} at={planAt} />}
-      {store.facts?.kernels === true && <Learnt store={store} />}
+      {learned !== undefined && <LearnedHere networks={learned} at={planAt} />}
+      {store.facts?.kernels === true && <Learned store={store} />}
       {suggestedCIDRs.length > 0 && (
         <div class="panel">
           <h2>These look like another network's</h2>

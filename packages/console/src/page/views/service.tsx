@@ -30,7 +30,7 @@ export function ServiceView({ store, service, node }: Props) {
   const nodes = useMemo(() => nodesOf(asked.state === "answered" ? asked.answer : undefined, from), [asked, from]);
   useEffect(() => store.look(store.facts?.kernels === true ? nodes : []), [nodes.join(), store.facts]);
   if (asked.state !== "answered") return <Waiting title={service} asked={asked} />;
-  const { explanation, planAt, learntFrom, owners } = asked.answer;
+  const { explanation, planAt, learnedFrom, owners } = asked.answer;
   const differences = [...store.nodes.values()].flatMap(differencesOf).filter((one) => isAbout(one, service));
   return (
     <>
@@ -49,7 +49,7 @@ export function ServiceView({ store, service, node }: Props) {
       </div>
       {store.facts?.kernels === true && <Kernels store={store} nodes={nodes} differences={differences} />}
       {explanation.families.map((family) => (
-        <Family key={family.family} family={family} learntFrom={learntFrom} service={service} node={from} />
+        <Family key={family.family} family={family} learnedFrom={learnedFrom} service={service} node={from} />
       ))}
       {explanation.families.length === 0 && <p class="quiet">It has no ClusterIP in a family that is proxied.</p>}
       {store.facts?.kernels === true && <ServiceTraffic key={`${service} ${from}`} service={service} node={from} />}
@@ -68,12 +68,12 @@ function nodesOf(answer: ServiceAnswer | undefined, from: string): readonly stri
 
 function Family({
   family,
-  learntFrom,
+  learnedFrom,
   service,
   node,
 }: {
   readonly family: FamilyExplanation;
-  readonly learntFrom: ServiceAnswer["learntFrom"];
+  readonly learnedFrom: ServiceAnswer["learnedFrom"];
   readonly service: string;
   readonly node: string;
 }) {
@@ -95,7 +95,7 @@ function Family({
         {family.remembered !== undefined && `; remembered as ${family.remembered}`}.{" "}
         <span class="quiet">{facts.join(" · ")}</span>
       </p>
-      {learntFrom
+      {learnedFrom
         .filter(({ cidr }) => ownership.decidingCIDRs.includes(cidr))
         .map(({ cidr, objects, since }) => (
           <p key={cidr} class="quiet">

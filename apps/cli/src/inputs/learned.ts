@@ -1,7 +1,7 @@
-import type { LearntOnce } from "@fairlead/intake";
+import type { LearnedOnce } from "@fairlead/intake";
 
 /** Resources that an operator described, and no object in the files is of: without a definition a kind is guessed. */
-export function unmatched({ report }: LearntOnce): readonly string[] {
+export function unmatched({ report }: LearnedOnce): readonly string[] {
   const described = report.sources.filter(({ source, state }) => source.includes(".") && state === "empty");
   return described.map(
     ({ source }) =>
@@ -11,7 +11,7 @@ export function unmatched({ report }: LearntOnce): readonly string[] {
 }
 
 /** What of networks' objects does not count, or cannot be known; a line each. */
-export function learntDoubts({ report, problems }: LearntOnce): readonly string[] {
+export function learnedDoubts({ report, problems }: LearnedOnce): readonly string[] {
   const unread = report.sources.filter(({ state }) => state === "forbidden" || state === "unreachable");
   const refused = report.cidrs.filter(({ stage }) => stage === "refused" || stage === "held");
   return [

@@ -2,35 +2,35 @@ import { errorText } from "@fairlead/base";
 import type { NamedCIDR } from "@fairlead/inspect";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
-import { learntDoubts } from "../../inputs/learnt.ts";
+import { learnedDoubts } from "../../inputs/learned.ts";
 import { clusterNow } from "../../inputs/source.ts";
 
 /** What a cluster says of its networks. */
-export interface LearntCIDRs {
+export interface LearnedCIDRs {
   readonly cidrs: readonly NamedCIDR[];
   readonly serviceCIDRs: readonly string[];
 }
 
-const NOTHING: LearntCIDRs = { cidrs: [], serviceCIDRs: [] };
+const NOTHING: LearnedCIDRs = { cidrs: [], serviceCIDRs: [] };
 
 /** The CIDRs that an agent would learn, and those of services; that they cannot be read is warned of. */
-export async function learntCIDRs(
+export async function learnedCIDRs(
   { networks, config }: AgentSetup,
   access: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
   context: Context,
-): Promise<LearntCIDRs> {
+): Promise<LearnedCIDRs> {
   if (networks === undefined) return NOTHING;
   try {
     const options = { ...access, file: [], node: undefined };
     // Where endpoints are is not asked.
-    const { learnt, serviceCIDRs = [] } = await clusterNow(options, context, {
+    const { learned, serviceCIDRs = [] } = await clusterNow(options, context, {
       slicesOf: () => new Set(),
       networks,
       config,
     });
-    if (learnt === undefined) return NOTHING;
-    for (const line of learntDoubts(learnt)) context.warn(line);
-    const cidrs = learnt.report.cidrs.filter(({ stage }) => stage !== "refused");
+    if (learned === undefined) return NOTHING;
+    for (const line of learnedDoubts(learned)) context.warn(line);
+    const cidrs = learned.report.cidrs.filter(({ stage }) => stage !== "refused");
     return {
       serviceCIDRs,
       cidrs: cidrs.map(({ cidr, side, source, objects }) => {

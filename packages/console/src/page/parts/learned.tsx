@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { LearntAnswer } from "../../protocol.ts";
+import type { LearnedAnswer } from "../../protocol.ts";
 import { useAnswer } from "../ask.ts";
 import type { Tone } from "../findings.ts";
 import type { Store } from "../store.ts";
@@ -9,13 +9,13 @@ import { NodeChoice } from "./node-choice.tsx";
 import { TableHead } from "./table-head.tsx";
 import { Waiting } from "./waiting.tsx";
 
-type Networks = NonNullable<LearntAnswer["networks"]>;
+type Networks = NonNullable<LearnedAnswer["networks"]>;
 
-/** The CIDRs that the agent of a node has learnt: the object that each came from, since when it counts, and why not. */
-export function Learnt({ store }: { readonly store: Store }) {
+/** The CIDRs that the agent of a node has learned: each object, since when it counts, and why not. */
+export function Learned({ store }: { readonly store: Store }) {
   const [node, setNode] = useState(store.facts?.node ?? "");
   const [times, setTimes] = useState(0);
-  const asked = useAnswer<LearntAnswer>(`api/networks/learnt?${new URLSearchParams({ node })}`, times);
+  const asked = useAnswer<LearnedAnswer>(`api/networks/learned?${new URLSearchParams({ node })}`, times);
   return (
     <section class="panel" aria-label="Learned from objects">
       <h2>
@@ -33,7 +33,7 @@ export function Learnt({ store }: { readonly store: Store }) {
 }
 
 /** What the objects say now, and what this console makes of it, as the agents do. */
-export function LearntHere({ networks, at }: { readonly networks: Networks; readonly at: number }) {
+export function LearnedHere({ networks, at }: { readonly networks: Networks; readonly at: number }) {
   return (
     <section class="panel" aria-label="What the objects say">
       <h2>
