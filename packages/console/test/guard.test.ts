@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { type Asked, refusal } from "../src/server/guard.ts";
+import { type GuardedRequest, refusal } from "../src/server/guard.ts";
 
 const OPTIONS = { authority: "127.0.0.1:4000", posts: new Set(["/session", "/api/view"]) };
-const get: Asked = {
+const get: GuardedRequest = {
   method: "GET",
   path: "/api/service",
   host: "127.0.0.1:4000",
   origin: undefined,
   site: "same-origin",
 };
-const post: Asked = { ...get, method: "POST", path: "/api/view", origin: "http://127.0.0.1:4000" };
+const post: GuardedRequest = { ...get, method: "POST", path: "/api/view", origin: "http://127.0.0.1:4000" };
 
 describe("what a page of ours sends is let through", () => {
   test.each([
@@ -19,7 +19,7 @@ describe("what a page of ours sends is let through", () => {
     ["the first visit, from the file that opens the browser", { ...get, path: "/", site: "cross-site" }],
     ["a visit from the address bar", { ...get, path: "/", site: "none" }],
     ["a program without those headers", { ...get, site: undefined }],
-  ] satisfies [string, Asked][])("%s", (_what, asked) => {
+  ] satisfies [string, GuardedRequest][])("%s", (_what, asked) => {
     expect(refusal(asked, OPTIONS)).toBeUndefined();
   });
 });
@@ -39,9 +39,9 @@ describe("everything else is refused", () => {
     ["a POST for what is only asked", { ...post, path: "/api/service" }, 405],
     ["a GET for what is only told", { ...get, path: "/api/view" }, 405],
     ...["HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"].map(
-      (method) => [method, { ...get, method }, 405] as [string, Asked, number],
+      (method) => [method, { ...get, method }, 405] as [string, GuardedRequest, number],
     ),
-  ] satisfies [string, Asked, number][])("%s", (_what, asked, status) => {
+  ] satisfies [string, GuardedRequest, number][])("%s", (_what, asked, status) => {
     expect(refusal(asked, OPTIONS)?.status).toBe(status);
   });
 });

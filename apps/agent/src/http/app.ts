@@ -11,7 +11,7 @@ export interface Answer {
 }
 
 /** What a client asked for, beside the path. */
-export interface Asked {
+export interface HttpRequest {
   readonly method: string;
   readonly query: URLSearchParams;
   /** The Accept header, "" without one. */
@@ -22,7 +22,7 @@ export interface Asked {
   readonly gone: AbortSignal;
 }
 
-export type Handler = (asked: Asked) => Answer | Promise<Answer>;
+export type Handler = (asked: HttpRequest) => Answer | Promise<Answer>;
 
 /** What answers at a path, whatever the method, as Go's mux has it; undefined: nothing. */
 export type App = (path: string) => Handler | undefined;
@@ -47,7 +47,7 @@ export function requestListener(app: App): RequestListener {
   };
 }
 
-function read(request: IncomingMessage, response: ServerResponse): { path: string; asked: Asked } {
+function read(request: IncomingMessage, response: ServerResponse): { path: string; asked: HttpRequest } {
   const { url = "/", method = "GET", headers } = request;
   const [path = "/", query] = url.split("?", 2);
   const gone = new AbortController();
@@ -70,7 +70,7 @@ function peerOf({ socket }: IncomingMessage): string {
 }
 
 /** Never throws or rejects: a handler that does is an answer, too. */
-export function answerTo(app: App, path: string, asked: Asked): Answer | Promise<Answer> {
+export function answerTo(app: App, path: string, asked: HttpRequest): Answer | Promise<Answer> {
   const handler = app(path);
   if (handler === undefined) return { status: 404, headers: PLAIN_TEXT, body: "404 page not found\n" };
   try {

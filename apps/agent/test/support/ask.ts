@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
-import { type App, type Asked, answerTo } from "../../src/http/app.ts";
+import { type App, type HttpRequest, answerTo } from "../../src/http/app.ts";
 
 /** An app's answer, as a client would have it. */
-export async function ask(app: App, url: string, more: Partial<Asked> = {}): Promise<Response> {
+export async function ask(app: App, url: string, more: Partial<HttpRequest> = {}): Promise<Response> {
   const { pathname, searchParams } = new URL(url, "http://agent.test");
   const { status, headers, body } = await answerTo(app, pathname, {
     method: "GET",

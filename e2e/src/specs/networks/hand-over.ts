@@ -3,7 +3,7 @@ import type { Client } from "@fairlead/lab/provider/node";
 import type { Target } from "../expect.ts";
 
 /** A service that changes hands, as somebody sees it who asks it all the while. */
-interface Asked {
+interface ServiceProbe {
   readonly from: Client;
   readonly target: Target;
 }
@@ -12,12 +12,12 @@ const ROUND = { protocol: "TCP", count: 8, parallel: 2, timeoutMs: 5_000 } as co
 const PATIENCE_MS = 90_000;
 
 /** Asks from now on until nobody answers any more. @returns when that was known, in milliseconds from now */
-export function untilLeft(asked: Asked): Promise<number> {
+export function untilLeft(asked: ServiceProbe): Promise<number> {
   return untilAll(asked, "no answer", ({ kind }) => kind !== "answer");
 }
 
 /** Asks from now on until everybody is answered. @returns when the first of those answers came, in milliseconds */
-export function untilServed(asked: Asked): Promise<number> {
+export function untilServed(asked: ServiceProbe): Promise<number> {
   return untilAll(asked, "an answer", ({ kind }) => kind === "answer");
 }
 
@@ -28,7 +28,7 @@ export function untilServed(asked: Asked): Promise<number> {
  * @throws Error when there is no such round in time
  */
 async function untilAll(
-  { from, target }: Asked,
+  { from, target }: ServiceProbe,
   what: string,
   wanted: (result: ProbeResult) => boolean,
 ): Promise<number> {

@@ -14,7 +14,7 @@ import { type Destination, protocolText } from "./destination.ts";
 type Field = "address" | "protocol" | "port";
 
 /** What a rule asks of the packets that it is for, by field. */
-type Asked = Readonly<Partial<Record<Field, Hex>>>;
+type DestinationMatch = Readonly<Partial<Record<Field, Hex>>>;
 
 /** Where the destination address is in the header. */
 const ADDRESSES = { ip: { offset: 16, length: 4 }, ip6: { offset: 24, length: 16 } } as const;
@@ -40,9 +40,9 @@ export function* destinationsInRules(table: NftTable, of: IPFamily): Generator<D
 }
 
 /** Several where a set has several elements. */
-function askedBy(expressions: readonly Expression[], table: NftTable): readonly Asked[] {
+function askedBy(expressions: readonly Expression[], table: NftTable): readonly DestinationMatch[] {
   const fields = new Map<number, Field>();
-  let asked: readonly Asked[] = [{}];
+  let asked: readonly DestinationMatch[] = [{}];
   for (const one of expressions) {
     const more = alternatives(one, fields, table);
     if (more.length > 0) asked = asked.flatMap((before) => more.map((part) => ({ ...before, ...part })));
@@ -59,7 +59,7 @@ function alternatives(
   one: Expression,
   fields: ReadonlyMap<number, Field>,
   { sets }: Pick<NftTable, "sets">,
-): readonly Asked[] {
+): readonly DestinationMatch[] {
   if (one.kind === "cmp") {
     const field = one.operator === "==" ? fields.get(one.from) : undefined;
     return field === undefined ? [] : [{ [field]: one.value }];
@@ -79,7 +79,7 @@ function fieldOf(one: Extract<Expression, { readonly kind: "payload" | "meta" }>
   return offset === address.offset && length === address.length ? "address" : undefined;
 }
 
-function partsOf(types: readonly DataType[], key: Hex, from: number, fields: ReadonlyMap<number, Field>): Asked {
+function partsOf(types: readonly DataType[], key: Hex, from: number, fields: ReadonlyMap<number, Field>): DestinationMatch {
   const asked: Partial<Record<Field, Hex>> = {};
   let at = 0;
   for (const type of types) {

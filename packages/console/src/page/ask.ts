@@ -1,13 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 
-export type Asked<T> =
+export type RequestState<T> =
   | { readonly state: "asking"; readonly before?: T }
   | { readonly state: "answered"; readonly answer: T }
   | { readonly state: "failed"; readonly error: string };
 
 /** Asks the server, and again whenever `path` or `revision` changes; the last answer is shown meanwhile. */
-export function useAnswer<T>(path: string, revision: unknown): Asked<T> {
-  const [asked, setAsked] = useState<{ readonly path: string; readonly is: Asked<T> }>({
+export function useAnswer<T>(path: string, revision: unknown): RequestState<T> {
+  const [asked, setAsked] = useState<{ readonly path: string; readonly is: RequestState<T> }>({
     path,
     is: { state: "asking" },
   });
@@ -22,7 +22,7 @@ export function useAnswer<T>(path: string, revision: unknown): Asked<T> {
 }
 
 /** @param body is sent by POST; absent: GET */
-export async function ask<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<Asked<T>> {
+export async function ask<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<RequestState<T>> {
   try {
     const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const answer = await fetch(path, { ...sent, ...(signal && { signal }) });

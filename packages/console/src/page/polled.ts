@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
-import { type Asked, ask } from "./ask.ts";
+import { type RequestState, ask } from "./ask.ts";
 
 export interface Polled<T> {
-  readonly asked: Asked<T>;
+  readonly asked: RequestState<T>;
   readonly running: boolean;
   readonly setRunning: (running: boolean) => void;
 }
@@ -20,7 +20,7 @@ const LONGEST = 10 * 60_000;
  */
 export function usePolled<T>(path: string): Polled<T> {
   const [running, setRunning] = useState(true);
-  const [asked, setAsked] = useState<{ readonly path: string; readonly is: Asked<T> }>({
+  const [asked, setAsked] = useState<{ readonly path: string; readonly is: RequestState<T> }>({
     path,
     is: { state: "asking" },
   });
@@ -37,7 +37,7 @@ export function usePolled<T>(path: string): Polled<T> {
   return { asked: asked.path === path ? asked.is : { state: "asking" }, running, setRunning };
 }
 
-async function follow<T>(path: string, signal: AbortSignal, take: (is: Asked<T>) => void): Promise<void> {
+async function follow<T>(path: string, signal: AbortSignal, take: (is: RequestState<T>) => void): Promise<void> {
   while (!signal.aborted) {
     await inView(signal);
     const is = await ask<T>(path, undefined, signal);

@@ -1,5 +1,5 @@
 /** A request as far as it decides whether anybody may ask at all. */
-export interface Asked {
+export interface GuardedRequest {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
@@ -29,7 +29,7 @@ export interface GuardOptions {
  *
  * @returns undefined: it may be answered
  */
-export function refusal(asked: Asked, { authority, posts }: GuardOptions): Refusal | undefined {
+export function refusal(asked: GuardedRequest, { authority, posts }: GuardOptions): Refusal | undefined {
   const { method, path, host, origin, site } = asked;
   if (host !== authority) return { status: 421, why: `this is ${authority}` };
   const own = origin === `http://${authority}`;
@@ -45,6 +45,6 @@ export function refusal(asked: Asked, { authority, posts }: GuardOptions): Refus
 }
 
 /** The page itself holds nothing: it may be come to from anywhere, such as the file that opens the browser. */
-function isFirstVisit({ path }: Asked): boolean {
+function isFirstVisit({ path }: GuardedRequest): boolean {
   return path === "/";
 }

@@ -40,7 +40,7 @@ export function explainService(planned: PlannedNode, key: ServiceKey, port?: str
   return { service: key, node: nodeName, ...zone, mode, families };
 }
 
-interface Asked {
+interface FamilyQuery {
   readonly key: ServiceKey;
   readonly service: Service;
   readonly family: IPFamily;
@@ -48,7 +48,7 @@ interface Asked {
   readonly port: string | undefined;
 }
 
-function explainFamily(planned: PlannedNode, asked: Asked): FamilyExplanation {
+function explainFamily(planned: PlannedNode, asked: FamilyQuery): FamilyExplanation {
   const { key, service, family, decision, port } = asked;
   const { excludes: _function, ...ownership } = decision;
   const remembered = planned.memory.get(key, family);
@@ -62,7 +62,7 @@ function explainFamily(planned: PlannedNode, asked: Asked): FamilyExplanation {
   };
 }
 
-function policies({ planner }: PlannedNode, { key, service, family }: Asked): Policies {
+function policies({ planner }: PlannedNode, { key, service, family }: FamilyQuery): Policies {
   const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, loadBalancerSourceRanges } = service;
   const check = planner.plan(family).healthChecks.get(key);
   return {
@@ -74,7 +74,7 @@ function policies({ planner }: PlannedNode, { key, service, family }: Asked): Po
   };
 }
 
-function explainPort(planned: PlannedNode, asked: Asked, port: ServicePortSpec): PortExplanation {
+function explainPort(planned: PlannedNode, asked: FamilyQuery, port: ServicePortSpec): PortExplanation {
   const { key, family, decision } = asked;
   const { name, protocol } = port;
   const group = planned.planner.plan(family).groups.get(groupId(key, port));
@@ -135,7 +135,7 @@ function groupId(key: ServiceKey, { name, protocol }: ServicePortSpec): string {
 
 function lostFrontends(
   { planner, options }: PlannedNode,
-  { service, family }: Asked,
+  { service, family }: FamilyQuery,
   { port, nodePort, protocol }: ServicePortSpec,
   group: ServicePortGroup | undefined,
 ): readonly LostFrontend[] {

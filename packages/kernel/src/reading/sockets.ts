@@ -5,7 +5,7 @@ import { TYPES } from "../links/numbers.ts";
 import type { NetlinkSocket } from "../netlink/socket.ts";
 
 /** What is asked by netlink: the type of a message, and of generic netlink the command. */
-export interface Asked {
+export interface NetlinkRequest {
   readonly type: number;
   readonly command: number;
 }
@@ -31,13 +31,13 @@ const LINK_READS: ReadonlySet<number> = new Set([TYPES.getLink, TYPES.getAddress
 const IPVS_READS: ReadonlySet<number> = new Set([COMMANDS.getService, COMMANDS.getDestination]);
 
 /** Of nf_tables, by nfnetlink. */
-export const readsNftables = ({ type }: Asked) => NFT_READS.has(type);
+export const readsNftables = ({ type }: NetlinkRequest) => NFT_READS.has(type);
 /** Of sets and their members, by nfnetlink. */
-export const readsSets = ({ type }: Asked) => type === SETS.list;
+export const readsSets = ({ type }: NetlinkRequest) => type === SETS.list;
 /** Of devices and their addresses, by rtnetlink. */
-export const readsLinks = ({ type }: Asked) => LINK_READS.has(type);
+export const readsLinks = ({ type }: NetlinkRequest) => LINK_READS.has(type);
 /** Of virtual servers, by generic netlink. */
-export const readsServers = ({ type, command }: Asked) =>
+export const readsServers = ({ type, command }: NetlinkRequest) =>
   type === CONTROLLER ? command === GET_FAMILY : type > FIRST_FAMILY && IPVS_READS.has(command);
 
 /** nlmsghdr: length, type; the command is the first byte after it. */
@@ -50,7 +50,7 @@ const COMMAND_AT = 16;
  */
 export function readingOnly<Socket extends NetlinkSocket>(
   open: () => Promise<Socket>,
-  reads: (asked: Asked) => boolean,
+  reads: (asked: NetlinkRequest) => boolean,
 ): () => Promise<Socket> {
   return async () => {
     const socket = await open();
@@ -65,12 +65,12 @@ export function readingOnly<Socket extends NetlinkSocket>(
 export class WritesRefused extends Error {
   override readonly name = "WritesRefused";
 
-  constructor({ type, command }: Asked) {
+  constructor({ type, command }: NetlinkRequest) {
     super(`netlink: message ${type}, command ${command} may change the kernel; only reads are allowed here`);
   }
 }
 
-function* askedIn(messages: Uint8Array): Generator<Asked> {
+function* askedIn(messages: Uint8Array): Generator<NetlinkRequest> {
   const view = new DataView(messages.buffer, messages.byteOffset, messages.byteLength);
   for (let at = 0; at < messages.length; ) {
     const length = view.getUint32(at, true);

@@ -36,7 +36,7 @@ export class TextChain implements SavedChain {
   readonly #family: IPFamily;
   /** Rules of a chain stand together: more than one block is rare. */
   #blocks: RuleBlock | readonly RuleBlock[] = NONE;
-  #asked: Asked | undefined;
+  #asked: ParsedRules | undefined;
 
   constructor({ name, policy }: Omit<ChainState, "rules">, family: IPFamily) {
     this.name = name;
@@ -68,7 +68,7 @@ export class TextChain implements SavedChain {
     return "text" in this.#blocks ? [this.#blocks] : this.#blocks;
   }
 
-  #ask(): Asked {
+  #ask(): ParsedRules {
     this.#asked ??= { texts: this.#all.flatMap((block) => ruleTexts(this.name, block)), read: [], rules: undefined };
     return this.#asked;
   }
@@ -116,7 +116,7 @@ export class TextChain implements SavedChain {
 const NONE: readonly RuleBlock[] = [];
 
 /** What is known of a chain's rules once somebody has asked for them. */
-interface Asked {
+interface ParsedRules {
   readonly texts: readonly string[];
   /** Those read so far. */
   readonly read: (Rule | undefined)[];

@@ -17,7 +17,7 @@ import { type Attempt, attemptWith, isThere, textOf } from "./seen.ts";
 const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables"] as const;
 
 /** What else is known, and where it is looked. */
-interface Asked {
+interface NodeFactsOptions {
   readonly serviceCIDRs: readonly string[];
   readonly api: ApiFacts;
   /** What the cluster's objects say of its networks. */
@@ -31,7 +31,7 @@ interface Asked {
 /** Looks at a node. What may not be looked at is undefined, and what is not there is told so. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
-  { serviceCIDRs, api, learned, here, tidies }: Asked,
+  { serviceCIDRs, api, learned, here, tidies }: NodeFactsOptions,
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);

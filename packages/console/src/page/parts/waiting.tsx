@@ -1,7 +1,7 @@
-import type { Asked } from "../ask.ts";
+import type { RequestState } from "../ask.ts";
 
 /** In place of what is not there yet, or cannot be told. */
-export function Waiting({ title, asked }: { readonly title?: string; readonly asked: Asked<unknown> }) {
+export function Waiting({ title, asked }: { readonly title?: string; readonly asked: RequestState<unknown> }) {
   return (
     <>
       {title !== undefined && (

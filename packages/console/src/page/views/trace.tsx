@@ -29,9 +29,9 @@ export function TraceView({ store, query }: Props) {
   );
 }
 
-type Asked = Readonly<Record<"from" | "to" | "node", string>>;
+type TraceQuery = Readonly<Record<"from" | "to" | "node", string>>;
 
-function Question({ store, asked }: { readonly store: Store; readonly asked: Asked }) {
+function Question({ store, asked }: { readonly store: Store; readonly asked: TraceQuery }) {
   const [from, setFrom] = useState(asked.from);
   const [to, setTo] = useState(asked.to);
   const [node, setNode] = useState(asked.node === "" ? (store.facts?.node ?? "") : asked.node);
@@ -62,7 +62,7 @@ function Question({ store, asked }: { readonly store: Store; readonly asked: Ask
   );
 }
 
-function Traced({ asked }: { readonly asked: Asked }) {
+function Traced({ asked }: { readonly asked: TraceQuery }) {
   const given = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
   const found = useAnswer<TraceAnswer>(`api/trace?${given}`, undefined);
   if (found.state !== "answered") return <Waiting asked={found} />;

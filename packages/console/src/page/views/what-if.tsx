@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { FateData, WhatIfAnswer } from "../../protocol.ts";
-import { type Asked, ask } from "../ask.ts";
+import { type RequestState, ask } from "../ask.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { TableHead } from "../parts/table-head.tsx";
@@ -17,7 +17,7 @@ interface Props {
 export function WhatIfView({ store, query }: Props) {
   const [manifests, setManifests] = useState("");
   const [cidr, setCIDR] = useState(query.get("cidr") ?? "");
-  const [asked, setAsked] = useState<Asked<WhatIfAnswer> | undefined>();
+  const [asked, setAsked] = useState<RequestState<WhatIfAnswer> | undefined>();
   const compare = async () => {
     setAsked({ state: "asking" });
     setAsked(await ask<WhatIfAnswer>("api/what-if", { manifests, cidr }));
