@@ -26,7 +26,7 @@ export async function fillWithPrograms(dir: string, { agent, cli }: Programs, no
   await writeFile(join(documents, "THIRD-PARTY-LICENCES.txt"), notices);
 }
 
-interface Place {
+interface AppLayout {
   /** In /usr/local/lib. */
   readonly folder: string;
   /** What the app is started by. */
@@ -36,7 +36,7 @@ interface Place {
   readonly compiledIn?: string;
 }
 
-async function fillWithApp(dir: string, bundle: Bundle, place: Place): Promise<void> {
+async function fillWithApp(dir: string, bundle: Bundle, place: AppLayout): Promise<void> {
   const { folder, names, nodeOption, compiledIn } = place;
   const lib = join(dir, "usr/local/lib", folder);
   await mkdir(lib, { recursive: true });

@@ -5,13 +5,13 @@ import type { EndpointSlice, SliceEndpoint } from "../src/index.ts";
 import { candidates } from "../src/select/candidates.ts";
 import { endpointSets } from "../src/select/endpoint-sets.ts";
 import { countLocalReady } from "../src/select/local-ready.ts";
-import type { Place } from "../src/select/topology.ts";
+import type { NodeTopology } from "../src/select/topology.ts";
 import { addressesOf, DRAINING, endpoint, HERE, NOT_READY, slice } from "./objects.ts";
 
 const PLACE = { nodeName: "node-a", zone: "z1" };
 const HTTP = { family: "IPv4", name: "", protocol: "TCP" } as const;
 
-function setsOf(endpoints: readonly SliceEndpoint[], place: Place = PLACE) {
+function setsOf(endpoints: readonly SliceEndpoint[], place: NodeTopology = PLACE) {
   const sets = toEnd(endpointSets(toEnd(candidates([slice("web", endpoints)], HTTP)), place));
   const { any, ...lists } = sets;
   return {

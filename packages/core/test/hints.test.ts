@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hintsOutcome, type SliceEndpoint } from "../src/index.ts";
-import { type Place, topologyFilter } from "../src/select/topology.ts";
+import { type NodeTopology, topologyFilter } from "../src/select/topology.ts";
 import { endpoint, NOT_READY, slice } from "./objects.ts";
 
-const PLACE: Place = { nodeName: "node-a", zone: "z1" };
+const PLACE: NodeTopology = { nodeName: "node-a", zone: "z1" };
 const HTTP = { family: "IPv4", name: "", protocol: "TCP" } as const;
 const BOTH = { nodeHints: ["node-a"], zoneHints: ["z1"] };
 
@@ -12,7 +12,7 @@ const outcome = (endpoints: readonly SliceEndpoint[], place = PLACE) =>
   hintsOutcome([slice("web", endpoints)], HTTP, place);
 
 describe("which hints count, and why not", () => {
-  test.each<{ case: string; given: readonly SliceEndpoint[]; place?: Place; is: unknown }>([
+  test.each<{ case: string; given: readonly SliceEndpoint[]; place?: NodeTopology; is: unknown }>([
     { case: "all have both", given: [endpoint("10.0.0.1", BOTH)], is: { counts: "node" } },
     {
       case: "hand-made slices have none",
@@ -67,7 +67,7 @@ describe("which hints count, and why not", () => {
           const fields = Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined));
           return endpoint(`10.0.0.${at + 1}`, fields);
         });
-        const here: Place = { nodeName: "node-a", zone, nodeHints };
+        const here: NodeTopology = { nodeName: "node-a", zone, nodeHints };
         const filter = topologyFilter(
           endpoints.filter(({ ready }) => ready),
           here,

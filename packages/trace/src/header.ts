@@ -1,11 +1,11 @@
 import { type AddressWords, inRange } from "@fairlead/base";
 import type { NameMatch } from "@fairlead/netfilter";
 import type { CompiledAddress } from "./compile.ts";
-import { type Place, undecidable } from "./place.ts";
+import { type RuleContext, undecidable } from "./place.ts";
 import { outInterface } from "./route.ts";
 
 /** Whether addresses, interfaces and protocol match: the kernel asks them before all else (ip_packet_match). */
-export function matchesHeader(place: Place): boolean {
+export function matchesHeader(place: RuleContext): boolean {
   const { walk, rule } = place;
   return (
     matchesAddress(rule.destination, walk.destination.words) &&
@@ -34,7 +34,7 @@ function matchesInterface(match: NameMatch | undefined, name: string): boolean {
   return equal !== (match.negated === true);
 }
 
-function matchesOutInterface(place: Place): boolean {
+function matchesOutInterface(place: RuleContext): boolean {
   const match = place.rule.rule.outInterface;
   if (match === undefined) return true;
   const name = outInterface(place.walk, place.host);

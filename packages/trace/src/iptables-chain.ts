@@ -4,7 +4,7 @@ import { TraceError } from "./errors.ts";
 import { matchesHeader } from "./header.ts";
 import { matchProbability } from "./matches.ts";
 import type { Visit } from "./outcome.ts";
-import type { Place } from "./place.ts";
+import type { RuleContext } from "./place.ts";
 import { NEXT, type Step } from "./step.ts";
 import { applyTarget, isNeutral } from "./targets.ts";
 import type { Chain, Walk, Ways } from "./walk.ts";
@@ -48,7 +48,7 @@ export class IptablesChain implements Chain {
 }
 
 /** Matches that can't be decided count only where all others match. */
-function matches(place: Place, ways: Ways): boolean {
+function matches(place: RuleContext, ways: Ways): boolean {
   const { walk, rule } = place;
   let open: TraceError | undefined;
   const decide = (question: () => number): number => {
@@ -76,7 +76,7 @@ function choose(walk: Walk, probability: number, ways: Ways): void {
 }
 
 /** Goes on as if the rule matched, and on another way as if it did not. */
-function assume(place: Place, error: TraceError, ways: Ways): boolean {
+function assume(place: RuleContext, error: TraceError, ways: Ways): boolean {
   const { walk, rule } = place;
   if (isNeutral(rule.rule.target)) return false;
   if (!mayAssumeMore(walk)) throw error;
@@ -87,6 +87,6 @@ function assume(place: Place, error: TraceError, ways: Ways): boolean {
   return true;
 }
 
-function visitOf({ walk, chain, rule }: Place): Visit {
+function visitOf({ walk, chain, rule }: RuleContext): Visit {
   return { hook: walk.hook, table: chain.table, chain: chain.name, index: rule.index, rule: rule.rule };
 }

@@ -2,7 +2,7 @@ import type { ConntrackState, Match, PortMatch, TCPFlagsMatch } from "@fairlead/
 import { matchesAddressTypes } from "./address-type.ts";
 import { isDNATed } from "./conntrack.ts";
 import { matchesOther } from "./other-matches.ts";
-import { type Place, undecidable } from "./place.ts";
+import { type RuleContext, undecidable } from "./place.ts";
 import { matchesRecent } from "./recent.ts";
 import { keyOf } from "./virtual-servers.ts";
 import { endpointOf } from "./walk.ts";
@@ -17,12 +17,12 @@ const PROBABILITY_UNIT = 0x80000000;
  *
  * @throws TraceError for a match that the tracer doesn't know
  */
-export function matchProbability(match: Match, place: Place): number {
+export function matchProbability(match: Match, place: RuleContext): number {
   if (match.kind === "statistic") return Math.round(Number(match.probability) * PROBABILITY_UNIT) / PROBABILITY_UNIT;
   return matches(match, place) ? 1 : 0;
 }
 
-function matches(match: Exclude<Match, MatchOf<"statistic">>, place: Place): boolean {
+function matches(match: Exclude<Match, MatchOf<"statistic">>, place: RuleContext): boolean {
   const { walk } = place;
   switch (match.kind) {
     case "comment":
@@ -54,7 +54,7 @@ function matches(match: Exclude<Match, MatchOf<"statistic">>, place: Place): boo
   }
 }
 
-function matchesPorts(match: MatchOf<"tcp" | "udp" | "sctp">, { walk }: Place): boolean {
+function matchesPorts(match: MatchOf<"tcp" | "udp" | "sctp">, { walk }: RuleContext): boolean {
   if (walk.protocol !== match.kind) return false;
   return matchesPort(match.sport, walk.source.port) && matchesPort(match.dport, walk.destination.port);
 }
@@ -65,7 +65,7 @@ function matchesPort(match: PortMatch | undefined, port: number | undefined): bo
 }
 
 /** The first packet of a connection has SYN only; of later ones nobody knows. */
-function matchesFlags(match: TCPFlagsMatch | undefined, place: Place): boolean {
+function matchesFlags(match: TCPFlagsMatch | undefined, place: RuleContext): boolean {
   if (match === undefined) return true;
   if (place.walk.state !== "NEW")
     throw undecidable(place, "the flags of packets are known of a connection's first only");
@@ -73,13 +73,13 @@ function matchesFlags(match: TCPFlagsMatch | undefined, place: Place): boolean {
 }
 
 /** The table raw comes before connection tracking: there a packet has no connection (xt_conntrack calls it INVALID). */
-function statesOf(match: MatchOf<"conntrack">, { walk, chain }: Place): ConntrackState[] {
+function statesOf(match: MatchOf<"conntrack">, { walk, chain }: RuleContext): ConntrackState[] {
   if (chain.table === "raw" && !walk.looped) return ["INVALID"];
   if (match.module === "state") return [walk.state];
   return [walk.state, ...(walk.masqueraded ? (["SNAT"] as const) : []), ...(isDNATed(walk) ? (["DNAT"] as const) : [])];
 }
 
-function matchesSet(match: MatchOf<"set">, place: Place): boolean {
+function matchesSet(match: MatchOf<"set">, place: RuleContext): boolean {
   const { walk, host } = place;
   const set = host.environment.sets?.get(match.name);
   if (set === undefined) throw undecidable(place, `the environment has no set "${match.name}"`);
@@ -93,7 +93,7 @@ function matchesSet(match: MatchOf<"set">, place: Place): boolean {
   return set.matches(query) !== (match.negated === true);
 }
 
-function isBridged(match: MatchOf<"physdev">, { host }: Place): boolean {
+function isBridged(match: MatchOf<"physdev">, { host }: RuleContext): boolean {
   const { in: byPort = false, out: toPort = false } = host.environment.physdev ?? {};
   if (match.is === "bridged") return byPort && toPort;
   return match.is === "in" ? byPort : toPort;

@@ -1,5 +1,5 @@
 import type { Match } from "@fairlead/netfilter";
-import { type Place, undecidable } from "./place.ts";
+import { type RuleContext, undecidable } from "./place.ts";
 
 type Unknown = Extract<Match, { readonly kind: "unknown" }>;
 
@@ -8,14 +8,14 @@ type Unknown = Extract<Match, { readonly kind: "unknown" }>;
  *
  * @throws TraceError for all others
  */
-export function matchesOther(match: Unknown, place: Place): boolean {
+export function matchesOther(match: Unknown, place: RuleContext): boolean {
   const decided = match.module === "multiport" ? multiport(match, place) : undefined;
   if (decided !== undefined) return decided;
   throw undecidable(place, `the tracer does not know the match "${match.module}", at least with these options`);
 }
 
 /** `[!] --dports 80,443,8000:8080`; undefined: none of the forms that iptables-save prints. */
-function multiport({ args }: Unknown, { walk }: Place): boolean | undefined {
+function multiport({ args }: Unknown, { walk }: RuleContext): boolean | undefined {
   const negated = args[0] === "!";
   const [option, list = "", ...more] = negated ? args.slice(1) : args;
   const sides = {

@@ -4,7 +4,7 @@ import type { Host } from "./host.ts";
 import type { Walk } from "./walk.ts";
 
 /** A packet at a rule of iptables. */
-export interface Place {
+export interface RuleContext {
   readonly walk: Walk;
   readonly host: Host;
   readonly chain: CompiledChain;
@@ -12,7 +12,7 @@ export interface Place {
 }
 
 /** The error of a rule that can't be decided. */
-export function undecidable({ chain, rule }: Place, problem: string): TraceError {
+export function undecidable({ chain, rule }: RuleContext, problem: string): TraceError {
   const { table, name } = chain;
   return TraceError.ofRule({ table, chain: name, index: rule.index, rule: rule.rule }, problem);
 }

@@ -1,6 +1,6 @@
 import { addressWords, masked, wordsText } from "@fairlead/base";
 import type { Match } from "@fairlead/netfilter";
-import type { Place } from "./place.ts";
+import type { RuleContext } from "./place.ts";
 import type { Side, Walk } from "./walk.ts";
 
 type Recent = Extract<Match, { readonly kind: "recent" }>;
@@ -11,7 +11,7 @@ const FULL_MASKS: ReadonlySet<string> = new Set(["255.255.255.255", "ffff:ffff:f
  * `--set` always matches and notes the address; `--rcheck` asks whether it was seen, within so many seconds
  * (xt_recent).
  */
-export function matchesRecent(match: Recent, { walk, host }: Place): boolean {
+export function matchesRecent(match: Recent, { walk, host }: RuleContext): boolean {
   const address = keyOf(match, match.side === "rsource" ? walk.source : walk.destination);
   if (match.op === "set") {
     walk.seen = { item: { list: match.name, address }, before: walk.seen };

@@ -2,7 +2,7 @@ import type { RuleSet, Table } from "@fairlead/netfilter";
 import { ChainPair } from "./chain-pair.ts";
 import type { Heading } from "./rule-facts.ts";
 
-interface Place {
+interface ChainRef {
   readonly table: Table;
   readonly chain: string;
 }
@@ -17,13 +17,13 @@ export class SameRules {
   readonly #before: RuleSet;
   readonly #after: RuleSet;
   readonly #chains = new Map<string, ChainPair>();
-  readonly #bases: readonly Place[];
+  readonly #bases: readonly ChainRef[];
 
   constructor(before: RuleSet, after: RuleSet) {
     this.#before = before;
     this.#after = after;
     const tables = [...new Set([...before.keys(), ...after.keys()])];
-    this.#bases = tables.flatMap((table) => HOOKS.map((chain): Place => ({ table, chain })));
+    this.#bases = tables.flatMap((table) => HOOKS.map((chain): ChainRef => ({ table, chain })));
   }
 
   /** False also where it cannot be told. */
@@ -52,7 +52,7 @@ export class SameRules {
     return true;
   }
 
-  #chainAt(place: Place): ChainPair {
+  #chainAt(place: ChainRef): ChainPair {
     const key = keyOf(place);
     const { table, chain } = place;
     const at = (ruleSet: RuleSet) => ruleSet.get(table)?.chains.get(chain);
@@ -73,7 +73,7 @@ function addTo<Item>(all: Map<string, Item>, keyOf: (item: Item) => string, item
   if (!all.has(key)) all.set(key, item);
 }
 
-function keyOf({ table, chain }: Place): string {
+function keyOf({ table, chain }: ChainRef): string {
   return `${table} ${chain}`;
 }
 

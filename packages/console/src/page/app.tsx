@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { type Place, usePlace } from "./router.ts";
+import { type Route, useRoute } from "./router.ts";
 import { type Store, useStore } from "./store.ts";
 import { DoctorView } from "./views/doctor.tsx";
 import { FlowsView } from "./views/flows.tsx";
@@ -29,7 +29,7 @@ const LINKS: Readonly<Record<Store["link"], string>> = {
 
 export function App({ store }: { readonly store: Store }) {
   useStore(store);
-  const place = usePlace();
+  const place = useRoute();
   const main = useRef<HTMLElement>(null);
   const { page } = place;
   const where = `${page} ${place.path.join("/")}`;
@@ -82,7 +82,7 @@ function toMain(): void {
   document.getElementById("main")?.focus();
 }
 
-function View({ store, place }: { readonly store: Store; readonly place: Place }) {
+function View({ store, place }: { readonly store: Store; readonly place: Route }) {
   const [namespace = "", name = ""] = place.path;
   switch (place.page) {
     case "overview":
@@ -106,7 +106,7 @@ function View({ store, place }: { readonly store: Store; readonly place: Place }
   }
 }
 
-function titleOf({ page, path }: Place): string {
+function titleOf({ page, path }: Route): string {
   if (page === "service") return path.join("/");
   return PAGES.find(([name]) => name === page)?.[1] ?? "Console";
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-export interface Place {
+export interface Route {
   /** `services`, `service` */
   readonly page: string;
   /** What follows the page's name: of a service its namespace and name. */
@@ -8,7 +8,7 @@ export interface Place {
   readonly query: URLSearchParams;
 }
 
-function placeOf(hash: string): Place {
+function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [page = "", ...rest] = path.split("/").map(decodeURIComponent);
   return { page: page === "" ? "overview" : page, path: rest, query: new URLSearchParams(query) };
@@ -34,12 +34,12 @@ export function go(address: string): void {
   location.hash = address;
 }
 
-export function usePlace(): Place {
+export function useRoute(): Route {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const take = () => setHash(location.hash);
     addEventListener("hashchange", take);
     return () => removeEventListener("hashchange", take);
   }, []);
-  return placeOf(hash);
+  return parseRoute(hash);
 }

@@ -2,7 +2,7 @@ import { TURN } from "../data/sort-in-steps.ts";
 import type { SliceEndpoint } from "../objects.ts";
 import type { PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import type { Candidate } from "./candidates.ts";
-import { type Place, topologyFilter } from "./topology.ts";
+import { type NodeTopology, topologyFilter } from "./topology.ts";
 
 /** The endpoints of a service port by what they are good for; each list in the order of the candidates. */
 export interface EndpointSets {
@@ -37,7 +37,7 @@ const NONE: readonly PlanEndpoint[] = [];
  */
 export function* endpointSets(
   candidates: readonly Candidate[],
-  place: Place,
+  place: NodeTopology,
   before?: Pick<ServicePortGroup, "serving" | "onNode">,
 ): Generator<void, EndpointSets> {
   const known = yield* knownEndpoints(before);
@@ -75,7 +75,7 @@ function* knownEndpoints(
   return known;
 }
 
-function pickCluster(usable: readonly Usable[], place: Place): readonly Usable[] {
+function pickCluster(usable: readonly Usable[], place: NodeTopology): readonly Usable[] {
   const picked = pickReady(usable);
   if (!picked[0]?.source.ready) return picked;
   const left = topologyFilter(

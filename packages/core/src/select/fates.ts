@@ -2,7 +2,7 @@ import { toEnd } from "@fairlead/base";
 import type { EndpointSlice, SliceEndpoint } from "../objects.ts";
 import { type Candidate, type CandidateQuery, candidates } from "./candidates.ts";
 import { endpointSets } from "./endpoint-sets.ts";
-import { type Place, topologyFilter } from "./topology.ts";
+import { type NodeTopology, topologyFilter } from "./topology.ts";
 
 /** Whether an endpoint is in a set, and why, in words that follow "it is". */
 export interface Membership {
@@ -31,7 +31,7 @@ export interface EndpointFate {
  *
  * @param slices in the byte order of their names
  */
-export function endpointFates(slices: readonly EndpointSlice[], query: CandidateQuery, place: Place): EndpointFate[] {
+export function endpointFates(slices: readonly EndpointSlice[], query: CandidateQuery, place: NodeTopology): EndpointFate[] {
   const kept = toEnd(candidates(slices, query));
   const sets = toEnd(endpointSets(kept, place));
   const keys = (set: typeof sets.cluster) => new Set(set.map(({ address, port }) => `${address} ${port}`));
@@ -41,7 +41,7 @@ export function endpointFates(slices: readonly EndpointSlice[], query: Candidate
 
 interface Selection {
   readonly kept: readonly Candidate[];
-  readonly place: Place;
+  readonly place: NodeTopology;
   /** `address port` of the members. */
   readonly cluster: ReadonlySet<string>;
   readonly local: ReadonlySet<string>;
@@ -102,7 +102,7 @@ function stateWhy({ ready, serving, terminating }: SliceEndpoint, others: boolea
   return others ? "terminating; other endpoints are ready" : "terminating but still serving; no endpoint is ready";
 }
 
-function hintWhy({ nodeHints, zoneHints }: SliceEndpoint, place: Place, kept: boolean): string {
+function hintWhy({ nodeHints, zoneHints }: SliceEndpoint, place: NodeTopology, kept: boolean): string {
   const { nodeName, zone } = place;
   const hints = [
     ...(nodeHints === undefined || place.nodeHints === false ? [] : [`nodes ${nodeHints.join(", ")}`]),

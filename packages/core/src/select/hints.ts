@@ -1,7 +1,7 @@
 import { toEnd } from "@fairlead/base";
 import type { EndpointSlice, SliceEndpoint } from "../objects.ts";
 import { type CandidateQuery, candidates } from "./candidates.ts";
-import type { Place } from "./topology.ts";
+import type { NodeTopology } from "./topology.ts";
 
 /** Which hints of a service port's endpoints count here, and why the others do not. */
 export interface HintsOutcome {
@@ -18,7 +18,7 @@ export interface HintsOutcome {
  *
  * @param slices in the byte order of their names
  */
-export function hintsOutcome(slices: readonly EndpointSlice[], query: CandidateQuery, place: Place): HintsOutcome {
+export function hintsOutcome(slices: readonly EndpointSlice[], query: CandidateQuery, place: NodeTopology): HintsOutcome {
   const all = toEnd(candidates(slices, query)).map(({ endpoint }) => endpoint);
   const ready = all.filter((endpoint) => endpoint.ready);
   const noNode = whyNoNodeHints(ready, place);
@@ -28,12 +28,12 @@ export function hintsOutcome(slices: readonly EndpointSlice[], query: CandidateQ
   return { counts: "none", noNode, noZone };
 }
 
-function whyNoNodeHints(ready: readonly SliceEndpoint[], place: Place): string | undefined {
+function whyNoNodeHints(ready: readonly SliceEndpoint[], place: NodeTopology): string | undefined {
   if (place.nodeHints === false) return "the feature gate PreferSameTrafficDistribution is off";
   return whyNoHints(ready, ({ nodeHints }) => nodeHints, place.nodeName, "node");
 }
 
-function whyNoZoneHints(ready: readonly SliceEndpoint[], { zone }: Place): string | undefined {
+function whyNoZoneHints(ready: readonly SliceEndpoint[], { zone }: NodeTopology): string | undefined {
   if (zone === undefined) return "the node has no zone (label topology.kubernetes.io/zone)";
   return whyNoHints(ready, ({ zoneHints }) => zoneHints, zone, "zone");
 }

@@ -1,7 +1,7 @@
 import type { SliceEndpoint } from "../objects.ts";
 
 /** Where this proxy runs. */
-export interface Place {
+export interface NodeTopology {
   readonly nodeName: string;
   readonly zone?: string | undefined;
   /** False: hints for nodes do not count. */
@@ -16,7 +16,7 @@ export interface Place {
  */
 export function topologyFilter(
   ready: readonly SliceEndpoint[],
-  place: Place,
+  place: NodeTopology,
 ): ((endpoint: SliceEndpoint) => boolean) | undefined {
   const hintedForNode = (endpoint: SliceEndpoint) => endpoint.nodeHints?.includes(place.nodeName) ?? false;
   const allHinted = place.nodeHints !== false && ready.every((endpoint) => endpoint.nodeHints !== undefined);

@@ -1,7 +1,7 @@
 import { getSystemErrorMap } from "node:util";
 import type { BatchObject, NftFamily } from "@fairlead/netfilter/nft";
 
-interface Place {
+interface TableRef {
   readonly family: NftFamily;
   readonly table: string;
 }
@@ -21,7 +21,7 @@ export class NftablesError extends Error {
   readonly object: BatchObject | undefined;
 
   /** @param text the kernel's own words, where it has some */
-  constructor({ family, table }: Place, object: BatchObject | undefined, errno: number, text?: string) {
+  constructor({ family, table }: TableRef, object: BatchObject | undefined, errno: number, text?: string) {
     const [code, meaning] = getSystemErrorMap().get(-errno) ?? [`errno ${errno}`, "unknown error"];
     const what = object === undefined ? "the transaction" : objectText(object);
     super(`table ${family} ${table}: ${what}: ${code}: ${text ?? meaning}`);
@@ -37,7 +37,7 @@ function objectText({ action, what, name }: BatchObject): string {
 }
 
 /** The socket had no room for what the kernel answered. */
-export function answerOfCommitLost(place: Place): NftablesError {
+export function answerOfCommitLost(place: TableRef): NftablesError {
   return new NftablesError(
     place,
     undefined,

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 
 /** Where something runs, as the node under test sees its packets come. */
-export type Place = "pod" | "node" | "outside";
+export type HostKind = "pod" | "node" | "outside";
 
 /** One participant of the test ground: a pod, a node or somebody outside. Addresses are canonical. */
 export interface Host {
@@ -10,7 +10,7 @@ export interface Host {
   readonly addresses: Readonly<Record<IPFamily, string>>;
   /** The node it runs on, or is; absent outside of the cluster. */
   readonly node?: string;
-  readonly place: Place;
+  readonly place: HostKind;
   /** The interface of node-a through which its packets come; absent for node-a itself. */
   readonly interface?: string;
 }

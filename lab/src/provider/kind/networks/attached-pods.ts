@@ -7,7 +7,7 @@ import { type Daemon, startDaemon } from "../../../support/daemon.ts";
 import type { PluginRequest } from "./plugin-server.ts";
 
 /** A pod's number on its node, and what is there of the pod already. */
-interface Place {
+interface AttachedPod {
   readonly node: CniNode;
   readonly index: number;
   readonly holder?: Daemon;
@@ -16,7 +16,7 @@ interface Place {
 
 /** The pods of one network, by the container that holds each one's namespace. */
 export class AttachedPods {
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, AttachedPod>();
   readonly #network: Pick<PodNetwork, "attach" | "detach">;
   readonly #nodes: readonly CniNode[];
   readonly #prefix: string;
