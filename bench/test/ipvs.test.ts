@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { movedAddress, podAddress } from "../src/cluster/objects.ts";
 import { countProcesses } from "../src/ipvs/accounting.ts";
 import { comparison, kernelDifferences } from "../src/ipvs/table.ts";
-import type { Measured, Step } from "../src/measure/ipvs-figures.ts";
+import type { ProxyMeasurement, WorkMeasurement } from "../src/measure/ipvs-figures.ts";
 import type { SubjectName } from "../src/proxy/subject.ts";
 
 function record(name: string, flag: number): Buffer {
@@ -25,9 +25,9 @@ test("no address of an endpoint is another's, or one that comes later", () => {
   expect(addresses.size).toBe(21_000);
 });
 
-const step = (seconds: number, ipset: number): Step => ({ seconds, cpuSeconds: seconds / 2, processes: { ipset } });
+const step = (seconds: number, ipset: number): WorkMeasurement => ({ seconds, cpuSeconds: seconds / 2, processes: { ipset } });
 
-function measured(proxy: SubjectName, seconds: number, kernel: readonly string[]): Measured {
+function measured(proxy: SubjectName, seconds: number, kernel: readonly string[]): ProxyMeasurement {
   const one = step(seconds, 3);
   return { proxy, fullSync: one, restart: one, changes: [one, one], firstLocal: one, residentMiB: 80, kernel };
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { memoryStage } from "../src/demo/memory-stage.ts";
 import { demoObjects, NGINX_OVN_IP } from "../src/demo/services.ts";
 import { play, verdict } from "../src/demo/show.ts";
-import type { Stage } from "../src/demo/stage.ts";
+import type { DemoEnvironment } from "../src/demo/stage.ts";
 
 const silent = () => undefined;
 
@@ -16,7 +16,7 @@ test("the demo proves everything on the kernel in memory", async () => {
 });
 
 /** Each breaks one thing that the demo claims. */
-const broken: readonly { readonly name: string; readonly wrong: (stage: Stage) => Partial<Stage> }[] = [
+const broken: readonly { readonly name: string; readonly wrong: (stage: DemoEnvironment) => Partial<DemoEnvironment> }[] = [
   { name: "nginx-ovn", wrong: () => ({ rules: async () => [`-A KUBE-SERVICES -d ${NGINX_OVN_IP}/32`] }) },
   {
     name: "endpoint removed",

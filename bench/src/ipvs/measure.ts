@@ -5,7 +5,7 @@ import type { Daemon } from "@fairlead/lab/support/daemon";
 import { residentMiB } from "@fairlead/lab/support/memory";
 import { moveEndpoints } from "../cluster/load.ts";
 import { endpointList, movedAddress, NODE_NAME, sliceObject, TARGET_PORT } from "../cluster/objects.ts";
-import type { Measured, Step } from "../measure/ipvs-figures.ts";
+import type { ProxyMeasurement, WorkMeasurement } from "../measure/ipvs-figures.ts";
 import { cpuSeconds } from "../measure/process-figures.ts";
 import type { SubjectName } from "../proxy/subject.ts";
 import type { Accounting } from "./accounting.ts";
@@ -24,12 +24,12 @@ export interface Measuring {
 }
 
 /** Takes one proxy through the whole work on a kernel that holds nothing, and leaves the API's objects as they were. */
-export async function measure(proxy: SubjectName, measuring: Measuring): Promise<Measured> {
+export async function measure(proxy: SubjectName, measuring: Measuring): Promise<ProxyMeasurement> {
   const node = await openNode(proxy, measuring.settings, measuring.folder);
   const work = new Work(node, measuring);
   try {
     const fullSync = await work.start();
-    const changes: Step[] = [];
+    const changes: WorkMeasurement[] = [];
     for (let count = 0; count < measuring.settings.changes; count++) {
       changes.push(await work.change(count));
     }
@@ -56,7 +56,7 @@ class Work {
   }
 
   /** Ends the proxy if it runs, and starts it. */
-  async start(): Promise<Step> {
+  async start(): Promise<WorkMeasurement> {
     await this.#proxy?.stop("SIGKILL");
     return this.#step(async () => {
       this.#proxy = await this.#node.start();
@@ -65,7 +65,7 @@ class Work {
   }
 
   /** One endpoint of a service gives way to another, on another node where one is given. */
-  async change(index: number, nodeName?: string): Promise<Step> {
+  async change(index: number, nodeName?: string): Promise<WorkMeasurement> {
     const { api, settings } = this.#measuring;
     const address = movedAddress(index);
     const [first, ...others] = endpointList(index, settings.endpoints, 0, new Map([[0, address]]));
@@ -91,7 +91,7 @@ class Work {
     for (const index of this.#changed) await moveEndpoints(api, index, settings.endpoints, new Map());
   }
 
-  async #step(work: () => Promise<void>): Promise<Step> {
+  async #step(work: () => Promise<void>): Promise<WorkMeasurement> {
     const before = await this.#cpuSeconds();
     await this.#measuring.accounting.since();
     const started = performance.now();

@@ -14,7 +14,7 @@ import { guestProgram } from "@fairlead/lab/uml/guest-program";
 import { missingForUml } from "@fairlead/lab/uml/missing";
 import { atOnce, createSlices } from "../cluster/load.ts";
 import { NAMESPACE_OBJECT, NODE_NAME, type Size, serviceObject } from "../cluster/objects.ts";
-import { type IpvsFigures, type Measured, PROXIES } from "../measure/ipvs-figures.ts";
+import { type IpvsFigures, type ProxyMeasurement, PROXIES } from "../measure/ipvs-figures.ts";
 import type { BenchOptions } from "../measure/options.ts";
 import type { Progress } from "../measure/prepare.ts";
 import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";
@@ -48,7 +48,7 @@ async function inGuest(
   asked: Omit<GuestSettings, "apiServer" | "proxyKubeconfig">,
   kubernetes: string,
   progress: Progress,
-): Promise<readonly Measured[]> {
+): Promise<readonly ProxyMeasurement[]> {
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-bench-`));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
@@ -68,7 +68,7 @@ async function inGuest(
   return stdout
     .trim()
     .split("\n")
-    .map((line): Measured => JSON.parse(line));
+    .map((line): ProxyMeasurement => JSON.parse(line));
 }
 
 async function createNode(api: ApiClient): Promise<void> {

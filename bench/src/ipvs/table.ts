@@ -1,13 +1,13 @@
 import { median } from "../measure/figures.ts";
-import { type Measured, PROXIES, type Step } from "../measure/ipvs-figures.ts";
+import { type ProxyMeasurement, PROXIES, type WorkMeasurement } from "../measure/ipvs-figures.ts";
 import type { SubjectName } from "../proxy/subject.ts";
 
 /** What is compared of one run. */
-type Figures = Omit<Measured, "kernel">;
+type Figures = Omit<ProxyMeasurement, "kernel">;
 
 interface Row {
   readonly work: string;
-  readonly steps: (measured: Figures) => readonly Step[];
+  readonly steps: (measured: Figures) => readonly WorkMeasurement[];
 }
 
 const rows: readonly Row[] = [
@@ -43,7 +43,7 @@ interface Summary {
   readonly processes: number;
 }
 
-function summary(steps: readonly Step[]): Summary {
+function summary(steps: readonly WorkMeasurement[]): Summary {
   return {
     seconds: median(steps.map(({ seconds }) => seconds)),
     cpuSeconds: median(steps.map(({ cpuSeconds }) => cpuSeconds)),
@@ -61,7 +61,7 @@ function valuesOf(results: readonly Figures[], name: SubjectName, value: (one: F
 }
 
 /** What the kernel held after one proxy and not after the other; both should leave the same. */
-export function kernelDifferences(results: readonly Measured[]): readonly string[] {
+export function kernelDifferences(results: readonly ProxyMeasurement[]): readonly string[] {
   const [upstream, ours] = PROXIES.map((name) => results.find(({ proxy }) => proxy === name)?.kernel);
   if (upstream === undefined || ours === undefined) return [];
   const [theirs, own] = [new Set(upstream), new Set(ours)];

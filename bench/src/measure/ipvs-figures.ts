@@ -4,7 +4,7 @@ import type { SubjectName } from "../proxy/subject.ts";
 export const PROXIES = ["kube-proxy", "fairlead"] as const satisfies readonly SubjectName[];
 
 /** One piece of work, from when it was asked for until the kernel held it. */
-export interface Step {
+export interface WorkMeasurement {
   readonly seconds: number;
   /** Of the proxy and of the processes that it started. */
   readonly cpuSeconds: number;
@@ -13,15 +13,15 @@ export interface Step {
 }
 
 /** What came of one proxy on a kernel that held nothing before. */
-export interface Measured {
+export interface ProxyMeasurement {
   readonly proxy: SubjectName;
   /** From its start. */
-  readonly fullSync: Step;
+  readonly fullSync: WorkMeasurement;
   /** From its second start, over what the first one left. */
-  readonly restart: Step;
-  readonly changes: readonly Step[];
+  readonly restart: WorkMeasurement;
+  readonly changes: readonly WorkMeasurement[];
   /** An endpoint comes that is the first one on this node. */
-  readonly firstLocal: Step;
+  readonly firstLocal: WorkMeasurement;
   readonly residentMiB: number;
   /** What the kernel held in the end, sorted: to be compared. */
   readonly kernel: readonly string[];
@@ -29,7 +29,7 @@ export interface Measured {
 
 /** What ipvs mode came to, run by run. */
 export interface IpvsFigures {
-  readonly results: readonly Omit<Measured, "kernel">[];
+  readonly results: readonly Omit<ProxyMeasurement, "kernel">[];
   /** What the kernel held in the end after only one of the proxies. */
   readonly differences: readonly string[];
 }

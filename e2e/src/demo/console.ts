@@ -8,7 +8,7 @@ import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { execa } from "execa";
 import { openPage } from "./open-page.ts";
 import { CONSOLE_FLAGS } from "./services.ts";
-import type { Stage } from "./stage.ts";
+import type { DemoEnvironment } from "./stage.ts";
 import { openWayIn } from "./way-in.ts";
 
 /**
@@ -16,7 +16,7 @@ import { openWayIn } from "./way-in.ts";
  * node, the console runs there and compares the node's kernel with its plan; this machine's port of the same number
  * leads to it.
  */
-export async function openConsole({ manifests, node }: Stage, stopped: Promise<undefined>): Promise<void> {
+export async function openConsole({ manifests, node }: DemoEnvironment, stopped: Promise<undefined>): Promise<void> {
   if (manifests === undefined) return;
   await requireTool();
   await using opened = new AsyncDisposableStack();

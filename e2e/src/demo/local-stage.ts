@@ -9,7 +9,7 @@ import { localChecks } from "./checks/local.ts";
 import { leftovers } from "./leftovers.ts";
 import { localObjects } from "./local-objects.ts";
 import { LOCAL_FLAGS, serviceAt, webPods } from "./services.ts";
-import type { Ask, Reply, Stage } from "./stage.ts";
+import type { Ask, Reply, DemoEnvironment } from "./stage.ts";
 
 const START_MS = 20_000;
 const TIMEOUT_MS = 2_000;
@@ -25,7 +25,7 @@ const HERE = { argvPrefix: ["env"], env: {} } as const;
  *
  * @throws Error when the agent is not built or does not come up
  */
-export async function localStage(objects: readonly RawObject[]): Promise<Stage> {
+export async function localStage(objects: readonly RawObject[]): Promise<DemoEnvironment> {
   await requireAgent();
   const opened = new AsyncDisposableStack();
   try {

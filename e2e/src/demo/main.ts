@@ -10,7 +10,7 @@ import { memoryStage } from "./memory-stage.ts";
 import { realStage } from "./real-stage.ts";
 import { demoObjects, NGINX_CALICO_IP } from "./services.ts";
 import { play, verdict } from "./show.ts";
-import type { Stage } from "./stage.ts";
+import type { DemoEnvironment } from "./stage.ts";
 
 /** Modes whose rules this kernel, and not only one in User-Mode Linux, can take. */
 const OFFERED = ["iptables", "nftables"] as const;
@@ -53,7 +53,7 @@ function parseFlags(args: readonly string[]) {
 type Flags = NonNullable<ReturnType<typeof parseFlags>>;
 
 /** Without namespaces the rules are played in memory, and what needs no rule with real requests. */
-async function stages({ memory, mode }: Flags): Promise<readonly (() => Promise<Stage>)[]> {
+async function stages({ memory, mode }: Flags): Promise<readonly (() => Promise<DemoEnvironment>)[]> {
   const missing = memory ? "--memory was given" : await missingHere();
   const until = { from: clientA, to: NGINX_CALICO_IP, port: 80, count: 4 };
   if (missing === undefined) return [() => realStage(demoObjects(), until, modeNamed(mode))];
@@ -62,7 +62,7 @@ async function stages({ memory, mode }: Flags): Promise<readonly (() => Promise<
 }
 
 /** Ctrl-C ends the show wherever it is; everything is taken down all the same. */
-async function perform(stage: Stage, flags: { readonly keep: boolean; readonly console: boolean }): Promise<number> {
+async function perform(stage: DemoEnvironment, flags: { readonly keep: boolean; readonly console: boolean }): Promise<number> {
   const stopped = once(process, "SIGINT").then(() => undefined);
   const started = performance.now();
   console.log(`\nFairlead on ${stage.ground}`);
@@ -81,7 +81,7 @@ async function perform(stage: Stage, flags: { readonly keep: boolean; readonly c
   return findings?.every(({ ok }) => ok) && left.length === 0 ? 0 : 1;
 }
 
-async function keepRunning(stage: Stage, stopped: Promise<undefined>): Promise<void> {
+async function keepRunning(stage: DemoEnvironment, stopped: Promise<undefined>): Promise<void> {
   console.log(["", "Still running; look around, Ctrl-C ends it:", ...stage.tour.map((line) => `  ${line}`)].join("\n"));
   await stopped;
 }

@@ -10,7 +10,7 @@ import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
 import { hosts, type RawObject } from "@fairlead/testkit";
 import { leftovers } from "./leftovers.ts";
 import { DEMO_FLAGS, NODE_PORTS_AT, WEB } from "./services.ts";
-import type { Ask, Reply, Stage } from "./stage.ts";
+import type { Ask, Reply, DemoEnvironment } from "./stage.ts";
 import { tourOf } from "./tour.ts";
 
 const START_MS = 20_000;
@@ -25,7 +25,7 @@ const APART_MS = 1_100;
  * @param mode in which the agent serves
  * @throws Error when the machine does not allow it, or the agent does not come up
  */
-export async function realStage(objects: readonly RawObject[], until: Ask, mode: Mode): Promise<Stage> {
+export async function realStage(objects: readonly RawObject[], until: Ask, mode: Mode): Promise<DemoEnvironment> {
   await requireAgent();
   const opened = new AsyncDisposableStack();
   try {
@@ -46,7 +46,7 @@ export async function realStage(objects: readonly RawObject[], until: Ask, mode:
   }
 }
 
-async function stageOf({ lab, folder, agent, mode }: Parts, opened: AsyncDisposableStack): Promise<Stage> {
+async function stageOf({ lab, folder, agent, mode }: Parts, opened: AsyncDisposableStack): Promise<DemoEnvironment> {
   const node = lab.runner("node-a");
   const { listings, linesOf, version } = mode.rules;
   const { stdout } = await node.run(version);

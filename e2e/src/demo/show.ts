@@ -1,7 +1,7 @@
 import { foreignService } from "./checks/foreign.ts";
 import { addedLive, removedLive } from "./checks/live.ts";
 import { affinity, foundingCase, masquerading, nobodyThere, nodePort, spread } from "./checks/services.ts";
-import type { Check, Finding, Stage } from "./stage.ts";
+import type { Check, Finding, DemoEnvironment } from "./stage.ts";
 import { tableHead, tableLine } from "./table.ts";
 
 const checks: readonly Check[] = [
@@ -17,7 +17,7 @@ const checks: readonly Check[] = [
 ];
 
 /** Runs every check, each of them printed as soon as it is known. */
-export async function play(stage: Stage, print: (line: string) => void): Promise<readonly Finding[]> {
+export async function play(stage: DemoEnvironment, print: (line: string) => void): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   print(tableHead);
   for (const check of stage.checks ?? checks) {
@@ -30,7 +30,7 @@ export async function play(stage: Stage, print: (line: string) => void): Promise
 }
 
 /** The closing line: what it proved, or what failed. */
-export function verdict(stage: Stage, findings: readonly Finding[], left: readonly string[]): string {
+export function verdict(stage: DemoEnvironment, findings: readonly Finding[], left: readonly string[]): string {
   const failed = findings.filter(({ ok }) => !ok);
   const problems = [
     ...failed.map(({ name, request, seen }) => `${name} (${request}): ${seen}`),

@@ -28,10 +28,10 @@ export interface Finding {
   readonly ok: boolean;
 }
 
-export type Check = (stage: Stage) => Promise<readonly Finding[]>;
+export type Check = (stage: DemoEnvironment) => Promise<readonly Finding[]>;
 
 /** Where the demo plays: the real kernel, one in memory, or local ports. */
-export interface Stage {
+export interface DemoEnvironment {
   /** What it is, in words. */
   readonly ground: string;
   readonly real: boolean;

@@ -28,7 +28,7 @@ export function contextForChange(
 }
 
 /** A change and what it is rendered between. */
-interface Step {
+interface ChangeInput {
   readonly change: PlanChange;
   readonly before: Programmed;
   readonly context: RenderContext;
@@ -37,7 +37,7 @@ interface Step {
 /** Writes what a change touches; starts no process where that is nothing. */
 export async function applyChange(
   port: RulesPort,
-  { change, before, context }: Step,
+  { change, before, context }: ChangeInput,
   stale: StaleChains,
   options: ResolvedOptions,
 ): Promise<{ programmed: Programmed; written: Written }> {

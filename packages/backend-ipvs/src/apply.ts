@@ -12,7 +12,7 @@ import { frameChains, sameFacts, unitedFacts } from "./plan/frame.ts";
 import { type FrameFacts, type FrameTable, TABLES } from "./plan/frame-facts.ts";
 import { newServer, programmedState, serverChange } from "./plan/server-change.ts";
 import { setWork } from "./plan/set-work.ts";
-import { type Step, takeStep } from "./plan/step.ts";
+import { type ObjectChanges, objectChanges } from "./plan/step.ts";
 import type { IpvsPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
 import { frameFacts } from "./wanted.ts";
@@ -49,7 +49,7 @@ export async function applyChange(
   const { plan, change, context, before, draining, made } = input;
   if (change.groups.size > Math.max(MANY_GROUPS, plan.groups.size / 2)) return undefined;
   const groups = changedGroups(plan, change, before.context, context);
-  const step = await inSlices(takeStep(groups, before.ledger, before.context, context), options);
+  const step = await inSlices(objectChanges(groups, before.ledger, before.context, context), options);
   if (step.contested) return undefined;
   const facts = frameFacts(before.ledger, context);
   for (const key of step.after.keys()) made.add(key);
@@ -69,7 +69,7 @@ function differingTables(before: FrameFacts, after: FrameFacts): readonly FrameT
   return TABLES.filter((table) => JSON.stringify(old[table]) !== JSON.stringify(now[table]));
 }
 
-function changeWork({ moves }: Step, before: FrameFacts, facts: FrameFacts): Omit<Work, "servers"> {
+function changeWork({ moves }: ObjectChanges, before: FrameFacts, facts: FrameFacts): Omit<Work, "servers"> {
   const addresses = moves.addresses();
   const sets = setWork(moves.members(), facts.family);
   const united = unitedFacts(before, facts);
@@ -85,7 +85,7 @@ function changeWork({ moves }: Step, before: FrameFacts, facts: FrameFacts): Omi
 }
 
 /** Yields after each destination. */
-function* serverCommands({ before, after }: Step, draining: Draining): Generator<void, readonly ServerCommand[]> {
+function* serverCommands({ before, after }: ObjectChanges, draining: Draining): Generator<void, readonly ServerCommand[]> {
   const commands: ServerCommand[] = [];
   const removals: ServerCommand[] = [];
   for (const [key, wanted] of after) {

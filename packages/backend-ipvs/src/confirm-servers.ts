@@ -2,7 +2,7 @@ import { inSlices, type Slicing } from "@fairlead/base";
 import { renderServerKey, type ServerConnections } from "@fairlead/netfilter";
 import { destinationText } from "./plan/server-change.ts";
 import type { WantedServer } from "./plan/servers.ts";
-import type { Step } from "./plan/step.ts";
+import type { ObjectChanges } from "./plan/step.ts";
 import type { ServersPort } from "./port.ts";
 
 /**
@@ -11,7 +11,7 @@ import type { ServersPort } from "./port.ts";
  *
  * @throws Error that names a server which is not as it was written
  */
-export async function confirmServers(port: ServersPort, { before, after }: Step, slicing: Partial<Slicing>) {
+export async function confirmServers(port: ServersPort, { before, after }: ObjectChanges, slicing: Partial<Slicing>) {
   const missing = new Map(after);
   const all = new Map([...before, ...after]);
   for await (const found of port.connections(Array.from(all.values(), ({ server }) => server))) {

@@ -10,7 +10,7 @@ import type { RulesPort } from "./port.ts";
 import { NOTHING, type Programmed, type Written } from "./programmed.ts";
 
 /** A change as this mode sees it. */
-export interface Step {
+export interface ChangeInput {
   readonly before: Programmed;
   readonly context: RenderContext;
   /** Groups as they are now, by id; undefined: gone. */
@@ -23,7 +23,7 @@ export interface Step {
  */
 export async function writeChange(
   port: RulesPort,
-  { before, context, groups }: Step,
+  { before, context, groups }: ChangeInput,
   options: ResolvedOptions,
 ): Promise<{ readonly rules: ReadonlyMap<string, readonly ChainRule[]>; readonly written: Written }> {
   const rules = new Map<string, readonly ChainRule[]>();

@@ -5,7 +5,7 @@ import { matchesHeader } from "./header.ts";
 import { matchProbability } from "./matches.ts";
 import type { Visit } from "./outcome.ts";
 import type { RuleContext } from "./place.ts";
-import { NEXT, type Step } from "./step.ts";
+import { NEXT, type RuleVerdict } from "./step.ts";
 import { applyTarget, isNeutral } from "./targets.ts";
 import type { Chain, Walk, Ways } from "./walk.ts";
 
@@ -35,7 +35,7 @@ export class IptablesChain implements Chain {
     );
   }
 
-  step(walk: Walk, ways: Ways): Step | undefined {
+  step(walk: Walk, ways: Ways): RuleVerdict | undefined {
     walk.index = this.#chain.next(walk.index, walk.destination.words);
     const rule = this.#chain.rule(walk.index);
     if (rule === undefined) return undefined;

@@ -2,7 +2,7 @@ import type { Rule, Table, VirtualServerKey } from "@fairlead/netfilter";
 import type { NftRule, NftTable } from "@fairlead/netfilter/nft";
 import type { TraceError } from "./errors.ts";
 import type { PersistenceTemplate } from "./ipvs.ts";
-import type { Endpoint, Hook, Stage } from "./packet.ts";
+import type { Endpoint, Hook, HookStage } from "./packet.ts";
 import type { Remembered } from "./remembered.ts";
 import type { TableName } from "./table-name.ts";
 
@@ -67,7 +67,7 @@ export interface Outcome {
   readonly routeUnknown?: string;
   /** Where it ended: hook and table of the verdict; for accept the last of the way. */
   readonly hook: Hook;
-  readonly table: Stage;
+  readonly table: HookStage;
   /** Only of accepted packets: delivered on this host, sent on for another host, or sent by this one. */
   readonly path?: "input" | "forward" | "output";
   /** After translation; equal to the packet's where nothing translates. */

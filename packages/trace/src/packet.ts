@@ -10,7 +10,7 @@ export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING"
  * that falls there (of the host's own packets before OUTPUT and again where a translation or mark asks for it; after
  * PREROUTING).
  */
-export type Stage = TableName | "ipvs" | "routing";
+export type HookStage = TableName | "ipvs" | "routing";
 
 /** All rules that a packet may meet. */
 export interface Rules {

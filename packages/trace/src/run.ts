@@ -5,7 +5,7 @@ import { KnownWays } from "./known-ways.ts";
 import { enterHook, nextHook } from "./route.ts";
 import { serve, UNREACHABLE } from "./serve.ts";
 import type { StageAt, Stages } from "./stages.ts";
-import type { Step } from "./step.ts";
+import type { RuleVerdict } from "./step.ts";
 import { translate } from "./targets.ts";
 import type { Chain, Walk, Ways } from "./walk.ts";
 
@@ -106,7 +106,7 @@ export class Runner {
 }
 
 /** @returns how the table ended, if it did */
-function follow(step: Step, walk: Walk, chain: Chain): End | undefined {
+function follow(step: RuleVerdict, walk: Walk, chain: Chain): End | undefined {
   switch (step.kind) {
     case "next":
       walk.index += 1;

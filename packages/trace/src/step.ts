@@ -1,5 +1,5 @@
 /** What a rule makes of the packet's way. */
-export type Step =
+export type RuleVerdict =
   /** The next rule. */
   | { readonly kind: "next" }
   | { readonly kind: "return" }
@@ -9,10 +9,10 @@ export type Step =
   | { readonly kind: "drop" }
   | { readonly kind: "reject"; readonly with: string };
 
-export const NEXT: Step = { kind: "next" };
-export const ACCEPT: Step = { kind: "accept" };
+export const NEXT: RuleVerdict = { kind: "next" };
+export const ACCEPT: RuleVerdict = { kind: "accept" };
 
 /** Whether the way on is the same from wherever in the chain it was said. */
-export function leavesForGood(step: Step): boolean {
+export function leavesForGood(step: RuleVerdict): boolean {
   return step.kind !== "next" && (step.kind !== "call" || step.goto);
 }

@@ -4,7 +4,7 @@ import { type Host, LOOPBACK_ADDRESS } from "./host.ts";
 import type { Hook } from "./packet.ts";
 import { type RuleContext, undecidable } from "./place.ts";
 import { outInterface } from "./route.ts";
-import { ACCEPT, NEXT, type Step } from "./step.ts";
+import { ACCEPT, NEXT, type RuleVerdict } from "./step.ts";
 import { side, type Walk } from "./walk.ts";
 
 type TargetOf<Kind extends Target["kind"]> = Extract<Target, { readonly kind: Kind }>;
@@ -14,7 +14,7 @@ type TargetOf<Kind extends Target["kind"]> = Extract<Target, { readonly kind: Ki
  *
  * @throws TraceError for a target that the tracer doesn't know, or one where the kernel would refuse it
  */
-export function applyTarget(target: Target, place: RuleContext): Step {
+export function applyTarget(target: Target, place: RuleContext): RuleVerdict {
   switch (target.kind) {
     case "accept":
     case "drop":
@@ -45,7 +45,7 @@ function demand(place: RuleContext, name: string, table: Table, hooks: readonly 
   throw undecidable(place, `${name} is only valid in table ${table} at ${hooks.join(", ")}`);
 }
 
-function reject(target: TargetOf<"reject">, place: RuleContext): Step {
+function reject(target: TargetOf<"reject">, place: RuleContext): RuleVerdict {
   demand(place, "REJECT", "filter", ["INPUT", "FORWARD", "OUTPUT"]);
   return { kind: "reject", with: target.with };
 }
@@ -53,7 +53,7 @@ function reject(target: TargetOf<"reject">, place: RuleContext): Step {
 /** `address`, `address:port`, `[address]:port` or `:port`; ranges are a choice that only the kernel can make. */
 const DESTINATION = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*))?(?::(\d+))?$/;
 
-function dnat(target: TargetOf<"dnat">, place: RuleContext): Step {
+function dnat(target: TargetOf<"dnat">, place: RuleContext): RuleVerdict {
   demand(place, "DNAT", "nat", ["PREROUTING", "OUTPUT"]);
   if (target.to.includes("-")) throw undecidable(place, `the tracer cannot decide which of ${target.to} DNAT takes`);
   const [, bracketed, bare, port] = DESTINATION.exec(target.to) ?? [];
@@ -65,7 +65,7 @@ function dnat(target: TargetOf<"dnat">, place: RuleContext): Step {
   return ACCEPT;
 }
 
-function redirect(target: TargetOf<"redirect">, place: RuleContext): Step {
+function redirect(target: TargetOf<"redirect">, place: RuleContext): RuleVerdict {
   demand(place, "REDIRECT", "nat", ["PREROUTING", "OUTPUT"]);
   if (target.toPorts?.includes("-") === true) {
     throw undecidable(place, `the tracer cannot decide which of the ports ${target.toPorts} REDIRECT takes`);
@@ -119,7 +119,7 @@ export function isNeutral(target: Target | undefined): boolean {
   return target.kind === "unknown" && (ONLOOKERS.has(target.name) || RETOUCHES.has(target.name));
 }
 
-function applyOther(target: TargetOf<"unknown">, place: RuleContext): Step {
+function applyOther(target: TargetOf<"unknown">, place: RuleContext): RuleVerdict {
   if (isNeutral(target)) return NEXT;
   const { name, args } = target;
   if (name === "NOTRACK" || (name === "CT" && args.join(" ") === "--notrack")) {
@@ -133,7 +133,7 @@ function applyOther(target: TargetOf<"unknown">, place: RuleContext): Step {
   throw undecidable(place, `the tracer does not know the target ${name}, at least with these options`);
 }
 
-function snat(to: string, place: RuleContext): Step {
+function snat(to: string, place: RuleContext): RuleVerdict {
   demand(place, "SNAT", "nat", ["POSTROUTING", "INPUT"]);
   const [, bracketed, bare] = SOURCE.exec(to) ?? [];
   const address = bracketed ?? bare ?? "";
@@ -145,7 +145,7 @@ function snat(to: string, place: RuleContext): Step {
   return ACCEPT;
 }
 
-function masquerade(place: RuleContext): Step {
+function masquerade(place: RuleContext): RuleVerdict {
   demand(place, "MASQUERADE", "nat", ["POSTROUTING"]);
   masqueradeWalk(place.walk, place.host);
   return ACCEPT;

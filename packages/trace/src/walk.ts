@@ -7,7 +7,7 @@ import type { PersistenceTemplate } from "./ipvs.ts";
 import type { Assumption, Visit } from "./outcome.ts";
 import type { Endpoint, Hook, Packet } from "./packet.ts";
 import type { Remembered } from "./remembered.ts";
-import type { Step } from "./step.ts";
+import type { RuleVerdict } from "./step.ts";
 import type { TableName } from "./table-name.ts";
 
 /** A chain as packets walk it, of iptables or of nftables. */
@@ -21,7 +21,7 @@ export interface Chain {
    *
    * @throws TraceError for what can't be decided
    */
-  step(walk: Walk, ways: Ways): Step | undefined;
+  step(walk: Walk, ways: Ways): RuleVerdict | undefined;
   /** Another chain of the same table. */
   sibling(name: string): Chain | undefined;
   /** The error of a rule of this chain that can't be decided. */
@@ -108,7 +108,7 @@ export interface Walk {
   /** A nat table or chain of this hook has translated the packet: the others are not asked. */
   bound: boolean;
   /** What a rule has said that is yet to be followed. */
-  said: Step | undefined;
+  said: RuleVerdict | undefined;
   /** Undefined: the stage is not begun yet. */
   frame: Frame | undefined;
   /** Place of the rule in the frame's chain. */

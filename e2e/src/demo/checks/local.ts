@@ -1,7 +1,7 @@
 import { clientA } from "@fairlead/testkit";
 import { tally } from "../counted.ts";
 import { NGINX_OVN_IP, NOBODY_IP } from "../services.ts";
-import type { Check, Stage } from "../stage.ts";
+import type { Check, DemoEnvironment } from "../stage.ts";
 import { addedLive, removedLive } from "./live.ts";
 import { affinity, foundingCase, spread } from "./services.ts";
 
@@ -25,7 +25,7 @@ interface Nowhere {
   readonly row: RegExp | undefined;
 }
 
-async function nowhere(stage: Stage, { name, service, to, row }: Nowhere) {
+async function nowhere(stage: DemoEnvironment, { name, service, to, row }: Nowhere) {
   const table = await stage.rules();
   const line = table.find((each) => each.startsWith(`default/${service} `));
   const replies = await stage.ask({ from: clientA, to, port: 80, count: 1 });

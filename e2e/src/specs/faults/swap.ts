@@ -14,7 +14,7 @@ const COMMON = { suite: "swap", eachFamily: false, alone: true } as const;
 const LONGEST_MS = 300_000;
 
 /** Traffic at the cluster IP, the node port and over UDP while one proxy takes over from another on every node. */
-async function takeOver(scene: Scene, stage: Stage, proxy: NodeProxy): Promise<TrafficSeen> {
+async function takeOver(scene: Scene, stage: SwapSetup, proxy: NodeProxy): Promise<TrafficSeen> {
   const traffic = startTraffic(stage.ways, scene.later, LONGEST_MS);
   await expectAnswers(stage.caller, stage.atService, { by: stage.by });
   await each(scene, (node) => swapOn(node, proxy));
@@ -30,9 +30,9 @@ async function swapOn({ name, agent }: ClusterNode, proxy: NodeProxy): Promise<v
   await agent.swap(proxy);
 }
 
-type Stage = Awaited<ReturnType<typeof openStage>>;
+type SwapSetup = Awaited<ReturnType<typeof openStage>>;
 
-async function stageWithUdp(scene: Scene): Promise<Stage> {
+async function stageWithUdp(scene: Scene): Promise<SwapSetup> {
   const stage = await openStage(scene);
   const ports = [{ port: 80, protocol: "UDP" }];
   const datagrams = await scene.service("datagrams", { selector: { app: "web" }, ports });

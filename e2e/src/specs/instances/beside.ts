@@ -36,16 +36,16 @@ async function openServices(scene: Scene) {
   return { ...stage, own, moving, firsts, named, start, remove };
 }
 
-type Stage = Awaited<ReturnType<typeof openServices>>;
+type InstancesSetup = Awaited<ReturnType<typeof openServices>>;
 
 /** The first proxy has nothing of it, and it is served. */
-async function expectNamedServes(scene: Scene, { caller, by }: Stage, { clusterIP }: ServiceHandle): Promise<void> {
+async function expectNamedServes(scene: Scene, { caller, by }: InstancesSetup, { clusterIP }: ServiceHandle): Promise<void> {
   await expectNoTrace(scene, clusterIP);
   for (const from of [caller, ...scene.nodes]) await expectAnswers(from, { to: clusterIP, port: 80 }, { by });
 }
 
 /** There and back under load. */
-async function changeHands(scene: Scene, stage: Stage): Promise<Figures> {
+async function changeHands(scene: Scene, stage: InstancesSetup): Promise<Figures> {
   const { moving, caller, by, firsts, named } = stage;
   const atMoving = { to: moving.clusterIP, port: 80 };
   await expectAnswers(caller, atMoving, { by });
@@ -87,7 +87,7 @@ async function expectNoTable({ cluster }: Scene): Promise<void> {
 }
 
 /** Each one's clean-up, while the other one serves. */
-async function removeEach(scene: Scene, stage: Stage): Promise<TrafficSeen[]> {
+async function removeEach(scene: Scene, stage: InstancesSetup): Promise<TrafficSeen[]> {
   const { firsts, named, own, start, remove } = stage;
   const atFirst = startTraffic(firsts, scene.later);
   await remove();

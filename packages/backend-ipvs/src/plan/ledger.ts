@@ -60,7 +60,7 @@ export class Ledger {
 }
 
 /** What a step from some groups' objects to others does to what is in the ledger at all. */
-export class LedgerStep {
+export class LedgerUpdate {
   readonly #ledger: Ledger;
   readonly #addresses = new Map<string, boolean>();
   readonly #members = new Map<SetKey, Map<string, boolean>>();

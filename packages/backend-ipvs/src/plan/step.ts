@@ -1,12 +1,12 @@
 import type { GroupChange } from "@fairlead/core";
 import type { PlanContext } from "./context.ts";
 import { groupObjects, NO_OBJECTS } from "./group.ts";
-import { type Ledger, LedgerStep } from "./ledger.ts";
+import { type Ledger, LedgerUpdate } from "./ledger.ts";
 import type { WantedServer } from "./servers.ts";
 
 /** A plan's change as kernel objects. */
-export interface Step {
-  readonly moves: LedgerStep;
+export interface ObjectChanges {
+  readonly moves: LedgerUpdate;
   /** The virtual servers of the changed groups, as they were and as they have to be. */
   readonly before: ReadonlyMap<string, WantedServer>;
   readonly after: ReadonlyMap<string, WantedServer>;
@@ -15,13 +15,13 @@ export interface Step {
 }
 
 /** Takes the ledger over the change; yields after each group. */
-export function* takeStep(
+export function* objectChanges(
   groups: Iterable<GroupChange>,
   ledger: Ledger,
   old: PlanContext,
   context: PlanContext,
-): Generator<void, Step> {
-  const moves = new LedgerStep(ledger);
+): Generator<void, ObjectChanges> {
+  const moves = new LedgerUpdate(ledger);
   const before = new Map<string, WantedServer>();
   const after = new Map<string, WantedServer>();
   let contested = false;

@@ -35,7 +35,7 @@ export function* changeTable(
   batch: NftBatch,
 ): Generator<void, TableChange> {
   const programmed: Programmed = { ...before, context };
-  const step = new Step(programmed, batch, memoriesOfGone(before, groups));
+  const step = new TableUpdate(programmed, batch, memoriesOfGone(before, groups));
   changeFrame(before.context, context, batch, step.endpoints);
   for (const [id, group] of groups) {
     yield* step.group(id, group);
@@ -57,7 +57,7 @@ function memoriesOfGone(
   return memories;
 }
 
-class Step {
+class TableUpdate {
   readonly endpoints = new Collected();
   readonly #entries = new Collected();
   readonly #stale: string[] = [];

@@ -4,15 +4,15 @@ import type { ConfigInput } from "./input.ts";
 import { KUBERNETES_GATES } from "./kubernetes-gates.ts";
 
 /** Stages by which AllAlpha and AllBeta set those gates that are not given. */
-type Stage = "alpha" | "beta" | "stable";
+type GateStage = "alpha" | "beta" | "stable";
 
 interface Gate {
-  readonly stage: Stage;
+  readonly stage: GateStage;
   readonly byDefault: boolean;
 }
 
-const on = (stage: Stage): Gate => ({ stage, byDefault: true });
-const off = (stage: Stage): Gate => ({ stage, byDefault: false });
+const on = (stage: GateStage): Gate => ({ stage, byDefault: true });
+const off = (stage: GateStage): Gate => ({ stage, byDefault: false });
 
 /**
  * Gates of kube-proxy v1.37 that mean something here (pkg/features/kube_features.go, logs/api/v1/kube_features.go,

@@ -1,5 +1,5 @@
 import { isSameWalk, walkKey } from "../same-walk.ts";
-import { NEXT, type Step } from "../step.ts";
+import { NEXT, type RuleVerdict } from "../step.ts";
 import type { Walk } from "../walk.ts";
 import { evaluateExpression } from "./expressions/index.ts";
 import type { Assumed, NftPlace, Result } from "./place.ts";
@@ -7,7 +7,7 @@ import type { Assumed, NftPlace, Result } from "./place.ts";
 /** One way that a packet may take through a rule. */
 export interface Branch {
   readonly walk: Walk;
-  readonly step: Step;
+  readonly step: RuleVerdict;
   /** The rule went to its end, or gave a verdict. */
   readonly matched: boolean;
   readonly assumed: Assumed | undefined;
@@ -40,7 +40,7 @@ export function evaluate(place: NftPlace, from: number): readonly Branch[] {
   return [branch(place, NEXT, true)];
 }
 
-function branch({ walk, assumed }: NftPlace, step: Step, matched: boolean): Branch {
+function branch({ walk, assumed }: NftPlace, step: RuleVerdict, matched: boolean): Branch {
   return { walk, step, matched, assumed };
 }
 

@@ -1,7 +1,7 @@
 import type { NftRule } from "@fairlead/netfilter/nft";
 import type { TraceError } from "../errors.ts";
 import type { Host } from "../host.ts";
-import type { Step } from "../step.ts";
+import type { RuleVerdict } from "../step.ts";
 import type { Walk } from "../walk.ts";
 import type { Registers } from "./registers.ts";
 import type { NftSets } from "./sets.ts";
@@ -36,6 +36,6 @@ type End =
   | { readonly kind: "draw"; readonly modulus: number; readonly to: number }
   /** Whether the rule goes on can't be told. */
   | { readonly kind: "open"; readonly problem: string }
-  | Exclude<Step, { readonly kind: "next" }>;
+  | Exclude<RuleVerdict, { readonly kind: "next" }>;
 
 export const BREAK: End = { kind: "break" };

@@ -2,7 +2,7 @@ import type { NftChain, NftRule, NftTable } from "@fairlead/netfilter/nft";
 import { mayAssumeMore, withAssumption } from "../assume.ts";
 import { TraceError } from "../errors.ts";
 import type { Visit } from "../outcome.ts";
-import { NEXT, type Step } from "../step.ts";
+import { NEXT, type RuleVerdict } from "../step.ts";
 import type { Chain, Walk, Ways } from "../walk.ts";
 import { drawnAgain, repeats } from "./drawn-again.ts";
 import { type Branch, evaluate } from "./evaluate.ts";
@@ -36,7 +36,7 @@ export class NftRuleChain implements Chain {
     return TraceError.ofNftRule({ table: this.#table, chain: this.name, index, rule }, problem);
   }
 
-  step(walk: Walk, ways: Ways): Step | undefined {
+  step(walk: Walk, ways: Ways): RuleVerdict | undefined {
     const rule = this.#chain.rules[walk.index];
     if (rule === undefined) return undefined;
     const [first, ...others] = ways.merged ? this.#drawn(rule, walk, ways) : this.#branches(rule, walk, ways);

@@ -26,9 +26,9 @@ export type Refusal =
     };
 
 /** When a refusal is noticed: while the lines are read, while they are taken in in their order, or by the kernel. */
-export type Stage = "read" | "check" | "kernel";
+export type RefusalPhase = "read" | "check" | "kernel";
 
-export function stageOf({ form }: Refusal, variant: Variant): Stage {
+export function refusalPhase({ form }: Refusal, variant: Variant): RefusalPhase {
   if (form === "kernel") return "kernel";
   if (form === "usage") return "read";
   return variant === "nft" && (form === "busy" || form === "builtin-target") ? "kernel" : "check";

@@ -2,7 +2,7 @@ import type { Command, Rule } from "@fairlead/netfilter";
 import { kernelFault, read, take } from "./commands.ts";
 import type { FakeKernel } from "./kernel.ts";
 import { checkChainReach, type ReachError, type Ways } from "./reach.ts";
-import { type Refusal, stageOf } from "./refusal.ts";
+import { type Refusal, refusalPhase } from "./refusal.ts";
 import type { TableDraft } from "./table.ts";
 
 export interface NumberedCommand {
@@ -61,7 +61,7 @@ function takeAll(
   const fromKernel: (Refused & Pick<NumberedCommand, "command">)[] = [];
   const atOnce = first(commands, ({ line, command }) => {
     const refusal = takeOne(ways, command);
-    if (refusal === undefined || stageOf(refusal, ways.kernel.variant) !== "kernel") return refusal;
+    if (refusal === undefined || refusalPhase(refusal, ways.kernel.variant) !== "kernel") return refusal;
     fromKernel.push({ line, refusal, command });
     return undefined;
   });
