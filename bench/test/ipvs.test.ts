@@ -3,7 +3,7 @@ import { movedAddress, podAddress } from "../src/cluster/objects.ts";
 import { countProcesses } from "../src/ipvs/accounting.ts";
 import { comparison, kernelDifferences } from "../src/ipvs/table.ts";
 import type { ProxyMeasurement, WorkMeasurement } from "../src/measure/ipvs-figures.ts";
-import type { SubjectName } from "../src/proxy/subject.ts";
+import type { ProxyName } from "../src/proxy/subject.ts";
 
 function record(name: string, flag: number): Buffer {
   const bytes = Buffer.alloc(64);
@@ -27,7 +27,7 @@ test("no address of an endpoint is another's, or one that comes later", () => {
 
 const step = (seconds: number, ipset: number): WorkMeasurement => ({ seconds, cpuSeconds: seconds / 2, processes: { ipset } });
 
-function measured(proxy: SubjectName, seconds: number, kernel: readonly string[]): ProxyMeasurement {
+function measured(proxy: ProxyName, seconds: number, kernel: readonly string[]): ProxyMeasurement {
   const one = step(seconds, 3);
   return { proxy, fullSync: one, restart: one, changes: [one, one], firstLocal: one, residentMiB: 80, kernel };
 }

@@ -1,9 +1,9 @@
-import { conformanceTable, differences, expectedWays, type Mode, runCase, type Subjects } from "@fairlead/testkit";
+import { conformanceTable, differences, expectedWays, type Mode, runCase, type BackendsUnderTest } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { fakeIptables } from "../src/cases/conformance/iptables-subjects.ts";
 import { fakeIpvs } from "../src/cases/conformance/ipvs-subjects.ts";
 
-describe.each<[name: string, mode: Mode, subjects: Subjects]>([
+describe.each<[name: string, mode: Mode, subjects: BackendsUnderTest]>([
   ["iptables (nft)", "iptables", fakeIptables("nft")],
   ["iptables (legacy)", "iptables", fakeIptables("legacy")],
   ["ipvs", "ipvs", fakeIpvs],

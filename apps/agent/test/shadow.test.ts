@@ -1,5 +1,5 @@
 import { VirtualClock } from "@fairlead/base/testing";
-import { type News, ownRules } from "@fairlead/compare";
+import { type DifferenceEvent, ownRules } from "@fairlead/compare";
 import type { ForwardingPlan } from "@fairlead/core";
 import { factsOf } from "@fairlead/inspect";
 import { FakeNodeAddresses } from "@fairlead/kernel/fake";
@@ -22,7 +22,7 @@ const scenario = goldenScenario("09-loadbalancer");
 /** A node that kube-proxy serves in iptables mode, as text that a test may change. */
 class SeenNode {
   readonly clock = new VirtualClock();
-  readonly news: News[] = [];
+  readonly news: DifferenceEvent[] = [];
   readonly log = recordedLog();
   readonly cluster = new TestCluster(goldenPlannerOptions(scenario.node, factsOf("iptables").semantics));
   readonly stop = new AbortController();

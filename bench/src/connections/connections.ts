@@ -6,7 +6,7 @@ import { POD_RANGE, podAddress, SERVICE_PORT, type Size, serviceAddress, TARGET_
 import { median } from "../measure/figures.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "../measure/prepare.ts";
 import { startProxy } from "../proxy/running.ts";
-import type { Subject, SubjectName } from "../proxy/subject.ts";
+import type { MeasuredProxy, ProxyName } from "../proxy/subject.ts";
 import type { ConnectionTimes } from "./client-main.ts";
 
 export interface ConnectionOptions extends BedOptions, Size {
@@ -20,7 +20,7 @@ export interface ConnectionFigures {
   /** To endpoints themselves, without rules. */
   readonly direct: ConnectionTimes;
   /** To services. */
-  readonly proxies: Partial<Record<SubjectName, ConnectionTimes>>;
+  readonly proxies: Partial<Record<ProxyName, ConnectionTimes>>;
 }
 
 /** In turns, so that what the machine does meanwhile comes to all. */
@@ -35,14 +35,14 @@ const CLIENT = fileURLToPath(new URL("client-main.ts", import.meta.url));
  */
 export function measureConnections(
   options: ConnectionOptions,
-  subjects: readonly Subject[],
+  subjects: readonly MeasuredProxy[],
   progress: Progress,
 ): Promise<ConnectionFigures> {
   return withBed(options, progress, async (prepared) => {
     await using nodes = new AsyncDisposableStack();
     await fill(prepared.bed, options);
     const bare = nodes.use(await prepared.bed.openNode());
-    const served = new Map<SubjectName, NetworkNamespace>();
+    const served = new Map<ProxyName, NetworkNamespace>();
     for (const subject of subjects) {
       progress(`starting ${subject.name}`);
       served.set(subject.name, await servedBy(subject, prepared, nodes));
@@ -54,7 +54,7 @@ export function measureConnections(
 
 /** The rules stay when the proxy ends. */
 async function servedBy(
-  subject: Subject,
+  subject: MeasuredProxy,
   { bed, startSettings }: Prepared,
   nodes: AsyncDisposableStack,
 ): Promise<NetworkNamespace> {
@@ -69,7 +69,7 @@ function answerForEndpoints(node: NetworkNamespace): Promise<void> {
 
 async function inTurns(
   bare: NetworkNamespace,
-  served: ReadonlyMap<SubjectName, NetworkNamespace>,
+  served: ReadonlyMap<ProxyName, NetworkNamespace>,
   options: ConnectionOptions,
   progress: Progress,
 ): Promise<ConnectionFigures> {

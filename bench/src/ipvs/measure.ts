@@ -7,7 +7,7 @@ import { moveEndpoints } from "../cluster/load.ts";
 import { endpointList, movedAddress, NODE_NAME, sliceObject, TARGET_PORT } from "../cluster/objects.ts";
 import type { ProxyMeasurement, WorkMeasurement } from "../measure/ipvs-figures.ts";
 import { cpuSeconds } from "../measure/process-figures.ts";
-import type { SubjectName } from "../proxy/subject.ts";
+import type { ProxyName } from "../proxy/subject.ts";
 import type { Accounting } from "./accounting.ts";
 import { type MeasuredNode, openNode } from "./measured-node.ts";
 import type { GuestSettings } from "./settings.ts";
@@ -24,7 +24,7 @@ export interface Measuring {
 }
 
 /** Takes one proxy through the whole work on a kernel that holds nothing, and leaves the API's objects as they were. */
-export async function measure(proxy: SubjectName, measuring: Measuring): Promise<ProxyMeasurement> {
+export async function measure(proxy: ProxyName, measuring: Measuring): Promise<ProxyMeasurement> {
   const node = await openNode(proxy, measuring.settings, measuring.folder);
   const work = new Work(node, measuring);
   try {

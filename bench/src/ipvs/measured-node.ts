@@ -9,7 +9,7 @@ import { applyLines, applySettings, runnerIn } from "@fairlead/lab/wire/apply";
 import { ANYWHERE, address, route, up, veth } from "@fairlead/lab/wire/ip-lines";
 import { kernelSettings } from "@fairlead/lab/wire/settings";
 import { POD_RANGE } from "../cluster/objects.ts";
-import { fairlead, kubeProxy, type SubjectName } from "../proxy/subject.ts";
+import { fairlead, kubeProxy, type ProxyName } from "../proxy/subject.ts";
 import type { GuestSettings } from "./settings.ts";
 
 /** A node with an empty kernel, on which one proxy is started and ended. */
@@ -28,7 +28,7 @@ const METRICS_PORT = 10_249;
 const here = nodeAddress.IPv4(1);
 
 /** @param folder for configuration and logs */
-export async function openNode(proxy: SubjectName, settings: GuestSettings, folder: string): Promise<MeasuredNode> {
+export async function openNode(proxy: ProxyName, settings: GuestSettings, folder: string): Promise<MeasuredNode> {
   const namespace = await createNamespace();
   const runner = runnerIn(namespace);
   await applySettings(runner, kernelSettings("node-a"));

@@ -1,10 +1,10 @@
 import type { Size } from "../cluster/objects.ts";
-import type { SubjectName } from "../proxy/subject.ts";
+import type { ProxyName } from "../proxy/subject.ts";
 
 /** What the guest gets, as a file of JSON. */
 export interface GuestSettings extends Size {
   /** What is measured, one after the other; a name may come again. */
-  readonly order: readonly SubjectName[];
+  readonly order: readonly ProxyName[];
   /** How many changes of one endpoint each of them gets. */
   readonly changes: number;
   readonly kubeProxy: string;

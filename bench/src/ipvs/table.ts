@@ -1,6 +1,6 @@
 import { median } from "../measure/figures.ts";
 import { type ProxyMeasurement, PROXIES, type WorkMeasurement } from "../measure/ipvs-figures.ts";
-import type { SubjectName } from "../proxy/subject.ts";
+import type { ProxyName } from "../proxy/subject.ts";
 
 /** What is compared of one run. */
 type Figures = Omit<ProxyMeasurement, "kernel">;
@@ -56,7 +56,7 @@ function cell(of: Summary | undefined): string {
   return `${of.seconds.toFixed(2)} s, ${of.cpuSeconds.toFixed(2)} s CPU, ${of.processes} processes`;
 }
 
-function valuesOf(results: readonly Figures[], name: SubjectName, value: (one: Figures) => number): number[] {
+function valuesOf(results: readonly Figures[], name: ProxyName, value: (one: Figures) => number): number[] {
   return results.filter(({ proxy }) => proxy === name).map(value);
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fill } from "../cluster/load.ts";
 import { LateStartError } from "../proxy/running.ts";
-import type { Subject, SubjectName } from "../proxy/subject.ts";
+import type { MeasuredProxy, ProxyName } from "../proxy/subject.ts";
 import { subjectsOf } from "../proxy/subjects.ts";
 import { watchOtherWork } from "./company.ts";
 import type { ProxyFigures, RunFigures, Unfinished } from "./figures.ts";
@@ -53,12 +53,12 @@ async function waitForFile(file: string, progress: Progress): Promise<void> {
 
 async function measureAll(
   setting: Setting,
-  subjects: readonly [Subject, ...Subject[]],
+  subjects: readonly [MeasuredProxy, ...MeasuredProxy[]],
   options: BenchOptions,
   progress: Progress,
 ): Promise<Result["proxies"]> {
   const { all, unfinished } = await measureRuns(setting, subjects, options, progress);
-  const figuresOf = async (subject: Subject): Promise<ProxyFigures> => {
+  const figuresOf = async (subject: MeasuredProxy): Promise<ProxyFigures> => {
     progress(`recording ${subject.name}`);
     return { runs: all.get(subject.name) ?? [], recorded: await recordRun(setting, subject) };
   };
@@ -68,18 +68,18 @@ async function measureAll(
 }
 
 interface AllRuns {
-  readonly all: ReadonlyMap<SubjectName, readonly RunFigures[]>;
+  readonly all: ReadonlyMap<ProxyName, readonly RunFigures[]>;
   readonly unfinished: Unfinished | undefined;
 }
 
 /** Once kube-proxy has not come to its end it has no more runs. */
 async function measureRuns(
   setting: Setting,
-  subjects: readonly Subject[],
+  subjects: readonly MeasuredProxy[],
   { runs, idle }: BenchOptions,
   progress: Progress,
 ): Promise<AllRuns> {
-  const all = new Map<SubjectName, RunFigures[]>(subjects.map(({ name }) => [name, []]));
+  const all = new Map<ProxyName, RunFigures[]>(subjects.map(({ name }) => [name, []]));
   let unfinished: Unfinished | undefined;
   for (let run = 1; run <= runs; run++) {
     // Who is first changes from run to run.
@@ -95,7 +95,7 @@ async function measureRuns(
 }
 
 /** A kube-proxy that takes too long is a result, too; Fairlead's is a failure. */
-function lateKubeProxy({ name }: Subject): (error: unknown) => Unfinished {
+function lateKubeProxy({ name }: MeasuredProxy): (error: unknown) => Unfinished {
   return (error) => {
     if (name === "kube-proxy" && error instanceof LateStartError) return { unfinishedAfterMs: error.waitedMs };
     throw error;

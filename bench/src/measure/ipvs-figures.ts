@@ -1,7 +1,7 @@
-import type { SubjectName } from "../proxy/subject.ts";
+import type { ProxyName } from "../proxy/subject.ts";
 
 /** Both, as tables have them. */
-export const PROXIES = ["kube-proxy", "fairlead"] as const satisfies readonly SubjectName[];
+export const PROXIES = ["kube-proxy", "fairlead"] as const satisfies readonly ProxyName[];
 
 /** One piece of work, from when it was asked for until the kernel held it. */
 export interface WorkMeasurement {
@@ -14,7 +14,7 @@ export interface WorkMeasurement {
 
 /** What came of one proxy on a kernel that held nothing before. */
 export interface ProxyMeasurement {
-  readonly proxy: SubjectName;
+  readonly proxy: ProxyName;
   /** From its start. */
   readonly fullSync: WorkMeasurement;
   /** From its second start, over what the first one left. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type RunningProxy, withProxy } from "../proxy/running.ts";
-import type { Subject } from "../proxy/subject.ts";
+import type { MeasuredProxy } from "../proxy/subject.ts";
 import { fullSyncTime } from "../proxy/sync-metrics.ts";
 import type { RunFigures } from "./figures.ts";
 import { bytesReceived, cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
@@ -17,7 +17,7 @@ const PATIENCE_MS = 10 * 60_000;
  *
  * @throws Error when rules differ
  */
-export function measureRun(setting: Setting, subject: Subject, idleSeconds: number): Promise<RunFigures> {
+export function measureRun(setting: Setting, subject: MeasuredProxy, idleSeconds: number): Promise<RunFigures> {
   const { bed, startSettings } = setting;
   return withProxy(bed, { subject, ...startSettings }, (running) => measureRunning(setting, running, idleSeconds));
 }

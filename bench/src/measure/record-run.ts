@@ -4,7 +4,7 @@ import { COUNTERS } from "@fairlead/backend-iptables";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { runnerIn } from "@fairlead/lab/wire/apply";
 import { startProxy } from "../proxy/running.ts";
-import { fairlead, loopFigures, loopProbe, type Subject } from "../proxy/subject.ts";
+import { fairlead, loopFigures, loopProbe, type MeasuredProxy } from "../proxy/subject.ts";
 import { recordingPath, type Variant } from "../proxy/tools.ts";
 import { median, type RecordedFigures, type ToolUse } from "./figures.ts";
 import { childrenCpuSeconds } from "./process-figures.ts";
@@ -17,7 +17,7 @@ const BARE_CHANGES = 20;
 const PATIENCE_MS = 30 * 60_000;
 
 /** Counts what a proxy asks of the tools, and times the tools by themselves with the text of ours. */
-export async function recordRun(setting: Setting, subject: Subject): Promise<RecordedFigures> {
+export async function recordRun(setting: Setting, subject: MeasuredProxy): Promise<RecordedFigures> {
   const { bed, size, startSettings } = setting;
   const folder = await mkdtemp(join(bed.folder, `records-${subject.name}-`));
   const records = join(folder, "calls");

@@ -5,7 +5,7 @@ import type { ApiClient } from "@fairlead/lab/control-plane/api-client";
 import { atOnce, fill, moveEndpoints } from "../cluster/load.ts";
 import { movedAddress, type Size } from "../cluster/objects.ts";
 import { type RunningProxy, withProxy } from "../proxy/running.ts";
-import { fairlead, loopFigures, loopProbe, type Subject } from "../proxy/subject.ts";
+import { fairlead, loopFigures, loopProbe, type MeasuredProxy } from "../proxy/subject.ts";
 import { type BedOptions, type Progress, withBed } from "./prepare.ts";
 import { cpuSeconds, memory } from "./process-figures.ts";
 import { requireSameRules } from "./rules.ts";
@@ -48,7 +48,7 @@ const LOOK_EVERY = 1_000;
  *
  * @throws Error when rules differ
  */
-export function measureStorm(options: StormOptions, subject: Subject, progress: Progress): Promise<StormFigures> {
+export function measureStorm(options: StormOptions, subject: MeasuredProxy, progress: Progress): Promise<StormFigures> {
   return withBed(options, progress, async (prepared) => {
     const { bed, startSettings, readRules, freshRules } = prepared;
     await fill(bed, options);

@@ -7,7 +7,7 @@ import type { Bed } from "../cluster/bed.ts";
 import { keptLog, whileItRuns } from "./ended.ts";
 import { childrenAmong, readProcesses } from "./processes.ts";
 import type { SettledAgent } from "./settled-agent.ts";
-import type { Subject } from "./subject.ts";
+import type { MeasuredProxy } from "./subject.ts";
 import { NoSyncError, SyncLog } from "./sync-log.ts";
 import type { Variant } from "./tools.ts";
 
@@ -29,7 +29,7 @@ export interface RunningProxy {
 }
 
 export interface StartSettings {
-  readonly subject: Subject;
+  readonly subject: MeasuredProxy;
   readonly variant: Variant;
   readonly configFile: string;
   readonly agent: SettledAgent;
@@ -43,7 +43,7 @@ export interface StartSettings {
 export class LateStartError extends Error {
   readonly waitedMs: number;
 
-  constructor({ name }: Subject, waitedMs: number, cause: Error) {
+  constructor({ name }: MeasuredProxy, waitedMs: number, cause: Error) {
     super(`${name} has not come to its first complete sync within ${waitedMs} ms`, { cause });
     this.waitedMs = waitedMs;
   }

@@ -7,10 +7,10 @@ import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { NODE_NAME } from "../cluster/objects.ts";
 import type { LoopFigures } from "./loop-probe.ts";
 
-export type SubjectName = "fairlead" | "kube-proxy";
+export type ProxyName = "fairlead" | "kube-proxy";
 
 /** What a program is started with. */
-interface SubjectFiles {
+interface ProxyFiles {
   readonly configFile: string;
   /** For what it keeps from one start to the next. */
   readonly stateFolder: string;
@@ -19,9 +19,9 @@ interface SubjectFiles {
 }
 
 /** A program under measurement. Both read the same KubeProxyConfiguration. */
-export interface Subject {
-  readonly name: SubjectName;
-  argv(files: SubjectFiles): Argv;
+export interface MeasuredProxy {
+  readonly name: ProxyName;
+  argv(files: ProxyFiles): Argv;
   /** Matches the log line that ends a sync of IPv4, its time in the first group. */
   readonly synced: RegExp;
 }
@@ -51,7 +51,7 @@ export async function loopFigures(file: string): Promise<LoopFigures | undefined
 }
 
 /** @param nodeOptions for the agent's Node, beside what the image gives it */
-export function fairlead(nodeOptions: readonly string[] = []): Subject {
+export function fairlead(nodeOptions: readonly string[] = []): MeasuredProxy {
   return {
     name: "fairlead",
     argv: ({ configFile, stateFolder, agent }) => [
@@ -68,7 +68,7 @@ export function fairlead(nodeOptions: readonly string[] = []): Subject {
   };
 }
 
-export function kubeProxy(program: string): Subject {
+export function kubeProxy(program: string): MeasuredProxy {
   return {
     name: "kube-proxy",
     argv: ({ configFile }) => [program, `--config=${configFile}`, `--hostname-override=${NODE_NAME}`, "--v=2"],

@@ -1,5 +1,5 @@
 import { kubeProxyProgram } from "./kube-proxy-program.ts";
-import { fairlead, kubeProxy, type Subject } from "./subject.ts";
+import { fairlead, kubeProxy, type MeasuredProxy } from "./subject.ts";
 
 export interface Rival {
   readonly against?: "kube-proxy";
@@ -10,7 +10,7 @@ export interface Rival {
 export async function subjectsOf(
   { against, kubeProxyVersion }: Rival,
   progress: (line: string) => void,
-): Promise<readonly [Subject, ...Subject[]]> {
+): Promise<readonly [MeasuredProxy, ...MeasuredProxy[]]> {
   if (against === undefined) return [fairlead()];
   return [fairlead(), kubeProxy(await kubeProxyProgram(kubeProxyVersion, progress))];
 }

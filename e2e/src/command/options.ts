@@ -5,7 +5,7 @@ import { modes } from "@fairlead/lab/modes/index";
 import { MAX_NODES } from "@fairlead/lab/provider/netns/addresses";
 import { messageOf } from "@fairlead/lab/support/errors";
 import type { SoakSettings } from "../specs/soak/soak.ts";
-import { SUBJECTS, SUITES, type Subject, type Suite } from "../specs/spec.ts";
+import { SPEC_PACKAGES, SUITES, type SpecPackage, type Suite } from "../specs/spec.ts";
 
 /** What the command line asks for, checked as far as it can be without looking at the machine. */
 export interface RunOptions {
@@ -19,7 +19,7 @@ export interface RunOptions {
   readonly spec: RegExp | undefined;
   readonly suites: readonly Suite[];
   /** Only specs about this package; undefined: all. */
-  readonly subject: Subject | undefined;
+  readonly subject: SpecPackage | undefined;
   readonly keep: boolean;
   readonly kubernetes: string;
   /** Undefined: the manifests of the mode. */
@@ -125,8 +125,8 @@ function suiteList(value: string | undefined, ofPackage: string | undefined): re
   return list("--suite", value).map((name) => oneOf("--suite", byName(SUITES), name));
 }
 
-function subject(value: string | undefined): Subject | undefined {
-  return value === undefined ? undefined : oneOf("--package", byName(SUBJECTS), value);
+function subject(value: string | undefined): SpecPackage | undefined {
+  return value === undefined ? undefined : oneOf("--package", byName(SPEC_PACKAGES), value);
 }
 
 function byName<T extends string>(names: readonly T[]): Readonly<Record<string, T>> {

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { titleOf } from "../report/outcome.ts";
-import { type Spec, type Subject, type Suite, subjectsOf } from "../specs/spec.ts";
+import { type Spec, type SpecPackage, type Suite, subjectsOf } from "../specs/spec.ts";
 
 /** One spec that a run asks for. */
 export interface PlannedSpec {
@@ -15,7 +15,7 @@ export interface PlannedSpec {
 
 export interface Wanted {
   readonly suites: readonly Suite[];
-  readonly subject?: Subject | undefined;
+  readonly subject?: SpecPackage | undefined;
   /** Of the title. */
   readonly pattern: RegExp | undefined;
 }

@@ -4,7 +4,7 @@ import type { Backend } from "@fairlead/core";
 import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { type GoldenScenario, goldenScenarios, NODE_A, PlannedCluster, STANDARD_OPTIONS } from "@fairlead/testkit";
 import { filterFor } from "../cases/conformance/iptables-subjects.ts";
-import { ipvsPorts, type Way } from "../cases/conformance/programmed-ipvs.ts";
+import { ipvsPorts, type IpvsClient } from "../cases/conformance/programmed-ipvs.ts";
 import { problemsOf, type Suite } from "./suite.ts";
 
 /** The recordings were made on a node with one address of each family, these. */
@@ -20,7 +20,7 @@ const options = {
 };
 
 const scenarios = goldenScenarios();
-const WAYS: readonly Way[] = ["netlink", "tools"];
+const WAYS: readonly IpvsClient[] = ["netlink", "tools"];
 
 /**
  * What the real tools print after ours has programmed a recorded scenario, on top of the one before: just what they
@@ -39,7 +39,7 @@ export const golden: Suite = {
   },
 };
 
-function nameOf(way: Way, { name }: GoldenScenario): string {
+function nameOf(way: IpvsClient, { name }: GoldenScenario): string {
   return `golden in ipvs mode by ${way}: ${name}`;
 }
 

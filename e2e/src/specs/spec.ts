@@ -19,7 +19,7 @@ export const SUITES = [
 export type Suite = (typeof SUITES)[number];
 
 /** The packages whose promises specs show, by the names of their folders. */
-export const SUBJECTS = [
+export const SPEC_PACKAGES = [
   "agent",
   "backend-iptables",
   "backend-ipvs",
@@ -32,10 +32,10 @@ export const SUBJECTS = [
   "watch",
 ] as const;
 
-export type Subject = (typeof SUBJECTS)[number];
+export type SpecPackage = (typeof SPEC_PACKAGES)[number];
 
 /** What the specs of a suite are about, unless they say otherwise. */
-const SUBJECTS_OF_SUITE: Readonly<Record<Suite, readonly Subject[]>> = {
+const SUBJECTS_OF_SUITE: Readonly<Record<Suite, readonly SpecPackage[]>> = {
   services: ["core", "backend-iptables", "backend-ipvs", "backend-nftables", "backend-userspace"],
   "multi-cni": ["endpoint-filter"],
   networks: ["networks"],
@@ -49,7 +49,7 @@ const SUBJECTS_OF_SUITE: Readonly<Record<Suite, readonly Subject[]>> = {
   rollout: ["agent"],
 };
 
-export function subjectsOf({ suite, about }: Pick<Spec, "suite" | "about">): readonly Subject[] {
+export function subjectsOf({ suite, about }: Pick<Spec, "suite" | "about">): readonly SpecPackage[] {
   return about ?? SUBJECTS_OF_SUITE[suite];
 }
 
@@ -62,7 +62,7 @@ export interface Spec {
   readonly name: string;
   readonly suite: Suite;
   /** The packages that it is about; default: those of its suite. */
-  readonly about?: readonly Subject[];
+  readonly about?: readonly SpecPackage[];
   /** It is run once for each family of the cluster; default true. */
   readonly eachFamily?: boolean;
   /** No other spec runs meanwhile: it restarts agents, or stops the API server. */

@@ -6,7 +6,7 @@ import { whoAnswersAt } from "@fairlead/lab/one-node/ask";
 import { labPorts, nobody, objects, web } from "@fairlead/lab/one-node/objects";
 import { type FirstProxy, labelled, openPair, type Pair } from "@fairlead/lab/one-node/pair";
 import { rulesOf } from "@fairlead/lab/one-node/rules";
-import { startTraffic, type Way } from "@fairlead/lab/one-node/traffic";
+import { startTraffic, type TrafficFlow } from "@fairlead/lab/one-node/traffic";
 import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, NODE_A, outside, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -18,13 +18,13 @@ const edgeNobody = workload(15, { endpoints: [], families });
 /** It changes hands. */
 const moving = workload(16, { endpoints: [webA1], families });
 
-const atClusterIPs = ({ clusterIP, port }: Workload): readonly Way[] =>
+const atClusterIPs = ({ clusterIP, port }: Workload): readonly TrafficFlow[] =>
   families.map((family) => ({ from: clientA, to: clusterIP[family], port }));
-const waysTo = (service: Workload): readonly Way[] => [
+const waysTo = (service: Workload): readonly TrafficFlow[] => [
   ...atClusterIPs(service),
   { from: outside, to: NODE_A.addresses.IPv4, port: service.nodePort },
 ];
-const refusals = (service: Workload): readonly Way[] => atClusterIPs(service);
+const refusals = (service: Workload): readonly TrafficFlow[] => atClusterIPs(service);
 
 const NAMED_TABLES = ["ip fairlead-edge", "ip6 fairlead-edge"] as const;
 const FIRST_TABLES = ["ip kube-proxy", "ip6 kube-proxy"] as const;
@@ -84,7 +84,7 @@ export function instances(kubeProxy?: string): void {
     const its = FIRSTS[first.mode];
     const firstsRules = () => its.rules(lab);
     const namedRules = () => listing(lab, NAMED_TABLES);
-    const expectAnswers = async (ways: readonly Way[], answer: RegExp) => {
+    const expectAnswers = async (ways: readonly TrafficFlow[], answer: RegExp) => {
       for (const way of ways) {
         await waitUntil(`${answer} at ${way.to}`, PATIENCE_MS, async () =>
           answer.test(await whoAnswersAt(lab, way)) ? true : undefined,

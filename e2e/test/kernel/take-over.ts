@@ -13,7 +13,7 @@ import { type KubeProxy, type KubeProxyMode, startKubeProxy } from "@fairlead/la
 import { objects } from "@fairlead/lab/one-node/objects";
 import { rulesOf } from "@fairlead/lab/one-node/rules";
 import { rulesInPlace, SCENE_FLAGS } from "@fairlead/lab/one-node/scene";
-import { commonWays, localhostWay, startTraffic, type Traffic, type Way } from "@fairlead/lab/one-node/traffic";
+import { commonFlows, localhostFlow, startTraffic, type Traffic, type TrafficFlow } from "@fairlead/lab/one-node/traffic";
 import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -24,7 +24,7 @@ const dns = workload(16, { endpoints: [webA1, webB1], protocol: "UDP", port: 53 
 const proof = (number: number) => workload(number, { endpoints: [webA1] });
 const proofs = { before: proof(17), there: proof(18), between: proof(19), back: proof(20) };
 
-const at = ({ clusterIP, port }: Workload): Way => ({ from: clientA, to: clusterIP.IPv4, port });
+const at = ({ clusterIP, port }: Workload): TrafficFlow => ({ from: clientA, to: clusterIP.IPv4, port });
 
 type Mode = KubeProxyMode["mode"];
 
@@ -58,7 +58,7 @@ export function takeOver(program: string): void {
       await rm(folder.path, { recursive: true });
     });
 
-    const served = async (ways: readonly Way[]) => {
+    const served = async (ways: readonly TrafficFlow[]) => {
       for (const way of ways) {
         await waitUntil(`an answer at ${way.to}`, PATIENCE_MS, async () =>
           (await whoAnswersAt(lab, way)).startsWith("web-") ? true : undefined,
@@ -66,12 +66,12 @@ export function takeOver(program: string): void {
       }
     };
 
-    const begin = (ways: readonly Way[]): Traffic => {
+    const begin = (ways: readonly TrafficFlow[]): Traffic => {
       traffic = startTraffic(lab, ways);
       return traffic;
     };
 
-    async function toKubeProxy(mode: KubeProxyMode, proof: Workload, ways: readonly Way[]): Promise<void> {
+    async function toKubeProxy(mode: KubeProxyMode, proof: Workload, ways: readonly TrafficFlow[]): Promise<void> {
       const settings = { ...mode, program, kubeconfig: join(folder.path, "kubeconfig") };
       kubeProxy = await startKubeProxy(lab, { ...settings, folder: join(folder.path, "kube-proxy") });
       await api.put(proof.objects);
@@ -108,7 +108,7 @@ export function takeOver(program: string): void {
     }
 
     /** In kube-proxy's mode Fairlead serves first: with its start kube-proxy removes what other modes have. */
-    async function backTo(mode: KubeProxyMode, fairlead: Mode, ways: readonly Way[]): Promise<void> {
+    async function backTo(mode: KubeProxyMode, fairlead: Mode, ways: readonly TrafficFlow[]): Promise<void> {
       if (mode.mode !== fairlead) {
         await agent?.stop();
         await toFairlead(mode.mode, proofs.between);
@@ -118,7 +118,7 @@ export function takeOver(program: string): void {
       await toKubeProxy(mode, proofs.back, ways);
     }
 
-    const ways: readonly Way[] = [...commonWays, { from: clientA, to: dns.clusterIP.IPv4, port: 53, protocol: "UDP" }];
+    const ways: readonly TrafficFlow[] = [...commonFlows, { from: clientA, to: dns.clusterIP.IPv4, port: 53, protocol: "UDP" }];
 
     test.for<KubeProxyMode & { readonly fairlead: Mode }>([
       { mode: "iptables", variant: "nft", fairlead: "iptables" },
@@ -129,7 +129,7 @@ export function takeOver(program: string): void {
     ])("from $mode mode, iptables' $variant variant, to $fairlead mode", { timeout: 180_000 }, async (row) => {
       const { fairlead, ...mode } = row;
       const both = [mode.mode, fairlead].every((name) => servesLocalhost(modeNamed(name)));
-      const served = both ? [...ways, localhostWay] : ways;
+      const served = both ? [...ways, localhostFlow] : ways;
       await toKubeProxy(mode, proofs.before, served);
       const there = begin(served);
       await kubeProxy?.stop();

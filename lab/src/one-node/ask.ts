@@ -1,6 +1,6 @@
 import type { Host } from "@fairlead/testkit";
 import type { Lab } from "../two-nodes/lab.ts";
-import type { Way } from "./traffic.ts";
+import type { TrafficFlow } from "./traffic.ts";
 
 /**
  * Long enough for a second SYN: the ICMPv6 answer to the first comes while connect() holds the socket, and is not
@@ -14,7 +14,7 @@ export function whoAnswers(lab: Lab, from: Host, to: string, port = 80): Promise
 }
 
 /** The same for a way that traffic takes. */
-export async function whoAnswersAt(lab: Lab, { from, protocol = "TCP", to, port }: Way): Promise<string> {
+export async function whoAnswersAt(lab: Lab, { from, protocol = "TCP", to, port }: TrafficFlow): Promise<string> {
   const [result] = await lab.peer(from).send({ protocol, to, port, count: 1, parallel: 1, timeoutMs: TIMEOUT_MS });
   if (result === undefined) return "nothing";
   if (result.kind === "answer") return result.server;

@@ -17,7 +17,7 @@ const PAUSE_MS = 50;
 const LONGEST_MS = 60_000;
 
 /** Who asks whom. */
-export interface Way {
+export interface TrafficFlow {
   readonly from: Host;
   readonly to: string;
   readonly port: number;
@@ -26,16 +26,16 @@ export interface Way {
 }
 
 /** A pod at the ClusterIP in both families, somebody outside at the node port. */
-export const commonWays: readonly Way[] = [
+export const commonFlows: readonly TrafficFlow[] = [
   { from: clientA, to: web.clusterIP.IPv4, port: web.port },
   { from: clientA, to: web.clusterIP.IPv6, port: web.port },
   { from: outside, to: NODE_A.addresses.IPv4, port: web.nodePort },
 ];
 
 /** The node at localhost, which only iptables mode serves. */
-export const localhostWay: Way = { from: NODE_A, to: "127.0.0.1", port: web.nodePort };
+export const localhostFlow: TrafficFlow = { from: NODE_A, to: "127.0.0.1", port: web.nodePort };
 
-export function startTraffic(lab: Lab, ways: readonly Way[] = [...commonWays, localhostWay]): Traffic {
+export function startTraffic(lab: Lab, ways: readonly TrafficFlow[] = [...commonFlows, localhostFlow]): Traffic {
   const stopped = { value: false };
   const lanes = ways.map(({ from, ...target }) => lane(lab.peer(from), target, stopped));
   return {
@@ -50,7 +50,7 @@ export function startTraffic(lab: Lab, ways: readonly Way[] = [...commonWays, lo
   };
 }
 
-async function lane(peer: Peer, target: Omit<Way, "from">, stopped: { readonly value: boolean }) {
+async function lane(peer: Peer, target: Omit<TrafficFlow, "from">, stopped: { readonly value: boolean }) {
   const failures: string[] = [];
   const deadline = performance.now() + LONGEST_MS;
   let requests = 0;

@@ -1,10 +1,10 @@
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeIptables } from "@fairlead/kernel/fake";
-import { conformanceTable, differences, expectedWays, runCase, type Subjects } from "@fairlead/testkit";
+import { conformanceTable, differences, expectedWays, runCase, type BackendsUnderTest } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend } from "../src/index.ts";
 
-const subjects: Subjects = {
+const subjects: BackendsUnderTest = {
   open: (family, { localhostNodePorts }) => {
     const fake = new FakeIptables({ family, nfacct: new Set(COUNTERS) });
     const backend = createIptablesBackend(fake, { localhostNodePorts, counters: async (names) => new Set(names) });

@@ -10,7 +10,7 @@ import { type IpvsOptions, type ResolvedOptions, resolveOptions } from "./option
 import { type PlanContext, planContext } from "./plan/context.ts";
 import type { IpvsPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
-import { RulesSeen } from "./rules-seen.ts";
+import { CheckedRules } from "./rules-seen.ts";
 import { Schedulers } from "./schedulers.ts";
 import { ipvsSemantics } from "./semantics.ts";
 
@@ -40,7 +40,7 @@ class IpvsBackend implements IpvsModeBackend {
   readonly #options: ResolvedOptions;
   readonly #schedulers: Schedulers;
   readonly #clock = new DrainClock();
-  readonly #rulesSeen: RulesSeen;
+  readonly #rulesSeen: CheckedRules;
   /** Keys of the virtual servers that this process has made: ours whatever CIDRs are excluded. */
   readonly #made = new Set<string>();
   #draining = new Draining();
@@ -51,7 +51,7 @@ class IpvsBackend implements IpvsModeBackend {
     this.#port = port;
     this.#options = resolved;
     this.#schedulers = new Schedulers(resolved);
-    this.#rulesSeen = new RulesSeen(port.rules, resolved.clock);
+    this.#rulesSeen = new CheckedRules(port.rules, resolved.clock);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {

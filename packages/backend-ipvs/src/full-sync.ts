@@ -14,7 +14,7 @@ import { setWork } from "./plan/set-work.ts";
 import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
-import type { RulesSeen } from "./rules-seen.ts";
+import type { CheckedRules } from "./rules-seen.ts";
 import { frameFacts, type Wanted, wantedOf } from "./wanted.ts";
 import { carryOut, type Work, type Written } from "./work.ts";
 
@@ -29,7 +29,7 @@ export interface SyncInput {
   readonly context: PlanContext;
   /** Keys of the virtual servers that this process has made; new ones are added. */
   readonly made: Set<string>;
-  readonly rulesSeen: RulesSeen;
+  readonly rulesSeen: CheckedRules;
 }
 
 /** Makes the kernel equal to the plan, whatever it holds. */

@@ -12,7 +12,7 @@ import type { Ledger } from "./plan/ledger.ts";
 import { IPVS_OUT_FILTER } from "./plan/names.ts";
 import { SET_KEYS } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
-import type { RulesSeen } from "./rules-seen.ts";
+import type { CheckedRules } from "./rules-seen.ts";
 import { frameFacts, wantedOf } from "./wanted.ts";
 
 /**
@@ -27,7 +27,7 @@ export async function findDifference(
   plan: ForwardingPlan,
   context: PlanContext,
   draining: Draining,
-  rulesSeen: RulesSeen,
+  rulesSeen: CheckedRules,
   options: ResolvedOptions,
 ): Promise<string | undefined> {
   const { ledger, servers } = await wantedOf(plan, context, options);
@@ -60,7 +60,7 @@ function sameMembers(present: ReadonlySet<string>, wanted: { size: number; has(k
   return present.size === wanted.size && [...present].every((member) => wanted.has(member));
 }
 
-async function hasRules({ rules }: IpvsPort, facts: FrameFacts, seen: RulesSeen): Promise<boolean> {
+async function hasRules({ rules }: IpvsPort, facts: FrameFacts, seen: CheckedRules): Promise<boolean> {
   if (await seen.stand(facts)) return true;
   const reported = await seen.state();
   const chains = frameChains(facts);

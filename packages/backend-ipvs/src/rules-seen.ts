@@ -9,7 +9,7 @@ import type { IpvsPort } from "./port.ts";
  */
 const LASTS = 600_000;
 
-interface Seen {
+interface CheckedState {
   readonly state: string;
   readonly facts: FrameFacts;
   readonly at: number;
@@ -19,10 +19,10 @@ interface Seen {
  * Remembers that all our rules were found, and tells by the kernel's word only, without a process, that nobody has
  * touched their tables since.
  */
-export class RulesSeen {
+export class CheckedRules {
   readonly #rules: IpvsPort["rules"];
   readonly #clock: Pick<Clock, "monotonic">;
-  #seen: Seen | undefined;
+  #seen: CheckedState | undefined;
 
   constructor(rules: IpvsPort["rules"], clock: Pick<Clock, "monotonic">) {
     this.#rules = rules;

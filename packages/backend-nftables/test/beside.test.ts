@@ -9,14 +9,14 @@ import {
   expectedWays,
   nftablesRow,
   runCase,
-  type Subjects,
+  type BackendsUnderTest,
 } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, removeNftablesMode, tableName } from "../src/index.ts";
 import { EMPTY_PLAN } from "./support/empty-plan.ts";
 
 /** Two agents in one kernel: one serves the row, the other one has no service and knows the ranges of ClusterIPs. */
-function besideWith(serving: string, other: string): Subjects {
+function besideWith(serving: string, other: string): BackendsUnderTest {
   return {
     open: (family, { masqueradeAll }) => {
       const fake = new FakeNftables();

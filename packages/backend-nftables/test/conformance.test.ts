@@ -1,11 +1,11 @@
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
-import { conformanceTable, differences, expectedWays, nftablesRow, runCase, type Subjects } from "@fairlead/testkit";
+import { conformanceTable, differences, expectedWays, nftablesRow, runCase, type BackendsUnderTest } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, tableName } from "../src/index.ts";
 
-const subjects: Subjects = {
+const subjects: BackendsUnderTest = {
   open: (family, { masqueradeAll }) => {
     const fake = new FakeNftables();
     const backend = createNftablesBackend(fake, { family, masqueradeAll });

@@ -34,7 +34,7 @@ export interface FamilyFindings {
 }
 
 /** What a look at one thing came to. */
-export type Seen<T> =
+export type ReadResult<T> =
   | { readonly state: "read"; readonly at: number; readonly tookMs: number; readonly value: T }
   | { readonly state: "failed"; readonly at: number; readonly tookMs: number; readonly error: string };
 
@@ -43,8 +43,8 @@ export interface NodeRow {
   readonly zone?: string;
   readonly addresses: readonly string[];
   /** Absent: nobody has looked, or nothing can be looked at. */
-  readonly kernel?: Seen<readonly FamilyFindings[]>;
-  readonly agent?: Seen<AgentStatus>;
+  readonly kernel?: ReadResult<readonly FamilyFindings[]>;
+  readonly agent?: ReadResult<AgentStatus>;
 }
 
 /** What holds for as long as the console runs. */

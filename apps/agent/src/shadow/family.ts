@@ -2,11 +2,11 @@ import { type Clock, errorChainText, inSlices, type Slicing, slices } from "@fai
 import {
   destinationText,
   groupDifferences,
-  type News,
+  type DifferenceEvent,
   Rounds,
-  type Subject,
-  type Suspicion,
-  Suspicions,
+  type DifferenceTarget,
+  type TrackedDifference,
+  DifferenceTracker,
   straysIn,
 } from "@fairlead/compare";
 import type { Backend, ForwardingPlan, IPFamily, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
@@ -23,7 +23,7 @@ export interface ShadowFamilyParts {
   readonly grace: number;
   readonly clock: Clock;
   readonly slicing?: Partial<Slicing>;
-  readonly onNews: (news: News) => void;
+  readonly onNews: (news: DifferenceEvent) => void;
 }
 
 /** One round through all services. */
@@ -47,7 +47,7 @@ export class ShadowFamily implements Backend {
   readonly family: IPFamily;
   readonly semantics: ModeSemantics;
   readonly #parts: ShadowFamilyParts;
-  readonly #suspicions: Suspicions;
+  readonly #suspicions: DifferenceTracker;
   readonly #rounds = new Rounds();
   #plan: ForwardingPlan | undefined;
   /** Which destinations nobody has is to be found out again. */
@@ -55,7 +55,7 @@ export class ShadowFamily implements Backend {
   /** What was read last, kept while there is something to look for in it. */
   #reading: Reading | undefined;
   #generation: number | undefined;
-  #strays: ReadonlyMap<string, Subject> = new Map();
+  #strays: ReadonlyMap<string, DifferenceTarget> = new Map();
   #problem: string | undefined;
   #roundBegan = 0;
   #round: Round | undefined;
@@ -64,10 +64,10 @@ export class ShadowFamily implements Backend {
     this.#parts = parts;
     this.family = parts.family;
     this.semantics = parts.mode.facts.semantics;
-    this.#suspicions = new Suspicions(parts.grace);
+    this.#suspicions = new DifferenceTracker(parts.grace);
   }
 
-  get suspicions(): readonly Suspicion[] {
+  get suspicions(): readonly TrackedDifference[] {
     return this.#suspicions.all;
   }
 
@@ -168,7 +168,7 @@ export class ShadowFamily implements Backend {
 
   async #findStrays(plan: ForwardingPlan, { view }: Reading): Promise<void> {
     this.#planChanged = false;
-    const found = new Map<string, Subject>();
+    const found = new Map<string, DifferenceTarget>();
     for (const destination of await inSlices(straysIn(plan, view.state), this.#parts.slicing)) {
       const name = destinationText(destination);
       found.set(`stray ${name}`, { id: `stray ${name}`, family: this.family, name });
@@ -183,7 +183,7 @@ export class ShadowFamily implements Backend {
     }
   }
 
-  #tell(news: News | undefined): void {
+  #tell(news: DifferenceEvent | undefined): void {
     if (news !== undefined) this.#parts.onNews(news);
   }
 

@@ -1,4 +1,4 @@
-import type { News } from "@fairlead/compare";
+import type { DifferenceEvent } from "@fairlead/compare";
 import type { NodeEvent } from "../events/node-event.ts";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Log } from "../log/log.ts";
@@ -7,7 +7,7 @@ import type { Log } from "../log/log.ts";
 export const COMPONENT = "fairlead-shadow";
 
 /** A line for each service that begins to differ for good, with an Event about it, and one when it agrees again. */
-export function tellNews(log: Log, events: Pick<NodeEvents, "report"> | undefined): (news: News) => void {
+export function tellNews(log: Log, events: Pick<NodeEvents, "report"> | undefined): (news: DifferenceEvent) => void {
   return ({ kind, subject, differences }) => {
     const { name: service, family: ipFamily } = subject;
     if (kind === "agrees") {
@@ -31,7 +31,7 @@ export function tellNews(log: Log, events: Pick<NodeEvents, "report"> | undefine
 
 function eventOf(
   name: string,
-  { packet, found, wanted }: News["differences"][number],
+  { packet, found, wanted }: DifferenceEvent["differences"][number],
   service: NonNullable<NodeEvent["service"]>,
 ): NodeEvent {
   const message = `${name}: ${packet}: kube-proxy: ${found}; Fairlead: ${wanted}`;

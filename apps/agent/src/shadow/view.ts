@@ -1,4 +1,4 @@
-import { DIFFERENCE_KINDS, type DifferenceKind, type Suspicion } from "@fairlead/compare";
+import { DIFFERENCE_KINDS, type DifferenceKind, type TrackedDifference } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
 import type { MetricFactory } from "../metrics/registry.ts";
 import type { ShadowView } from "../run/parts.ts";
@@ -63,7 +63,7 @@ function addMetrics(make: MetricFactory, families: readonly SeenFamily[]): () =>
 }
 
 /** By the kind of each subject's first difference. */
-function countsOf(suspicions: readonly Suspicion[]): ReadonlyMap<DifferenceKind, number> {
+function countsOf(suspicions: readonly TrackedDifference[]): ReadonlyMap<DifferenceKind, number> {
   const counts = new Map<DifferenceKind, number>(DIFFERENCE_KINDS.map((kind) => [kind, 0]));
   for (const { lasting, differences } of suspicions) {
     const [first] = differences;

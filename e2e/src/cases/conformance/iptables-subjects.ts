@@ -2,7 +2,7 @@ import { createIptablesBackend } from "@fairlead/backend-iptables";
 import type { EndpointFilter } from "@fairlead/core";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeIptables } from "@fairlead/kernel/fake";
-import type { AgentOptions, Subjects } from "@fairlead/testkit";
+import type { AgentOptions, BackendsUnderTest } from "@fairlead/testkit";
 
 /** The filter as the agent makes it from its options. */
 export function filterFor(options: AgentOptions): EndpointFilter {
@@ -11,7 +11,7 @@ export function filterFor(options: AgentOptions): EndpointFilter {
 }
 
 /** iptables mode over the kernel in memory. */
-export function fakeIptables(variant: "nft" | "legacy"): Subjects {
+export function fakeIptables(variant: "nft" | "legacy"): BackendsUnderTest {
   return {
     filter: filterFor,
     open: (family, { localhostNodePorts }) => {

@@ -1,10 +1,10 @@
 import { createIpvsBackend, DEVICE } from "@fairlead/backend-ipvs";
 import { FakeIpset, FakeIptables, FakeIpvsadm, FakeLinks } from "@fairlead/kernel/fake";
-import { ipvsEnvironment, type Subjects } from "@fairlead/testkit";
+import { ipvsEnvironment, type BackendsUnderTest } from "@fairlead/testkit";
 import { filterFor } from "./iptables-subjects.ts";
 
 /** ipvs mode over the kernel in memory. */
-export const fakeIpvs: Subjects = {
+export const fakeIpvs: BackendsUnderTest = {
   filter: filterFor,
   open: (family) => {
     const servers = new FakeIpvsadm();

@@ -40,14 +40,14 @@ export interface ProgrammedIpvs {
  * How virtual servers, sets and addresses are read and written: by netlink as an agent does, or by the tools where it
  * cannot.
  */
-export type Way = "netlink" | "tools";
+export type IpvsClient = "netlink" | "tools";
 
 /**
  * What the backends of both families reach of node-a, in the order of `families`, with the mode's kernel settings made.
  *
  * @throws IptablesError when the legacy variant is not to be had here
  */
-export async function ipvsPorts(lab: Lab, way: Way = "netlink"): Promise<readonly NodePort[]> {
+export async function ipvsPorts(lab: Lab, way: IpvsClient = "netlink"): Promise<readonly NodePort[]> {
   const runner = lab.runner("node-a");
   const rules = await Promise.all(IP_FAMILIES.map((family) => openIptables(runner, { family, variant: "legacy" })));
   const { generic, netfilter, route } = netlinkIn(lab.namespace("node-a"));
@@ -65,7 +65,7 @@ export async function ipvsPorts(lab: Lab, way: Way = "netlink"): Promise<readonl
 }
 
 /** @throws IptablesError as `ipvsPorts` */
-export async function programmedIpvs(lab: Lab, way: Way): Promise<ProgrammedIpvs> {
+export async function programmedIpvs(lab: Lab, way: IpvsClient): Promise<ProgrammedIpvs> {
   const ports = await ipvsPorts(lab, way);
   const backends = ports.map((port) => createIpvsBackend(port));
   return {

@@ -6,7 +6,7 @@ import { isRunning, processId } from "@fairlead/lab/support/processes";
 import { able } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures } from "../spec.ts";
-import type { Seen } from "./programs/livez-main.ts";
+import type { LivezReport } from "./programs/livez-main.ts";
 
 /** What an agent has to keep to while it is attacked. */
 export interface Limits {
@@ -44,7 +44,7 @@ export async function watchAgent({ agent, startScript }: ClusterNode, later: Sce
     over = true;
     await prober.stop();
   });
-  const look = async (): Promise<Seen> => JSON.parse(await prober.ask("seen"));
+  const look = async (): Promise<LivezReport> => JSON.parse(await prober.ask("seen"));
   const lastWords = async () => (await agent.log()).trimEnd().split("\n").slice(-LAST_LINES).join("\n");
   const watch = async (): Promise<never> => {
     while (!over && (await isRunning(id))) {
@@ -75,7 +75,7 @@ export async function watchAgent({ agent, startScript }: ClusterNode, later: Sce
   return { ended, finish };
 }
 
-function figures({ asked, refused, slowest, slowerThanControl }: Seen, peak: number): Figures {
+function figures({ asked, refused, slowest, slowerThanControl }: LivezReport, peak: number): Figures {
   return {
     "peak memory": `${Math.round(peak)} MiB`,
     "slowest livez": `${Math.round(slowest)} ms`,

@@ -20,7 +20,7 @@ export interface TrafficSeen {
 }
 
 /** A client and what it asks. */
-export interface Way {
+export interface TrafficFlow {
   readonly from: Client;
   readonly to: string;
   readonly port: number;
@@ -39,7 +39,7 @@ const MOST_WAYS = 4;
  * @param later ends it when the spec does, so that it outlives none of its pods
  * @param mostMs how long it may last; default a minute
  */
-export function startTraffic(ways: readonly Way[], later: Scene["later"], mostMs = LONGEST_MS): Traffic {
+export function startTraffic(ways: readonly TrafficFlow[], later: Scene["later"], mostMs = LONGEST_MS): Traffic {
   if (ways.length > MOST_WAYS) throw new Error(`traffic has ${MOST_WAYS} ways at most`);
   const stopped = { value: false };
   const lanes = ways.map((way) => lane(way, stopped, mostMs));
@@ -60,7 +60,7 @@ export function startTraffic(ways: readonly Way[], later: Scene["later"], mostMs
 }
 
 async function lane(
-  { from, to, port, protocol = "TCP" }: Way,
+  { from, to, port, protocol = "TCP" }: TrafficFlow,
   stopped: { readonly value: boolean },
   mostMs: number,
 ): Promise<TrafficSeen> {

@@ -3,7 +3,7 @@ import type { ClusterNode, Removable } from "@fairlead/lab/provider/node";
 import { each } from "../every-node.ts";
 import { expectAnswers } from "../expect.ts";
 import { openStage, PORTS } from "../faults/stage.ts";
-import { startTraffic, type TrafficSeen, type Way, withoutFailure } from "../faults/traffic.ts";
+import { startTraffic, type TrafficSeen, type TrafficFlow, withoutFailure } from "../faults/traffic.ts";
 import { expectNoTrace } from "../multi-cni/untouched.ts";
 import { able, needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
@@ -28,7 +28,7 @@ async function openServices(scene: Scene) {
   const [first] = scene.nodes;
   const [fromPod, , , fromOutside] = stage.ways;
   const firsts = [fromPod, fromOutside].filter((way) => way !== undefined);
-  const named: readonly Way[] = [
+  const named: readonly TrafficFlow[] = [
     { from: stage.caller, to: own.clusterIP, port: 80 },
     { from: first, to: own.clusterIP, port: 80 },
     { ...(fromOutside ?? { from: cluster.outside, to: "" }), port: own.nodePort },

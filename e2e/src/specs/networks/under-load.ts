@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { networkResource } from "@fairlead/lab/control-plane/network-resources";
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectUntouched } from "../expect.ts";
-import { startTraffic, type Way, withoutFailure } from "../faults/traffic.ts";
+import { startTraffic, type TrafficFlow, withoutFailure } from "../faults/traffic.ts";
 import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
 import { nearAndFar } from "../near-and-far.ts";
@@ -55,7 +55,7 @@ async function openServices(scene: Scene) {
   const asked = { from: caller, target: { to: moving.clusterIP, port: 80 } };
   await expectAnswers(caller, { to: ours.clusterIP, port: 80 }, { by });
   await expectAnswers(caller, asked.target, { by: [mover] });
-  const ways: Way[] = (["TCP", "UDP"] as const).flatMap((protocol) => [
+  const ways: TrafficFlow[] = (["TCP", "UDP"] as const).flatMap((protocol) => [
     { from: caller, to: ours.clusterIP, port: 80, protocol },
     { from: first, to: ours.clusterIP, port: 80, protocol },
   ]);

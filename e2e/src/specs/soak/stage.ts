@@ -2,7 +2,7 @@ import type { Pod } from "@fairlead/lab/provider/cluster";
 import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { openStage } from "../faults/stage.ts";
-import type { Way } from "../faults/traffic.ts";
+import type { TrafficFlow } from "../faults/traffic.ts";
 import type { Scene } from "../scene.ts";
 import type { ServiceHandle } from "../service.ts";
 import { type SoakModel, servingPods } from "./model.ts";
@@ -11,7 +11,7 @@ import { type SoakModel, servingPods } from "./model.ts";
 export interface SoakStage {
   readonly scene: Scene;
   /** Requests to a service whose endpoints no step touches. */
-  readonly ways: readonly Way[];
+  readonly ways: readonly TrafficFlow[];
   readonly caller: Pod;
   readonly services: Map<string, ServiceHandle>;
   readonly pods: Map<string, Pod>;

@@ -40,7 +40,7 @@ export interface Need {
 }
 
 /** The chain that leads to the endpoints of a pool, and what has to be there for it. */
-export interface Way {
+export interface PoolChain {
   readonly chain: string;
   readonly needs: readonly Need[];
 }

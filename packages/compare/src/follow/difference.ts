@@ -31,7 +31,7 @@ export interface Difference {
 }
 
 /** A service port, or a destination that no service has, and what is different about it. */
-export interface Subject {
+export interface DifferenceTarget {
   /** Unique in its family. */
   readonly id: string;
   readonly family: IPFamily;

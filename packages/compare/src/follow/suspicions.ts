@@ -1,8 +1,8 @@
-import type { Difference, Subject } from "./difference.ts";
+import type { Difference, DifferenceTarget } from "./difference.ts";
 
 /** One subject that differs, and since when. */
-export interface Suspicion {
-  readonly subject: Subject;
+export interface TrackedDifference {
+  readonly subject: DifferenceTarget;
   readonly differences: readonly Difference[];
   /** Milliseconds of the clock that `seen` is given. */
   readonly since: number;
@@ -11,9 +11,9 @@ export interface Suspicion {
 }
 
 /** A subject begins to differ for good, or is as it should be again. */
-export interface News {
+export interface DifferenceEvent {
   readonly kind: "differs" | "agrees";
-  readonly subject: Subject;
+  readonly subject: DifferenceTarget;
   readonly differences: readonly Difference[];
 }
 
@@ -21,9 +21,9 @@ export interface News {
  * What differs, and for how long. A proxy takes its time for a change: a difference counts when it was there at each
  * look since the grace began, which is with the first look that found it or with the last change of what is wanted.
  */
-export class Suspicions {
+export class DifferenceTracker {
   readonly #grace: number;
-  readonly #found = new Map<string, Suspicion>();
+  readonly #found = new Map<string, TrackedDifference>();
   readonly #changed = new Map<string, number>();
 
   /** @param grace milliseconds */
@@ -31,7 +31,7 @@ export class Suspicions {
     this.#grace = grace;
   }
 
-  get all(): readonly Suspicion[] {
+  get all(): readonly TrackedDifference[] {
     return [...this.#found.values()];
   }
 
@@ -47,7 +47,7 @@ export class Suspicions {
   }
 
   /** A subject was looked at; without a difference it agrees. */
-  seen(subject: Subject, differences: readonly Difference[], now: number): News | undefined {
+  seen(subject: DifferenceTarget, differences: readonly Difference[], now: number): DifferenceEvent | undefined {
     const { id } = subject;
     const before = this.#found.get(id);
     const changed = this.#changed.get(id) ?? Number.NEGATIVE_INFINITY;
@@ -63,7 +63,7 @@ export class Suspicions {
   }
 
   /** Nobody asks for the subject any more. */
-  forget(id: string): News | undefined {
+  forget(id: string): DifferenceEvent | undefined {
     const known = this.#found.get(id);
     this.#found.delete(id);
     this.#changed.delete(id);

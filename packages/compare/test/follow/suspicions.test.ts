@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Difference, Rounds, Suspicions } from "../../src/index.ts";
+import { type Difference, Rounds, DifferenceTracker } from "../../src/index.ts";
 
 const GRACE = 5_000;
 const subject = { id: "a", family: "IPv4", name: "default/web" } as const;
@@ -7,7 +7,7 @@ const differences: readonly Difference[] = [{ kind: "missing", packet: "p", want
 const agreed: readonly Difference[] = [];
 
 test("a difference counts once it has lasted for the grace, and is told once", () => {
-  const suspicions = new Suspicions(GRACE);
+  const suspicions = new DifferenceTracker(GRACE);
   expect(suspicions.seen(subject, differences, 0)).toBeUndefined();
   expect(suspicions.seen(subject, differences, GRACE - 1)).toBeUndefined();
   expect(suspicions.all.map(({ lasting }) => lasting)).toEqual([false]);
@@ -17,7 +17,7 @@ test("a difference counts once it has lasted for the grace, and is told once", (
 });
 
 test("what agrees before the grace is over is no news; afterwards it is", () => {
-  const suspicions = new Suspicions(GRACE);
+  const suspicions = new DifferenceTracker(GRACE);
   suspicions.seen(subject, differences, 0);
   expect(suspicions.seen(subject, agreed, 1_000)).toBeUndefined();
   suspicions.seen(subject, differences, 2_000);
@@ -28,7 +28,7 @@ test("what agrees before the grace is over is no news; afterwards it is", () => 
 });
 
 test("the grace begins anew with each change of what is wanted, and not once it is told", () => {
-  const suspicions = new Suspicions(GRACE);
+  const suspicions = new DifferenceTracker(GRACE);
   suspicions.seen(subject, differences, 0);
   suspicions.changed("a", 4_000);
   expect(suspicions.seen(subject, differences, 6_000)).toBeUndefined();
@@ -39,7 +39,7 @@ test("the grace begins anew with each change of what is wanted, and not once it 
 });
 
 test("the next that can become news is the one that has differed for longest", () => {
-  const suspicions = new Suspicions(5_000);
+  const suspicions = new DifferenceTracker(5_000);
   expect(suspicions.nextIn(0)).toBeUndefined();
   suspicions.seen(subject, differences, 1_000);
   suspicions.seen({ ...subject, id: "later" }, differences, 3_000);

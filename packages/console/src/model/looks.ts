@@ -1,6 +1,6 @@
 import { type Clock, errorText, sleep } from "@fairlead/base";
 import type { AgentStatus } from "@fairlead/inspect";
-import type { FamilyFindings, Seen } from "../protocol.ts";
+import type { FamilyFindings, ReadResult } from "../protocol.ts";
 
 /** What can be looked at of a node. */
 export interface NodePorts {
@@ -13,8 +13,8 @@ export interface NodePorts {
 
 /** What is known of a node by looking. */
 export interface Looked {
-  readonly kernel?: Seen<readonly FamilyFindings[]>;
-  readonly agent?: Seen<AgentStatus>;
+  readonly kernel?: ReadResult<readonly FamilyFindings[]>;
+  readonly agent?: ReadResult<AgentStatus>;
 }
 
 export interface LooksOptions {
@@ -86,7 +86,7 @@ export class Looks {
     this.#options.onLook(node, looked);
   }
 
-  async #seen<T>(look: () => Promise<T>): Promise<Seen<T>> {
+  async #seen<T>(look: () => Promise<T>): Promise<ReadResult<T>> {
     const { clock, now } = this.#options;
     const began = clock.monotonic();
     const times = () => ({ at: now(), tookMs: Math.round(clock.monotonic() - began) });

@@ -1,5 +1,5 @@
 import type { ServiceReport } from "@fairlead/compare";
-import type { FamilyFindings, NodeRow, Seen } from "../protocol.ts";
+import type { FamilyFindings, NodeRow, ReadResult } from "../protocol.ts";
 
 /** One service that is not in a node's kernel as it should be. */
 export interface Difference extends ServiceReport {
@@ -36,7 +36,7 @@ export interface Verdict {
   readonly text: string;
 }
 
-export function kernelVerdict(kernel: Seen<readonly FamilyFindings[]> | undefined): Verdict {
+export function kernelVerdict(kernel: ReadResult<readonly FamilyFindings[]> | undefined): Verdict {
   if (kernel === undefined) return { tone: "plain", text: "not looked at" };
   if (kernel.state === "failed") return { tone: "warn", text: "cannot be read" };
   const count = kernel.value.reduce((sum, { services }) => sum + services.length, 0);

@@ -39,7 +39,7 @@ export type NamespaceSupport =
  */
 export async function createNamespace(options: NamespaceOptions = {}): Promise<NetworkNamespace> {
   const failures: string[] = [];
-  for (const { as, unshare, enter = [] } of options.whole ? [WHOLE] : ways(options.beside)) {
+  for (const { as, unshare, enter = [] } of options.whole ? [WHOLE] : unshareCommands(options.beside)) {
     try {
       return describe({ as, enter }, await startHolder(unshare));
     } catch (error) {
@@ -60,7 +60,7 @@ export async function namespaceSupport(): Promise<NamespaceSupport> {
   }
 }
 
-interface Way {
+interface UnshareCommand {
   readonly as: "root" | "user";
   readonly unshare: readonly string[];
   /** For nsenter, beside the network. */
@@ -68,21 +68,21 @@ interface Way {
 }
 
 /** The first process in it dies with `unshare`, and the kernel takes all others along. */
-const WHOLE: Way = {
+const WHOLE: UnshareCommand = {
   as: "root",
   unshare: ["unshare", "-n", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "--"],
   enter: ["-m", "-p"],
 };
 
-function ways(beside: NetworkNamespace | undefined): readonly Way[] {
-  const root: Way = { as: "root", unshare: ["unshare", "-n", "--"] };
-  const user: Way = { as: "user", unshare: ["unshare", "-Urn", "--"] };
+function unshareCommands(beside: NetworkNamespace | undefined): readonly UnshareCommand[] {
+  const root: UnshareCommand = { as: "root", unshare: ["unshare", "-n", "--"] };
+  const user: UnshareCommand = { as: "user", unshare: ["unshare", "-Urn", "--"] };
   if (beside?.as === "user") return [{ as: "user", unshare: [...enterUser(beside.pid), "--", ...root.unshare] }];
   if (beside?.as === "root") return [root];
   return process.getuid?.() === 0 ? [root, user] : [user];
 }
 
-function describe({ as, enter }: Required<Pick<Way, "as" | "enter">>, holder: Holder): NetworkNamespace {
+function describe({ as, enter }: Required<Pick<UnshareCommand, "as" | "enter">>, holder: Holder): NetworkNamespace {
   const nsenter = as === "root" ? ["nsenter", "-t", String(holder.pid)] : enterUser(holder.pid);
   return {
     pid: holder.pid,

@@ -8,7 +8,7 @@ import { tracedWays } from "./traced.ts";
 import type { Ways } from "./ways.ts";
 
 /** A mode over a kernel that holds nothing yet. */
-export interface Subject {
+export interface BackendUnderTest {
   readonly backend: Backend;
   /** What the kernel holds now. */
   ruleSet(): RuleSet | Rules | Promise<RuleSet | Rules>;
@@ -17,8 +17,8 @@ export interface Subject {
 }
 
 /** What the caller brings, so that the table knows no backend. */
-export interface Subjects {
-  open(family: IPFamily, options: AgentOptions): Subject;
+export interface BackendsUnderTest {
+  open(family: IPFamily, options: AgentOptions): BackendUnderTest;
   filter(options: AgentOptions): EndpointFilter;
 }
 
@@ -26,7 +26,7 @@ export interface Subjects {
  * Takes a fresh kernel through the case's history, the first state as a full sync and each later one as a change, and
  * sends its packet through what the kernel then holds.
  */
-export async function runCase(row: ConformanceCase, subjects: Subjects): Promise<Ways> {
+export async function runCase(row: ConformanceCase, subjects: BackendsUnderTest): Promise<Ways> {
   const { options, history } = row;
   const family = packetFamily(row.packet);
   const subject = subjects.open(family, options);

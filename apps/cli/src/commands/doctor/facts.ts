@@ -12,7 +12,7 @@ import { otherInstances } from "./instances.ts";
 import type { LearnedCIDRs } from "./learned-cidrs.ts";
 import { othersFacts, pinnedMaps } from "./others.ts";
 import { countOf, listedRules } from "./rules.ts";
-import { type Attempt, attemptWith, isThere, textOf } from "./seen.ts";
+import { type Attempt, attemptWith, isThere, outputOf } from "./seen.ts";
 
 const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables"] as const;
 
@@ -63,7 +63,7 @@ export async function nodeFacts(
     instances: await otherInstances(tables, serviceProxyName, here && allProcesses),
     ...(serviceProxyName !== "" && { serviceProxyName }),
     sysctls: Object.fromEntries(
-      sysctls.flatMap(([key, seen]) => (seen.kind === "absent" ? [] : [[key, textOf(seen)?.trim()]])),
+      sysctls.flatMap(([key, seen]) => (seen.kind === "absent" ? [] : [[key, outputOf(seen)?.trim()]])),
     ),
     kernel: {
       "connection tracking": isThere(await attempt("cat", "/proc/sys/net/netfilter/nf_conntrack_max")),
@@ -110,7 +110,7 @@ async function proxies(attempt: Attempt, serviceProxyName: string, here: boolean
   // An agent with a name is there beside the node's first proxy, whoever that is.
   const isBeside = serviceProxyName !== "";
   const fairlead = here ? await nodeLockProcess(serviceProxyName).catch(() => undefined) : undefined;
-  const listed = textOf(await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";
+  const listed = outputOf(await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";
   const others = [...listed.matchAll(/^ *(\d+) (kube-proxy|cilium-agent|kube-router)$/gm)];
   const seen = (isBeside ? [] : others).map(([, pid, name = ""]) => ({ pid: Number(pid), name }));
   const isHere = await Promise.all(seen.map(({ pid }) => sharesNetwork(attempt, pid)));
@@ -123,7 +123,7 @@ async function proxies(attempt: Attempt, serviceProxyName: string, here: boolean
 /** Whether a process writes the rules that are looked at: one of another network namespace (kind, a test) does not. */
 async function sharesNetwork(attempt: Attempt, pid: number): Promise<boolean> {
   const [own, its] = await Promise.all(
-    ["self", pid].map(async (process) => textOf(await attempt("readlink", `/proc/${process}/ns/net`))),
+    ["self", pid].map(async (process) => outputOf(await attempt("readlink", `/proc/${process}/ns/net`))),
   );
   return own === undefined || its === undefined || own === its;
 }
@@ -133,7 +133,7 @@ const HOST_PROCESSES = "pid:[4026531836]";
 
 /** Root of the host sees every process and what it has open; others may not look, or are in a pod. */
 async function seesAllProcesses(attempt: Attempt): Promise<boolean> {
-  const namespace = textOf(await attempt("readlink", "/proc/self/ns/pid"))?.trim();
+  const namespace = outputOf(await attempt("readlink", "/proc/self/ns/pid"))?.trim();
   const first = await attempt("ls", "/proc/1/fd");
   return namespace === HOST_PROCESSES && first.kind === "seen" && (await attempt("ps", "-e")).kind === "seen";
 }
@@ -145,7 +145,7 @@ async function routes(attempt: Attempt): Promise<readonly string[] | undefined> 
   ] as const;
   const all = await Promise.all(
     families.map(async ([flag, family]) => {
-      const text = textOf(await attempt("ip", "-json", flag, "route", "show"));
+      const text = outputOf(await attempt("ip", "-json", flag, "route", "show"));
       return text === undefined ? undefined : parseRoutes(text, family);
     }),
   );

@@ -1,5 +1,5 @@
 import type { RuleCount } from "@fairlead/inspect";
-import { type Attempt, textOf } from "./seen.ts";
+import { type Attempt, outputOf } from "./seen.ts";
 
 /** What one variant of iptables holds, as its own tool lists it. */
 export interface ListedRules {
@@ -13,8 +13,8 @@ export interface ListedRules {
 /** Undefined: the variant is not installed. */
 export async function listedRules(attempt: Attempt, variant: RuleCount["variant"]): Promise<ListedRules | undefined> {
   if ((await attempt(`iptables-${variant}-save`, "--version")).kind !== "seen") return undefined;
-  const text = textOf(await attempt(`iptables-${variant}-save`));
-  return { variant, text, filter6: textOf(await attempt(`ip6tables-${variant}-save`, "-t", "filter")) };
+  const text = outputOf(await attempt(`iptables-${variant}-save`));
+  return { variant, text, filter6: outputOf(await attempt(`ip6tables-${variant}-save`, "-t", "filter")) };
 }
 
 export function countOf({ variant, text }: ListedRules): RuleCount {

@@ -1,14 +1,14 @@
 import { CommandError, type Runner } from "@fairlead/kernel";
 
 /** What came of looking at something. */
-export type Seen =
+export type CommandResult =
   | { readonly kind: "seen"; readonly text: string }
   | { readonly kind: "absent" }
   /** It may be there or not: the right to look is missing, or the program did not end. */
   | { readonly kind: "unseen" };
 
 /** Runs a program that looks at something; never fails. */
-export type Attempt = (program: string, ...args: readonly string[]) => Promise<Seen>;
+export type Attempt = (program: string, ...args: readonly string[]) => Promise<CommandResult>;
 
 const DENIED = /permission denied|not permitted|must be root/i;
 
@@ -22,7 +22,7 @@ export function attemptWith(runner: Runner): Attempt {
   };
 }
 
-export function textOf(seen: Seen): string | undefined {
+export function outputOf(seen: CommandResult): string | undefined {
   return seen.kind === "seen" ? seen.text : undefined;
 }
 
@@ -33,6 +33,6 @@ function isAnswer(error: unknown): boolean {
 }
 
 /** Undefined: that cannot be told. */
-export function isThere({ kind }: Seen): boolean | undefined {
+export function isThere({ kind }: CommandResult): boolean | undefined {
   return kind === "unseen" ? undefined : kind === "seen";
 }

@@ -15,7 +15,7 @@ import { serviceDestination } from "./service-destination.ts";
 type Values = CommandInput<typeof traceOptions>["options"];
 
 /** Where a packet goes, with the rules that it meets where those are a plan's. */
-export interface Way {
+export interface TraceDestination {
   readonly destination: Destination;
   /** What an agent would write for the manifests; absent: the rules are a file's or a kernel's. */
   readonly planned?: ReadRules;
@@ -26,7 +26,7 @@ export interface Way {
  *
  * @throws UsageError or CommandFailure naming the option and what would be right
  */
-export async function readWay(options: Values, context: Context): Promise<Way> {
+export async function readTraceDestination(options: Values, context: Context): Promise<TraceDestination> {
   const { to, file, rules, live, on } = options;
   const socket = socketDestination(options);
   const plans = file.length > 0 && rules === undefined && on === undefined && !live;

@@ -10,7 +10,7 @@ import { print } from "../../output/output.ts";
 import { knownOf } from "./known.ts";
 import type { traceOptions } from "./options.ts";
 import { readPacket, withFacts } from "./packet.ts";
-import { readWay } from "./planned.ts";
+import { readTraceDestination } from "./planned.ts";
 import { answerData, answerText } from "./show.ts";
 import { watch } from "./watch.ts";
 
@@ -23,7 +23,7 @@ export async function run({ options }: CommandInput<typeof traceOptions>, contex
   }
   // Manifests only tell then which service is meant.
   const values = { ...options, live: options.live || options.watch };
-  const { destination, planned } = await readWay(values, context);
+  const { destination, planned } = await readTraceDestination(values, context);
   const live = options.rules === undefined && planned === undefined;
   const runner = await runnerFor(options, context);
   const read = () => readRules(options.rules, destination.family, runner, context);

@@ -4,10 +4,10 @@ import { answerLines } from "@fairlead/lab/support/answer-lines";
 
 /**
  * Asks /livez ten times a second, as a kubelet would on a connection of its own each time, and each time a server of
- * the test ground as well: what that one takes is the machine's doing. Says what it has seen (`Seen`) when it is asked.
+ * the test ground as well: what that one takes is the machine's doing. Says what it has seen (`LivezReport`) when it is asked.
  * Usage: livez-main.ts PORT CONTROL-PORT
  */
-export interface Seen {
+export interface LivezReport {
   readonly asked: number;
   /** What came of those that were not answered with 200. */
   readonly refused: readonly string[];
@@ -30,7 +30,7 @@ let since: number | undefined;
 
 answerLines(() => {
   const waiting = since === undefined ? 0 : performance.now() - since;
-  const seen: Seen = {
+  const seen: LivezReport = {
     asked,
     refused: REFUSED,
     slowest: Math.max(slowest, waiting),
