@@ -36,7 +36,7 @@ export async function writeChange(
     for (const table of TABLES) {
       for (const chain of CHAINS[table]) {
         const [was, is] = [inChain(old, table, chain), inChain(now, table, chain)];
-        if (textOf(was) === textOf(is)) continue;
+        if (rulesText(was) === rulesText(is)) continue;
         removed[table].push(...was.map(({ rule }): Command => ({ kind: "delete", chain, rule })));
         added[table].push(...is.map(add));
       }
@@ -63,6 +63,6 @@ function inChain(rules: readonly ChainRule[], table: RuleTable, chain: string): 
   return rules.filter((rule) => rule.table === table && rule.chain === chain);
 }
 
-function textOf(rules: readonly ChainRule[]): string {
+function rulesText(rules: readonly ChainRule[]): string {
   return rules.map(({ rule }) => ruleKey(rule)).join("\n");
 }

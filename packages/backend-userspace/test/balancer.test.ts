@@ -1,7 +1,7 @@
 import type { PlanEndpoint } from "@fairlead/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Balancer, keyOf } from "../src/relay/balancer.ts";
+import { Balancer, endpointKey } from "../src/relay/balancer.ts";
 import { serveSets } from "./support/serve-sets.ts";
 
 const endpoints = (count: number, first = 1): PlanEndpoint[] =>
@@ -62,10 +62,10 @@ describe("round robin", () => {
         const { made } = balancer({ cluster: endpoints(count) });
         const shares = new Map<string, number>();
         for (let client = 0; client < clients; client++) {
-          const key = keyOf(made.choose("cluster", "same", none));
+          const key = endpointKey(made.choose("cluster", "same", none));
           shares.set(key, (shares.get(key) ?? 0) + 1);
         }
-        const counts = endpoints(count).map((endpoint) => shares.get(keyOf(endpoint)) ?? 0);
+        const counts = endpoints(count).map((endpoint) => shares.get(endpointKey(endpoint)) ?? 0);
         expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
       }),
     );
@@ -74,9 +74,9 @@ describe("round robin", () => {
   test("who failed is passed over, and taken again when all have failed", () => {
     const [a, b] = endpoints(2);
     const { made } = balancer({ cluster: endpoints(2) });
-    expect(made.choose("cluster", "x", new Set([keyOf(a)]))).toEqual(b);
-    expect(made.choose("cluster", "x", new Set([keyOf(a)]))).toEqual(b);
-    expect(made.choose("cluster", "x", new Set([keyOf(a), keyOf(b)]))).toBeDefined();
+    expect(made.choose("cluster", "x", new Set([endpointKey(a)]))).toEqual(b);
+    expect(made.choose("cluster", "x", new Set([endpointKey(a)]))).toEqual(b);
+    expect(made.choose("cluster", "x", new Set([endpointKey(a), endpointKey(b)]))).toBeDefined();
   });
 
   test("nobody where there is none", () => {
@@ -109,7 +109,7 @@ describe("ClientIP affinity", () => {
   test("whose endpoint is gone or failed chooses anew, and stays there", () => {
     const { made } = balancer({ cluster: endpoints(2), affinitySeconds: 60 });
     const first = made.choose("cluster", "10.0.0.1", none);
-    const second = made.choose("cluster", "10.0.0.1", new Set([keyOf(first)]));
+    const second = made.choose("cluster", "10.0.0.1", new Set([endpointKey(first)]));
     expect(second).not.toEqual(first);
     expect(made.choose("cluster", "10.0.0.1", none)).toEqual(second);
     serveSets(made, { cluster: endpoints(1, 9), local: [], affinitySeconds: 60 });

@@ -5,7 +5,7 @@ import { type CrowdNode, crowdHistory, followCrowd } from "@fairlead/testkit/cro
 import fc from "fast-check";
 import { test } from "vitest";
 import { userspaceSemantics } from "../src/index.ts";
-import { Balancer, keyOf } from "../src/relay/balancer.ts";
+import { Balancer, endpointKey } from "../src/relay/balancer.ts";
 import { serveSets } from "./support/serve-sets.ts";
 
 test("200 clients, whatever happens to their service: each keeps its endpoint while it is usable", async () => {
@@ -44,7 +44,7 @@ function userspaceCrowd(): CrowdNode {
     },
     connect: (client) => {
       const [balancer] = balancers.values();
-      return keyOf(balancer?.choose("cluster", client, new Set())) || "reject";
+      return endpointKey(balancer?.choose("cluster", client, new Set())) || "reject";
     },
   };
 }

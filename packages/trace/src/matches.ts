@@ -4,7 +4,7 @@ import { isDNATed } from "./conntrack.ts";
 import { matchesOther } from "./other-matches.ts";
 import { type RuleContext, undecidable } from "./place.ts";
 import { matchesRecent } from "./recent.ts";
-import { keyOf } from "./virtual-servers.ts";
+import { virtualServerKey } from "./virtual-servers.ts";
 import { endpointOf } from "./walk.ts";
 
 type MatchOf<Kind extends Match["kind"]> = Extract<Match, { readonly kind: Kind }>;
@@ -46,7 +46,7 @@ function matches(match: Exclude<Match, MatchOf<"statistic">>, place: RuleContext
     case "physdev":
       return isBridged(match, place) !== (match.negated === true);
     case "ipvs":
-      return walk.server !== undefined && keyOf(walk.server) === `${match.protocol} ${match.address} ${match.port}`;
+      return walk.server !== undefined && virtualServerKey(walk.server) === `${match.protocol} ${match.address} ${match.port}`;
     case "unknown":
       return matchesOther(match, place);
     case "unreadable":

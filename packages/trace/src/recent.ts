@@ -12,7 +12,7 @@ const FULL_MASKS: ReadonlySet<string> = new Set(["255.255.255.255", "ffff:ffff:f
  * (xt_recent).
  */
 export function matchesRecent(match: Recent, { walk, host }: RuleContext): boolean {
-  const address = keyOf(match, match.side === "rsource" ? walk.source : walk.destination);
+  const address = sideKey(match, match.side === "rsource" ? walk.source : walk.destination);
   if (match.op === "set") {
     walk.seen = { item: { list: match.name, address }, before: walk.seen };
     return true;
@@ -22,7 +22,7 @@ export function matchesRecent(match: Recent, { walk, host }: RuleContext): boole
   return ages.some((age) => match.seconds === undefined || match.seconds === 0 || age <= match.seconds);
 }
 
-function keyOf(match: Recent, { address, words }: Side): string {
+function sideKey(match: Recent, { address, words }: Side): string {
   if (match.mask === undefined || FULL_MASKS.has(match.mask)) return address;
   return wordsText(masked(words, addressWords(match.mask)));
 }

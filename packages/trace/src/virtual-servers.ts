@@ -25,7 +25,7 @@ export class VirtualServers {
   constructor(ipvs: Ipvs | undefined, family: IPFamily) {
     this.#ipvs = ipvs;
     for (const server of ipvs?.servers ?? []) {
-      if (server.family === family) this.#servers.set(keyOf(server), server);
+      if (server.family === family) this.#servers.set(virtualServerKey(server), server);
     }
   }
 
@@ -61,7 +61,7 @@ export class VirtualServers {
   #template(server: VirtualServerState, client: string): Destination | undefined {
     if (server.persistenceSeconds === undefined) return undefined;
     const template = this.#ipvs?.templates?.find(
-      (entry) => keyOf(entry.server) === keyOf(server) && canonical(entry.client) === client,
+      (entry) => virtualServerKey(entry.server) === virtualServerKey(server) && canonical(entry.client) === client,
     );
     if (template === undefined) return undefined;
     const { address, port } = template.destination;
@@ -76,7 +76,7 @@ function demandNat(server: VirtualServerState, destination: Destination): Destin
   throw new RangeError(`${nameOf(server)}: the tracer only knows destinations by masquerade`);
 }
 
-export function keyOf({ protocol, address, port }: VirtualServerKey): string {
+export function virtualServerKey({ protocol, address, port }: VirtualServerKey): string {
   return `${protocol.toLowerCase()} ${canonical(address)} ${port}`;
 }
 

@@ -2,7 +2,7 @@ import { objectAt, textAt } from "@fairlead/base";
 import type { ObjectKey } from "./change.ts";
 
 /** Key of an API object by its metadata; undefined when it has no usable name. */
-export function keyOf(raw: unknown): ObjectKey | undefined {
+export function objectKeyOf(raw: unknown): ObjectKey | undefined {
   const metadata = objectAt(raw, "metadata");
   const name = textAt(metadata, "name");
   if (name === undefined) return undefined;

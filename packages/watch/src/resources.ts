@@ -5,7 +5,7 @@ import { node } from "./protobuf/kinds/node.ts";
 import { service } from "./protobuf/kinds/service.ts";
 import { serviceCIDR } from "./protobuf/kinds/service-cidr.ts";
 import type { Message } from "./protobuf/message.ts";
-import { keyOf } from "./raw.ts";
+import { objectKeyOf } from "./raw.ts";
 
 /** One resource as the API serves it, and the selection that kube-proxy makes of it. */
 export interface ResourceSpec {
@@ -70,7 +70,7 @@ function otherSpec(other: OtherSubscription): ResourceSpec {
     namespaced,
     ...(only && { fieldSelector: `metadata.name=${only.name}` }),
     other,
-    selects: (raw) => only === undefined || keyOf(raw) === `${only.namespace}/${only.name}`,
+    selects: (raw) => only === undefined || objectKeyOf(raw) === `${only.namespace}/${only.name}`,
   };
 }
 

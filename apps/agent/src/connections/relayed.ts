@@ -15,16 +15,16 @@ export async function relayedEndpoints(
 ): Promise<EndpointOf> {
   const endpoints = new Map<string, string>();
   for (const { protocol, client, relay, endpoint } of relays.connections()) {
-    const key = keyOf(protocol, socketText(client.address, client.port), socketText(relay.address, relay.port));
+    const key = relayKey(protocol, socketText(client.address, client.port), socketText(relay.address, relay.port));
     endpoints.set(key, socketText(endpoint.address, endpoint.port));
     await yielding();
   }
   return ({ protocol, reply }) => {
     const client = socketText(reply.destination, reply.destinationPort);
-    return endpoints.get(keyOf(protocol, client, socketText(reply.source, reply.sourcePort)));
+    return endpoints.get(relayKey(protocol, client, socketText(reply.source, reply.sourcePort)));
   };
 }
 
-function keyOf(protocol: string, client: string, relay: string): string {
+function relayKey(protocol: string, client: string, relay: string): string {
   return `${protocol} ${client} ${relay}`;
 }

@@ -39,7 +39,7 @@ export class Differences {
 
   /** @returns whether it is to be written again now */
   found(family: IPFamily, difference: Difference): boolean {
-    const text = textOf(difference);
+    const text = differenceText(difference);
     const before = this.#found.get(family);
     const now = this.#clock.monotonic();
     // Another program that is named changed the rules after the writing, which helped until then.
@@ -81,12 +81,12 @@ export class Differences {
       repaired
         ? "Rules differed from the desired state; the differences are repaired"
         : "Rules differ from the desired state; full sync scheduled",
-      { ipFamily: family, differs: textOf(difference), ...(by.length > 0 && { by: by.join(", ") }) },
+      { ipFamily: family, differs: differenceText(difference), ...(by.length > 0 && { by: by.join(", ") }) },
     );
   }
 }
 
-function textOf({ what }: Difference): string {
+function differenceText({ what }: Difference): string {
   const more = what.length > MOST_NAMED ? [`${what.length - MOST_NAMED} more`] : [];
   return [...what.slice(0, MOST_NAMED), ...more].join("; ");
 }

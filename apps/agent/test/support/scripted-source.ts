@@ -37,7 +37,7 @@ export class ScriptedSource implements ObjectSource {
     for (const raw of objects) {
       const subscription = this.#of(raw.kind);
       const object = subscription.decode(raw);
-      const key = keyOf(raw);
+      const key = objectKey(raw);
       if (object === undefined) await this.remove(raw);
       else await subscription.onChange({ type: "upsert", key, object });
       if (object !== undefined) this.#given.add(`${raw.kind} ${key}`);
@@ -48,15 +48,15 @@ export class ScriptedSource implements ObjectSource {
   async putOther(...objects: readonly RawObject[]): Promise<void> {
     for (const raw of objects) {
       for (const { decode, onChange } of this.#others(raw.kind)) {
-        await onChange({ type: "upsert", key: keyOf(raw), object: decode(raw) });
+        await onChange({ type: "upsert", key: objectKey(raw), object: decode(raw) });
       }
     }
   }
 
   async remove(...objects: readonly RawObject[]): Promise<void> {
     for (const raw of objects) {
-      if (!this.#given.delete(`${raw.kind} ${keyOf(raw)}`)) continue;
-      await this.#of(raw.kind).onChange({ type: "delete", key: keyOf(raw) });
+      if (!this.#given.delete(`${raw.kind} ${objectKey(raw)}`)) continue;
+      await this.#of(raw.kind).onChange({ type: "delete", key: objectKey(raw) });
     }
   }
 
@@ -85,7 +85,7 @@ export class ScriptedSource implements ObjectSource {
   }
 }
 
-function keyOf({ metadata }: RawObject): ObjectKey {
+function objectKey({ metadata }: RawObject): ObjectKey {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
 }
 

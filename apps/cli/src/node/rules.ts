@@ -63,7 +63,7 @@ export async function readRules(
   const read = async () =>
     file === undefined
       ? { ...(await liveRules(runner, family)), environment: {} }
-      : readText(textOf(file, context), family);
+      : readText(rulesText(file, context), family);
   try {
     return await context.progress(`reading ${source}`, read);
   } catch (error) {
@@ -98,7 +98,7 @@ async function parse(pieces: AsyncIterable<string>, family: IPFamily): Promise<S
   return parser.end();
 }
 
-async function* textOf(
+async function* rulesText(
   file: string,
   { readStandardInput }: Pick<Context, "readStandardInput">,
 ): AsyncGenerator<string> {

@@ -31,11 +31,11 @@ export async function sendAll(lab: Lab, packets: readonly Shipment[], family: IP
   const connections = new Map<string, Connection>();
   for (const protocol of ["TCP", "UDP"] as const) {
     for await (const connection of listConnections(runner, family, protocol)) {
-      connections.set(keyOf(protocol, connection.original.source, connection.original.sourcePort), connection);
+      connections.set(flowKey(protocol, connection.original.source, connection.original.sourcePort), connection);
     }
   }
   return packets.map((packet, at) => {
-    const connection = connections.get(keyOf(packet.protocol, packet.source, packet.sourcePort));
+    const connection = connections.get(flowKey(packet.protocol, packet.source, packet.sourcePort));
     return connection === undefined ? { verdict: stopped(results[at]) } : fateOf(packet, connection, results[at]);
   });
 }
@@ -50,7 +50,7 @@ async function sendOne(lab: Lab, packet: Shipment): Promise<ProbeResult | undefi
   return result;
 }
 
-function keyOf(protocol: string, source: string, port: number): string {
+function flowKey(protocol: string, source: string, port: number): string {
   return `${protocol} ${source} ${port}`;
 }
 

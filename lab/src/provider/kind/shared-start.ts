@@ -17,7 +17,7 @@ export class SharedStart {
 
   /** Applies it, also where it is so already. */
   apply(how: AgentStart): Promise<void> {
-    this.#current = keyOf(how);
+    this.#current = startKey(how);
     this.#changing += 1;
     this.#change = this.#change.catch(() => {}).then(() => this.#carryOut(how));
     return this.#change;
@@ -37,13 +37,13 @@ export class SharedStart {
 
   /** @returns false: it was so before, and nothing was done */
   async change(how: AgentStart): Promise<boolean> {
-    if (this.#current !== keyOf(how)) await this.apply(how);
+    if (this.#current !== startKey(how)) await this.apply(how);
     else if (this.#changing > 0) await this.#change;
     else return false;
     return true;
   }
 }
 
-function keyOf({ learns = false, memory = "", flags = [] }: AgentStart): string {
+function startKey({ learns = false, memory = "", flags = [] }: AgentStart): string {
   return JSON.stringify([learns, memory, flags]);
 }

@@ -29,7 +29,7 @@ function byKey(rules: readonly DispatchRule[]): ReadonlyMap<string, readonly Dis
 
 /** Rules about the same packets, in the same chain: where one differs, all of them are written in their order. */
 function replaceRules(before: readonly DispatchRule[], after: readonly DispatchRule[], change: DispatchChange): void {
-  if (textOf(before) === textOf(after)) return;
+  if (rulesText(before) === rulesText(after)) return;
   if ((before[0] ?? after[0])?.table === "nat") {
     change.nat.push(...before.map(removal), ...additions(after));
     return;
@@ -62,6 +62,6 @@ function additions(rules: readonly DispatchRule[]): readonly Command[] {
   );
 }
 
-function textOf(rules: readonly DispatchRule[]): string {
+function rulesText(rules: readonly DispatchRule[]): string {
   return rules.map(({ rule }) => renderRule(rule)).join("\n");
 }

@@ -56,7 +56,7 @@ function natRules(
     ...toAddress(frontend.address, group.protocol, frontend.port, `${group.name} ${FRONTEND_LABELS[frontend.kind]}`),
     target: jump(ENTRY_CHAINS[frontend.reach](frontend, names)),
   };
-  return [entry("nat", SERVICES, keyOf(group, frontend), rule)];
+  return [entry("nat", SERVICES, frontendKey(group, frontend), rule)];
 }
 
 /** Clients that another network serves are sent back before anything happens to their packets. */
@@ -69,7 +69,7 @@ function excludedRules(
   if (excludedClients.length === 0) return [];
   const packets = toAddress(address, group.protocol, port, `${group.name} another network serves its clients`);
   const matches = [...packets.matches, NOT_FROM_NODE];
-  const key = keyOf(group, frontend);
+  const key = frontendKey(group, frontend);
   return excludedClients.map((cidr) =>
     entry(table, SERVICES, key, { ...packets, matches, source: { cidr }, target: { kind: "return" } }),
   );
@@ -121,7 +121,7 @@ function nodePortRules(
 function gateRule(group: ServicePortGroup, frontend: Frontend, names: GroupNames): DispatchRule {
   const remark = `${group.name} traffic not accepted by ${names.firewall}`;
   const rule = toAddress(frontend.address ?? "", group.protocol, frontend.port, remark);
-  return entry("filter", PROXY_FIREWALL, keyOf(group, frontend), { ...rule, target: { kind: "drop" } });
+  return entry("filter", PROXY_FIREWALL, frontendKey(group, frontend), { ...rule, target: { kind: "drop" } });
 }
 
 function refusalRules(
@@ -134,7 +134,7 @@ function refusalRules(
   const target: Target = verdict === "drop" ? { kind: "drop" } : reject(context.family);
   const refused = { ...refusedPackets(group, frontend, remark), target };
   const rules = group.protocol === "TCP" && context.node.resetStaleTCP ? [resetting(refused), refused] : [refused];
-  const key = keyOf(group, frontend);
+  const key = frontendKey(group, frontend);
   const end = ({ address: "head", "node-port": "tail" } as const)[frontend.at];
   return rules.map((rule) => entry("filter", REFUSAL_CHAINS[frontend.reach], key, rule, end));
 }
@@ -157,7 +157,7 @@ function healthCheckRule(group: ServicePortGroup, port: number): DispatchRule {
   return entry("filter", NODE_PORTS, `tcp ${port}`, rule);
 }
 
-function keyOf(group: ServicePortGroup, frontend: Frontend): string {
+function frontendKey(group: ServicePortGroup, frontend: Frontend): string {
   const port = `${protocolName(group.protocol)} ${frontend.port}`;
   return frontend.address === undefined ? port : `${port} ${frontend.address}`;
 }

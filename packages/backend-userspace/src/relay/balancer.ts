@@ -6,7 +6,7 @@ const MAX_CLIENTS = 65_536;
 
 type Sets = Pick<ServicePortGroup, EndpointSetName | "affinitySeconds">;
 
-/** Endpoints by `keyOf`: a service may have a hundred thousand, and is asked for one with each connection. */
+/** Endpoints by `endpointKey`: a service may have a hundred thousand, and is asked for one with each connection. */
 type Index = ReadonlyMap<string, PlanEndpoint>;
 
 interface Remembered {
@@ -51,12 +51,12 @@ export class Balancer {
   }
 
   has(set: EndpointSetName, endpoint: PlanEndpoint): boolean {
-    return this.#byKey[set].has(keyOf(endpoint));
+    return this.#byKey[set].has(endpointKey(endpoint));
   }
 
   /**
    * @param client the address that packets come from
-   * @param failed endpoints that this client could not be connected to just now, by `keyOf`; taken again when all
+   * @param failed endpoints that this client could not be connected to just now, by `endpointKey`; taken again when all
    * failed
    */
   choose(set: EndpointSetName, client: string, failed: ReadonlySet<string>): PlanEndpoint | undefined {
@@ -71,7 +71,7 @@ export class Balancer {
     // One more than there may be of those that failed is enough.
     const tries = Math.min(endpoints.length, failed.size + 1);
     const order = Array.from({ length: tries }, (_, step) => (start + step) % endpoints.length);
-    const index = order.find((at) => !failed.has(keyOf(endpoints[at]))) ?? order[0];
+    const index = order.find((at) => !failed.has(endpointKey(endpoints[at]))) ?? order[0];
     if (index === undefined) return undefined;
     this.#turn[set] = index + 1;
     return endpoints[index];
@@ -86,7 +86,7 @@ export class Balancer {
 
   #remember(client: string, endpoint: PlanEndpoint): void {
     this.#clients.delete(client);
-    this.#clients.set(client, { endpoint: keyOf(endpoint), at: this.#now() });
+    this.#clients.set(client, { endpoint: endpointKey(endpoint), at: this.#now() });
     const [oldest] = this.#clients.keys();
     if (this.#clients.size > MAX_CLIENTS && oldest !== undefined) this.#clients.delete(oldest);
   }
@@ -103,12 +103,12 @@ export class Balancer {
 function* indexOf(endpoints: readonly PlanEndpoint[]): Generator<void, Index, void> {
   const index = new Map<string, PlanEndpoint>();
   for (const endpoint of endpoints) {
-    index.set(keyOf(endpoint), endpoint);
+    index.set(endpointKey(endpoint), endpoint);
     yield;
   }
   return index;
 }
 
-export function keyOf(endpoint: PlanEndpoint | undefined): string {
+export function endpointKey(endpoint: PlanEndpoint | undefined): string {
   return endpoint === undefined ? "" : socketText(endpoint.address, endpoint.port);
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import type { PlanEndpoint } from "@fairlead/core";
-import { keyOf } from "./balancer.ts";
+import { endpointKey } from "./balancer.ts";
 import type { RelayRequest } from "./relay.ts";
 
 /**
@@ -24,7 +24,7 @@ export async function dial(request: RelayRequest, client: string, given: AbortSi
     const socket = await connected(endpoint, timeout, request, given);
     if (socket !== undefined) return socket;
     if (given.aborted) return "unreachable";
-    failed.add(keyOf(endpoint));
+    failed.add(endpointKey(endpoint));
     request.traffic.passedOver();
   }
   return "unreachable";

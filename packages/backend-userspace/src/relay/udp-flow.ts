@@ -1,6 +1,6 @@
 import { createSocket, type Socket, type SocketType } from "node:dgram";
 import type { PlanEndpoint } from "@fairlead/core";
-import { keyOf } from "./balancer.ts";
+import { endpointKey } from "./balancer.ts";
 import { DIAL_TIMEOUTS } from "./dial.ts";
 import { MAX_QUEUED_BYTES, type RelayRequest } from "./relay.ts";
 import type { ListeningRelay, RelayedConnection } from "./relayed.ts";
@@ -127,7 +127,7 @@ export class UdpFlow implements Live {
     const { traffic } = this.#parts.request;
     const again = this.#unanswered;
     traffic.passedOver();
-    this.#failed.add(keyOf(this.#endpoint));
+    this.#failed.add(endpointKey(this.#endpoint));
     if (again === undefined || this.#tries >= DIAL_TIMEOUTS.length || !this.#connect()) {
       if (again !== undefined) traffic.refused("unreachable");
       this.end();

@@ -23,7 +23,7 @@ function numberRangeCIDRs(family: IPFamily, first: bigint, last: bigint): readon
     let hostBits = 0;
     // The widest block that begins here and does not go beyond the end.
     while (hostBits < bits && fits(from, hostBits + 1, last)) hostBits++;
-    cidrs.push(`${textOf(from, bits)}/${bits - hostBits}`);
+    cidrs.push(`${addressText(from, bits)}/${bits - hostBits}`);
     from += 1n << BigInt(hostBits);
   }
   return cidrs;
@@ -38,7 +38,7 @@ function numberOf(address: string): bigint {
   return addressBytes(address).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
 }
 
-function textOf(value: bigint, bits: number): string {
+function addressText(value: bigint, bits: number): string {
   const bytes = Uint8Array.from({ length: bits / 8 }, (_, at) => Number((value >> BigInt(bits - 8 - at * 8)) & 0xffn));
   return bytesText(bytes);
 }

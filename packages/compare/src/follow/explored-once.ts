@@ -7,7 +7,7 @@ export function exploredOnce(tracer: Tracer, environment: Environment): Tracer {
     ...tracer,
     explore(packet, where, options) {
       if (where !== environment || options?.merged !== true) return tracer.explore(packet, where, options);
-      const key = keyOf(packet);
+      const key = packetKey(packet);
       const exploration = known.get(key) ?? tracer.explore(packet, where, options);
       known.set(key, exploration);
       return exploration;
@@ -15,6 +15,6 @@ export function exploredOnce(tracer: Tracer, environment: Environment): Tracer {
   };
 }
 
-function keyOf(packet: Packet): string {
+function packetKey(packet: Packet): string {
   return JSON.stringify(packet);
 }

@@ -35,7 +35,7 @@ function* endpointsByNumber({ sets }: NftTable) {
     const remembered = new Map<Hex, Set<string>>();
     for (const { key, value } of members?.elements.values() ?? []) {
       yield;
-      const text = textOf(members, value);
+      const text = elementText(members, value);
       texts.set(key.slice(0, 2 * NUMBER), text);
       add(remembered, key.slice(0, NUMBER), text);
     }
@@ -52,7 +52,7 @@ function* endpointsByNumber({ sets }: NftTable) {
   return pools;
 }
 
-function textOf(set: NftSet | undefined, value: unknown): string {
+function elementText(set: NftSet | undefined, value: unknown): string {
   const types = set?.data;
   return types === undefined || types === "verdict" || typeof value !== "string" ? "" : valueText(types, value);
 }

@@ -28,7 +28,7 @@ export class SameRules {
 
   /** False also where it cannot be told. */
   for(protocol: string, heading: Heading): boolean {
-    const headings = new Map([[textOf(heading), heading]]);
+    const headings = new Map([[headingText(heading), heading]]);
     for (let known = 0; known < headings.size; ) {
       known = headings.size;
       if (!this.#visitAll(protocol, headings)) return false;
@@ -39,21 +39,21 @@ export class SameRules {
   /** Goes through all chains that can be reached; places that their rules translate to are added. */
   #visitAll(protocol: string, headings: Map<string, Heading>): boolean {
     const all = [...headings.values()];
-    const queue = new Map(this.#bases.map((place) => [keyOf(place), place]));
+    const queue = new Map(this.#bases.map((place) => [chainKey(place), place]));
     for (const place of queue.values()) {
       const rules = this.#chainAt(place).rulesFor(protocol, all);
       if (rules === undefined) return false;
-      for (const { chain } of rules) if (chain !== undefined) addTo(queue, keyOf, { table: place.table, chain });
+      for (const { chain } of rules) if (chain !== undefined) addTo(queue, chainKey, { table: place.table, chain });
       for (const { to } of rules) {
         if (to === "unknown") return false;
-        for (const heading of translated(to, all)) addTo(headings, textOf, heading);
+        for (const heading of translated(to, all)) addTo(headings, headingText, heading);
       }
     }
     return true;
   }
 
   #chainAt(place: ChainRef): ChainPair {
-    const key = keyOf(place);
+    const key = chainKey(place);
     const { table, chain } = place;
     const at = (ruleSet: RuleSet) => ruleSet.get(table)?.chains.get(chain);
     const pair = this.#chains.get(key) ?? new ChainPair(at(this.#before), at(this.#after));
@@ -73,10 +73,10 @@ function addTo<Item>(all: Map<string, Item>, keyOf: (item: Item) => string, item
   if (!all.has(key)) all.set(key, item);
 }
 
-function keyOf({ table, chain }: ChainRef): string {
+function chainKey({ table, chain }: ChainRef): string {
   return `${table} ${chain}`;
 }
 
-function textOf({ address, port }: Heading): string {
+function headingText({ address, port }: Heading): string {
   return `${address} ${port}`;
 }

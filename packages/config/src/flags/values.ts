@@ -8,10 +8,10 @@ const ZERO: Readonly<Record<string, string>> = { "": "false", int32: "0", float3
 /** Every flag that may be set, with its value on the command line or its default: what kube-proxy serves at /flagz. */
 export function flagValues(given: GivenFlags): Record<string, string> {
   const shown = [...FLAGS.values()].filter(({ windows }) => windows !== true);
-  return Object.fromEntries(shown.map((flag) => [flag.name, textOf(flag, given.get(flag.name))]));
+  return Object.fromEntries(shown.map((flag) => [flag.name, flagText(flag, given.get(flag.name))]));
 }
 
-function textOf({ type, defaultText }: FlagDefinition, texts: readonly string[] | undefined): string {
+function flagText({ type, defaultText }: FlagDefinition, texts: readonly string[] | undefined): string {
   const all = (texts ?? []).map(withoutPassword);
   if (type.placeholder === "strings") return `[${all.join(",")}]`;
   const text = type.placeholder === "mapStringBool" ? all.join(",") : (all.at(-1) ?? "");

@@ -32,7 +32,7 @@ export class Stream {
   }
 
   publish(event: StreamEvent): void {
-    const delta = { id: ++this.#last, text: textOf(event) };
+    const delta = { id: ++this.#last, text: eventText(event) };
     this.#kept.push(delta);
     if (this.#kept.length > KEPT) this.#kept.shift();
     for (const reader of this.#readers.values()) reader.take(delta);
@@ -60,7 +60,7 @@ export class Stream {
     });
     const at = this.#last;
     if (missed === undefined)
-      for await (const event of this.#options.everything(name)) await reader.write(textOf(event));
+      for await (const event of this.#options.everything(name)) await reader.write(eventText(event));
     // Only now: who is cut off before has to begin anew.
     await reader.write(`id: ${at}\nevent: whole\ndata: ${JSON.stringify({ stream: name })}\n\n`);
     for (const delta of missed ?? []) reader.take(delta);
@@ -113,6 +113,6 @@ class Reader {
   }
 }
 
-function textOf({ name, data }: StreamEvent): string {
+function eventText({ name, data }: StreamEvent): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }

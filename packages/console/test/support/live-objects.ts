@@ -23,14 +23,14 @@ export class LiveObjects implements ObjectSource {
   async put(object: RawObject): Promise<void> {
     const to = this.#to.get(object.kind);
     const decoded = to?.decode(object);
-    if (decoded !== undefined) await to?.onChange({ type: "upsert", key: keyOf(object), object: decoded });
+    if (decoded !== undefined) await to?.onChange({ type: "upsert", key: objectKey(object), object: decoded });
   }
 
   async remove(object: RawObject): Promise<void> {
-    await this.#to.get(object.kind)?.onChange({ type: "delete", key: keyOf(object) });
+    await this.#to.get(object.kind)?.onChange({ type: "delete", key: objectKey(object) });
   }
 }
 
-function keyOf({ metadata }: RawObject): ObjectKey {
+function objectKey({ metadata }: RawObject): ObjectKey {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
 }

@@ -30,7 +30,7 @@ export function readRelays(page: string): Relays {
         socketIn(valueAt(connection, name)),
       );
       if (client !== undefined && relay !== undefined && endpoint !== undefined) {
-        endpoints.set(keyOf(protocolIn(connection), client, relay), endpoint);
+        endpoints.set(relayKey(protocolIn(connection), client, relay), endpoint);
       }
     }
   }
@@ -38,12 +38,12 @@ export function readRelays(page: string): Relays {
     answers: ({ protocol, reply }) => listening.has(`${protocol} ${socketText(reply.source, reply.sourcePort)}`),
     endpointOf({ protocol, reply }) {
       const client = { address: reply.destination, port: reply.destinationPort };
-      return endpoints.get(keyOf(protocol, client, { address: reply.source, port: reply.sourcePort }));
+      return endpoints.get(relayKey(protocol, client, { address: reply.source, port: reply.sourcePort }));
     },
   };
 }
 
-function keyOf(protocol: string, client: FlowSocket, relay: FlowSocket): string {
+function relayKey(protocol: string, client: FlowSocket, relay: FlowSocket): string {
   return `${protocol} ${socketText(client.address, client.port)} ${socketText(relay.address, relay.port)}`;
 }
 

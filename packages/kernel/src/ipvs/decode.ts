@@ -24,7 +24,7 @@ export function decodeServer(bytes: Buffer, message: Range): VirtualServer | und
   const within = need(findAttribute(bytes, message, PART.server));
   if (findAttribute(bytes, within, SERVER_PART.firewallMark) !== undefined) return undefined;
   const at = (type: number) => need(findAttribute(bytes, within, type)).start;
-  const family = keyOf(ADDRESS_FAMILIES, bytes.readUInt16LE(at(SERVER_PART.family)));
+  const family = nameOfNumber(ADDRESS_FAMILIES, bytes.readUInt16LE(at(SERVER_PART.family)));
   const scheduler = textAt(bytes, need(findAttribute(bytes, within, SERVER_PART.scheduler)));
   const bits = bytes.readUInt32LE(at(SERVER_PART.flags));
   const isPersistent = (bits & PERSISTENT) !== 0;
@@ -35,7 +35,7 @@ export function decodeServer(bytes: Buffer, message: Range): VirtualServer | und
   ];
   return {
     family,
-    protocol: keyOf(PROTOCOL_NUMBERS, bytes.readUInt16LE(at(SERVER_PART.protocol))),
+    protocol: nameOfNumber(PROTOCOL_NUMBERS, bytes.readUInt16LE(at(SERVER_PART.protocol))),
     address: addressAt(bytes, at(SERVER_PART.address), family),
     port: bytes.readUInt16BE(at(SERVER_PART.port)),
     scheduler,
@@ -58,14 +58,14 @@ export function decodeDestination(
   const within = need(findAttribute(bytes, message, PART.destination));
   const at = (type: number) => need(findAttribute(bytes, within, type)).start;
   const own = findAttribute(bytes, within, DESTINATION_PART.family);
-  const family = own === undefined ? server.family : keyOf(ADDRESS_FAMILIES, bytes.readUInt16LE(own.start));
+  const family = own === undefined ? server.family : nameOfNumber(ADDRESS_FAMILIES, bytes.readUInt16LE(own.start));
   const method = bytes.readUInt32LE(at(DESTINATION_PART.forwarding)) & FORWARDING_MASK;
   return {
     address: addressAt(bytes, at(DESTINATION_PART.address), family),
     port: bytes.readUInt16BE(at(DESTINATION_PART.port)),
     weight: bytes.readInt32LE(at(DESTINATION_PART.weight)),
     // What is on this host is reached as by a route.
-    forwarding: method === 1 ? "route" : keyOf(FORWARDING_NUMBERS, method),
+    forwarding: method === 1 ? "route" : nameOfNumber(FORWARDING_NUMBERS, method),
     active: bytes.readUInt32LE(at(DESTINATION_PART.active)),
     inactive: bytes.readUInt32LE(at(DESTINATION_PART.inactive)),
   };
@@ -77,7 +77,7 @@ function need(range: Range | undefined): Range {
   return range;
 }
 
-function keyOf<Key extends string>(numbers: Readonly<Record<Key, number>>, wanted: number): Key {
+function nameOfNumber<Key extends string>(numbers: Readonly<Record<Key, number>>, wanted: number): Key {
   for (const key in numbers) if (numbers[key] === wanted) return key;
   throw new Error(`netlink: IPVS reported an unknown number: ${wanted}`);
 }

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { ConntrackFlow, Runner } from "../../src/index.ts";
-import { keyOf } from "./sweep-all.ts";
+import { flowKey } from "./sweep-all.ts";
 
 export const flow = (change: Partial<ConntrackFlow> = {}): ConntrackFlow => ({
   family: "IPv4",
@@ -50,7 +50,7 @@ export const cases: readonly Case[] = [
 export type Sweep = (doomed: readonly ConntrackFlow[]) => Promise<readonly string[]>;
 
 export async function check(sweep: Sweep, given: Case): Promise<void> {
-  const keys = (flows: readonly ConntrackFlow[]) => flows.map(keyOf).toSorted();
+  const keys = (flows: readonly ConntrackFlow[]) => flows.map(flowKey).toSorted();
   expect((await sweep(given.delete)).toSorted()).toEqual(keys(tracked));
   expect((await sweep([])).toSorted()).toEqual(keys(given.left));
 }
@@ -70,7 +70,7 @@ export async function checkZones(runner: Runner, sweep: Sweep): Promise<void> {
   for (const [at, { option, number }] of OTHER_ZONES.entries()) {
     for (const entry of flows) await track(runner, entry, 100 + at, [option, number]);
   }
-  expect((await sweep(flows)).toSorted()).toEqual([...flows, ...flows].map(keyOf).toSorted());
+  expect((await sweep(flows)).toSorted()).toEqual([...flows, ...flows].map(flowKey).toSorted());
   for (const { family, protocol } of flows) {
     const argv = ["conntrack", "-L", "-f", family.toLowerCase(), "-p", protocol.toLowerCase()] as const;
     const left = (await runner.run([...argv])).stdout.match(/zone\S*/g) ?? [];

@@ -5,7 +5,7 @@ import { type ConntrackFlow, createRunner, type Runner } from "../../src/index.t
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
 import { cases, check, checkZones, flow, type Sweep, track, tracked } from "./cases.ts";
-import { type Kind, keyOf } from "./sweep-all.ts";
+import { type Kind, flowKey } from "./sweep-all.ts";
 
 const driver = join(import.meta.dirname, "sweep-main.ts");
 
@@ -53,7 +53,7 @@ kernelSuite("netlink on the kernel", () => {
     expect(cpuMilliseconds).toBeLessThan(10_000);
     const left = await sweepIn(runner, [], udp);
     expect(left.seen).toHaveLength(99_000);
-    expect(new Set(left.seen)).toEqual(new Set(serving.map(keyOf)));
+    expect(new Set(left.seen)).toEqual(new Set(serving.map(flowKey)));
   });
 });
 

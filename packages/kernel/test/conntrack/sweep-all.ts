@@ -1,6 +1,6 @@
 import type { Conntrack, ConntrackFlow } from "../../src/index.ts";
 
-export function keyOf(flow: ConntrackFlow): string {
+export function flowKey(flow: ConntrackFlow): string {
   const { family, protocol, originalDestination, originalPort, replySource, replyPort } = flow;
   return [family, protocol, originalDestination, originalPort, replySource, replyPort].join(" ");
 }
@@ -17,11 +17,11 @@ export async function sweepAll(
   doomed: readonly ConntrackFlow[],
   kinds: readonly Kind[] = allKinds,
 ): Promise<readonly string[]> {
-  const keys = new Set(doomed.map(keyOf));
+  const keys = new Set(doomed.map(flowKey));
   const seen: string[] = [];
   for (const { family, protocol } of kinds) {
     await conntrack.sweep(family, protocol, (flows) => {
-      const keyed = flows.map((flow) => ({ flow, key: keyOf(flow) }));
+      const keyed = flows.map((flow) => ({ flow, key: flowKey(flow) }));
       for (const { key } of keyed) seen.push(key);
       return keyed.filter(({ key }) => keys.has(key)).map(({ flow }) => flow);
     });

@@ -13,7 +13,7 @@ export const DATA_TYPES = {
   /** What numgen and hashes give, in the byte order of the machine. */
   integer: { id: 4, length: 4, text: (hex: Hex) => String(hostNumber(hex)) },
   ct_state: { id: 26, length: 4, text: (hex: Hex) => ctStateText(hostNumber(hex)) },
-  ifname: { id: 41, length: 16, text: (hex: Hex) => JSON.stringify(textOf(hex)) },
+  ifname: { id: 41, length: 16, text: (hex: Hex) => JSON.stringify(hexText(hex)) },
 } as const satisfies Readonly<Record<string, DataTypeFacts>>;
 
 export interface DataTypeFacts {
@@ -68,7 +68,7 @@ function aligned(length: number): number {
 }
 
 /** The name up to its first zero byte. */
-function textOf(hex: Hex): string {
+function hexText(hex: Hex): string {
   const bytes = bytesOf(hex);
   const end = bytes.indexOf(0);
   return String.fromCharCode(...bytes.subarray(0, end < 0 ? bytes.length : end));

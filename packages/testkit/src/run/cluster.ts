@@ -24,7 +24,7 @@ export class PlannedCluster {
 
   /** Takes in the differences between the last state and this one, which is complete. */
   advance(objects: readonly RawObject[]): PlanStep {
-    const next = new Map(objects.map((object) => [keyOf(object), object]));
+    const next = new Map(objects.map((object) => [objectKey(object), object]));
     for (const [key, object] of this.#objects) if (!next.has(key)) this.#cluster.remove(object);
     this.#cluster.put(...next.values());
     this.#objects = next;
@@ -54,6 +54,6 @@ function plannerOptions({ options, semantics, filter }: ClusterOptions): Planner
   };
 }
 
-function keyOf({ kind, metadata: { namespace = "", name } }: RawObject): string {
+function objectKey({ kind, metadata: { namespace = "", name } }: RawObject): string {
   return `${kind} ${namespace}/${name}`;
 }

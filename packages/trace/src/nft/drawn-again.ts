@@ -15,9 +15,9 @@ export function repeats(rules: readonly NftRule[], index: number): number {
   known.set(rules, counts);
   const before = counts.get(index);
   if (before !== undefined) return before;
-  const text = textOf(rule);
+  const text = ruleText(rule);
   let count = 0;
-  while (textOf(rules[index + count + 1]) === text) count += 1;
+  while (ruleText(rules[index + count + 1]) === text) count += 1;
   counts.set(index, count);
   return count;
 }
@@ -26,7 +26,7 @@ function draws({ kind }: Expression): boolean {
   return kind === "numgen" || kind === "hash";
 }
 
-function textOf(rule: NftRule | undefined): string | undefined {
+function ruleText(rule: NftRule | undefined): string | undefined {
   return rule && JSON.stringify(rule.expressions);
 }
 

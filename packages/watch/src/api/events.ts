@@ -1,6 +1,6 @@
 import { isObject, objectAt, type RawObject, valueAt } from "@fairlead/base";
 import type { ObjectKey } from "../change.ts";
-import { keyOf, resourceVersionOf } from "../raw.ts";
+import { objectKeyOf, resourceVersionOf } from "../raw.ts";
 import { type ApiError, errorOfEvent, ProtocolError } from "./errors.ts";
 
 export interface ObjectEvent {
@@ -48,7 +48,7 @@ export function eventOf(type: unknown, object: unknown, text: () => string): Wat
     case "ADDED":
     case "MODIFIED":
     case "DELETED":
-      return { type, key: keyOf(object), version, object };
+      return { type, key: objectKeyOf(object), version, object };
     case "BOOKMARK":
       return { type, version, endsInitialEvents: endsInitialEvents(object) };
     default:

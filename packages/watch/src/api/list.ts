@@ -1,6 +1,6 @@
 import { slices, type Yield } from "@fairlead/base";
 import type { ListSession } from "../publisher.ts";
-import { keyOf, resourceVersionOf } from "../raw.ts";
+import { objectKeyOf, resourceVersionOf } from "../raw.ts";
 import { type ListHead, type ListItem, type ListParser, listParser } from "./list-parser.ts";
 
 /**
@@ -24,7 +24,7 @@ export async function readList(
 async function give(item: ListItem, session: ListSession, yielding: Yield): Promise<void> {
   if ("unreadable" in item) session.skip(item.identity.key, item.unreadable);
   else {
-    const key = keyOf(item.raw);
+    const key = objectKeyOf(item.raw);
     if (key === undefined) session.skip(undefined, NAMELESS);
     else await session.upsert(key, resourceVersionOf(item.raw) ?? "", item.raw);
   }

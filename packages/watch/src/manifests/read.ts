@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isObject, type RawObject, slices, textAt, valueAt } from "@fairlead/base";
 import type { ObjectKey, ResourceName } from "../change.ts";
-import { keyOf } from "../raw.ts";
+import { objectKeyOf } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { setDefaults } from "./defaults.ts";
@@ -56,7 +56,7 @@ function isOf(raw: unknown, spec: ResourceSpec): boolean {
 
 function objectOf(file: string, raw: RawObject, spec: ResourceSpec, onReport: OnReport): ManifestObject[] {
   setDefaults(spec.kind, raw);
-  const key = keyOf(raw);
+  const key = objectKeyOf(raw);
   if (key === undefined) {
     onReport({ type: "badObject", resource: spec.name, file, error: `a ${spec.kind} without metadata.name` });
     return [];

@@ -40,12 +40,12 @@ export function eventLine(
   const { id, chain, kind, verdict } = event;
   const end = verdict === undefined ? "elsewhere" : verdictText(verdict);
   const place = [hook?.toUpperCase(), table, chain].filter((part) => part !== undefined).join(" ");
-  return ` TRACE ${idText(id)} ${place}: ${kind === "rule" ? textOf(event, found, ip) : END_TEXTS[kind]} → ${end}`;
+  return ` TRACE ${idText(id)} ${place}: ${kind === "rule" ? ruleEventText(event, found, ip) : END_TEXTS[kind]} → ${end}`;
 }
 
 const END_TEXTS = { return: "end of the chain", policy: "policy" } as const;
 
-function textOf({ handle }: NftTraceEvent, found: RuleWithSets | undefined, ip: NftFamily): string {
+function ruleEventText({ handle }: NftTraceEvent, found: RuleWithSets | undefined, ip: NftFamily): string {
   if (found === undefined) return `rule with handle ${handle}, which is gone`;
   return ruleText(found.rule, { family: ip, sets: found.sets });
 }

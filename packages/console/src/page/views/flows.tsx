@@ -106,7 +106,7 @@ function Connections({ flows }: { readonly flows: readonly Flow[] }) {
         <TableHead titles={["Client", "Called", "Service", "Answered by", "State"]} numbers={["Sent", "Received"]} />
         <tbody>
           {flows.map((flow) => (
-            <Connection key={keyOf(flow)} flow={flow} />
+            <Connection key={flowKey(flow)} flow={flow} />
           ))}
         </tbody>
       </table>
@@ -142,6 +142,6 @@ function Connection({ flow }: { readonly flow: Flow }) {
   );
 }
 
-function keyOf({ protocol, client, frontend }: Flow): string {
+function flowKey({ protocol, client, frontend }: Flow): string {
   return `${protocol} ${socket(client.address, client.port)} ${socket(frontend.address, frontend.port)}`;
 }

@@ -79,8 +79,8 @@ export class TableDraft {
 
   /** Takes the first equal rule away; false: there is none. */
   remove(name: string, rule: Rule): boolean {
-    const text = textOf(rule);
-    const index = this.chain(name)?.rules.findIndex((present) => textOf(present) === text) ?? -1;
+    const text = ruleText(rule);
+    const index = this.chain(name)?.rules.findIndex((present) => ruleText(present) === text) ?? -1;
     if (index < 0) return false;
     this.#writable(name).splice(index, 1);
     this.#refer(name, rule, -1);
@@ -141,7 +141,7 @@ export function jumpOf(rule: Rule): string | undefined {
 const texts = new WeakMap<Rule, string>();
 
 /** The same for equal rules; what the parsers give is canonical. */
-function textOf(rule: Rule): string {
+function ruleText(rule: Rule): string {
   const known = texts.get(rule);
   if (known !== undefined) return known;
   const text = renderRule(rule);

@@ -8,7 +8,7 @@ import { NotKnown } from "../reading/values.ts";
 import { readVerdict } from "./read-elements.ts";
 import { readOperand, readSet } from "./read-operand.ts";
 import { skipUnknown } from "./skip-unknown.ts";
-import { HANDLE, type Token, TokenReader, textOf } from "./tokens.ts";
+import { HANDLE, type Token, TokenReader, tokensText } from "./tokens.ts";
 
 export interface ReadRule {
   readonly phrases: readonly ReadPhrase[];
@@ -33,12 +33,12 @@ function readStep(tokens: readonly Token[]): { readonly read: ReadPhrase; readon
   const reader = new TokenReader(tokens);
   try {
     const phrase = readPhrase(reader);
-    return { read: { phrase, text: textOf(reader.since(0)) }, length: reader.at };
+    return { read: { phrase, text: tokensText(reader.since(0)) }, length: reader.at };
   } catch (error) {
     if (!(error instanceof NotKnown)) throw error;
     const behind = new TokenReader(tokens);
     skipUnknown(behind);
-    const text = textOf(behind.since(0));
+    const text = tokensText(behind.since(0));
     return { read: { phrase: { kind: "unknown", text }, text }, length: behind.at };
   }
 }

@@ -22,7 +22,7 @@ export function tokensOf(listing: string): readonly Token[] {
 }
 
 /** Pieces as they could stand in a listing: behind a comma within braces there is a space. */
-export function textOf(tokens: readonly Token[]): string {
+export function tokensText(tokens: readonly Token[]): string {
   let depth = 0;
   const words = tokens.map(({ text, quoted }) => {
     if (quoted) return `"${text}" `;
