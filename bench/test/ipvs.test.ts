@@ -3,7 +3,7 @@ import { movedAddress, podAddress } from "../src/cluster/objects.ts";
 import { countProcesses } from "../src/ipvs/accounting.ts";
 import { comparison, kernelDifferences } from "../src/ipvs/table.ts";
 import type { ProxyMeasurement, WorkMeasurement } from "../src/measure/ipvs-figures.ts";
-import type { ProxyName } from "../src/proxy/subject.ts";
+import type { ProxyName } from "../src/proxy/measured-proxy.ts";
 
 function record(name: string, flag: number): Buffer {
   const bytes = Buffer.alloc(64);
@@ -25,7 +25,11 @@ test("no address of an endpoint is another's, or one that comes later", () => {
   expect(addresses.size).toBe(21_000);
 });
 
-const step = (seconds: number, ipset: number): WorkMeasurement => ({ seconds, cpuSeconds: seconds / 2, processes: { ipset } });
+const step = (seconds: number, ipset: number): WorkMeasurement => ({
+  seconds,
+  cpuSeconds: seconds / 2,
+  processes: { ipset },
+});
 
 function measured(proxy: ProxyName, seconds: number, kernel: readonly string[]): ProxyMeasurement {
   const one = step(seconds, 3);

@@ -1,4 +1,11 @@
-import { conformanceTable, differences, expectedWays, type Mode, runCase, type BackendsUnderTest } from "@fairlead/testkit";
+import {
+  type BackendsUnderTest,
+  conformanceTable,
+  differences,
+  expectedWays,
+  type Mode,
+  runCase,
+} from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { fakeIptables } from "../src/cases/conformance/iptables-subjects.ts";
 import { fakeIpvs } from "../src/cases/conformance/ipvs-subjects.ts";

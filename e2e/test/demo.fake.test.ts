@@ -16,7 +16,10 @@ test("the demo proves everything on the kernel in memory", async () => {
 });
 
 /** Each breaks one thing that the demo claims. */
-const broken: readonly { readonly name: string; readonly wrong: (stage: DemoEnvironment) => Partial<DemoEnvironment> }[] = [
+const broken: readonly {
+  readonly name: string;
+  readonly wrong: (stage: DemoEnvironment) => Partial<DemoEnvironment>;
+}[] = [
   { name: "nginx-ovn", wrong: () => ({ rules: async () => [`-A KUBE-SERVICES -d ${NGINX_OVN_IP}/32`] }) },
   {
     name: "endpoint removed",

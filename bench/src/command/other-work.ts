@@ -11,7 +11,7 @@ import { takeProfile } from "../measure/profile.ts";
 import { measureStorm, type StormFigures } from "../measure/storm.ts";
 import { microCases } from "../micro/cases.ts";
 import { comparison, measureCases, record, recordedFigures } from "../micro/micro.ts";
-import { subjectsOf } from "../proxy/subjects.ts";
+import { measuredProxies } from "../proxy/measured-proxies.ts";
 import { withResults } from "../report/overview.ts";
 import { plots } from "../report/plots.ts";
 import { DOCS, loadRecorded, MICRO_FILE } from "../report/recorded.ts";
@@ -48,7 +48,7 @@ async function storm(options: BenchOptions, changes: number, progress: Progress)
   const { variant, services, endpoints } = options;
   const otherWork = await watchOtherWork();
   const proxies: Record<string, StormFigures> = {};
-  for (const subject of await subjectsOf(options, progress)) {
+  for (const subject of await measuredProxies(options, progress)) {
     progress(subject.name);
     proxies[subject.name] = await measureStorm({ ...options, changes }, subject, progress);
   }
@@ -60,7 +60,7 @@ async function storm(options: BenchOptions, changes: number, progress: Progress)
 
 async function connections(options: BenchOptions, count: number, progress: Progress): Promise<void> {
   const otherWork = await watchOtherWork();
-  const subjects = await subjectsOf(options, progress);
+  const subjects = await measuredProxies(options, progress);
   const figures = await measureConnections({ ...options, connections: count }, subjects, progress);
   const { mode, variant, services, endpoints } = options;
   const machine = await describeMachine(await otherWork());

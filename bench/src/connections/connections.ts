@@ -5,8 +5,8 @@ import { fill } from "../cluster/load.ts";
 import { POD_RANGE, podAddress, SERVICE_PORT, type Size, serviceAddress, TARGET_PORT } from "../cluster/objects.ts";
 import { median } from "../measure/figures.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "../measure/prepare.ts";
+import type { MeasuredProxy, ProxyName } from "../proxy/measured-proxy.ts";
 import { startProxy } from "../proxy/running.ts";
-import type { MeasuredProxy, ProxyName } from "../proxy/subject.ts";
 import type { ConnectionTimes } from "./client-main.ts";
 
 export interface ConnectionOptions extends BedOptions, Size {

@@ -7,7 +7,7 @@ import { moveEndpoints } from "../cluster/load.ts";
 import { endpointList, movedAddress, NODE_NAME, sliceObject, TARGET_PORT } from "../cluster/objects.ts";
 import type { ProxyMeasurement, WorkMeasurement } from "../measure/ipvs-figures.ts";
 import { cpuSeconds } from "../measure/process-figures.ts";
-import type { ProxyName } from "../proxy/subject.ts";
+import type { ProxyName } from "../proxy/measured-proxy.ts";
 import type { Accounting } from "./accounting.ts";
 import { type MeasuredNode, openNode } from "./measured-node.ts";
 import type { GuestSettings } from "./settings.ts";

@@ -9,7 +9,7 @@ import { applyLines, applySettings, runnerIn } from "@fairlead/lab/wire/apply";
 import { ANYWHERE, address, route, up, veth } from "@fairlead/lab/wire/ip-lines";
 import { kernelSettings } from "@fairlead/lab/wire/settings";
 import { POD_RANGE } from "../cluster/objects.ts";
-import { fairlead, kubeProxy, type ProxyName } from "../proxy/subject.ts";
+import { fairlead, kubeProxy, type ProxyName } from "../proxy/measured-proxy.ts";
 import type { GuestSettings } from "./settings.ts";
 
 /** A node with an empty kernel, on which one proxy is started and ended. */

@@ -14,7 +14,7 @@ import { guestProgram } from "@fairlead/lab/uml/guest-program";
 import { missingForUml } from "@fairlead/lab/uml/missing";
 import { atOnce, createSlices } from "../cluster/load.ts";
 import { NAMESPACE_OBJECT, NODE_NAME, type Size, serviceObject } from "../cluster/objects.ts";
-import { type IpvsFigures, type ProxyMeasurement, PROXIES } from "../measure/ipvs-figures.ts";
+import { type IpvsFigures, PROXIES, type ProxyMeasurement } from "../measure/ipvs-figures.ts";
 import type { BenchOptions } from "../measure/options.ts";
 import type { Progress } from "../measure/prepare.ts";
 import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";

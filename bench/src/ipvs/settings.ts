@@ -1,5 +1,5 @@
 import type { Size } from "../cluster/objects.ts";
-import type { ProxyName } from "../proxy/subject.ts";
+import type { ProxyName } from "../proxy/measured-proxy.ts";
 
 /** What the guest gets, as a file of JSON. */
 export interface GuestSettings extends Size {

@@ -1,6 +1,6 @@
 import { median } from "../measure/figures.ts";
-import { type ProxyMeasurement, PROXIES, type WorkMeasurement } from "../measure/ipvs-figures.ts";
-import type { ProxyName } from "../proxy/subject.ts";
+import { PROXIES, type ProxyMeasurement, type WorkMeasurement } from "../measure/ipvs-figures.ts";
+import type { ProxyName } from "../proxy/measured-proxy.ts";
 
 /** What is compared of one run. */
 type Figures = Omit<ProxyMeasurement, "kernel">;

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fill } from "../cluster/load.ts";
+import { measuredProxies } from "../proxy/measured-proxies.ts";
+import type { MeasuredProxy, ProxyName } from "../proxy/measured-proxy.ts";
 import { LateStartError } from "../proxy/running.ts";
-import type { MeasuredProxy, ProxyName } from "../proxy/subject.ts";
-import { subjectsOf } from "../proxy/subjects.ts";
 import { watchOtherWork } from "./company.ts";
 import type { ProxyFigures, RunFigures, Unfinished } from "./figures.ts";
 import { measureRun } from "./measure-run.ts";
@@ -30,7 +30,7 @@ export interface Measurement {
  */
 export async function runBench(options: BenchOptions, progress: Progress): Promise<Measurement> {
   const { services, endpoints, changes } = options;
-  const subjects = await subjectsOf(options, progress);
+  const subjects = await measuredProxies(options, progress);
   return withBed(options, progress, async ({ bed, startSettings, readRules, freshRules }) => {
     const size = { services, endpoints };
     progress(`writing ${services} services with ${endpoints} endpoints each to the API`);

@@ -1,6 +1,6 @@
 import { fill } from "../cluster/load.ts";
+import { fairlead } from "../proxy/measured-proxy.ts";
 import { type RunningProxy, withProxy } from "../proxy/running.ts";
-import { fairlead } from "../proxy/subject.ts";
 import { median } from "./figures.ts";
 import { untilRest } from "./measure-run.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "./prepare.ts";

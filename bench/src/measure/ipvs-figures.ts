@@ -1,4 +1,4 @@
-import type { ProxyName } from "../proxy/subject.ts";
+import type { ProxyName } from "../proxy/measured-proxy.ts";
 
 /** Both, as tables have them. */
 export const PROXIES = ["kube-proxy", "fairlead"] as const satisfies readonly ProxyName[];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { MeasuredProxy } from "../proxy/measured-proxy.ts";
 import { type RunningProxy, withProxy } from "../proxy/running.ts";
-import type { MeasuredProxy } from "../proxy/subject.ts";
 import { fullSyncTime } from "../proxy/sync-metrics.ts";
 import type { RunFigures } from "./figures.ts";
 import { bytesReceived, cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { fill } from "../cluster/load.ts";
 import type { Size } from "../cluster/objects.ts";
+import { fairlead } from "../proxy/measured-proxy.ts";
 import { startProxy } from "../proxy/running.ts";
-import { fairlead } from "../proxy/subject.ts";
 import { type BedOptions, type Progress, withBed } from "./prepare.ts";
 
 const SNAPSHOT_MS = 60_000;

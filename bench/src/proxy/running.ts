@@ -5,9 +5,9 @@ import { type Daemon, startDaemon } from "@fairlead/lab/support/daemon";
 import { runnerIn } from "@fairlead/lab/wire/apply";
 import type { Bed } from "../cluster/bed.ts";
 import { keptLog, whileItRuns } from "./ended.ts";
+import type { MeasuredProxy } from "./measured-proxy.ts";
 import { childrenAmong, readProcesses } from "./processes.ts";
 import type { SettledAgent } from "./settled-agent.ts";
-import type { MeasuredProxy } from "./subject.ts";
 import { NoSyncError, SyncLog } from "./sync-log.ts";
 import type { Variant } from "./tools.ts";
 

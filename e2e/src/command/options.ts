@@ -5,7 +5,7 @@ import { modes } from "@fairlead/lab/modes/index";
 import { MAX_NODES } from "@fairlead/lab/provider/netns/addresses";
 import { messageOf } from "@fairlead/lab/support/errors";
 import type { SoakSettings } from "../specs/soak/soak.ts";
-import { SPEC_PACKAGES, SUITES, type SpecPackage, type Suite } from "../specs/spec.ts";
+import { SPEC_PACKAGES, type SpecPackage, SUITES, type Suite } from "../specs/spec.ts";
 
 /** What the command line asks for, checked as far as it can be without looking at the machine. */
 export interface RunOptions {

@@ -9,7 +9,7 @@ import { localChecks } from "./checks/local.ts";
 import { leftovers } from "./leftovers.ts";
 import { localObjects } from "./local-objects.ts";
 import { LOCAL_FLAGS, serviceAt, webPods } from "./services.ts";
-import type { Ask, Reply, DemoEnvironment } from "./stage.ts";
+import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
 
 const START_MS = 20_000;
 const TIMEOUT_MS = 2_000;

@@ -62,7 +62,10 @@ async function stages({ memory, mode }: Flags): Promise<readonly (() => Promise<
 }
 
 /** Ctrl-C ends the show wherever it is; everything is taken down all the same. */
-async function perform(stage: DemoEnvironment, flags: { readonly keep: boolean; readonly console: boolean }): Promise<number> {
+async function perform(
+  stage: DemoEnvironment,
+  flags: { readonly keep: boolean; readonly console: boolean },
+): Promise<number> {
   const stopped = once(process, "SIGINT").then(() => undefined);
   const started = performance.now();
   console.log(`\nFairlead on ${stage.ground}`);

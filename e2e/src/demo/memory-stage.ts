@@ -16,7 +16,7 @@ import {
 import { createTracer, type Outcome } from "@fairlead/trace";
 import { filterFor } from "../cases/conformance/iptables-subjects.ts";
 import { NODE_PORTS_AT } from "./services.ts";
-import type { Ask, Reply, DemoEnvironment } from "./stage.ts";
+import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
 
 /** The same demo where there can be no real packets: iptables in memory, packets through the tracer. */
 export async function memoryStage(objects: readonly RawObject[]): Promise<DemoEnvironment> {

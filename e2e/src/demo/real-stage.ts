@@ -10,7 +10,7 @@ import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
 import { hosts, type RawObject } from "@fairlead/testkit";
 import { leftovers } from "./leftovers.ts";
 import { DEMO_FLAGS, NODE_PORTS_AT, WEB } from "./services.ts";
-import type { Ask, Reply, DemoEnvironment } from "./stage.ts";
+import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
 import { tourOf } from "./tour.ts";
 
 const START_MS = 20_000;

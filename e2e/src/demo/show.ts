@@ -1,7 +1,7 @@
 import { foreignService } from "./checks/foreign.ts";
 import { addedLive, removedLive } from "./checks/live.ts";
 import { affinity, foundingCase, masquerading, nobodyThere, nodePort, spread } from "./checks/services.ts";
-import type { Check, Finding, DemoEnvironment } from "./stage.ts";
+import type { Check, DemoEnvironment, Finding } from "./stage.ts";
 import { tableHead, tableLine } from "./table.ts";
 
 const checks: readonly Check[] = [

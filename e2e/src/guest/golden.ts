@@ -4,7 +4,7 @@ import type { Backend } from "@fairlead/core";
 import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { type GoldenScenario, goldenScenarios, NODE_A, PlannedCluster, STANDARD_OPTIONS } from "@fairlead/testkit";
 import { filterFor } from "../cases/conformance/iptables-subjects.ts";
-import { ipvsPorts, type IpvsClient } from "../cases/conformance/programmed-ipvs.ts";
+import { type IpvsClient, ipvsPorts } from "../cases/conformance/programmed-ipvs.ts";
 import { problemsOf, type Suite } from "./suite.ts";
 
 /** The recordings were made on a node with one address of each family, these. */

@@ -13,7 +13,13 @@ import { type KubeProxy, type KubeProxyMode, startKubeProxy } from "@fairlead/la
 import { objects } from "@fairlead/lab/one-node/objects";
 import { rulesOf } from "@fairlead/lab/one-node/rules";
 import { rulesInPlace, SCENE_FLAGS } from "@fairlead/lab/one-node/scene";
-import { commonFlows, localhostFlow, startTraffic, type Traffic, type TrafficFlow } from "@fairlead/lab/one-node/traffic";
+import {
+  commonFlows,
+  localhostFlow,
+  startTraffic,
+  type Traffic,
+  type TrafficFlow,
+} from "@fairlead/lab/one-node/traffic";
 import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -118,7 +124,10 @@ export function takeOver(program: string): void {
       await toKubeProxy(mode, proofs.back, ways);
     }
 
-    const ways: readonly TrafficFlow[] = [...commonFlows, { from: clientA, to: dns.clusterIP.IPv4, port: 53, protocol: "UDP" }];
+    const ways: readonly TrafficFlow[] = [
+      ...commonFlows,
+      { from: clientA, to: dns.clusterIP.IPv4, port: 53, protocol: "UDP" },
+    ];
 
     test.for<KubeProxyMode & { readonly fairlead: Mode }>([
       { mode: "iptables", variant: "nft", fairlead: "iptables" },

@@ -1,6 +1,6 @@
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeIptables } from "@fairlead/kernel/fake";
-import { conformanceTable, differences, expectedWays, runCase, type BackendsUnderTest } from "@fairlead/testkit";
+import { type BackendsUnderTest, conformanceTable, differences, expectedWays, runCase } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend } from "../src/index.ts";
 

@@ -10,9 +10,9 @@ import { changedGroups } from "./plan/changed-groups.ts";
 import type { PlanContext } from "./plan/context.ts";
 import { frameChains, sameFacts, unitedFacts } from "./plan/frame.ts";
 import { type FrameFacts, type FrameTable, TABLES } from "./plan/frame-facts.ts";
+import { type ObjectChanges, objectChanges } from "./plan/object-changes.ts";
 import { newServer, programmedState, serverChange } from "./plan/server-change.ts";
 import { setWork } from "./plan/set-work.ts";
-import { type ObjectChanges, objectChanges } from "./plan/step.ts";
 import type { IpvsPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
 import { frameFacts } from "./wanted.ts";
@@ -85,7 +85,10 @@ function changeWork({ moves }: ObjectChanges, before: FrameFacts, facts: FrameFa
 }
 
 /** Yields after each destination. */
-function* serverCommands({ before, after }: ObjectChanges, draining: Draining): Generator<void, readonly ServerCommand[]> {
+function* serverCommands(
+  { before, after }: ObjectChanges,
+  draining: Draining,
+): Generator<void, readonly ServerCommand[]> {
   const commands: ServerCommand[] = [];
   const removals: ServerCommand[] = [];
   for (const [key, wanted] of after) {

@@ -1,5 +1,6 @@
 import type { Backend, Difference, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
 import { applyChange } from "./apply.ts";
+import { CheckedRules } from "./checked-rules.ts";
 import { removeIpvsMode } from "./cleanup.ts";
 import { Draining } from "./draining.ts";
 import { fullSync } from "./full-sync.ts";
@@ -10,7 +11,6 @@ import { type IpvsOptions, type ResolvedOptions, resolveOptions } from "./option
 import { type PlanContext, planContext } from "./plan/context.ts";
 import type { IpvsPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
-import { CheckedRules } from "./rules-seen.ts";
 import { Schedulers } from "./schedulers.ts";
 import { ipvsSemantics } from "./semantics.ts";
 

@@ -1,8 +1,8 @@
 import { inSlices, type Slicing } from "@fairlead/base";
 import { renderServerKey, type ServerConnections } from "@fairlead/netfilter";
+import type { ObjectChanges } from "./plan/object-changes.ts";
 import { destinationText } from "./plan/server-change.ts";
 import type { WantedServer } from "./plan/servers.ts";
-import type { ObjectChanges } from "./plan/step.ts";
 import type { ServersPort } from "./port.ts";
 
 /**

@@ -1,5 +1,6 @@
 import type { ForwardingPlan } from "@fairlead/core";
 import type { SetCommand } from "@fairlead/netfilter";
+import type { CheckedRules } from "./checked-rules.ts";
 import { compareServers, differenceCommands, isEqual } from "./compare-servers.ts";
 import { Draining } from "./draining.ts";
 import { frameSections } from "./frame-commands.ts";
@@ -14,7 +15,6 @@ import { setWork } from "./plan/set-work.ts";
 import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
-import type { CheckedRules } from "./rules-seen.ts";
 import { frameFacts, type Wanted, wantedOf } from "./wanted.ts";
 import { carryOut, type Work, type Written } from "./work.ts";
 

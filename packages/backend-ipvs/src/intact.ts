@@ -1,5 +1,6 @@
 import type { ForwardingPlan } from "@fairlead/core";
 import { type Rule, ruleKey, type TableState } from "@fairlead/netfilter";
+import type { CheckedRules } from "./checked-rules.ts";
 import { compareServers, isEqual } from "./compare-servers.ts";
 import type { Draining } from "./draining.ts";
 import { readAddresses, readSets, readTables } from "./kernel-state.ts";
@@ -12,7 +13,6 @@ import type { Ledger } from "./plan/ledger.ts";
 import { IPVS_OUT_FILTER } from "./plan/names.ts";
 import { SET_KEYS } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
-import type { CheckedRules } from "./rules-seen.ts";
 import { frameFacts, wantedOf } from "./wanted.ts";
 
 /**

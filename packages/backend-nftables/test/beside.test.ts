@@ -2,6 +2,7 @@ import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import {
+  type BackendsUnderTest,
   type Beside,
   besideExpected,
   conformanceTable,
@@ -9,7 +10,6 @@ import {
   expectedWays,
   nftablesRow,
   runCase,
-  type BackendsUnderTest,
 } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, removeNftablesMode, tableName } from "../src/index.ts";

@@ -1,7 +1,14 @@
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
-import { conformanceTable, differences, expectedWays, nftablesRow, runCase, type BackendsUnderTest } from "@fairlead/testkit";
+import {
+  type BackendsUnderTest,
+  conformanceTable,
+  differences,
+  expectedWays,
+  nftablesRow,
+  runCase,
+} from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, tableName } from "../src/index.ts";
 

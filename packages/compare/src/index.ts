@@ -1,9 +1,9 @@
 export { DIFFERENCE_KINDS, type Difference, type DifferenceKind, type DifferenceTarget } from "./follow/difference.ts";
+export { type DifferenceEvent, DifferenceTracker, type TrackedDifference } from "./follow/difference-tracker.ts";
 export { groupDifferences } from "./follow/group-differences.ts";
 export { ownRules } from "./follow/own-rules.ts";
 export { Rounds } from "./follow/rounds.ts";
 export { straysIn } from "./follow/strays.ts";
-export { type DifferenceEvent, type TrackedDifference, DifferenceTracker } from "./follow/suspicions.ts";
 export { compareIpvs, type IpvsCompareOptions, type IpvsObjects } from "./ipvs/compare.ts";
 export { addressesOf, serversOf, setsOf } from "./ipvs/text.ts";
 export { compareNftables, servicesInTable } from "./nftables/compare.ts";

@@ -1,6 +1,6 @@
+export * from "./addresses/host.ts";
 export * from "./addresses/hosts.ts";
 export * from "./addresses/networks.ts";
-export * from "./addresses/place.ts";
 export { type Beside, besideExpected } from "./conformance/beside.ts";
 export * from "./conformance/case.ts";
 export * from "./conformance/expected.ts";

@@ -1,6 +1,6 @@
 import type { AddressWords } from "@fairlead/base";
 import type { Match, NameMatch } from "@fairlead/netfilter";
-import { type RuleContext, undecidable } from "./place.ts";
+import { type RuleContext, undecidable } from "./rule-context.ts";
 
 type AddressTypes = Extract<Match, { readonly kind: "addrtype" }>;
 

@@ -1,8 +1,8 @@
 import { type AddressWords, inRange } from "@fairlead/base";
 import type { NameMatch } from "@fairlead/netfilter";
 import type { CompiledAddress } from "./compile.ts";
-import { type RuleContext, undecidable } from "./place.ts";
 import { outInterface } from "./route.ts";
+import { type RuleContext, undecidable } from "./rule-context.ts";
 
 /** Whether addresses, interfaces and protocol match: the kernel asks them before all else (ip_packet_match). */
 export function matchesHeader(place: RuleContext): boolean {

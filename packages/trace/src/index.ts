@@ -6,7 +6,7 @@ export type { Ipvs, PersistenceTemplate } from "./ipvs.ts";
 export { type Landing, landings } from "./landings.ts";
 export { withoutOthersMasquerade } from "./masquerade-of-others.ts";
 export type { Assumption, Exploration, IptablesVisit, NftVisit, Outcome, Undecided, Visit } from "./outcome.ts";
-export type { Endpoint, Hook, Packet, Rules, HookStage } from "./packet.ts";
+export type { Endpoint, Hook, HookStage, Packet, Rules } from "./packet.ts";
 export { type KernelTime, parseRecentList, ticksPerSecond } from "./recent-lists.ts";
 export type { Remembered } from "./remembered.ts";
 export { parseRouteGets, type RouteGet, routeGetLine } from "./route-get.ts";

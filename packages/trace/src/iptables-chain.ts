@@ -4,8 +4,8 @@ import { TraceError } from "./errors.ts";
 import { matchesHeader } from "./header.ts";
 import { matchProbability } from "./matches.ts";
 import type { Visit } from "./outcome.ts";
-import type { RuleContext } from "./place.ts";
-import { NEXT, type RuleVerdict } from "./step.ts";
+import type { RuleContext } from "./rule-context.ts";
+import { NEXT, type RuleVerdict } from "./rule-verdict.ts";
 import { applyTarget, isNeutral } from "./targets.ts";
 import type { Chain, Walk, Ways } from "./walk.ts";
 

@@ -43,7 +43,7 @@ export class KnownWays {
    */
   follow(walk: Walk): End | undefined {
     if (!this.#forked) return undefined;
-    const known = this.#known.get(walkKey(walk))?.find(({ arrival }) => goesOnAlike(arrival, walk, ANY));
+    const known = this.#known.get(hookKey(walk))?.find(({ arrival }) => goesOnAlike(arrival, walk, ANY));
     if (known === undefined) {
       this.#arrivals.push({ ...walk });
       return undefined;
@@ -56,7 +56,7 @@ export class KnownWays {
 
   end(walk: Walk, end: End): void {
     for (const arrival of this.#arrivals) {
-      const key = walkKey(arrival);
+      const key = hookKey(arrival);
       const alike = this.#known.get(key) ?? [];
       this.#known.set(key, alike);
       alike.push({ arrival, final: walk, end });
@@ -64,7 +64,7 @@ export class KnownWays {
   }
 }
 
-function walkKey(walk: Walk): string {
+function hookKey(walk: Walk): string {
   return `${walk.hook} ${walkKey(walk)}`;
 }
 

@@ -2,8 +2,8 @@ import type { ConntrackState, Match, PortMatch, TCPFlagsMatch } from "@fairlead/
 import { matchesAddressTypes } from "./address-type.ts";
 import { isDNATed } from "./conntrack.ts";
 import { matchesOther } from "./other-matches.ts";
-import { type RuleContext, undecidable } from "./place.ts";
 import { matchesRecent } from "./recent.ts";
+import { type RuleContext, undecidable } from "./rule-context.ts";
 import { virtualServerKey } from "./virtual-servers.ts";
 import { endpointOf } from "./walk.ts";
 
@@ -46,7 +46,10 @@ function matches(match: Exclude<Match, MatchOf<"statistic">>, place: RuleContext
     case "physdev":
       return isBridged(match, place) !== (match.negated === true);
     case "ipvs":
-      return walk.server !== undefined && virtualServerKey(walk.server) === `${match.protocol} ${match.address} ${match.port}`;
+      return (
+        walk.server !== undefined &&
+        virtualServerKey(walk.server) === `${match.protocol} ${match.address} ${match.port}`
+      );
     case "unknown":
       return matchesOther(match, place);
     case "unreadable":

@@ -1,5 +1,5 @@
 import type { Match } from "@fairlead/netfilter";
-import { type RuleContext, undecidable } from "./place.ts";
+import { type RuleContext, undecidable } from "./rule-context.ts";
 
 type Unknown = Extract<Match, { readonly kind: "unknown" }>;
 

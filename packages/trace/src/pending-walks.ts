@@ -1,5 +1,5 @@
+import { leavesForGood } from "./rule-verdict.ts";
 import { goesOnAlike, walkKey } from "./same-walk.ts";
-import { leavesForGood } from "./step.ts";
 import type { Walk, Ways } from "./walk.ts";
 
 /**

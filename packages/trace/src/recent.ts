@@ -1,6 +1,6 @@
 import { addressWords, masked, wordsText } from "@fairlead/base";
 import type { Match } from "@fairlead/netfilter";
-import type { RuleContext } from "./place.ts";
+import type { RuleContext } from "./rule-context.ts";
 import type { Side, Walk } from "./walk.ts";
 
 type Recent = Extract<Match, { readonly kind: "recent" }>;

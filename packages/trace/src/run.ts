@@ -3,9 +3,9 @@ import type { End } from "./end.ts";
 import { enterChain, isAbove, leaveChain, loopText } from "./frames.ts";
 import { KnownWays } from "./known-ways.ts";
 import { enterHook, nextHook } from "./route.ts";
+import type { RuleVerdict } from "./rule-verdict.ts";
 import { serve, UNREACHABLE } from "./serve.ts";
 import type { StageAt, Stages } from "./stages.ts";
-import type { RuleVerdict } from "./step.ts";
 import { translate } from "./targets.ts";
 import type { Chain, Walk, Ways } from "./walk.ts";
 

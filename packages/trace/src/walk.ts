@@ -7,7 +7,7 @@ import type { PersistenceTemplate } from "./ipvs.ts";
 import type { Assumption, Visit } from "./outcome.ts";
 import type { Endpoint, Hook, Packet } from "./packet.ts";
 import type { Remembered } from "./remembered.ts";
-import type { RuleVerdict } from "./step.ts";
+import type { RuleVerdict } from "./rule-verdict.ts";
 import type { TableName } from "./table-name.ts";
 
 /** A chain as packets walk it, of iptables or of nftables. */

@@ -1,19 +1,19 @@
 import { type Clock, errorChainText, inSlices, type Slicing, slices } from "@fairlead/base";
 import {
+  type DifferenceEvent,
+  type DifferenceTarget,
+  DifferenceTracker,
   destinationText,
   groupDifferences,
-  type DifferenceEvent,
   Rounds,
-  type DifferenceTarget,
-  type TrackedDifference,
-  DifferenceTracker,
   straysIn,
+  type TrackedDifference,
 } from "@fairlead/compare";
 import type { Backend, ForwardingPlan, IPFamily, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
 import type { KernelReader } from "@fairlead/kernel";
+import { differenceTarget } from "./difference-target.ts";
 import type { SeenMode } from "./modes.ts";
 import { type Reading, readKernel } from "./reading.ts";
-import { subjectOf } from "./subject.ts";
 
 export interface ShadowFamilyParts {
   readonly family: IPFamily;
@@ -162,7 +162,7 @@ export class ShadowFamily implements Backend {
     if (group === undefined) this.#tell(this.#suspicions.forget(id));
     else
       this.#tell(
-        this.#suspicions.seen(subjectOf(group), groupDifferences(group, node, view, nodeAddress), this.#now()),
+        this.#suspicions.seen(differenceTarget(group), groupDifferences(group, node, view, nodeAddress), this.#now()),
       );
   }
 

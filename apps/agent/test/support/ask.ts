@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { type App, type HttpRequest, answerTo } from "../../src/http/app.ts";
+import { type App, answerTo, type HttpRequest } from "../../src/http/app.ts";
 
 /** An app's answer, as a client would have it. */
 export async function ask(app: App, url: string, more: Partial<HttpRequest> = {}): Promise<Response> {

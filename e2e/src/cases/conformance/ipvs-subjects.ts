@@ -1,6 +1,6 @@
 import { createIpvsBackend, DEVICE } from "@fairlead/backend-ipvs";
 import { FakeIpset, FakeIptables, FakeIpvsadm, FakeLinks } from "@fairlead/kernel/fake";
-import { ipvsEnvironment, type BackendsUnderTest } from "@fairlead/testkit";
+import { type BackendsUnderTest, ipvsEnvironment } from "@fairlead/testkit";
 import { filterFor } from "./iptables-subjects.ts";
 
 /** ipvs mode over the kernel in memory. */

@@ -1,6 +1,6 @@
 import { clientA, webB1 } from "@fairlead/testkit";
 import { demoObjects, WEB, webPods } from "../services.ts";
-import type { Check, Reply, DemoEnvironment } from "../stage.ts";
+import type { Check, DemoEnvironment, Reply } from "../stage.ts";
 
 /** So many requests in a row without the removed endpoint: two thirds to the power of 40 is nothing. */
 const CALM = 40;
@@ -25,7 +25,10 @@ export const addedLive: Check = async (stage) => {
   return [finding("endpoint added", `${seen}, ${failures(replies)}`, first !== undefined && failed(replies) === 0)];
 };
 
-async function askUntil(stage: DemoEnvironment, enough: (replies: readonly Reply[]) => boolean): Promise<readonly Reply[]> {
+async function askUntil(
+  stage: DemoEnvironment,
+  enough: (replies: readonly Reply[]) => boolean,
+): Promise<readonly Reply[]> {
   const deadline = performance.now() + stage.patienceMs;
   const replies: Reply[] = [];
   while (!enough(replies) && performance.now() < deadline) {

@@ -1,7 +1,7 @@
 import { clientA, NODE_A, nginxCalico, outside, ovnClient } from "@fairlead/testkit";
 import { countEnds, every, senders, shares, tally } from "../counted.ts";
 import { NGINX_CALICO_IP, NOBODY_IP, STICKY_IP, WEB, webPods } from "../services.ts";
-import type { Check, Finding, DemoEnvironment } from "../stage.ts";
+import type { Check, DemoEnvironment, Finding } from "../stage.ts";
 
 export const foundingCase: Check = async (stage) => {
   const replies = await stage.ask({ from: clientA, to: NGINX_CALICO_IP, port: 80, count: 5 });
@@ -41,7 +41,10 @@ export const nodePort: Check = async (stage) =>
     ),
   );
 
-async function atNodePort(stage: DemoEnvironment, ask: { from: typeof outside; to: string; source?: string }): Promise<Finding> {
+async function atNodePort(
+  stage: DemoEnvironment,
+  ask: { from: typeof outside; to: string; source?: string },
+): Promise<Finding> {
   const replies = await stage.ask({ ...ask, port: WEB.nodePort, count: 30 });
   const ok = replies.every(({ end }) => webPods.some(({ name }) => name === end));
   return { name: "node port", request: `${ask.from.name} → ${ask.to}:${WEB.nodePort}`, seen: tally(replies), ok };

@@ -3,7 +3,7 @@ import type { ClusterNode, Removable } from "@fairlead/lab/provider/node";
 import { each } from "../every-node.ts";
 import { expectAnswers } from "../expect.ts";
 import { openStage, PORTS } from "../faults/stage.ts";
-import { startTraffic, type TrafficSeen, type TrafficFlow, withoutFailure } from "../faults/traffic.ts";
+import { startTraffic, type TrafficFlow, type TrafficSeen, withoutFailure } from "../faults/traffic.ts";
 import { expectNoTrace } from "../multi-cni/untouched.ts";
 import { able, needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
@@ -39,7 +39,11 @@ async function openServices(scene: Scene) {
 type InstancesSetup = Awaited<ReturnType<typeof openServices>>;
 
 /** The first proxy has nothing of it, and it is served. */
-async function expectNamedServes(scene: Scene, { caller, by }: InstancesSetup, { clusterIP }: ServiceHandle): Promise<void> {
+async function expectNamedServes(
+  scene: Scene,
+  { caller, by }: InstancesSetup,
+  { clusterIP }: ServiceHandle,
+): Promise<void> {
   await expectNoTrace(scene, clusterIP);
   for (const from of [caller, ...scene.nodes]) await expectAnswers(from, { to: clusterIP, port: 80 }, { by });
 }

@@ -5,7 +5,7 @@ import { addressKey, hairpinKey, nodePortKey, numberValue } from "./keys.ts";
 import { LOCAL_DISPATCH, type LocalDispatch, localNeed } from "./local.ts";
 import { commentText, firewallChain, LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
 import type { Placement, Pool } from "./placement.ts";
-import { wayTo } from "./pool-ways.ts";
+import { poolChain } from "./pool-chains.ts";
 import { externalNeed, type Need, POOL_KINDS, type PoolKind } from "./pools.ts";
 import { frontendsMap } from "./sticky-sets.ts";
 
@@ -159,7 +159,7 @@ class Collector {
     // What is remembered of a service port is asked for in the set that the endpoints are of.
     const kind = kinds[memory === undefined ? (as ?? treatment.set) : treatment.set];
     this.#uses.set(`${kind.prefix}${key}`, { kind, key, pool });
-    const { chain, needs } = wayTo(kind, pool, group.affinitySeconds);
+    const { chain, needs } = poolChain(kind, pool, group.affinitySeconds);
     this.#needs.push(...needs);
     if (memory !== undefined) this.#number(frontendsMap(kind), key, memory.number);
     return chain;

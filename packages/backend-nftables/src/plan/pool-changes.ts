@@ -2,7 +2,7 @@ import type { Hex, SetElement } from "@fairlead/netfilter/nft";
 import type { PoolUse } from "./group-parts.ts";
 import { endpointValue, slotKey } from "./keys.ts";
 import type { Pool } from "./placement.ts";
-import { mapOf } from "./pool-ways.ts";
+import { poolMapName } from "./pool-chains.ts";
 import { sameEndpoint } from "./slots.ts";
 
 /** Takes elements that go and elements that come. */
@@ -25,7 +25,7 @@ export function* poolChanges(
   const { kind, key } = use;
   const inClass = (pool: Pool | undefined) => ({
     slots: pool?.slots ?? [],
-    map: pool && mapOf(kind, pool),
+    map: pool && poolMapName(kind, pool),
     key: (slot: number) => key + slotKey(slot),
   });
   yield* slotChanges(inClass(before?.pool), inClass(after?.pool), to);

@@ -2,7 +2,7 @@ import { type Expression, type NftChain, type NftRule, statements } from "@fairl
 import { moduliOf } from "./classes.ts";
 import type { PlanContext } from "./context.ts";
 import { addressType, type EmptySet } from "./frame-sets.ts";
-import { keyTypes, type Need, type PoolKind, poolName, poolNeed, type Structure, type PoolChain } from "./pools.ts";
+import { keyTypes, type Need, type PoolChain, type PoolKind, poolName, poolNeed, type Structure } from "./pools.ts";
 import { CLIENTS, CLIENTS_SIZE, frontendsMap, memberMap, slotMap } from "./sticky-sets.ts";
 
 /**
@@ -24,7 +24,7 @@ const REGISTERS = {
 const knownChain = (prefix: string, timeout: number) => `${prefix}sticky-${timeout}`;
 
 /** @returns the chain that leads to the endpoints of pools of a size and timeout, and what has to be there for it */
-export function stickyWay(kind: PoolKind, size: number, timeout: number): PoolChain {
+export function stickyChain(kind: PoolKind, size: number, timeout: number): PoolChain {
   const chain = `${knownChain(kind.prefix, timeout)}-${size}`;
   const known = knownChain(kind.prefix, timeout);
   return {

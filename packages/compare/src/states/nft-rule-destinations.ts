@@ -79,7 +79,12 @@ function fieldOf(one: Extract<Expression, { readonly kind: "payload" | "meta" }>
   return offset === address.offset && length === address.length ? "address" : undefined;
 }
 
-function partsOf(types: readonly DataType[], key: Hex, from: number, fields: ReadonlyMap<number, Field>): DestinationMatch {
+function partsOf(
+  types: readonly DataType[],
+  key: Hex,
+  from: number,
+  fields: ReadonlyMap<number, Field>,
+): DestinationMatch {
   const asked: Partial<Record<Field, Hex>> = {};
   let at = 0;
   for (const type of types) {

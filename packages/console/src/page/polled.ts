@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { type RequestState, ask } from "./ask.ts";
+import { ask, type RequestState } from "./ask.ts";
 
 export interface Polled<T> {
   readonly asked: RequestState<T>;

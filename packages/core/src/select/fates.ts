@@ -31,7 +31,11 @@ export interface EndpointFate {
  *
  * @param slices in the byte order of their names
  */
-export function endpointFates(slices: readonly EndpointSlice[], query: CandidateQuery, place: NodeTopology): EndpointFate[] {
+export function endpointFates(
+  slices: readonly EndpointSlice[],
+  query: CandidateQuery,
+  place: NodeTopology,
+): EndpointFate[] {
   const kept = toEnd(candidates(slices, query));
   const sets = toEnd(endpointSets(kept, place));
   const keys = (set: typeof sets.cluster) => new Set(set.map(({ address, port }) => `${address} ${port}`));

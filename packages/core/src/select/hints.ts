@@ -18,7 +18,11 @@ export interface HintsOutcome {
  *
  * @param slices in the byte order of their names
  */
-export function hintsOutcome(slices: readonly EndpointSlice[], query: CandidateQuery, place: NodeTopology): HintsOutcome {
+export function hintsOutcome(
+  slices: readonly EndpointSlice[],
+  query: CandidateQuery,
+  place: NodeTopology,
+): HintsOutcome {
   const all = toEnd(candidates(slices, query)).map(({ endpoint }) => endpoint);
   const ready = all.filter((endpoint) => endpoint.ready);
   const noNode = whyNoNodeHints(ready, place);

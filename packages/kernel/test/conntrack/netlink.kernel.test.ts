@@ -5,7 +5,7 @@ import { type ConntrackFlow, createRunner, type Runner } from "../../src/index.t
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
 import { cases, check, checkZones, flow, type Sweep, track, tracked } from "./cases.ts";
-import { type Kind, flowKey } from "./sweep-all.ts";
+import { flowKey, type Kind } from "./sweep-all.ts";
 
 const driver = join(import.meta.dirname, "sweep-main.ts");
 

@@ -1,4 +1,4 @@
-import type { Host } from "./place.ts";
+import type { Host } from "./host.ts";
 
 const UPLINK = "eth0";
 

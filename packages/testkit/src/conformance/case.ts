@@ -1,8 +1,8 @@
 import { familyOf } from "@fairlead/base";
 import type { IPFamily, Protocol } from "@fairlead/core";
+import { addressOf, type Host } from "../addresses/host.ts";
 import { NODE_A, NODE_A_ZONE } from "../addresses/hosts.ts";
 import { NETWORKS, POD_BLOCKS } from "../addresses/networks.ts";
-import { addressOf, type Host } from "../addresses/place.ts";
 import { kubernetesService } from "../objects/kubernetes.ts";
 import { node, serviceCIDR } from "../objects/node.ts";
 import type { RawObject } from "../objects/raw.ts";

@@ -1,5 +1,5 @@
 import type { IPFamily, Protocol, TrafficPolicy } from "@fairlead/core";
-import { addressOf, type Host } from "../addresses/place.ts";
+import { addressOf, type Host } from "../addresses/host.ts";
 import { type EndpointFields, endpointSlice } from "../objects/endpoint-slice.ts";
 import type { RawObject } from "../objects/raw.ts";
 import { service } from "../objects/service.ts";

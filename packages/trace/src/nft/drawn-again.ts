@@ -1,6 +1,6 @@
 import type { Expression, NftRule } from "@fairlead/netfilter/nft";
+import { leavesForGood } from "../rule-verdict.ts";
 import { isSameWalk } from "../same-walk.ts";
-import { leavesForGood } from "../step.ts";
 import type { Walk } from "../walk.ts";
 import type { Branch } from "./evaluate.ts";
 

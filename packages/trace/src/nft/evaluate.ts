@@ -1,8 +1,8 @@
+import { NEXT, type RuleVerdict } from "../rule-verdict.ts";
 import { isSameWalk, walkKey } from "../same-walk.ts";
-import { NEXT, type RuleVerdict } from "../step.ts";
 import type { Walk } from "../walk.ts";
 import { evaluateExpression } from "./expressions/index.ts";
-import type { Assumed, NftPlace, Result } from "./place.ts";
+import type { Assumed, NftRuleContext, Result } from "./rule-context.ts";
 
 /** One way that a packet may take through a rule. */
 export interface Branch {
@@ -19,7 +19,7 @@ type Draw = Extract<NonNullable<Result>, { readonly kind: "draw" }>;
 const MAX_DRAWN = 0x2_0000;
 
 /** All ways through the rest of a rule. Those that nobody can tell apart are one, with the sum of their chances. */
-export function evaluate(place: NftPlace, from: number): readonly Branch[] {
+export function evaluate(place: NftRuleContext, from: number): readonly Branch[] {
   const { expressions } = place.rule;
   for (const [at, expression] of expressions.entries()) {
     if (at < from) continue;
@@ -40,11 +40,11 @@ export function evaluate(place: NftPlace, from: number): readonly Branch[] {
   return [branch(place, NEXT, true)];
 }
 
-function branch({ walk, assumed }: NftPlace, step: RuleVerdict, matched: boolean): Branch {
+function branch({ walk, assumed }: NftRuleContext, step: RuleVerdict, matched: boolean): Branch {
   return { walk, step, matched, assumed };
 }
 
-function draw(place: NftPlace, { modulus, to }: Draw, from: number): readonly Branch[] {
+function draw(place: NftRuleContext, { modulus, to }: Draw, from: number): readonly Branch[] {
   if (modulus > MAX_DRAWN) throw place.undecidable(`the tracer does not try ${modulus} numbers one by one`);
   const merged = new Map<string, Branch[]>();
   for (let number = 0; number < modulus; number += 1) {
@@ -65,7 +65,7 @@ function merge(merged: Map<string, Branch[]>, one: Branch): void {
 }
 
 /** Goes on as if the expression matched, and on another way as if it did not. */
-function assume(place: NftPlace, problem: string, from: number): readonly Branch[] {
+function assume(place: NftRuleContext, problem: string, from: number): readonly Branch[] {
   if (!place.assuming) throw place.undecidable(problem);
   const { probability } = place.walk;
   const matching = evaluate({ ...copyOf(place, probability), assumed: { problem, matched: true } }, from);
@@ -77,6 +77,6 @@ function assume(place: NftPlace, problem: string, from: number): readonly Branch
   return [...matching, not];
 }
 
-function copyOf(place: NftPlace, probability: number): NftPlace {
+function copyOf(place: NftRuleContext, probability: number): NftRuleContext {
   return { ...place, walk: { ...place.walk, probability }, registers: place.registers.copy() };
 }

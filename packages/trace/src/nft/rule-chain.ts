@@ -2,7 +2,7 @@ import type { NftChain, NftRule, NftTable } from "@fairlead/netfilter/nft";
 import { mayAssumeMore, withAssumption } from "../assume.ts";
 import { TraceError } from "../errors.ts";
 import type { Visit } from "../outcome.ts";
-import { NEXT, type RuleVerdict } from "../step.ts";
+import { NEXT, type RuleVerdict } from "../rule-verdict.ts";
 import type { Chain, Walk, Ways } from "../walk.ts";
 import { drawnAgain, repeats } from "./drawn-again.ts";
 import { type Branch, evaluate } from "./evaluate.ts";

@@ -1,5 +1,5 @@
 import type { Verdict } from "@fairlead/netfilter/nft";
-import type { Result } from "./place.ts";
+import type { Result } from "./rule-context.ts";
 
 /** What a verdict makes of the rule. */
 export function followed(verdict: Verdict): Result {

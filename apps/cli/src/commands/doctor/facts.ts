@@ -8,11 +8,11 @@ import { nodeAddresses } from "../../node/kernel-state.ts";
 import { isOfIptables, tableNames } from "../../node/nft-tables.ts";
 import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
 import { isOfTracing } from "../../node/trace-table.ts";
+import { type Attempt, attemptWith, isThere, outputOf } from "./command-result.ts";
 import { otherInstances } from "./instances.ts";
 import type { LearnedCIDRs } from "./learned-cidrs.ts";
 import { othersFacts, pinnedMaps } from "./others.ts";
 import { countOf, listedRules } from "./rules.ts";
-import { type Attempt, attemptWith, isThere, outputOf } from "./seen.ts";
 
 const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables"] as const;
 

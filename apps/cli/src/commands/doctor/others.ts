@@ -1,6 +1,6 @@
 import type { NodeFacts } from "@fairlead/inspect";
+import type { Attempt } from "./command-result.ts";
 import type { ListedRules } from "./rules.ts";
-import type { Attempt } from "./seen.ts";
 
 /** kube-ovn's own form of it, with whatever iptables writes behind. */
 const REJECT = /^-A (?:INPUT|OUTPUT) .*! --mark 0x4000\/0x4000 .*--match-set ovn[46]0services dst .*-j REJECT\b.*$/gm;

@@ -1,5 +1,5 @@
 import type { RuleCount } from "@fairlead/inspect";
-import { type Attempt, outputOf } from "./seen.ts";
+import { type Attempt, outputOf } from "./command-result.ts";
 
 /** What one variant of iptables holds, as its own tool lists it. */
 export interface ListedRules {

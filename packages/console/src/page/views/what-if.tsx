@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { FateData, WhatIfAnswer } from "../../protocol.ts";
-import { type RequestState, ask } from "../ask.ts";
+import { ask, type RequestState } from "../ask.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { TableHead } from "../parts/table-head.tsx";

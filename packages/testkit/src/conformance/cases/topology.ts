@@ -1,5 +1,5 @@
+import type { Host } from "../../addresses/host.ts";
 import { clientA, NODE_A, outside, webA1, webA2, webB1, webB2 } from "../../addresses/hosts.ts";
-import type { Host } from "../../addresses/place.ts";
 import { everyMode, masqueraded, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";

@@ -1,5 +1,5 @@
-import { BREAK } from "../place.ts";
 import { isKnown, mayBe } from "../registers.ts";
+import { BREAK } from "../rule-context.ts";
 import type { Evaluate, ExpressionOf } from "./kind.ts";
 
 export const cmp: Evaluate<"cmp"> = ({ operator, from, value }, { registers }) => {

@@ -1,7 +1,7 @@
 import { CT_STATES, CT_STATUSES } from "@fairlead/netfilter/nft";
 import { isDNATed } from "../../conntrack.ts";
 import type { Walk } from "../../walk.ts";
-import { BREAK } from "../place.ts";
+import { BREAK } from "../rule-context.ts";
 import type { Evaluate } from "./kind.ts";
 
 export const ct: Evaluate<"ct"> = ({ key, to }, { walk, registers }) => {

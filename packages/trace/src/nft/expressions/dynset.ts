@@ -1,7 +1,7 @@
 import { lengthOf, type NftSet } from "@fairlead/netfilter/nft";
 import type { Remembered } from "../../remembered.ts";
-import { BREAK, type NftPlace } from "../place.ts";
 import { isKnown } from "../registers.ts";
+import { BREAK, type NftRuleContext } from "../rule-context.ts";
 import { rememberedBy } from "../sets.ts";
 import type { Evaluate, ExpressionOf } from "./kind.ts";
 
@@ -32,7 +32,11 @@ export const dynset: Evaluate<"dynset"> = (expression, place) => {
   return undefined;
 };
 
-function mappedValue({ value }: ExpressionOf<"dynset">, { data }: NftSet, { registers }: NftPlace): string | undefined {
+function mappedValue(
+  { value }: ExpressionOf<"dynset">,
+  { data }: NftSet,
+  { registers }: NftRuleContext,
+): string | undefined {
   return value === undefined || data === undefined || data === "verdict"
     ? undefined
     : registers.read(value, lengthOf(data));

@@ -1,5 +1,5 @@
 import type { Expression } from "@fairlead/netfilter/nft";
-import type { NftPlace, Result } from "../place.ts";
+import type { NftRuleContext, Result } from "../rule-context.ts";
 import { bitwise } from "./bitwise.ts";
 import { cmp } from "./cmp.ts";
 import { ct } from "./ct.ts";
@@ -40,7 +40,7 @@ const evaluators: { readonly [Kind in Expression["kind"]]: Evaluate<Kind> } = {
 };
 
 /** @throws TraceError for what can't be decided, or what the kernel would refuse at this place */
-export function evaluateExpression(expression: Expression, place: NftPlace): Result {
+export function evaluateExpression(expression: Expression, place: NftRuleContext): Result {
   // The table has each kind by its own name, which the type system can't follow.
   return (evaluators[expression.kind] as Evaluate<Expression["kind"]>)(expression as never, place);
 }

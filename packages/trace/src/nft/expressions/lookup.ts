@@ -1,5 +1,5 @@
 import { type Hex, lengthOf, type NftSet, type Verdict } from "@fairlead/netfilter/nft";
-import { BREAK, type NftPlace, type Result } from "../place.ts";
+import { BREAK, type NftRuleContext, type Result } from "../rule-context.ts";
 import { rememberedBy } from "../sets.ts";
 import { followed } from "../verdict.ts";
 import type { Evaluate, ExpressionOf } from "./kind.ts";
@@ -15,7 +15,7 @@ export const lookup: Evaluate<"lookup"> = (expression, place) => {
   return found.kind === "found" ? take(expression, found.value, place) : undefined;
 };
 
-function take({ to }: ExpressionOf<"lookup">, value: Hex | Verdict | undefined, place: NftPlace): Result {
+function take({ to }: ExpressionOf<"lookup">, value: Hex | Verdict | undefined, place: NftRuleContext): Result {
   if (to === undefined || value === undefined) return undefined;
   if (typeof value !== "string") return followed(value);
   if (to !== "verdict") place.registers.load(to, value);
@@ -23,7 +23,7 @@ function take({ to }: ExpressionOf<"lookup">, value: Hex | Verdict | undefined, 
 }
 
 /** Of a value that can't be told the rule may still make nothing; of a verdict nobody knows the way on. */
-function unknown({ to }: ExpressionOf<"lookup">, { data }: NftSet, place: NftPlace, problem: string): Result {
+function unknown({ to }: ExpressionOf<"lookup">, { data }: NftSet, place: NftRuleContext, problem: string): Result {
   if (to === "verdict") throw place.undecidable(problem);
   if (to !== undefined && data !== undefined && data !== "verdict") {
     place.registers.loadUnknown(to, lengthOf(data), problem);

@@ -1,5 +1,5 @@
 import { lengthOf, type NamedObject } from "@fairlead/netfilter/nft";
-import { BREAK, type NftPlace, type Result } from "../place.ts";
+import { BREAK, type NftRuleContext, type Result } from "../rule-context.ts";
 import { rememberedBy } from "../sets.ts";
 import { connectionState } from "./ct.ts";
 import type { Evaluate } from "./kind.ts";
@@ -18,7 +18,7 @@ export const objref: Evaluate<"objref"> = (expression, place) => {
 };
 
 /** What the kernel's nft_*_obj_eval does, as far as rules and routes are concerned. */
-function effectOf(object: NamedObject, name: string, { walk, undecidable }: NftPlace): Result {
+function effectOf(object: NamedObject, name: string, { walk, undecidable }: NftRuleContext): Result {
   switch (object) {
     case "counter":
     case "ct helper":

@@ -1,13 +1,13 @@
 import type { NftRule } from "@fairlead/netfilter/nft";
 import type { TraceError } from "../errors.ts";
 import type { Host } from "../host.ts";
-import type { RuleVerdict } from "../step.ts";
+import type { RuleVerdict } from "../rule-verdict.ts";
 import type { Walk } from "../walk.ts";
 import type { Registers } from "./registers.ts";
 import type { NftSets } from "./sets.ts";
 
 /** A packet within a rule of nftables. */
-export interface NftPlace {
+export interface NftRuleContext {
   readonly walk: Walk;
   readonly host: Host;
   readonly rule: NftRule;

@@ -1,6 +1,6 @@
 import type { DifferenceTarget } from "@fairlead/compare";
 import { type ServicePortGroup, splitKey } from "@fairlead/core";
 
-export function subjectOf({ id, family, name, service }: ServicePortGroup): DifferenceTarget {
+export function differenceTarget({ id, family, name, service }: ServicePortGroup): DifferenceTarget {
   return { id, family, name, service: splitKey(service) };
 }

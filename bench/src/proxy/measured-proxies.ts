@@ -1,5 +1,5 @@
 import { kubeProxyProgram } from "./kube-proxy-program.ts";
-import { fairlead, kubeProxy, type MeasuredProxy } from "./subject.ts";
+import { fairlead, kubeProxy, type MeasuredProxy } from "./measured-proxy.ts";
 
 export interface Rival {
   readonly against?: "kube-proxy";
@@ -7,7 +7,7 @@ export interface Rival {
 }
 
 /** Fairlead, and what it is compared with. */
-export async function subjectsOf(
+export async function measuredProxies(
   { against, kubeProxyVersion }: Rival,
   progress: (line: string) => void,
 ): Promise<readonly [MeasuredProxy, ...MeasuredProxy[]]> {
