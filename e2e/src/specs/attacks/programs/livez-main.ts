@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { answerLines } from "@fairlead/lab/support/answer-lines";
 
 /**
- * Asks /livez ten times a second, as a kubelet would on a connection of its own each time, and each time a server of
- * the test ground as well: what that one takes is the machine's doing. Says what it has seen (`LivezReport`) when it is asked.
+ * Requests /livez ten times a second, as a kubelet does on a connection of its own each time, and each time a control
+ * server as well: what that one takes is the machine's doing. Reports (`LivezReport`) on request.
  * Usage: livez-main.ts PORT CONTROL-PORT
  */
 export interface LivezReport {
