@@ -15,14 +15,18 @@ export interface TestKernel {
 }
 
 /** A test on the real kernel: skipped with the reason where there can be no namespace, a failure in CI. */
-export function kernelTest(name: string, body: (kernel: TestKernel) => Promise<void>, timeout = 120_000): void {
+export function kernelTest(
+  name: string,
+  body: (kernel: TestKernel) => Promise<void>,
+  { timeout = 120_000, user }: { readonly timeout?: number; readonly user?: true } = {},
+): void {
   test(name, { timeout }, async ({ skip }) => {
     if (!support.ok) {
       if (CI !== "") throw new Error(`CI must run this: ${support.reason}`);
       skip(support.reason);
       return;
     }
-    await using namespace = await createNamespace();
+    await using namespace = await createNamespace({ ...(user && { user }) });
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     const nfacct = createNfacct(runner);
     await body({

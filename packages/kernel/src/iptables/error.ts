@@ -3,7 +3,8 @@ import type { CommandError } from "../runner/command-error.ts";
 /**
  * not-installed, too-old: the tools. no-permission: CAP_NET_ADMIN or the lock file. no-extension: a match or target
  * that the kernel or the tools do not have. no-table: the kernel has not the table. locked: somebody else holds the
- * xtables lock; try again. rejected: the payload asked for something impossible. failed: anything else, killed and
+ * xtables lock; try again. too-large: the kernel does not take a transaction of this size from this process; the next
+ * ones are smaller. rejected: the payload asked for something impossible. failed: anything else, killed and
  * timed out too.
  */
 export type IptablesErrorKind =
@@ -13,6 +14,7 @@ export type IptablesErrorKind =
   | "no-extension"
   | "no-table"
   | "locked"
+  | "too-large"
   | "rejected"
   | "failed";
 

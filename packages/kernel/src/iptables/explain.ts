@@ -21,6 +21,10 @@ const KNOWN: readonly (readonly [RegExp, (match: RegExpExecArray) => Explanation
     () => ({ kind: "locked", message: "another process holds the xtables lock" }),
   ],
   [
+    /Message too long/,
+    () => ({ kind: "too-large", message: "a transaction does not fit into one netlink message (EMSGSIZE)" }),
+  ],
+  [
     /Extension (\S+) revision \d+ not supported, missing kernel module/,
     ([, name = ""]) => ({
       kind: "no-extension",

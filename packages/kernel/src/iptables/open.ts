@@ -10,17 +10,17 @@ import {
 } from "@fairlead/netfilter";
 import type { IPFamily } from "../family.ts";
 import { CommandError } from "../runner/command-error.ts";
-import type { Argv, Input, Runner } from "../runner/runner.ts";
+import type { Argv, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import { chainTexts } from "./chain-texts.ts";
 import { chooseTools, type ToolChoice, toolsInUse } from "./choose-tools.ts";
 import type { IptablesClient } from "./client.ts";
 import { explain, isNoChain } from "./explain.ts";
 import type { Glance } from "./glance.ts";
-import { PayloadTail } from "./payload-tail.ts";
 import type { TablesThere } from "./tables-there.ts";
 import type { Tally } from "./tally.ts";
 import type { Tools } from "./tools.ts";
+import { TransactionSize } from "./transaction-size.ts";
 import type { Variant } from "./variant.ts";
 
 export interface IptablesOptions extends ToolChoice {
@@ -72,11 +72,12 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
   const { family, timeoutMs = 600_000 } = options;
   const wait = String(options.lockSeconds ?? 5);
   const restoreWait = String(options.lockSeconds ?? RESTORE_LOCK_SECONDS[tools.variant]);
+  const restoreArgv: Argv = [tools.restore, "--noflush", "--counters", "-w", restoreWait];
+  const size = new TransactionSize();
   return {
     family,
     variant: tools.variant,
-    restore: (payload) =>
-      restore(runner, [tools.restore, "--noflush", "--counters", "-w", restoreWait], payload, timeoutMs),
+    restore: (payload) => size.restore(payload, (input) => runner.run(restoreArgv, { input, timeoutMs })),
     save: async (table) => {
       const saved = await save(runner.stream([tools.save, "-t", table], { timeoutMs }), family);
       return withBuiltins(table, saved.get(table));
@@ -95,12 +96,6 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
     ...(options.glance && { glance: options.glance(family, tools.variant) }),
     ...(options.tally && { tally: options.tally(family, tools.variant) }),
   };
-}
-
-async function restore(runner: Runner, argv: Argv, payload: Input, timeoutMs: number): Promise<void> {
-  const tail = new PayloadTail();
-  const input = tail.watch(typeof payload === "string" ? [payload] : payload);
-  await explained(() => runner.run(argv, { input, timeoutMs }), tail);
 }
 
 async function save(saved: AsyncIterable<string>, family: IPFamily): Promise<RuleSet> {
@@ -155,10 +150,10 @@ async function list(
   }
 }
 
-async function explained<T>(work: () => Promise<T>, payload?: PayloadTail): Promise<T> {
+async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof CommandError ? explain(error, payload) : error;
+    throw error instanceof CommandError ? explain(error) : error;
   }
 }

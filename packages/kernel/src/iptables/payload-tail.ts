@@ -1,4 +1,5 @@
-const KEPT = 4 * 1024 * 1024;
+/** Characters. */
+export const KEPT = 4 * 1024 * 1024;
 
 /** Remembers the last few megabytes of a payload that goes by, so that an error can show the line it is about. */
 export class PayloadTail {
@@ -18,6 +19,13 @@ export class PayloadTail {
   /** The text of that line (from 1) if it is still known. */
   line(number: number): string | undefined {
     return number < this.#firstLine ? undefined : this.#lines()[number - this.#firstLine];
+  }
+
+  /** The commands of the transaction whose COMMIT is that line, if all of them are still known. */
+  transaction(commit: number): readonly string[] | undefined {
+    const before = this.#lines().slice(0, Math.max(commit - this.#firstLine, 0));
+    const start = before.findLastIndex((line) => line.startsWith("*"));
+    return start < 0 ? undefined : before.slice(start + 1);
   }
 
   /** The first known rule that jumps or goes to the chain. */

@@ -24,6 +24,8 @@ export interface NamespaceOptions {
    * With mounts and processes of its own, which end with it, whatever they have become (root only). Default false.
    */
   readonly whole?: boolean;
+  /** In a user namespace of its own, also for root: without rights over the machine. Default: only for a plain user. */
+  readonly user?: boolean;
   /** Makes it beside this one, so that interfaces can move between the two; only a plain user needs to say. */
   readonly beside?: NetworkNamespace;
 }
@@ -39,7 +41,7 @@ export type NamespaceSupport =
  */
 export async function createNamespace(options: NamespaceOptions = {}): Promise<NetworkNamespace> {
   const failures: string[] = [];
-  for (const { as, unshare, enter = [] } of options.whole ? [WHOLE] : unshareCommands(options.beside)) {
+  for (const { as, unshare, enter = [] } of options.whole ? [WHOLE] : unshareCommands(options)) {
     try {
       return describe({ as, enter }, await startHolder(unshare));
     } catch (error) {
@@ -74,12 +76,15 @@ const WHOLE: UnshareCommand = {
   enter: ["-m", "-p"],
 };
 
-function unshareCommands(beside: NetworkNamespace | undefined): readonly UnshareCommand[] {
+function unshareCommands({
+  beside,
+  user: asUser = process.getuid?.() !== 0,
+}: NamespaceOptions): readonly UnshareCommand[] {
   const root: UnshareCommand = { as: "root", unshare: ["unshare", "-n", "--"] };
   const user: UnshareCommand = { as: "user", unshare: ["unshare", "-Urn", "--"] };
   if (beside?.as === "user") return [{ as: "user", unshare: [...enterUser(beside.pid), "--", ...root.unshare] }];
   if (beside?.as === "root") return [root];
-  return process.getuid?.() === 0 ? [root, user] : [user];
+  return asUser ? [user] : [root, user];
 }
 
 function describe({ as, enter }: Required<Pick<UnshareCommand, "as" | "enter">>, holder: Holder): NetworkNamespace {

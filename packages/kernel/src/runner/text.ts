@@ -18,7 +18,7 @@ export async function* coalesce(input: Iterable<string> | AsyncIterable<string>)
 }
 
 /** Lines without their ends of a text that comes in pieces; the last one need not be ended. */
-export async function* lines(pieces: AsyncIterable<string>): AsyncGenerator<string, void, void> {
+export async function* lines(pieces: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string, void, void> {
   let rest = "";
   for await (const piece of pieces) {
     const parts = (rest + piece).split("\n");

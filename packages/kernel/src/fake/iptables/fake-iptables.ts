@@ -11,14 +11,14 @@ import {
 } from "@fairlead/netfilter";
 import type { IptablesClient } from "../../iptables/client.ts";
 import { explain } from "../../iptables/explain.ts";
-import { PayloadTail } from "../../iptables/payload-tail.ts";
+import { TransactionSize } from "../../iptables/transaction-size.ts";
 import type { Variant } from "../../iptables/variant.ts";
 import { CommandError } from "../../runner/command-error.ts";
 import type { Argv, Input } from "../../runner/runner.ts";
 import { lines } from "../../runner/text.ts";
 import { Faults, killed, singleStep } from "../faults.ts";
 import { type FakeKernel, toolMatches } from "./kernel.ts";
-import { restoreSection } from "./restore-section.ts";
+import { checkRoom, restoreSection } from "./restore-section.ts";
 import { type Section, sections } from "./sections.ts";
 import { FakeTable } from "./table.ts";
 
@@ -36,6 +36,8 @@ export interface FakeIptablesOptions {
   readonly lacking?: Iterable<string>;
   /** Seconds to wait for the xtables lock (legacy). Default 5. */
   readonly lockSeconds?: number;
+  /** Characters of commands that the kernel takes in one transaction, as in a user namespace. Default: any number. */
+  readonly room?: number;
 }
 
 const TABLES: readonly Table[] = ["filter", "nat", "mangle", "raw", "security"];
@@ -51,6 +53,8 @@ export class FakeIptables implements IptablesClient {
   readonly #timers: Timers;
   readonly #kernel: FakeKernel;
   readonly #lockSeconds: number;
+  readonly #room: number;
+  readonly #size = new TransactionSize();
   readonly #tables = new Map(TABLES.map((name) => [name, new FakeTable(name)]));
   #lock: Promise<void> | undefined;
 
@@ -60,6 +64,7 @@ export class FakeIptables implements IptablesClient {
     this.#timers = options.timers ?? systemClock;
     this.faults = options.faults ?? new Faults(this.#timers);
     this.#lockSeconds = options.lockSeconds ?? 5;
+    this.#room = options.room ?? Number.POSITIVE_INFINITY;
     const none = new Set<string>();
     this.#kernel = {
       family: this.family,
@@ -73,13 +78,13 @@ export class FakeIptables implements IptablesClient {
 
   async restore(payload: Input): Promise<void> {
     const argv: Argv = [this.#tool("-restore"), "--noflush", "--counters", "-w", String(this.#lockSeconds)];
-    const tail = new PayloadTail();
-    await explained(tail, async () => {
+    await this.#size.restore(payload, async (input) => {
       const fault = await this.faults.enter(argv);
       let left = fault?.kind === "kill" ? (fault.transactions ?? 0) : Number.POSITIVE_INFINITY;
-      for await (const section of sections(lines(tail.watch(typeof payload === "string" ? [payload] : payload)))) {
+      for await (const section of sections(lines(input))) {
         if (left <= 0) throw killed(argv);
         await this.#waitForLock(argv);
+        checkRoom(section, this.#room, argv);
         this.#restore(section, argv);
         left -= 1;
       }
@@ -140,9 +145,8 @@ export class FakeIptables implements IptablesClient {
    * @throws IptablesError when the text would be refused
    */
   async meddle(text: string): Promise<void> {
-    const tail = new PayloadTail();
-    await explained(tail, async () => {
-      for await (const section of sections(lines(tail.watch([text])))) this.#restore(section, [this.#tool("-restore")]);
+    await new TransactionSize().restore(text, async (input) => {
+      for await (const section of sections(lines(input))) this.#restore(section, [this.#tool("-restore")]);
     });
   }
 
@@ -181,7 +185,7 @@ export class FakeIptables implements IptablesClient {
   }
 
   #do<T>(argv: Argv, work: () => T): Promise<T> {
-    return explained(undefined, () => singleStep(this.faults, argv, work));
+    return explained(() => singleStep(this.faults, argv, work));
   }
 
   #table(name: Table): FakeTable {
@@ -193,10 +197,10 @@ export class FakeIptables implements IptablesClient {
   }
 }
 
-async function explained<T>(payload: PayloadTail | undefined, work: () => Promise<T>): Promise<T> {
+async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof CommandError ? explain(error, payload) : error;
+    throw error instanceof CommandError ? explain(error) : error;
   }
 }

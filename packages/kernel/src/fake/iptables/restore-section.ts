@@ -36,6 +36,19 @@ export function restoreSection(
   }
 }
 
+/**
+ * What the kernel has room for in one netlink message.
+ *
+ * @throws CommandError as iptables-nft-restore would end
+ */
+export function checkRoom({ firstLine, lines }: Section, room: number, argv: Argv): void {
+  const size = lines.slice(1, -1).reduce((sum, { length }) => sum + length + 1, 0);
+  if (size <= room) return;
+  const commit = firstLine + lines.length - 1;
+  const stderr = `sendmsg() failed: Message too long\n${argv[0]}: line ${commit} failed: Message too long.\n`;
+  throw new CommandError({ argv, reason: "exit", exitCode: 1, stderr });
+}
+
 function parse(kernel: FakeKernel, section: Section, fail: (refused: Refused) => CommandError): TableCommands[] {
   try {
     return parseRestore(section.lines.join("\n"), { family: kernel.family });
