@@ -24,6 +24,21 @@ const PROSE = /^(?:docs\/(?!cli\.md)[^/]+\.md|(?:[^/]+\/)*README\.md)$/;
 const REPLACED =
   /\b(?:learnt|tells?|told|telling|beside|nobody|somebody|whom|whoever|behaviours?|recognis\w+|serialis\w+|optimis\w+|summaris\w+|labelled|colours?|neighbours?|(?<!\bthere )(?:is|are) no(?:ne)?(?! longer)|(?:has|have) none)\b/i;
 
+/**
+ * A test is no clock: tooling/vitest.ts has the one limit of all tests, the end of a hang. A process that a test starts
+ * has none of its own (`timeoutMs: 0`), it ends with the test.
+ */
+const TEST = /\.(?:test|tools)\.tsx?$|^e2e\/test\/kernel\//;
+const LIMITS = [
+  /\btimeout: [\w.]+,?\s*\},\s*(?:async )?\(/g,
+  /^\s*\}, (?:[\d_]+|[A-Z_]*MS)\);$/gm,
+  /\bpoll\([^;]*?\btimeout:|\bvi\.waitFor\(/g,
+  /\bexpect\((?:performance|Date)\.now\(\)|\bAbortSignal\.timeout\(/g,
+  /\b(?:run|stream)\([^;]*?\btimeoutMs: [1-9]/g,
+];
+/** Those that may take longer than all others, and the tests of the limit itself. */
+const OTHER_LIMITS = ["e2e/test/ipvs.uml.test.ts", "e2e/test/kernel/shadow.ts", "packages/kernel/test/runner.test.ts"];
+
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 
 // What is deleted and not yet committed is listed all the same.
@@ -31,6 +46,7 @@ const files = execFileSync("git", ["ls-files"], { encoding: "utf8" }).trim().spl
 const found = [
   ...files.filter((file) => LEFTOVER.test(file)).map((file) => `${file}: a tool left it; remove it`),
   ...files.filter((file) => /\.tsx?$/.test(file)).flatMap(inSource),
+  ...files.filter((file) => TEST.test(file) && !OTHER_LIMITS.includes(file)).flatMap(inTest),
   ...files.filter((file) => PROSE.test(file)).flatMap(inProse),
 ];
 
@@ -48,6 +64,16 @@ function inSource(file) {
       }
       return MODES_ROOM.test(file) && MODE.test(line) ? [`${place}: compares the mode outside of modes/`] : [];
     });
+}
+
+function inTest(file) {
+  const text = readFileSync(file, "utf8");
+  return LIMITS.flatMap((limit) =>
+    Array.from(text.matchAll(limit), ({ 0: found, index }) => {
+      const line = text.slice(0, index + found.length).split("\n").length;
+      return `${file}:${line}: a limit or a clock of the test's own; leave it to tooling/vitest.ts`;
+    }),
+  );
 }
 
 function inProse(file) {

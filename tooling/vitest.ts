@@ -22,6 +22,9 @@ const HANGS_MS = 600_000 * Math.max(1, runs(1));
 export const TEST_KINDS = ["kernel", "browser", "uml", "program", "bounds", "apiserver"] as const;
 export type TestKind = (typeof TEST_KINDS)[number];
 
+/** Set-up of tests that start processes. */
+export const END_OF_TESTS = fileURLToPath(new URL("end-of-tests.ts", import.meta.url));
+
 const TEMPORARY_FOLDER = fileURLToPath(new URL("temporary-folder.ts", import.meta.url));
 
 /** Nothing of a file stays for the next one but modules, so one start of a thread does for many files. */
@@ -65,7 +68,9 @@ export function packageTests({ folders = ".", builds = [], test = {} }: TestFold
     reporters: report === undefined ? ["default"] : ["minimal", new CountsReporter(`.vitest/${report}.json`)],
     projects: [
       project("pure", { ...PURE, include: [files(folders, ".test.ts")], exclude: TEST_KINDS.map(ofKind) }),
-      ...kinds.map((kind) => project(kind, { globalSetup, include: [ofKind(kind)], ...SETTINGS[kind] })),
+      ...kinds.map((kind) =>
+        project(kind, { globalSetup, setupFiles: [END_OF_TESTS], include: [ofKind(kind)], ...SETTINGS[kind] }),
+      ),
     ],
   });
 }

@@ -14,7 +14,7 @@ let programs: Programs;
 beforeAll(async () => {
   scratch = await mkdtemp(join(tmpdir(), "fairlead-licences-"));
   programs = await bundlePrograms(createRunner(), scratch);
-}, 120_000);
+});
 afterAll(() => rm(scratch, { recursive: true, force: true }));
 
 test("everything in the bundles may be there", () => {

@@ -14,7 +14,7 @@ let server: ApiServer;
 
 beforeAll(async () => {
   server = await startApiServer(assets);
-}, 90_000);
+});
 afterAll(() => server?.dispose());
 
 const kustomize = (folder: string) => async () =>

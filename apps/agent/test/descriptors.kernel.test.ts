@@ -19,7 +19,7 @@ const ATTACK = `
   createServer().listen("\\0fairlead-proxy", async () => {
     await Promise.all(opened);
     // Taken after all of them: whether it is answered or cut, they have been by then.
-    await fetch("http://127.0.0.1:10256/livez", { signal: AbortSignal.timeout(5_000) }).catch(() => {});
+    await fetch("http://127.0.0.1:10256/livez").catch(() => {});
     console.log("held");
   });
   setInterval(() => {}, 60_000);`;
@@ -55,7 +55,7 @@ describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undef
   });
 
   const inside = () => createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-  const stream = (...argv: readonly [string, ...string[]]) => lines(inside().stream(argv, { timeoutMs: 120_000 }));
+  const stream = (...argv: readonly [string, ...string[]]) => lines(inside().stream(argv, { timeoutMs: 0 }));
 
   async function write(name: string, clusterIP: string): Promise<void> {
     const items = [
@@ -71,9 +71,7 @@ describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undef
     await writeFile(join(dir, "manifests", `${name}.json`), JSON.stringify(list));
   }
 
-  test("clients that hold every connection they can get keep no sync from its tools", {
-    timeout: 120_000,
-  }, async () => {
+  test("clients that hold every connection they can get keep no sync from its tools", async () => {
     const limited = ["sh", "-c", 'cd "$1" && shift && ulimit -n 160 && exec "$@" 2>&1', "sh", dir] as const;
     const flags = ["--manifests=manifests", "--state-dir=state", "-v=2"] as const;
     const log: string[] = [];
@@ -97,7 +95,7 @@ describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undef
   test.each([
     ["iptables", 64, ["iptables-save", "-t", "nat"]],
     ["nftables", 40, ["nft", "list", "ruleset"]],
-  ] as const)("%s mode serves where %i files may be open", { timeout: 120_000 }, async (mode, files, list) => {
+  ] as const)("%s mode serves where %i files may be open", async (mode, files, list) => {
     const limited = ["sh", "-c", `cd "$1" && shift && ulimit -n ${files} && exec "$@" 2>&1`, "sh", dir] as const;
     const flags = [`--proxy-mode=${mode}`, "--manifests=manifests", `--state-dir=${mode}`, "-v=2"] as const;
     const log: string[] = [];

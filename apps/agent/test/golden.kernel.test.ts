@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import { createRunner, lines, type Runner } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";
 import { compareRuleSets, parseSave } from "@fairlead/netfilter";
@@ -9,8 +10,6 @@ import { type GoldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { whyNoKernel } from "./support/real-kernel.ts";
 
-/** Milliseconds that the rules get to follow a change of the manifests. */
-const PATIENCE = 15_000;
 const bundle = join(import.meta.dirname, "..", "dist", "main.js");
 const reason = await whyNoKernel();
 
@@ -35,9 +34,6 @@ describe.skipIf(reason !== undefined)(
   () => {
     test.concurrent.each(["nft", "legacy"] as const)(
       "every golden scenario, one after the other, %s",
-      {
-        timeout: 120_000,
-      },
       async (variant) => {
         await using namespace = await createNamespace();
         const inside = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
@@ -84,7 +80,7 @@ async function swap(dir: string, { objects }: GoldenScenario): Promise<void> {
 
 /** What differs once nothing does any more, or when patience ends. */
 async function settledDifferences(inside: Runner, variant: "nft" | "legacy", scenario: GoldenScenario) {
-  const until = performance.now() + PATIENCE;
+  const until = performance.now() + PATIENCE_MS;
   for (;;) {
     const found = await differences(inside, variant, scenario);
     if (found.length === 0 || performance.now() > until) return found;

@@ -19,9 +19,7 @@ async function folder(): Promise<string> {
   return dir;
 }
 
-test("SIGQUIT writes one heap snapshot into the state folder, for the own user only", {
-  timeout: 120_000,
-}, async () => {
+test("SIGQUIT writes one heap snapshot into the state folder, for the own user only", async () => {
   const dir = await folder();
   const flags = ["--proxy-mode=userspace", "--userspace-only", "--profiling", "-v=2"];
   const where = [

@@ -35,7 +35,7 @@ const web = JSON.stringify(service("web", { clusterIPs: ["10.96.0.10"], ports: [
 test.each([
   ["as the image starts it", AGENT_NODE_OPTIONS],
   ["by node with nothing said", []],
-])("SIGUSR1 opens no inspector: %s", { timeout: 60_000 }, async (_how, options) => {
+])("SIGUSR1 opens no inspector: %s", async (_how, options) => {
   const dir = await folder();
   // Should it open after all, it takes no port that another test listens on.
   const node = [process.execPath, "--inspect-port=0", ...options] as const;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner, lines } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { whyNoKernel } from "./support/real-kernel.ts";
 
 const agentDir = join(import.meta.dirname, "..");
@@ -46,7 +46,7 @@ describe.skipIf(reason !== undefined)(
       const script = 'cd "$1" && shift && "$@" 2>&1; echo "exit $?"';
       return lines(
         inside().stream(["sh", "-c", script, "sh", dir, ...program, process.execPath, bundle, ...args], {
-          timeoutMs: 60_000,
+          timeoutMs: 0,
         }),
       );
     }
@@ -57,23 +57,18 @@ describe.skipIf(reason !== undefined)(
       return said;
     }
 
-    test("the README's example: serves, follows, guards the node, stops and cleans up", {
-      timeout: 60_000,
-    }, async () => {
+    test("the README's example: serves, follows, guards the node, stops and cleans up", async () => {
       const [, ...flags] = (await readmeBlock("sh", /^fairlead-proxy --manifests/)).trim().split(/\s+/);
       const log: string[] = [];
-      let reported = 0;
       for await (const line of running(...flags)) {
         log.push(line);
         if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
         await checkServing();
         await checkGuarded(pidOf(log));
         await checkRepairing(pidOf(log));
-        reported = performance.now();
         process.kill(pidOf(log), "SIGTERM");
       }
       expect(log.at(-1)).toBe("exit 0");
-      expect(performance.now() - reported).toBeLessThan(2_000);
       expect(await nat()).toContain("KUBE-SVC-RH2G6EKXTJDCSNM7");
       expect(JSON.parse(await readFile(join(dir, "state", "ownership.json"), "utf8"))).toMatchObject({
         services: { "default/nginx-calico": { IPv4: "ours" } },
@@ -111,16 +106,14 @@ describe.skipIf(reason !== undefined)(
       await inside().run(["iptables-restore", "--noflush"], { input: `*nat\n${rule.replace("-A", "-D")}\nCOMMIT\n` });
       expect(await nat()).not.toContain(rule);
       process.kill(pid, "SIGUSR2");
-      await vi.waitFor(async () => expect(await nat()).toContain(rule), { timeout: 10_000 });
+      await expect.poll(nat).toContain(rule);
     }
 
     /** The mode's table of IPv4; empty: there is none. */
     const nftTable = async () =>
       (await inside().run(["sh", "-c", "nft list table ip kube-proxy 2>/dev/null || true"])).stdout;
 
-    test("in nftables mode: takes over from iptables mode, repairs at once, and cleans up; nothing of it takes nft", {
-      timeout: 60_000,
-    }, async () => {
+    test("in nftables mode: takes over from iptables mode, repairs at once, and cleans up; nothing of it takes nft", async () => {
       // What the image has of tools may lack nft; an agent that started it would find this.
       await mkdir(join(dir, "bin"), { recursive: true });
       await writeFile(join(dir, "bin", "nft"), "#!/bin/sh\necho started >> nft-was-started\nexit 1\n", { mode: 0o755 });
@@ -133,13 +126,13 @@ describe.skipIf(reason !== undefined)(
         log.push(line);
         if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
         if (reported(log) > 1) continue;
-        await vi.waitFor(async () => expect(await nat()).not.toContain("KUBE-SERVICES"), { timeout: 10_000 });
+        await expect.poll(nat).not.toContain("KUBE-SERVICES");
         expect(await ask("http://127.0.0.1:10249/proxyMode")).toBe("200 nftables");
         const before = await nftTable();
         expect(before).toContain("10.144.154.71");
         for (const _ of ["once", "twice"]) {
           await inside().run(["nft", "flush", "ruleset"]);
-          await vi.waitFor(async () => expect(await nftTable()).toBe(before), { timeout: 5_000 });
+          await expect.poll(nftTable).toBe(before);
         }
         process.kill(pidOf(log), "SIGTERM");
       }
@@ -167,9 +160,7 @@ describe.skipIf(reason !== undefined)(
       }
     }
 
-    test("--service-metrics: connections of a service by endpoint, from the kernel's own tracking", {
-      timeout: 60_000,
-    }, async () => {
+    test("--service-metrics: connections of a service by endpoint, from the kernel's own tracking", async () => {
       await track("10.96.67.75", "20001");
       await track("10.96.67.76", "20002");
       const log: string[] = [];
@@ -199,7 +190,7 @@ describe.skipIf(reason !== undefined)(
       ]);
     }
 
-    test("a changed configuration file ends it with exit 1", { timeout: 60_000 }, async () => {
+    test("a changed configuration file ends it with exit 1", async () => {
       const file = join(dir, "config.conf");
       const config =
         "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nclusterCIDR: 10.144.0.0/16\n";
@@ -236,7 +227,7 @@ describe.skipIf(reason !== undefined)(
       expect(await nat()).not.toContain("KUBE-");
     });
 
-    test("NET_ADMIN and NET_RAW are enough for nftables mode, too", { timeout: 60_000 }, async () => {
+    test("NET_ADMIN and NET_RAW are enough for nftables mode, too", async () => {
       const drop = ["setpriv", "--bounding-set", "-all,+net_admin,+net_raw", "--inh-caps", "-all"];
       const log: string[] = [];
       for await (const line of runningBehind(drop, ["--proxy-mode=nftables", "--manifests=manifests"])) {
@@ -248,7 +239,7 @@ describe.skipIf(reason !== undefined)(
       await toEnd("--cleanup");
     });
 
-    test("NET_ADMIN and NET_RAW are enough to serve", { timeout: 60_000 }, async () => {
+    test("NET_ADMIN and NET_RAW are enough to serve", async () => {
       const drop = ["setpriv", "--bounding-set", "-all,+net_admin,+net_raw", "--inh-caps", "-all"];
       const log: string[] = [];
       for await (const line of runningBehind(drop, ["--manifests=manifests", "--state-dir=state"])) {

@@ -21,7 +21,6 @@ const AGENT = [
 describe("rules", () => {
   test.skipIf(CI === "" && !support.ok)(
     `load with the real iptables-restore and are kube-proxy's${support.ok ? "" : ` (${support.reason})`}`,
-    { timeout: 120_000 },
     async () => {
       for (const { name, objects, iptables, ip6tables } of goldenScenarios()) {
         await using namespace = await createNamespace();

@@ -73,7 +73,7 @@ describe.skipIf(CI === "" && !support.ok)(
       ["SIGINT", "SIGINT", false],
       ["SIGTERM", "SIGTERM", false],
       ["SIGHUP, as a terminal that goes sends it", "SIGHUP", true],
-    ])("goes with %s", { timeout: 60_000 }, async (_, signal, group) => {
+    ])("goes with %s", async (_, signal, group) => {
       const watching = start([process.execPath, ...trace]);
       await following(watching);
       kill(watching.child, signal, group);
@@ -81,7 +81,7 @@ describe.skipIf(CI === "" && !support.ok)(
       expect(await rules()).toEqual([]);
     });
 
-    test("goes with one Ctrl-C after the other", { timeout: 60_000 }, async () => {
+    test("goes with one Ctrl-C after the other", async () => {
       const watching = start([process.execPath, ...trace]);
       await following(watching);
       // Some of them meet iptables as it takes the rule away.
@@ -93,7 +93,7 @@ describe.skipIf(CI === "" && !support.ok)(
       expect(await rules()).toEqual([]);
     });
 
-    test("goes when nobody reads any more (| head -1)", { timeout: 60_000 }, async () => {
+    test("goes when nobody reads any more (| head -1)", async () => {
       const line = `${[process.execPath, ...trace].map((word) => `'${word}'`).join(" ")} | head -1`;
       const watching = start(["sh", "-c", line]);
       let ended = false;
@@ -113,7 +113,7 @@ describe.skipIf(CI === "" && !support.ok)(
       expect(await rules()).toHaveLength(1);
     }
 
-    test("of a killed process goes with the next run, and others' rules stay", { timeout: 60_000 }, async () => {
+    test("of a killed process goes with the next run, and others' rules stay", async () => {
       await killed();
       const others = ["-p tcp -m tcp --dport 81 -j TRACE", '-m comment --comment "fairlead-trace of mine" -j TRACE'];
       await runner.run(["iptables-nft", "-t", "raw", "-A", "OUTPUT", "-p", "tcp", "--dport", "81", "-j", "TRACE"]);
@@ -134,14 +134,14 @@ describe.skipIf(CI === "" && !support.ok)(
       return all.find(({ check }) => check === "rules of fairlead trace") ?? { state: "", found: "" };
     };
 
-    test("of a killed process goes with the doctor", { timeout: 60_000 }, async () => {
+    test("of a killed process goes with the doctor", async () => {
       await killed();
       expect(await doctor()).toMatchObject({ found: expect.stringMatching(/^removed .*OUTPUT -d 10\.201\.0\.10\/32/) });
       expect(await rules()).toEqual([]);
       expect(await doctor()).toMatchObject({ state: "good", found: "none" });
     });
 
-    test("of a running process stays", { timeout: 60_000 }, async () => {
+    test("of a running process stays", async () => {
       const watching = start([process.execPath, ...trace]);
       await following(watching);
       expect(await doctor()).toMatchObject({
@@ -154,7 +154,7 @@ describe.skipIf(CI === "" && !support.ok)(
       expect(await rules()).toEqual([]);
     });
 
-    test("of a process that cannot be seen from here stays, and the doctor says so", { timeout: 60_000 }, async () => {
+    test("of a process that cannot be seen from here stays, and the doctor says so", async () => {
       await killed();
       const [left = ""] = await rules();
       const words = left.split(" ").slice(2);

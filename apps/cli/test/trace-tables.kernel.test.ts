@@ -78,7 +78,7 @@ describe.skipIf(CI === "" && !support.ok)(
       return { child, output, ended };
     }
 
-    test("tells each step of the packets that are asked for, and of no other", { timeout: 30_000 }, async () => {
+    test("tells each step of the packets that are asked for, and of no other", async () => {
       const { child, output, ended } = await watching();
       await ask("10.96.1.11");
       await ask("10.96.1.10");
@@ -102,7 +102,6 @@ describe.skipIf(CI === "" && !support.ok)(
 
     test.each<NodeJS.Signals>(["SIGINT", "SIGTERM", "SIGKILL"])(
       "leaves nothing behind after %s, and what others have as it was",
-      { timeout: 30_000 },
       async (signal) => {
         const before = await ruleset();
         const { child, ended } = await watching();

@@ -61,15 +61,13 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
     return seen;
   }
 
-  test("--watch follows a packet rule by rule, or its connection", { timeout: 60_000 }, async () => {
+  test("--watch follows a packet rule by rule, or its connection", async () => {
     const wanted = /KUBE-SERVICES|10\.96\.1\.10/;
     expect(await watched(wanted)).toMatch(wanted);
     expect((await runner.run(["iptables-nft", "-t", "raw", "-S"])).stdout).not.toContain("TRACE");
   });
 
-  test("--watch where rules are the legacy variant's: connections, and where they go", {
-    timeout: 60_000,
-  }, async () => {
+  test("--watch where rules are the legacy variant's: connections, and where they go", async () => {
     const nothing = "*nat\nCOMMIT\n*filter\nCOMMIT\n*mangle\nCOMMIT\n";
     const rules = iptables.replaceAll(/ -m nfacct --nfacct-name +\S+/g, "");
     await runner.run(["iptables-nft-restore"], { input: nothing });
@@ -83,7 +81,7 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
     }
   });
 
-  test("doctor looks at it, and says what to do", { timeout: 30_000 }, async () => {
+  test("doctor looks at it, and says what to do", async () => {
     await runner.run(["nft", "add", "table", "inet", "firewalld"]);
     const { out, code } = await fairlead(
       ["doctor", "--cluster-cidr", "10.144.0.0/16", "--service-cidr", "10.144.9.0/24", "-o", "json"],

@@ -11,7 +11,7 @@ import { localObjects } from "./local-objects.ts";
 import { LOCAL_FLAGS, serviceAt, webPods } from "./services.ts";
 import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
 
-const START_MS = 20_000;
+const START_MS = 120_000;
 const TIMEOUT_MS = 2_000;
 const AT_ONCE = 4;
 

@@ -13,7 +13,7 @@ import { DEMO_FLAGS, NODE_PORTS_AT, WEB } from "./services.ts";
 import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
 import { tourOf } from "./tour.ts";
 
-const START_MS = 20_000;
+const START_MS = 120_000;
 const TIMEOUT_MS = 2_000;
 /** Longer than the agent's minSyncPeriod: a change that comes by itself is written at once. */
 const APART_MS = 1_100;

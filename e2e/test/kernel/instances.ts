@@ -1,6 +1,7 @@
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import type { Argv } from "@fairlead/kernel";
 import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { flushArgv } from "@fairlead/lab/faults/iptables";
 import { whoAnswersAt } from "@fairlead/lab/one-node/ask";
 import { labPorts, nobody, objects, web } from "@fairlead/lab/one-node/objects";

@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
-import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { PATIENCE_MS } from "@fairlead/base/testing";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { whoAnswers } from "@fairlead/lab/one-node/ask";
 import { web } from "@fairlead/lab/one-node/objects";
 import { openScene, type Scene } from "@fairlead/lab/one-node/scene";

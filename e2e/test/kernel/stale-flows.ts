@@ -1,4 +1,5 @@
-import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { PATIENCE_MS } from "@fairlead/base/testing";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
 import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clusterObjects, webA1, workload } from "@fairlead/testkit";

@@ -1,5 +1,6 @@
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { type Held, hold, vanish } from "@fairlead/lab/one-node/held";
 import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
 import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";

@@ -1,9 +1,10 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent/agent-file";
 import { type AgentProcess, startAgent } from "@fairlead/lab/agent/agent-process";
 import { type AgentFolder, agentFolder } from "@fairlead/lab/agent/manifests";
-import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
 import { modeNamed } from "@fairlead/lab/modes/index";
 import { servesLocalhost } from "@fairlead/lab/modes/mode";
@@ -135,7 +136,7 @@ export function takeOver(program: string): void {
       { mode: "nftables", variant: "nft", fairlead: "iptables" },
       { mode: "nftables", variant: "nft", fairlead: "nftables" },
       { mode: "iptables", variant: "nft", fairlead: "nftables" },
-    ])("from $mode mode, iptables' $variant variant, to $fairlead mode", { timeout: 180_000 }, async (row) => {
+    ])("from $mode mode, iptables' $variant variant, to $fairlead mode", async (row) => {
       const { fairlead, ...mode } = row;
       const both = [mode.mode, fairlead].every((name) => servesLocalhost(modeNamed(name)));
       const served = both ? [...ways, localhostFlow] : ways;
@@ -157,7 +158,7 @@ export function takeOver(program: string): void {
       );
     });
 
-    test("kube-proxy --cleanup removes what nftables mode has written", { timeout: 60_000 }, async () => {
+    test("kube-proxy --cleanup removes what nftables mode has written", async () => {
       const running = await toFairlead("nftables", proofs.there);
       await running.stop();
       const tables = async () => (await lab.runner("node-a").run(["nft", "list", "tables"])).stdout;

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { whoAnswers } from "@fairlead/lab/one-node/ask";
 import { fetchBytes, serveBytes } from "@fairlead/lab/one-node/bytes";
 import { labPorts, NGINX_CALICO_IP, NGINX_OVN_IP, objects, web } from "@fairlead/lab/one-node/objects";
@@ -154,9 +155,7 @@ describe("the agent in userspace mode on the real kernel", () => {
     });
   }
 
-  test("a long transfer: every byte arrives, and the agent's memory does not grow with it", {
-    timeout: 300_000,
-  }, async () => {
+  test("a long transfer: every byte arrives, and the agent's memory does not grow with it", async () => {
     const megabytes = Number(process.env["FAIRLEAD_TRANSFER_MB"] ?? "128");
     const bytes = megabytes << 20;
     await using _server = await serveBytes(lab, webA1, BYTES_PORT);

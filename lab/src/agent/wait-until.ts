@@ -16,12 +16,6 @@ export function restAfter(tookMs: number, pauseMs: number): number {
 }
 
 /**
- * How long a test waits for what comes at once on a quiet machine: no measure of speed (the fault suite measures), so a
- * machine that is busy with other work passes as well.
- */
-export const PATIENCE_MS = 30_000;
-
-/**
  * Asks again and again until the answer is there.
  *
  * @param pauseMs between two questions; longer for those that cost somebody else

@@ -51,7 +51,7 @@ export interface ControlPlane {
 
 /** Of the API server. */
 export const PORT = 6443;
-const READY_MS = 60_000;
+const READY_MS = 300_000;
 
 /** @throws Error that names what did not start, with its log file */
 export function startControlPlane(settings: ControlPlaneSettings): Promise<ControlPlane> {

@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { socketText } from "@fairlead/base";
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import type { Host } from "@fairlead/testkit";
-import { PATIENCE_MS, waitUntil } from "../agent/wait-until.ts";
+import { waitUntil } from "../agent/wait-until.ts";
 import { startScript } from "../peer/script.ts";
 import type { Lab } from "../two-nodes/lab.ts";
 import { namespaceOf } from "../two-nodes/topology.ts";

@@ -17,7 +17,7 @@ export const SCENE_FLAGS: readonly string[] = [
 ];
 
 /** On a busy machine, and a hardened one starts twice. */
-const START_MS = 60_000;
+const START_MS = 300_000;
 
 /** An agent on node-a of a lab, with its folder. */
 export interface Scene {

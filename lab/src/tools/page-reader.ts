@@ -53,7 +53,7 @@ export async function readConsole(
 }
 
 /** On a busy machine. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 300_000;
 
 /** The last text, and who waits for another one. */
 class Texts {

@@ -83,7 +83,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
     );
   });
 
-  test("in a full sync in batches", { timeout: 30_000 }, async () => {
+  test("in a full sync in batches", async () => {
     const many = Array.from({ length: 260 }, (_, slot): [number, SlotState] => [slot % 250, manyState(slot)]);
     const { fake, world, old } = await serving(many.slice(0, 100), "nft");
     world.change(many);

@@ -29,7 +29,6 @@ test.for([
   ["legacy", "IPv6"],
 ] as const)(
   "%s, %s: rules of others, whatever their text, do not stop us and are left as they were",
-  { timeout: 120_000 },
   async ([variant, family], { skip }) => {
     if (reason !== "") {
       if (process.env["CI"]) throw new Error(`CI must run this: ${reason}`);

@@ -15,7 +15,7 @@ test("200 clients, whatever happens to their service: each keeps its endpoint wh
     }),
     { numRuns: 50, endOnFailure: true },
   );
-}, 60_000);
+});
 
 /** The balancers of service ports, by their ids, as the relays have them. */
 function userspaceCrowd(): CrowdNode {

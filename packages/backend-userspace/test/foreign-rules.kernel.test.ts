@@ -11,7 +11,6 @@ const reason = support.ok ? "" : support.reason;
 
 test.for(["nft", "legacy"] as const)(
   "%s: rules of others, whatever their text, do not stop us and are left as they were",
-  { timeout: 120_000 },
   async (variant, { skip }) => {
     if (reason !== "") {
       if (process.env["CI"]) throw new Error(`CI must run this: ${reason}`);

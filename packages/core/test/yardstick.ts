@@ -28,7 +28,7 @@ function rawService(i: number): unknown {
   };
 }
 
-export function rawSlice(i: number, endpoints: number): unknown {
+function rawSlice(i: number, endpoints: number): unknown {
   return {
     metadata: {
       name: `service-${i}-abcde`,

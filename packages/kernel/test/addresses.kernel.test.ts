@@ -24,14 +24,12 @@ async function seesChanges(waysOf: (namespace: NetworkNamespace) => NodeAddresse
   expect(onEth0(await addresses.list())).toEqual(["192.0.2.1"]);
   const stop = new AbortController();
   const { seen, done } = collect(addresses, stop.signal);
-  await expect.poll(() => seen.length, { timeout: 5000 }).toBe(1);
+  await expect.poll(() => seen.length).toBe(1);
   await runner.run(["ip", "addr", "add", "10.96.0.1/32", "dev", "kube-ipvs0"]);
   await runner.run(["ip", "-batch", "-"], {
     input: "addr add 192.0.2.2/24 dev eth0\naddr add 192.0.2.3/24 dev eth0\n",
   });
-  await expect
-    .poll(() => seen.at(-1), { timeout: 5000 })
-    .toEqual(["127.0.0.1", "::1", "192.0.2.1", "192.0.2.2", "192.0.2.3"]);
+  await expect.poll(() => seen.at(-1)).toEqual(["127.0.0.1", "::1", "192.0.2.1", "192.0.2.2", "192.0.2.3"]);
   expect(seen).toHaveLength(2);
   stop.abort();
   await done;

@@ -18,7 +18,7 @@ const get = async (connection: ApiConnection) => {
     connection,
     "test",
     systemClock,
-  )({ path: "/", signal: AbortSignal.timeout(4000) });
+  )({ path: "/", signal: new AbortController().signal });
   let body = "";
   for await (const chunk of response.body) body += Buffer.from(chunk).toString();
   return body;

@@ -68,7 +68,7 @@ function seen(server: FleetServer, seconds: number, before: { requests: number; 
   };
 }
 
-test("agents that start together, and lose their server together, share it", { timeout: 600_000 }, async () => {
+test("agents that start together, and lose their server together, share it", async () => {
   const clock = new VirtualClock();
   const server = new FleetServer(clock, LIMITS);
   fleet(clock, server);

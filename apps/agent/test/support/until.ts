@@ -1,13 +1,10 @@
-import { settled, type VirtualClock } from "@fairlead/base/testing";
-
-/** Milliseconds, real ones, that the outside world (sockets, file events) gets before a test fails. */
-const PATIENCE = 10_000;
+import { PATIENCE_MS, settled, type VirtualClock } from "@fairlead/base/testing";
 
 /** Turns the event loop until the condition holds, and virtual time with it where a clock is given. */
 export async function until(condition: () => boolean, clock?: VirtualClock): Promise<void> {
-  const deadline = performance.now() + PATIENCE;
+  const deadline = performance.now() + PATIENCE_MS;
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`did not happen within ${PATIENCE} ms: ${condition}`);
+    if (performance.now() > deadline) throw new Error(`did not happen within ${PATIENCE_MS} ms: ${condition}`);
     await clock?.advance(100);
     await settled();
   }

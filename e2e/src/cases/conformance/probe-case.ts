@@ -18,7 +18,7 @@ import { probeSctp } from "./probe-sctp.ts";
 import { answersPassBy, probeUnanswered } from "./probe-unanswered.ts";
 
 /** An answer that was to come has time; that none comes where none is to come shows soon. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 60_000;
 const SILENCE_MS = 400;
 
 export interface ProbeOptions {

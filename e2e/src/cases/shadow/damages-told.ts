@@ -4,7 +4,7 @@ import type { KernelDamage, Mending } from "./damages.ts";
 import { damagedObjects } from "./objects.ts";
 
 /** What the shadow has for a damage: its grace, its pace, and a machine that does other things as well. */
-const TOLD_MS = 60_000;
+const TOLD_MS = 300_000;
 
 /** A damage, and after how many milliseconds the shadow told it. */
 interface ToldDamage extends Pick<KernelDamage, "what" | "kind"> {

@@ -7,7 +7,7 @@ import { NODE_A, SECOND_NODE_ADDRESS } from "@fairlead/testkit";
 import type { SentPacket } from "./arbitrary-packets.ts";
 
 /** How long a refusal may take that is to come, and one that is not. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 60_000;
 const SILENCE_MS = 300;
 
 export interface Shipment extends SentPacket {

@@ -6,7 +6,7 @@ import type { GroundNode } from "./ground.ts";
 import { startSettings, stepClockTo } from "./start-how.ts";
 
 /** It takes a second, but for a slow guest. */
-const START_MS = 120_000;
+const START_MS = 300_000;
 
 /** The built agent in a node's namespace. */
 export interface NodeAgent extends AgentOnNode {

@@ -18,9 +18,9 @@ export interface TestKernel {
 export function kernelTest(
   name: string,
   body: (kernel: TestKernel) => Promise<void>,
-  { timeout = 120_000, user }: { readonly timeout?: number; readonly user?: true } = {},
+  { user }: { readonly user?: true } = {},
 ): void {
-  test(name, { timeout }, async ({ skip }) => {
+  test(name, async ({ skip }) => {
     if (!support.ok) {
       if (CI !== "") throw new Error(`CI must run this: ${support.reason}`);
       skip(support.reason);

@@ -13,8 +13,8 @@ export interface TestKernel {
 }
 
 /** A test on the real kernel: skipped with the reason where there can be no namespace, a failure in CI. */
-export function kernelTest(name: string, body: (kernel: TestKernel) => Promise<void>, timeout = 120_000): void {
-  test(name, { timeout }, async ({ skip }) => {
+export function kernelTest(name: string, body: (kernel: TestKernel) => Promise<void>): void {
+  test(name, async ({ skip }) => {
     if (!support.ok) {
       if (CI !== "") throw new Error(`CI must run this: ${support.reason}`);
       skip(support.reason);

@@ -1,1 +1,2 @@
+export { PATIENCE_MS } from "./patience.ts";
 export { settled, VirtualClock } from "./virtual-clock.ts";

@@ -11,7 +11,7 @@ export interface Holder {
 
 const SCRIPT = "ip link set lo up && echo ready && exec cat >/dev/null";
 /** It takes milliseconds, but for a slow guest where many are started at once. */
-const START_MS = 60_000;
+const START_MS = 300_000;
 
 /**
  * Starts a process behind `unshare` that waits for the end of its standard input, which comes when this process closes

@@ -30,8 +30,7 @@ kernelSuite("netlink on the kernel", () => {
     await checkZones(runner, async (doomed) => (await sweepIn(runner, doomed)).seen);
   });
 
-  // Making the entries takes longest.
-  test("1,000 different flows of 100,000 entries, in one pass over the table", { timeout: 120_000 }, async () => {
+  test("1,000 different flows of 100,000 entries, in one pass over the table", async () => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix });
     const udp: readonly Kind[] = [{ family: "IPv4", protocol: "UDP" }];
@@ -47,10 +46,9 @@ kernelSuite("netlink on the kernel", () => {
     const silent = ["sh", "-c", 'exec conntrack -R "$0" >/dev/null'] as const;
     await withCommandFile(entries, (path) => runner.run([...silent, path]));
     const { seen, cpuMilliseconds } = await sweepIn(runner, stale, udp);
+    // A pass for each flow would see each entry a thousand times.
     expect(seen).toHaveLength(100_000);
     process.stdout.write(`${Math.round(cpuMilliseconds)} ms of CPU for 1,000 stale flows among 100,000\n`);
-    // A second is the aim, on a quiet machine; a pass for each flow would take minutes anywhere.
-    expect(cpuMilliseconds).toBeLessThan(10_000);
     const left = await sweepIn(runner, [], udp);
     expect(left.seen).toHaveLength(99_000);
     expect(new Set(left.seen)).toEqual(new Set(serving.map(flowKey)));

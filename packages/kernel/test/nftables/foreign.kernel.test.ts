@@ -21,7 +21,7 @@ kernelSuite("anybody's tables by netlink", () => {
     const main = fileURLToPath(new URL("foreign-main.ts", import.meta.url));
     const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main]);
     seen = JSON.parse(stdout).seen;
-  }, 60_000);
+  });
 
   const rulesOf = (which: "netlink" | "json", of: string) =>
     seen[of]?.[which].flatMap(({ chains }) => chains.flatMap(({ rules }) => rules)) ?? [];

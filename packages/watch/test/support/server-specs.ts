@@ -12,6 +12,8 @@ export interface SpecServer {
   readonly token: string;
 }
 
+/** Services, their slices, the node and the cluster's CIDRs: each has a list of its own, and they come in any order. */
+const RESOURCES = 4;
 const TLS = { rejectUnauthorized: false };
 
 export async function call(server: SpecServer, method: string, path: string, body?: unknown) {
@@ -52,6 +54,11 @@ export function specService(name: string, spec: object = {}, metadata: object = 
 function follow({ url, token }: SpecServer, protobuf: boolean) {
   const to = { services: new Consumer(), slices: new Consumer(), cidrs: new Consumer() };
   const reports: SourceReport[] = [];
+  const listed = Promise.withResolvers<void>();
+  const onReport = (report: SourceReport) => {
+    reports.push(report);
+    if (reports.filter(({ type }) => type === "listed").length === RESOURCES) listed.resolve();
+  };
   const stop = new AbortController();
   const headers = { authorization: `Bearer ${token}` };
   const source = createApiSource({
@@ -59,7 +66,7 @@ function follow({ url, token }: SpecServer, protobuf: boolean) {
     nodeName: "node-a",
     userAgent: "fairlead-proxy/test",
     protobuf,
-    onReport: (report) => reports.push(report),
+    onReport,
   });
   const subscriptions = {
     services: to.services.subscription,
@@ -72,7 +79,7 @@ function follow({ url, token }: SpecServer, protobuf: boolean) {
     stop.abort();
     await ended;
   };
-  return { ...to, reports, end };
+  return { ...to, reports, listed: listed.promise, end };
 }
 
 /**
@@ -90,7 +97,7 @@ export function serverSpecs(open: () => SpecServer, namespace: string, protobuf:
     await create(server, services, specService("headless", { clusterIP: "None" }));
     const labels = { "service.kubernetes.io/service-proxy-name": "x" };
     await create(server, services, specService("other", {}, { labels }));
-    const { services: to, slices: ofSlices, cidrs, reports, end } = follow(server, protobuf);
+    const { services: to, slices: ofSlices, cidrs, reports, listed, end } = follow(server, protobuf);
     await to.until(() => to.synced > 0);
     expect(own(to)).toEqual([`${namespace}/first`]);
     expect(to.keys()).toContain("default/kubernetes");
@@ -103,9 +110,11 @@ export function serverSpecs(open: () => SpecServer, namespace: string, protobuf:
     await create(server, services, specService("second"));
     await to.until(() => to.state.has(`${namespace}/second`));
     expect(to.state.has(`${namespace}/first`)).toBe(false);
-    expect(reports.filter(({ type }) => type !== "encoding").map(({ type }) => type)).toEqual(Array(4).fill("listed"));
+    await listed;
+    const others = reports.filter(({ type }) => type !== "encoding").map(({ type }) => type);
+    expect(others).toEqual(Array(RESOURCES).fill("listed"));
     const encodings = reports.flatMap((report) => (report.type === "encoding" ? [report.encoding] : []));
-    expect(encodings).toEqual(protobuf ? Array(4).fill("protobuf") : []);
+    expect(encodings).toEqual(protobuf ? Array(RESOURCES).fill("protobuf") : []);
     await end();
   });
 
