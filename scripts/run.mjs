@@ -101,7 +101,7 @@ async function test(args) {
   const counts = [];
   if (wanted("check") || parts.length > 0) {
     sayStep("check");
-    Object.assign(steps, await check([], wanted("check") ? undefined : (name) => parts.includes(name)));
+    Object.assign(steps, await check({}, wanted("check") ? undefined : (name) => parts.includes(name)));
     if (wanted("check") || parts.includes("tests")) counts.push(countsOf(PURE_REPORT));
   }
   if (STEPS.slice(1).some(wanted)) {

@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 /** The repository's folder. */
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** A line that says what is being done, for the steps that take a while. */
+/** A line that says what is being done and how long all before it took, for the steps that take a while. */
 export function sayStep(name) {
-  console.log(`\n▸ ${name}`);
+  console.log(`\n▸ ${name} (after ${Math.round(process.uptime())} s)`);
 }
 
 /**
@@ -38,16 +38,19 @@ export async function runStep(argv, { quiet = false, env = {} } = {}) {
 }
 
 /**
- * Runs a step while others run: every line that it says begins with its name.
+ * Runs a step while others run: every line that it says begins with its name; the last one is how long it took.
  *
  * @returns its exit code, undefined when there was none
  */
-export function runBeside(name, argv, env = {}) {
+export async function runBeside(name, argv, env = {}) {
+  const started = process.uptime();
   const child = start(argv, "pipe", env);
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on("line", (line) => console.log(`${name}: ${line}`));
   }
-  return ended(child);
+  const code = await ended(child);
+  console.log(`${name}: took ${(process.uptime() - started).toFixed(1)} s`);
+  return code;
 }
 
 const QUIET = { TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", npm_config_loglevel: "error" };
