@@ -1,9 +1,9 @@
 // The process. What runs in it is put together in run/agent.ts, the syncs first of all.
-import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { runCommandLine } from "./cli.ts";
 import { setUpEngine } from "./start/engine.ts";
 import { inspectorProblem } from "./start/inspector.ts";
-import { endProcess } from "./start/process.ts";
+import { endOnSignal, endProcess } from "./start/process.ts";
 
 const problem = inspectorProblem(process.execArgv, process.env["NODE_OPTIONS"]);
 if (problem !== undefined) {
@@ -11,10 +11,11 @@ if (problem !== undefined) {
   process.exit(1);
 }
 setUpEngine();
+endOnSignal();
 const code = await runCommandLine(process.argv.slice(2), {
-  readFile: (path) => readFileSync(path, "utf8"),
+  readFile: (path) => readFile(path, "utf8"),
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
 });
 // Watchers and processes that are still there must not keep it.
-await endProcess(code);
+endProcess(code);

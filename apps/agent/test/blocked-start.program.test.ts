@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner, lines } from "@fairlead/kernel";
@@ -17,26 +17,40 @@ async function folder(...fifos: readonly string[]): Promise<string> {
   return dir;
 }
 
+/** The agent by itself: no compiled code lies beside it, as on a machine that has none. */
+async function bareAgent(dir: string): Promise<string> {
+  const bare = join(dir, "main.js");
+  await copyFile(bundle, bare);
+  return bare;
+}
+
 /** Runs the agent, sends SIGTERM when a line says so, and gives what it logged when it has ended with code 0. */
 async function untilStopped(
   dir: string,
   flags: readonly string[],
   when: (line: string) => boolean,
-  as: readonly string[] = [],
+  { as = [], agent = bundle }: { readonly as?: readonly string[]; readonly agent?: string } = {},
 ): Promise<string> {
   const common = ["--proxy-mode=userspace", "--userspace-only", `--state-dir=${join(dir, "state")}`, "-v=2"];
   const port = `--metrics-bind-address=127.0.0.1:${await freePort()}`;
-  const script = 'echo "$$"; exec "$@" 2>&1';
-  const argv = ["sh", "-c", script, "sh", ...as, process.execPath, bundle, ...common, port, ...flags] as const;
+  const argv = [...WITH_ID, ...as, process.execPath, agent, ...common, port, ...flags] as const;
   const log: string[] = [];
   let stopped = false;
   for await (const line of lines(createRunner().stream(argv, { timeoutMs: 0 }))) {
     log.push(line);
     if (stopped || !when(line)) continue;
     stopped = true;
-    process.kill(as.length === 0 ? Number(log[0]) : await childOf(Number(log[0])), "SIGTERM");
+    await terminate(Number(log[0]), as);
   }
   return log.join("\n");
+}
+
+/** Its first line is the process's id. */
+const WITH_ID = ["sh", "-c", 'echo "$$"; exec "$@" 2>&1', "sh"] as const;
+
+/** @param as what the agent runs behind; the process with that id is its parent */
+async function terminate(id: number, as: readonly string[]): Promise<void> {
+  process.kill(as.length === 0 ? id : await childOf(id), "SIGTERM");
 }
 
 async function childOf(pid: number): Promise<number> {
@@ -44,6 +58,13 @@ async function childOf(pid: number): Promise<number> {
 }
 
 const starts = (line: string) => line.includes("Fairlead serves on local ports");
+
+/** As in a container, where signals that nothing handles do nothing. */
+const FIRST_PROCESS = ["unshare", "-r", "-p", "-f", "--kill-child"] as const;
+const WHO = [
+  ["", []],
+  [", also the first process of a container", FIRST_PROCESS],
+] as const;
 
 describe("files that block", () => {
   test("a FIFO in place of a state file is reported, and services are served without it", async () => {
@@ -54,11 +75,43 @@ describe("files that block", () => {
     expect(log).toMatch(/networks\.json" reason="it is not a regular file"/);
   });
 
-  test.each([
-    ["", []],
-    [", also the first process of a container", ["unshare", "-r", "-p", "-f", "--kill-child"]],
-  ])("SIGTERM ends a start that waits for a file%s", async (_who, as) => {
+  test.each(WHO)("SIGTERM ends a start that waits for a file%s", async (_who, as) => {
     const dir = await folder("kubeconfig");
-    expect(await untilStopped(dir, [`--kubeconfig=${join(dir, "kubeconfig")}`], starts, as)).toContain("SIGTERM");
+    expect(await untilStopped(dir, [`--kubeconfig=${join(dir, "kubeconfig")}`], starts, { as })).toContain("SIGTERM");
+  });
+
+  test.each(WHO)(
+    "SIGTERM ends a start that waits for a file on a machine without compiled code%s",
+    async (_who, as) => {
+      const dir = await folder("kubeconfig");
+      const agent = await bareAgent(dir);
+      const flags = [`--kubeconfig=${join(dir, "kubeconfig")}`];
+      expect(await untilStopped(dir, flags, starts, { as, agent })).toContain("SIGTERM");
+    },
+  );
+
+  test.each(WHO)("SIGTERM ends a start that waits for its configuration%s", async (_who, as) => {
+    const dir = await folder("config");
+    const config = join(dir, "config");
+    const argv = [...WITH_ID, ...as, process.execPath, bundle, `--config=${config}`] as const;
+    const said = lines(createRunner().stream(argv, { timeoutMs: 0 }));
+    const id = Number((await said.next()).value);
+    // It opens as soon as somebody reads, who now waits for text.
+    await using _writer = await open(config, "w");
+    await terminate(id, as);
+    await expect(said.next()).rejects.toThrow(/exit code 143|killed by SIGTERM/);
+  });
+
+  test("a configuration may come from a pipe", async () => {
+    const dir = await folder("config");
+    const config = join(dir, "config");
+    const argv = [process.execPath, bundle, `--config=${config}`, `--write-config-to=${join(dir, "written")}`] as const;
+    const ended = createRunner().run(argv, { timeoutMs: 0 });
+    await writeFile(
+      config,
+      "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\n",
+    );
+    await ended;
+    expect(await readFile(join(dir, "written"), "utf8")).toContain("mode: nftables");
   });
 });

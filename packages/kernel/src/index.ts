@@ -8,7 +8,6 @@ export { openTracking, type TrackingOptions } from "./conntrack/open-tracking.ts
 export type { Direction } from "./conntrack/parse-flow.ts";
 export { createTrackingTools } from "./conntrack/tools-tracking.ts";
 export type { Tracking } from "./conntrack/tracking.ts";
-export { exitAtOnce } from "./exit.ts";
 export type { IPFamily, Protocol } from "./family.ts";
 export type { IpsetClient } from "./ipset/client.ts";
 export { createIpset, type IpsetOptions } from "./ipset/open.ts";

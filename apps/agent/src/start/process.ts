@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import { errorChainText } from "@fairlead/base";
 import type { Log } from "../log/log.ts";
 
@@ -11,21 +12,45 @@ const POOLED: readonly string[] = ["FSReqPromise", "FSReqCallback", "FileHandleC
  * Ends this process. process.exit waits for the thread pool: a read of a FIFO, or a name server that does not answer,
  * would keep it, and SIGTERM would end nothing.
  */
-export async function endProcess(code: number): Promise<void> {
+export function endProcess(code: number): void {
   const busy = process.getActiveResourcesInfo().some((resource) => POOLED.includes(resource));
-  // Loaded here only: --version and wrong flags are answered without it.
-  if (busy) await (await import("@fairlead/kernel")).exitAtOnce(code);
-  else process.exit(code);
+  if (busy) exitAtOnce(code);
+  process.exit(code);
+}
+
+/**
+ * Ends this process without its threads: execve(2) ends them all, also those of the first process of a container, which
+ * signals of its own do not.
+ */
+function exitAtOnce(code: number): void {
+  try {
+    process.execve?.(process.execPath, [process.execPath, "-e", `process.exit(${code})`], {});
+  } catch {
+    // There is no such program any more.
+  }
+  // Node before 22.15 cannot do it.
+  process.kill(process.pid, "SIGKILL");
+}
+
+const STOPS = ["SIGTERM", "SIGINT"] as const;
+
+/**
+ * Has SIGTERM and SIGINT end the process, with the code that a shell gives it: the first process of a container has no
+ * default for them.
+ */
+export function endOnSignal(): void {
+  for (const name of STOPS) process.on(name, () => endProcess(128 + constants.signals[name]));
 }
 
 /** Aborts on SIGTERM and SIGINT. Rules stay as they are, so there is nothing that must be waited for. */
 export function stopSignal(log: Log): AbortSignal {
   const stop = new AbortController();
-  for (const name of ["SIGTERM", "SIGINT"] as const) {
+  for (const name of STOPS) {
+    process.removeAllListeners(name);
     process.on(name, () => {
       log.verbose(1, "Received a signal to stop", { signal: name });
       stop.abort();
-      setTimeout(() => void endProcess(0), SHUTDOWN_MS).unref();
+      setTimeout(() => endProcess(0), SHUTDOWN_MS).unref();
     });
   }
   return stop.signal;
@@ -53,7 +78,7 @@ export function failOnUnhandled(log: Log): void {
   const fail = (error: unknown) => {
     const stack = error instanceof Error ? error.stack : undefined;
     log.error("Unhandled error", { error: errorChainText(error), ...(stack === undefined ? {} : { stack }) });
-    void endProcess(1);
+    endProcess(1);
   };
   process.on("uncaughtException", fail);
   process.on("unhandledRejection", fail);
