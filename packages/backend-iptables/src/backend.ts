@@ -1,11 +1,11 @@
 import { inSlices } from "@fairlead/base";
 import type { Backend, Difference, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
+import { witnessed } from "@fairlead/netfilter";
 import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import type { Written } from "./commit.ts";
+import { FixedChains } from "./fixed-chains.ts";
 import { type Found, fullSync, readBeforeSync } from "./full-sync.ts";
-import { FixedChains, hasCanary } from "./intact.ts";
-import { type Extent, Lookout } from "./lookout.ts";
 import { type IptablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { type RenderContext, renderContext } from "./plan/settings.ts";
 import type { RulesPort } from "./port.ts";
@@ -13,7 +13,6 @@ import { type Programmed, report } from "./programmed.ts";
 import { iptablesSemantics } from "./semantics.ts";
 import { StaleChains } from "./stale-chains.ts";
 import { stepsOf } from "./steps.ts";
-import { Witness } from "./witness.ts";
 
 /**
  * The iptables mode of one IP family. Starts nothing until it is called.
@@ -32,9 +31,7 @@ class IptablesBackend implements Backend {
   readonly #port: RulesPort;
   readonly #options: ResolvedOptions;
   readonly #stale: StaleChains;
-  readonly #lookout: Lookout;
   readonly #fixed: FixedChains;
-  readonly #witness: Witness;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
   /** What the next full sync begins with, where that was announced, and since when it is read. */
@@ -44,9 +41,7 @@ class IptablesBackend implements Backend {
     this.#port = port;
     this.#options = resolved;
     this.#stale = new StaleChains(resolved.syncPeriod);
-    this.#lookout = new Lookout(resolved.clock, port.glance);
     this.#fixed = new FixedChains(port, resolved);
-    this.#witness = new Witness(port);
   }
 
   prepare(): void {
@@ -63,13 +58,10 @@ class IptablesBackend implements Backend {
     const reading = this.#reading?.found ?? readBeforeSync(this.#port, this.#options);
     this.#reading = undefined;
     const found = await reading;
-    this.#lookout.forget();
     this.#fixed.forget();
-    const before = await this.#witness.states();
-    const { programmed, written } = await fullSync(this.#port, plan, found, this.#stale, this.#options);
-    await this.#witness.confirmAll(before);
+    const write = () => fullSync(this.#port, plan, found, this.#stale, this.#options);
+    const { programmed, written } = await witnessed(this.#port, write);
     this.#programmed = programmed;
-    await this.#lookout.wrote("nat", programmed.totals.nat);
     return report("full", programmed.totals, written);
   }
 
@@ -83,42 +75,36 @@ class IptablesBackend implements Backend {
 
   async #applySteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext): Promise<SyncReport> {
     this.#programmed = undefined;
-    this.#fixed.forgetDispatch();
-    const stood = await this.#lookout.stands("nat", before.totals.nat);
-    const states = await this.#witness.states();
-    const all: Written = new Map();
+    const write = () => this.#writeSteps(steps, before, context);
+    const { programmed, written } = await witnessed(this.#port, write, (done) => someRules(done.written));
+    if (written.size > 0) this.#fixed.forget();
+    this.#programmed = programmed;
+    return report("partial", programmed.totals, written);
+  }
+
+  async #writeSteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext) {
+    const written: Written = new Map();
     let programmed = before;
     for (const change of steps) {
       const step = { change, before: programmed, context };
       const applied = await applyChange(this.#port, step, this.#stale, this.#options);
       programmed = applied.programmed;
-      for (const [table, rules] of applied.written) all.set(table, (all.get(table) ?? 0) + rules);
+      for (const [table, rules] of applied.written) written.set(table, (written.get(table) ?? 0) + rules);
     }
-    await this.#witness.confirm(states, all, [before.totals, programmed.totals]);
-    this.#programmed = programmed;
-    if (stood !== undefined) await this.#lookout.wrote("nat", programmed.totals.nat, stood);
-    return report("partial", programmed.totals, all);
+    return { programmed, written };
   }
 
   async difference(plan: ForwardingPlan): Promise<Difference | undefined> {
-    return (await this.#isIntact(plan)) ? undefined : { what: ["the rules of iptables"], repaired: false };
-  }
-
-  async #isIntact(plan: ForwardingPlan): Promise<boolean> {
-    const { totals = { filter: 0, nat: 0 }, context = renderContext(this.#options, plan, new Set()) } =
-      this.#programmed ?? {};
-    const canary = async () => ((await hasCanary(this.#port)) ? "all" : undefined);
-    if (!(await this.#lookout.holds("mangle", 0, canary))) return false;
-    // Filter is the smaller one.
-    for (const table of ["filter", "nat"] as const) {
-      const look = (extent: Extent) => this.#fixed.hold(table, { plan, context }, extent);
-      if (!(await this.#lookout.holds(table, totals[table], look))) return false;
-    }
-    return true;
+    const context = this.#programmed?.context ?? renderContext(this.#options, plan, new Set());
+    return this.#fixed.difference({ plan, context });
   }
 
   async cleanup(): Promise<void> {
     this.#programmed = undefined;
     await removeIptablesMode(this.#port);
   }
+}
+
+function someRules(written: Written): boolean {
+  return [...written.values()].some((rules) => rules > 0);
 }

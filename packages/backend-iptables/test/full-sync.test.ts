@@ -243,7 +243,7 @@ describe("several cluster CIDRs", () => {
   });
 });
 
-describe("intact", () => {
+describe("a check", () => {
   test.each<[Table, boolean]>([
     ["nat", false],
     ["nat", true],
@@ -257,35 +257,6 @@ describe("intact", () => {
     expect(await backend.difference(plan)).toBeDefined();
     await backend.sync(plan);
     expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
-  });
-
-  test.each([
-    ["a jump is gone", "*nat\n-F PREROUTING\nCOMMIT\n"],
-    ["KUBE-SERVICES is empty", "*nat\n-F KUBE-SERVICES\nCOMMIT\n"],
-  ])("sees that %s, and writes that only", async (_, text) => {
-    const { fake, backend } = make();
-    await backend.sync(plan);
-    const before = fake.ruleSet();
-    await fake.meddle(text);
-    expect(compareRuleSets(before, fake.ruleSet())).not.toEqual([]);
-    expect(await backend.difference(plan)).toBeUndefined();
-    expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
-  });
-
-  test("sees that filter was flushed, where no service has a chain of its own, and writes what was there", async () => {
-    const { fake, backend } = make();
-    await backend.sync(plan);
-    const before = fake.ruleSet();
-    fake.flush("filter");
-    expect(await backend.difference(plan)).toBeUndefined();
-    expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
-  });
-
-  test("sees that the canary is gone", async () => {
-    const { fake, backend } = make();
-    await backend.sync(plan);
-    await fake.meddle("*filter\n-X KUBE-PROXY-CANARY\nCOMMIT\n");
-    expect(await backend.difference(plan)).toBeDefined();
   });
 
   test("is content with a node that has no services and no node ports", async () => {
@@ -307,16 +278,6 @@ describe("intact", () => {
     through.mockClear();
     expect(await backend.difference({ ...plan, groups })).toBeUndefined();
     expect(through).not.toHaveBeenCalled();
-  });
-
-  test("rejects in filter's KUBE-SERVICES are looked for where the plan has some", async () => {
-    const refused = planOf([clusterIPGroup("none", "10.96.0.11", [])]);
-    const { fake, backend } = make();
-    await backend.sync(refused);
-    expect(await backend.difference(refused)).toBeUndefined();
-    await fake.meddle("*filter\n-F KUBE-SERVICES\nCOMMIT\n");
-    expect(await backend.difference(refused)).toBeUndefined();
-    expect(fake.table("filter").chains.get("KUBE-SERVICES")?.rules).toHaveLength(1);
   });
 });
 

@@ -8,8 +8,8 @@ import { frameSections } from "./frame-commands.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { changedGroups } from "./plan/changed-groups.ts";
 import type { PlanContext } from "./plan/context.ts";
-import { frameChains, sameFacts, unitedFacts } from "./plan/frame.ts";
-import { type FrameFacts, type FrameTable, TABLES } from "./plan/frame-facts.ts";
+import { sameFacts, unitedFacts } from "./plan/frame.ts";
+import type { FrameFacts } from "./plan/frame-facts.ts";
 import { type ObjectChanges, objectChanges } from "./plan/object-changes.ts";
 import { newServer, programmedState, serverChange } from "./plan/server-change.ts";
 import { setWork } from "./plan/set-work.ts";
@@ -55,18 +55,14 @@ export async function applyChange(
   for (const key of step.after.keys()) made.add(key);
   const servers = await inSlices(serverCommands(step, draining), options);
   const work = { ...changeWork(step, before.facts, facts), servers };
-  const tables = differingTables(before.facts, facts);
-  const written = await witnessed(port.rules, tables, () => carryOut(port, work, options));
+  const written = await witnessed(
+    port.rules,
+    () => carryOut(port, work, options),
+    () => !sameFacts(before.facts, facts),
+  );
   if (servers.length > 0) await confirmServers(port.servers, step, options);
   for (const key of step.before.keys()) if (!step.after.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: before.ledger }, written };
-}
-
-/** Those whose rules are others with these facts. */
-function differingTables(before: FrameFacts, after: FrameFacts): readonly FrameTable[] {
-  if (sameFacts(before, after)) return [];
-  const [old, now] = [frameChains(before), frameChains(after)];
-  return TABLES.filter((table) => JSON.stringify(old[table]) !== JSON.stringify(now[table]));
 }
 
 function changeWork({ moves }: ObjectChanges, before: FrameFacts, facts: FrameFacts): Omit<Work, "servers"> {

@@ -57,7 +57,7 @@ export interface LinksPort {
 }
 
 /** The iptables of one family. Without `saveTables` one table is read after the other. */
-export type RulesPort = Pick<IptablesPort, "family" | "restore" | "save" | "chains" | "list" | "glance"> &
+export type RulesPort = Pick<IptablesPort, "family" | "variant" | "restore" | "save" | "chains" | "list" | "glance"> &
   Partial<Pick<IptablesPort, "saveTables">>;
 
 /** All of it, for one family. */

@@ -54,8 +54,7 @@ export async function writeChange(
   if ([added.filter, added.nat, removed.filter, removed.nat].every(({ length }) => length === 0)) {
     return { rules, written: NOTHING };
   }
-  const tables = TABLES.filter((table) => added[table].length + removed[table].length > 0);
-  await witnessed(port, tables, () => port.restore(payloadText(restoreLines(sections), options.turn)));
+  await witnessed(port, () => port.restore(payloadText(restoreLines(sections), options.turn)));
   return { rules, written: { filter: added.filter.length, nat: added.nat.length } };
 }
 

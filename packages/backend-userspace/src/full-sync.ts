@@ -56,10 +56,10 @@ export async function writeAll(
     { table: "nat", commands: tableCommands("nat", rules, context, builtins) },
     { table: "filter", commands: tableCommands("filter", rules, context, builtins) },
   ];
-  // A legacy table may have been just so before.
-  const tables = port.variant === "nft" ? TABLES : [];
-  await witnessed(port, tables, () => port.restore(payloadText(restoreLines(sections), turn)));
-  return { filter: [...inTable(rules, "filter")].length, nat: [...inTable(rules, "nat")].length };
+  const written = { filter: [...inTable(rules, "filter")].length, nat: [...inTable(rules, "nat")].length };
+  const write = () => port.restore(payloadText(restoreLines(sections), turn));
+  await witnessed(port, write, () => written.filter + written.nat > 0);
+  return written;
 }
 
 function* tableCommands(

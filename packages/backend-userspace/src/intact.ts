@@ -15,10 +15,7 @@ export async function differentChains(port: RulesPort, programmed: Programmed): 
   for (const table of TABLES) {
     const builtins = jumps(programmed.context).filter((each) => each.table === table);
     const asked = [...builtins.map(({ chain }) => chain), ...CHAINS[table]];
-    const found = await port.texts(
-      table,
-      asked.map((chain) => ({ chain })),
-    );
+    const found = await port.texts(table, asked);
     const has = (chain: string, rules: readonly Rule[]) => {
       const present = new Set(keys(found.get(chain) ?? [], port.family));
       return rules.every((rule) => present.has(ruleKey(rule)));

@@ -17,7 +17,6 @@ export { IptablesError, type IptablesErrorDetails, type IptablesErrorKind } from
 export { createGlance, type Glance } from "./iptables/glance.ts";
 export { type IptablesOptions, openIptables, openIptablesInUse } from "./iptables/open.ts";
 export { areTablesThere, type TablesThere } from "./iptables/tables-there.ts";
-export { createTally, type Tally } from "./iptables/tally.ts";
 export type { Variant } from "./iptables/variant.ts";
 export type { IpvsadmClient, IpvsTimeouts } from "./ipvs/client.ts";
 export { createIpvsadm, type IpvsadmOptions } from "./ipvs/open.ts";

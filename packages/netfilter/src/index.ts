@@ -8,7 +8,7 @@ export { ConnectionReader } from "./ipvs/parse-connections.ts";
 export { ServerReader } from "./ipvs/parse-servers.ts";
 export { renderServerCommand, renderServerKey } from "./ipvs/render.ts";
 export { detectsPods, fromPods, notFromPods, type PacketOrigin, type PodDetector } from "./kube-proxy/detector.ts";
-export type { AskedChain, ChainTally, IptablesPort, Payload, TableGlance } from "./kube-proxy/iptables-port.ts";
+export type { IptablesPort, Payload, TableGlance } from "./kube-proxy/iptables-port.ts";
 export { type JumpRules, repairJumps } from "./kube-proxy/jumps.ts";
 export {
   endpointChainName,
@@ -24,7 +24,7 @@ export {
   leadsToOne,
   unlinkCommands,
 } from "./kube-proxy/removal.ts";
-export { EACH_TOLD, expectChange, type Glances, glancesAt, witnessed } from "./kube-proxy/witnessed.ts";
+export { witnessed } from "./kube-proxy/witnessed.ts";
 export type * from "./links/links.ts";
 export { renderLinkCommand } from "./links/render.ts";
 export { type ListOptions, listedTexts, parseList } from "./listing/list.ts";

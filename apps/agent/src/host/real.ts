@@ -12,7 +12,6 @@ import {
   createNodeAddresses,
   createRunner,
   createSysctl,
-  createTally,
   detectVariant,
   openGenericSocket,
   openIptables,
@@ -40,7 +39,7 @@ export function realKernel(log: Log): Kernel {
   let variant: ReturnType<typeof detectVariant> | undefined;
   const detect = () => (variant ??= detectVariant(runner));
   return {
-    iptables: (family) => openIptables(runner, { family, detect, glance: createGlance, tally: createTally }),
+    iptables: (family) => openIptables(runner, { family, detect, glance: createGlance }),
     iptablesInUse: (family) => openIptablesInUse(runner, { family, areThere: areTablesThere }),
     ipvs: {
       servers: createIpvsadm(runner, { open: openGenericSocket }),

@@ -1,61 +1,76 @@
 import type { ForwardingPlan } from "@fairlead/core";
 import type { Rule } from "@fairlead/netfilter";
-import type { ChainRules } from "./chain-rules.ts";
 import { dispatchesIn, dispatchRules } from "./dispatch.ts";
 import { DISPATCH_CHAINS, forwardChain, LOCALNET_RULE, markChains, nodePortJumps, postroutingChain } from "./frame.ts";
 import { JUMPS, KUBELET_JUMP, KUBELET_JUMP_CHAINS } from "./jumps.ts";
-import { KUBELET_FIREWALL, SERVICES } from "./names.ts";
+import { CANARY, KUBELET_FIREWALL, SERVICES } from "./names.ts";
 import type { RenderContext } from "./settings.ts";
 
-/** What a table is held against. */
+/** What the chains are compared with. */
 export interface Wanted {
   readonly plan: ForwardingPlan;
   readonly context: RenderContext;
 }
 
-/** The tables that services are in. */
-export type ServiceTable = keyof typeof DISPATCH_CHAINS;
-
-/** Chains that hold just these rules, however many services there are. */
-export function constantChains(table: ServiceTable, context: RenderContext): readonly ChainRules[] {
-  return table === "filter" ? [forwardChain(context)] : [postroutingChain(context), ...markChains(context)];
+/** A chain of a fixed name and the rules of ours that it must hold. */
+export interface FixedChain {
+  readonly chain: string;
+  /** In whatever order; given in one in which they can be written. */
+  readonly rules: readonly Rule[];
+  /** Behind `rules`, in this order. */
+  readonly last: readonly Rule[];
+  /** Else it belongs to others, and our rules stand among theirs. */
+  readonly isOurs: boolean;
 }
 
-/** Chains of others with the rules in them that are ours. */
-export function sharedChains(table: ServiceTable, { localhost }: RenderContext): readonly ChainRules[] {
-  const jumps = JUMPS.filter((one) => one.table === table);
-  if (table === "nat") return jumps;
-  const toFirewall = KUBELET_JUMP_CHAINS.map((chain): ChainRules => ({ chain, rules: [KUBELET_JUMP] }));
-  // First what is jumped to.
-  return [{ chain: KUBELET_FIREWALL, rules: localhost ? [LOCALNET_RULE] : [] }, ...jumps, ...toFirewall];
-}
+const CANARY_CHAIN: FixedChain = { chain: CANARY, rules: [], last: [], isOurs: true };
 
-/**
- * What the shared chains of a table hold, by name, in an order in which they can be written. Yields after each group.
- */
-export function* dispatchOf(
-  table: ServiceTable,
+/** The chains of fixed names that a table must have. Yields after each group. */
+export function* fixedChains(
+  table: "filter" | "mangle" | "nat",
   { plan, context }: Wanted,
-): Generator<void, ReadonlyMap<string, readonly Rule[]>> {
-  const [head, tail] = [chainsIn(table), chainsIn(table)];
+): Generator<void, readonly FixedChain[]> {
+  if (table === "mangle") return [CANARY_CHAIN];
+  const [head, tail] = [rulesByChain(table), rulesByChain(table)];
   for (const group of plan.groups.values()) {
     if (dispatchesIn(group, table)) {
       for (const entry of dispatchRules(group, context)) {
-        const part = entry.end === "head" ? head : tail;
-        if (entry.table === table) part.get(entry.chain)?.push(entry.rule);
+        if (entry.table === table) (entry.end === "head" ? head : tail).get(entry.chain)?.push(entry.rule);
       }
     }
     yield;
   }
-  if (table === "nat") tail.get(SERVICES)?.push(...lastRules(context));
-  return new Map([...head].map(([chain, rules]) => [chain, [...rules, ...(tail.get(chain) ?? [])]]));
+  const last = (chain: string) => (table === "nat" && chain === SERVICES ? nodePortJumps(context) : []);
+  return [
+    CANARY_CHAIN,
+    ...constantChains(table, context),
+    ...DISPATCH_CHAINS[table].map((chain): FixedChain => {
+      const rules = [...(head.get(chain) ?? []), ...(tail.get(chain) ?? [])];
+      return { chain, rules, last: last(chain), isOurs: true };
+    }),
+    ...sharedChains(table, context),
+  ];
 }
 
-function chainsIn(table: ServiceTable): Map<string, Rule[]> {
+type ServiceTable = keyof typeof DISPATCH_CHAINS;
+
+function rulesByChain(table: ServiceTable): ReadonlyMap<string, Rule[]> {
   return new Map(DISPATCH_CHAINS[table].map((chain) => [chain, []]));
 }
 
-/** The last rules of nat's KUBE-SERVICES. */
-export function lastRules(context: RenderContext): readonly Rule[] {
-  return nodePortJumps(context);
+/** Chains that hold the same rules however many services there are. */
+function constantChains(table: ServiceTable, context: RenderContext): readonly FixedChain[] {
+  const chains = table === "filter" ? [forwardChain(context)] : [postroutingChain(context), ...markChains(context)];
+  return chains.map(({ chain, rules }) => ({ chain, rules: [], last: [...rules], isOurs: true }));
+}
+
+/** Chains of others with the rules in them that are ours. */
+function sharedChains(table: ServiceTable, { localhost }: RenderContext): readonly FixedChain[] {
+  const jumps = JUMPS.filter((one) => one.table === table);
+  const kubelets = [
+    { chain: KUBELET_FIREWALL, rules: localhost ? [LOCALNET_RULE] : [] },
+    ...KUBELET_JUMP_CHAINS.map((chain) => ({ chain, rules: [KUBELET_JUMP] })),
+  ];
+  const shared = table === "nat" ? jumps : [...jumps, ...kubelets];
+  return shared.map(({ chain, rules }) => ({ chain, rules, last: [], isOurs: false }));
 }

@@ -28,7 +28,7 @@ export class RecordingPort implements RulesPort {
   save: RulesPort["save"] = (table) => this.#port.save(table);
   saveLines: RulesPort["saveLines"] = (table) => this.#port.saveLines(table);
   chains: RulesPort["chains"] = (table) => this.#port.chains(table);
-  texts: RulesPort["texts"] = (table, asked) => this.#port.texts(table, asked);
+  texts: RulesPort["texts"] = (table, chains) => this.#port.texts(table, chains);
   list: RulesPort["list"] = (table, chain, number) => this.#port.list(table, chain, number);
 
   /** The payloads since the last time, parsed. */

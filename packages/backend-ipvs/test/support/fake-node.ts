@@ -69,6 +69,7 @@ export class FakeNode {
 function withGlance(rules: FakeIptables, isLarge: boolean): IpvsPort["rules"] {
   return {
     family: rules.family,
+    variant: rules.variant,
     restore: (payload) => rules.restore(payload),
     save: (table) => rules.save(table),
     saveTables: (tables) => rules.saveTables(tables),

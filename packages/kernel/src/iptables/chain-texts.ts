@@ -1,4 +1,4 @@
-import { type AskedChain, listedTexts, type Table } from "@fairlead/netfilter";
+import { listedTexts, type Table } from "@fairlead/netfilter";
 import { CommandError } from "../runner/command-error.ts";
 import type { Runner } from "../runner/runner.ts";
 import { explain, isNoChain } from "./explain.ts";
@@ -15,11 +15,10 @@ export async function chainTexts(
   runner: Runner,
   { restore, iptables }: Pick<Tools, "restore" | "iptables">,
   table: Table,
-  asked: readonly AskedChain[],
+  chains: readonly string[],
   lockSeconds: string,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const commands = asked.map((chain) => words(chain).join(" "));
-  const input = [`*${table}`, ...commands, "COMMIT", ""].join("\n");
+  const input = [`*${table}`, ...chains.map((chain) => `-S ${chain}`), "COMMIT", ""].join("\n");
   try {
     const { stdout } = await runner.run([restore, "--noflush", "-w", lockSeconds], { input });
     return listedTexts(stdout);
@@ -27,15 +26,11 @@ export async function chainTexts(
     if (!(error instanceof CommandError)) throw error;
   }
   const texts = new Map<string, readonly string[]>();
-  for (const chain of asked) {
-    const listed = await listOne(runner, [iptables, "-w", lockSeconds, "-t", table, ...words(chain)]);
+  for (const chain of chains) {
+    const listed = await listOne(runner, [iptables, "-w", lockSeconds, "-t", table, "-S", chain]);
     for (const [name, rules] of listedTexts(listed)) texts.set(name, rules);
   }
   return texts;
-}
-
-function words({ chain, number }: AskedChain): readonly string[] {
-  return number === undefined ? ["-S", chain] : ["-S", chain, String(number)];
 }
 
 /** What the tool prints; nothing for a chain that is not there. */

@@ -18,7 +18,6 @@ import type { IptablesClient } from "./client.ts";
 import { explain, isNoChain } from "./explain.ts";
 import type { Glance } from "./glance.ts";
 import type { TablesThere } from "./tables-there.ts";
-import type { Tally } from "./tally.ts";
 import type { Tools } from "./tools.ts";
 import { TransactionSize } from "./transaction-size.ts";
 import type { Variant } from "./variant.ts";
@@ -29,8 +28,6 @@ export interface IptablesOptions extends ToolChoice {
    * namespace.
    */
   readonly glance?: (family: IPFamily, variant: Variant) => Glance;
-  /** How the kernel is asked of single chains without their rules. Default: it is not. */
-  readonly tally?: (family: IPFamily, variant: Variant) => Tally;
   /** Seconds to wait for the xtables lock. Default 5, and 300 where the legacy variant restores. */
   readonly lockSeconds?: number;
   /** Milliseconds one restore or save may take. Default 600,000: large tables take minutes on slow machines. */
@@ -92,9 +89,8 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
       const which = number === undefined ? [chain] : [chain, String(number)];
       return list(runner, [tools.iptables, "-w", wait, "-t", table, "-S", ...which], { table, chain, family });
     },
-    texts: (table, asked) => chainTexts(runner, tools, table, asked, wait),
+    texts: (table, chains) => chainTexts(runner, tools, table, chains, wait),
     ...(options.glance && { glance: options.glance(family, tools.variant) }),
-    ...(options.tally && { tally: options.tally(family, tools.variant) }),
   };
 }
 

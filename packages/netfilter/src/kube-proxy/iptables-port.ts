@@ -4,25 +4,12 @@ import type { Rule, Table, TableState } from "../rule/rule.ts";
 /** Text in pieces of some whole lines each, rendered while a tool reads it. */
 export type Payload = Iterable<string> | AsyncIterable<string>;
 
-/** A chain to be listed, or one rule of it, by its number from 1. */
-export interface AskedChain {
-  readonly chain: string;
-  readonly number?: number;
-}
-
 /** What the kernel says of a table without its rules. */
 export interface TableGlance {
   /** Another text after a change; of a large legacy table after one of the number or size of its rules. */
   readonly state: string;
   /** At least as many as the table has rules, and some more for each chain. */
   readonly entries?: number;
-}
-
-/** What the kernel says of a chain without its rules. */
-export interface ChainTally {
-  readonly rules: number;
-  /** Another text after any change of the chain but that of its counters. */
-  readonly mark: string;
 }
 
 /**
@@ -58,14 +45,9 @@ export interface IptablesPort {
   list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined>;
   /**
    * The rules of several chains as `iptables -S` prints them, without `-A CHAIN `, with one process. A chain that is
-   * not there is absent; so is one without a rule of that number where a number is asked for.
+   * not there is absent.
    */
-  texts(table: Table, asked: readonly AskedChain[]): Promise<ReadonlyMap<string, readonly string[]>>;
+  texts(table: Table, chains: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Takes no time worth mentioning, however large the table is. Undefined, or absent: the kernel cannot be asked. */
   readonly glance?: (table: Table) => Promise<TableGlance | undefined>;
-  /**
-   * Of some chains, at the cost of their own rules, whatever else the table holds; one that is not there is absent.
-   * Undefined, or absent: the kernel cannot be asked.
-   */
-  readonly tally?: (table: Table, chains: readonly string[]) => Promise<ReadonlyMap<string, ChainTally> | undefined>;
 }

@@ -1,6 +1,5 @@
 import { sleep, systemClock, type Timers } from "@fairlead/base";
 import {
-  type AskedChain,
   type IPFamily,
   type Rule,
   type RuleSet,
@@ -116,14 +115,12 @@ export class FakeIptables implements IptablesClient {
     });
   }
 
-  texts(table: Table, asked: readonly AskedChain[]): Promise<ReadonlyMap<string, readonly string[]>> {
+  texts(table: Table, chains: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     return this.#do([this.#tool("-restore"), "--noflush", "-w", String(this.#lockSeconds)], () => {
       const texts = new Map<string, readonly string[]>();
-      for (const { chain, number } of asked) {
+      for (const chain of chains) {
         const rules = this.#table(table).chains.get(chain)?.rules;
-        const listed = number === undefined ? rules : rules?.slice(number - 1, number);
-        if (listed !== undefined && (number === undefined || listed.length > 0))
-          texts.set(chain, listed.map(renderRule));
+        if (rules !== undefined) texts.set(chain, rules.map(renderRule));
       }
       return texts;
     });

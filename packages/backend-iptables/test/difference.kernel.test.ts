@@ -24,9 +24,6 @@ const EDITS: readonly (readonly string[])[] = [
   [`-t filter -R KUBE-FORWARD 2 ${MARK} -j DROP`],
   ["-t filter -F KUBE-SERVICES"],
   ["-t filter -I KUBE-SERVICES 1 -j ACCEPT"],
-  ["-t filter -A KUBE-PROXY-FIREWALL -j DROP"],
-  ["-t filter -A KUBE-EXTERNAL-SERVICES -j DROP"],
-  ["-t filter -A KUBE-NODEPORTS -j DROP"],
   ["-t filter -D FORWARD 2"],
   ["-t filter -F KUBE-FIREWALL"],
   ["-t filter -D INPUT 1", "-t filter -D OUTPUT 1", "-t filter -F KUBE-FIREWALL", "-t filter -X KUBE-FIREWALL"],
@@ -61,20 +58,25 @@ describe.each(["nft", "legacy"] as const)("%s", (variant) => {
     return stdout.replaceAll(/^# .* on .*\n/gm, "").replaceAll(/\[\d+:\d+\]/g, "");
   };
 
-  kernelTest("whatever somebody does to our chains of fixed names, the next check repairs it", async (kernel) => {
-    const port = await kernel.open("IPv4", variant);
-    const backend = createIptablesBackend(port);
-    await backend.sync(plan);
-    const before = await saved(kernel);
-    expect(before).toContain("-A KUBE-NODEPORTS -p tcp");
-    for (const edit of EDITS) {
-      for (const words of edit) await kernel.runner.run([`iptables-${variant}`, "-w", "5", ...words.split(" ")]);
-      const edited = await saved(kernel);
-      expect(edited, edit.join("; ")).not.toEqual(before);
-      expect(await backend.difference(plan), edit.join("; ")).toBeUndefined();
-      const sorted = (text: string) => text.split("\n").sort();
-      expect(sorted(await saved(kernel)), edit.join("; ")).toEqual(sorted(before));
-      expect(await backend.difference(plan), edit.join("; ")).toBeUndefined();
-    }
-  });
+  kernelTest(
+    "whatever somebody does to our rules in chains of fixed names, the next check finds it, and it is repaired",
+    async (kernel) => {
+      const port = await kernel.open("IPv4", variant);
+      const backend = createIptablesBackend(port);
+      await backend.sync(plan);
+      const before = await saved(kernel);
+      expect(before).toContain("-A KUBE-NODEPORTS -p tcp");
+      for (const edit of EDITS) {
+        for (const words of edit) await kernel.runner.run([`iptables-${variant}`, "-w", "5", ...words.split(" ")]);
+        const edited = await saved(kernel);
+        expect(edited, edit.join("; ")).not.toEqual(before);
+        const difference = await backend.difference(plan);
+        expect(difference, edit.join("; ")).toBeDefined();
+        if (difference?.repaired === false) await backend.sync(plan);
+        const sorted = (text: string) => text.split("\n").sort();
+        expect(sorted(await saved(kernel)), edit.join("; ")).toEqual(sorted(before));
+        expect(await backend.difference(plan), edit.join("; ")).toBeUndefined();
+      }
+    },
+  );
 });
