@@ -40,6 +40,10 @@ server.listen(8080, "0.0.0.0");
 await once(server, "listening");
 const nft = await openNftables();
 
+// Each connection has a source port of its own. The kernel remembers for 120 s what became of a SYN that was rejected,
+// and another one from the same port to the same address takes the same way, whatever the rules say by then.
+const FIRST_PORT = 20_000;
+
 let connections = 0;
 const wrong: string[] = [];
 for (const [at, history] of fc.sample(crowdHistory(8), { numRuns: histories, seed }).entries()) {
@@ -92,7 +96,8 @@ function node(): CrowdNode {
 
 async function ask(client: string, { address, port }: { readonly address: string; readonly port: number }) {
   connections += 1;
-  const socket = connect({ host: address, port, localAddress: client, noDelay: true });
+  const localPort = FIRST_PORT + (connections % 40_000);
+  const socket = connect({ host: address, port, localAddress: client, localPort, noDelay: true });
   let text = "";
   socket.setEncoding("utf8").on("data", (data: string) => {
     text += data;
