@@ -17,18 +17,18 @@ const consolePage: BundlePlugin = {
 };
 
 /**
- * The Kubernetes client library, which only kubeconfigs with an auth-provider need, has a file of its own alongside the
+ * The Kubernetes client library, which only commands that ask a cluster need, has a file of its own alongside the
  * program: it is larger than the program, and text that is never run is held in memory all the same.
  */
-const authProviderApart: BundlePlugin = {
-  name: "auth-provider-apart",
+const libraryApart: BundlePlugin = {
+  name: "client-library-apart",
   setup: ({ onResolve }) =>
-    onResolve({ filter: /\/auth-provider\.ts$/ }, ({ kind }) =>
-      kind === "entry-point" ? undefined : { path: "./auth-provider.js", external: true },
+    onResolve({ filter: /\/library\.ts$/ }, ({ kind }) =>
+      kind === "entry-point" ? undefined : { path: "./kubernetes-client.js", external: true },
     ),
 };
 
 export default defineConfig([
-  appBundle({ main: "src/main.ts" }, [authProviderApart, koffiBeside, builtinsWhenUsed, consolePage]),
-  appBundle({ "auth-provider": "src/inputs/auth-provider.ts" }),
+  appBundle({ main: "src/main.ts" }, [libraryApart, koffiBeside, builtinsWhenUsed, consolePage]),
+  appBundle({ "kubernetes-client": "src/cluster/library.ts" }, [builtinsWhenUsed]),
 ]);

@@ -1,5 +1,5 @@
 /** As `engines` of package.json says; what is missing in older ones ends in words that help nobody. */
-const OLDEST = [22, 14] as const;
+const OLDEST = [22, 19] as const;
 
 /** Why this Node cannot run the program; undefined: it can. */
 export function tooOld(version: string): string | undefined {

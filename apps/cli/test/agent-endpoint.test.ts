@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
-import { FakeRunner } from "@fairlead/kernel/fake";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { openCluster } from "../src/cluster/cluster.ts";
 import { agentPages } from "../src/node/agent-endpoint.ts";
 
 const asked: string[] = [];
@@ -15,8 +15,8 @@ beforeEach(() => asked.splice(0));
 function pages(which?: "health") {
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
-  const kubectl = { runner: new FakeRunner(), cluster: { kubeconfig: undefined, context: undefined } };
-  return agentPages(undefined, { metrics: port, health: port }, kubectl, which);
+  const agents = { cluster: openCluster({}, { env: {}, warn: () => {} }) };
+  return agentPages(undefined, { metrics: port, health: port }, agents, which);
 }
 
 test("an agent is asked for all that it says of itself", async () => {

@@ -1,6 +1,6 @@
-import { FakeRunner } from "@fairlead/kernel/fake";
 import { endpointSlice, service } from "@fairlead/testkit";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { NodeCluster } from "./support/node-cluster.ts";
 import { fairlead } from "./support/run.ts";
 
 const objects = [
@@ -14,10 +14,6 @@ const objects = [
   }),
   service("dns", { clusterIPs: ["10.96.0.53"], ports: [{ port: 53, protocol: "UDP" }] }),
 ];
-const PODS = {
-  metadata: { namespace: "kube-system", name: "fairlead-x" },
-  spec: { containers: [{ name: "fairlead" }] },
-};
 const entry = (sport: number, answers: string, rest: string) =>
   `tcp 6 100 ESTABLISHED src=10.144.1.9 dst=10.96.0.10 sport=${sport} dport=80 ${rest} src=${answers} dst=10.144.1.9 sport=8080 dport=${sport} ${rest} mark=0 use=1\n`;
 const listing =
@@ -27,26 +23,30 @@ const listing =
 const DNS =
   "udp 17 30 src=10.144.1.9 dst=10.96.0.53 sport=1003 dport=53 [UNREPLIED] src=10.96.0.53 dst=10.144.1.9 sport=53 dport=1003\n";
 
-/** A node behind kubectl whose image has conntrack-tools and no fairlead. */
-function node(events = ""): FakeRunner {
-  return new FakeRunner({
-    kubectl: (args) => {
-      if (args.includes("get")) return JSON.stringify({ items: [PODS] });
-      const [program, ...more] = args.slice(args.indexOf("--") + 1);
-      if (program === "fairlead") return { stderr: "no such file", exitCode: 127 };
-      if (program !== "conntrack") return "[]";
-      if (more.includes("-E")) return events;
-      if (more.includes("ipv6")) return "";
-      return more.includes("tcp") ? listing : more.includes("udp") ? DNS : "";
+const cluster = new NodeCluster();
+beforeAll(() => cluster.start());
+afterAll(() => cluster.stop());
+
+const label = { "app.kubernetes.io/name": "fairlead" };
+
+/** A node whose image has conntrack-tools and no fairlead. */
+function run(command: string, args: readonly string[] = [], events = "") {
+  cluster.set({
+    pods: [{ node: "node-a", labels: label, name: "fairlead-x", container: "fairlead" }],
+    programs: {
+      conntrack: "",
+      "conntrack -L -f ipv4 -p tcp": listing,
+      "conntrack -L -f ipv4 -p udp": DNS,
+      "conntrack -E": events,
+      ip: "[]",
     },
+    endpoint: {},
+  });
+  return fairlead([command, "-f", "-", "--on", "node-a", "--cluster-cidr", "10.144.0.0/16", ...args], {
+    stdin: JSON.stringify(objects),
+    env: { KUBECONFIG: cluster.kubeconfig },
   });
 }
-
-const run = (command: string, args: readonly string[] = [], runner = node()) =>
-  fairlead([command, "-f", "-", "--on", "node-a", "--cluster-cidr", "10.144.0.0/16", ...args], {
-    stdin: JSON.stringify(objects),
-    runner,
-  });
 
 test("each connection of a service with its endpoint, one that hangs marked, nobody's left out", async () => {
   const { out, err, code } = await run("flows");
@@ -86,14 +86,14 @@ default/dns udp            ours    1             1           -         -
 
 test("--follow prints what begins and ends", async () => {
   const events = `[NEW] ${entry(1004, "10.144.1.5", "[UNREPLIED]")}[UPDATE] ${entry(1004, "10.144.1.5", "")}[DESTROY] ${entry(1004, "10.144.1.5", "packets=3 bytes=180")}`;
-  const { out, code } = await run("flows", ["--follow", "--for", "5"], node(events));
+  const { out, code } = await run("flows", ["--follow", "--for", "5"], events);
   expect(out).toBe(
     `+ tcp 10.144.1.9:1004 → 10.96.0.10:80 → 10.144.1.5:8080  shop/web:http, ours
 - tcp 10.144.1.9:1004 → 10.96.0.10:80 → 10.144.1.5:8080  shop/web:http, ours, 180 B sent, 180 B received
 `,
   );
   expect(code).toBe(0);
-  const { out: one } = await run("flows", ["--follow", "--limit", "1", "-o", "json"], node(events));
+  const { out: one } = await run("flows", ["--follow", "--limit", "1", "-o", "json"], events);
   expect(JSON.parse(one)).toMatchObject({ event: "new", service: "shop/web", replied: false });
 });
 

@@ -36,7 +36,7 @@ export function krewManifest({ version, sha256 }: KrewArchive): string {
       homepage: PROJECT,
       shortDescription: "Shows why a packet to a Service goes where it goes",
       description: DESCRIPTION,
-      caveats: "Needs Node.js 22.14 or newer on PATH.",
+      caveats: "Needs Node.js 22.19 or newer on PATH.",
       platforms: [{ selector, uri, sha256, files, bin: "main.js" }],
     },
   });

@@ -1,8 +1,10 @@
 export { type Access, isAllowed } from "./api/access.ts";
 export type { ApiConnection, Credentials } from "./api/connection.ts";
 export { ConnectionError } from "./api/connection-error.ts";
-export type { AuthProvider } from "./api/credentials.ts";
-export { type ConnectionOptions, contextNamespace, loadConnection } from "./api/load.ts";
+export { bearerToken } from "./api/credentials.ts";
+export { execCredentials } from "./api/exec-credentials.ts";
+export { chosenContext, type Kubeconfig, readKubeconfigFile } from "./api/kubeconfig.ts";
+export { type ConnectionOptions, checkedServer, loadConnection } from "./api/load.ts";
 export type { RequestFacts, RequestObserver } from "./api/observed.ts";
 export { postObject } from "./api/post.ts";
 export { type ApiSourceOptions, createApiSource } from "./api/source.ts";

@@ -6,7 +6,7 @@ import { nodeAddressOption } from "./node-address-option.ts";
 export const accessOptions = {
   kubeconfig: text(
     "FILE",
-    "The cluster's kubeconfig. Default: $KUBECONFIG, then ~/.kube/config, then the pod's account.",
+    "The cluster's kubeconfig. Default: those of $KUBECONFIG, then ~/.kube/config, then the pod's account.",
     {
       completes: "path",
     },

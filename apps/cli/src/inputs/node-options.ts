@@ -3,7 +3,7 @@ import { flag, text } from "../frame/options.ts";
 /** Which node's kernel to look at. */
 export const kernelOptions = {
   live: flag("Look at the kernel of this node, too; needs its rights."),
-  on: text("NODE", "Look at the kernel of that node, through kubectl exec into its agent's pod."),
+  on: text("NODE", "Look at the kernel of that node, by programs that are started in its agent's pod."),
   rules: text("FILE", "Look at what iptables-save printed there; - for standard input.", { completes: "path" }),
 } as const;
 

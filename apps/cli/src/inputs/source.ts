@@ -20,11 +20,12 @@ import {
   type ObjectSource,
   type SourceReport,
 } from "@fairlead/watch";
+import type { ClusterAccess } from "../cluster/access.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { version } from "../version.ts";
-import { apiConnection, type ClusterAccess, NO_CLUSTER, orFailure } from "./cluster-access.ts";
+import { apiConnection, NO_CLUSTER, orFailure } from "./cluster-access.ts";
 import type { sourceOptions } from "./cluster-options.ts";
 
 type SourceValues = OptionValues<typeof sourceOptions>;

@@ -7,8 +7,8 @@ import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import type { kernelOptions } from "../inputs/node-options.ts";
+import { type AgentAccess, type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
 import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
-import { type AgentAccess, findAgentPod, type KubectlOptions, kubectlOf, podRunner } from "./kubectl.ts";
 import { listedRunner } from "./listings.ts";
 import { familiesOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
 
@@ -57,15 +57,15 @@ export function oneKernel({ live, on, rules }: OptionValues<typeof kernelOptions
  */
 export function runnerFor(
   options: Pick<KernelValues, "on"> & AgentAccess,
-  context: Pick<Context, "runner">,
+  context: Pick<Context, "runner" | "env" | "warn">,
 ): Promise<Runner> {
   const { on } = options;
-  return on === undefined ? Promise.resolve(context.runner) : runnerOn(on, kubectlOf(options, context));
+  return on === undefined ? Promise.resolve(context.runner) : runnerOn(on, agentsOf(options, context));
 }
 
 /** Starts programs in the network namespace of a cluster's node. */
-async function runnerOn(node: string, kubectl: KubectlOptions): Promise<Runner> {
-  return listedRunner(podRunner(await findAgentPod(node, kubectl), kubectl));
+async function runnerOn(node: string, agents: Agents): Promise<Runner> {
+  return listedRunner(agents.cluster.runner(await findAgentPod(node, agents)));
 }
 
 async function savedKernel(file: string, { readStandardInput }: Context): Promise<NodeKernel> {

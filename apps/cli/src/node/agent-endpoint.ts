@@ -1,15 +1,16 @@
 import { errorText } from "@fairlead/base";
 import { instanceDefaults } from "@fairlead/config";
 import type { AgentPages } from "@fairlead/inspect";
-import { lines } from "@fairlead/kernel";
+import type { ClusterAccess } from "../cluster/access.ts";
+import { type HttpAnswer, httpOver } from "../cluster/pod-port.ts";
+import type { Container } from "../cluster/pod-runner.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import type { ClusterAccess } from "../inputs/cluster-access.ts";
 import { portOf } from "../inputs/number.ts";
-import { type AgentPod, clusterFlags, findAgentPod, type KubectlOptions } from "./kubectl.ts";
+import { type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
 
 export interface AgentAddress {
-  /** The node whose agent is asked, through kubectl; absent: this one. */
+  /** The node whose agent is asked, through the API server; absent: this one. */
   readonly on?: string | undefined;
   readonly cluster: ClusterAccess;
   /** The agent's service proxy name; default: the node's first proxy. */
@@ -21,7 +22,7 @@ export interface AgentAddress {
 /** POST changes something. */
 type Method = "GET" | "POST";
 
-/** Milliseconds that an agent gets to answer, and kubectl to open the way to it. */
+/** Milliseconds that an agent gets to answer. */
 const PATIENCE = 15_000;
 
 /**
@@ -31,14 +32,13 @@ const PATIENCE = 15_000;
  */
 export async function askAgent(
   path: string,
-  { on, cluster, instance, port }: AgentAddress,
-  { runner }: Pick<Context, "runner">,
+  { on, cluster: access, instance, port }: AgentAddress,
+  context: Pick<Context, "env" | "warn">,
   method: Method = "GET",
 ): Promise<string> {
-  if (on === undefined) return fetchText(`http://127.0.0.1:${port}${path}`, method);
-  const options = { runner, cluster, instance };
-  const pod = await findAgentPod(on, options);
-  return withPortForward(pod, [port], options, (local) => fetchText(`http://127.0.0.1:${local(port)}${path}`, method));
+  if (on === undefined) return okText(here, port, path, method);
+  const agents = agentsOf({ ...access, "service-proxy-name": instance }, context);
+  return okText(inPod(await findAgentPod(on, agents), agents), port, path, method);
 }
 
 /** The ports at which an agent answers. */
@@ -80,79 +80,73 @@ export function agentAddressOf(
 }
 
 /**
- * What an agent says of itself, by one port-forward; a page that does not answer is left out.
+ * What an agent says of itself; a page that does not answer is left out.
  *
  * @param pod absent: the agent of this host
  * @param pages `health` leaves out `/ownership`, which grows with the services
  * @throws CommandFailure when its metrics port does not answer
  */
 export async function agentPages(
-  pod: AgentPod | undefined,
+  pod: Container | undefined,
   { metrics, health }: AgentPorts,
-  options: KubectlOptions,
+  agents: Agents,
   pages: "all" | "health" = "all",
 ): Promise<AgentPages> {
-  const asked = pages === "all" ? pagesAt : healthAt;
-  if (pod === undefined) return asked({ metrics, health });
-  return withPortForward(pod, [metrics, health], options, (local) =>
-    asked({ metrics: local(metrics), health: local(health) }),
-  );
+  const way = pod === undefined ? here : inPod(pod, agents);
+  const page = (path: string) => okText(way, metrics, path).catch(() => undefined);
+  const proxyMode = await okText(way, metrics, "/proxyMode");
+  const [text, livez, ownership] = await Promise.all([
+    page("/metrics"),
+    // A status other than 200 comes with why it is not healthy.
+    way.ask(health, "/livez", "GET").then(
+      (answer) => answer.text,
+      () => undefined,
+    ),
+    pages === "all" ? page("/ownership") : undefined,
+  ]);
+  return { metrics: text, proxyMode, livez, ...(pages === "all" && { ownership }) };
 }
 
-async function pagesAt(ports: AgentPorts): Promise<AgentPages> {
-  const [pages, ownership] = await Promise.all([healthAt(ports), page(ports, "/ownership")]);
-  return { ...pages, ownership };
+/** A way to the loopback that an agent listens on. */
+interface Way {
+  readonly ask: (port: number, path: string, method: Method) => Promise<HttpAnswer>;
+  /** What messages call a port of it. */
+  readonly nameOf: (port: number) => string;
 }
 
-async function healthAt(ports: AgentPorts): Promise<AgentPages> {
-  const proxyMode = await fetchText(`http://127.0.0.1:${ports.metrics}/proxyMode`, "GET");
-  const [metrics, livez] = await Promise.all([page(ports, "/metrics"), livezAt(ports.health)]);
-  return { metrics, proxyMode, livez };
+const here: Way = {
+  async ask(port, path, method) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, signal: AbortSignal.timeout(PATIENCE) });
+    return { status: response.status, text: await response.text() };
+  },
+  nameOf: (port) => `http://127.0.0.1:${port}`,
+};
+
+/** Through the API server. */
+function inPod(pod: Container, { cluster }: Agents): Way {
+  return {
+    async ask(port, path, method) {
+      const connection = await cluster.connect(pod, port);
+      try {
+        return await httpOver(connection, { path, method, timeoutMs: PATIENCE });
+      } finally {
+        connection.destroy();
+      }
+    },
+    nameOf: (port) => `port ${port} of pod ${pod.namespace}/${pod.name}: `,
+  };
 }
 
-function page({ metrics }: AgentPorts, path: string): Promise<string | undefined> {
-  return fetchText(`http://127.0.0.1:${metrics}${path}`, "GET").catch(() => undefined);
-}
-
-/** It says as well why it is not healthy. */
-async function livezAt(port: number): Promise<string | undefined> {
+/** @throws CommandFailure unless it answers with 2xx */
+async function okText(way: Way, port: number, path: string, method: Method = "GET"): Promise<string> {
+  const name = `${way.nameOf(port)}${path}`;
   try {
-    const response = await fetch(`http://127.0.0.1:${port}/livez`, { signal: AbortSignal.timeout(PATIENCE) });
-    return await response.text();
-  } catch {
-    return undefined;
-  }
-}
-
-async function withPortForward<T>(
-  { namespace, name }: AgentPod,
-  ports: readonly number[],
-  { runner, cluster }: KubectlOptions,
-  use: (local: (port: number) => number) => Promise<T>,
-): Promise<T> {
-  const wanted = ports.map((port) => `:${port}`);
-  const forward = ["port-forward", `--namespace=${namespace}`, "--address=127.0.0.1", `pod/${name}`, ...wanted];
-  const output = runner.stream(["kubectl", ...clusterFlags(cluster), ...forward], { timeoutMs: PATIENCE });
-  const opened = new Map<number, number>();
-  // Leaving the loop ends kubectl.
-  for await (const line of lines(output)) {
-    const [, local, remote] = /^Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)/.exec(line) ?? [];
-    if (local !== undefined) opened.set(Number(remote), Number(local));
-    if (ports.every((port) => opened.has(port))) return await use((port) => opened.get(port) ?? port);
-  }
-  throw new CommandFailure(`kubectl port-forward to ${namespace}/${name} ended without a port`);
-}
-
-async function fetchText(url: string, method: Method): Promise<string> {
-  try {
-    const response = await fetch(url, { method, signal: AbortSignal.timeout(PATIENCE) });
-    if (response.ok) return await response.text();
-    throw new CommandFailure(`${url} answers ${response.status}`);
+    const { status, text } = await way.ask(port, path, method);
+    if (status >= 200 && status < 300) return text;
+    throw new CommandFailure(`${name} answers ${status}`);
   } catch (error) {
     if (error instanceof CommandFailure) throw error;
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    throw new CommandFailure(`${url} does not answer: ${errorText(cause)}`, {
-      cause: error,
-    });
+    throw new CommandFailure(`${name} does not answer: ${errorText(cause)}`, { cause: error });
   }
 }

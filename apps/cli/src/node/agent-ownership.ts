@@ -11,7 +11,10 @@ export interface AgentOwnership {
 }
 
 /** @throws CommandFailure when it does not answer, or says something else */
-export async function agentOwnership(at: AgentAddress, context: Pick<Context, "runner">): Promise<AgentOwnership> {
+export async function agentOwnership(
+  at: AgentAddress,
+  context: Pick<Context, "env" | "warn">,
+): Promise<AgentOwnership> {
   const answer = parsed(await askAgent("/ownership", at, context));
   if (!isReport(answer)) throw new CommandFailure("the agent's /ownership is not what this version of fairlead knows");
   const { services, networks } = answer;

@@ -25,7 +25,9 @@ export interface Installation {
 
 /** An object of the API. */
 interface Manifest {
+  readonly apiVersion: string;
   readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly [field: string]: unknown };
   readonly [field: string]: unknown;
 }
 

@@ -15,7 +15,8 @@ export function parsePath(path: string): ResourcePath | undefined {
   const found = PATH.exec(path);
   if (found === null) return undefined;
   const [, root = "", namespace, plural = "", name, status] = found;
-  return { collection: `${root}/${plural}`, namespace, name, status: status !== undefined };
+  const decoded = name === undefined ? undefined : decodeURIComponent(name);
+  return { collection: `${root}/${plural}`, namespace, name: decoded, status: status !== undefined };
 }
 
 /** The kinds that the proxies follow, and where they are. */

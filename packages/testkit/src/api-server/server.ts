@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { json as readJson } from "node:stream/consumers";
 import { objectAt, type RawObject } from "@fairlead/base";
 import { type Answers, answersFor } from "./answers.ts";
+import { type Pods, servePods } from "./pod-streams.ts";
 import { kindIn, parsePath, type ResourcePath } from "./resource-path.ts";
 import { fail, tooLarge } from "./respond.ts";
 import { selection } from "./selection.ts";
@@ -11,6 +12,7 @@ import { Store, type StoredEvent } from "./store.ts";
 import { serveObject } from "./write.ts";
 
 export interface SeenRequest {
+  readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage["headers"];
@@ -21,8 +23,8 @@ export type Interceptor = (request: SeenRequest, response: ServerResponse) => bo
 
 /**
  * A kube-apiserver in this process, over real HTTP: lists (in chunks too), WatchList, watches with bookmarks and 410,
- * creates, merge patches, patches of status and deletes objects of any kind, in all namespaces or one; with faults at
- * will.
+ * creates, replaces, merge patches, server-side applies, patches of status and deletes objects of any kind, in all
+ * namespaces or one; programs and ports of pods where it has some; with faults at will.
  */
 export class LightApiServer {
   readonly store = new Store();
@@ -37,6 +39,10 @@ export class LightApiServer {
   protobuf = true;
   /** The bearer token to be accepted; undefined: all. */
   token: string | undefined;
+  /** What is behind its pods; undefined: nothing can be started or reached there. */
+  pods: Pods | undefined;
+  /** Asked before each request, as the interceptors are, and asked again for the next one. */
+  answerInstead: Interceptor = () => false;
 
   /**
    * @param tls PEM key and certificate of a server for HTTPS; absent: plain HTTP, over which no client sends its token
@@ -45,6 +51,8 @@ export class LightApiServer {
     const answer = (request: IncomingMessage, response: ServerResponse) => this.#answer(request, response);
     this.#server = tls === undefined ? createServer(answer) : createSecureServer(tls, answer);
     this.#scheme = tls === undefined ? "http" : "https";
+    this.#server.on("upgrade", (message: IncomingMessage) => this.requests.push(seen(message)));
+    servePods(this.#server, () => this.pods);
   }
 
   async start(): Promise<string> {
@@ -102,9 +110,9 @@ export class LightApiServer {
   }
 
   #answer(message: IncomingMessage, response: ServerResponse): void {
-    const url = new URL(message.url ?? "/", "http://fake");
-    const request = { path: url.pathname, query: url.searchParams, headers: message.headers };
+    const request = seen(message);
     this.requests.push(request);
+    if (this.answerInstead(request, response)) return;
     const index = this.#interceptors.findIndex((interceptor) => interceptor(request, response));
     if (index === -1) this.#serve(message, request, response);
     else this.#interceptors.splice(index, 1);
@@ -123,7 +131,8 @@ export class LightApiServer {
     if (path === undefined) return fail(response, 404, "NotFound", "the server could not find the requested resource");
     try {
       const body = message.method === "DELETE" ? undefined : await readJson(message);
-      return serveObject(this.store, message.method ?? "", path, body, response);
+      const isApply = message.headers["content-type"]?.startsWith("application/apply-patch") === true;
+      return serveObject(this.store, isApply ? "APPLY" : request.method, path, body, response);
     } catch (error) {
       return fail(response, 400, "BadRequest", String(error));
     }
@@ -198,6 +207,11 @@ export class LightApiServer {
     // client-go takes no bookmark without a kind.
     response.write(answers.event("BOOKMARK", { ...kindIn(path), metadata }));
   }
+}
+
+function seen({ method = "", url = "/", headers }: IncomingMessage): SeenRequest {
+  const { pathname, searchParams } = new URL(url, "http://fake");
+  return { method, path: pathname, query: searchParams, headers };
 }
 
 type Selection = ReturnType<typeof selection>;

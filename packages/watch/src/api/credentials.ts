@@ -4,26 +4,16 @@ import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { execCredentials } from "./exec-credentials.ts";
 import { type Kubeconfig, pathIn } from "./kubeconfig.ts";
-import { withoutPasswords } from "./redact.ts";
 import type { TlsOptions } from "./tls.ts";
 
 export interface CredentialOptions {
   /** `exec` is followed; else a kubeconfig that has it is refused. */
-  readonly allowPlugins: boolean;
-  /** Absent: a kubeconfig with `auth-provider` is refused. */
-  readonly authProvider: AuthProvider | undefined;
+  readonly allowExec: boolean;
   /** Whether they would go over TLS: only then there are any but the name of whom one speaks for, as with client-go. */
   readonly secure: boolean;
   readonly warn: (text: string) => void;
   readonly clock: Clock;
 }
-
-/**
- * Asks what `auth-provider` of a kubeconfig's user names, at each call.
- *
- * @param context its name in the file; "": the file has only one, without a name
- */
-export type AuthProvider = (file: string, context: string) => Promise<Credentials>;
 
 /**
  * The credentials of a kubeconfig, its files read anew at each call. Tokens, token files and certificates are read
@@ -33,22 +23,21 @@ export type AuthProvider = (file: string, context: string) => Promise<Credential
  */
 export function kubeconfigCredentials(kubeconfig: Kubeconfig, options: CredentialOptions): () => Promise<Credentials> {
   const { user, file } = kubeconfig;
-  const field = ["exec", "auth-provider"].find((name) => isObject(valueAt(user, name)));
-  if (field === "auth-provider" && options.authProvider === undefined) {
+  if (isObject(valueAt(user, "auth-provider"))) {
     throw new ConnectionError(
       `${file}: users[].user.auth-provider is not supported: use exec with a credential plugin ` +
         "(client.authentication.k8s.io, with --allow-exec-credentials), tokenFile, token or a client certificate",
     );
   }
-  if (field !== undefined && !options.allowPlugins) {
+  const asks = isObject(valueAt(user, "exec"));
+  if (asks && !options.allowExec) {
     throw new ConnectionError(
-      `${file}: users[].user.${field} gets its credentials from programs, which --allow-exec-credentials allows; ` +
+      `${file}: users[].user.exec gets its credentials from programs, which --allow-exec-credentials allows; ` +
         "or use tokenFile, token or a client certificate",
     );
   }
   if (!options.secure) return async () => ({ headers: impersonation(user), tls: {} });
-  const plugin =
-    field === undefined ? async () => NOTHING : named(kubeconfig, field, pluginOf(kubeconfig, field, options));
+  const plugin = asks ? execCredentials(kubeconfig, options.warn, options.clock) : async () => NOTHING;
   return async () => {
     const { headers, tls } = await plugin();
     const bearer = await bearerToken(kubeconfig);
@@ -61,28 +50,12 @@ export function kubeconfigCredentials(kubeconfig: Kubeconfig, options: Credentia
 
 const NOTHING: Credentials = { headers: {}, tls: {} };
 
-function pluginOf(
-  kubeconfig: Kubeconfig,
-  field: string,
-  { warn, clock, authProvider }: CredentialOptions,
-): () => Promise<Credentials> {
-  if (field === "exec" || authProvider === undefined) return execCredentials(kubeconfig, warn, clock);
-  return () => authProvider(kubeconfig.file, kubeconfig.context);
-}
-
-/** The same, with errors that say where they come from. */
-function named({ file }: Kubeconfig, field: string, read: () => Promise<Credentials>): () => Promise<Credentials> {
-  return async () => {
-    try {
-      return await read();
-    } catch (error) {
-      throw new ConnectionError(`${file}: users[].user.${field}: ${withoutPasswords(errorText(error))}`);
-    }
-  };
-}
-
-/** As client-go: the file's token wins over the one written in the kubeconfig. */
-async function bearerToken(kubeconfig: Kubeconfig): Promise<string | undefined> {
+/**
+ * The user's token, as client-go: the file's wins over the one written in the kubeconfig.
+ *
+ * @throws ConnectionError when the file is not there or does not hold one token
+ */
+export async function bearerToken(kubeconfig: Kubeconfig): Promise<string | undefined> {
   const tokenFile = textAt(kubeconfig.user, "tokenFile");
   if (tokenFile !== undefined) return readToken(pathIn(kubeconfig, tokenFile));
   return textAt(kubeconfig.user, "token");

@@ -1,9 +1,10 @@
 import { dirname, resolve } from "node:path";
-import { type Clock, objectAt, objectsAt, textAt, valueAt } from "@fairlead/base";
+import { type Clock, errorText, objectAt, objectsAt, textAt, valueAt } from "@fairlead/base";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { ENDED_AFTER, outputOf, type Program, SLOW_AFTER } from "./exec-process.ts";
 import type { Kubeconfig } from "./kubeconfig.ts";
+import { withoutPasswords } from "./redact.ts";
 
 /**
  * Credentials that a program gives: `exec` of a kubeconfig's user (KEP-541), as client-go's plugin/pkg/client/auth/exec
@@ -11,7 +12,7 @@ import type { Kubeconfig } from "./kubeconfig.ts";
  * Kept until they expire.
  *
  * @param warn told of a program that takes long
- * @returns reads the credentials @throws Error what the program did instead of giving them
+ * @returns reads the credentials @throws ConnectionError what the program did instead of giving them
  * @throws ConnectionError it has no command or apiVersion
  */
 export function execCredentials(
@@ -33,6 +34,10 @@ export function execCredentials(
     // Several watches begin at once: one run of the program is enough for them.
     asking ??= outputOf(program, clock, onSlow)
       .then((output) => credentialsIn(output, version))
+      .catch((error) => {
+        const why = withoutPasswords(errorText(error));
+        throw new ConnectionError(`${kubeconfig.file}: users[].user.exec: ${why}`);
+      })
       .finally(() => {
         asking = undefined;
       });

@@ -5,11 +5,8 @@ import { CORE_SCHEMA, load, mergeTag, YAMLException } from "js-yaml";
 import { ConnectionError } from "./connection-error.ts";
 
 /**
- * The current context's cluster and user of a kubeconfig (client-go's clientcmd/api/v1), fields as written there.
- *
- * Own code, because @kubernetes/client-node's KubeConfig does not know the field `tokenFile` (it looks for
- * `token-file`, and reads that once), which kube-proxy's usual kubeconfig relies on; refuses http servers; and costs 88
- * MB of resident memory and half a second at start.
+ * The current context's cluster and user of a kubeconfig (client-go's clientcmd/api/v1), fields as written there. Why
+ * the agent does not use the client library's: README, "Why not the client library".
  */
 export interface Kubeconfig {
   readonly file: string;
@@ -23,11 +20,21 @@ export interface Kubeconfig {
 }
 
 /**
- * @param asked the context's name; "" or absent: the current one
- * @throws ConnectionError
+ * A kubeconfig, as it is written.
+ *
+ * @throws ConnectionError when it cannot be read or is not one
  */
-export async function readKubeconfig(file: string, asked = ""): Promise<Kubeconfig> {
-  const raw = parse(file, await read(file));
+export async function readKubeconfigFile(file: string): Promise<RawObject> {
+  return parse(file, await read(file));
+}
+
+/**
+ * One context of a kubeconfig.
+ *
+ * @param asked the context's name; "" or absent: the current one
+ * @throws ConnectionError naming the field and what would be right
+ */
+export function chosenContext(file: string, raw: RawObject, asked = ""): Kubeconfig {
   const contextName = asked === "" ? textAt(raw, "current-context") : asked;
   const context =
     contextName === undefined ? onlyContext(file, raw) : named(file, raw, "contexts", "context", contextName);

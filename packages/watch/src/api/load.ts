@@ -1,21 +1,17 @@
 import { bracketed, type Clock, isObject, systemClock, textAt, valueAt } from "@fairlead/base";
 import type { ApiConnection } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { type AuthProvider, kubeconfigCredentials, readText, readToken } from "./credentials.ts";
-import { type Kubeconfig, readKubeconfig } from "./kubeconfig.ts";
+import { kubeconfigCredentials, readText, readToken } from "./credentials.ts";
+import { chosenContext, type Kubeconfig, readKubeconfigFile } from "./kubeconfig.ts";
 import { urlForMessages } from "./redact.ts";
 
 export interface ConnectionOptions {
   /** Path of a kubeconfig file; absent or "": the service account of the pod that this runs in. */
   readonly kubeconfig?: string;
-  /** The context of the kubeconfig; absent or "": its current one. */
-  readonly context?: string;
   /** `--master`: overrides the server's URL; only, without kubeconfig, it means no credentials at all. */
   readonly master?: string;
   /** Follows `exec` of a user, which starts a program. Default: refused. */
   readonly allowExecCredentials?: boolean;
-  /** Asks what `auth-provider` of a user names. Default: refused. */
-  readonly authProvider?: AuthProvider;
   /** Told in a sentence of what is less safe than it looks, and of a program for credentials that takes long. */
   readonly onWarning?: (text: string) => void;
   /**
@@ -36,41 +32,24 @@ const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
  */
 export async function loadConnection(options: ConnectionOptions): Promise<ApiConnection> {
   const warn = options.onWarning ?? (() => {});
-  const { kubeconfig = "", context, master: asked = "" } = options;
+  const { kubeconfig = "", master: asked = "" } = options;
   const master = asked === "" ? undefined : serverUrl("--master", asked, warn);
-  if (kubeconfig !== "") return fromKubeconfig(await readKubeconfig(kubeconfig, context), master, options);
+  if (kubeconfig !== "") {
+    return fromKubeconfig(chosenContext(kubeconfig, await readKubeconfigFile(kubeconfig)), master, options);
+  }
   if (master !== undefined) return { server: master, credentials: async () => ({ headers: {}, tls: {} }) };
   return inCluster(options.env ?? process.env, options.serviceAccountDir ?? SERVICE_ACCOUNT);
-}
-
-/**
- * The namespace of a kubeconfig's context, as kubectl takes it where none is given.
- *
- * @param context its name; absent: the current one
- * @returns undefined: the context names none
- * @throws ConnectionError naming the file, the field and what would be right
- */
-export async function contextNamespace(kubeconfig: string, context?: string): Promise<string | undefined> {
-  return (await readKubeconfig(kubeconfig, context)).namespace;
 }
 
 function fromKubeconfig(
   kubeconfig: Kubeconfig,
   master: string | undefined,
-  { allowExecCredentials, authProvider, onWarning: warn = () => {}, clock = systemClock }: ConnectionOptions,
+  { allowExecCredentials, onWarning: warn = () => {}, clock = systemClock }: ConnectionOptions,
 ): ApiConnection {
   const { file, cluster } = kubeconfig;
-  const written = textAt(cluster, "server");
-  if (master === undefined && written === undefined) throw new ConnectionError(`${file}: the cluster has no server`);
-  const server = master ?? serverUrl(`${file}: server`, written ?? "", warn);
-  const secure = server.startsWith("https:");
-  if (secure) checkTrust(kubeconfig, server, warn);
-  else if (hasCredentials(kubeconfig)) {
-    warn(`${file}: the user's credentials are not sent to ${server}: that is not https`);
-  }
+  const { server, secure } = checkedServer(kubeconfig, master, warn);
   const credentials = kubeconfigCredentials(kubeconfig, {
-    allowPlugins: allowExecCredentials === true,
-    authProvider,
+    allowExec: allowExecCredentials === true,
     secure,
     warn,
     clock,
@@ -81,6 +60,31 @@ function fromKubeconfig(
     throw new ConnectionError(`${file}: proxy-url ${urlForMessages(proxyUrl)} is not an http or https URL`);
   }
   return { server, credentials, proxyUrl };
+}
+
+/**
+ * The server of a kubeconfig's cluster.
+ *
+ * @param master in the place of the written one
+ * @param warn told of what is less safe than it looks
+ * @returns its URL without a trailing slash, and whether credentials may be sent there: only over TLS, as client-go
+ * @throws ConnectionError for what is not a URL, or contradicts itself
+ */
+export function checkedServer(
+  kubeconfig: Kubeconfig,
+  master: string | undefined,
+  warn: (text: string) => void,
+): { readonly server: string; readonly secure: boolean } {
+  const { file, cluster } = kubeconfig;
+  const written = textAt(cluster, "server");
+  if (master === undefined && written === undefined) throw new ConnectionError(`${file}: the cluster has no server`);
+  const server = master ?? serverUrl(`${file}: server`, written ?? "", warn);
+  const secure = server.startsWith("https:");
+  if (secure) checkTrust(kubeconfig, server, warn);
+  else if (hasCredentials(kubeconfig)) {
+    warn(`${file}: the user's credentials are not sent to ${server}: that is not https`);
+  }
+  return { server, secure };
 }
 
 /** @throws ConnectionError as client-go's transport does: nobody can have meant both */

@@ -8,7 +8,7 @@ export const consoleCommand = defineCommand(
     description:
       "Serves a page on 127.0.0.1 until interrupted and opens it. It shows what your kubeconfig may see, changes as they\n" +
       "come, and changes nothing. The address is good for one browser, once. Nodes that the page shows are looked at\n" +
-      "through kubectl exec into their agents' pods, as with --on; with -f it shows manifests and needs no cluster.",
+      "by programs in their agents' pods, as with --on; with -f it shows manifests and needs no cluster.",
     arguments: [],
     options: consoleOptions,
     examples: [

@@ -5,8 +5,8 @@ import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { runnerFor } from "../../node/access.ts";
 import { agentPages, portsOf } from "../../node/agent-endpoint.ts";
+import { agentsOf, findAgentPod } from "../../node/agent-pods.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
-import { findAgentPod, kubectlOf } from "../../node/kubectl.ts";
 import { reportsOf } from "../verify/look.ts";
 import type { consoleOptions } from "./options.ts";
 
@@ -17,7 +17,7 @@ export function nodePorts(cluster: LiveCluster, setup: AgentSetup, options: Valu
   // A page says itself how long something takes.
   const quiet: Context = { ...context, warn: () => {}, progress: (_what, work) => work() };
   const { live } = options;
-  const kubectl = kubectlOf(options, context);
+  const agents = agentsOf(options, context);
   return {
     // --live is this host.
     reaches: (node) => !live || node === cluster.nodeName,
@@ -27,8 +27,8 @@ export function nodePorts(cluster: LiveCluster, setup: AgentSetup, options: Valu
       return cluster.withPlan(node, (planned) => reportsOf(planned, setup, { rules: undefined }, { ...quiet, runner }));
     },
     agent: async (node) => {
-      const pod = live ? undefined : await findAgentPod(node, kubectl);
-      return agentStatus(await agentPages(pod, portsOf(options), kubectl, "health"));
+      const pod = live ? undefined : await findAgentPod(node, agents);
+      return agentStatus(await agentPages(pod, portsOf(options), agents, "health"));
     },
   };
 }

@@ -6,7 +6,7 @@ export const diffOptions = {
   ...accessOptions,
   node: sourceOptions.node,
   ...agentOptions,
-  on: text("NODE", "The node whose kernel the word node means, through kubectl exec. Default: this one."),
+  on: text("NODE", "The node whose kernel the word node means, by programs in its agent's pod. Default: this one."),
   family: choice(["ipv4", "ipv6"], "ipv4", "The IP family that is compared."),
   "traffic-only": flag("Leave out the rules: only what becomes of packets."),
   output: outputOption,

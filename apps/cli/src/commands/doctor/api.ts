@@ -1,8 +1,9 @@
 import { errorText } from "@fairlead/base";
 import type { ApiFacts } from "@fairlead/inspect";
 import { type Access, createApiSource, isAllowed } from "@fairlead/watch";
+import { type ClusterAccess, hasCluster } from "../../cluster/access.ts";
 import type { Context } from "../../frame/context.ts";
-import { apiConnection, type ClusterAccess, hasCluster } from "../../inputs/cluster-access.ts";
+import { apiConnection } from "../../inputs/cluster-access.ts";
 import { version } from "../../version.ts";
 import { otherNetworks } from "./objects.ts";
 

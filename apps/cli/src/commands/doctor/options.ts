@@ -11,6 +11,6 @@ export const doctorOptions = {
   "agent-flag": agentOptions["agent-flag"],
   "service-cidr": list("CIDR", "Where the services' addresses are."),
   ...accessOptions,
-  on: text("NODE", "Look at that node, through kubectl exec into its agent's pod."),
+  on: text("NODE", "Look at that node, by programs that are started in its agent's pod."),
   output: outputOption,
 } as const;

@@ -11,28 +11,28 @@ import {
   rememberedOptions,
   type SurveyObjects,
 } from "@fairlead/migrate";
+import type { Cluster } from "../../cluster/cluster.ts";
+import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, PODS, SERVICES } from "../../cluster/resources.ts";
 import { CommandFailure } from "../../frame/errors.ts";
-import { type KubectlOptions, kubectl } from "../../node/kubectl.ts";
 import { type ObjectName, objectName } from "./object-name.ts";
 
-/** In a large cluster nodes and pods are many megabytes. */
-const READ = { timeoutMs: 60_000, maxStdout: 1 << 28 };
-
 /** What is to be changed, and where in it kube-proxy's DaemonSet is. */
-export interface Cluster {
-  readonly kubectl: KubectlOptions;
+export interface ChangedCluster {
+  readonly cluster: Cluster;
   readonly kubeProxy: ObjectName;
 }
+
+const OWN_DAEMON_SETS = inNamespace(DAEMON_SETS, NAMESPACE);
 
 /**
  * Where kube-proxy's DaemonSet is to be looked for: where it is asked for, else where the migration under way has found
  * it, which Fairlead's DaemonSet remembers.
  *
  * @param asked `NAMESPACE/NAME`
- * @throws CommandFailure when the migration under way has another one, or kubectl fails
+ * @throws CommandFailure when the migration under way has another one, or the cluster cannot be read
  */
-export async function kubeProxyName(kubectl: KubectlOptions, asked: string | undefined): Promise<ObjectName> {
-  const fairlead = await object(["daemonset", FAIRLEAD, of(NAMESPACE)], kubectl);
+export async function kubeProxyName(cluster: Cluster, asked: string | undefined): Promise<ObjectName> {
+  const fairlead = await cluster.get(OWN_DAEMON_SETS, FAIRLEAD);
   const underWay = isManaged(fairlead) ? remembered(fairlead) : undefined;
   if (asked !== undefined && underWay !== undefined && asked !== underWay) {
     throw new CommandFailure(`--kube-proxy=${asked}: the migration that is under way takes the place of ${underWay}`);
@@ -43,18 +43,18 @@ export async function kubeProxyName(kubectl: KubectlOptions, asked: string | und
 /**
  * What a migration looks at.
  *
- * @throws CommandFailure when there is no kube-proxy, or kubectl fails
+ * @throws CommandFailure when there is no kube-proxy, or the cluster cannot be read
  */
-export async function clusterObjects({ kubectl, kubeProxy: at }: Cluster): Promise<ClusterObjects> {
+export async function clusterObjects({ cluster, kubeProxy: at }: ChangedCluster): Promise<ClusterObjects> {
   const [kubeProxy, fairlead] = await Promise.all([
-    object(["daemonset", at.name, of(at.namespace)], kubectl),
-    object(["daemonset", FAIRLEAD, of(NAMESPACE)], kubectl),
+    cluster.get(inNamespace(DAEMON_SETS, at.namespace), at.name),
+    cluster.get(OWN_DAEMON_SETS, FAIRLEAD),
   ]);
-  if (kubeProxy === undefined) throw new CommandFailure(await notThere(at, kubectl));
+  if (kubeProxy === undefined) throw new CommandFailure(await notThere(at, cluster));
   const [nodes, ...pods] = await Promise.all([
-    items(["nodes"], kubectl),
-    podsOf(kubeProxy, at.namespace, kubectl),
-    podsOf(fairlead, NAMESPACE, kubectl),
+    cluster.list(NODES),
+    podsOf(kubeProxy, at.namespace, cluster),
+    podsOf(fairlead, NAMESPACE, cluster),
   ]);
   return { kubeProxy, fairlead, nodes: nodes ?? [], pods: pods.flat() };
 }
@@ -64,8 +64,8 @@ function remembered(fairlead: unknown): string {
 }
 
 /** With those that may have been meant. */
-async function notThere({ namespace, name }: ObjectName, options: KubectlOptions): Promise<string> {
-  const others = (await items(["daemonsets", "--all-namespaces"], options)).filter(isKubeProxy).map(nameOf);
+async function notThere({ namespace, name }: ObjectName, cluster: Cluster): Promise<string> {
+  const others = ((await cluster.list(DAEMON_SETS)) ?? []).filter(isKubeProxy).map(nameOf);
   const advice =
     others.length > 0
       ? `kube-proxy is the program of ${others.join(", ")}: give --kube-proxy=${others[0]}`
@@ -75,47 +75,36 @@ async function notThere({ namespace, name }: ObjectName, options: KubectlOptions
 }
 
 /** What is read once, to say what fits. */
-export async function surveyObjects(kubeProxy: unknown, { kubectl, kubeProxy: at }: Cluster): Promise<SurveyObjects> {
+export async function surveyObjects(
+  kubeProxy: unknown,
+  { cluster, kubeProxy: at }: ChangedCluster,
+): Promise<SurveyObjects> {
   const names = [...new Set(kubeProxySetup(kubeProxy).mounts.map(({ configMap }) => configMap))];
   const found = names.map(async (name) => {
-    return [name, await object(["configmap", name, of(at.namespace)], kubectl)] as const;
+    return [name, await cluster.get(inNamespace(CONFIG_MAPS, at.namespace), name)] as const;
   });
   const configMaps = new Map(await Promise.all(found));
-  const apiService = await object(["service", "kubernetes", "--namespace=default"], kubectl);
-  return { kubeProxy, configMaps, apiService, networks: await networks(kubectl) };
+  const apiService = await cluster.get(inNamespace(SERVICES, "default"), "kubernetes");
+  return { kubeProxy, configMaps, apiService, networks: await networks(cluster) };
 }
 
-async function networks(options: KubectlOptions): Promise<ReadonlyMap<string, readonly unknown[]>> {
-  const there = await kubectl(["api-resources", "--output=name", "--verbs=list"], options, READ);
-  const names = new Set(there.stdout.split("\n"));
-  const wanted = [...new Set(networkResources().map(({ plural, group }) => `${plural}.${group}`))];
-  const found = wanted.filter((name) => names.has(name));
-  const read = found.map(async (name) => [name, await items([name, "--all-namespaces"], options)] as const);
-  return new Map(await Promise.all(read));
+/** Of the versions of a resource the first that the server has. */
+async function networks(cluster: Cluster): Promise<ReadonlyMap<string, readonly unknown[]>> {
+  const found = new Map<string, readonly unknown[]>();
+  const read = networkResources().map(async ({ group, version, plural }) => {
+    return [`${plural}.${group}`, await cluster.list({ apiVersion: `${group}/${version}`, plural })] as const;
+  });
+  for (const [name, items] of await Promise.all(read)) {
+    if (items !== undefined && !found.has(name)) found.set(name, items);
+  }
+  return found;
 }
 
-async function podsOf(daemonSet: unknown, namespace: string, options: KubectlOptions): Promise<readonly unknown[]> {
+async function podsOf(daemonSet: unknown, namespace: string, cluster: Cluster): Promise<readonly unknown[]> {
   const { spec } = (daemonSet ?? {}) as { spec?: { selector?: { matchLabels?: Record<string, string> } } };
   const labels = Object.entries(spec?.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   if (labels.length === 0) return [];
-  return items(["pods", of(namespace), `--selector=${labels.join(",")}`], options);
-}
-
-/** Undefined: it is not there. */
-async function object(args: readonly string[], options: KubectlOptions): Promise<unknown> {
-  const get = ["get", ...args, "--ignore-not-found", "--output=json"];
-  const { stdout } = await kubectl(get, options, READ);
-  return stdout.trim() === "" ? undefined : JSON.parse(stdout);
-}
-
-async function items(args: readonly string[], options: KubectlOptions): Promise<readonly unknown[]> {
-  const { stdout } = await kubectl(["get", ...args, "--output=json"], options, READ);
-  const list: { readonly items?: readonly unknown[] } = JSON.parse(stdout);
-  return list.items ?? [];
-}
-
-function of(namespace: string): string {
-  return `--namespace=${namespace}`;
+  return (await cluster.list(inNamespace(PODS, namespace), { labels: labels.join(",") })) ?? [];
 }
 
 function nameOf(object: unknown): string {

@@ -10,9 +10,11 @@ import {
   PROCESS_ANNOTATION,
   whileHolding,
 } from "@fairlead/migrate";
+import { ApiError } from "../../cluster/api-error.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
+import type { Resource } from "../../cluster/resources.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
-import { type KubectlOptions, kubectl } from "../../node/kubectl.ts";
 import { ownProcess, processState } from "./own-process.ts";
 
 /**
@@ -23,7 +25,7 @@ import { ownProcess, processState } from "./own-process.ts";
  * @throws CommandFailure when another run is changing it
  */
 export async function changingAlone<T>(
-  kubectlOptions: KubectlOptions,
+  cluster: Cluster,
   { signal, warn }: Context,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -31,35 +33,34 @@ export async function changingAlone<T>(
     warn(`another run has not ended: ${holder}; this one goes on in ${milliseconds / 1000} s unless that is alive`);
   const options = { holder: `process ${process.pid} on ${hostname()}`, clock: systemClock, onWait, signal };
   try {
-    return await whileHolding(leasePort(kubectlOptions), options, (lost) => work(AbortSignal.any([signal, lost])));
+    return await whileHolding(leasePort(cluster), options, (lost) => work(AbortSignal.any([signal, lost])));
   } catch (error) {
     throw error instanceof HeldByAnother ? new CommandFailure(error.message, { cause: error }) : error;
   }
 }
 
-const LEASE = ["lease", MANAGER, `--namespace=${NAMESPACE}`];
+const LEASES: Resource = { apiVersion: "coordination.k8s.io/v1", plural: "leases", namespace: NAMESPACE };
 
 /** Who changes the cluster: a Lease that is there only meanwhile. The API server refuses a write over a newer one. */
-function leasePort(options: KubectlOptions): HolderPort {
-  const read = async () =>
-    heldBy((await kubectl(["get", ...LEASE, "--ignore-not-found", "--output=json"], options)).stdout);
+function leasePort(cluster: Cluster): HolderPort {
+  const read = async () => heldBy(await cluster.get(LEASES, MANAGER));
   return {
     read,
     async write(holder, before) {
-      const verb = before === undefined ? "create" : "replace";
-      const input = JSON.stringify(lease(holder, before?.version));
+      const object = lease(holder, before?.version);
       try {
-        return heldBy((await kubectl([verb, "--filename=-", "--output=json"], options, { input })).stdout);
+        return heldBy(await (before === undefined ? cluster.create(object) : cluster.replace(object)));
       } catch (error) {
-        // Refused, and not merely failed: it is another one by now.
+        // 409: another one has written it, or it is there already; 404: it is gone.
+        if (error instanceof ApiError && (error.status === 409 || error.status === 404)) return undefined;
+        // No answer: it may have been written all the same.
         const now = await read();
-        if (now?.version === before?.version) throw error;
-        return now?.holder === holder ? now : undefined;
+        if (now?.version === before?.version || now?.holder !== holder) throw error;
+        return now;
       }
     },
     async release(held) {
-      if ((await read())?.version !== held.version) return;
-      await kubectl(["delete", ...LEASE, "--ignore-not-found"], options);
+      if ((await read())?.version === held.version) await cluster.remove(LEASES, MANAGER);
     },
   };
 }
@@ -75,9 +76,9 @@ function lease(holderIdentity: string, resourceVersion: string | undefined) {
   };
 }
 
-function heldBy(json: string): HeldBy | undefined {
-  if (json.trim() === "") return undefined;
-  const { metadata, spec } = fieldsOf(JSON.parse(json));
+function heldBy(object: unknown): HeldBy | undefined {
+  if (object === undefined) return undefined;
+  const { metadata, spec } = fieldsOf(object);
   const { resourceVersion, annotations } = fieldsOf(metadata);
   const process = processState(stringOf(fieldsOf(annotations)[PROCESS_ANNOTATION]) ?? "");
   return {

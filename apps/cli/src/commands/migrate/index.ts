@@ -9,7 +9,7 @@ export const migrateCommand = defineCommand(
       "Reads kube-proxy's DaemonSet and configuration and the cluster's pod networks, and says what fits, what differs and what\n" +
       "it would do. With --apply it does so: both DaemonSets are placed by a label of nodes, and one node after the other gets\n" +
       "the other proxy. A node is verified before and after its change, and must stay well before the next one; any failure\n" +
-      "stops it and puts that node back. All that it remembers is in the cluster: run it again, and it goes on. It needs kubectl.",
+      "stops it and puts that node back. All that it remembers is in the cluster: run it again, and it goes on.",
     arguments: [],
     options: migrateOptions,
     examples: [

@@ -1,3 +1,4 @@
+import { fieldsOf, stringOf } from "@fairlead/base";
 import {
   FAIRLEAD,
   fairleadObjects,
@@ -15,61 +16,55 @@ import {
   placementPatch,
   type Verified,
 } from "@fairlead/migrate";
-import { kubectl } from "../../node/kubectl.ts";
-import { type Cluster, clusterObjects } from "./cluster.ts";
+import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, type Resource } from "../../cluster/resources.ts";
+import { type ChangedCluster, clusterObjects } from "./cluster.ts";
 
-/** Milliseconds of a call that waits until objects are gone. */
-const CHANGE_MS = 120_000;
+/** What Fairlead's pods live on. */
+const OWN_RESOURCES: readonly Resource[] = [
+  { apiVersion: "v1", plural: "serviceaccounts", namespace: NAMESPACE },
+  inNamespace(CONFIG_MAPS, NAMESPACE),
+  { apiVersion: "rbac.authorization.k8s.io/v1", plural: "clusterrolebindings" },
+];
 
 /** The longest reason that is left on a node. */
 const REASON = 1_000;
 
 /**
- * A migration's way to the cluster, through kubectl.
+ * A migration's way to the cluster.
  *
  * @param installation absent: nothing is installed, on the way back
  */
-export function kubectlPort(
-  cluster: Cluster,
+export function clusterPort(
+  changed: ChangedCluster,
   installation: Installation | undefined,
   verify: (node: string) => Promise<Verified>,
 ): MigrationPort {
-  const change = async (args: readonly string[], input?: string) => {
-    await kubectl(args, cluster.kubectl, { timeoutMs: CHANGE_MS, ...(input === undefined ? {} : { input }) });
-  };
-  const patchNode = (node: string, metadata: object) =>
-    change(["patch", "node", node, "--type=merge", `--patch=${JSON.stringify({ metadata })}`]);
+  const { cluster } = changed;
+  const patchNode = (node: string, metadata: object) => cluster.patch(NODES, node, { metadata });
   const marks = { [PROVEN_ANNOTATION]: null, [PROBLEM_ANNOTATION]: null };
   const manifests = installation && fingerprint(installation);
-  const observe = async () => migrationState(await clusterObjects(cluster), manifests);
+  const observe = async () => migrationState(await clusterObjects(changed), manifests);
   return {
     observe,
     verify,
     install: async (placement) => {
       if (installation === undefined) throw new Error("there is nothing to install");
-      const items = fairleadObjects(installation, placement);
-      await change(["apply", "--filename=-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+      for (const object of fairleadObjects(installation, placement)) await cluster.apply(object);
     },
     uninstall: async () => {
-      const own = `--selector=${MANAGED_BY_LABEL}=${MANAGER}`;
       // Its pods go with it, before what they live on does.
-      await change([
-        "delete",
-        "daemonset",
-        FAIRLEAD,
-        `--namespace=${NAMESPACE}`,
-        "--ignore-not-found",
-        "--cascade=foreground",
-      ]);
-      await change(["delete", "serviceaccount,configmap", own, `--namespace=${NAMESPACE}`]);
-      await change(["delete", "clusterrolebinding", own]);
+      await cluster.remove(inNamespace(DAEMON_SETS, NAMESPACE), FAIRLEAD, "first");
+      for (const resource of OWN_RESOURCES) {
+        const own = (await cluster.list(resource, { labels: `${MANAGED_BY_LABEL}=${MANAGER}` })) ?? [];
+        for (const object of own) await cluster.remove(resource, nameOf(object));
+      }
     },
     place: async (proxy, placement) => {
-      const { kubeProxy, fairlead } = await clusterObjects(cluster);
+      const { kubeProxy, fairlead } = await clusterObjects(changed);
       const [daemonSet, { namespace, name }] =
-        proxy === FAIRLEAD ? [fairlead, { namespace: NAMESPACE, name: FAIRLEAD }] : [kubeProxy, cluster.kubeProxy];
-      const patch = JSON.stringify(placementPatch(proxy, daemonSet, placement));
-      await change(["patch", "daemonset", name, `--namespace=${namespace}`, "--type=merge", `--patch=${patch}`]);
+        proxy === FAIRLEAD ? [fairlead, { namespace: NAMESPACE, name: FAIRLEAD }] : [kubeProxy, changed.kubeProxy];
+      const patch = placementPatch(proxy, daemonSet, placement);
+      await cluster.patch(inNamespace(DAEMON_SETS, namespace), name, patch);
     },
     assign: (node: string, to: ProxyName) => patchNode(node, { labels: { [PROXY_LABEL]: to }, annotations: marks }),
     putBack: (node: string, to: ProxyName, reason: string) => {
@@ -83,4 +78,8 @@ export function kubectlPort(
       for (const { name } of marked) await patchNode(name, { labels: { [PROXY_LABEL]: null }, annotations: marks });
     },
   };
+}
+
+function nameOf(object: unknown): string {
+  return stringOf(fieldsOf(fieldsOf(object)["metadata"])["name"]) ?? "";
 }

@@ -17,17 +17,17 @@ import {
   type Survey,
   survey,
 } from "@fairlead/migrate";
+import { openCluster } from "../../cluster/cluster.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { kubectlOf } from "../../node/kubectl.ts";
 import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";
-import { type Cluster, clusterObjects, kubeProxyName, surveyObjects } from "./cluster.ts";
+import { type ChangedCluster, clusterObjects, kubeProxyName, surveyObjects } from "./cluster.ts";
 import { changingAlone } from "./holder.ts";
 import { givenDaemonSet } from "./object-name.ts";
 import type { migrateOptions } from "./options.ts";
-import { kubectlPort } from "./port.ts";
+import { clusterPort } from "./port.ts";
 import { findingsText, nodesText, outcomeText, planText, stepText } from "./text.ts";
 import { nodeVerifier } from "./verify.ts";
 import { writeManifests } from "./write.ts";
@@ -44,8 +44,8 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   const holdMs = milliseconds("--hold", options.hold ?? "10");
   const patience = { lookMs: LOOK_MS, verifyMs: Math.min(VERIFY_MS, waitMs), holdMs, waitMs };
   const asked = givenDaemonSet(options["kube-proxy"]);
-  const kubectl = kubectlOf(options, context);
-  const cluster = { kubectl, kubeProxy: await kubeProxyName(kubectl, asked) };
+  const opened = openCluster(options, context);
+  const cluster = { cluster: opened, kubeProxy: await kubeProxyName(opened, asked) };
   const objects = await context.progress("reading the cluster", () => clusterObjects(cluster));
   if (objects.fairlead !== undefined && !isManaged(objects.fairlead)) {
     throw new CommandFailure(
@@ -66,7 +66,7 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   }
   const goal = options.apply ? "fairlead" : "kube-proxy";
   const outcome = await context.untilStopped(() =>
-    changingAlone(kubectl, context, (signal) =>
+    changingAlone(opened, context, (signal) =>
       carryOut(goal, installation, patience, options, cluster, { ...context, signal }),
     ),
   );
@@ -74,7 +74,11 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
 }
 
 /** What is not given is what an earlier run was given: it goes on with the same. */
-function installationOptions(options: Values, fairlead: unknown, { kubeProxy: at }: Cluster): InstallationOptions {
+function installationOptions(
+  options: Values,
+  fairlead: unknown,
+  { kubeProxy: at }: ChangedCluster,
+): InstallationOptions {
   const kubeProxy = `${at.namespace}/${at.name}`;
   const { image, excludeClusterCIDRs, apiServer } = rememberedOptions(fairlead);
   const cidrs = options["exclude-cluster-cidr"];
@@ -107,16 +111,17 @@ async function carryOut(
   installation: Installation | undefined,
   patience: Patience,
   options: Values,
-  cluster: Cluster,
+  cluster: ChangedCluster,
   context: Context,
 ): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-migrate-"));
   try {
     const config = join(folder, "config.conf");
     await writeFile(config, installation?.files["config.conf"] ?? "");
-    using verifier = installation && nodeVerifier(installation, config, cluster.kubectl, context);
+    using verifier =
+      installation && nodeVerifier(installation, config, { cluster: cluster.cluster, access: options }, context);
     const unseen = { kind: "unseen", reason: "kube-proxy's configuration cannot be read; see --skip-verify" } as const;
-    const port = kubectlPort(cluster, installation, verifier?.verify ?? (async () => unseen));
+    const port = clusterPort(cluster, installation, verifier?.verify ?? (async () => unseen));
     let last: string | undefined;
     const onStep = (step: Parameters<typeof stepText>[0]) => {
       const line = stepText(step);

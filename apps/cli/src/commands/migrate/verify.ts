@@ -1,20 +1,18 @@
 import { errorText } from "@fairlead/base";
 import type { PlannedNode } from "@fairlead/inspect";
 import { CommandError, type Runner } from "@fairlead/kernel";
-import { checkPod, type Installation, type Verified } from "@fairlead/migrate";
+import type { Installation, Verified } from "@fairlead/migrate";
+import type { ClusterAccess } from "../../cluster/access.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { FollowedNodes } from "../../inputs/followed-nodes.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
-import { type AgentPod, type KubectlOptions, kubectl, podRunner } from "../../node/kubectl.ts";
 import { listedRunner } from "../../node/listings.ts";
 import { reportsOf } from "../verify/look.ts";
-
-/** Until Fairlead's image is on the node and runs there. */
-const START_S = 120;
-const CALL_MS = (START_S + 30) * 1000;
+import { withCheckPod } from "./check-pod.ts";
 
 /** How many services that differ are named. */
 const NAMED = 5;
@@ -36,12 +34,13 @@ export interface NodeVerifier extends Disposable {
 export function nodeVerifier(
   { options: { image }, flags }: Installation,
   config: string,
-  kubectlOptions: KubectlOptions,
+  { cluster, access }: { readonly cluster: Cluster; readonly access: ClusterAccess },
   context: Context,
 ): NodeVerifier {
   const values = {
     file: [],
-    ...kubectlOptions.cluster,
+    kubeconfig: access.kubeconfig,
+    context: access.context,
     config,
     mode: "iptables",
     "service-proxy-name": undefined,
@@ -65,8 +64,8 @@ export function nodeVerifier(
   return {
     async verify(node) {
       try {
-        return await withCheckPod(node, image, kubectlOptions, async (pod) =>
-          look(node, await listedRunner(podRunner(pod, kubectlOptions))),
+        return await withCheckPod(node, image, cluster, context.signal, async (pod) =>
+          look(node, await listedRunner(cluster.runner(pod))),
         );
       } catch (error) {
         if (!(error instanceof CommandFailure || error instanceof CommandError)) throw error;
@@ -104,26 +103,4 @@ function differingText(services: Services): string {
   });
   const more = services.length > NAMED ? ` and ${services.length - NAMED} more` : "";
   return `${named.join("; ")}${more}`;
-}
-
-async function withCheckPod<T>(
-  node: string,
-  image: string,
-  options: KubectlOptions,
-  use: (pod: AgentPod) => Promise<T>,
-): Promise<T> {
-  const manifest = checkPod(node, image);
-  const { name, namespace } = manifest.metadata;
-  const own = [`--namespace=${namespace}`, "--ignore-not-found"];
-  const remove = () => kubectl(["delete", "pod", name, ...own], options, { timeoutMs: CALL_MS });
-  // One that a killed run has left may be ending.
-  await remove();
-  try {
-    await kubectl(["apply", "--filename=-"], options, { input: JSON.stringify(manifest) });
-    const ready = ["wait", `pod/${name}`, `--namespace=${namespace}`, "--for=condition=Ready", `--timeout=${START_S}s`];
-    await kubectl(ready, options, { timeoutMs: CALL_MS });
-    return await use({ name, namespace, container: "check" });
-  } finally {
-    await remove();
-  }
 }

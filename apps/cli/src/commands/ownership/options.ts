@@ -8,7 +8,7 @@ export const ownershipOptions = {
   namespace: onlyNamespaceOption,
   watch: flag("Print every change that follows, until interrupted.", { short: "w" }),
   live: flag("Ask the running agent of this node instead of planning."),
-  on: text("NODE", "Ask the running agent of that node, through kubectl port-forward."),
+  on: text("NODE", "Ask the running agent of that node, through the API server (pods/portforward)."),
   accept: flag("Let through what the running agent (--live, --on) holds back of the networks that it learns."),
   "metrics-port": metricsPortOption,
   output: outputOption,

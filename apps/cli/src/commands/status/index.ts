@@ -6,8 +6,8 @@ export const statusCommand = defineCommand(
     name: "status",
     summary: "Show the agent of every node: mode, version, health, last sync, owners, differences",
     description:
-      "Asks the agents, Fairlead's or kube-proxy's, by kubectl port-forward, a few at once. A node that does not answer is a\n" +
-      "row as well. With --verify the kernel of each node is compared with what should be programmed there, by kubectl exec.",
+      "Asks the agents, Fairlead's or kube-proxy's, through the API server (pods/portforward), a few at once. A node that does not answer is a\n" +
+      "row as well. With --verify the kernel of each node is compared with what should be programmed there, by programs in the agent's pod.",
     arguments: [],
     options: statusOptions,
     examples: [

@@ -5,7 +5,7 @@ import { kernelOptions, metricsPortsOption } from "../../inputs/node-options.ts"
 export const statusOptions = {
   ...clusterOptions,
   on: kernelOptions.on,
-  live: flag("Ask the agent of this host only; needs no kubectl."),
+  live: flag("Ask the agent of this host only; needs no cluster."),
   verify: flag("Compare each node's kernel with what should be programmed, too."),
   "metrics-port": metricsPortsOption,
   "health-port": text("PORT", "The port of the agents' healthzBindAddress.", {

@@ -1,14 +1,15 @@
 import { hostname } from "node:os";
 import { errorText } from "@fairlead/base";
 import { agentStatus, type NodeStatus } from "@fairlead/inspect";
+import type { Container } from "../../cluster/pod-runner.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { didYouMean } from "../../inputs/did-you-mean.ts";
 import { allNodes } from "../../inputs/source.ts";
 import { type AgentPorts, agentPages, portsOf } from "../../node/agent-endpoint.ts";
+import { type Agents, agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { eachNode } from "../../node/each-node.ts";
-import { type AgentPod, agentPods, type KubectlOptions, kubectlOf } from "../../node/kubectl.ts";
 import { print } from "../../output/output.ts";
 import { verifyNodes } from "../verify/all-nodes.ts";
 import type { statusOptions } from "./options.ts";
@@ -20,7 +21,7 @@ export async function run({ options }: CommandInput<typeof statusOptions>, conte
   const { live, on, verify, output } = options;
   if (live && (on !== undefined || verify)) throw new UsageError("--live: leave out --on and --verify");
   const asked = live
-    ? [await askOne(hostname(), undefined, portsOf(options), kubectlOf(options, context))]
+    ? [await askOne(hostname(), undefined, portsOf(options), agentsOf(options, context))]
     : await askAll(options, context);
   const rows = verify ? await withDifferences(asked, options, context) : asked;
   const wide = output === "wide";
@@ -40,13 +41,13 @@ async function askAll(options: Values, context: Context): Promise<readonly NodeS
       `--on=${on}: there is no such Node; there are: ${names.join(", ")}${didYouMean(on, names)}`,
     );
   }
-  const kubectl = kubectlOf(options, context);
+  const meant = agentsOf(options, context);
   const ports = portsOf(options);
-  const agents = await agentPods(kubectl);
+  const agents = await agentPods(meant);
   const ask = async (node: string): Promise<NodeStatus> => {
     const pod = agents.get(node);
     if (pod === undefined) return { node, answers: false, problem: "no agent runs there", readAt: now() };
-    return askOne(node, pod, ports, kubectl);
+    return askOne(node, pod, ports, meant);
   };
   const wanted = on === undefined ? names : [on];
   return context.progress(`asking ${wanted.length} nodes`, () => eachNode(wanted, ask));
@@ -54,12 +55,12 @@ async function askAll(options: Values, context: Context): Promise<readonly NodeS
 
 async function askOne(
   node: string,
-  pod: AgentPod | undefined,
+  pod: Container | undefined,
   ports: AgentPorts,
-  kubectl: KubectlOptions,
+  agents: Agents,
 ): Promise<NodeStatus> {
   try {
-    const pages = await agentPages(pod, ports, kubectl);
+    const pages = await agentPages(pod, ports, agents);
     return { node, answers: true, ...agentStatus(pages), readAt: now() };
   } catch (error) {
     return { node, answers: false, problem: errorText(error), readAt: now() };

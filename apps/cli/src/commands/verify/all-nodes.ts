@@ -1,10 +1,11 @@
 import { errorText } from "@fairlead/base";
+import type { Container } from "../../cluster/pod-runner.ts";
 import type { Context } from "../../frame/context.ts";
 import type { ClusterValues } from "../../inputs/planned.ts";
 import { plannedNodes } from "../../inputs/planned-nodes.ts";
+import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { eachNode } from "../../node/each-node.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
-import { type AgentPod, agentPods, kubectlOf, podRunner } from "../../node/kubectl.ts";
 import { listedRunner } from "../../node/listings.ts";
 import type { FamilyReport } from "./family-report.ts";
 import { reportsOf } from "./look.ts";
@@ -19,14 +20,14 @@ export type NodeReport =
  * Compares the kernel of every node with what should be programmed there; a few nodes at once. The cluster is read
  * once.
  *
- * @throws CommandFailure when the cluster cannot be read or kubectl does not work
+ * @throws CommandFailure when the cluster or its pods cannot be read
  */
 export async function verifyNodes(options: ClusterValues, context: Context): Promise<readonly NodeReport[]> {
-  const kubectl = kubectlOf(options, context);
+  const all = agentsOf(options, context);
   const { setup, names, plan } = await plannedNodes(options, context);
-  const agents = await agentPods(kubectl);
-  const look = async (node: string, pod: AgentPod): Promise<readonly FamilyReport[]> => {
-    const runner = await listedRunner(podRunner(pod, kubectl));
+  const agents = await agentPods(all);
+  const look = async (node: string, pod: Container): Promise<readonly FamilyReport[]> => {
+    const runner = await listedRunner(all.cluster.runner(pod));
     const planned = plan(node, await nodeAddresses(runner));
     return reportsOf(planned, setup, { rules: undefined }, { ...context, runner, progress: (_what, work) => work() });
   };

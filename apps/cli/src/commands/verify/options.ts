@@ -7,7 +7,7 @@ export const verifyOptions = {
   ...clusterOptions,
   namespace: onlyNamespaceOption,
   ...kernelOptions,
-  "all-nodes": flag("Look at every node of the cluster, through kubectl exec into their agents' pods."),
+  "all-nodes": flag("Look at every node of the cluster, by programs that are started in their agents' pods."),
   repair: flag("Ask the agent of this host, or of --on, for a full sync where anything differs, and look again."),
   output: outputOption,
 } as const;

@@ -1,0 +1,53 @@
+import { errorText, fieldsOf, stringOf } from "@fairlead/base";
+import { CommandFailure } from "../frame/errors.ts";
+
+/** What an API server answers in the place of what was asked for. */
+export class ApiError extends CommandFailure {
+  /** HTTP's. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Characters of an answer that is not a Status. */
+const SHOWN = 200;
+
+/** @param file where the credentials are from */
+export function refusal(status: number, body: string, { server, file }: Asked): ApiError {
+  const said = messageIn(body);
+  if (status === 401) {
+    return new ApiError(status, `the API server ${server} does not accept the credentials of ${file}: sign in again`);
+  }
+  return new ApiError(status, `the API server ${server} answers ${status}${said === "" ? "" : `: ${said}`}`);
+}
+
+export interface Asked {
+  readonly server: string;
+  readonly file: string;
+}
+
+/** What there is instead of an answer: no connection, a certificate that is not trusted, credentials that fail. */
+export function unreachable(error: unknown, { server }: Asked): CommandFailure {
+  return new CommandFailure(`the API server ${server} does not answer: ${errorText(innermost(error))}`, {
+    cause: error,
+  });
+}
+
+/** `fetch` says "fetch failed"; its cause says why. */
+function innermost(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
+}
+
+/** The message of a Status, else the beginning of what came, in a line. */
+function messageIn(body: string): string {
+  try {
+    const message = stringOf(fieldsOf(JSON.parse(body))["message"]);
+    if (message !== undefined) return message;
+  } catch {
+    // A proxy before the server answers with a page.
+  }
+  return body.trim().slice(0, SHOWN).replaceAll(/\s+/g, " ");
+}

@@ -1,0 +1,47 @@
+/** Where objects are in the API. */
+export interface Resource {
+  /** `v1`, `apps/v1` */
+  readonly apiVersion: string;
+  /** `daemonsets` */
+  readonly plural: string;
+  /** Absent: they have none, or those of all namespaces are meant. */
+  readonly namespace?: string;
+}
+
+/** Which objects of a resource. */
+export interface Selection {
+  /** `name=value`, several with commas between. */
+  readonly labels?: string;
+  readonly fields?: string;
+}
+
+/** An object to be written. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly [field: string]: unknown };
+  readonly [field: string]: unknown;
+}
+
+/** @param name absent: the path of the collection */
+export function pathOf({ apiVersion, plural, namespace }: Resource, name?: string): string {
+  const group = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const within = namespace === undefined ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
+  const one = name === undefined ? "" : `/${encodeURIComponent(name)}`;
+  return `${group}${within}/${plural}${one}`;
+}
+
+/** Where an object belongs. The plural of each kind that is written has an s. */
+export function resourceOf({ apiVersion, kind, metadata: { namespace } }: Manifest): Resource {
+  return { apiVersion, plural: `${kind.toLowerCase()}s`, ...(namespace !== undefined && { namespace }) };
+}
+
+export const NODES: Resource = { apiVersion: "v1", plural: "nodes" };
+export const PODS: Resource = { apiVersion: "v1", plural: "pods" };
+export const DAEMON_SETS: Resource = { apiVersion: "apps/v1", plural: "daemonsets" };
+export const CONFIG_MAPS: Resource = { apiVersion: "v1", plural: "configmaps" };
+export const SERVICES: Resource = { apiVersion: "v1", plural: "services" };
+
+export function inNamespace(resource: Resource, namespace: string): Resource {
+  return { ...resource, namespace };
+}

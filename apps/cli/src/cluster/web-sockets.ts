@@ -1,0 +1,45 @@
+import type { IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import type { WebSocketHandler } from "@kubernetes/client-node/dist/web-socket-handler.js";
+import type { ClientOptions, ErrorEvent, WebSocket } from "ws";
+import { CommandFailure } from "../frame/errors.ts";
+import { refusal, unreachable } from "./api-error.ts";
+import type { OpenKubeconfig } from "./kubeconfig.ts";
+
+/** Milliseconds until a connection to a pod must be open. */
+const HANDSHAKE_MS = 15_000;
+
+/** Opens connections to pods by the library, with errors that say what the API server says. */
+export async function webSocketHandler(opened: OpenKubeconfig): Promise<WebSocketHandler> {
+  const library = await import("./library.ts");
+  const open = (uri: string, protocols: string[], options: ClientOptions) => {
+    const settings = { ...options, handshakeTimeout: HANDSHAKE_MS, perMessageDeflate: false };
+    const socket = new library.WebSocket(uri, protocols, settings);
+    socket.on("unexpected-response", (_request, response) => void refuse(socket, response, opened));
+    return socket;
+  };
+  return new library.WebSocketHandler(opened.config, open);
+}
+
+/** The library would say only "Unexpected server response: 403". */
+async function refuse(socket: WebSocket, response: IncomingMessage, opened: OpenKubeconfig): Promise<void> {
+  const body = await text(response).catch(() => "");
+  socket.emit("error", refusal(response.statusCode ?? 0, body, opened));
+  socket.terminate();
+}
+
+/**
+ * @throws CommandFailure in the place of the event that the library gives
+ */
+export async function connected(opening: Promise<WebSocket>, opened: OpenKubeconfig): Promise<WebSocket> {
+  try {
+    return await opening;
+  } catch (event) {
+    const error = isErrorEvent(event) ? event.error : event;
+    throw error instanceof CommandFailure ? error : unreachable(error, opened);
+  }
+}
+
+function isErrorEvent(event: unknown): event is ErrorEvent {
+  return typeof event === "object" && event !== null && "error" in event;
+}

@@ -1,0 +1,83 @@
+import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
+import type { ClusterAccess } from "../cluster/access.ts";
+import { type Cluster, openCluster } from "../cluster/cluster.ts";
+import type { Container } from "../cluster/pod-runner.ts";
+import { PODS, type Selection } from "../cluster/resources.ts";
+import type { Context } from "../frame/context.ts";
+import { CommandFailure } from "../frame/errors.ts";
+
+/** How a command's options name an agent, beside its node. */
+export interface AgentAccess extends ClusterAccess {
+  readonly "service-proxy-name"?: string | undefined;
+}
+
+/** The agents that are meant, in their cluster. */
+export interface Agents {
+  readonly cluster: Cluster;
+  /** The service proxy name of the agents that are meant; default: the nodes' first proxies. */
+  readonly instance?: string | undefined;
+}
+
+/** The cluster and the agents that a command's options name. */
+export function agentsOf(options: AgentAccess, context: Pick<Context, "env" | "warn">): Agents {
+  return { cluster: openCluster(options, context), instance: options["service-proxy-name"] };
+}
+
+/** The label of pods whose agents run beside the nodes' first proxies: their service proxy name. */
+const INSTANCE_LABEL = "fairlead.dev/service-proxy-name";
+
+/**
+ * Labels by which agents are found: the chart's, and those of kubeadm's DaemonSet in which only the image was changed.
+ */
+const FIRST_SELECTORS = [`app.kubernetes.io/name=fairlead,!${INSTANCE_LABEL}`, "k8s-app=kube-proxy"] as const;
+
+function selectorsOf({ instance = "" }: Agents): readonly string[] {
+  return instance === "" ? FIRST_SELECTORS : [`${INSTANCE_LABEL}=${instance}`];
+}
+
+/**
+ * The running agent of a node.
+ *
+ * @throws CommandFailure when the pods cannot be listed, or no agent runs there
+ */
+export async function findAgentPod(node: string, agents: Agents): Promise<Container> {
+  const selectors = selectorsOf(agents);
+  for (const labels of selectors) {
+    const [found] = await podsOf(agents, { labels, fields: `spec.nodeName=${node},status.phase=Running` });
+    if (found !== undefined) return found.container;
+  }
+  throw new CommandFailure(`--on=${node}: no agent runs there (no running pod with ${selectors.join(" or ")})`);
+}
+
+/**
+ * The running agents of all nodes, by the nodes' names: two lists, however many there are.
+ *
+ * @throws CommandFailure when the pods cannot be listed
+ */
+export async function agentPods(agents: Agents): Promise<ReadonlyMap<string, Container>> {
+  const byNode = new Map<string, Container>();
+  for (const labels of selectorsOf(agents)) {
+    for (const { node, container } of await podsOf(agents, { labels, fields: "status.phase=Running" })) {
+      if (!byNode.has(node)) byNode.set(node, container);
+    }
+  }
+  return byNode;
+}
+
+interface PlacedPod {
+  readonly node: string;
+  readonly container: Container;
+}
+
+async function podsOf({ cluster }: Agents, selection: Selection): Promise<readonly PlacedPod[]> {
+  return ((await cluster.list(PODS, selection)) ?? []).flatMap(podIn);
+}
+
+function podIn(pod: unknown): readonly PlacedPod[] {
+  const { name, namespace } = fieldsOf(fieldsOf(pod)["metadata"]);
+  const { nodeName, containers } = fieldsOf(fieldsOf(pod)["spec"]);
+  const node = stringOf(nodeName);
+  const container = stringOf(fieldsOf(itemsOf(containers)[0])["name"]);
+  if (node === undefined || container === undefined) return [];
+  return [{ node, container: { name: stringOf(name) ?? "", namespace: stringOf(namespace) ?? "", container } }];
+}
