@@ -63,7 +63,7 @@ async function* dumped(open: OpenNetlink, request: Buffer): AsyncGenerator<Conne
   const socket = await open();
   try {
     const room = Buffer.alloc(DATAGRAM_SIZE);
-    // The kernel never marks this listing as interrupted: it has no count of changes (ctnetlink_dump_table).
+    // Never interrupted: ctnetlink_dump_table has no count of changes.
     for await (const { bytes, messages } of datagrams(socket, request, "reading conntrack entries", () => room)) {
       for (const message of messages) {
         const connection = decodeConnection(bytes, message);
