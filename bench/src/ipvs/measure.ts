@@ -26,7 +26,7 @@ export interface Measuring {
 /** Takes one proxy through the whole work on a kernel that holds nothing, and leaves the API's objects as they were. */
 export async function measure(proxy: ProxyName, measuring: Measuring): Promise<ProxyMeasurement> {
   const node = await openNode(proxy, measuring.settings, measuring.folder);
-  const work = new Work(node, measuring);
+  const work = new IpvsMeasurement(node, measuring);
   try {
     const fullSync = await work.start();
     const changes: WorkMeasurement[] = [];
@@ -44,7 +44,7 @@ export async function measure(proxy: ProxyName, measuring: Measuring): Promise<P
   }
 }
 
-class Work {
+class IpvsMeasurement {
   readonly #node: MeasuredNode;
   readonly #measuring: Measuring;
   readonly #changed = new Set<number>();

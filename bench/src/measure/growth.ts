@@ -6,7 +6,7 @@ import { untilRest } from "./measure-run.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "./prepare.ts";
 import { cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
 import { requireSameRules } from "./rules.ts";
-import { Work } from "./work.ts";
+import { Workload } from "./work.ts";
 
 /** Fairlead at one size. Milliseconds, CPU seconds, MB. */
 export interface GrowthPoint {
@@ -57,7 +57,7 @@ async function measureRunning(
   const { pid, startedAt, syncedAt, node } = running;
   const firstSync = { ms: syncedAt - startedAt, cpu: await cpuSeconds(pid) };
   const afterStartCpu = await untilRest(pid);
-  const work = new Work(bed.controlPlane.api, { services, endpoints: ENDPOINTS }, PATIENCE_MS);
+  const work = new Workload(bed.controlPlane.api, { services, endpoints: ENDPOINTS }, PATIENCE_MS);
   const before = await exactCpuSeconds(pid);
   const times = await work.changeEndpoint(running, CHANGES);
   const endpointChange = {

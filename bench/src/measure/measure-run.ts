@@ -6,7 +6,7 @@ import type { RunFigures } from "./figures.ts";
 import { bytesReceived, cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
 import { type RuleDigests, requireSameRules } from "./rules.ts";
 import type { Setting } from "./setting.ts";
-import { type Counts, type Timing, Work } from "./work.ts";
+import { type Counts, type Timing, Workload } from "./work.ts";
 
 /** The longest that one change may take. */
 const PATIENCE_MS = 10 * 60_000;
@@ -37,7 +37,7 @@ async function measureRunning(setting: Setting, running: RunningProxy, idleSecon
   const steady = await memory(pid);
   const check = (step: string) => checkRules(setting, running, step);
   await check("start");
-  const work = new Work(bed.controlPlane.api, size, PATIENCE_MS);
+  const work = new Workload(bed.controlPlane.api, size, PATIENCE_MS);
   const endpointChange = await changes(running, work, counts);
   await check(`${counts.changes} endpoint changes`);
   const { added, removed } = await work.addAndRemove(running, counts.services);
@@ -87,7 +87,7 @@ async function idleCpu(pid: number, seconds: number): Promise<number | undefined
   return (((await exactCpuSeconds(pid)) - before) * 60) / seconds;
 }
 
-async function changes(running: RunningProxy, work: Work, counts: Counts): Promise<RunFigures["endpointChange"]> {
+async function changes(running: RunningProxy, work: Workload, counts: Counts): Promise<RunFigures["endpointChange"]> {
   const before = await exactCpuSeconds(running.pid);
   const timings = await work.changeEndpoint(running, counts.changes);
   return { ...timesOf(timings), cpu: ((await exactCpuSeconds(running.pid)) - before) / counts.changes };

@@ -9,7 +9,7 @@ import { recordingPath, type Variant } from "../proxy/tools.ts";
 import { median, type RecordedFigures, type ToolUse } from "./figures.ts";
 import { childrenCpuSeconds } from "./process-figures.ts";
 import type { Setting } from "./setting.ts";
-import { Work } from "./work.ts";
+import { Workload } from "./work.ts";
 
 /** Changes that are recorded; even, as the endpoint goes to and fro. */
 const CHANGES = 6;
@@ -27,7 +27,7 @@ export async function recordRun(setting: Setting, subject: MeasuredProxy): Promi
   await using running = await startProxy(bed, { ...startSettings, subject: probed, path });
   const calls = new Calls(records);
   const start = await calls.sinceLast();
-  const work = new Work(bed.controlPlane.api, size, PATIENCE_MS);
+  const work = new Workload(bed.controlPlane.api, size, PATIENCE_MS);
   await work.swapEndpoint(running, 2);
   await calls.sinceLast();
   await work.swapEndpoint(running, CHANGES);

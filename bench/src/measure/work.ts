@@ -23,7 +23,7 @@ export interface Timing {
 }
 
 /** The changes that a proxy is given while it is measured, on objects of one size. */
-export class Work {
+export class Workload {
   readonly #api: ApiClient;
   readonly #size: Size;
   readonly #patienceMs: number;

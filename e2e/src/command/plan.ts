@@ -13,7 +13,7 @@ export interface PlannedSpec {
   readonly unfit: string | undefined;
 }
 
-export interface Wanted {
+export interface SpecSelection {
   readonly suites: readonly Suite[];
   readonly subject?: SpecPackage | undefined;
   /** Of the title. */
@@ -24,7 +24,7 @@ export interface Wanted {
 export function planSpecs(
   specs: readonly Spec[],
   shape: ClusterShape,
-  { suites, subject, pattern }: Wanted,
+  { suites, subject, pattern }: SpecSelection,
 ): readonly PlannedSpec[] {
   return specs
     .filter(({ suite }) => suites.includes(suite))

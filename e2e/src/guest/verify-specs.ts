@@ -25,12 +25,12 @@ const address = web.clusterIP.IPv4;
 const target = { address, port, destination: socketText(webA1.addresses.IPv4, 8080), other: "10.96.9.9" };
 
 /** Kind and object of the finding. */
-type Found = readonly [kind: Finding["kind"], where: string];
+type ExpectedFinding = readonly [kind: Finding["kind"], where: string];
 
 interface Damage {
   readonly what: string;
   readonly fault: IpvsFault;
-  readonly found: Found;
+  readonly found: ExpectedFinding;
 }
 
 const virtualServer = `virtual server TCP ${address}:${port}`;

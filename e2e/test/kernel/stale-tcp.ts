@@ -1,7 +1,7 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent/agent-file";
 import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { type Held, hold, vanish } from "@fairlead/lab/one-node/held";
+import { type HeldConnection, hold, vanish } from "@fairlead/lab/one-node/held";
 import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
 import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, clusterObjects, NODE_A, outside, webA1, webB1, workload } from "@fairlead/testkit";
@@ -40,7 +40,12 @@ describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is 
   }
 
   /** A connection to the one endpoint that there is. */
-  async function connection(stack: AsyncDisposableStack, from: typeof webA1, to: string, port = 80): Promise<Held> {
+  async function connection(
+    stack: AsyncDisposableStack,
+    from: typeof webA1,
+    to: string,
+    port = 80,
+  ): Promise<HeldConnection> {
     const held = stack.use(hold(lab, from, to, port));
     held.ask();
     expect(await held.outcome()).toBe(webA1.name);
@@ -48,7 +53,7 @@ describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is 
   }
 
   /** Connections of whoever may have one. */
-  function connections(stack: AsyncDisposableStack): Promise<readonly Held[]> {
+  function connections(stack: AsyncDisposableStack): Promise<readonly HeldConnection[]> {
     const each = BOTH.flatMap((family) => [
       connection(stack, clientA, clusterIP[family]),
       connection(stack, NODE_A, clusterIP[family]),
@@ -61,7 +66,7 @@ describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is 
   }
 
   /** What becomes of connections whose clients send next. */
-  function outcomes(held: readonly Held[]): Promise<readonly string[]> {
+  function outcomes(held: readonly HeldConnection[]): Promise<readonly string[]> {
     for (const one of held) one.ask();
     return Promise.all(held.map((one) => one.outcome()));
   }

@@ -10,7 +10,7 @@ import { namespaceOf } from "../two-nodes/topology.ts";
 const SCRIPT = fileURLToPath(new URL("held-main.ts", import.meta.url));
 
 /** A TCP connection that its client keeps. */
-export interface Held extends AsyncDisposable {
+export interface HeldConnection extends AsyncDisposable {
   /** Sends a request on it. */
   ask(): void;
   /** Who answered, or the code of the error that ended it. */
@@ -20,7 +20,7 @@ export interface Held extends AsyncDisposable {
 }
 
 /** Makes a connection, which is there when the first request on it has been answered. */
-export function hold(lab: Lab, from: Host, to: string, port: number): Held {
+export function hold(lab: Lab, from: Host, to: string, port: number): HeldConnection {
   const namespace = namespaceOf(from);
   const script = startScript(lab.namespace(namespace), SCRIPT, [to, String(port)]);
   return {

@@ -7,7 +7,7 @@ import type { Lab } from "../two-nodes/lab.ts";
 export const tool = fileURLToPath(new URL("../../../apps/cli/dist/main.js", import.meta.url));
 
 /** How a command line of `fairlead` ended. */
-interface Told {
+interface ToolResult {
   readonly code: number;
   readonly out: string;
 }
@@ -24,7 +24,7 @@ export async function requireTool(): Promise<void> {
 }
 
 /** Runs `fairlead` on node-a of a lab, where exit code 1 is an answer as well. */
-export async function fairlead(lab: Lab, ...args: readonly string[]): Promise<Told> {
+export async function fairlead(lab: Lab, ...args: readonly string[]): Promise<ToolResult> {
   const argv = [process.execPath, tool, ...args] as const;
   let out = "";
   try {

@@ -46,7 +46,7 @@ export class DrainClock {
   }
 }
 
-interface Gone {
+interface ReleasedServer {
   readonly server: VirtualServerKey;
   readonly destinations: readonly DestinationKey[];
 }
@@ -58,7 +58,7 @@ export async function endDrained(
   draining: Draining,
   options: ResolvedOptions,
 ): Promise<void> {
-  const gone: Gone[] = [];
+  const gone: ReleasedServer[] = [];
   for await (const server of port.servers.connections(servers)) {
     const destinations = await inSlices(draining.finished(server), options);
     if (destinations.length > 0) gone.push({ server, destinations });
@@ -69,7 +69,7 @@ export async function endDrained(
   for (const { server, destinations } of gone) await inSlices(draining.remove(server, destinations), options);
 }
 
-function* deletions(gone: readonly Gone[]): Generator<ServerCommand, void, void> {
+function* deletions(gone: readonly ReleasedServer[]): Generator<ServerCommand, void, void> {
   for (const { server, destinations } of gone) {
     for (const destination of destinations) yield { kind: "delete-destination", server, destination };
   }

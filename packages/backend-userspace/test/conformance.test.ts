@@ -6,10 +6,10 @@ import {
   conformanceTable,
   differences,
   expectedWays,
+  type OutcomeShares,
   relayedWays,
   runCase,
   userspaceExpected,
-  type Ways,
 } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { FakeSockets } from "../src/fake/index.ts";
@@ -21,7 +21,7 @@ test.each(conformanceTable.map((row) => [row.name, row] as const))("%s", async (
   expect(differences(expectedWays(expected), await waysOf(row), { probabilities: true })).toEqual([]);
 });
 
-async function waysOf(row: ConformanceCase): Promise<Ways> {
+async function waysOf(row: ConformanceCase): Promise<OutcomeShares> {
   const sockets = new FakeSockets();
   const ways = await runCase(row, {
     open: (family, { localhostNodePorts }) => {

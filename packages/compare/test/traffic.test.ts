@@ -7,7 +7,7 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planned, settingsOf } from "../../inspect/test/support/scenario.ts";
-import { compareTraffic, type Fate, waysText } from "../src/index.ts";
+import { compareTraffic, type TrafficOutcome, waysText } from "../src/index.ts";
 
 const NODE_ADDRESS = "10.201.0.10";
 const environment = {
@@ -24,7 +24,7 @@ function lines(before: string, after: string): string[] {
   });
 }
 
-function fateText(fate: Fate): string {
+function fateText(fate: TrafficOutcome): string {
   return "problem" in fate ? `? ${fate.problem}` : waysText(fate.ways);
 }
 

@@ -3,8 +3,8 @@ import { explainService, findTarget, parseTarget } from "@fairlead/inspect";
 import type { ObjectSource } from "@fairlead/watch";
 import type { AgentSetup } from "./model/agent-setup.ts";
 import { LiveCluster } from "./model/cluster.ts";
-import { Looks, type NodePorts } from "./model/looks.ts";
 import { networksOf } from "./model/networks.ts";
+import { NodePoller, type NodePorts } from "./model/node-poller.ts";
 import { searchServices } from "./model/search.ts";
 import { UnusableObjects } from "./model/unusable.ts";
 import type { ConsoleFacts, NetworksAnswer, NodeRow, SearchAnswer, ServiceAnswer, StreamEvent } from "./protocol.ts";
@@ -68,7 +68,7 @@ export async function startConsole(options: ConsoleOptions, signal: AbortSignal)
   unusable.onChange = atOnce(() => publish({ name: "unusable", data: unusable.now() }));
   const ports = options.looking?.(cluster);
   const onLook = (node: string) => publish({ name: "nodes", data: { rows: [nodeRow(node)], gone: [] } });
-  const looks = ports && new Looks({ ports, clock: systemClock, now, onLook });
+  const looks = ports && new NodePoller({ ports, clock: systemClock, now, onLook });
   const nodeRow = (node: string): NodeRow => {
     const { zone, addresses = [] } = cluster.nodes.get(node) ?? {};
     return { node, ...(zone !== undefined && { zone }), addresses, ...looks?.of(node) };
@@ -163,7 +163,7 @@ function targetOf(text: string) {
 /** Nodes that one page may have looked at at once. */
 const MOST_NODES = 50;
 
-function viewAnswer(stream: Stream, looks: Looks | undefined): Answer {
+function viewAnswer(stream: Stream, looks: NodePoller | undefined): Answer {
   return async (_query, body) => {
     const { page, nodes } = readView(body);
     if (stream.has(page)) looks?.view(page, nodes.slice(0, MOST_NODES));

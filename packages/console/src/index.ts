@@ -3,7 +3,7 @@ export type { AgentSetup } from "./model/agent-setup.ts";
 export { LiveCluster } from "./model/cluster.ts";
 export { FlowRates } from "./model/flow-rates.ts";
 export { shownFlows } from "./model/flows.ts";
-export type { NodePorts } from "./model/looks.ts";
+export type { NodePorts } from "./model/node-poller.ts";
 export { UnusableObjects } from "./model/unusable.ts";
 export { type Change, type ChangedPlans, changedPlans } from "./model/what-if.ts";
 export type * from "./protocol.ts";

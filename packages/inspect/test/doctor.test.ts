@@ -260,19 +260,19 @@ describe("the doctor", () => {
     ],
     [
       "Calico with BPF, which cleans up",
-      { api: answers({ calico: { kind: "told", value: { enabled: true, cleansUp: true } } }) },
+      { api: answers({ calico: { kind: "found", value: { enabled: true, cleansUp: true } } }) },
       [
         "bad Calico with BPF: FelixConfiguration default has bpfEnabled: true, and its clean-up deletes a proxy's chains and tables",
       ],
     ],
     [
       "Calico with BPF, which does not",
-      { api: answers({ calico: { kind: "told", value: { enabled: true, cleansUp: false } } }) },
+      { api: answers({ calico: { kind: "found", value: { enabled: true, cleansUp: false } } }) },
       ["bad Calico with BPF: FelixConfiguration default has bpfEnabled: true"],
     ],
     [
       "Calico without BPF",
-      { api: answers({ calico: { kind: "told", value: { enabled: false, cleansUp: true } } }) },
+      { api: answers({ calico: { kind: "found", value: { enabled: false, cleansUp: true } } }) },
       [],
     ],
     [
@@ -285,13 +285,13 @@ describe("the doctor", () => {
     ],
     ...["true", "strict"].map((value): [string, Partial<NodeFacts>, string[]] => [
       `a Cilium that replaces kube-proxy (${value})`,
-      { api: answers({ cilium: { kind: "told", value } }) },
+      { api: answers({ cilium: { kind: "found", value } }) },
       [`bad Cilium in kube-proxy's place: ConfigMap kube-system/cilium-config has kube-proxy-replacement: "${value}"`],
     ]),
     [
       "a Cilium that does not, with its maps",
       {
-        api: answers({ cilium: { kind: "told", value: "false" } }),
+        api: answers({ cilium: { kind: "found", value: "false" } }),
         others: { ...HEALTHY.others, pinnedMaps: ["cilium_lb4_services_v2"], ciliumChains: ["CILIUM_INPUT"] },
       },
       [],

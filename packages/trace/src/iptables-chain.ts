@@ -7,7 +7,7 @@ import type { Visit } from "./outcome.ts";
 import type { RuleContext } from "./rule-context.ts";
 import { NEXT, type RuleVerdict } from "./rule-verdict.ts";
 import { applyTarget, isNeutral } from "./targets.ts";
-import type { Chain, Walk, Ways } from "./walk.ts";
+import type { Chain, Walk, WalkContext } from "./walk.ts";
 
 /** A chain of an iptables table. */
 export class IptablesChain implements Chain {
@@ -35,7 +35,7 @@ export class IptablesChain implements Chain {
     );
   }
 
-  step(walk: Walk, ways: Ways): RuleVerdict | undefined {
+  step(walk: Walk, ways: WalkContext): RuleVerdict | undefined {
     walk.index = this.#chain.next(walk.index, walk.destination.words);
     const rule = this.#chain.rule(walk.index);
     if (rule === undefined) return undefined;
@@ -48,7 +48,7 @@ export class IptablesChain implements Chain {
 }
 
 /** Matches that can't be decided count only where all others match. */
-function matches(place: RuleContext, ways: Ways): boolean {
+function matches(place: RuleContext, ways: WalkContext): boolean {
   const { walk, rule } = place;
   let open: TraceError | undefined;
   const decide = (question: () => number): number => {
@@ -70,13 +70,13 @@ function matches(place: RuleContext, ways: Ways): boolean {
 }
 
 /** Goes on with the packets that match; the others go on at the next rule. */
-function choose(walk: Walk, probability: number, ways: Ways): void {
+function choose(walk: Walk, probability: number, ways: WalkContext): void {
   ways.fork({ ...walk, index: walk.index + 1, probability: walk.probability * (1 - probability) });
   walk.probability *= probability;
 }
 
 /** Goes on as if the rule matched, and on another way as if it did not. */
-function assume(place: RuleContext, error: TraceError, ways: Ways): boolean {
+function assume(place: RuleContext, error: TraceError, ways: WalkContext): boolean {
   const { walk, rule } = place;
   if (isNeutral(rule.rule.target)) return false;
   if (!mayAssumeMore(walk)) throw error;

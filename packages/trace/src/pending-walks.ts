@@ -1,6 +1,6 @@
 import { leavesForGood } from "./rule-verdict.ts";
 import { goesOnAlike, walkKey } from "./same-walk.ts";
-import type { Walk, Ways } from "./walk.ts";
+import type { Walk, WalkContext } from "./walk.ts";
 
 /**
  * What need not be compared of ways that leave a chain in which both were since it was entered: what the key has, and
@@ -15,7 +15,7 @@ export class PendingWalks {
   /** Those that others may join. */
   readonly #leaving = new Map<string, Walk[]>();
 
-  constructor(first: Walk, { merged }: Pick<Ways, "merged">) {
+  constructor(first: Walk, { merged }: Pick<WalkContext, "merged">) {
     this.#walks = [first];
     this.#merged = merged;
   }

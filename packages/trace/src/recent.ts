@@ -1,7 +1,7 @@
 import { addressWords, masked, wordsText } from "@fairlead/base";
 import type { Match } from "@fairlead/netfilter";
 import type { RuleContext } from "./rule-context.ts";
-import type { Side, Walk } from "./walk.ts";
+import type { PacketEnd, Walk } from "./walk.ts";
 
 type Recent = Extract<Match, { readonly kind: "recent" }>;
 
@@ -22,7 +22,7 @@ export function matchesRecent(match: Recent, { walk, host }: RuleContext): boole
   return ages.some((age) => match.seconds === undefined || match.seconds === 0 || age <= match.seconds);
 }
 
-function sideKey(match: Recent, { address, words }: Side): string {
+function sideKey(match: Recent, { address, words }: PacketEnd): string {
   if (match.mask === undefined || FULL_MASKS.has(match.mask)) return address;
   return wordsText(masked(words, addressWords(match.mask)));
 }

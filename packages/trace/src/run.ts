@@ -7,7 +7,7 @@ import type { RuleVerdict } from "./rule-verdict.ts";
 import { serve, UNREACHABLE } from "./serve.ts";
 import type { StageAt, Stages } from "./stages.ts";
 import { translate } from "./targets.ts";
-import type { Chain, Walk, Ways } from "./walk.ts";
+import type { Chain, Walk, WalkContext } from "./walk.ts";
 
 const ACCEPT: End = { kind: "accept" };
 const DROP: End = { kind: "drop" };
@@ -15,10 +15,10 @@ const DROP: End = { kind: "drop" };
 /** Takes one packet through the rules of a host. */
 export class Runner {
   readonly #stages: Stages;
-  readonly #ways: Ways;
+  readonly #ways: WalkContext;
   readonly #known = new KnownWays();
 
-  constructor(stages: Stages, ways: Ways) {
+  constructor(stages: Stages, ways: WalkContext) {
     this.#stages = stages;
     const fork = (other: Walk): void => {
       this.#known.fork();

@@ -1,4 +1,4 @@
-import type { Side, Walk } from "./walk.ts";
+import type { PacketEnd, Walk } from "./walk.ts";
 
 /** What ways of one rule differ in, as a rule: those of equal keys are to be compared. */
 export function walkKey({ destination, source, mark }: Walk): string {
@@ -17,7 +17,7 @@ function isSame(one: Walk, other: Walk, key: keyof Walk): boolean {
   return one[key] === other[key];
 }
 
-function sideText({ address, port }: Side): string {
+function sideText({ address, port }: PacketEnd): string {
   return `${address} ${port ?? ""}`;
 }
 

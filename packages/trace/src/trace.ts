@@ -10,7 +10,7 @@ import { PendingWalks } from "./pending-walks.ts";
 import { outInterface, pathOf } from "./route.ts";
 import { Runner } from "./run.ts";
 import { Stages } from "./stages.ts";
-import { endpointOf, startWalk, toArray, type Walk, type Ways } from "./walk.ts";
+import { endpointOf, startWalk, toArray, type Walk, type WalkContext } from "./walk.ts";
 
 /** More ways than this are a rule set gone wrong: two random choices over 300 endpoints each, one after the other. */
 const MAX_OUTCOMES = 100_000;
@@ -82,7 +82,7 @@ function runAll(
   stages: Stages,
   packet: Packet,
   environment: Environment,
-  how: Pick<Ways, "assuming" | "merged">,
+  how: Pick<WalkContext, "assuming" | "merged">,
 ): Exploration {
   checkPacket(packet);
   const host = new Host(environment, packet.family);

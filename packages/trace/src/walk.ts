@@ -21,7 +21,7 @@ export interface Chain {
    *
    * @throws TraceError for what can't be decided
    */
-  step(walk: Walk, ways: Ways): RuleVerdict | undefined;
+  step(walk: Walk, ways: WalkContext): RuleVerdict | undefined;
   /** Another chain of the same table. */
   sibling(name: string): Chain | undefined;
   /** The error of a rule of this chain that can't be decided. */
@@ -29,7 +29,7 @@ export interface Chain {
 }
 
 /** What rules are asked with. */
-export interface Ways {
+export interface WalkContext {
   readonly host: Host;
   /** Takes both ways where a match can't be decided; else that is an error. */
   readonly assuming: boolean;
@@ -66,7 +66,7 @@ export interface List<Item> {
 }
 
 /** A side of a packet, with the address in both its forms. */
-export interface Side {
+export interface PacketEnd {
   readonly address: string;
   readonly words: AddressWords;
   readonly port: number | undefined;
@@ -79,8 +79,8 @@ export interface Walk {
   state: NonNullable<Packet["state"]>;
   /** What the connection's entry translates the destination to, of a connection known before. */
   readonly entry: Endpoint | undefined;
-  source: Side;
-  destination: Side;
+  source: PacketEnd;
+  destination: PacketEnd;
   mark: number;
   /** "" where there is none. */
   inInterface: string;
@@ -155,12 +155,12 @@ export function startWalk(packet: Packet): Walk {
   };
 }
 
-export function side(address: string, port: number | undefined): Side {
+export function side(address: string, port: number | undefined): PacketEnd {
   const words = addressWords(address);
   return { address: wordsText(words), words, port };
 }
 
-export function endpointOf({ address, port }: Side): Endpoint {
+export function endpointOf({ address, port }: PacketEnd): Endpoint {
   return port === undefined ? { address } : { address, port };
 }
 

@@ -10,7 +10,7 @@ const BACKOFF = { first: 60_000, most: 3_600_000 } as const;
 /** Parts of a difference that a line names. */
 const MOST_NAMED = 5;
 
-interface Found {
+interface OpenDifference {
   readonly text: string;
   /** How often writing did not help. */
   readonly inVain: number;
@@ -25,7 +25,7 @@ interface Found {
 export class Differences {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #log: Log;
-  readonly #found = new Map<IPFamily, Found>();
+  readonly #found = new Map<IPFamily, OpenDifference>();
   readonly #quietUntil = new Map<IPFamily, number>();
 
   constructor(clock: Pick<Clock, "monotonic">, log: Log) {
@@ -58,7 +58,7 @@ export class Differences {
     return false;
   }
 
-  #wait(family: IPFamily, { text, inVain }: Found): void {
+  #wait(family: IPFamily, { text, inVain }: OpenDifference): void {
     const delay = backoffDelay(inVain + 1, BACKOFF, 1);
     this.#found.set(family, { text, inVain: inVain + 1, waitsUntil: this.#clock.monotonic() + delay });
     this.#log.error(

@@ -39,7 +39,7 @@ export function nodeNameOf({ node }: Pick<SourceValues, "node">): string {
 type BadObject = Extract<SourceReport, { readonly type: "badObject" }>;
 
 /** Which objects are wanted. */
-interface Wanted extends ReadOptions {
+interface ReadRequest extends ReadOptions {
   /** The only thing that is asked about. */
   readonly about?: Target | undefined;
 }
@@ -55,7 +55,11 @@ export interface ReadCluster extends Cluster {
  *
  * @throws CommandFailure when they cannot be read
  */
-export async function clusterNow(options: SourceValues, context: Context, wanted: Wanted = {}): Promise<ReadCluster> {
+export async function clusterNow(
+  options: SourceValues,
+  context: Context,
+  wanted: ReadRequest = {},
+): Promise<ReadCluster> {
   const from = options.file.length > 0 ? fromManifests : fromApi;
   const cluster = await from(options, context, wanted);
   warnOfProblems(cluster.problems, context);
@@ -74,7 +78,7 @@ export function warnOfProblems(problems: readonly Problem[], { warn }: Pick<Cont
 async function fromManifests(
   options: SourceValues,
   context: Context,
-  { about, ...wanted }: Wanted,
+  { about, ...wanted }: ReadRequest,
 ): Promise<ReadCluster> {
   const { readStandardInput, signal } = context;
   const serviceProxyName = wanted.config?.serviceProxyName;
@@ -101,7 +105,11 @@ async function fromManifests(
   return { ...cluster, otherNodes: otherNodes.sort() };
 }
 
-async function fromApi(options: SourceValues, context: Context, { about: _, ...wanted }: Wanted): Promise<ReadCluster> {
+async function fromApi(
+  options: SourceValues,
+  context: Context,
+  { about: _, ...wanted }: ReadRequest,
+): Promise<ReadCluster> {
   const connection = await connect(options, context);
   const down = new AbortController();
   const selection = { nodeName: nodeNameOf(options), serviceProxyName: wanted.config?.serviceProxyName };

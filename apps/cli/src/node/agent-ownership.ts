@@ -31,11 +31,11 @@ export function parsed(text: string): unknown {
 }
 
 /** Agents before this version say nothing of conflicts. */
-type Said = Omit<AgentOwnership, "networks"> & {
+type OwnershipAnswer = Omit<AgentOwnership, "networks"> & {
   readonly networks?: Omit<LearnedOnce["report"], "conflicts"> & Partial<Pick<LearnedOnce["report"], "conflicts">>;
 };
 
-function isReport(answer: unknown): answer is Said {
+function isReport(answer: unknown): answer is OwnershipAnswer {
   if (typeof answer !== "object" || answer === null || !("services" in answer)) return false;
   const networks = "networks" in answer ? answer.networks : undefined;
   return isTable(answer.services, SERVICE) && (networks === undefined || isNetworks(networks));

@@ -7,9 +7,9 @@ import {
   hosts,
   NODE_A,
   type Outcome,
+  type OutcomeShares,
   packetFamily,
   SECOND_NODE_ADDRESS,
-  type Ways,
   waysOf,
   wayTo,
 } from "@fairlead/testkit";
@@ -36,7 +36,7 @@ export async function probeCase(
   row: ConformanceCase,
   expected: Outcome,
   { patienceMs = PATIENCE_MS, moreAddresses = [], sctpSockets = false }: ProbeOptions = {},
-): Promise<Ways> {
+): Promise<OutcomeShares> {
   const { packet } = row;
   if (answersPassBy(packet, expected)) return probeUnanswered(lab, packet, requestsFor(expected));
   if (packet.protocol === "SCTP" && !sctpSockets) return probeSctp(lab, packet, requestsFor(expected));

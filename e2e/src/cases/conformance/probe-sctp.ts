@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
-import { type CasePacket, NODE_A, type Ways, waysOf, wayTo } from "@fairlead/testkit";
+import { type CasePacket, NODE_A, type OutcomeShares, waysOf, wayTo } from "@fairlead/testkit";
 import { trackedPackets } from "./tracked-packets.ts";
 
 const SCRIPT = fileURLToPath(new URL("sctp-init.pl", import.meta.url));
@@ -9,7 +9,7 @@ const SCRIPT = fileURLToPath(new URL("sctp-init.pl", import.meta.url));
 const WAIT_SECONDS = 0.3;
 
 /** Sends raw INIT packets and reads from the node's connection tracking how they were translated. */
-export async function probeSctp(lab: Lab, packet: CasePacket, count: number): Promise<Ways> {
+export async function probeSctp(lab: Lab, packet: CasePacket, count: number): Promise<OutcomeShares> {
   const { from, source, destination, port } = packet;
   const words = [from === NODE_A ? "-" : source, destination, port, count, WAIT_SECONDS].map(String);
   const { stdout } = await lab.runner(namespaceOf(from)).run(["perl", SCRIPT, ...words]);

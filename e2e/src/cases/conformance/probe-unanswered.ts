@@ -1,6 +1,6 @@
 import { socketText } from "@fairlead/base";
 import type { Lab } from "@fairlead/lab/two-nodes/lab";
-import { type CasePacket, hosts, NODE_A, type Outcome, type Ways, waysOf, wayTo } from "@fairlead/testkit";
+import { type CasePacket, hosts, NODE_A, type Outcome, type OutcomeShares, waysOf, wayTo } from "@fairlead/testkit";
 import { trackedPackets } from "./tracked-packets.ts";
 
 const WAIT_MS = 400;
@@ -20,7 +20,7 @@ function isHere(endpoint: string): boolean {
 }
 
 /** Sends requests that nobody will answer, and reads from the node's connection tracking where they went. */
-export async function probeUnanswered(lab: Lab, packet: CasePacket, count: number): Promise<Ways> {
+export async function probeUnanswered(lab: Lab, packet: CasePacket, count: number): Promise<OutcomeShares> {
   const { from, source, destination: to, port, protocol } = packet;
   if (protocol === "SCTP") throw new Error("SCTP is read from connection tracking anyway");
   // What an earlier row left would count as this one's. There may be nothing to delete.

@@ -5,7 +5,7 @@ import type { RuleSet } from "@fairlead/netfilter";
 import { NODE_A, nodeEnvironment } from "@fairlead/testkit";
 import { createTracer, type Environment, type Landing, landings, type Packet, type Rules } from "@fairlead/trace";
 import type { SentPacket } from "./arbitrary-packets.ts";
-import { type Fate, LOOPBACK, ownAddresses, type Shipment, sendAll } from "./send.ts";
+import { LOOPBACK, ownAddresses, type SendOutcome, type Shipment, sendAll } from "./send.ts";
 
 /** Below the ports that peers choose themselves, and above those that anybody listens on. */
 const FIRST_PORT = 10_000;
@@ -33,7 +33,7 @@ const environment: Environment = {
 export interface Comparison {
   /** A line for each packet of which the tracer says something else than happened. */
   readonly differences: readonly string[];
-  readonly fates: readonly Fate[];
+  readonly fates: readonly SendOutcome[];
 }
 
 /**
@@ -79,12 +79,12 @@ function isHeardOf({ from, family }: SentPacket, { verdict, destination }: Landi
   );
 }
 
-function isThat({ verdict, destination, masqueraded }: Landing, fate: Fate): boolean {
+function isThat({ verdict, destination, masqueraded }: Landing, fate: SendOutcome): boolean {
   if (fate.verdict !== "accept") return verdict === fate.verdict;
   return verdict === "accept" && destination === fate.destination && masqueraded === fate.masqueraded;
 }
 
-function story(shipment: Shipment & { readonly reported: readonly Landing[] }, fate: Fate | undefined): string {
+function story(shipment: Shipment & { readonly reported: readonly Landing[] }, fate: SendOutcome | undefined): string {
   const { from, protocol, source, destination, port, reported } = shipment;
   return `${protocol} ${from.name} ${source} → ${destination} ${port}: ${JSON.stringify(fate)}, told ${JSON.stringify(reported)}`;
 }

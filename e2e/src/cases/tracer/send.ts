@@ -17,7 +17,7 @@ export interface Shipment extends SentPacket {
 }
 
 /** What the kernel of node-a did with a packet. */
-export type Fate =
+export type SendOutcome =
   | { readonly verdict: "reject" | "drop" }
   | { readonly verdict: "accept"; readonly destination: string; readonly masqueraded: boolean };
 
@@ -25,7 +25,11 @@ export type Fate =
  * Sends all packets at once. What was accepted stands in node-a's connection tracking, translation and masquerade
  * included; what was refused is known to the sender; the rest was dropped.
  */
-export async function sendAll(lab: Lab, packets: readonly Shipment[], family: IPFamily): Promise<readonly Fate[]> {
+export async function sendAll(
+  lab: Lab,
+  packets: readonly Shipment[],
+  family: IPFamily,
+): Promise<readonly SendOutcome[]> {
   const results = await Promise.all(packets.map((packet) => sendOne(lab, packet)));
   const runner = lab.runner("node-a");
   const connections = new Map<string, Connection>();
@@ -60,7 +64,7 @@ function stopped(result: ProbeResult | undefined): "reject" | "drop" {
   throw new Error(`no connection, and yet: ${JSON.stringify(result)}`);
 }
 
-function fateOf(packet: Shipment, { reply }: Connection, result: ProbeResult | undefined): Fate {
+function fateOf(packet: Shipment, { reply }: Connection, result: ProbeResult | undefined): SendOutcome {
   const { family, from, source, sourcePort } = packet;
   const own = ownAddresses(family);
   const masqueraded = reply.destination !== source || reply.destinationPort !== sourcePort;

@@ -4,7 +4,7 @@ import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { whole } from "../whole-kubernetes.ts";
 
 /** What a command line of `fairlead` ended with; 1 is an answer. */
-export interface Told {
+export interface ToolResult {
   readonly code: 0 | 1;
   readonly out: string;
 }
@@ -18,7 +18,7 @@ export async function fairlead(
   cluster: Pick<Cluster, "kubernetes" | "apiServer">,
   [command, ...args]: readonly [command: string, ...args: string[]],
   options: RunOptions,
-): Promise<Told> {
+): Promise<ToolResult> {
   await requireTool();
   const { kubeconfig, kubectlProgram } = whole(cluster);
   // It calls kubectl by its name.
@@ -34,7 +34,7 @@ export async function fairlead(
 
 /** @throws Error with what it printed where it ended otherwise */
 export async function fairleadEnds(
-  code: Told["code"],
+  code: ToolResult["code"],
   cluster: Pick<Cluster, "kubernetes" | "apiServer">,
   args: readonly [command: string, ...args: string[]],
   options: RunOptions,

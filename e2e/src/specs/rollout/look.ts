@@ -4,7 +4,7 @@ import type { ClusterNode } from "@fairlead/lab/provider/node";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { needsKubelets, whole } from "../whole-kubernetes.ts";
-import { fairlead, type Told } from "./administrator.ts";
+import { fairlead, type ToolResult } from "./administrator.ts";
 import { deleteService, repairsAtOnce } from "./delete-service.ts";
 import { expectServed } from "./load.ts";
 
@@ -53,7 +53,7 @@ export const nodesLookedAt: Spec = {
 /** What both commands say that is not wanted: their exit code, a row for each node, and the services that differ. */
 async function complaint(
   cluster: Cluster,
-  code: Told["code"],
+  code: ToolResult["code"],
   differing: Readonly<Record<string, readonly string[]>>,
 ): Promise<string | undefined> {
   const cidrs = (flag: string, excluded: boolean) =>

@@ -14,7 +14,7 @@ interface Request {
 type Reply = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: string });
 
 /** A line that answers no request. */
-interface Told {
+interface ProgressLine {
   readonly progress: string;
 }
 
@@ -34,7 +34,7 @@ export function askOver(stream: Duplex, onProgress: (line: string) => void): Ask
     waiting.clear();
   };
   createInterface({ input: stream }).on("line", (line) => {
-    const message: Reply | Told = JSON.parse(line);
+    const message: Reply | ProgressLine = JSON.parse(line);
     if ("progress" in message) onProgress(message.progress);
     else settle(waiting, message);
   });
@@ -63,7 +63,7 @@ function settle(waiting: Map<number, PromiseWithResolvers<never>>, reply: Reply)
 
 /** Answers what the other side asks. Gives the way to tell it of progress. */
 export function answerOver(stream: Duplex, calls: GuestCalls): (progress: string) => void {
-  const write = (message: Reply | Told) => {
+  const write = (message: Reply | ProgressLine) => {
     if (stream.writable) stream.write(`${JSON.stringify(message)}\n`);
   };
   createInterface({ input: stream }).on("line", async (line) => {

@@ -3,7 +3,7 @@ import { agrees, examine, type PacketFinding } from "../packets/agreement.ts";
 import { packetText } from "../packets/packet-text.ts";
 import type { Probe } from "../packets/probes.ts";
 import type { View } from "../packets/view.ts";
-import { UNTOUCHED, type Ways, waysText } from "../packets/ways.ts";
+import { type OutcomeShares, UNTOUCHED, waysText } from "../packets/ways.ts";
 import { affinityDifference } from "./affinity.ts";
 import type { Difference, DifferenceKind } from "./difference.ts";
 import { exploredOnce } from "./explored-once.ts";
@@ -47,14 +47,14 @@ function differenceOf(finding: PacketFinding, probe: Probe): Difference | undefi
 /** The ways of packets that no endpoint gets. */
 const VERDICTS = ["reject", "drop"];
 
-function kindOf(wanted: Ways, found: Ways): DifferenceKind {
+function kindOf(wanted: OutcomeShares, found: OutcomeShares): DifferenceKind {
   if (VERDICTS.some((verdict) => wanted.has(verdict) || found.has(verdict))) return "verdict";
   if (found.has(UNTOUCHED)) return "missing";
   if (sameKeys([...wanted.keys()], [...found.keys()])) return "shares";
   return sameKeys(plain(wanted), plain(found)) ? "masquerade" : "endpoints";
 }
 
-function plain(ways: Ways): readonly string[] {
+function plain(ways: OutcomeShares): readonly string[] {
   return Array.from(ways.keys(), (way) => way.replace(/ masqueraded$/, ""));
 }
 

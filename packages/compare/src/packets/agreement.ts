@@ -4,15 +4,15 @@ import { follow, ownSource } from "./followed.ts";
 import { type Probe, probesOf } from "./probes.ts";
 import { isExcluded, lets, type Source } from "./sources.ts";
 import { type KernelState, type View, viewOf } from "./view.ts";
-import { sameWays, UNTOUCHED, type Ways, wantedWays } from "./ways.ts";
+import { type OutcomeShares, sameWays, UNTOUCHED, wantedWays } from "./ways.ts";
 
 /** One kind of packet of a frontend, what the plan wants with it and what the kernel does. */
 export interface PacketFinding {
   readonly frontend: Pick<Frontend, "kind" | "port"> & { readonly address: string };
   readonly source: Source;
-  readonly wanted: Ways;
+  readonly wanted: OutcomeShares;
   /** Absent: it cannot be told, for the reason. */
-  readonly found?: Ways;
+  readonly found?: OutcomeShares;
   readonly problem?: string;
 }
 
@@ -61,7 +61,7 @@ export function agrees(finding: PacketFinding, { letsNodeOut }: Pick<ModeSemanti
 }
 
 /** What the node itself sends to an external address without endpoints leaves it. */
-function isLetOut({ frontend, source, wanted }: PacketFinding, found: Ways): boolean {
+function isLetOut({ frontend, source, wanted }: PacketFinding, found: OutcomeShares): boolean {
   const external = frontend.kind === "external-ip" || frontend.kind === "load-balancer";
   return external && source.class === "node" && wanted.has("reject") && found.has(UNTOUCHED);
 }
@@ -93,7 +93,7 @@ function treatmentOf(frontend: Frontend, source: Source): Treatment {
  * What is as good as being dropped, for who is not in the source ranges of an address that leads to no endpoint: he is
  * refused like everybody else. kube-proxy's iptables mode asks for no ranges there, its nftables mode does.
  */
-function refusal({ gate, treatments }: Frontend, source: Source): Ways | undefined {
+function refusal({ gate, treatments }: Frontend, source: Source): OutcomeShares | undefined {
   const { verdict } = treatments[source.class];
   const leadsOn = Object.values(treatments).some((one) => one.verdict === "proxy");
   return leadsOn || lets(gate, source.address) ? undefined : new Map([[verdict, 1]]);

@@ -1,13 +1,13 @@
 import { type Assumption, type Outcome, withoutOthersMasquerade } from "@fairlead/trace";
 import type { Followed } from "./followed.ts";
-import { sameWays, tracedWays, type Ways } from "./ways.ts";
+import { type OutcomeShares, sameWays, tracedWays } from "./ways.ts";
 
 /** How what becomes of a packet compares with what is wanted. */
 export type Comparison =
   | { readonly kind: "same" }
   /** Only that rules outside a service proxy's chains masquerade it, as pod networks do. */
-  | { readonly kind: "masqueraded"; readonly ways: Ways }
-  | { readonly kind: "different"; readonly ways: Ways }
+  | { readonly kind: "masqueraded"; readonly ways: OutcomeShares }
+  | { readonly kind: "different"; readonly ways: OutcomeShares }
   /** It depends on what cannot be decided here. */
   | { readonly kind: "unknown"; readonly problem: string };
 
@@ -15,7 +15,7 @@ export type Comparison =
  * Compares a packet's ways with those that are wanted. Rules that cannot be decided here make no difference where all
  * that they may do leads to the wanted ends; where only some of it does, the answer is "unknown", never "different".
  */
-export function compared(followed: Followed, wanted: Ways): Comparison {
+export function compared(followed: Followed, wanted: OutcomeShares): Comparison {
   if ("problem" in followed) return { kind: "unknown", problem: followed.problem };
   const { outcomes } = followed;
   const agrees = (some: readonly Outcome[]) => sameWays(tracedWays(some), wanted);

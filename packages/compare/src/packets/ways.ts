@@ -6,13 +6,13 @@ import { landings, type Outcome } from "@fairlead/trace";
  * Where the packets of one source to one destination end, with the share of each end: `10.144.1.5:8080`,
  * `10.144.1.5:8080 masqueraded`, `reject`, `drop`, or `untouched`.
  */
-export type Ways = ReadonlyMap<string, number>;
+export type OutcomeShares = ReadonlyMap<string, number>;
 
 /** What becomes of packets that nothing takes. */
 export const UNTOUCHED = "untouched";
 
 /** What the plan wants for packets from an address. */
-export function wantedWays(treatment: Treatment, group: ServicePortGroup, source: string): Ways {
+export function wantedWays(treatment: Treatment, group: ServicePortGroup, source: string): OutcomeShares {
   if (treatment.verdict === "leave") return new Map([[UNTOUCHED, 1]]);
   if (treatment.verdict !== "proxy") return new Map([[treatment.verdict, 1]]);
   const endpoints = group[treatment.set];
@@ -28,7 +28,7 @@ export function wantedWays(treatment: Treatment, group: ServicePortGroup, source
 }
 
 /** What rules do, as the tracer found out; of an exploration the shares among all of its outcomes. */
-export function tracedWays(outcomes: readonly Outcome[]): Ways {
+export function tracedWays(outcomes: readonly Outcome[]): OutcomeShares {
   const total = outcomes.reduce((all, { probability }) => all + probability, 0);
   const found = landings(outcomes).map((one) => ({ ...one, probability: one.probability / total }));
   return sum(
@@ -44,13 +44,13 @@ const TOLERANCE = 1e-6;
 /** By which part of it a share may be off: nftables mode draws evenly but for half a percent. */
 const UNEVEN = 0.005;
 
-export function sameWays(a: Ways, b: Ways): boolean {
+export function sameWays(a: OutcomeShares, b: OutcomeShares): boolean {
   if (a.size !== b.size) return false;
   return [...a].every(([way, share]) => Math.abs((b.get(way) ?? -1) - share) < TOLERANCE + UNEVEN * share);
 }
 
 /** `10.144.1.5:8080 50 %, 10.144.2.6:8080 50 %` */
-export function waysText(ways: Ways): string {
+export function waysText(ways: OutcomeShares): string {
   if (ways.size === 1) return [...ways.keys()].join("");
   const shares = [...ways].sort(([a], [b]) => (a < b ? -1 : 1));
   return shares.map(([way, share]) => `${way} ${percent(share)}`).join(", ");
@@ -64,7 +64,7 @@ function wayTo(endpoint: string, masqueraded: boolean): string {
   return masqueraded ? `${endpoint} masqueraded` : endpoint;
 }
 
-function sum(shares: readonly (readonly [way: string, share: number])[]): Ways {
+function sum(shares: readonly (readonly [way: string, share: number])[]): OutcomeShares {
   const ways = new Map<string, number>();
   for (const [way, share] of shares) ways.set(way, (ways.get(way) ?? 0) + share);
   return ways;

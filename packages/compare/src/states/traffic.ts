@@ -2,7 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import type { Environment, Packet, TraceError } from "@fairlead/trace";
 import { follow } from "../packets/followed.ts";
 import { type KernelState, viewOf } from "../packets/view.ts";
-import { sameWays, tracedWays, type Ways } from "../packets/ways.ts";
+import { type OutcomeShares, sameWays, tracedWays } from "../packets/ways.ts";
 import { type Destination, destinationText } from "./destination.ts";
 import { destinationsOf } from "./destinations.ts";
 import { SameRules } from "./same-rules.ts";
@@ -10,7 +10,7 @@ import { SameTables } from "./same-tables.ts";
 import { type Sender, sendersOf } from "./senders.ts";
 
 /** Where packets end, or why that cannot be told. */
-export type Fate = { readonly ways: Ways } | { readonly problem: string };
+export type TrafficOutcome = { readonly ways: OutcomeShares } | { readonly problem: string };
 
 /** Packets to one destination that fare differently, from all those with whom the difference is the same. */
 export interface TrafficChange {
@@ -18,8 +18,8 @@ export interface TrafficChange {
   readonly destination: string;
   /** Names of senders. */
   readonly from: readonly string[];
-  readonly before: Fate;
-  readonly after: Fate;
+  readonly before: TrafficOutcome;
+  readonly after: TrafficOutcome;
 }
 
 export interface TrafficDifference {
@@ -111,7 +111,7 @@ function packetsTo(
   });
 }
 
-function fatesIn(state: KernelState): (packet: Packet) => Fate {
+function fatesIn(state: KernelState): (packet: Packet) => TrafficOutcome {
   const view = viewOf(state);
   return (packet) => {
     const followed = follow(view, packet);
@@ -126,7 +126,7 @@ function problemText({ problem, table, rule }: TraceError): string {
   return `${problem}: ${table} ${rule}`;
 }
 
-function sameFate(a: Fate, b: Fate): boolean {
+function sameFate(a: TrafficOutcome, b: TrafficOutcome): boolean {
   if ("problem" in a || "problem" in b) return "problem" in a && "problem" in b && a.problem === b.problem;
   return sameWays(a.ways, b.ways);
 }
@@ -134,7 +134,7 @@ function sameFate(a: Fate, b: Fate): boolean {
 type Changed = Pick<TrafficChange, "before" | "after"> & { readonly from: string };
 
 function merged(destination: Destination, changes: readonly Changed[]): readonly TrafficChange[] {
-  const groups: { from: string[]; before: Fate; after: Fate }[] = [];
+  const groups: { from: string[]; before: TrafficOutcome; after: TrafficOutcome }[] = [];
   for (const { from, before, after } of changes) {
     const alike = groups.find((one) => sameFate(one.before, before) && sameFate(one.after, after));
     if (alike === undefined) groups.push({ from: [from], before, after });

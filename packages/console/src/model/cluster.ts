@@ -9,7 +9,7 @@ import { Learning } from "./learning.ts";
 import { OwnerHistory, type Owners, ownersNow } from "./owner-history.ts";
 import { Plans } from "./plans.ts";
 import { serviceRow } from "./rows.ts";
-import { Turns } from "./turns.ts";
+import { SerialQueue } from "./serial-queue.ts";
 import type { UnusableObjects } from "./unusable.ts";
 
 export interface ClusterOptions {
@@ -31,7 +31,7 @@ export class LiveCluster {
   readonly state = new ClusterState();
   readonly nodes = new Map<string, NodeState>();
   readonly #options: ClusterOptions;
-  readonly #turns = new Turns();
+  readonly #turns = new SerialQueue();
   readonly #plans: Plans;
   readonly #learning: Learning | undefined;
   readonly #ready = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
 /**
  * What a node's doctor knows of it. Undefined stands for what could not be looked at, for want of rights or of a
- * program: it is told as unknown, never as good.
+ * program: its result is "unknown", never "good".
  */
 export interface NodeFacts {
   /** Of the mode that should run here. */
@@ -100,10 +100,10 @@ export interface NamedCIDR {
 }
 
 /** What a cluster's object says; `forbidden`: it may not be read. */
-export type Told<T> =
+export type ObjectReading<T> =
   | { readonly kind: "absent" }
   | { readonly kind: "forbidden" }
-  | { readonly kind: "told"; readonly value: T };
+  | { readonly kind: "found"; readonly value: T };
 
 /** FelixConfiguration, Calico's settings on nodes. */
 export interface CalicoBPF {
@@ -119,9 +119,9 @@ export type ApiFacts =
       readonly kind: "answers";
       readonly server: string;
       readonly denied: readonly string[];
-      readonly calico: Told<CalicoBPF>;
+      readonly calico: ObjectReading<CalicoBPF>;
       /** Cilium's `kube-proxy-replacement`, as it is written. */
-      readonly cilium: Told<string>;
+      readonly cilium: ObjectReading<string>;
     };
 
 /** One thing that was looked at. */

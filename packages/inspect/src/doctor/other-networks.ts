@@ -1,5 +1,5 @@
 import { AS_ROOT, bad, good, unknown, warning } from "./diagnosis.ts";
-import type { Diagnosis, NodeFacts, Told } from "./facts.ts";
+import type { Diagnosis, NodeFacts, ObjectReading } from "./facts.ts";
 
 /** Networks that serve services themselves, or take the proxy's rules away. */
 export function otherNetworks(facts: NodeFacts): readonly Diagnosis[] {
@@ -37,12 +37,12 @@ const SAYS = { calico: "FelixConfiguration default", cilium: "ConfigMap kube-sys
 /** Calico with BPF serves all services; its clean-up deletes the chains and tables of kube-proxy, which are ours. */
 function calico({ others: { pinnedMaps }, api }: NodeFacts): Diagnosis {
   const check = "Calico with BPF";
-  const told = api.kind === "answers" ? api.calico : undefined;
+  const reading = api.kind === "answers" ? api.calico : undefined;
   const maps = pinnedMaps?.filter((name) => /^cali_v[46]_nat_fe/.test(name)) ?? [];
   const leave =
     "have Calico program iptables or nftables (bpfEnabled: false), or run no other service proxy: it serves services itself";
-  if (told?.kind === "told" && told.value.enabled) {
-    const { cleansUp } = told.value;
+  if (reading?.kind === "found" && reading.value.enabled) {
+    const { cleansUp } = reading.value;
     const found = `${SAYS.calico} has bpfEnabled: true${cleansUp ? ", and its clean-up deletes a proxy's chains and tables" : ""}`;
     return bad(check, found, cleansUp ? `${leave}; at the least set bpfKubeProxyIptablesCleanupEnabled: false` : leave);
   }
@@ -53,7 +53,7 @@ function calico({ others: { pinnedMaps }, api }: NodeFacts): Diagnosis {
       `${leave}; maps that BPF mode left do nothing`,
     );
   }
-  return bySigns(check, told, pinnedMaps, SAYS.calico);
+  return bySigns(check, reading, pinnedMaps, SAYS.calico);
 }
 
 /**
@@ -62,11 +62,11 @@ function calico({ others: { pinnedMaps }, api }: NodeFacts): Diagnosis {
  */
 function cilium({ others: { pinnedMaps, ciliumChains }, api }: NodeFacts): Diagnosis {
   const check = "Cilium in kube-proxy's place";
-  const told = api.kind === "answers" ? api.cilium : undefined;
+  const reading = api.kind === "answers" ? api.cilium : undefined;
   const leave =
     "set kubeProxyReplacement: false in Cilium's values, or run no other service proxy: Cilium translates before any rule sees a packet";
-  if (told?.kind === "told") {
-    const value = told.value;
+  if (reading?.kind === "found") {
+    const value = reading.value;
     if (!REPLACING.has(value)) return good(check, `no: kube-proxy-replacement is ${JSON.stringify(value)}`);
     return bad(check, `${SAYS.cilium} has kube-proxy-replacement: ${JSON.stringify(value)}`, leave);
   }
@@ -79,7 +79,7 @@ function cilium({ others: { pinnedMaps, ciliumChains }, api }: NodeFacts): Diagn
     const found = `there are its chains: ${ciliumChains.slice(0, 3).join(", ")}; whether it replaces kube-proxy they do not say`;
     return warning(check, found, `look into ${SAYS.cilium}: kube-proxy-replacement. If it is true: ${leave}`);
   }
-  return bySigns(check, told, pinnedMaps, SAYS.cilium);
+  return bySigns(check, reading, pinnedMaps, SAYS.cilium);
 }
 
 /** What Cilium has called it; `partial` and `probe` are of versions before 1.14. */
@@ -88,13 +88,13 @@ const REPLACING: ReadonlySet<string> = new Set(["true", "strict", "partial", "pr
 /** Nothing speaks for it; whether everything that would was looked at. */
 function bySigns(
   check: string,
-  told: Told<unknown> | undefined,
+  reading: ObjectReading<unknown> | undefined,
   maps: readonly string[] | undefined,
   object: string,
 ): Diagnosis {
-  if (told !== undefined && told.kind !== "forbidden") return good(check, "no");
+  if (reading !== undefined && reading.kind !== "forbidden") return good(check, "no");
   if (maps !== undefined) return good(check, "no sign of it on this node");
-  const why = told === undefined ? `no API server was asked for ${object}` : `${object} may not be read`;
+  const why = reading === undefined ? `no API server was asked for ${object}` : `${object} may not be read`;
   return unknown(
     check,
     `pinned BPF maps cannot be listed, and ${why}`,

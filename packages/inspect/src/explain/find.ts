@@ -26,7 +26,7 @@ export function findTarget(planned: PlannedNode, target: Target): readonly Found
   }
 }
 
-function portsOf(found: Found | undefined): readonly FoundTarget[] {
+function portsOf(found: ServicePortMatch | undefined): readonly FoundTarget[] {
   return found === undefined ? [] : [{ service: found.service, port: String(found.port) }];
 }
 
@@ -44,7 +44,7 @@ function withAddress(state: PlannedNode["state"], address: string): readonly Fou
 }
 
 /** In either family: by what is programmed here, else by the objects. */
-function behindNodePort({ planner, state }: PlannedNode, { port, protocol }: NodePort): Found | undefined {
+function behindNodePort({ planner, state }: PlannedNode, { port, protocol }: NodePort): ServicePortMatch | undefined {
   const groups = IP_FAMILIES.flatMap((family) => planner.lookup(family).atNodePort(protocol, port) ?? []);
   for (const key of [...groups.map(({ service }) => service), ...state.keys()]) {
     const spec = state.service(key)?.ports.find((one) => one.nodePort === port && one.protocol === protocol);
@@ -55,10 +55,10 @@ function behindNodePort({ planner, state }: PlannedNode, { port, protocol }: Nod
 
 type Address = Extract<Target, { kind: "address" }>;
 type NodePort = Extract<Target, { kind: "nodePort" }>;
-type Found = { readonly service: ServiceKey; readonly port: number };
+type ServicePortMatch = { readonly service: ServiceKey; readonly port: number };
 
 /** By the plan: what is programmed here. */
-function held({ planner, state }: PlannedNode, { address, port, protocol }: Address): Found | undefined {
+function held({ planner, state }: PlannedNode, { address, port, protocol }: Address): ServicePortMatch | undefined {
   const lookup = planner.lookup(familyOf(address));
   const group = lookup.at(protocol, address, port);
   if (group !== undefined) return { service: group.service, port };
@@ -69,7 +69,7 @@ function held({ planner, state }: PlannedNode, { address, port, protocol }: Addr
 }
 
 /** By the objects: what another network serves. */
-function asked({ state }: PlannedNode, { address, port, protocol }: Address): Found | undefined {
+function asked({ state }: PlannedNode, { address, port, protocol }: Address): ServicePortMatch | undefined {
   for (const key of state.keys()) {
     const service = state.service(key);
     if (service === undefined) continue;

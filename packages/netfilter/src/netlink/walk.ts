@@ -22,12 +22,12 @@ export function findAttribute(bytes: Buffer, within: Range, type: number): Range
   return undefined;
 }
 
-interface Found extends Range {
+interface Attribute extends Range {
   readonly type: number;
 }
 
 /** The payloads of all attributes, in their order. */
-export function* attributesIn(bytes: Buffer, within: Range): Generator<Found, void, void> {
+export function* attributesIn(bytes: Buffer, within: Range): Generator<Attribute, void, void> {
   for (let at = within.start, end = endAt(bytes, at, within); end !== undefined; end = endAt(bytes, at, within)) {
     yield { type: typeAt(bytes, at), start: at + HEADER, end };
     at += aligned(end - at);

@@ -1,4 +1,4 @@
-import { type Ways, waysOf, wayTo } from "./ways.ts";
+import { type OutcomeShares, waysOf, wayTo } from "./ways.ts";
 
 /** To which endpoint, `address:port`, a client is relayed that comes to a socket; undefined: nobody listens there. */
 export type AskRelay = (socket: string, client: string) => string | undefined;
@@ -11,7 +11,7 @@ const CLIENTS = 60;
  *
  * @param sticky a client's later packets go where its first one went; those that do not are ways of their own
  */
-export function relayedWays(ways: Ways, ask: AskRelay, sticky: boolean): Ways {
+export function relayedWays(ways: OutcomeShares, ask: AskRelay, sticky: boolean): OutcomeShares {
   const ends = [...ways].flatMap(([way, probability]) => {
     if (ask(way, "somebody") === undefined) return [{ way, probability }];
     return Array.from({ length: CLIENTS }, (_, index) => {

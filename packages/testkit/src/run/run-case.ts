@@ -5,7 +5,7 @@ import { type ConformanceCase, packetFamily } from "../conformance/case.ts";
 import type { AgentOptions } from "../conformance/options.ts";
 import { PlannedCluster } from "./cluster.ts";
 import { tracedWays } from "./traced.ts";
-import type { Ways } from "./ways.ts";
+import type { OutcomeShares } from "./ways.ts";
 
 /** A mode over a kernel that holds nothing yet. */
 export interface BackendUnderTest {
@@ -26,7 +26,7 @@ export interface BackendsUnderTest {
  * Takes a fresh kernel through the case's history, the first state as a full sync and each later one as a change, and
  * sends its packet through what the kernel then holds.
  */
-export async function runCase(row: ConformanceCase, subjects: BackendsUnderTest): Promise<Ways> {
+export async function runCase(row: ConformanceCase, subjects: BackendsUnderTest): Promise<OutcomeShares> {
   const { options, history } = row;
   const family = packetFamily(row.packet);
   const subject = subjects.open(family, options);

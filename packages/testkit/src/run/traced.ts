@@ -4,7 +4,7 @@ import { createTracer, type Environment, type Outcome, type Packet, type Rules, 
 import { hosts, NODE_A, SECOND_NODE_ADDRESS } from "../addresses/hosts.ts";
 import { type CasePacket, type ConformanceCase, packetFamily } from "../conformance/case.ts";
 import { mergedDiffers } from "./merged.ts";
-import { type Ways, waysOf, wayTo } from "./ways.ts";
+import { type OutcomeShares, waysOf, wayTo } from "./ways.ts";
 
 const localAddresses = [...Object.values(NODE_A.addresses), ...Object.values(SECOND_NODE_ADDRESS)];
 
@@ -20,7 +20,7 @@ export function tracedWays(
   row: ConformanceCase,
   rules: RuleSet | Rules,
   environment: Environment = nodeEnvironment,
-): Ways {
+): OutcomeShares {
   const tracer = createTracer(rules);
   const packet = tracePacket(asSent(row.packet, environment));
   const outcomes = tracer.trace(packet, environment);

@@ -1,10 +1,10 @@
 import type { Outcome } from "../conformance/expected.ts";
 
 /** Where packets ended and with what probability: `10.144.1.5:8080 as the node`, `leave`, `reject`, `drop`. */
-export type Ways = ReadonlyMap<string, number>;
+export type OutcomeShares = ReadonlyMap<string, number>;
 
 /** Collects ways; equal ones add up. */
-export function waysOf(ends: Iterable<{ readonly way: string; readonly probability: number }>): Ways {
+export function waysOf(ends: Iterable<{ readonly way: string; readonly probability: number }>): OutcomeShares {
   const ways = new Map<string, number>();
   for (const { way, probability } of ends) ways.set(way, (ways.get(way) ?? 0) + probability);
   return ways;
@@ -15,7 +15,7 @@ export function wayTo(end: string, masqueraded: boolean): string {
   return masqueraded ? `${end} as the node` : end;
 }
 
-export function expectedWays(outcome: Outcome): Ways {
+export function expectedWays(outcome: Outcome): OutcomeShares {
   if (outcome.verdict !== "endpoints") return new Map([[outcome.verdict, 1]]);
   return waysOf(
     outcome.landings.map(({ endpoint, masqueraded, probability }) => ({
@@ -35,7 +35,7 @@ export interface WaysComparison {
 }
 
 /** What differs, in words; empty where nothing does. */
-export function differences(expected: Ways, observed: Ways, compare: WaysComparison): string[] {
+export function differences(expected: OutcomeShares, observed: OutcomeShares, compare: WaysComparison): string[] {
   const { probabilities, uneven = 0 } = compare;
   const ways = [...new Set([...expected.keys(), ...observed.keys()])];
   return ways.flatMap((way) => {

@@ -3,7 +3,7 @@ import { mayAssumeMore, withAssumption } from "../assume.ts";
 import { TraceError } from "../errors.ts";
 import type { Visit } from "../outcome.ts";
 import { NEXT, type RuleVerdict } from "../rule-verdict.ts";
-import type { Chain, Walk, Ways } from "../walk.ts";
+import type { Chain, Walk, WalkContext } from "../walk.ts";
 import { drawnAgain, repeats } from "./drawn-again.ts";
 import { type Branch, evaluate } from "./evaluate.ts";
 import { Registers } from "./registers.ts";
@@ -36,7 +36,7 @@ export class NftRuleChain implements Chain {
     return TraceError.ofNftRule({ table: this.#table, chain: this.name, index, rule }, problem);
   }
 
-  step(walk: Walk, ways: Ways): RuleVerdict | undefined {
+  step(walk: Walk, ways: WalkContext): RuleVerdict | undefined {
     const rule = this.#chain.rules[walk.index];
     if (rule === undefined) return undefined;
     const [first, ...others] = ways.merged ? this.#drawn(rule, walk, ways) : this.#branches(rule, walk, ways);
@@ -48,14 +48,14 @@ export class NftRuleChain implements Chain {
   }
 
   /** What draws again goes on before what was drawn, so that its draws find the equal ones still to be walked. */
-  #drawn(rule: NftRule, walk: Walk, ways: Ways): readonly Branch[] {
+  #drawn(rule: NftRule, walk: Walk, ways: WalkContext): readonly Branch[] {
     const times = repeats(this.#chain.rules, walk.index);
     const before = times > 0 ? { ...walk } : walk;
     const branches = drawnAgain(this.#branches(rule, walk, ways), before, times);
     return branches.length > 1 ? branches.toSorted(nextFirst) : branches;
   }
 
-  #branches(rule: NftRule, walk: Walk, ways: Ways): readonly Branch[] {
+  #branches(rule: NftRule, walk: Walk, ways: WalkContext): readonly Branch[] {
     const visit = this.#visit(rule, walk);
     const place = {
       walk,

@@ -6,12 +6,12 @@ import { intervalsOf } from "./intervals.ts";
 import { isKnown, mayBe } from "./registers.ts";
 
 /** What looking a key up comes to; open: it can't be told, and why. */
-export type Found =
+export type LookupResult =
   | { readonly kind: "found"; readonly value: SetElement["value"] }
   | { readonly kind: "absent" }
   | { readonly kind: "open"; readonly problem: string };
 
-const ABSENT: Found = { kind: "absent" };
+const ABSENT: LookupResult = { kind: "absent" };
 
 /** The sets of a table, ready to be asked. */
 export class NftSets {
@@ -32,7 +32,7 @@ export class NftSets {
    * @param key of which some digits may not be known
    * @param remembered what packets put into the sets or took out of them, the last first
    */
-  find(set: NftSet, key: string, remembered: Iterable<Remembered>): Found {
+  find(set: NftSet, key: string, remembered: Iterable<Remembered>): LookupResult {
     if (!isKnown(key)) return this.#findAmong(set, key, remembered);
     for (const one of remembered) {
       if (one.table !== this.name || one.set !== set.name || one.key !== key) continue;
@@ -50,7 +50,7 @@ export class NftSets {
   }
 
   /** No element that the key may be is as good as knowing it. */
-  #findAmong(set: NftSet, key: string, remembered: Iterable<Remembered>): Found {
+  #findAmong(set: NftSet, key: string, remembered: Iterable<Remembered>): LookupResult {
     const candidates = [...remembered].some(
       (one) => one.table === this.name && one.set === set.name && mayBe(key, one.key),
     );

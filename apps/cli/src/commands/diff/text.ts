@@ -1,4 +1,4 @@
-import { type Fate, type TrafficChange, type TrafficDifference, waysText } from "@fairlead/compare";
+import { type TrafficChange, type TrafficDifference, type TrafficOutcome, waysText } from "@fairlead/compare";
 import type { RuleSetDifference } from "@fairlead/netfilter";
 import type { Style } from "../../frame/style.ts";
 import type { TableDifference } from "./tables.ts";
@@ -23,12 +23,12 @@ function changeText({ destination, from, before, after }: TrafficChange, style: 
   return `${who}\n    ${style.bad(`- ${fateText(before)}`)}\n    ${style.good(`+ ${fateText(after)}`)}`;
 }
 
-function fateText(fate: Fate): string {
+function fateText(fate: TrafficOutcome): string {
   return "problem" in fate ? `unknown: ${fate.problem}` : waysText(fate.ways);
 }
 
 /** A fate as JSON. */
-export function fateData(fate: Fate) {
+export function fateData(fate: TrafficOutcome) {
   return "problem" in fate ? fate : { ways: Object.fromEntries(fate.ways) };
 }
 

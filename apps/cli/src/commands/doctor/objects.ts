@@ -33,9 +33,9 @@ export async function otherNetworks(source: ObjectSource, signal: AbortSignal): 
   const config = known.get(CILIUM_CONFIG);
   const replacement = stringOf(fieldsOf(fieldsOf(config?.objects[0])["data"])["kube-proxy-replacement"]);
   return {
-    calico: calico === undefined ? unsaid(felix) : { kind: "told", value: calicoBPF(calico) },
+    calico: calico === undefined ? unsaid(felix) : { kind: "found", value: calicoBPF(calico) },
     // A Cilium that says nothing does not replace it.
-    cilium: config?.objects.length === 1 ? { kind: "told", value: replacement ?? "false" } : unsaid([config]),
+    cilium: config?.objects.length === 1 ? { kind: "found", value: replacement ?? "false" } : unsaid([config]),
   };
 }
 

@@ -1,5 +1,5 @@
 import { socketText } from "@fairlead/base";
-import { type PacketFinding, type Ways, waysText } from "@fairlead/compare";
+import { type OutcomeShares, type PacketFinding, waysText } from "@fairlead/compare";
 import type { EndpointFate, Membership, Treatment } from "@fairlead/core";
 import type {
   FamilyExplanation,
@@ -146,7 +146,7 @@ function findingText({ frontend, source, wanted, found, problem }: PacketFinding
 
 /** A finding as JSON. */
 export function findingData({ frontend, source, wanted, found, problem }: PacketFinding) {
-  const ways = (of: Ways) => Object.fromEntries(of);
+  const ways = (of: OutcomeShares) => Object.fromEntries(of);
   return {
     frontend,
     source,

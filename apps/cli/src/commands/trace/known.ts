@@ -3,7 +3,7 @@ import type { Packet } from "@fairlead/trace";
 import { collect } from "../../node/collect.ts";
 
 /** What connection tracking knows of the packet's sender and destination. */
-export interface Known {
+export interface TrackedPacket {
   /** The packet belongs to a connection that is known already, and goes where that was sent. */
   readonly packet: Packet;
   /** Other connections from there to there: where each of them leads. */
@@ -11,7 +11,7 @@ export interface Known {
 }
 
 /** @param exact whether the packet's source port is the one meant; else it is a new connection's */
-export async function knownOf(runner: Runner, packet: Packet, exact: boolean): Promise<Known> {
+export async function knownOf(runner: Runner, packet: Packet, exact: boolean): Promise<TrackedPacket> {
   const { family, source, destination, sport, dport } = packet;
   const protocol = protocolOf(packet.protocol);
   if (protocol === undefined) return { packet, connections: [] };

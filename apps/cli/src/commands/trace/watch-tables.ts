@@ -44,7 +44,7 @@ function interfacesIn(text: string): ReadonlyMap<number, string> {
 /** Packets whose hooks are kept, and rules and chains. */
 const MOST_KEPT = 10_000;
 
-interface Known {
+interface TracedPacket {
   hook?: string | undefined;
   line?: string;
 }
@@ -58,7 +58,7 @@ class Steps {
   /** Of base chains; undefined: it is none. */
   readonly #hooks = new Map<string, string | undefined>();
   /** Where each packet is, and what it was when it was told last. */
-  readonly #packets = new Map<number, Known>();
+  readonly #packets = new Map<number, TracedPacket>();
 
   constructor(tracing: PacketTracing, ip: NftFamily, interfaces: ReadonlyMap<number, string>) {
     this.#tracing = tracing;
@@ -69,7 +69,7 @@ class Steps {
   /** @param tells whether the step itself is told, beside what becomes of the packet */
   async lines(event: NftTraceEvent, tells: boolean): Promise<readonly string[]> {
     const { id, family, packet } = event;
-    const known = kept(this.#packets, id, (): Known => ({}));
+    const known = kept(this.#packets, id, (): TracedPacket => ({}));
     // Only base chains have a hook; those that they lead to are asked at the same one.
     known.hook = (await this.#hookOf(event)) ?? known.hook;
     const line = packet && packetLine(id, packet, (number) => this.#interfaces.get(number) ?? `interface ${number}`);

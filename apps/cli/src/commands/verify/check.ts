@@ -29,7 +29,7 @@ import { ipvsObjectsIn, payloadIn } from "../../node/plan-text.ts";
 import type { FamilyReport } from "./family-report.ts";
 
 /** What the kernel holds, of one family. */
-export interface Held {
+export interface KernelContents {
   readonly rules: SavedRules;
   /** All tables of nftables beside those of iptables. */
   readonly nftables: readonly NftTable[];
@@ -46,7 +46,7 @@ export async function check(
   { planner, mode, options }: PlannedNode,
   { config }: Pick<AgentSetup, "config">,
   family: IPFamily,
-  held: Held,
+  held: KernelContents,
 ): Promise<Omit<FamilyReport, "family">> {
   const plan = planner.plan(family);
   const { tcpBeLiberal = config.conntrack.tcpBeLiberal } = held;
@@ -91,7 +91,11 @@ function* compareTables(
 }
 
 /** The services of which the kernel has anything, as the mode programs them. */
-async function present(plan: ForwardingPlan, tables: readonly NftTable[], held: Held): Promise<ReadonlySet<string>> {
+async function present(
+  plan: ForwardingPlan,
+  tables: readonly NftTable[],
+  held: KernelContents,
+): Promise<ReadonlySet<string>> {
   const own = tables.flatMap((table) => tableNamed(held.nftables, table) ?? []);
   if (tables.length > 0) return new Set(own.flatMap((table) => [...servicesInTable(table)]));
   return held.objects === undefined ? inSlices(servicesIn(held.rules)) : servedBy(plan, held.objects);

@@ -5,7 +5,7 @@ import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { hostEnvironment, isTcpLiberal, readIpvsObjects } from "../../node/environment.ts";
 import { readRules } from "../../node/rules.ts";
-import { check, type Held } from "./check.ts";
+import { check, type KernelContents } from "./check.ts";
 import type { FamilyReport } from "./family-report.ts";
 import { ofFamily } from "./objects.ts";
 
@@ -51,7 +51,7 @@ async function heldOf(
   family: IPFamily,
   options: Values,
   context: Context,
-): Promise<Held | undefined> {
+): Promise<KernelContents | undefined> {
   const { runner } = context;
   try {
     const { rules, nftables } = await readRules(options.rules, family, runner, context);

@@ -1,6 +1,6 @@
 import { type Command, MAX_CHAIN_NAME_LENGTH, type Rule } from "@fairlead/netfilter";
 import { type FakeKernel, limitsOf } from "./kernel.ts";
-import { checkRuleReach, type Ways } from "./reach.ts";
+import { checkRuleReach, type TableCheck } from "./reach.ts";
 import type { Refusal } from "./refusal.ts";
 import { checkRule } from "./rule-checks.ts";
 import { jumpOf, type TableDraft } from "./table.ts";
@@ -28,7 +28,7 @@ const NO_CHAIN: Refusal = { form: "missing", words: "No chain/target/match by th
 /**
  * Carries a command out on the draft; what the kernel will refuse is carried out too, as the tool does in its memory.
  */
-export function take(ways: Ways, command: Command): Refusal | undefined {
+export function take(ways: TableCheck, command: Command): Refusal | undefined {
   const { kernel, draft } = ways;
   const { chain } = command;
   if (command.kind === "chain") return declare(kernel, draft, command);
@@ -78,7 +78,7 @@ function checkTargetChain(draft: TableDraft, rule: Rule): Refusal | undefined {
   return { form: "no-target", chain: next, go: rule.target?.kind === "goto" };
 }
 
-function add(ways: Ways, chain: string, index: number, rule: Rule): Refusal | undefined {
+function add(ways: TableCheck, chain: string, index: number, rule: Rule): Refusal | undefined {
   const { draft } = ways;
   const next = jumpOf(rule);
   const operation = index === draft.chain(chain)?.rules.length ? "RULE_APPEND" : "RULE_INSERT";
@@ -92,7 +92,7 @@ function add(ways: Ways, chain: string, index: number, rule: Rule): Refusal | un
 }
 
 /** Why the kernel would not have a rule in a chain. */
-export function kernelFault(ways: Ways, chain: string, rule: Rule) {
+export function kernelFault(ways: TableCheck, chain: string, rule: Rule) {
   const { kernel, draft } = ways;
   const lacking = extensionsOf(rule).find((name) => kernel.lacking.has(name));
   if (lacking !== undefined) {

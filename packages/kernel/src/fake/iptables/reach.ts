@@ -10,7 +10,7 @@ export type ReachError = "Too many links" | "Invalid argument";
  *
  * @returns a loop, or a target that does not work where packets may come from
  */
-export function checkRuleReach(ways: Ways, chain: string, rule: Rule): ReachError | undefined {
+export function checkRuleReach(ways: TableCheck, chain: string, rule: Rule): ReachError | undefined {
   const hooks = hooksOf(ways, chain);
   if (hooks.size === 0) return undefined;
   if (!targetWorks(hooks, rule)) return "Invalid argument";
@@ -19,13 +19,13 @@ export function checkRuleReach(ways: Ways, chain: string, rule: Rule): ReachErro
 }
 
 /** legacy, when a table is committed: whether packets may go on from a chain that was changed. */
-export function checkChainReach(ways: Ways, chain: string): ReachError | undefined {
+export function checkChainReach(ways: TableCheck, chain: string): ReachError | undefined {
   const hooks = hooksOf(ways, chain);
   return hooks.size === 0 ? undefined : checkBelow(ways, chain, hooks);
 }
 
 /** The work on a table whose ways are followed. */
-export interface Ways {
+export interface TableCheck {
   readonly kernel: FakeKernel;
   readonly draft: TableDraft;
   /** Rules that the kernel never gets to see. */
@@ -33,7 +33,7 @@ export interface Ways {
 }
 
 /** The built-in chains from which packets can come to a chain; itself, where it is one. */
-function hooksOf(ways: Ways, chain: string): ReadonlySet<string> {
+function hooksOf(ways: TableCheck, chain: string): ReadonlySet<string> {
   const { draft } = ways;
   const hooks = new Set<string>();
   const seen = new Set([chain]);
@@ -46,7 +46,7 @@ function hooksOf(ways: Ways, chain: string): ReadonlySet<string> {
   return hooks;
 }
 
-function checkBelow(ways: Ways, start: string, hooks: ReadonlySet<string>): ReachError | undefined {
+function checkBelow(ways: TableCheck, start: string, hooks: ReadonlySet<string>): ReachError | undefined {
   const seen = new Set([start]);
   for (const name of seen) {
     for (const rule of liveRules(ways, ways.draft.chain(name))) {
@@ -59,7 +59,7 @@ function checkBelow(ways: Ways, start: string, hooks: ReadonlySet<string>): Reac
 }
 
 /** x_tables does not look at what stands behind a rule that every packet ends at. */
-function liveRules({ kernel, withheld }: Ways, chain: ChainState | undefined): readonly Rule[] {
+function liveRules({ kernel, withheld }: TableCheck, chain: ChainState | undefined): readonly Rule[] {
   const all = chain?.rules ?? [];
   const rules = withheld.size === 0 ? all : all.filter((rule) => !withheld.has(rule));
   const last = kernel.variant === "nft" ? -1 : rules.findIndex(endsAll);
@@ -76,7 +76,7 @@ function targetWorks(hooks: ReadonlySet<string>, rule: Rule): boolean {
   return limits === undefined || [...hooks].every((hook) => limits.hooks.includes(hook));
 }
 
-function hasLoop(ways: Ways, name: string, above: Set<string>, done: Set<string>): boolean {
+function hasLoop(ways: TableCheck, name: string, above: Set<string>, done: Set<string>): boolean {
   if (above.has(name)) return true;
   if (done.has(name)) return false;
   above.add(name);

@@ -1,7 +1,7 @@
 import type { Command, Rule } from "@fairlead/netfilter";
 import { kernelFault, read, take } from "./commands.ts";
 import type { FakeKernel } from "./kernel.ts";
-import { checkChainReach, type ReachError, type Ways } from "./reach.ts";
+import { checkChainReach, type ReachError, type TableCheck } from "./reach.ts";
 import { type Refusal, refusalPhase } from "./refusal.ts";
 import type { TableDraft } from "./table.ts";
 
@@ -30,7 +30,7 @@ export function carryOut(
 
 /** Reads the whole section, then looks at the table, then asks the kernel, which names a rule. */
 function carryOutNft(kernel: FakeKernel, draft: TableDraft, commands: readonly NumberedCommand[]): Refused | undefined {
-  const ways: Ways = { kernel, draft, withheld: flushedAgain(draft, commands) };
+  const ways: TableCheck = { kernel, draft, withheld: flushedAgain(draft, commands) };
   const unreadable = first(commands, ({ command }) => read(kernel, command));
   return unreadable ?? takeAll(ways, commands, take);
 }
@@ -41,7 +41,7 @@ function carryOutLegacy(
   draft: TableDraft,
   commands: readonly NumberedCommand[],
 ): Refused | undefined {
-  const ways: Ways = { kernel, draft, withheld: new Set() };
+  const ways: TableCheck = { kernel, draft, withheld: new Set() };
   const refused = takeAll(ways, commands, (_, command) => read(kernel, command) ?? take(ways, command));
   const checked = new Set<string>();
   const check = (chain: string) => {
@@ -54,9 +54,9 @@ function carryOutLegacy(
 
 /** @returns what is refused while commands are taken in, else what the kernel would refuse afterwards */
 function takeAll(
-  ways: Ways,
+  ways: TableCheck,
   commands: readonly NumberedCommand[],
-  takeOne: (ways: Ways, command: Command) => Refusal | undefined,
+  takeOne: (ways: TableCheck, command: Command) => Refusal | undefined,
 ): Refused | undefined {
   const fromKernel: (Refused & Pick<NumberedCommand, "command">)[] = [];
   const atOnce = first(commands, ({ line, command }) => {
@@ -69,7 +69,7 @@ function takeAll(
 }
 
 /** nf_tables follows the ways of packets when all is done: what a later line has flushed leads nowhere. */
-function isLifted(ways: Ways, { form }: Refusal, command: Command): boolean {
+function isLifted(ways: TableCheck, { form }: Refusal, command: Command): boolean {
   return form === "kernel" && "rule" in command && kernelFault(ways, command.chain, command.rule) === undefined;
 }
 

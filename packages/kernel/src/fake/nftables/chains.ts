@@ -2,7 +2,7 @@ import type { NftChain, NftRule } from "@fairlead/netfilter/nft";
 import { checkExpressions } from "./expressions.ts";
 import type { FakeChain, FakeTable } from "./state.ts";
 import { countExpressions } from "./uses.ts";
-import type { Refused, Work } from "./work.ts";
+import type { MessageContext, Refused } from "./work.ts";
 
 /** NFT_NAME_MAXLEN, without its zero byte. */
 const LONGEST_NAME = 255;
@@ -11,7 +11,7 @@ export function isTooLong(name: string): boolean {
   return Buffer.byteLength(name) > LONGEST_NAME;
 }
 
-export function addChain(work: Work, table: FakeTable, chain: Omit<NftChain, "rules">): Refused {
+export function addChain(work: MessageContext, table: FakeTable, chain: Omit<NftChain, "rules">): Refused {
   if (isTooLong(chain.name)) return "ERANGE";
   const there = table.chains.get(chain.name);
   if (there === undefined) {
@@ -27,7 +27,7 @@ export function addChain(work: Work, table: FakeTable, chain: Omit<NftChain, "ru
   return undefined;
 }
 
-export function deleteChain(work: Work, table: FakeTable, name: string): Refused {
+export function deleteChain(work: MessageContext, table: FakeTable, name: string): Refused {
   const chain = table.chains.get(name);
   if (chain === undefined) return "ENOENT";
   // A jump from one of its own rules counts too.
@@ -37,14 +37,14 @@ export function deleteChain(work: Work, table: FakeTable, name: string): Refused
   return undefined;
 }
 
-export function flushChain(work: Work, table: FakeTable, name: string): Refused {
+export function flushChain(work: MessageContext, table: FakeTable, name: string): Refused {
   const chain = table.chains.get(name);
   if (chain === undefined) return "ENOENT";
   flush(work, table, chain);
   return undefined;
 }
 
-export function addRule(work: Work, table: FakeTable, name: string, rule: NftRule): Refused {
+export function addRule(work: MessageContext, table: FakeTable, name: string, rule: NftRule): Refused {
   const chain = table.chains.get(name);
   if (chain === undefined) return "ENOENT";
   const refused = checkExpressions(table, rule.expressions);
@@ -57,7 +57,7 @@ export function addRule(work: Work, table: FakeTable, name: string, rule: NftRul
   return undefined;
 }
 
-export function deleteRule(work: Work, table: FakeTable, name: string, handle: bigint): Refused {
+export function deleteRule(work: MessageContext, table: FakeTable, name: string, handle: bigint): Refused {
   const chain = table.chains.get(name);
   const rule = chain?.rules.find((one) => one.handle === handle);
   if (chain === undefined || rule === undefined) return "ENOENT";
@@ -65,12 +65,12 @@ export function deleteRule(work: Work, table: FakeTable, name: string, handle: b
   return undefined;
 }
 
-function flush(work: Work, table: FakeTable, chain: FakeChain): void {
+function flush(work: MessageContext, table: FakeTable, chain: FakeChain): void {
   replaceRules(work, table, chain, chain.rules, () => false);
 }
 
 function replaceRules(
-  work: Work,
+  work: MessageContext,
   table: FakeTable,
   chain: FakeChain,
   gone: readonly NftRule[],
@@ -88,7 +88,7 @@ function replaceRules(
 }
 
 /** An anonymous set goes with its rule. */
-function deleteAnonymous(work: Work, table: FakeTable, expressions: NftRule["expressions"]): void {
+function deleteAnonymous(work: MessageContext, table: FakeTable, expressions: NftRule["expressions"]): void {
   for (const expression of expressions) {
     if (expression.kind !== "lookup") continue;
     const set = table.sets.get(expression.set);

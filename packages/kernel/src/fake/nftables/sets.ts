@@ -3,11 +3,11 @@ import { isTooLong } from "./chains.ts";
 import { checkTarget } from "./expressions.ts";
 import { type FakeElement, type FakeSet, type FakeTable, isThere } from "./state.ts";
 import { chainOf, countElement } from "./uses.ts";
-import type { Refused, Work } from "./work.ts";
+import type { MessageContext, Refused } from "./work.ts";
 
 type Facts = Omit<NftSet, "elements">;
 
-export function addSet(work: Work, table: FakeTable, facts: Facts): Refused {
+export function addSet(work: MessageContext, table: FakeTable, facts: Facts): Refused {
   if (isTooLong(facts.name)) return "ERANGE";
   if (facts.timeout !== undefined && !facts.flags.includes("timeout")) return "EINVAL";
   const there = table.sets.get(facts.name);
@@ -28,7 +28,7 @@ function kindOf({ key, data, flags }: Facts): string {
   return JSON.stringify([key, data, [...flags].sort()]);
 }
 
-export function deleteSet(work: Work, table: FakeTable, name: string): Refused {
+export function deleteSet(work: MessageContext, table: FakeTable, name: string): Refused {
   const set = table.sets.get(name);
   if (set === undefined) return "ENOENT";
   if (set.uses > 0) return "EBUSY";
@@ -37,7 +37,7 @@ export function deleteSet(work: Work, table: FakeTable, name: string): Refused {
   return undefined;
 }
 
-export function flushSet(work: Work, table: FakeTable, name: string): Refused {
+export function flushSet(work: MessageContext, table: FakeTable, name: string): Refused {
   const set = table.sets.get(name);
   if (set === undefined) return "ENOENT";
   const before = set.elements;
@@ -49,7 +49,7 @@ export function flushSet(work: Work, table: FakeTable, name: string): Refused {
   return undefined;
 }
 
-export function deleteElements(work: Work, table: FakeTable, name: string, keys: readonly Hex[]): Refused {
+export function deleteElements(work: MessageContext, table: FakeTable, name: string, keys: readonly Hex[]): Refused {
   const set = table.sets.get(name);
   if (set === undefined) return "ENOENT";
   for (const key of keys) {
@@ -62,7 +62,12 @@ export function deleteElements(work: Work, table: FakeTable, name: string, keys:
   return undefined;
 }
 
-export function addElements(work: Work, table: FakeTable, name: string, elements: readonly SetElement[]): Refused {
+export function addElements(
+  work: MessageContext,
+  table: FakeTable,
+  name: string,
+  elements: readonly SetElement[],
+): Refused {
   const set = table.sets.get(name);
   if (set === undefined) return "ENOENT";
   for (const element of elements) {
@@ -82,7 +87,7 @@ function checkElement(table: FakeTable, { key, data, flags }: Facts, element: Se
   return checkTarget(table, chainOf(value));
 }
 
-function addElement(work: Work, table: FakeTable, set: FakeSet, added: SetElement): Refused {
+function addElement(work: MessageContext, table: FakeTable, set: FakeSet, added: SetElement): Refused {
   const key = elementKey(added);
   const there = set.elements.get(key);
   const lifetime = added.timeout ?? set.facts.timeout ?? 0;

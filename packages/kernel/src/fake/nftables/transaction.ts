@@ -3,7 +3,7 @@ import { addChain, addRule, deleteChain, deleteRule, flushChain, isTooLong } fro
 import { addElements, addSet, deleteElements, deleteSet, flushSet } from "./sets.ts";
 import { emptyTable, type FakeTable } from "./state.ts";
 import { followWays } from "./ways.ts";
-import { type Refused, tableKey, type Work } from "./work.ts";
+import { type MessageContext, type Refused, tableKey } from "./work.ts";
 
 /** Which message is refused, and with what. */
 export interface Refusal {
@@ -18,7 +18,7 @@ export interface Refusal {
  *
  * @returns the first that is refused: what was done until then stays, and is the caller's to take back
  */
-export function carryOut(work: Work, requests: readonly NftRequest[]): Refusal | undefined {
+export function carryOut(work: MessageContext, requests: readonly NftRequest[]): Refusal | undefined {
   const followed = new Set<FakeTable>();
   const refusal = takeAll({ ...work, mustBeFollowed: (table) => followed.add(table) }, requests);
   if (refusal !== undefined) return refusal;
@@ -29,7 +29,7 @@ export function carryOut(work: Work, requests: readonly NftRequest[]): Refusal |
 }
 
 function takeAll(
-  work: Work,
+  work: MessageContext,
   requests: readonly NftRequest[],
   follow: (table: FakeTable) => Refused = () => undefined,
 ): Refusal | undefined {
@@ -44,12 +44,16 @@ function leads({ change }: NftRequest): boolean {
   return change.kind === "add-rule" || change.kind === "add-elements";
 }
 
-function followed(work: Work, { family, table: name }: NftRequest, follow: (table: FakeTable) => Refused): Refused {
+function followed(
+  work: MessageContext,
+  { family, table: name }: NftRequest,
+  follow: (table: FakeTable) => Refused,
+): Refused {
   const table = work.tables.get(tableKey(family, name));
   return table && follow(table);
 }
 
-function take(work: Work, request: NftRequest): Refused {
+function take(work: MessageContext, request: NftRequest): Refused {
   const { family, table: name, change } = request;
   const key = tableKey(family, name);
   const table = work.tables.get(key);
@@ -64,7 +68,7 @@ function take(work: Work, request: NftRequest): Refused {
   return undefined;
 }
 
-function takeInTable(work: Work, table: FakeTable, change: NftRequest["change"]): Refused {
+function takeInTable(work: MessageContext, table: FakeTable, change: NftRequest["change"]): Refused {
   switch (change.kind) {
     case "add-chain":
       return addChain(work, table, change.chain);

@@ -6,7 +6,7 @@ import type { FakeTable } from "./state.ts";
 export type Refused = string | undefined;
 
 /** What a message works on. */
-export interface Work {
+export interface MessageContext {
   readonly tables: Map<string, FakeTable>;
   readonly journal: Journal;
   /** By the fake's clock. */

@@ -1,6 +1,6 @@
 import { ADDRESS_TYPES } from "@fairlead/netfilter/nft";
 import type { Host } from "../../host.ts";
-import type { Side } from "../../walk.ts";
+import type { PacketEnd } from "../../walk.ts";
 import type { Evaluate } from "./kind.ts";
 
 /** As far as the kernel's answer follows from addresses and not from routes. */
@@ -9,7 +9,7 @@ export const fib: Evaluate<"fib"> = ({ of, to }, { walk, host, registers }) => {
   return undefined;
 };
 
-function typeOf({ words }: Side, host: Host): string {
+function typeOf({ words }: PacketEnd, host: Host): string {
   if (host.isBroadcast(words)) return "broadcast";
   if (host.isMulticast(words)) return "multicast";
   return host.isLocal(words) ? "local" : "unicast";

@@ -1,5 +1,5 @@
 import { addressHex, portHex } from "@fairlead/netfilter/nft";
-import type { Side, Walk } from "../../walk.ts";
+import type { PacketEnd, Walk } from "../../walk.ts";
 import type { Evaluate } from "./kind.ts";
 
 /** Where the addresses are in the header. */
@@ -28,6 +28,6 @@ function transportHeader({ source, destination, protocol, state }: Walk): string
 
 const SYN = "02";
 
-function portDigits({ port }: Side): string {
+function portDigits({ port }: PacketEnd): string {
   return port === undefined ? "????" : portHex(port);
 }

@@ -12,17 +12,17 @@ export interface NodePorts {
 }
 
 /** What is known of a node by looking. */
-export interface Looked {
+export interface NodeReading {
   readonly kernel?: ReadResult<readonly FamilyFindings[]>;
   readonly agent?: ReadResult<AgentStatus>;
 }
 
-export interface LooksOptions {
+export interface NodePollerOptions {
   readonly ports: NodePorts;
   readonly clock: Clock;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  readonly onLook: (node: string, looked: Looked) => void;
+  readonly onLook: (node: string, looked: NodeReading) => void;
 }
 
 /** Milliseconds between two looks at a node. */
@@ -31,18 +31,18 @@ const PAUSE = 1_500;
 const TIMES_AS_LONG = 1;
 
 /** Looks at nodes again and again, for as long as somebody has them in view. */
-export class Looks {
-  readonly #options: LooksOptions;
+export class NodePoller {
+  readonly #options: NodePollerOptions;
   readonly #views = new Map<string, ReadonlySet<string>>();
   readonly #looking = new Map<string, AbortController>();
-  readonly #known = new Map<string, Looked>();
+  readonly #known = new Map<string, NodeReading>();
 
-  constructor(options: LooksOptions) {
+  constructor(options: NodePollerOptions) {
     this.#options = options;
   }
 
   /** What is known of a node, however old. */
-  of(node: string): Looked {
+  of(node: string): NodeReading {
     return this.#known.get(node) ?? {};
   }
 
@@ -71,7 +71,7 @@ export class Looks {
     this.#looking.set(node, stop);
     while (!stop.signal.aborted) {
       const began = clock.monotonic();
-      const take = (part: Looked) => this.#take(node, part);
+      const take = (part: NodeReading) => this.#take(node, part);
       await Promise.all([
         this.#seen(() => ports.agent(node)).then((agent) => take({ agent })),
         this.#seen(() => ports.kernel(node)).then((kernel) => take({ kernel })),
@@ -80,7 +80,7 @@ export class Looks {
     }
   }
 
-  #take(node: string, part: Looked): void {
+  #take(node: string, part: NodeReading): void {
     const looked = { ...this.#known.get(node), ...part };
     this.#known.set(node, looked);
     this.#options.onLook(node, looked);

@@ -1,16 +1,16 @@
 import { VirtualClock } from "@fairlead/base/testing";
 import type { AgentStatus } from "@fairlead/inspect";
 import { expect, test } from "vitest";
-import { type Looked, Looks } from "../src/model/looks.ts";
+import { NodePoller, type NodeReading } from "../src/model/node-poller.ts";
 
 const HEALTHY: AgentStatus = { mode: "iptables", healthy: true };
 
 function scene() {
   const clock = new VirtualClock();
   const asked: string[] = [];
-  const seen: [string, Looked][] = [];
+  const seen: [string, NodeReading][] = [];
   let stopped = false;
-  const looks = new Looks({
+  const looks = new NodePoller({
     clock,
     now: () => clock.now(),
     ports: {

@@ -1,5 +1,5 @@
 /** Work that comes one after the other: what begins while other work goes on waits for its end. */
-export class Turns {
+export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();
 
   run<T>(work: () => Promise<T>): Promise<T> {
