@@ -12,8 +12,8 @@ export async function runCommandLine(argv: readonly string[], io: CommandLineIO)
   const parsed = await parseReading(argv, io);
   if (parsed.kind !== "run") return answer(parsed, io);
   // Everything else is loaded when it is needed: --version and wrong flags are answered without it.
-  const { carryOut } = await import("./start/carry-out.ts");
-  return carryOut(parsed.config, parsed.warnings, io);
+  const { runAction } = await import("./start/action.ts");
+  return runAction(parsed.config, parsed.warnings, io);
 }
 
 /**

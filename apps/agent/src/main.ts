@@ -1,4 +1,5 @@
-// The process. What runs in it is put together in run/agent.ts, the syncs first of all.
+// The process. start/action.ts chooses what it runs, start/node.ts prepares the node, run/run-agent.ts runs the agent;
+// run/agent.ts composes the agent: planner, syncer (one sync) and sync loop (when syncs run).
 import { readFile } from "node:fs/promises";
 import { runCommandLine } from "./cli.ts";
 import { setUpEngine } from "./start/engine.ts";

@@ -12,7 +12,7 @@ import {
 import { expect, test } from "vitest";
 import type { Kernel } from "../src/host/kernel.ts";
 import { modes } from "../src/modes/index.ts";
-import { prepareAgent } from "../src/start/prepare.ts";
+import { prepareNode } from "../src/start/prepare-node.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";
@@ -42,7 +42,7 @@ async function started(flags: readonly string[], ipvsSupported = true) {
   if (!filter.ok) throw new Error(filter.errors.join("\n"));
   const events: { type: string; reason: string; action?: string; message: string }[] = [];
   const log = recordedLog();
-  await prepareAgent({
+  await prepareNode({
     config,
     filter: filter.options,
     nodeName: "node-a",

@@ -19,7 +19,7 @@ import { modes } from "../src/modes/index.ts";
 import { leftoversFollower } from "../src/modes/leftovers.ts";
 import { runAgent } from "../src/run/run-agent.ts";
 import { cleanUp } from "../src/start/cleanup.ts";
-import { prepareAgent } from "../src/start/prepare.ts";
+import { prepareNode } from "../src/start/prepare-node.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { memoryMode } from "./support/memory-mode.ts";
 import { recordedLog } from "./support/recorded-log.ts";
@@ -68,7 +68,7 @@ test("a mode that is one file and one row is chosen, opened, served, and never a
   const config = configFor("memory");
   const filter = filterSettings(config);
   if (!filter.ok) throw new Error(filter.errors.join("\n"));
-  const parts = await prepareAgent({
+  const parts = await prepareNode({
     config,
     filter: filter.options,
     nodeName: "node-a",
@@ -123,7 +123,7 @@ test("a mode that cannot tell clients apart says what becomes of excluded-client
   const config = configFor("memory");
   const filter = filterSettings(config);
   if (!filter.ok) throw new Error(filter.errors.join("\n"));
-  await prepareAgent({
+  await prepareNode({
     config,
     filter: { ...filter.options, excludedFrontends: "excluded-clients" },
     nodeName: "node-a",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decodeService } from "../src/index.ts";
+import { decodeService, type TrafficPolicy } from "../src/index.ts";
 
 function raw(spec: object = {}, rest: { metadata?: object; status?: object } = {}): unknown {
   return {
@@ -273,7 +273,7 @@ describe("source ranges", () => {
 });
 
 describe("external policy", () => {
-  test.each<[string, object, "Cluster" | "Local"]>([
+  test.each<[string, object, TrafficPolicy]>([
     ["NodePort", { type: "NodePort" }, "Local"],
     ["LoadBalancer", { type: "LoadBalancer" }, "Local"],
     ["ClusterIP with an external IP", { externalIPs: ["198.51.100.1"] }, "Local"],

@@ -12,7 +12,7 @@ import { selectsIPv4Loopback } from "@fairlead/intake";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { CounterMaker } from "./counters.ts";
-import type { Mode, ModeNotice, ServedNode, Serving } from "./mode.ts";
+import type { Mode, ModeContext, ModeNotice, ModeRuntime } from "./mode.ts";
 import { setSysctls } from "./sysctls.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
 
@@ -48,7 +48,7 @@ function prepare(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
   return setSysctls(requiredSysctls({ family: "IPv4", localhostNodePorts }, node), kernel, log);
 }
 
-async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
+async function serve({ config, families, kernel, log, progress }: ModeContext): Promise<ModeRuntime> {
   const ports = await openedTables(kernel, families);
   const tcpBeLiberal = ((await kernel.sysctl.read(TCP_BE_LIBERAL)) ?? "0") !== "0";
   if (tcpBeLiberal) log.info("Packets in state INVALID are accepted; nf_conntrack_tcp_be_liberal is set");

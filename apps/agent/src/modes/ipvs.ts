@@ -16,7 +16,7 @@ import { kernelVersion } from "@fairlead/kernel";
 import type { VirtualServer } from "@fairlead/netfilter";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import type { KeepsChain, Mode, ModeNotice, ServedNode, Serving } from "./mode.ts";
+import type { KeepsChain, Mode, ModeContext, ModeNotice, ModeRuntime } from "./mode.ts";
 import { setSysctls } from "./sysctls.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
 
@@ -88,7 +88,7 @@ function ipvsPort(kernel: Pick<Kernel, "ipvs">, rules: IpvsPort["rules"]): IpvsP
   return { ...kernel.ipvs, rules };
 }
 
-async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
+async function serve({ config, families, kernel, log, progress }: ModeContext): Promise<ModeRuntime> {
   const loadScheduler = async (scheduler: Scheduler) => {
     const result = await kernel.modules.load(`ip_vs_${scheduler}`);
     return result.ok;
@@ -113,7 +113,7 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
 }
 
 /** The families share the device, and a change is one family's. */
-export function foreignChangeOf(backends: readonly IpvsModeBackend[]): NonNullable<Serving["isForeignChange"]> {
+export function foreignChangeOf(backends: readonly IpvsModeBackend[]): NonNullable<ModeRuntime["isForeignChange"]> {
   return (change) => backends.some((backend) => backend.isStrange(change));
 }
 

@@ -32,7 +32,7 @@ export interface Mode extends ModeRemoval {
   /** Sets the kernel settings that the mode relies on. What cannot be set costs what it is for, and one line. */
   prepare?(config: AgentConfig, kernel: Kernel, log: Log): Promise<void>;
   /** Makes the backends of the families that were opened. Nothing is written yet. */
-  serve(node: ServedNode): Promise<Serving>;
+  serve(node: ModeContext): Promise<ModeRuntime>;
 }
 
 /** A line of the log and an Event on the Node, with kube-proxy's reason. */
@@ -79,7 +79,7 @@ interface Fallback {
 }
 
 /** What a mode's backends are made of. */
-export interface ServedNode {
+export interface ModeContext {
   readonly config: AgentConfig;
   /** Those that were opened. */
   readonly families: readonly IPFamily[];
@@ -89,7 +89,7 @@ export interface ServedNode {
 }
 
 /** What the agent runs in a mode. */
-export interface Serving {
+export interface ModeRuntime {
   readonly backends: ReadonlyMap<IPFamily, Backend>;
   /** Whether the families' tools can work side by side; those of legacy iptables share one lock. */
   readonly familiesAtOnce: boolean;

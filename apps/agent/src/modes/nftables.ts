@@ -15,7 +15,7 @@ import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { addLoopbackMetrics, type RefusedPackets } from "../metrics/loopback-metrics.ts";
-import type { Mode, OpenedFor, ServedNode, Serving } from "./mode.ts";
+import type { Mode, ModeContext, ModeRuntime, OpenedFor } from "./mode.ts";
 import { probePlan } from "./nft-probe.ts";
 import { WatchedTables } from "./nft-watched.ts";
 import { loopbackRelays, withRelays } from "./node-port-relays.ts";
@@ -83,7 +83,7 @@ function dryPort(client: NftablesClient): NftablesPort {
   };
 }
 
-async function serve(node: ServedNode): Promise<Serving> {
+async function serve(node: ModeContext): Promise<ModeRuntime> {
   return servingBy(await node.kernel.nftables(), node);
 }
 
@@ -93,9 +93,9 @@ export type NftablesSystem = Pick<UserspaceOptions, "clock" | "open">;
 /** @param client is kept */
 export function servingBy(
   client: NftablesClient,
-  { config, families, log, progress }: Omit<ServedNode, "kernel">,
+  { config, families, log, progress }: Omit<ModeContext, "kernel">,
   system: NftablesSystem = {},
-): Serving {
+): ModeRuntime {
   const table = tableName(config.serviceProxyName);
   const tables = new WatchedTables(client, table, log);
   const relays = loopbackRelays(config, families, log, system);

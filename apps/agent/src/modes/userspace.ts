@@ -13,7 +13,7 @@ import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { Log } from "../log/log.ts";
-import type { Mode, Relaying, ServedNode, Serving } from "./mode.ts";
+import type { Mode, ModeContext, ModeRuntime, Relaying } from "./mode.ts";
 import { relayOptions } from "./relay-options.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
 
@@ -25,7 +25,7 @@ export const userspaceMode: Mode = {
 };
 
 /** Limits hold for both families together. */
-async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
+async function serve({ config, families, kernel, log, progress }: ModeContext): Promise<ModeRuntime> {
   const ports = await openedTables(kernel, families);
   const options = sharedOptions(config, log);
   const backends = new Map(
@@ -53,12 +53,12 @@ export const localFacts: ModeFacts = {
   objects: { rules: [] },
 };
 
-export interface LocalServing extends Serving {
+export interface LocalRuntime extends ModeRuntime {
   readonly backends: ReadonlyMap<IPFamily, LocalBackend>;
 }
 
 /** Both families on local ports only. */
-export function serveLocally(config: AgentConfig, log: Log): LocalServing {
+export function serveLocally(config: AgentConfig, log: Log): LocalRuntime {
   const options = sharedOptions(config, log);
   const backends = new Map(
     IP_FAMILIES.map((family): [IPFamily, LocalBackend] => [

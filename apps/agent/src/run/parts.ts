@@ -13,7 +13,7 @@ import type { ConnectionLimit } from "../http/connection-limit.ts";
 import type { Log } from "../log/log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { MetricFactory } from "../metrics/registry.ts";
-import type { ModeRemoval, Serving } from "../modes/mode.ts";
+import type { ModeRemoval, ModeRuntime } from "../modes/mode.ts";
 import type { KnownKeeper } from "../networks/known-keeper.ts";
 import type { ProblemLog } from "../objects/problem-log.ts";
 import type { MemoryKeeper } from "../ownership/keeper.ts";
@@ -31,7 +31,7 @@ export interface ShadowView {
 }
 
 /** Everything that an agent is put together from; nothing of it runs yet. */
-export interface AgentParts extends Serving {
+export interface AgentParts extends ModeRuntime {
   readonly config: AgentConfig;
   /** What is configured of it; the networks that are learned give other CIDRs. */
   readonly filter: FilterOptions & MemoryScope;

@@ -1,39 +1,31 @@
-import { hostname } from "node:os";
 import { type Clock, IP_FAMILIES, sleep, systemClock } from "@fairlead/base";
 import { type AgentConfig, type ShadowSettings, withMode } from "@fairlead/config";
 import { Memory } from "@fairlead/endpoint-filter";
-import { filterSettings } from "@fairlead/intake";
 import { createRunner, type KernelReader, openKernelReader, openTracking } from "@fairlead/kernel";
 import { version } from "../about/version.ts";
 import { NodeEvents } from "../events/node-events.ts";
-import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import { localKernel } from "../host/local.ts";
 import { sourceAddress } from "../host/source-address.ts";
 import type { Log } from "../log/log.ts";
 import { setUpNetworks } from "../networks/setup.ts";
 import type { AgentParts } from "../run/parts.ts";
-import { runAgent } from "../run/run-agent.ts";
 import { ShadowFamily } from "../shadow/family.ts";
 import { type SeenMode, seenMode } from "../shadow/modes.ts";
 import { COMPONENT, tellNews } from "../shadow/news.ts";
 import { shadowView } from "../shadow/view.ts";
 import { watchKernel } from "../shadow/watch.ts";
-import { failOnUnhandled, stopSignal } from "./process.ts";
+import { runToExit, startProcess } from "./run-process.ts";
 import { openSource } from "./source.ts";
-import { StartError } from "./start-error.ts";
 
 /** Milliseconds between two looks for a proxy that has not begun to serve. */
 const PATIENCE_MS = 2_000;
 
 /**
- * Runs beside the proxy that serves this node (--shadow): plans as if it served, compares the kernel with the plan, and
+ * Runs alongside the proxy that serves this node (--shadow): plans as if it served, compares the kernel with the plan, and
  * changes nothing. Of the kernel it has a reader only. Resolves to the exit code.
  */
 export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log: Log): Promise<number> {
-  failOnUnhandled(log);
-  const stop = stopSignal(log);
-  const filter = filterSettings(given);
-  if (!filter.ok) throw new StartError(filter.errors.join("\n"));
+  const { stop, filter, nodeName, maxClients } = startProcess(given, log);
   const runner = createRunner();
   const kernel = openKernelReader(runner);
   log.info("Fairlead runs as a shadow; it programs nothing", { version: `v${version}`, pid: process.pid });
@@ -41,7 +33,6 @@ export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log:
   if (mode === undefined) return 0;
   const config = withMode(given, mode.name);
   log.info("Comparing with kube-proxy", { mode: mode.name, gracePeriod: `${shadow.gracePeriodMs}ms` });
-  const nodeName = config.hostnameOverride ?? hostname().trim().toLowerCase();
   const { source, postEvent } = await openSource(config, nodeName, log);
   const clock = systemClock;
   const events = postEvent && new NodeEvents({ node: nodeName, component: COMPONENT, post: postEvent, clock, log });
@@ -51,8 +42,8 @@ export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log:
   );
   const parts: AgentParts = {
     config,
-    filter: filter.options,
-    networks: await setUpNetworks(config, filter.options, log),
+    filter,
+    networks: await setUpNetworks(config, filter, log),
     nodeName,
     kernel: { ...localKernel(), addresses: kernel.addresses, sourceAddress, tracking: () => openTracking(runner) },
     mode: mode.facts,
@@ -60,7 +51,7 @@ export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log:
     backends: new Map(families.map((family) => [family.family, family])),
     familiesAtOnce: true,
     unserved: new Map(),
-    maxClients: descriptorShares(descriptorLimit()).clients,
+    maxClients,
     memory: Memory.empty,
     shadow: shadowView(mode, families, shadow.gracePeriodMs),
     source,
@@ -79,32 +70,30 @@ async function run(
   const { clock, log } = parts;
   const ended = new AbortController();
   const all = AbortSignal.any([stop, ended.signal]);
-  let other: string | undefined;
+  let other = "";
   const onOtherMode = (name: string) => {
     other = `kube-proxy runs in ${name} mode now: ending, to be started again`;
     ended.abort();
   };
   const watching = watchKernel({ ...seen, clock, log, onOtherMode }, all);
-  const reason = (await runAgent(parts, all)) ?? other;
+  const code = await runToExit(parts, all, () => other);
   ended.abort();
   await watching;
   await seen.kernel.close();
-  if (reason === undefined) return 0;
-  log.error("Fairlead cannot continue; exiting", { reason });
-  return 1;
+  return code;
 }
 
-/** Undefined: told to stop before there was a proxy. */
+/** @returns undefined: stopped before there was a proxy */
 async function awaitMode(
   kernel: KernelReader,
   clock: Clock,
   log: Log,
   stop: AbortSignal,
 ): Promise<SeenMode | undefined> {
-  for (let told = false; !stop.aborted; told = true) {
+  for (let logged = false; !stop.aborted; logged = true) {
     const found = await seenMode(kernel);
     if (found !== undefined) return found;
-    if (!told) log.warn("No rules of a proxy found on this node; waiting for kube-proxy");
+    if (!logged) log.warn("No rules of a proxy found on this node; waiting for kube-proxy");
     await sleep(clock, PATIENCE_MS, stop);
   }
   return undefined;

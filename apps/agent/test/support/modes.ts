@@ -9,7 +9,7 @@ import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { FakeIptables, FakeNfacct, FakeNftables } from "@fairlead/kernel/fake";
 import type { Log } from "../../src/log/log.ts";
 import { foreignChangeOf } from "../../src/modes/ipvs.ts";
-import type { Serving } from "../../src/modes/mode.ts";
+import type { ModeRuntime } from "../../src/modes/mode.ts";
 import { servingBy } from "../../src/modes/nftables.ts";
 import { relayingOf } from "../../src/modes/userspace.ts";
 import type { Progress } from "../../src/sync/progress.ts";
@@ -32,7 +32,7 @@ interface FakeNode {
 /** A mode with backends on kernels in memory and in virtual time. */
 export interface ModeOnFakes {
   readonly facts: ModeFacts;
-  serve(node: FakeNode): Serving;
+  serve(node: FakeNode): ModeRuntime;
 }
 
 const each = <B>(families: readonly IPFamily[], make: (family: IPFamily) => B): ReadonlyMap<IPFamily, B> =>

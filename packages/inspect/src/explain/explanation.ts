@@ -9,6 +9,7 @@ import type {
   OwnershipDecision,
   Protocol,
   ServiceKey,
+  TrafficPolicy,
 } from "@fairlead/core";
 import type { Mode } from "../modes/index.ts";
 
@@ -32,8 +33,8 @@ export interface FamilyExplanation {
 }
 
 export interface Policies {
-  readonly internalTrafficPolicy: "Cluster" | "Local";
-  readonly externalTrafficPolicy: "Cluster" | "Local";
+  readonly internalTrafficPolicy: TrafficPolicy;
+  readonly externalTrafficPolicy: TrafficPolicy;
   /** Seconds of ClientIP affinity; absent: none. */
   readonly affinitySeconds?: number;
   readonly loadBalancerSourceRanges: readonly string[];

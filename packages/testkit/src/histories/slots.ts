@@ -1,3 +1,4 @@
+import type { TrafficPolicy } from "@fairlead/core";
 import fc from "fast-check";
 import { endpointSlice } from "../objects/endpoint-slice.ts";
 import type { RawObject } from "../objects/raw.ts";
@@ -9,8 +10,8 @@ export interface SlotState {
   readonly type: "ClusterIP" | "NodePort" | "LoadBalancer";
   readonly protocol: "TCP" | "UDP";
   readonly ports: 1 | 2;
-  readonly internal: "Cluster" | "Local";
-  readonly external: "Cluster" | "Local";
+  readonly internal: TrafficPolicy;
+  readonly external: TrafficPolicy;
   readonly externalIP: boolean;
   readonly ranges: boolean;
   readonly affinity: boolean;

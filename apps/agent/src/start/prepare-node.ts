@@ -1,6 +1,5 @@
-import type { Clock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
-import type { FilterOptions, MemoryScope } from "@fairlead/endpoint-filter";
+import type { FilterOptions } from "@fairlead/endpoint-filter";
 import { version } from "../about/version.ts";
 import { type ConntrackMachine, prepareConntrack } from "../conntrack/prepare.ts";
 import { componentOf, type NodeEvent } from "../events/node-event.ts";
@@ -17,17 +16,12 @@ import { chooseMode } from "./choose-mode.ts";
 import { openFamilies } from "./families.ts";
 import type { OpenedSource } from "./source.ts";
 
-export interface PrepareParts {
-  readonly config: AgentConfig;
-  readonly filter: FilterOptions & MemoryScope;
-  readonly nodeName: string;
+export interface NodeParts extends Pick<AgentParts, "config" | "filter" | "nodeName" | "clock" | "log"> {
   /** Its iptables are opened once. */
   readonly kernel: Kernel;
   /** All modes that there are. */
   readonly modes: readonly Mode[];
   readonly openSource: (config: AgentConfig, nodeName: string, log: Log) => Promise<OpenedSource>;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Default: the one that this process runs on. */
   readonly machine?: ConntrackMachine;
 }
@@ -38,7 +32,7 @@ export interface PrepareParts {
  * @returns all that the agent is put together from; nothing of it runs yet
  * @throws StartError naming what is missing
  */
-export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
+export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
   const { config, filter, nodeName, kernel, modes, clock, log } = parts;
   const { mode, fallback } = await chooseMode(modes, config, kernel, log);
   warnOfClients(mode, filter, log);

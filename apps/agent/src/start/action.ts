@@ -17,7 +17,7 @@ import { lockNode } from "./node-lock.ts";
 import { StartError } from "./start-error.ts";
 
 /** Does what the process was started for; resolves to its exit code. */
-export async function carryOut(
+export async function runAction(
   config: AgentConfig,
   warnings: readonly string[],
   { out, err }: { readonly out: (text: string) => void; readonly err: (text: string) => void },

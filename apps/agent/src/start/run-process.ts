@@ -1,0 +1,50 @@
+import { hostname } from "node:os";
+import type { AgentConfig } from "@fairlead/config";
+import type { FilterOptions, MemoryScope } from "@fairlead/endpoint-filter";
+import { filterSettings } from "@fairlead/intake";
+import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
+import type { Log } from "../log/log.ts";
+import type { AgentParts } from "../run/parts.ts";
+import { runAgent } from "../run/run-agent.ts";
+import { failOnUnhandled, stopSignal } from "./process.ts";
+import { StartError } from "./start-error.ts";
+
+/** What every kind of run starts from. */
+export interface ProcessStart {
+  /** Aborts on SIGTERM and SIGINT. */
+  readonly stop: AbortSignal;
+  readonly filter: FilterOptions & MemoryScope;
+  /** Remarks about the filter's settings, for the log. */
+  readonly notes: readonly string[];
+  readonly nodeName: string;
+  /** Connections that all HTTP ports together may have open. */
+  readonly maxClients: number;
+}
+
+/** @throws StartError naming the settings that do not fit together */
+export function startProcess(config: AgentConfig, log: Log): ProcessStart {
+  failOnUnhandled(log);
+  const stop = stopSignal(log);
+  const filter = filterSettings(config);
+  if (!filter.ok) throw new StartError(filter.errors.join("\n"));
+  return {
+    stop,
+    filter: filter.options,
+    notes: filter.notes,
+    nodeName: config.hostnameOverride ?? hostname().trim().toLowerCase(),
+    maxClients: descriptorShares(descriptorLimit()).clients,
+  };
+}
+
+/**
+ * Runs the agent until `stop` aborts or it cannot continue.
+ *
+ * @param stopReason why the run ends where the agent itself has no reason
+ * @returns the exit code
+ */
+export async function runToExit(parts: AgentParts, stop: AbortSignal, stopReason = () => ""): Promise<number> {
+  const reason = (await runAgent(parts, stop)) ?? stopReason();
+  if (reason === "") return 0;
+  parts.log.error("Fairlead cannot continue; exiting", { reason });
+  return 1;
+}
