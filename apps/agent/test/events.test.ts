@@ -95,7 +95,9 @@ test("the third failure in a row is told, a success begins anew", () => {
   for (const outcome of [failure, failure, success, failure, failure]) ran(outcome);
   expect(reported).toEqual([]);
   ran(failure);
-  expect(reported).toEqual(["The rules of IPv4 could not be written 3 times in a row: no"]);
+  expect(reported).toEqual([
+    "Failed to write the IPv4 rules 3 times in a row; previous rules stay in effect, retrying: no",
+  ]);
 });
 
 describe("ports that cannot be bound", () => {

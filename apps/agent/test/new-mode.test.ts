@@ -111,7 +111,7 @@ test("a mode that is one file and one row is chosen, opened, served, and never a
   // What modes with iptables left is removed where there is iptables; here nothing can have been left.
   expect(asked).toEqual(["to clean IPv4", "to clean IPv6"]);
   expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
-  expect(log.messages("warn").filter((line) => line.includes("mode left"))).toEqual([]);
+  expect(log.messages("warn").filter((line) => line.includes("stale"))).toEqual([]);
   stop.abort();
   await settled();
   await clock.advance(2_000);
@@ -135,7 +135,7 @@ test("a mode that cannot tell clients apart says what becomes of excluded-client
     machine: { cores: 1, hashSizeFile: "/dev/null" },
   });
   expect(log.messages("warn").filter((line) => line.includes("clients"))).toEqual([
-    expect.stringMatching(/^memory mode cannot tell clients apart at an address: .*cluster-ip/),
+    expect.stringMatching(/^memory mode cannot distinguish the clients of an address: .*cluster-ip/),
   ]);
 });
 

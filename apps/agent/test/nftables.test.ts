@@ -116,7 +116,7 @@ describe("whether a node can do it", () => {
       nftables: () => Promise.reject(new Error("koffi has no binary for this machine")),
     };
     await expect(chooseMode(modes, configOf(FLAGS), kernel, recordedLog())).rejects.toThrow(
-      "--proxy-mode=nftables: this node cannot do it: nf_tables cannot be reached by netlink: koffi has no binary",
+      "--proxy-mode=nftables: not available on this node: nf_tables cannot be reached by netlink: koffi has no binary",
     );
   });
 });

@@ -106,7 +106,7 @@ describe("families", () => {
     one.tables.IPv4.faults.onCall(() => DENIED);
     await expect(
       openFamilies(iptablesMode, one.kernel, { bindAddress: "::", serviceProxyName: "" }, one.log),
-    ).rejects.toThrow(/^neither family can be served: IPv4: .*run as root.*; IPv6: this kernel has no IPv6$/);
+    ).rejects.toThrow(/^cannot serve IPv4 or IPv6: IPv4: .*run as root.*; IPv6: this kernel has no IPv6$/);
   });
 });
 
@@ -240,7 +240,7 @@ describe("ipvs mode", () => {
     expect(mode.facts.name).toBe("iptables");
     expect(fallback).toContain("Can't initialize ipvs");
     expect(fallback).toContain("modprobe -a ip_vs ip_vs_rr");
-    expect(one.log.messages("warn")).toEqual(["This node cannot do ipvs mode: serving in iptables mode instead"]);
+    expect(one.log.messages("warn")).toEqual(["ipvs mode is not available on this node; serving in iptables mode"]);
   });
 
   test("--ipvs-fallback=false ends with the same", async () => {

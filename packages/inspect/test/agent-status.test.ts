@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { agentStatus } from "../src/index.ts";
 
-const METRICS = `# HELP fairlead_build_info 1, labeled by what runs here
+const METRICS = `# HELP fairlead_build_info 1, labeled with the running version
 fairlead_build_info{version="1.4.0",node_version="v24.1.0",platform="linux/amd64"} 1
 kubernetes_build_info{major="1",minor="37",git_version="v1.37+fairlead.1.4.0"} 1
 kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="IPv4"} 1795000060.5

@@ -37,7 +37,10 @@ export function connectionReader(parts: ConnectionReaderParts): ReadServiceConne
       if (read.leftOut > 0 && !bounded) {
         bounded = true;
         const fields = { leftOut: read.leftOut, maxSeries: settings.maxSeries };
-        log.warn("Too many services for connection metrics; further services have none, all are served", fields);
+        log.warn(
+          "Too many services for connection metrics; further services get none, traffic is not affected",
+          fields,
+        );
       }
       return read;
     } catch (error) {

@@ -16,7 +16,7 @@ export function eventFollower(events: Pick<NodeEvents, "report">): SyncFollower 
       const count = (failures.get(family) ?? 0) + 1;
       failures.set(family, count);
       if (count < TOO_MANY) return;
-      const message = `The rules of ${family} could not be written ${count} times in a row: ${errorChainText(outcome.error)}`;
+      const message = `Failed to write the ${family} rules ${count} times in a row; previous rules stay in effect, retrying: ${errorChainText(outcome.error)}`;
       void events.report({ type: "Warning", reason: "SyncFailed", message });
     },
   };

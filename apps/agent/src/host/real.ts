@@ -30,7 +30,9 @@ import { sourceAddress } from "./source-address.ts";
 /** The kernel of the network namespace that this process runs in. */
 export function realKernel(log: Log): Kernel {
   const runner = createRunner();
-  const onProblem = onceEach((error) => log.warn("Cannot follow node addresses; retrying", { error }));
+  const onProblem = onceEach((error) =>
+    log.warn("Node address updates lost; known addresses stay in effect, retrying", { error }),
+  );
   const onFallback = (reason: unknown) =>
     log.verbose(1, "Deleting conntrack entries with conntrack-tools; this is slow for many entries", {
       reason: errorChainText(reason),

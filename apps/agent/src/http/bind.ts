@@ -31,7 +31,8 @@ export async function bind(app: App, options: BindOptions): Promise<Listener | u
   const onError = (error: unknown): boolean => {
     const what = errorChainText(error);
     options.onFailure(name, `the ${name} server cannot listen on ${address}: ${what}`);
-    if (!hardFail) log.error("Server cannot listen; retrying", { server: name, address, error: what });
+    if (!hardFail)
+      log.error("Server cannot listen; its clients get no answer, retrying", { server: name, address, error: what });
     return hardFail;
   };
   const listener = await listenWhenFree(

@@ -13,11 +13,11 @@ export function addBuildMetrics(make: MetricFactory, version: string, follows: s
   const platform = `${process.platform}/${GO_ARCH[process.arch] ?? process.arch}`;
   const [major = "", minor = ""] = follows.split(".");
   make
-    .gauge("fairlead_build_info", "1, labeled by what runs here", BUILD_LABELS)
+    .gauge("fairlead_build_info", "1, labeled with the running version", BUILD_LABELS)
     .set({ version, node_version: process.version, platform, service_proxy_name: serviceProxyName }, 1);
   const unknown = { git_commit: "", git_tree_state: "", build_date: "", go_version: "", compiler: "" };
   make
-    .gauge("kubernetes_build_info", "1, labeled by the release of kube-proxy that Fairlead follows", [
+    .gauge("kubernetes_build_info", "1, labeled with the kube-proxy release that Fairlead follows", [
       ...["major", "minor", "git_version", "git_commit", "git_tree_state"],
       "build_date",
       "go_version",

@@ -11,7 +11,7 @@ export function conntrackMetrics(make: MetricFactory, resetsTCP: boolean) {
   return {
     duration: make.histogram(
       "kubeproxy_conntrack_reconciler_sync_duration_seconds",
-      "Duration of a look for stale conntrack entries in seconds",
+      "Duration of a search for stale conntrack entries in seconds",
       durationBuckets,
       family,
     ),

@@ -10,7 +10,7 @@ export function failureMetrics(make: MetricFactory, mode: string) {
   const name = (rest: string) => `kubeproxy_sync_proxy_rules_${mode}_${rest}_failures_total`;
   return {
     sync: make.counter(name("sync"), `Failed syncs in ${mode} mode`, family),
-    cleanup: make.counter(name("cleanup"), "Failed removals of what nothing uses any more", family),
+    cleanup: make.counter(name("cleanup"), "Failed removals of stale rules", family),
   };
 }
 

@@ -19,7 +19,7 @@ export function addLoopbackMetrics(
   const registers = [registry];
   new Gauge({
     name: "kubeproxy_nftables_localhost_nodeport_listeners",
-    help: "Relays of node ports that listen on loopback addresses now",
+    help: "Node-port relays that listen on loopback addresses",
     labelNames: ["ip_family"],
     registers,
     collect() {
@@ -28,7 +28,7 @@ export function addLoopbackMetrics(
   });
   new Counter({
     name: "kubeproxy_nftables_localhost_nodeport_listener_creation_failures_total",
-    help: "Times that a relay of a node port could not listen on a loopback address",
+    help: "Failures of a node-port relay to listen on a loopback address",
     labelNames: ["ip_family"],
     registers,
     collect() {
@@ -40,7 +40,7 @@ export function addLoopbackMetrics(
   const last = new Map<RefusedPackets, number>(refused.map((one) => [one, 0]));
   new Counter({
     name: "kubeproxy_nftables_localhost_nodeport_rejected_packets_total",
-    help: "Packets refused at node ports on loopback addresses: of UDP and SCTP, and of TCP where that is not relayed",
+    help: "UDP and SCTP packets refused at node ports on loopback addresses, and TCP packets without a relay",
     labelNames: ["ip_family", "protocol"],
     registers,
     async collect() {

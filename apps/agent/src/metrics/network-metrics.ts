@@ -10,18 +10,18 @@ export function networkMetrics(make: MetricFactory) {
     "source",
     "state",
   ] as const);
-  const excludedCIDRs = make.gauge("fairlead_excluded_cidrs", "Learned CIDRs of other networks that count", [
+  const excludedCIDRs = make.gauge("fairlead_excluded_cidrs", "Learned CIDRs of other networks in effect", [
     "source",
     "ip_family",
   ] as const);
   const conflicts = make.gauge(
     "fairlead_cidr_conflicts",
-    "Learned CIDRs that lie in one of the other side; the longest prefix decides",
+    "Learned CIDRs inside a CIDR of the other side; the longest prefix wins",
     [] as const,
   );
   const held = make.gauge(
     "fairlead_held_back_services",
-    "Services that would turn foreign if the learned CIDRs counted that are held",
+    "Services that would become foreign if the held CIDRs were accepted",
     [] as const,
   );
   return {

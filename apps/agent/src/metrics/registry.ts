@@ -42,7 +42,7 @@ export function addProcessMetrics(registry: Registry): void {
   let last = performance.eventLoopUtilization();
   new Gauge({
     name: "nodejs_eventloop_utilization_ratio",
-    help: "Share of the time since the last scrape in which the event loop was busy",
+    help: "Share of time since the last scrape in which the event loop was busy",
     registers: [registry],
     collect() {
       const now = performance.eventLoopUtilization();

@@ -4,29 +4,33 @@ import type { MetricFactory } from "./registry.ts";
 
 /** Metrics of userspace mode: what this process carries itself, and its limits. Read when somebody asks. */
 export function addRelayMetrics(make: MetricFactory, traffic: RelayTraffic, { userspace }: AgentConfig): () => void {
-  const sockets = make.gauge("fairlead_relay_sockets", "Sockets of relays that are open now", [] as const);
+  const sockets = make.gauge("fairlead_relay_sockets", "Open sockets of relays", [] as const);
   const accepted = make.counter(
     "fairlead_relay_accepted_total",
-    "TCP connections and UDP flows that were given an endpoint",
+    "TCP connections and UDP flows connected to an endpoint",
     ["protocol"] as const,
   );
   const refused = make.counter(
     "fairlead_relay_refused_total",
-    "TCP connections and UDP flows that were given none: a limit was reached, no endpoint could be connected, there was none",
+    "TCP connections and UDP flows refused: limit reached, no endpoint reachable, or no endpoint",
     ["reason"] as const,
   );
   const passedOver = make.counter(
     "fairlead_relay_endpoints_passed_over_total",
-    "Endpoints that could not be connected, so that the next one was tried",
+    "Endpoints that refused a connection before another endpoint was tried",
     [] as const,
   );
-  const idled = make.counter("fairlead_relay_idle_total", "Connections and flows ended for being idle", [] as const);
+  const idled = make.counter(
+    "fairlead_relay_idle_total",
+    "Connections and flows ended by the idle timeout",
+    [] as const,
+  );
   const bytes = make.counter("fairlead_relay_bytes_total", "Bytes of datagrams and of connections that have ended", [
     "direction",
   ] as const);
   const limits = make.gauge(
     "fairlead_relay_limit",
-    "Limits in force: sockets in all and for one service port, seconds until what is idle is ended",
+    "Limits in force: sockets in total and per service port, idle timeout in seconds",
     ["limit"] as const,
   );
   limits.set({ limit: "sockets" }, traffic.counts.maxSockets);

@@ -14,7 +14,7 @@ export function restClientMetrics(make: MetricFactory): RequestObserver {
   );
   const duration = make.histogram(
     "rest_client_request_duration_seconds",
-    "Seconds from a request to the head of its answer; watches are not in it",
+    "Seconds from a request to the response header, without watches",
     BUCKETS,
     labels,
   );

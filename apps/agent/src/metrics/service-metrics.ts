@@ -45,7 +45,7 @@ export function addServiceMetrics(registry: Registry, read: ReadServiceConnectio
     });
   add(
     "fairlead_service_connections",
-    "Connections that are tracked now and not over, by service port and the endpoint that answers",
+    "Open connections in conntrack, by service port and endpoint",
     ["namespace", "service", "port", "endpoint"] as const,
     (gauge, said) => {
       for (const { connections, ...labels } of said?.series ?? []) gauge.set(labels, connections);

@@ -7,7 +7,7 @@ import { metricFactory } from "./registry.ts";
 export function sliMetrics(startedAt: number) {
   const make = metricFactory();
   const [name, type] = ["ping", "healthz"];
-  const healthcheck = make.gauge("kubernetes_healthcheck", "Result of a health check: 1 where it succeeded", [
+  const healthcheck = make.gauge("kubernetes_healthcheck", "Result of a health check: 1 if it succeeded", [
     "name",
     "type",
   ] as const);
@@ -16,7 +16,7 @@ export function sliMetrics(startedAt: number) {
     "type",
     "status",
   ] as const);
-  make.gauge("process_start_time_seconds", "When the process began, seconds since the epoch").set(startedAt / 1000);
+  make.gauge("process_start_time_seconds", "Start time of the process, seconds since the epoch").set(startedAt / 1000);
   return {
     succeeded() {
       healthcheck.set({ name, type }, 1);

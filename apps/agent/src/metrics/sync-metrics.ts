@@ -31,19 +31,19 @@ export function syncMetrics(make: MetricFactory) {
     ),
     lastQueued: make.gauge(
       name("proxy_rules_last_queued_timestamp_seconds"),
-      "When a sync was last asked for, seconds since the epoch",
+      "When a sync was last requested, seconds since the epoch",
       family,
     ),
     endpointChangesPending: make.gauge(
       name("proxy_rules_endpoint_changes_pending"),
-      "Changes of EndpointSlices that no sync has taken yet",
+      "EndpointSlice changes that wait for a sync",
     ),
-    endpointChangesTotal: make.counter(name("proxy_rules_endpoint_changes_total"), "Changes of EndpointSlices seen"),
+    endpointChangesTotal: make.counter(name("proxy_rules_endpoint_changes_total"), "EndpointSlice changes received"),
     serviceChangesPending: make.gauge(
       name("proxy_rules_service_changes_pending"),
-      "Changes of Services that no sync has taken yet",
+      "Service changes that wait for a sync",
     ),
-    serviceChangesTotal: make.counter(name("proxy_rules_service_changes_total"), "Changes of Services seen"),
+    serviceChangesTotal: make.counter(name("proxy_rules_service_changes_total"), "Service changes received"),
     noLocalEndpoints: make.gauge(
       name("proxy_rules_no_local_endpoints_total"),
       "Service ports (ipvs mode: Services) with a Local traffic policy whose endpoints are all on other nodes",
@@ -51,7 +51,7 @@ export function syncMetrics(make: MetricFactory) {
     ),
     programming: make.histogram(
       "kubeproxy_network_programming_duration_seconds",
-      "Seconds from a change of a Service or Pod to the sync that took it in",
+      "Seconds from a change of a Service or Pod to the end of the sync that applied it",
       programmingBuckets,
       family,
     ),

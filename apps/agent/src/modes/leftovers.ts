@@ -48,10 +48,12 @@ export async function removeTables(
   for (const { facts, removeTables: remove } of removals) {
     try {
       for (const table of (await remove?.(kernel, serviceProxyName)) ?? [])
-        log.info(`Removed what ${owner}'s ${facts.name} mode left`, { table });
+        log.info(`Removed stale objects of ${owner}'s ${facts.name} mode`, { table });
     } catch (error) {
       nothingLeft = false;
-      log.warn(`Cannot remove what ${owner}'s ${facts.name} mode left`, { error: errorChainText(error) });
+      log.warn(`Failed to remove stale objects of ${owner}'s ${facts.name} mode; they stay in place`, {
+        error: errorChainText(error),
+      });
     }
   }
   return nothingLeft;
@@ -77,7 +79,10 @@ async function removeRules(
     try {
       for (const rules of ports) await remove?.(kernel, rules, keepsOf(mode));
     } catch (error) {
-      log.warn(`Cannot remove what ${facts.name} mode left`, { ipFamily: family, errors: errorTexts(error) });
+      log.warn(`Failed to remove stale rules of ${facts.name} mode; they stay in place`, {
+        ipFamily: family,
+        errors: errorTexts(error),
+      });
     }
   }
 }

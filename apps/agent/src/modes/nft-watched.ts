@@ -51,10 +51,9 @@ export class WatchedTables {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#listening = promise;
     const onProblem = (error: unknown) => {
-      this.#log.warn(
-        "What other processes do to nftables cannot be followed; the rules are compared with every check until it can",
-        { error: errorChainText(error) },
-      );
+      this.#log.warn("nftables event stream lost; every check compares all rules until it is back", {
+        error: errorChainText(error),
+      });
       this.#unreported++;
       resolve();
     };

@@ -25,13 +25,10 @@ export function loopbackRelays(
   const made = new Map(
     served.map((family) => {
       const onProblem = (problem: string) =>
-        log.warn(
-          "A node port cannot be served on the loopback address; other addresses of the node serve it, retrying",
-          {
-            ipFamily: family,
-            problem,
-          },
-        );
+        log.warn("Cannot listen for a node port on the loopback address; other addresses serve it, retrying", {
+          ipFamily: family,
+          problem,
+        });
       return [family, createNodePortRelays(family, { ...options, ...system, onProblem })] as const;
     }),
   );

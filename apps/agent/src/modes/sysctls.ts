@@ -19,7 +19,12 @@ export async function setSysctls(
     const result = await sysctl.set(name.replaceAll(".", "/"), value);
     if (result.outcome === "changed") log.info("Set a sysctl", { name, value, reason });
     else if (result.outcome !== "kept") {
-      log.warn("Failed to set a sysctl", { name, value, neededFor: reason, reason: result.reason });
+      log.warn("Failed to set a sysctl; the kernel's value stays in effect", {
+        name,
+        value,
+        neededFor: reason,
+        reason: result.reason,
+      });
     }
   }
 }

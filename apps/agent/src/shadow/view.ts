@@ -27,12 +27,12 @@ function addMetrics(make: MetricFactory, families: readonly SeenFamily[]): () =>
   const labels = ["ip_family"] as const;
   const differences = make.gauge(
     "fairlead_shadow_differences",
-    "Service ports with which kube-proxy does something else than Fairlead would, for longer than the grace period",
+    "Service ports for which kube-proxy has differed from Fairlead's plan for longer than the grace period",
     ["ip_family", "kind"] as const,
   );
   const problem = make.gauge(
     "fairlead_shadow_blind",
-    "1 while the kernel cannot be read, so that nothing is compared",
+    "1 while the kernel cannot be read and the comparison is paused",
     labels,
   );
   const services = make.gauge(
@@ -47,7 +47,7 @@ function addMetrics(make: MetricFactory, families: readonly SeenFamily[]): () =>
   );
   const took = make.gauge(
     "fairlead_shadow_last_round_seconds",
-    "How long the last round through all services took",
+    "Duration of the last round through all services",
     labels,
   );
   return () => {

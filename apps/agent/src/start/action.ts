@@ -28,7 +28,7 @@ export async function runAction(
     return await act(config, log, out);
   } catch (error) {
     if (error instanceof StartError) err(`${error.message}\n`);
-    else log.error("Cannot go on", { error: errorChainText(error) });
+    else log.error("Fairlead cannot continue; exiting", { reason: errorChainText(error) });
     return 1;
   }
 }

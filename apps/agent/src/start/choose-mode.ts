@@ -37,9 +37,9 @@ export async function chooseMode(
   const instead = fallback?.allowed(config) === true ? named(modes, fallback.mode) : undefined;
   if (instead === undefined) {
     const flag = fallback === undefined ? "" : ` (and ${fallback.flag}=false)`;
-    throw new StartError(`--proxy-mode=${asked}: this node cannot do it${flag}: ${reason}`);
+    throw new StartError(`--proxy-mode=${asked}: not available on this node${flag}: ${reason}`);
   }
-  log.warn(`This node cannot do ${asked} mode: serving in ${instead.facts.name} mode instead`, { reason });
+  log.warn(`${asked} mode is not available on this node; serving in ${instead.facts.name} mode`, { reason });
   return { mode: instead, fallback: reason };
 }
 

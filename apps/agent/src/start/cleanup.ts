@@ -54,7 +54,7 @@ async function cleanFamily(
       for (const { facts, removeRules } of removals) {
         await attempt(async () => {
           const there = await removeRules?.(kernel, rules);
-          if (there === true) log.info(`Removed what ${facts.name} mode left`, { ipFamily: family });
+          if (there === true) log.info(`Removed stale objects of ${facts.name} mode`, { ipFamily: family });
         });
       }
     }

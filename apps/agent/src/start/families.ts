@@ -37,7 +37,7 @@ export async function openFamilies(
   }
   if (families.length === 0) {
     const reasons = Array.from(unserved, ([family, reason]) => `${family}: ${reason}`);
-    throw new StartError(`neither family can be served: ${reasons.join("; ")}`);
+    throw new StartError(`cannot serve IPv4 or IPv6: ${reasons.join("; ")}`);
   }
   const refusal = isUnspecified(bindAddress)
     ? undefined

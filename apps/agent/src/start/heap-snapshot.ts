@@ -25,17 +25,17 @@ export function heapSnapshotSignal(config: Pick<AgentConfig, "enableProfiling" |
 
 async function snapshotOnSignal(stateDir: string, log: Log): Promise<void> {
   if (stateDir === "") {
-    log.error("Did not write a heap snapshot: there is no state folder; set --state-dir", { signal: "SIGQUIT" });
+    log.error("Heap snapshot not written: no state folder; set --state-dir", { signal: "SIGQUIT" });
     return;
   }
   const file = join(stateDir, FILE);
   try {
     await writeHeapSnapshot(stateDir);
-    log.info("Wrote a heap snapshot; it contains credentials, delete it after use", { file });
+    log.info("Heap snapshot written; it contains credentials, delete it after use", { file });
   } catch (error) {
     const exists = errorCode(error) === "EEXIST";
-    if (exists) log.error("Did not write a heap snapshot: there is one already; delete it and ask again", { file });
-    else log.error("Failed to write a heap snapshot; serving goes on", { file, error: errorChainText(error) });
+    if (exists) log.error("Heap snapshot not written: the file exists; delete it and send SIGQUIT again", { file });
+    else log.error("Failed to write a heap snapshot; serving continues", { file, error: errorChainText(error) });
   }
 }
 

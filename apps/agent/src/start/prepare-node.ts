@@ -80,7 +80,7 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
 function warnOfClients({ facts }: Mode, { excludedFrontends }: FilterOptions, log: Log): void {
   if (excludedFrontends !== "excluded-clients" || facts.semantics.excludesClients) return;
   log.warn(
-    `${facts.name} mode cannot tell clients apart at an address: ClusterIPs of other networks' services are left to them ` +
+    `${facts.name} mode cannot distinguish the clients of an address: it leaves ClusterIPs of services of other networks to them ` +
       "for all clients, as by --excluded-frontends=cluster-ip; node ports, external and load-balancer addresses are served",
   );
 }
@@ -91,6 +91,6 @@ function startingEvent(): NodeEvent {
 }
 
 function fallbackEvent(asked: string, served: string, reason: string): NodeEvent {
-  const message = `This node cannot do ${asked} mode and is served in ${served} mode: ${reason}`;
+  const message = `${asked} mode is not available on this node, which is served in ${served} mode: ${reason}`;
   return { type: "Warning", reason: "ModeFallback", message };
 }

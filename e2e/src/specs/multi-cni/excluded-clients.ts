@@ -9,7 +9,7 @@ import { expectForeign, expectNoTrace } from "./untouched.ts";
 
 const PORTS = [{ port: 80 }];
 
-const onlyOthers = notIn(["ipvs"], "ipvs mode cannot tell clients apart at an address");
+const onlyOthers = notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address");
 const LIKE_CLUSTER_IP = "as by --excluded-frontends=cluster-ip";
 
 /** Every agent serves so, and is as ever after the spec. Pods of the excluded network serve, others call. */

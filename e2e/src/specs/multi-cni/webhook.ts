@@ -15,7 +15,7 @@ import { expectForeign } from "./untouched.ts";
 const WEBHOOK = fileURLToPath(new URL("programs/webhook-main.ts", import.meta.url));
 const PORT = 8443;
 const NAME = "webhook";
-const onlyOthers = notIn(["ipvs"], "ipvs mode cannot tell clients apart at an address");
+const onlyOthers = notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address");
 
 /** A certificate for the name that the API server asks a webhook for. */
 async function certificateFor({ cluster, namespace, later }: Scene) {

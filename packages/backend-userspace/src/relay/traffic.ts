@@ -2,7 +2,7 @@ import type { ListeningRelay, RelayedConnection } from "./relayed.ts";
 
 /** What all relays of a process have done so far, for metrics. */
 export interface TrafficCounts {
-  /** TCP connections and UDP flows that were given an endpoint. */
+  /** TCP connections and UDP flows connected to an endpoint. */
   readonly accepted: Readonly<Record<"TCP" | "UDP", number>>;
   /** Those that got none: a limit was reached, no endpoint could be connected, or there was none. */
   readonly refused: Readonly<Record<RefusalReason, number>>;
