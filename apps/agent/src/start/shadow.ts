@@ -21,8 +21,8 @@ import { openSource } from "./source.ts";
 const PATIENCE_MS = 2_000;
 
 /**
- * Runs alongside the proxy that serves this node (--shadow): plans as if it served, compares the kernel with the plan, and
- * changes nothing. Of the kernel it has a reader only. Resolves to the exit code.
+ * Runs alongside the proxy that serves this node (--shadow): plans as if it served, compares the kernel with the plan,
+ * and changes nothing. It only reads the kernel. Resolves to the exit code.
  */
 export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log: Log): Promise<number> {
   const { stop, filter, nodeName, maxClients } = startProcess(given, log);
