@@ -5,8 +5,8 @@ import { kubeconfig } from "@fairlead/lab/control-plane/users";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
 import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { requireTool } from "@fairlead/lab/tools/fairlead";
-import { installKubectl } from "@fairlead/lab/tools/kubectl/install";
 import { type PageReader, readConsole } from "@fairlead/lab/tools/page-reader";
+import { startPodFront } from "@fairlead/lab/tools/pods/front";
 import { able, needs, onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
@@ -14,7 +14,7 @@ import type { Spec } from "../spec.ts";
 /** Milliseconds: the aim is 5 s, from the rule that is gone to the page that says so; a busy machine takes longer. */
 const LATE_MS = 30_000;
 
-/** Somebody on call has the cluster's page open, with the nodes behind kubectl. */
+/** Somebody on call has the cluster's page open, with the nodes behind the API server. */
 export const consolePage: Spec = {
   name: "console: a rule that goes on one node, and an agent that stops there, are that node's alone",
   suite: "faults",
@@ -75,14 +75,15 @@ async function openPage(scene: Scene): Promise<PageReader> {
   const { apiServer, nodes, ...shape } = scene.cluster;
   const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-console-`));
   scene.later(() => rm(folder, { recursive: true }));
-  const file = join(folder, "kubeconfig");
-  await writeFile(file, kubeconfig({ server: apiServer.url, token: apiServer.token }));
   const pids = new Map(nodes.map(({ name, namespacePid }) => [name, able(namespacePid)] as const));
-  const env = await installKubectl(folder, pids);
-  const { argvPrefix, env: own } = able(apiServer.namespace);
+  const namespace = able(apiServer.namespace);
+  const front = await startPodFront(namespace, { server: apiServer.url, token: apiServer.token, nodes: pids });
+  scene.later(async () => front[Symbol.asyncDispose]());
+  const file = join(folder, "kubeconfig");
+  await writeFile(file, kubeconfig({ server: front.url, token: apiServer.token }));
   const cidrs = (flag: string, excluded: boolean) => networkCIDRs(shape, { excluded }).flatMap((cidr) => [flag, cidr]);
   const args = ["--kubeconfig", file, ...cidrs("--cluster-cidr", false), ...cidrs("--exclude-cluster-cidr", true)];
-  const page = await readConsole({ argvPrefix, env: { ...own, ...env } }, args);
+  const page = await readConsole(namespace, args);
   scene.later(async () => page[Symbol.asyncDispose]());
   return page;
 }

@@ -10,7 +10,7 @@ export interface ToolResult {
 }
 
 /**
- * The command line tool as administrators use it, with the kubectl of the cluster.
+ * The command line tool as administrators use it.
  *
  * @throws CommandError for other exit codes
  */
@@ -20,10 +20,8 @@ export async function fairlead(
   options: RunOptions,
 ): Promise<ToolResult> {
   await requireTool();
-  const { kubeconfig, kubectlProgram } = whole(cluster);
-  // It calls kubectl by its name.
-  const path = `PATH=${kubectlProgram.replace(/\/[^/]*$/, "")}:/usr/sbin:/usr/bin:/sbin:/bin`;
-  const argv = ["env", path, process.execPath, tool, command, `--kubeconfig=${kubeconfig}`, ...args] as const;
+  const { kubeconfig } = whole(cluster);
+  const argv = [process.execPath, tool, command, `--kubeconfig=${kubeconfig}`, ...args] as const;
   try {
     return { code: 0, out: (await cluster.apiServer.run(argv, options)).stdout };
   } catch (error) {
