@@ -7,7 +7,7 @@ import type { BundlePlugin } from "./tsup.ts";
 const MACHINES = ["linux-x64", "linux-arm64"] as const;
 
 /**
- * Koffi's compiled code lies beside a bundle, one file for each machine: netlink needs it. On other machines, and
+ * Koffi's compiled code lies alongside a bundle, one file for each machine: netlink needs it. On other machines, and
  * without the files, a program goes on with the kernel's tools.
  */
 export const koffiBeside: BundlePlugin = {

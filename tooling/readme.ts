@@ -27,7 +27,7 @@ export async function readmeExample(packageDir: string): Promise<ReadmeExample> 
 }
 
 /**
- * Runs a package's example as the reader would and gives what it printed beside what it says it prints.
+ * Runs a package's example as the reader would and gives what it printed alongside what it says it prints.
  *
  * @param packageDir absolute folder of the package; the example runs in it, so it imports the package by its name
  * @throws Error when there is no example, or it fails

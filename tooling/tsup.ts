@@ -4,7 +4,7 @@ import type { Options } from "tsup";
 import { INSPECTOR_OPTION } from "./agent-node.ts";
 
 /**
- * Build settings of a published package: ESM with types beside it, one entry for each public subpath.
+ * Build settings of a published package: ESM with types alongside it, one entry for each public subpath.
  *
  * @param entry subpath name → source file, for example `{ index: "src/index.ts", "fake/index": "src/fake/index.ts" }`
  */
@@ -60,7 +60,7 @@ const httpWithoutClient = builtinsByCall("http-without-client", /^(?:node:)?http
 export const builtinsWhenUsed = builtinsByCall("builtins-when-used", /^(?:node:)?[a-z_/]+$/);
 
 /**
- * Build settings of an app: one file that runs with nothing but Node beside it, made from the sources of the
+ * Build settings of an app: one file that runs with nothing but Node alongside it, made from the sources of the
  * workspace's packages. Modules that are imported later are in it, and begin when they are asked for.
  *
  * @param entry name of the file in dist → source file

@@ -5,7 +5,7 @@ import { koffiBeside } from "@fairlead/tooling/koffi";
 import { appBundle, type BundlePlugin, builtinsWhenUsed } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
-/** The console's page is read by that command only: beside the program, not in it. */
+/** The console's page is read by that command only: alongside the program, not in it. */
 const consolePage: BundlePlugin = {
   name: "console-page",
   setup: ({ initialOptions: { outdir = "dist", sourcemap }, onEnd }) =>

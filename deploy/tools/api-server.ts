@@ -92,7 +92,7 @@ async function apiServer(assets: string, dir: string): Promise<Argv> {
     "--service-account-issuer=https://dry-run.example",
     `--service-account-key-file=${join(dir, "sa.pub")}`,
     `--service-account-signing-key-file=${join(dir, "sa.key")}`,
-    // Nobody makes service accounts here.
+    // Nothing makes service accounts here.
     "--disable-admission-plugins=ServiceAccount",
     "--allow-privileged=true",
   ];

@@ -23,7 +23,7 @@ const chosen = [...suites].filter(([suite]) => (named.length > 0 ? named.include
 /** What kube-proxy may take for one more of the random states. */
 const STATE_MS = 20_000;
 
-/** Ten minutes on a core of its own; other checks run beside it, and a busy machine takes many times as long. */
+/** Ten minutes on a core of its own; other checks run alongside it, and a busy machine takes many times as long. */
 const LIMIT_MS = 1_800_000 + Number(FAIRLEAD_SHADOW_STATES) * STATE_MS;
 
 if (missing === undefined) {

@@ -27,7 +27,7 @@ const plugin = (path: string) => ({ package: `${CNI_PLUGINS.path}/plugins/${path
 const runtime = (name: string) => ({ package: `${CONTAINERD.path}/cmd/${name}`, module: CONTAINERD });
 const kubernetes = (path: string) => ({ package: `k8s.io/kubernetes/${path}` });
 
-/** Beside the control plane's: what nodes and their images hold, and kind itself. */
+/** Alongside the control plane's: what nodes and their images hold, and kind itself. */
 export const clusterPrograms = {
   kind: { package: KIND.path, module: KIND },
   containerd: runtime("containerd"),

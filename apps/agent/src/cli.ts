@@ -7,7 +7,7 @@ export interface CommandLineIO {
   readonly err: (text: string) => void;
 }
 
-/** Exit codes: 0 done or told to stop, 1 it could not, 2 the command line is not one. */
+/** Exit codes: 0 done or asked to stop, 1 it could not, 2 the command line is not one. */
 export async function runCommandLine(argv: readonly string[], io: CommandLineIO): Promise<number> {
   const parsed = await parseReading(argv, io);
   if (parsed.kind !== "run") return answer(parsed, io);
@@ -17,7 +17,7 @@ export async function runCommandLine(argv: readonly string[], io: CommandLineIO)
 }
 
 /**
- * Parses without blocking: a file may be a pipe that nobody writes to, and signals have to end the start all the same.
+ * Parses without blocking: a file may be a pipe that nothing writes to, and signals have to end the start all the same.
  * What the parser asks for is read, and the parser is asked again.
  */
 async function parseReading(argv: readonly string[], io: CommandLineIO): Promise<ParseResult> {

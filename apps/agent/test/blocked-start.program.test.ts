@@ -17,7 +17,7 @@ async function folder(...fifos: readonly string[]): Promise<string> {
   return dir;
 }
 
-/** The agent by itself: no compiled code lies beside it, as on a machine that has none. */
+/** The agent by itself: no compiled code lies alongside it, as on a machine that has none. */
 async function bareAgent(dir: string): Promise<string> {
   const bare = join(dir, "main.js");
   await copyFile(bundle, bare);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-/** The bundle in a folder of its own: nothing but Node beside it. */
+/** The bundle in a folder of its own: nothing but Node alongside it. */
 let dir = "";
 const bundle = () => join(dir, "main.js");
 

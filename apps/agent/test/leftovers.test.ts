@@ -17,7 +17,7 @@ const noNetlink = async () => {
 
 const [EPERM, ENOENT] = [1, 2];
 
-/** A kernel with these tables, by netlink and by nft; notes what it is told to delete. */
+/** A kernel with these tables, by netlink and by nft; notes what it is asked to delete. */
 function nft(...tables: string[]) {
   const deleted: string[] = [];
   const runner = new FakeRunner({

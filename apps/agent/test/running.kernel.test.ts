@@ -90,7 +90,7 @@ describe.skipIf(reason !== undefined)(
       );
     }
 
-    /** Neither a second agent nor a clean-up may work beside it. */
+    /** Neither a second agent nor a clean-up may work alongside it. */
     async function checkGuarded(pid: number): Promise<void> {
       for (const args of [["--cleanup"], ["--manifests=manifests"]]) {
         const said = await toEnd(...args);
@@ -99,7 +99,7 @@ describe.skipIf(reason !== undefined)(
       }
     }
 
-    /** What checks for itself every half minute at most is repaired at once when somebody asks. */
+    /** What checks for itself every half minute at most is repaired at once on request. */
     async function checkRepairing(pid: number): Promise<void> {
       const rule =
         (await nat()).split("\n").find((line) => line.startsWith("-A KUBE-SERVICES -d 10.96.67.75/32")) ?? "";

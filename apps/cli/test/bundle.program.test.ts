@@ -5,7 +5,7 @@ import { CommandError, createRunner } from "@fairlead/kernel";
 import { goldenFolder } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-/** The bundle in a folder of its own: nothing but Node beside it. */
+/** The bundle in a folder of its own: nothing but Node alongside it. */
 let dir = "";
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "fairlead-cli-"));

@@ -39,7 +39,7 @@ afterAll(async () => {
 const EDGE = ["--service-proxy-name", "edge"] as const;
 
 interface NodeState {
-  /** With a pod of the agent `edge` beside the first one's. */
+  /** With a pod of the agent `edge` alongside the first one's. */
   readonly edge?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
   readonly rules?: string;

@@ -13,7 +13,7 @@ const bundle = join(import.meta.dirname, "..", "dist", "main.js");
 const ASK = (to: string) =>
   `require("net").connect(80, "${to}").on("error", () => {}).on("close", () => process.exit(0))`;
 
-/** What a proxy may have, and somebody else beside it. */
+/** What a proxy may have, and another program alongside it. */
 const TABLES = `
 table ip kube-proxy {
   map service-ips {

@@ -8,7 +8,7 @@ const { CI = "" } = process.env;
 const support = await namespaceSupport();
 const FW = "KUBE-FW-FYZB2HTOW53NRIPL";
 
-/** What somebody does by hand: commands for iptables, as `TABLE COMMAND…`, or lines of the rules taken out. */
+/** What an operator does by hand: commands for iptables, as `TABLE COMMAND…`, or lines of the rules taken out. */
 type Damage = readonly string[] | RegExp;
 
 const DAMAGES: readonly (readonly [what: string, damage: Damage, found: RegExp])[] = [

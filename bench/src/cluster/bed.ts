@@ -14,7 +14,7 @@ import { kernelSettings } from "@fairlead/lab/wire/settings";
 import { Etcd } from "./etcd.ts";
 import { nodeObject } from "./objects.ts";
 
-/** A control plane, and nodes beside it as they are needed. No packet leaves it. */
+/** A control plane, and nodes alongside it as they are needed. No packet leaves it. */
 export interface Bed {
   readonly controlPlane: ControlPlane;
   /** The control plane's. */

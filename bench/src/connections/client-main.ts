@@ -1,5 +1,5 @@
 /**
- * Opens connections to one address after the other, which nobody listens on: the kernel takes each way through the
+ * Opens connections to one address after the other, which nothing listens on: the kernel takes each way through the
  * rules once and refuses it at once. Usage: client-main.ts COUNT PORT ADDRESS…; prints `ConnectionTimes` as JSON.
  */
 import koffi from "koffi";

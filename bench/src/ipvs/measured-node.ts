@@ -17,7 +17,7 @@ export interface MeasuredNode {
   readonly namespace: NetworkNamespace;
   readonly runner: Runner;
   start(): Promise<Daemon>;
-  /** The text of a metric's lines, or none while nobody answers. */
+  /** The text of a metric's lines, or none while nothing answers. */
   metrics(): Promise<string>;
   /** /proc/net/ip_vs: every virtual server and destination in one line, addresses in hexadecimal. */
   virtualServers(): Promise<string>;

@@ -42,7 +42,7 @@ export interface RecordedFigures {
   /** The same in processor time, from the moment on that it listens. */
   readonly longestTurnCpuMs?: number;
   /**
-   * Only the tools, with our text: all of the start's, and an endpoint change's beside the same rules. CPU is in
+   * Only the tools, with our text: all of the start's, and an endpoint change's alongside the same rules. CPU is in
    * seconds.
    */
   readonly bare?: {

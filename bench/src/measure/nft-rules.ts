@@ -25,7 +25,7 @@ export async function readNftRules(node: NetworkNamespace): Promise<RuleDigests>
   return new Map((await tablesOf(node)).flatMap((table) => [...frontendsOf(table)]));
 }
 
-/** By netlink within seconds; where somebody else's table has what is not known here, as `nft` shows it. */
+/** By netlink within seconds; where another program's table has what is not known here, as `nft` shows it. */
 async function tablesOf(node: NetworkNamespace): Promise<readonly NftTable[]> {
   const client = await openNftables({ open: netlinkIn(node).transactions });
   try {

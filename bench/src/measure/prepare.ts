@@ -28,7 +28,7 @@ export interface BedOptions {
   readonly patience: number;
 }
 
-/** A control plane without services, and how proxies are started beside it. */
+/** A control plane without services, and how proxies are started alongside it. */
 export interface Prepared {
   readonly bed: Bed;
   readonly startSettings: Setting["startSettings"];

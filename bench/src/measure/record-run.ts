@@ -106,7 +106,7 @@ async function bareStart({ bed, startSettings }: Setting, payloads: readonly Pay
   return { startMs, startCpu: (await childrenCpuSeconds(process.pid)) - cpuBefore };
 }
 
-/** The restores of two changes that undo each other, over and over beside the rules that are there. */
+/** The restores of two changes that undo each other, over and over alongside the rules that are there. */
 async function bareChanges(node: NetworkNamespace, variant: Variant, pair: readonly Payload[]) {
   const times: number[] = [];
   const cpuBefore = await childrenCpuSeconds(process.pid);

@@ -28,7 +28,7 @@ setInterval(() => {
   longest = Math.max(longest, (user + system) / 1000);
 }, RESOLUTION_MS).unref();
 
-// Nobody waits for a program that does not listen yet. A socket in the file system has a path for its address: it is a
+// Nothing waits for a program that does not listen yet. A socket in the file system has a path for its address: it is a
 // lock.
 subscribe("tracing:net.server.listen:asyncEnd", (message) => {
   const { server } = message as { readonly server: Server };

@@ -32,7 +32,7 @@ const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
 /**
  * What the agent's Node is given so that it tells how long its event loop was held, in a file at its end.
  *
- * @param file in a folder that is there; the probe goes beside it, as JavaScript: with Node's own stripping of types
+ * @param file in a folder that is there; the probe goes alongside it, as JavaScript: with Node's own stripping of types
  * the
  *   agent would take 15 MB more
  */
@@ -50,7 +50,7 @@ export async function loopFigures(file: string): Promise<LoopFigures | undefined
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-/** @param nodeOptions for the agent's Node, beside what the image gives it */
+/** @param nodeOptions for the agent's Node, alongside what the image gives it */
 export function fairlead(nodeOptions: readonly string[] = []): MeasuredProxy {
   return {
     name: "fairlead",

@@ -6,7 +6,7 @@ import { agentDir, cliDir, repositoryDir } from "../paths.ts";
 import { bundleApp } from "../sbom/bundle.ts";
 import { thirdPartyNotices } from "../sbom/notices.ts";
 
-/** Builds what is published, as far as it isn't built, and puts the licences of what the apps bundle beside them. */
+/** Builds what is published, as far as it isn't built, and puts the licences of what the apps bundle alongside them. */
 export async function buildPackages(runner: Runner): Promise<void> {
   const filters = ["--filter=./packages/*", "--filter=./apps/*"];
   await runner.run(

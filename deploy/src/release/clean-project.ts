@@ -5,7 +5,7 @@ import type { Runner } from "@fairlead/kernel";
 import { readmeExample } from "@fairlead/tooling/readme";
 import type { PublishedPackage } from "./published.ts";
 
-/** A project of somebody else, outside of the workspace, with the packed packages installed by plain npm. */
+/** A project of another program, outside of the workspace, with the packed packages installed by plain npm. */
 export interface CleanProject {
   /** Runs a package's README example with plain `node`: what it printed, and what it promises. */
   runExample(item: PublishedPackage): Promise<{ readonly printed: string; readonly promised: string }>;

@@ -18,7 +18,7 @@ export interface NpmPackage {
 export interface Bundle {
   /** Name → text; `main.js` is the one to start, `console.html` a page that it serves. */
   readonly files: ReadonlyMap<string, string>;
-  /** Name → compiled code, one file for each machine, that the app looks for beside itself. */
+  /** Name → compiled code, one file for each machine, that the app looks for alongside itself. */
   readonly binaries: ReadonlyMap<string, Buffer>;
   readonly app: NpmPackage;
   /** By name and version. */

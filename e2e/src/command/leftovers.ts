@@ -15,8 +15,8 @@ interface Leftovers {
   /** What is there after the run and was not before, or the other way round, in words. */
   readonly changed: readonly string[];
   /**
-   * Nothing of the run is left. Of the machine's own somebody else may have changed something meanwhile: that counts
-   * where CI is set, where there is nobody else.
+   * Nothing of the run is left. Of the machine's own another program may have changed something meanwhile: that counts
+   * where CI is set, where there is no other program.
    */
   readonly clean: boolean;
 }

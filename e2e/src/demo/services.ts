@@ -71,7 +71,7 @@ export const NODE_PORTS_AT: Readonly<Record<Mode["nodePorts"], readonly string[]
   "all, and 127.0.0.1": [NODE_A.addresses.IPv4, SECOND_NODE_ADDRESS.IPv4, "127.0.0.1"],
 };
 
-/** The agent's flags for these networks, beside the mode and the paths. */
+/** The agent's flags for these networks, alongside the mode and the paths. */
 export const DEMO_FLAGS: readonly string[] = [
   `--cluster-cidr=${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
   `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4}`,

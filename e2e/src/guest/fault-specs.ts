@@ -11,7 +11,7 @@ const objects: readonly RawObject[] = [...clusterObjects, ...web.objects, ...for
 
 interface Fault {
   readonly name: string;
-  /** What somebody does by hand on the node, a script for sh. */
+  /** What an operator does by hand on the node, a script for sh. */
   readonly byHand: string;
   /** Whether the fault shows; default: somebody is not served. */
   readonly broken?: (lab: Lab) => Promise<boolean>;

@@ -4,7 +4,7 @@ import { flowObjects } from "../cases/flows/calls.ts";
 import { flowsTold, REMEMBERED } from "../cases/flows/told.ts";
 import type { Spec } from "./suite.ts";
 
-/** `fairlead flows` beside a real IPVS. */
+/** `fairlead flows` alongside a real IPVS. */
 export const flowSpecs: readonly Spec[] = [
   {
     name: "ipvs flows: every connection of a service is told with service, endpoint and owner, and no other",

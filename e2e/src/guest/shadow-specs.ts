@@ -8,7 +8,7 @@ import type { Spec } from "./suite.ts";
 const GRACE = "--shadow-grace-period=120s";
 const MODE = { mode: "ipvs", variant: "legacy" } as const;
 
-/** A shadow beside the real kube-proxy in ipvs mode. */
+/** A shadow alongside the real kube-proxy in ipvs mode. */
 export const shadowSpecs = (program: string): readonly Spec[] => [
   {
     name: "ipvs shadow: nothing is told in random states, and nothing written",

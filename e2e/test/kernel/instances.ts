@@ -51,7 +51,7 @@ interface Side {
   readonly service: Workload;
 }
 
-/** A named instance beside the node's first proxy. `FAIRLEAD_KUBE_PROXY` adds the real one. */
+/** A named instance alongside the node's first proxy. `FAIRLEAD_KUBE_PROXY` adds the real one. */
 export function instances(kubeProxy?: string): void {
   const firsts: readonly (FirstProxy & { mode: keyof typeof FIRSTS })[] = (["iptables", "nftables"] as const).map(
     (mode) => ({

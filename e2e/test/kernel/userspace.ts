@@ -178,7 +178,7 @@ describe("the agent in userspace mode on the real kernel", () => {
 const BYTES_PORT = 9_999;
 const bulk = workload(18, { endpoints: [webA1], targetPort: BYTES_PORT });
 
-/** One endpoint serves, on the other's port nobody listens. */
+/** One endpoint serves, on the other's port nothing listens. */
 const HALF_DEAD_IP = "10.96.3.9";
 const halfDead = [
   service("half-dead", { clusterIPs: [HALF_DEAD_IP], ports: [{ port: 80 }] }),

@@ -28,7 +28,7 @@ export interface AgentSettings {
   readonly flags: readonly string[];
   /** A program, with arguments, that execs what follows. */
   readonly behind?: readonly string[];
-  /** Beside the environment of this process. */
+  /** Alongside the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
 

@@ -4,10 +4,10 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 
 /**
  * A pod network for clusters of namespaces. Each flavour is one folder here: `index.ts` exports `flavour`, README.md
- * says what is real and what stands in. Nothing else has to be told of a new folder.
+ * says what is real and what stands in. Nothing else has to be reported of a new folder.
  *
  * Flavours are put side by side in one cluster, so everything a flavour makes on a node (interfaces, routing tables,
- * chains, tunnel ports) has names and numbers of its own, and its CIDRs meet nobody else's.
+ * chains, tunnel ports) has names and numbers of its own, and its CIDRs meet no other program's.
  */
 export interface CniFlavour {
   /** Its folder's name. */
@@ -18,7 +18,7 @@ export interface CniFlavour {
   readonly devices?: readonly string[];
   /** Its pods' CIDRs in the whole cluster; a family that is absent is one that its pods cannot have. */
   readonly podCIDRs: Readonly<Partial<Record<IPFamily, string>>>;
-  /** It serves the services of its own pods itself: Fairlead is told to leave its CIDRs alone. */
+  /** It serves the services of its own pods itself: Fairlead is asked to leave its CIDRs alone. */
   readonly ownLoadBalancer: boolean;
   /**
    * Endpoints of services that Fairlead proxies see the node in place of the pod that calls: its answers would go past

@@ -8,7 +8,7 @@ interface FlavourModule {
   readonly variants?: Readonly<Record<string, CniFlavour>>;
 }
 
-/** What can be asked for: the folders beside this file, and their variants. */
+/** What can be asked for: the folders alongside this file, and their variants. */
 export async function flavourNames(): Promise<readonly string[]> {
   const entries = await readdir(new URL(".", import.meta.url), { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);

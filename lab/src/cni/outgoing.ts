@@ -7,7 +7,7 @@ const MULTICAST: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv
 
 /**
  * What most CNI plugins do on a node: packets of pods to anywhere else get the node's address. A chain of the flavour's
- * own, beside the proxy's.
+ * own, alongside the proxy's.
  */
 export async function masqueradeOutgoing(
   runner: Runner,

@@ -40,7 +40,7 @@ export function apiServerArgv(program: string, { folder, address, serviceCIDRs }
     "--service-account-issuer=https://test-ground",
     `--service-account-key-file=${file("sa.pub")}`,
     `--service-account-signing-key-file=${file("sa.key")}`,
-    // Pods without service accounts: nobody makes those here.
+    // Pods without service accounts: nothing makes those here.
     "--disable-admission-plugins=ServiceAccount",
     "--max-requests-inflight=2000",
     "--max-mutating-requests-inflight=1000",

@@ -22,7 +22,7 @@ export interface ControlPlaneSettings {
   readonly serviceCIDRs: readonly string[];
   /** For data, certificates and logs. */
   readonly folder: string;
-  /** False: nobody makes EndpointSlices but who is at work with them. Default true. */
+  /** False: nothing makes EndpointSlices but who is at work with them. Default true. */
   readonly controllers?: boolean;
 }
 

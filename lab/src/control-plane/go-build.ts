@@ -64,7 +64,7 @@ async function buildModule(
   }
 }
 
-/** Without a C library beside it, as the others are. */
+/** Without a C library alongside it, as the others are. */
 function staticC(flags: string): readonly string[] {
   return ["-tags", "netgo,osusergo", "-ldflags", `${flags} -linkmode external -extldflags -static`];
 }

@@ -23,7 +23,7 @@ export function cacheFolder(name: string): string {
 }
 
 /**
- * Where a program is taken from: a folder that somebody names in KUBEBUILDER_ASSETS, whatever version it has; else this
+ * Where a program is taken from: a folder that the user names in KUBEBUILDER_ASSETS, whatever version it has; else this
  * project's cache, one folder a version.
  */
 async function find(name: string, folder: string): Promise<string | undefined> {

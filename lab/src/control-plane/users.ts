@@ -17,7 +17,7 @@ export function tokenFile(): string {
 
 export interface KubeconfigFields {
   readonly server: string;
-  /** Absent where there is no TLS, or nobody looks at the certificate. */
+  /** Absent where there is no TLS, or nothing looks at the certificate. */
   readonly caFile?: string;
   readonly token: string;
   readonly proxyUrl?: string;
@@ -39,7 +39,7 @@ export function kubeconfig({ server, caFile, token, proxyUrl }: KubeconfigFields
   });
 }
 
-/** Keys that service accounts' tokens would be signed with; nobody asks for one here. */
+/** Keys that service accounts' tokens would be signed with; nothing asks for one here. */
 export function serviceAccountKeys(): { readonly key: string; readonly pub: string } {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   return {

@@ -1,4 +1,4 @@
-/** The newest release of each minor version that the Go module proxy serves, and the etcd beside it. */
+/** The newest release of each minor version that the Go module proxy serves, and the etcd alongside it. */
 const RELEASES: Readonly<Record<string, string>> = {
   "v1.36": "v1.36.3",
   "v1.37": "v1.37.1",

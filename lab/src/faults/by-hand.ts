@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Argv } from "@fairlead/kernel";
 
-/** What takes one promise of a mode away on a node, while nobody repairs it. */
+/** What takes one promise of a mode away on a node, while nothing repairs it. */
 export interface ByHand {
   /** No service is served any more. */
   readonly noServices: (family: IPFamily) => Argv;

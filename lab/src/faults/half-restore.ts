@@ -4,7 +4,7 @@ import { isThere } from "../support/is-there.ts";
 
 const TOOL = "iptables-nft-restore";
 
-/** A folder for the head of PATH, whose iptables-nft-restore is killed half way when it is told to. */
+/** A folder for the head of PATH, whose iptables-nft-restore is killed half way when it is asked to. */
 export interface HalfRestore {
   readonly path: string;
   /** The next restore is killed. */

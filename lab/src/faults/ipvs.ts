@@ -30,7 +30,7 @@ const WITHOUT_SETS = `until
   ipset destroy
 do :; done`;
 
-/** What somebody does by hand in ipvs mode: each a script for sh. */
+/** What an operator does by hand in ipvs mode: each a script for sh. */
 export const ipvsFaults = {
   serversCleared: () => "ipvsadm --clear",
   serverRemoved: ({ address, port }: Served) => `ipvsadm -D -t ${address}:${port}`,

@@ -1,4 +1,4 @@
-/** What another program writes beside ours, and takes back: each a script for sh, which fails where it cannot. */
+/** What another program writes alongside ours, and takes back: each a script for sh, which fails where it cannot. */
 export const NEIGHBOUR = {
   writes: `
     iptables -t nat -N THEIRS

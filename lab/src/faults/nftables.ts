@@ -14,7 +14,7 @@ export function nftTable(family: IPFamily): string {
   return `${family === "IPv4" ? "ip" : "ip6"} kube-proxy`;
 }
 
-/** What somebody does by hand in nftables mode, in nft's own words. */
+/** What an operator does by hand in nftables mode, in nft's own words. */
 export const nftFaults: Readonly<Record<string, (target: NftTarget) => string>> = {
   "nft flush ruleset": () => "flush ruleset",
   "the table deleted": ({ table }) => `delete table ${table}`,

@@ -5,7 +5,7 @@ import type { ByHand } from "../faults/by-hand.ts";
 export interface Mode {
   /** As `--proxy-mode` has it. */
   readonly name: string;
-  /** Flags of Fairlead's beside those of every mode. */
+  /** Flags of Fairlead's alongside those of every mode. */
   readonly flags: readonly string[];
   /** Whether this kernel has what the mode needs; where not, clusters of it are in User-Mode Linux. */
   readonly kernelHas: () => Promise<boolean>;

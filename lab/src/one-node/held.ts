@@ -15,7 +15,7 @@ export interface HeldConnection extends AsyncDisposable {
   ask(): void;
   /** Who answered, or the code of the error that ended it. */
   outcome(): Promise<string>;
-  /** Waits until the kernel has sent something once more, since nobody acknowledged it. */
+  /** Waits until the kernel has sent something once more, since nothing acknowledged it. */
   retransmitted(): Promise<void>;
 }
 

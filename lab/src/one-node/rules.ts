@@ -5,7 +5,7 @@ import type { Lab } from "../two-nodes/lab.ts";
 
 /**
  * node-a's chains and rules of both families without counters, `IPv4 nat -A KUBE-SERVICES …`, sorted: chains have no
- * order, that of dispatch rules and of jumps beside those of others means nothing, and for the rest packets are the
+ * order, that of dispatch rules and of jumps alongside those of others means nothing, and for the rest packets are the
  * test.
  */
 export async function rulesOf(lab: Lab, variant: Variant = "nft"): Promise<readonly string[]> {

@@ -4,7 +4,7 @@ import { type AgentFolder, agentFolder } from "../agent/manifests.ts";
 import { waitUntil } from "../agent/wait-until.ts";
 import type { Lab } from "../two-nodes/lab.ts";
 
-/** What the fault tests run the agent with, beside the paths; times are short so that the tests are. */
+/** What the fault tests run the agent with, alongside the paths; times are short so that the tests are. */
 const SYNC_PERIOD_MS = 1_000;
 export const SCENE_FLAGS: readonly string[] = [
   "--proxy-mode=iptables",

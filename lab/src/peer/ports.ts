@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 /** From the first to the last. */
 export type PortRange = readonly [first: number, last: number];
 
-/** Nobody listens on these: kubelets and proxies are below them, node ports between them. */
+/** Nothing listens on these: kubelets and proxies are below them, node ports between them. */
 const HIGH: PortRange = [33_000, 60_999];
 const LOW: PortRange = [11_000, 29_999];
 

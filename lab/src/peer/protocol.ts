@@ -21,7 +21,7 @@ export interface Probe {
    * Port to send from: over UDP several probes are one flow to the kernel then. Absent: another one for each request.
    */
   readonly sourcePort?: number;
-  /** TCP: bytes of padding to ask the server for, beside its answer. Default none. */
+  /** TCP: bytes of padding to ask the server for, alongside its answer. Default none. */
   readonly padding?: number;
   /** Connections and sockets stay open for as long as the peer runs. Default false. */
   readonly hold?: boolean;

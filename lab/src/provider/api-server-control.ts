@@ -32,7 +32,7 @@ export interface ApiServerControl {
   turnBusy?(path: string): Promise<Script>;
   /** Where the API server is, for programs of this machine that are to reach it and stay. */
   readonly namespace?: Pick<NetworkNamespace, "argvPrefix" | "env">;
-  /** Runs a script beside the API server. */
+  /** Runs a script alongside the API server. */
   startScript?(file: string, args?: readonly string[]): Promise<Script>;
 }
 

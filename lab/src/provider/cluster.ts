@@ -12,7 +12,7 @@ export interface ClusterShape {
   readonly families: readonly IPFamily[];
   readonly nodeNames: readonly string[];
   readonly networks: readonly NetworkShape[];
-  /** Fairlead is told to leave these alone, too, though no network of the cluster has them. */
+  /** Fairlead is asked to leave these alone, too, though no network of the cluster has them. */
   readonly elsewhere?: NetworkShape["podCIDRs"];
   /** The nodes have a kernel that is not the machine's: its clock may be set. */
   readonly ownKernel?: boolean;
@@ -23,12 +23,12 @@ export interface ClusterShape {
 /**
  * dns: `Pod.serveDns`, `Pod.lookUp`. expire-watches: `ApiServerControl.expireWatches`. step-clock:
  * `AgentStart.ownClock`, `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes
- * of this machine that can be started with flags and an environment of their own, and scripts run beside them:
+ * of this machine that can be started with flags and an environment of their own, and scripts run alongside them:
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
  * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`. busy:
  * `ApiServerControl.turnBusy`. console: `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance:
  * `ClusterNode.startInstance`, `AgentOnNode.remove`. local-instance: `ClusterNode.startLocalInstance`. webhook:
- * `Pod.startScript`, and openssl beside the API server. pod-script: `Pod.startScript`.
+ * `Pod.startScript`, and openssl alongside the API server. pod-script: `Pod.startScript`.
  */
 export type Ability =
   | "dns"
@@ -48,7 +48,7 @@ export type Ability =
 export interface NetworkShape {
   readonly name: string;
   readonly podCIDRs: Readonly<Partial<Record<IPFamily, string>>>;
-  /** Fairlead is told to leave its pods' services alone (`--exclude-cluster-cidr`). */
+  /** Fairlead is asked to leave its pods' services alone (`--exclude-cluster-cidr`). */
   readonly excluded: boolean;
   /** It serves its pods' services itself. */
   readonly ownLoadBalancer: boolean;
@@ -93,7 +93,7 @@ export interface WholeKubernetes {
   readonly kubectlProgram: string;
   /** Puts Fairlead's own DaemonSet on the cluster, and waits until it serves on every node. */
   addFairlead(): Promise<void>;
-  /** Puts kube-proxy on the nodes as kubeadm does, beside whatever serves there. */
+  /** Puts kube-proxy on the nodes as kubeadm does, alongside whatever serves there. */
   addKubeProxy(): Promise<void>;
 }
 

@@ -13,7 +13,7 @@ async function httpGet(runner: Runner, path: string): Promise<string> {
   return end === -1 ? answer : answer.slice(end + 4);
 }
 
-/** 0 when nobody answers. */
+/** 0 when nothing answers. */
 async function httpStatus(runner: Runner, address: string, port: number): Promise<number> {
   const answer = await ask(runner, address, String(port), "/").catch(() => "");
   return Number(/^HTTP\/\S+ (\d+)/.exec(answer)?.[1] ?? "0");

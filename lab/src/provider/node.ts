@@ -12,13 +12,13 @@ export interface Client {
 
 export interface ClusterNode extends Client {
   readonly zone: string;
-  /** A process in its network namespace, for programs beside the API server that enter it. */
+  /** A process in its network namespace, for programs alongside the API server that enter it. */
   readonly namespacePid?: number;
   readonly agent: AgentOnNode;
   /** Runs a program on the node, in its network namespace. */
   run(argv: Argv): Promise<RunResult>;
   /**
-   * Starts an agent with a service proxy name beside the node's first proxy; resolves once its rules are written. It
+   * Starts an agent with a service proxy name alongside the node's first proxy; resolves once its rules are written. It
    * ends with the cluster, and its rules do.
    */
   startInstance?(serviceProxyName: string): Promise<Removable>;
@@ -39,7 +39,7 @@ export interface AgentOnNode extends Partial<Removable> {
   pid?(): number;
   /** Its address for GET; the text of the answer. `path` such as `/metrics`, `/ownership`. */
   get(path: string): Promise<string>;
-  /** The HTTP status at a port of the node's own address, 0 when nobody answers. */
+  /** The HTTP status at a port of the node's own address, 0 when nothing answers. */
   status(family: IPFamily, port: number): Promise<number>;
   log(): Promise<string>;
   /** kill -9 */

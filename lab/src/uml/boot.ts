@@ -20,7 +20,7 @@ export interface GuestOptions {
 /** The guest's way to others: its interface `vec0` is the other end of this tap device. */
 export interface GuestLink {
   readonly namespace: NetworkNamespace;
-  /** It exists, and nobody else has opened it. */
+  /** It exists, and no other program has opened it. */
   readonly tap: string;
 }
 

@@ -6,7 +6,7 @@ import type { GuestOptions } from "./boot.ts";
 const ROOM = fileURLToPath(new URL("../..", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/uml-guest", import.meta.url));
 
-/** What a test is told from outside is told to its part in the guest as well. */
+/** What a test is given from outside is passed to its part in the guest as well. */
 const PASSED_ON = ["FAIRLEAD_KUBE_PROXY", "FAIRLEAD_SHADOW_STATES", "FAIRLEAD_SHADOW_SKIPPED", "FAIRLEAD_SHADOW_SEED"];
 
 /**

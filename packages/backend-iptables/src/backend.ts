@@ -48,7 +48,7 @@ class IptablesBackend implements Backend {
     const now = this.#options.clock.monotonic();
     if (this.#reading !== undefined && now - this.#reading.since < RECENT_MS) return;
     const found = readBeforeSync(this.#port, this.#options);
-    // What is wrong is told to whoever awaits it.
+    // The caller that awaits it gets the error.
     found.catch(() => {});
     this.#reading = { found, since: now };
   }

@@ -63,7 +63,7 @@ function needsBatches(port: RulesPort, plan: ForwardingPlan): boolean {
   return serviceChains > BATCH.serviceChains;
 }
 
-/** Stale chains harm nobody: one that cannot go because somebody else's chain leads to it must not fail the sync. */
+/** Stale chains do no harm: one that cannot go because another program's chain leads to it must not fail the sync. */
 async function sweep(port: RulesPort, stale: StaleChains, large: boolean, options: ResolvedOptions): Promise<void> {
   const now = options.clock.monotonic();
   const due = stale.due(now, large);

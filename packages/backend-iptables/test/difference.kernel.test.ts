@@ -5,7 +5,7 @@ import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
 
 const MARK = "-m mark --mark 0x4000/0x4000";
 
-/** What somebody does by hand to a chain of ours, as arguments of iptables. */
+/** What an operator does by hand to a chain of ours, as arguments of iptables. */
 const EDITS: readonly (readonly string[])[] = [
   ["-t nat -F KUBE-POSTROUTING"],
   ["-t nat -F KUBE-MARK-MASQ"],

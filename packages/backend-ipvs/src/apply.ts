@@ -39,7 +39,7 @@ export interface ChangeInput {
 /**
  * Writes what a change touches; starts no process where that is nothing.
  *
- * @returns undefined where it takes a full sync: nothing is written, and the ledger is of no use any more
+ * @returns undefined where it takes a full sync: nothing is written, and the ledger is of no use
  */
 export async function applyChange(
   port: IpvsPort,

@@ -21,7 +21,7 @@ export interface DeviceChange {
 }
 
 export interface IpvsModeBackend extends Required<Omit<Backend, "prepare">> {
-  /** Whether a change of the service device is somebody else's: that is not what the last sync has left there. */
+  /** Whether a change of the service device is another program's: that is not what the last sync has left there. */
   isStrange(change: DeviceChange): boolean;
 }
 

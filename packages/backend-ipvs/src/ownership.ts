@@ -18,7 +18,7 @@ export interface OwnershipFacts {
 
 /**
  * Ours is what this process made, and, outside the excluded CIDRs, what somebody with our names made before it: servers
- * on addresses of the service device, and those that our sets speak of. All others belong to somebody else (upstream
+ * on addresses of the service device, and those that our sets speak of. All others belong to another program (upstream
  * deletes those too unless they are excluded).
  */
 export function ownership({ family, kernel, made, excludeCIDRs }: OwnershipFacts): Owned {

@@ -3,7 +3,7 @@ import type { ResolvedOptions } from "./options.ts";
 import { askedScheduler, type Scheduler, schedulerProblem } from "./plan/schedulers.ts";
 
 /**
- * Which of the schedulers that services ask for this kernel has; told once where it has not, or where one is no
+ * Which of the schedulers that services ask for this kernel has; reported once where it has not, or where one is no
  * scheduler.
  */
 export class Schedulers {

@@ -14,7 +14,7 @@ function commands(...lines: readonly string[]): ServerCommand[] {
   return lines.flatMap((line) => parseServerCommand(line) ?? []);
 }
 
-/** Virtual servers and a set of somebody else. */
+/** Virtual servers and a set of another program. */
 function nodeWithOthers(): FakeNode {
   const node = new FakeNode();
   node.servers.meddle(

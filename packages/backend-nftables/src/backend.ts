@@ -37,7 +37,7 @@ export function createNftablesBackend(
 }
 
 /**
- * Sets and chains that services have in common and that nobody needs any more stay until there are more than this, and
+ * Sets and chains that services have in common and that nothing needs any more stay until there are more than this, and
  * twice as many as were needed: services whose affinity changes all the time would fill the kernel with them.
  */
 const SPARE_STRUCTURES = 200;
@@ -130,7 +130,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     return new Remembered(sets, placements);
   }
 
-  /** What somebody else put there may be of kinds that are not known here: it goes, and the clients with it. */
+  /** What another program put there may be of kinds that are not known here: it goes, and the clients with it. */
   async #readSets(family: NftFamily): Promise<ReadonlyMap<string, NftSet>> {
     try {
       return await this.#port.sets(family, tableName(this.#options.serviceProxyName), remembers);

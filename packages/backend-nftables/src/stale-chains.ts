@@ -10,7 +10,7 @@ import type { NftablesPort } from "./port.ts";
  */
 const PATIENCE = 1000;
 
-/** Empty chains to which nothing leads, until the kernel can be told to delete them. */
+/** Empty chains to which nothing leads, until the kernel can be asked to delete them. */
 export class StaleChains {
   readonly #commit: NftablesPort["commit"];
   readonly #options: ResolvedOptions;

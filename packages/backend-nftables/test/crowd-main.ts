@@ -54,7 +54,7 @@ server.close();
 await nft.close();
 process.stdout.write(JSON.stringify({ seed, histories, connections, wrong }));
 
-/** Nobody waits for a kernel's clock. */
+/** Nothing waits for a kernel's clock. */
 function inRealTime(history: CrowdHistory): CrowdHistory {
   return history.filter(({ step }) => step.kind !== "long-wait");
 }

@@ -20,7 +20,7 @@ kernelTest(
     expect(seen.listed).toMatch(
       /elements = \{ 0x\w{8} \. 10\.144\.\d+\.\d+ timeout 10m expires \S+ : 0x\w{8} \. 0x\w{8} \. 0x\w{8}/,
     );
-    // The one that went has no client any more, and the client goes to one of the others only.
+    // The one that went has no client, and the client goes to one of the others only.
     expect(Object.values(seen.afterItWent)).toEqual([100]);
     expect(Object.keys(seen.afterItWent)).not.toContain(seen.chosen);
     expect(seen.afterFullSync).toEqual(seen.afterItWent);

@@ -1,4 +1,4 @@
-/** Where CIDRs can be learned from; `custom` is beside them. */
+/** Where CIDRs can be learned from; `custom` is alongside them. */
 export const CIDR_SOURCES = [
   "kube-ovn-subnets",
   "calico-ippools",

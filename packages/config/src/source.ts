@@ -7,7 +7,7 @@ import { joinPath, leafPaths, splitPath, valueAt, withValueAt } from "./paths.ts
 import { type FieldNames, showValue } from "./report.ts";
 import type { ConfigError, ParseEnvironment } from "./types.ts";
 
-/** Where the configuration's values come from: the flags only, or a file and those flags that count beside it. */
+/** Where the configuration's values come from: the flags only, or a file and those flags that count alongside it. */
 export interface Source {
   readonly origin: "file" | "flags";
   readonly kubeProxy: RawObject;

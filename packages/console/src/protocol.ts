@@ -186,7 +186,7 @@ export interface TraceAnswer {
   };
 }
 
-/** Where packets end, with shares; or why that cannot be told. */
+/** Where packets end, with shares; or why that is unknown. */
 export type FateData = { readonly ways: Readonly<Record<string, number>> } | { readonly problem: string };
 
 /** `POST api/what-if`: the changed services, and what `fairlead diff --traffic-only -o json` says of them by family. */

@@ -37,7 +37,7 @@ const PLACES = [
   ["#/doctor", "Doctor"],
 ] as const;
 
-/** Kept beside the report of the tests; the documentation has some of them. */
+/** Kept alongside the report of the tests; the documentation has some of them. */
 const shots = join(import.meta.dirname, "..", ".vitest", "screenshots");
 
 describe("every page", () => {

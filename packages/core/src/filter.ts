@@ -53,7 +53,7 @@ export interface EndpointFilter {
     remembered: Ownership | undefined,
   ): OwnershipDecision;
   /**
-   * Whether an address lies in another network, whatever service has it. Absent: that cannot be told, and no flow of a
+   * Whether an address lies in another network, whatever service has it. Absent: unknown, and no flow of a
    * service that another network took over while no proxy ran counts as ours.
    *
    * @param address canonical

@@ -36,9 +36,9 @@ export interface ModeNeeds {
   readonly nodeAddresses: boolean;
   /** Whether it tells ClusterIPs that no service has (`NodePlan.serviceCIDRs`); absent: it has no use for them. */
   readonly serviceCIDRs?: boolean;
-  /** Beside connection tracking, which every mode needs. */
+  /** Alongside connection tracking, which every mode needs. */
   readonly kernelParts: readonly KernelPart[];
-  /** Beside forwarding, which every mode needs. */
+  /** Alongside forwarding, which every mode needs. */
   readonly sysctls: readonly NeededSysctl[];
 }
 
@@ -68,7 +68,7 @@ export interface ModeObjects {
   readonly own?: OwnObjects;
 }
 
-/** What a mode programs beside iptables rules; the agent counts it in `fairlead_NAME_objects`. */
+/** What a mode programs alongside iptables rules; the agent counts it in `fairlead_NAME_objects`. */
 export interface OwnObjects {
   readonly kinds: readonly string[];
   /** What they are, for the metric's help text. */

@@ -98,7 +98,7 @@ export interface ServiceCIDR {
   readonly cidrs: readonly string[];
 }
 
-/** Joined, so that the string is flat: a template would keep its parts beside it. */
+/** Joined, so that the string is flat: a template would keep its parts alongside it. */
 export function serviceKey(namespace: string, name: string): ServiceKey {
   return [namespace, name].join("/") as ServiceKey;
 }

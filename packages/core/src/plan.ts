@@ -132,7 +132,7 @@ export interface HealthCheck {
   readonly localEndpoints: number;
 }
 
-/** What the node needs once, beside the groups. */
+/** What the node needs once, alongside the groups. */
 export interface NodePlan {
   readonly detector: LocalTrafficDetector;
   readonly nodePortAddresses: NodePortAddresses;

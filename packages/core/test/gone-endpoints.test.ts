@@ -98,7 +98,7 @@ describe("an entry of connection tracking", () => {
     ["tcp 10.96.0.10:81 <- 10.144.1.6:8080", false],
     ["tcp 10.96.0.11:80 <- 10.144.1.6:8080", false],
     ["tcp 10.144.1.6:8080 <- 10.144.1.6:8080", false],
-    // What somebody else translated, or nobody.
+    // What another program translated, or nobody.
     ["tcp 10.96.0.10:80 <- 10.144.9.9:8080", false],
     ["tcp 198.51.100.1:80 <- 198.51.100.1:80", false],
     ["udp 10.96.0.10:80 <- 10.144.1.6:8080", false],

@@ -26,7 +26,7 @@ export interface FilterOptions {
   readonly ownershipAnnotation: boolean;
 }
 
-/** What decides beside the CIDRs. */
+/** What decides alongside the CIDRs. */
 export type OptionsBesideCIDRs = Omit<FilterOptions, "excludeCIDRs" | "ownCIDRs">;
 
 /** What a rule says of a service. */

@@ -22,7 +22,7 @@ export type Resource = "services" | "endpointSlices" | "node";
 export interface IntakeOptions {
   /** Endpoints may be on loopback addresses: nothing but this machine is served. Default false. */
   readonly loopbackEndpoints?: boolean;
-  /** Annotations of Services that are kept beside Fairlead's own; by `ruleAnnotations`. Default: none. */
+  /** Annotations of Services that are kept alongside Fairlead's own; by `ruleAnnotations`. Default: none. */
   readonly annotations?: ReadonlySet<string> | undefined;
   /** The services that are wanted, by their label service.kubernetes.io/service-proxy-name. Default: those without. */
   readonly serviceProxyName?: string | undefined;

@@ -52,7 +52,7 @@ export type RouteAnswer =
 export interface Environment {
   /** The host's own addresses; 127.0.0.0/8 and ::1 are always among them. */
   readonly localAddresses?: Iterable<string>;
-  /** Broadcast addresses beside 255.255.255.255. */
+  /** Broadcast addresses alongside 255.255.255.255. */
   readonly broadcastAddresses?: Iterable<string>;
   /** The interface that packets to the address leave by; lo for the host's own. */
   readonly outInterface?: (destination: string) => string | undefined;
@@ -73,7 +73,7 @@ export interface Environment {
   /** Whether the packet came in by a bridge's port, goes out by one, is bridged (`-m physdev`); default: none of it. */
   readonly physdev?: { readonly in?: boolean; readonly out?: boolean };
   readonly recent?: RecentLists;
-  /** What packets before this one put into sets of nftables, beside the elements that the tables have. */
+  /** What packets before this one put into sets of nftables, alongside the elements that the tables have. */
   readonly remembered?: readonly Remembered[];
   readonly sets?: ReadonlyMap<string, PacketSet>;
   /** Absent: there are no virtual servers. */

@@ -7,8 +7,8 @@ import type { Tracer } from "./trace.ts";
 export type AskRoutes = (queries: readonly RouteQuery[]) => Promise<readonly RouteAnswer[]>;
 
 /**
- * As `explore`, where somebody has to be asked for each routing decision, the kernel for example: the packet is sent on
- * its way again with what was answered, until nothing is asked any more.
+ * As `explore`, where another program has to be asked for each routing decision, the kernel for example: the packet is
+ * sent on its way again with what was answered, until nothing is asked any more.
  *
  * @throws PacketError and RangeError as `explore`
  */

@@ -58,7 +58,8 @@ export function trace(rules: RuleSet | Rules, packet: Packet, environment: Envir
 
 /**
  * As `trace`, for rules of any origin: where a match can't be decided the packet takes both ways, and each outcome says
- * what it takes for granted. Ways that end at a target that the tracer doesn't know are told apart. Nothing is guessed.
+ * what it takes for granted. Ways that end at a target that the tracer doesn't know are distinguished. Nothing is
+ * guessed.
  *
  * @throws PacketError as `trace`
  * @throws RangeError as `trace`, and when there are too many ways

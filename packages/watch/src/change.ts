@@ -45,7 +45,7 @@ export interface Subscription<T> {
   readonly onChange: (change: ObjectChange<T>) => void | Promise<void>;
 }
 
-/** A resource beside those that every proxy follows; one that the server may not have, or not let us read. */
+/** A resource alongside those that every proxy follows; one that the server may not have, or not let us read. */
 export interface OtherResource {
   /** Empty for the core group. */
   readonly group: string;

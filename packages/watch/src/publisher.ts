@@ -16,7 +16,7 @@ export interface Publisher {
   remove(key: ObjectKey): Promise<void>;
   /** One object that can't be read: it is reported once, and what was given of it before stays. */
   skip(key: ObjectKey | undefined, error: string): void;
-  /** All that exists has been given. Told once. */
+  /** All that exists has been given. Reported once. */
   complete(): Promise<void>;
   /** Begins a complete list; what an unfinished one before it had given stays until this one ends. */
   beginList(): ListSession;

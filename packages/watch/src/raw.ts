@@ -6,7 +6,7 @@ export function objectKeyOf(raw: unknown): ObjectKey | undefined {
   const metadata = objectAt(raw, "metadata");
   const name = textAt(metadata, "name");
   if (name === undefined) return undefined;
-  // Joined, so that the string is flat: a template would keep its parts beside it.
+  // Joined, so that the string is flat: a template would keep its parts alongside it.
   return [textAt(metadata, "namespace") ?? "", name].join("/") as ObjectKey;
 }
 

@@ -20,7 +20,7 @@ export interface ResourceSpec {
   readonly protobuf?: Message;
   /** The server may not have the resource at all: then its list is empty. */
   readonly optional?: true;
-  /** It is one beside those that every proxy follows. */
+  /** It is one alongside those that every proxy follows. */
   readonly other?: OtherSubscription;
   /** The two selectors' meaning, for sources without a server. */
   readonly selects: (raw: RawObject) => boolean;

@@ -233,7 +233,7 @@ test("reads a kubeconfig as the client library does, and the field that it doesn
 test("proxy-url: requests go there", async () => {
   const port = await listening(createHttpServer(({ url }, response) => response.end(`for ${url}`)));
   const proxyUrl = `http://127.0.0.1:${port}`;
-  // Nobody listens on port 1 (tcpmux).
+  // Nothing listens on port 1 (tcpmux).
   const file = await kubeconfig({ server: "http://127.0.0.1:1", "proxy-url": proxyUrl }, {});
   expect(await get(await loadConnection({ kubeconfig: file }))).toBe("for http://127.0.0.1:1/");
 });

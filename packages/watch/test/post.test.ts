@@ -24,7 +24,7 @@ test("posts an object and gives the status", async () => {
   expect(await postObject(connection, path, { kind: "Event" }, "fairlead-proxy/0")).toBe(403);
   // Over plain HTTP without the token.
   expect(seen).toEqual([["POST", path, undefined, { kind: "Event" }]]);
-  // Nobody listens on port 1 (tcpmux).
+  // Nothing listens on port 1 (tcpmux).
   await expect(postObject({ ...connection, server: "http://127.0.0.1:1" }, path, {}, "x")).rejects.toThrow(
     "ECONNREFUSED",
   );

@@ -5,7 +5,7 @@ import type { Connection } from "@fairlead/kernel";
 const OVER: ReadonlySet<string> = new Set(["TIME_WAIT", "CLOSE", "CLOSED"]);
 
 /**
- * The service port whose frontend a client called; undefined: none that this proxy serves, nobody translated it here,
+ * The service port whose frontend a client called; undefined: none that this proxy serves, nothing translated it here,
  * or it is over. Costs the same for each connection, however large the cluster is.
  */
 export function groupCalled(

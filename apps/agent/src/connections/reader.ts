@@ -24,8 +24,8 @@ export interface ConnectionReaderParts {
 const FRESH_MS = 5_000;
 
 /**
- * Reads the connections that services have through this node from connection tracking when somebody asks; whoever asks
- * meanwhile waits for the same reading. Nothing is done and next to nothing held while nobody asks.
+ * Reads the connections that services have through this node from connection tracking on request; a caller that asks
+ * meanwhile waits for the same reading. Nothing is done and next to nothing held without a request.
  */
 export function connectionReader(parts: ConnectionReaderParts): ReadServiceConnections {
   const { settings, clock, log } = parts;

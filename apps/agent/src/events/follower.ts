@@ -3,10 +3,10 @@ import type { IPFamily } from "@fairlead/core";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { NodeEvents } from "./node-events.ts";
 
-/** One failure is repaired by the next sync; more of them in a row are a state that somebody should look at. */
+/** One failure is repaired by the next sync; more of them in a row are a state that needs an operator. */
 const TOO_MANY = 3;
 
-/** An Event when syncs go on failing. Nobody waits for it to be sent. */
+/** An Event when syncs go on failing. Nothing waits for it to be sent. */
 export function eventFollower(events: Pick<NodeEvents, "report">): SyncFollower {
   const failures = new Map<IPFamily, number>();
   return {

@@ -27,7 +27,7 @@ const LONGEST_MESSAGE = 1_024;
 /** From whom Events of kube-proxy are: what looks for those finds ours. */
 export const KUBE_PROXY = "kube-proxy";
 
-/** Who tells Events: as kube-proxy does, or a second proxy beside it. */
+/** Who tells Events: as kube-proxy does, or a second proxy alongside it. */
 export function componentOf(serviceProxyName: string): string {
   return serviceProxyName === "" ? KUBE_PROXY : `fairlead-${serviceProxyName}`;
 }

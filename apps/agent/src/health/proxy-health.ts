@@ -28,11 +28,11 @@ export interface HealthReport {
 }
 
 /**
- * Tells whether queued changes reach the kernel in time. A family is unhealthy while a change has waited for `timeout`
- * milliseconds (upstream: 2 × syncPeriod) and no sync got on in that time; an idle one is healthy. Unlike upstream's, a
- * change that arrives during a sync keeps its own waiting time; and a sync that takes long, but gets on, is no reason
- * to start the proxy again, which would begin it anew. What a sync does after one that failed counts when it has
- * succeeded.
+ * Reports whether queued changes reach the kernel in time. A family is unhealthy while a change has waited for
+ * `timeout` milliseconds (upstream: 2 × syncPeriod) and no sync got on in that time; an idle one is healthy. Unlike
+ * upstream's, a change that arrives during a sync keeps its own waiting time; and a sync that takes long, but gets on,
+ * is no reason to start the proxy again, which would begin it anew. What a sync does after one that failed counts when
+ * it has succeeded.
  */
 export class ProxyHealth {
   readonly #timeout: number;

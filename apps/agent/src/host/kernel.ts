@@ -33,7 +33,7 @@ export interface Kernel {
    * @throws Error when it cannot be reached by netlink
    */
   nftables(): Promise<NftablesClient>;
-  /** What ipvs mode programs beside iptables, for both families. */
+  /** What ipvs mode programs alongside iptables, for both families. */
   readonly ipvs: { readonly servers: IpvsadmClient; readonly sets: IpsetClient; readonly links: LinksClient };
   readonly modules: Modules;
   readonly addresses: NodeAddresses;

@@ -8,7 +8,8 @@ const LOOPBACK: readonly NodeAddress[] = [
 ];
 
 /**
- * What of the kernel an agent needs that programs nothing: it runs without root, without tools and beside other agents.
+ * What of the kernel an agent needs that programs nothing: it runs without root, without tools and alongside other
+ * agents.
  */
 export type LocalKernel = Pick<Kernel, "addresses" | "sourceAddress" | "nfacct"> & Partial<Pick<Kernel, "tracking">>;
 

@@ -16,7 +16,7 @@ export async function sourceAddress(family: IPFamily): Promise<string | undefine
   const { type, address } = ELSEWHERE[family];
   const socket = createSocket(type);
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  // `connect` calls back on failure, too; the events tell one from the other.
+  // `connect` calls back on failure, too; the events distinguish them.
   socket.once("error", () => resolve(undefined));
   socket.once("connect", () => resolve(socket.address().address));
   socket.connect(9, address);

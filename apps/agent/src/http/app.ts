@@ -10,7 +10,7 @@ export interface Answer {
   readonly body: string | Uint8Array | Readable;
 }
 
-/** What a client asked for, beside the path. */
+/** What a client asked for, alongside the path. */
 export interface HttpRequest {
   readonly method: string;
   readonly query: URLSearchParams;

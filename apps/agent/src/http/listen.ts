@@ -17,7 +17,7 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** Bytes that are kept for a connection beside what the kernel keeps, but for one chunk of libuv's (64 kB). */
+/** Bytes that are kept for a connection alongside what the kernel keeps, but for one chunk of libuv's (64 kB). */
 const HIGH_WATER_MARK = 4_096;
 
 /**

@@ -43,6 +43,6 @@ function writeStderr(line: string): void {
   try {
     writeSync(2, line);
   } catch {
-    // Nobody reads the log: there is nowhere to say so.
+    // Nothing reads the log: there is nowhere to say so.
   }
 }

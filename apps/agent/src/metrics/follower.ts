@@ -14,7 +14,7 @@ export interface MetricsFollowerParts {
   /** Of the others. */
   readonly failures?: FailureMetrics;
   readonly agent: AgentMetrics;
-  /** What the mode programs beside iptables rules; absent: nothing. */
+  /** What the mode programs alongside iptables rules; absent: nothing. */
   readonly objects?: Gauge<"ip_family" | "kind"> | undefined;
   readonly mode: Pick<ModeFacts, "objects">;
   readonly planner: Pick<Planner, "counts">;

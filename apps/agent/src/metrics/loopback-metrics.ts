@@ -10,7 +10,7 @@ export interface RefusedPackets {
   read(): Promise<number | undefined>;
 }
 
-/** Node ports on loopback addresses, with upstream's names and labels (pkg/proxy/metrics). Read when somebody asks. */
+/** Node ports on loopback addresses, with upstream's names and labels (pkg/proxy/metrics). Read on request. */
 export function addLoopbackMetrics(
   { registry }: MetricFactory,
   relays: ReadonlyMap<IPFamily, Pick<NodePortRelays, "listeners" | "failures">>,

@@ -61,7 +61,7 @@ export function createMetrics(state: ClusterState, options: MetricsOptions = {})
     /** What is learned of pod networks; absent: nothing is. */
     networks: learns ? networkMetrics(make) : undefined,
     requests: restClientMetrics(make),
-    /** What the mode programs beside iptables rules; absent: nothing. */
+    /** What the mode programs alongside iptables rules; absent: nothing. */
     objects,
     async text() {
       copyChangeCounts(sync, state);

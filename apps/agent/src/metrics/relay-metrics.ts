@@ -2,7 +2,7 @@ import type { RelayTraffic } from "@fairlead/backend-userspace";
 import type { AgentConfig } from "@fairlead/config";
 import type { MetricFactory } from "./registry.ts";
 
-/** Metrics of userspace mode: what this process carries itself, and its limits. Read when somebody asks. */
+/** Metrics of userspace mode: what this process carries itself, and its limits. Read on request. */
 export function addRelayMetrics(make: MetricFactory, traffic: RelayTraffic, { userspace }: AgentConfig): () => void {
   const sockets = make.gauge("fairlead_relay_sockets", "Open sockets of relays", [] as const);
   const accepted = make.counter(

@@ -53,7 +53,7 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
   const tcpBeLiberal = ((await kernel.sysctl.read(TCP_BE_LIBERAL)) ?? "0") !== "0";
   if (tcpBeLiberal) log.info("Packets in state INVALID are accepted; nf_conntrack_tcp_be_liberal is set");
   const counters = new CounterMaker(kernel.nfacct, log);
-  // Beside the reading of the lists: the first sync need not wait for it. What is wrong is reported to that sync.
+  // In parallel with the lists: the first sync does not wait for it. What is wrong is reported to that sync.
   counters.ensure(COUNTERS).catch(() => {});
   const backends = Array.from(
     ports,

@@ -57,7 +57,7 @@ export interface ModeRemoval {
    */
   removeRules?(kernel: Pick<Kernel, "ipvs">, rules: IptablesPort, keep?: KeepsChain): Promise<boolean | undefined>;
   /**
-   * Removes what it left elsewhere, of both families; absent: it leaves nothing there, and cannot run beside another
+   * Removes what it left elsewhere, of both families; absent: it leaves nothing there, and cannot run alongside another
    * proxy.
    *
    * @param serviceProxyName whose; empty: the first proxy's, kube-proxy or Fairlead
@@ -102,7 +102,7 @@ export interface ModeRuntime {
    * absent: only checks notice it. Called before anything is written.
    */
   readonly watchForeign?: ((notify: ForeignChanges, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Whether somebody else has changed the service device; absent: the mode has none. */
+  /** Whether another program has changed the service device; absent: the mode has none. */
   readonly isForeignChange?: ((change: ServiceDeviceChange) => boolean) | undefined;
 }
 
@@ -116,6 +116,6 @@ export interface Relaying {
   readonly traffic: RelayTraffic;
   /** What connection tracking has for endpoints: the relays. Absent: it has the endpoints themselves. */
   lookup?(lookup: FrontendLookup): FrontendLookup;
-  /** Accepts no connection any more, and ends what is open when `drained` resolves. */
+  /** Accepts no connection, and ends what is open when `drained` resolves. */
   close(drained: Promise<void>): Promise<void>;
 }

@@ -43,7 +43,7 @@ async function whyNot(_: AgentConfig, kernel: Pick<Kernel, "nftables">): Promise
 }
 
 /**
- * Beside what the kernel itself can do: the nft tool of distributions with older kernels fails over what this mode
+ * Alongside what the kernel itself can do: the nft tool of distributions with older kernels fails over what this mode
  * writes, and then its other users fail, too (kubernetes/kubernetes#122743).
  *
  * @param skip not empty: whoever runs the agent has made sure of that tool
@@ -87,7 +87,7 @@ async function serve(node: ModeContext): Promise<ModeRuntime> {
   return servingBy(await node.kernel.nftables(), node);
 }
 
-/** What the backends are made with beside the configuration; by default the system's. */
+/** What the backends are made with alongside the configuration; by default the system's. */
 export type NftablesSystem = Pick<UserspaceOptions, "clock" | "open">;
 
 /** @param client is kept */

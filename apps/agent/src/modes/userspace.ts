@@ -87,7 +87,7 @@ function familyOptions(family: IPFamily, { bindAddress }: AgentConfig, log: Log)
   };
 }
 
-/** What there is to look after beside the backends themselves. */
+/** What there is to look after alongside the backends themselves. */
 export function relayingOf(backends: ReadonlyMap<IPFamily, RelayingBackend>, traffic: RelayTraffic): Relaying {
   return {
     traffic,

@@ -14,7 +14,7 @@ export interface LiveNetworksWorld {
   readonly events?: Pick<NodeEvents, "report"> | undefined;
 }
 
-/** The live networks with all that follows from their decisions beside the plan: log, Events, metrics, the file. */
+/** The live networks with all that follows from their decisions alongside the plan: log, Events, metrics, the file. */
 export function liveNetworks(
   { clock, log, events }: LiveNetworksWorld,
   setup: NetworksSetup,

@@ -13,7 +13,7 @@ const MOST_OF_STEP = 100;
 const MOST_NAMELESS = 100;
 
 /**
- * Tells each problem once for an object, field and value: lists come again and again with the same mistakes in them.
+ * Reports each problem once for an object, field and value: lists come again and again with the same mistakes in them.
  * All are counted; of many at once some are reported and the others counted.
  */
 export class ProblemLog {
@@ -29,7 +29,7 @@ export class ProblemLog {
 
   /**
    * All problems that one object has now; those that it had before are not reported again. Objects without a name
-   * cannot be told apart: of all of them each problem is reported once.
+   * cannot be distinguished: of all of them each problem is reported once.
    */
   object(kind: string, namespace: string, name: string, problems: readonly Problem[]): void {
     const id = `${kind} ${namespace}/${name}`;

@@ -29,7 +29,7 @@ export async function loadMemory(path: string | undefined, scope: MemoryScope, l
   }
 }
 
-/** Writes beside the file and renames, so that a reader sees the old text or the new one, never a part. */
+/** Writes alongside the file and renames, so that a reader sees the old text or the new one, never a part. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const beside = `${path}.${process.pid}.tmp`;

@@ -18,7 +18,7 @@ const QUIET_MS = 200;
 
 /**
  * Calls `onChange` once when the file's contents differ from `text`. A mounted ConfigMap changes by swapped links
- * beside the file, so it is the folder that is watched, and contents that are compared. A file that is gone is no
+ * alongside the file, so it is the folder that is watched, and contents that are compared. A file that is gone is no
  * change: it may be on its way back.
  */
 export function watchConfigFile(options: ConfigFileOptions): void {

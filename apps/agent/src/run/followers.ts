@@ -33,7 +33,7 @@ export function followersOf(parts: AgentParts, made: Followed): readonly SyncFol
   ];
 }
 
-/** What a node needs beside its rules: health checks, connection tracking, and what other modes left. */
+/** What a node needs alongside its rules: health checks, connection tracking, and what other modes left. */
 function besideRules(parts: AgentParts, made: Followed, kernel: Kernel): readonly SyncFollower[] {
   const { config, log, clock, mode, relaying, removals } = parts;
   const { families, planner, inputs } = made;

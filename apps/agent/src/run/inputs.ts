@@ -15,7 +15,7 @@ import { type Prerequisite, Readiness } from "./readiness.ts";
 import { whyRefused } from "./refusal.ts";
 import { beginSyncs, requestSync } from "./syncs.ts";
 
-/** What inputs need beside the agent. */
+/** What inputs need alongside the agent. */
 interface Following {
   readonly eligibility: NodeEligibility;
   readonly signal: AbortSignal;

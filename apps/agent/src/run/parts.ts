@@ -22,7 +22,7 @@ import type { Progress } from "../sync/progress.ts";
 import type { SyncLoop } from "../sync/sync-loop.ts";
 import type { Syncer } from "../sync/syncer.ts";
 
-/** What a shadow run reports of the other proxy. */
+/** What a shadow run reports about the other proxy. */
 export interface ShadowView {
   /** Adds its metrics; what it gives is called before they are read. */
   addMetrics(make: MetricFactory): () => void;
@@ -63,7 +63,7 @@ export interface AgentParts extends ModeRuntime {
   readonly progress?: Progress;
   /** Events about the own Node and Services; absent without an API server. */
   readonly events?: Pick<NodeEvents, "report"> | undefined;
-  /** Has `ask` called whenever somebody wants a full sync; absent: nobody can. */
+  /** Has `ask` called whenever an operator wants a full sync; absent: nobody can. */
   readonly onFullSyncAsked?: (ask: () => void) => void;
   readonly clock: Clock;
   readonly log: Log;

@@ -28,7 +28,7 @@ export interface ReadinessOptions {
 }
 
 /**
- * Tells once when the first sync may be made. What rules were made without would be missing in them until the next
+ * Reports once when the first sync may be made. What rules were made without would be missing in them until the next
  * sync.
  */
 export class Readiness {

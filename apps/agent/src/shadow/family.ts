@@ -39,9 +39,9 @@ const SHARE_MS = 300;
 const STRAY = { kind: "extra", wanted: "nothing: no service has it", found: "it is taken" } as const;
 
 /**
- * A family's plan beside a kernel that somebody else programs. As a backend it takes each change and writes nothing; at
- * each look it reads the kernel, where that may have changed, and follows packets to what changed in the plan, to what
- * differed last time, and to a share of all others.
+ * A family's plan alongside a kernel that another program programs. As a backend it takes each change and writes
+ * nothing; at each look it reads the kernel, where that may have changed, and follows packets to what changed in the
+ * plan, to what differed last time, and to a share of all others.
  */
 export class ShadowFamily implements Backend {
   readonly family: IPFamily;
@@ -111,7 +111,7 @@ export class ShadowFamily implements Backend {
 
   async cleanup(): Promise<void> {}
 
-  /** Never rejects: what cannot be read is a problem to be told. */
+  /** Never rejects: what cannot be read is a problem to be reported. */
   async look(): Promise<void> {
     try {
       if (this.#plan !== undefined) await this.#look(this.#plan);

@@ -13,7 +13,7 @@ export interface SeenMode {
   readonly facts: ModeFacts;
   /** Whether a proxy runs in it here, or ran last. */
   isHere(kernel: KernelReader): Promise<boolean>;
-  /** A number that rises with every change; undefined: it cannot be told whether there was one. */
+  /** A number that rises with every change; undefined: it is unknown whether there was one. */
   generation(kernel: KernelReader): Promise<number | undefined>;
   /** @param host what this node is without the proxy */
   read(kernel: KernelReader, family: IPFamily, host: Environment): Promise<KernelState>;

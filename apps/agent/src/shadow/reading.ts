@@ -16,12 +16,12 @@ interface ReadFrom {
   readonly kernel: KernelReader;
 }
 
-/** How often it begins anew since somebody wrote meanwhile. */
+/** How often it begins anew since another program wrote meanwhile. */
 const MOST_TRIES = 3;
 
 /**
- * Reads the kernel, again where that fails since somebody wrote meanwhile: what a transaction takes away is missing
- * then.
+ * Reads the kernel, again where that fails since another program wrote meanwhile: what a transaction takes away is
+ * missing then.
  *
  * @param generation of the kernel when it begins; undefined: it has none
  * @throws whatever reading ends with

@@ -8,7 +8,7 @@ import type { SeenMode } from "./modes.ts";
 /** What is seen of one family. */
 export type SeenFamily = Pick<ShadowFamily, "family" | "suspicions" | "problem" | "round">;
 
-/** Services of each page and family that are told one by one. */
+/** Services of each page and family that are listed one by one. */
 const MOST_TOLD = 200;
 
 /** The metrics and the page of a shadow run. */

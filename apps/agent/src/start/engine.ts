@@ -7,7 +7,7 @@ const STARTED_MS = 30_000;
 const LOOK_EVERY_MS = 20;
 
 /**
- * Sets V8 up for a proxy, which idles after a burst of reading, beside tools that need the other core. The young
+ * Sets V8 up for a proxy, which idles after a burst of reading, alongside tools that need the other core. The young
  * generation keeps its first size, and is collected by the thread that filled it. Nothing is optimised in the start of
  * a small cluster, which is over before it pays: that saves 15 MB and the time of V8's own threads.
  */

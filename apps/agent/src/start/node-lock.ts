@@ -12,7 +12,8 @@ import { StartError } from "./start-error.ts";
 const HOST_FOLDER = "/run/fairlead";
 
 /**
- * Makes this process the one agent of its node until it ends; beside it there may be one for each service proxy name.
+ * Makes this process the one agent of its node until it ends; alongside it there may be one for each service proxy
+ * name.
  *
  * @throws StartError naming the agent that there is
  */

@@ -73,7 +73,7 @@ export function fullSyncSignal(log: Log): (ask: () => void) => void {
   };
 }
 
-/** What nobody handles leaves an unknown state: better to be started again. */
+/** What nothing handles leaves an unknown state: better to be started again. */
 export function failOnUnhandled(log: Log): void {
   const fail = (error: unknown) => {
     const stack = error instanceof Error ? error.stack : undefined;

@@ -9,7 +9,7 @@ export interface FamilyRun {
   readonly outcome: FamilyOutcome;
 }
 
-/** What follows from syncs beside the rules. Called in this order in each run. */
+/** What follows from syncs alongside the rules. Called in this order in each run. */
 export interface SyncFollower {
   /** A run begins, with all changes that are known. */
   taken?(): void;

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Context } from "../frame/context.ts";
 
-/** Which cluster is meant, as kubectl is told. */
+/** Which cluster is meant, as for kubectl. */
 export interface ClusterAccess {
   readonly kubeconfig?: string | undefined;
   /** Of the kubeconfig; absent: its current one. */

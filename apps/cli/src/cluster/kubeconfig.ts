@@ -94,7 +94,7 @@ const UNSUPPORTED = ["as-groups", "as-uid", "as-user-extra"];
 
 /**
  * The context as the library takes it: it refuses servers without TLS unless told so, does not trust the cluster's CA
- * where there is no user, prefers a file to the data that is written beside it, and a token to its file.
+ * where there is no user, prefers a file to the data that is written alongside it, and a token to its file.
  *
  * @throws ConnectionError for what it would leave out without a word
  */

@@ -1,6 +1,6 @@
 import type { CommandCompletion, OptionFacts, ValueFacts } from "./facts.ts";
 
-/** A completion script for bash 4.4 or newer; needs nothing beside it. */
+/** A completion script for bash 4.4 or newer; needs nothing alongside it. */
 export function bashCompletion(commands: readonly CommandCompletion[]): string {
   return `# bash completion of fairlead
 _fairlead() {

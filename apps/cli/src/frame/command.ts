@@ -21,7 +21,7 @@ export interface CommandFacts {
   readonly name: string;
   /** One line without a full stop. */
   readonly summary: string;
-  /** What help says beside that. */
+  /** What help says alongside that. */
   readonly description: string;
   readonly arguments: readonly ArgumentSpec[];
   readonly options: OptionSpecs;

@@ -16,7 +16,7 @@ export interface Context {
   readonly progress: <T>(what: string, work: () => Promise<T>) => Promise<T>;
   /** Starts programs on this host. */
   readonly runner: Runner;
-  /** Aborts with SIGINT, SIGTERM and SIGHUP, and when nobody reads standard output any more. */
+  /** Aborts with SIGINT, SIGTERM and SIGHUP, and when nothing reads standard output any more. */
   readonly signal: AbortSignal;
   /** Runs work that ends by itself when `signal` aborts; any other work is ended at once then, wherever it is. */
   readonly untilStopped: <T>(work: () => Promise<T>) => Promise<T>;

@@ -2,7 +2,7 @@ import type { Mode } from "@fairlead/inspect";
 import { list, type OptionSpec, text } from "../frame/options.ts";
 import { nodeAddressOption } from "./node-address-option.ts";
 
-/** Which cluster, as kubectl is told. */
+/** Which cluster, as for kubectl. */
 export const accessOptions = {
   kubeconfig: text(
     "FILE",

@@ -44,7 +44,7 @@ interface ReadRequest extends ReadOptions {
   readonly about?: Target | undefined;
 }
 
-/** Objects, with what is known of nodes beside the one that is asked about. */
+/** Objects, with what is known of nodes alongside the one that is asked about. */
 export interface ReadCluster extends Cluster {
   /** Names of other Nodes, in their order; undefined: there may be some. */
   readonly otherNodes: readonly string[] | undefined;

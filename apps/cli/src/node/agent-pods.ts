@@ -6,7 +6,7 @@ import { PODS, type Selection } from "../cluster/resources.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 
-/** How a command's options name an agent, beside its node. */
+/** How a command's options name an agent, alongside its node. */
 export interface AgentAccess extends ClusterAccess {
   readonly "service-proxy-name"?: string | undefined;
 }
@@ -23,7 +23,7 @@ export function agentsOf(options: AgentAccess, context: Pick<Context, "env" | "w
   return { cluster: openCluster(options, context), instance: options["service-proxy-name"] };
 }
 
-/** The label of pods whose agents run beside the nodes' first proxies: their service proxy name. */
+/** The label of pods whose agents run alongside the nodes' first proxies: their service proxy name. */
 const INSTANCE_LABEL = "fairlead.dev/service-proxy-name";
 
 /**

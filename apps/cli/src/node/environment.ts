@@ -23,7 +23,7 @@ import {
 import { collect } from "./collect.ts";
 
 /**
- * What this host knows beside its rules, as packets meet it. What cannot be read is left out, and then it cannot be
+ * What this host knows alongside its rules, as packets meet it. What cannot be read is left out, and then it cannot be
  * told.
  */
 export async function liveEnvironment(runner: Runner, family: IPFamily): Promise<Environment> {

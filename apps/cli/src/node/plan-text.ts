@@ -48,7 +48,7 @@ export function payloadIn(parts: readonly ProgramText[]): readonly string[] {
   return piecesOf(parts, (program) => program.endsWith("tables-restore"));
 }
 
-/** What the programs beside them make. */
+/** What the programs alongside them make. */
 export function ipvsObjectsIn(parts: readonly ProgramText[]): IpvsObjects {
   return {
     servers: serversOf(textTo("ipvsadm", parts)),

@@ -23,7 +23,7 @@ export function stateOf({ pid, start, namespace, boot }: ProcessMark): "runs" | 
   return startOf(pid) === start ? "runs" : "gone";
 }
 
-/** Undefined: it is not of this machine, or of another process namespace, as far as that can be told. */
+/** Undefined: it is not of this machine, or of another process namespace, as far as known. */
 export function stateHere(mark: ProcessMark): "runs" | "gone" | undefined {
   const state = mark.boot === bootId() ? stateOf(mark) : "unknown";
   return state === "unknown" ? undefined : state;

@@ -15,7 +15,7 @@ const LISTING_TIMEOUT = 120_000;
 /** Rules of both kinds. */
 export interface LiveRules {
   readonly rules: SavedRules;
-  /** Tables of nftables beside those of iptables; absent: they cannot be listed. */
+  /** Tables of nftables alongside those of iptables; absent: they cannot be listed. */
   readonly nftables?: readonly NftTable[];
 }
 

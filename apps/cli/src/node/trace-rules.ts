@@ -89,7 +89,7 @@ async function listTraceRules(runner: Runner, family: IPFamily): Promise<readonl
   });
 }
 
-/** That somebody else took it away in the meantime is as good. */
+/** That another program took it away in the meantime is as good. */
 async function remove(runner: Runner, rule: TraceRule): Promise<void> {
   try {
     await runner.run(traceRuleCommand("-D", rule));

@@ -3,7 +3,7 @@ import { besideExpected, type ConformanceCase, clusterObjects, conformanceTable,
 /**
  * The conformance table in nftables mode.
  *
- * @param serviceProxyName of the agent that serves, beside a first proxy without a service; empty: it is alone
+ * @param serviceProxyName of the agent that serves, alongside a first proxy without a service; empty: it is alone
  */
 export function nftTable(serviceProxyName: string): readonly ConformanceCase[] {
   const rows = conformanceTable.map(nftablesRow);

@@ -24,7 +24,7 @@ const SILENCE_MS = 400;
 export interface ProbeOptions {
   /** How long to wait for answers that are expected. */
   readonly patienceMs?: number;
-  /** Addresses that node-a has beside its own. */
+  /** Addresses that node-a has alongside its own. */
   readonly moreAddresses?: Iterable<string>;
   /** The kernel has SCTP sockets, and `serveSctp` has servers. Default: raw packets, read from connection tracking. */
   readonly sctpSockets?: boolean;

@@ -11,7 +11,7 @@ import { syncGroup } from "./sync-group.ts";
 /**
  * Programs the network namespace that it runs in with a group of the conformance table, whose number it is sent, and
  * answers by row what the tracer says otherwise over what the kernel then holds. With an argument it is the table of
- * that service proxy name, and the node's first proxy has one beside it without a service.
+ * that service proxy name, and the node's first proxy has one alongside it without a service.
  */
 const [, , serviceProxyName = ""] = process.argv;
 const names = new Set(["", serviceProxyName]);

@@ -16,7 +16,7 @@ import {
   workload,
 } from "@fairlead/testkit";
 
-/** Connections that somebody makes, and whose they are. */
+/** Connections that another program makes, and whose they are. */
 export interface Call {
   readonly from: Host;
   readonly protocol: "TCP" | "UDP";

@@ -22,7 +22,7 @@ export interface BesideSettings extends KubeProxyMode {
   readonly flags?: readonly string[];
 }
 
-/** The real kube-proxy on node-a of a lab, and a shadow beside it. */
+/** The real kube-proxy on node-a of a lab, and a shadow alongside it. */
 export interface Beside extends AsyncDisposable {
   readonly shadow: AgentProcess;
   put(objects: readonly RawObject[]): Promise<void>;

@@ -5,7 +5,7 @@ import type { Check, DemoEnvironment } from "../stage.ts";
 import { addedLive, removedLive } from "./live.ts";
 import { affinity, foundingCase, spread } from "./services.ts";
 
-/** What can be seen without rules: there is one client, this machine, and nobody else's address to keep. */
+/** What can be seen without rules: there is one client, this machine, and no other program's address to keep. */
 export const localChecks: readonly Check[] = [
   foundingCase,
   spread,

@@ -27,7 +27,7 @@ async function startBeside({ cluster, later }: Scene, program: string, ...args: 
   return script;
 }
 
-/** What a program beside the API server has counted, by the spec that started it. */
+/** What a program alongside the API server has counted, by the spec that started it. */
 const counters = new WeakMap<Scene, () => Promise<string>>();
 const counted = ({ scene }: Attacked) => able(counters.get(scene))();
 

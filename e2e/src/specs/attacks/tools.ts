@@ -9,7 +9,7 @@ import { type Attacked, underAttack } from "./under-attack.ts";
 import { untilLogged } from "./until-logged.ts";
 
 /**
- * Stands before the tool of its own name: the order in a file beside it counts for one call (stop) or for all (lie).
+ * Stands before the tool of its own name: the order in a file alongside it counts for one call (stop) or for all (lie).
  */
 const TOOL = `#!/bin/sh
 here=$(dirname "$0")
@@ -47,7 +47,7 @@ async function toolFolder({ later }: Scene): Promise<string> {
 async function endStopped(file: string): Promise<void> {
   const pid = Number(await readFile(file, "utf8").catch(() => "0"));
   const state = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  // Stopped (proc(5)): nobody else has its number.
+  // Stopped (proc(5)): no other program has its number.
   if (pid > 0 && / T /.test(state)) process.kill(pid, "SIGKILL");
 }
 

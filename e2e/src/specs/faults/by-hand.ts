@@ -32,7 +32,7 @@ interface Broken {
   readonly takes: readonly Part[];
 }
 
-/** What somebody does by hand on every node. */
+/** What an operator does by hand on every node. */
 const FAULTS: Readonly<Record<string, Broken>> = {
   "ipvsadm --clear": { fault: "serversCleared", takes: ["servers"] },
   "ipsets destroyed, with the rules that ask them": { fault: "setsDestroyed", takes: ["sets", "rules"] },

@@ -12,7 +12,7 @@ import { figures, startTraffic } from "./traffic.ts";
 
 const needsNftables = onlyIn(["nftables"], "breaks what nftables mode makes");
 
-/** The kernel tells the agent, which writes at once; the rest is for who looks, whose processes take their time. */
+/** The kernel notifies the agent, which writes at once; the rest is for the observer, whose processes take time. */
 const REPAIR_MS = 1_000;
 
 async function listed({ run }: ClusterNode, table: string): Promise<string> {

@@ -11,7 +11,7 @@ export interface Traffic {
 
 export interface TrafficSeen {
   readonly requests: number;
-  /** What came of those that nobody answered. */
+  /** What came of those that nothing answered. */
   readonly failures: readonly string[];
   /** The longest time without an answer, of any way, in milliseconds. */
   readonly longestGapMs: number;

@@ -9,7 +9,7 @@ import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { giveTo, NAME } from "./named.ts";
 
-/** Where the instance is told to serve them. */
+/** Where the instance is asked to serve them. */
 const LOCAL_PORTS = { own: 18_080, moving: 18_081 } as const;
 const TRAFFIC_MS = 15 * 60_000;
 

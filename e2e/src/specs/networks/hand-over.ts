@@ -11,7 +11,7 @@ interface ServiceProbe {
 const ROUND = { protocol: "TCP", count: 8, parallel: 2, timeoutMs: 5_000 } as const;
 const PATIENCE_MS = 90_000;
 
-/** Asks from now on until nobody answers any more. @returns when that was known, in milliseconds from now */
+/** Asks from now on until nothing answers any more. @returns when that was known, in milliseconds from now */
 export function untilLeft(asked: ServiceProbe): Promise<number> {
   return untilAll(asked, "no answer", ({ kind }) => kind !== "answer");
 }

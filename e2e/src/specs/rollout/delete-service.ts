@@ -6,12 +6,15 @@ import type { ServiceHandle } from "../service.ts";
 
 const AT_ONCE_MS = 1_000;
 
-/** Whether an agent that is told by the kernel repairs what somebody deletes; others do with their next full sync. */
+/**
+ * Whether an agent that is told by the kernel repairs what another program deletes; others do with their next full
+ * sync.
+ */
 export function repairsAtOnce({ mode }: Pick<Cluster, "mode">): boolean {
   return modeNamed(mode).repairMs <= AT_ONCE_MS;
 }
 
-/** Somebody takes something of a service away on a node, by hand. @throws Error in modes that cannot be broken so */
+/** An operator takes something of a service away on a node, by hand. @throws Error in modes that cannot be broken so */
 export async function deleteService(
   { cluster, family, namespace }: Scene,
   node: ClusterNode,

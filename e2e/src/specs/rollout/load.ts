@@ -7,7 +7,7 @@ import type { ServiceHandle } from "../service.ts";
 /** All the rollouts of one spec. */
 export const TRAFFIC_MS = 15 * 60_000;
 
-/** A pod at a ClusterIP and at UDP port 53, somebody outside at a node port. */
+/** A pod at a ClusterIP and at UDP port 53, a client outside at a node port. */
 export async function startLoad(scene: Scene) {
   const { cluster, family, nodes } = scene;
   const { caller, by } = await nearAndFar(scene);

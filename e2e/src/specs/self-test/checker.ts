@@ -16,7 +16,7 @@ const PORTS = [{ port: 80 }];
 /** What is wrong stays wrong, so it need not be watched for long. */
 const SOON = { withinMs: 500 };
 
-/** From now on nobody repairs anything; after the spec everything is in order again. */
+/** From now on nothing repairs anything; after the spec everything is in order again. */
 async function stopRepairs(scene: Scene): Promise<void> {
   scene.later(() =>
     each(scene, async ({ agent }) => {

@@ -36,7 +36,7 @@ export function soakTable(entries: readonly SoakEntry[]): readonly string[] {
   ];
 }
 
-/** Requests may fail while rules are gone that somebody has removed. */
+/** Requests may fail while rules are gone that another program has removed. */
 export function isDamage({ step }: SoakEntry): boolean {
   return step.kind === "damaged by hand";
 }

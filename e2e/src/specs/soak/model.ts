@@ -5,7 +5,7 @@ export interface SoakModel {
   /** Names of services; the pods that each selects have it as their `app`. */
   readonly services: readonly string[];
   readonly pods: readonly SoakPod[];
-  /** The nodes, by their place, that have an address beside their own. */
+  /** The nodes, by their place, that have an address alongside their own. */
   readonly furtherAddresses: readonly number[];
   /** The nodes on which another program has written rules of its own. */
   readonly neighbours: readonly number[];
@@ -30,7 +30,7 @@ export type Hardship =
   | "watches cut"
   | "watches ended with 410";
 
-/** What somebody takes away by hand, of everything that the mode has on a node. */
+/** What an operator takes away by hand, of everything that the mode has on a node. */
 export const DAMAGES = ["noServices", "noMasquerade", "noRefusal"] as const;
 
 export type Damage = (typeof DAMAGES)[number];

@@ -9,7 +9,7 @@ const CHANNELS: Readonly<Record<IPFamily, string>> = { IPv4: "ipv4", IPv6: "ipv6
 
 /**
  * BIRD 2 on one node as Calico sets it up: a mesh of all nodes, each announces its block, and what comes of the others
- * goes into the kernel. The node's own block is a blackhole beside the routes of its pods, so that nothing for a pod
+ * goes into the kernel. The node's own block is a blackhole alongside the routes of its pods, so that nothing for a pod
  * that is gone leaves the node.
  */
 export function birdConfig(node: CniNode, others: readonly CniNode[], families: readonly IPFamily[]): string {

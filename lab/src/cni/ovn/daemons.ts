@@ -77,7 +77,7 @@ interface DatabaseFields {
   /** Of its file and its socket, `NAME.sock`. */
   readonly name: string;
   readonly schema: string;
-  /** Beside the socket. */
+  /** Alongside the socket. */
   readonly listen?: string;
 }
 

@@ -5,7 +5,7 @@ import type { GuestCalls } from "./calls.ts";
 
 type Calls = "startLocalInstance" | "removeLocalInstance" | "startPodScript" | "askScript" | "stopScript";
 
-/** What is started beside agents and pods, and goes by a name from then on. */
+/** What is started alongside agents and pods, and goes by a name from then on. */
 export function startedCalls(
   node: (name: string) => Promise<Pick<ClusterNode, "startLocalInstance">>,
   pod: (name: string) => Promise<Pick<Pod, "startScript">>,

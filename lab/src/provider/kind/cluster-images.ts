@@ -5,7 +5,7 @@ export interface ClusterImages {
   readonly programs: { readonly kind: string; readonly kubectl: string };
   /** The nodes' image, and the arguments by which Docker takes it in. */
   readonly node: { readonly name: string; readonly taken: readonly string[] };
-  /** What every node is given beside. */
+  /** What every node is given alongside. */
   readonly mounts: readonly Mount[];
   /** For the nodes' configuration of containerd, in TOML; absent: the image has all of it. */
   readonly containerdPatches?: readonly string[];

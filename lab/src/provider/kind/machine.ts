@@ -16,7 +16,7 @@ import { raiseInotify } from "./inotify.ts";
 export interface Machine {
   /** Its network only: what runs in it sees this machine's processes and files. */
   readonly network: ContainerNetwork;
-  /** Runs programs inside, beside the daemon. */
+  /** Runs programs inside, alongside the daemon. */
   readonly runner: Runner;
   /** Put before an argv, it runs inside. */
   readonly argvPrefix: readonly string[];

@@ -9,7 +9,7 @@ import { podObject } from "../pod-object.ts";
 import { containerNetwork } from "./containers.ts";
 import { PAUSE_IMAGE } from "./images/component-list.ts";
 
-/** Says that a pod is ready, beside the kubelet. */
+/** Says that a pod is ready, alongside the kubelet. */
 const GATE = "fairlead.dev/ready";
 const START_MS = 90_000;
 const PAUSE_MS = 100;

@@ -9,7 +9,7 @@ const PRELOAD = new URL("../../agent/stepped-clock.ts", import.meta.url).href;
 const FULL_DISK =
   'mount -t tmpfs -o size=4k tmpfs "$1" && head -c 4096 /dev/zero > "$1/everything" && shift && exec "$@"';
 
-/** What an agent may be given beside its flags. @param folder of the agent's own, for its state and its clock */
+/** What an agent may be given alongside its flags. @param folder of the agent's own, for its state and its clock */
 export async function startSettings(
   folder: string,
   { stateDiskFull = false, ownClock = false, env = {}, openFiles, memory }: AgentStart,

@@ -67,7 +67,7 @@ export function edgeLines({ families, nodes, outsidePid }: Edge): IpLines {
 }
 
 /**
- * For iptables-restore. A rule and not a route of type unreachable: the kernel tells of those only a few times a
+ * For iptables-restore. A rule and not a route of type unreachable: the kernel reports those only a few times a
  * second.
  */
 export const fabricFilter: Readonly<Record<IPFamily, string>> = {

@@ -85,7 +85,7 @@ export function* oldRules(state: TableState): Generator<void, Map<string, Comman
 }
 
 /**
- * Rules of this mode have matches and targets of known types. What somebody else put into our chains goes at once:
+ * Rules of this mode have matches and targets of known types. What another program put into our chains goes at once:
  * written again, it might not be the same, or be refused.
  */
 function isTyped({ matches, target }: Rule): boolean {

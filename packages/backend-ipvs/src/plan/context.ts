@@ -10,7 +10,7 @@ export interface IpvsSettings {
   readonly scheduler: Scheduler;
 }
 
-/** Everything that the kernel objects of a group, or the frame around them, depend on beside the groups. */
+/** Everything that the kernel objects of a group, or the frame around them, depend on alongside the groups. */
 export interface PlanContext {
   readonly family: IPFamily;
   readonly mark: number;

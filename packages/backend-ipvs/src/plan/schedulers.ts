@@ -1,7 +1,7 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import type { VirtualServer } from "@fairlead/netfilter";
 
-/** The schedulers that a service may ask for, with what each needs beside its name. */
+/** The schedulers that a service may ask for, with what each needs alongside its name. */
 const FLAGS = {
   rr: [],
   wrr: [],

@@ -7,7 +7,7 @@ import type { FakeNode } from "./fake-node.ts";
 /** The packet goes its way as if there were no proxy. */
 const UNSERVED = "unserved";
 
-/** Nobody answers: the virtual server is empty, or a rule refuses. */
+/** Nothing answers: the virtual server is empty, or a rule refuses. */
 const REFUSED = "refused";
 
 export type Ends = ReadonlyMap<string, ReadonlySet<string>>;

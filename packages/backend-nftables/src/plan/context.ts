@@ -38,7 +38,7 @@ export const DEFAULTS = {
   loopbackNodePorts: { IPv4: "untouched", IPv6: "untouched" },
 } as const satisfies ConfiguredOptions;
 
-/** Everything that the table depends on beside the groups. */
+/** Everything that the table depends on alongside the groups. */
 export interface PlanContext {
   readonly family: NftFamily;
   readonly table: string;

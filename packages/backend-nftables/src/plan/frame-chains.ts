@@ -42,8 +42,8 @@ export function frameChains(context: PlanContext): readonly NftChain[] {
 }
 
 /**
- * Beside another proxy each comes before that one's of the same kind: a packet to an address without a service of the
- * other one, which that one drops or refuses, is translated or answered by then.
+ * Alongside another proxy each comes before that one's of the same kind: a packet to an address without a service of
+ * the other one, which that one drops or refuses, is translated or answered by then.
  */
 function baseChains({ beside }: PlanContext): readonly NftChain[] {
   const base = (

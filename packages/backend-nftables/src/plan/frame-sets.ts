@@ -22,7 +22,7 @@ export function addressType(family: NftFamily): DataType {
   return family === "ip" ? "ipv4_addr" : "ipv6_addr";
 }
 
-/** Whether clients are told apart at the ClusterIPs of other networks. */
+/** Whether clients are distinguished at the ClusterIPs of other networks. */
 export function tellsClients({ foreignClusterIPs, excludedClients = [] }: PlanContext): boolean {
   return foreignClusterIPs.length > 0 && excludedClients.length > 0;
 }

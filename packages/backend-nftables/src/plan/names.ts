@@ -2,7 +2,7 @@ import type { PlanEndpoint, Protocol } from "@fairlead/core";
 import { hashedName } from "@fairlead/netfilter";
 
 /**
- * The table of either family: kube-proxy's, or a table beside it for the services of one service proxy name.
+ * The table of either family: kube-proxy's, or a table alongside it for the services of one service proxy name.
  *
  * @param serviceProxyName empty: the services without that label
  */

@@ -15,7 +15,7 @@ export interface PoolKind {
 const ADDRESS = ["daddr", "l4proto", "dport"] as const;
 const NODE_PORT = ["l4proto", "dport"] as const;
 
-/** Beside the set that most clients reach, a frontend of policy Local has a second one under the same key. */
+/** Alongside the set that most clients reach, a frontend of policy Local has a second one under the same key. */
 export const POOL_KINDS = {
   address: {
     cluster: { prefix: "", set: "cluster", fields: ADDRESS },

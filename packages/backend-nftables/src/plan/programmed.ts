@@ -14,7 +14,7 @@ export interface Programmed {
   readonly placements: Map<string, Placement>;
   readonly numbers: Numbers;
   readonly tally: Tally;
-  /** Structures that are there, by their id; those that nobody needs any more stay until the next full sync. */
+  /** Structures that are there, by their id; those that nothing needs any more stay until the next full sync. */
   readonly structures: Map<string, Need>;
   readonly sizes: Sizes;
 }

@@ -4,7 +4,7 @@ import { fewestOf } from "../../src/plan/classes.ts";
 /**
  * What a table does with packets, as plain data, whatever slots endpoints have and whatever class a service is in: for
  * each element that leads on, the chain without its class, and the endpoints that stand under its key. Shared chains
- * that nobody needs any more are left out.
+ * that nothing needs any more are left out.
  *
  * @throws Error where an element leads to a class that does not have its endpoints, or has holes
  */

@@ -75,7 +75,7 @@ function isLoopback(address: string): boolean {
 
 /**
  * Jumps of any form to chains that only this mode has, such as those to node-port addresses that are gone. Not those of
- * somebody else whose text can't be written, and so not be named to be deleted.
+ * another program whose text can't be written, and so not be named to be deleted.
  */
 export function leadsToOwn(rule: Rule, table: RuleTable): boolean {
   const { target } = rule;

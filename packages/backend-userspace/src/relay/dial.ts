@@ -38,7 +38,7 @@ function connected(
 ): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true });
-    // It may break off between two owners; each of them has a handler of its own beside this one.
+    // It may break off between two owners; each of them has a handler of its own alongside this one.
     socket.on("error", () => {});
     const give = (result: Socket | undefined) => {
       cancel();

@@ -65,7 +65,7 @@ export class Relays {
     return this.#failures;
   }
 
-  /** Opens what is missing. A group that gets no socket is told once, and no reason to leave out the others. */
+  /** Opens what is missing. A group that gets no socket is reported once, and no reason to leave out the others. */
   async open(groups: Iterable<ServicePortGroup>): Promise<void> {
     let batch: Promise<void>[] = [];
     for (const group of groups) {

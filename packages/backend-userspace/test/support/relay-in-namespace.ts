@@ -6,7 +6,7 @@ import { relayed } from "./relayed.ts";
 import { Opened } from "./servers.ts";
 
 /**
- * A program: relays to each endpoint that is its argument, first beside one that answers, then to nothing else, and
+ * A program: relays to each endpoint that is its argument, first alongside one that answers, then to nothing else, and
  * prints what became of a client. Run it in a network namespace, where no packet to such an endpoint leaves the
  * machine.
  */

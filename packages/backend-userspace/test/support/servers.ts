@@ -59,7 +59,7 @@ export class Opened implements AsyncDisposable {
   }
 }
 
-/** A port that nobody listens on: it was free a moment ago, and the kernel gives it to nobody so soon. */
+/** A port that nothing listens on: it was free a moment ago, and the kernel gives it to nobody so soon. */
 export async function nobody(): Promise<PlanEndpoint> {
   const server = createServer();
   server.listen(0, HOST);

@@ -7,7 +7,7 @@ const TO_OWN = /(?:^| )-[jg] KUBE-\S+$/;
 
 /**
  * The rules of a service proxy only: of the built-in chains what leads to its chains, with the policy ACCEPT. What
- * others do to packets is theirs; it would be so beside any proxy.
+ * others do to packets is theirs; it would be so alongside any proxy.
  */
 export function ownRules(rules: SavedRules): RuleSet {
   return new Map(

@@ -2,7 +2,7 @@ import { socketText } from "@fairlead/base";
 import type { SetState, VirtualServerState } from "@fairlead/netfilter";
 import type { Finding } from "../rules/finding.ts";
 
-/** What ipvs mode has in the kernel beside rules. Sets and addresses of others may be among them. */
+/** What ipvs mode has in the kernel alongside rules. Sets and addresses of others may be among them. */
 export interface IpvsObjects {
   readonly servers: readonly VirtualServerState[];
   readonly sets: readonly SetState[];

@@ -9,7 +9,7 @@ const CLASS_CHAIN = /^(?:external-)?(.*?)(?:endpoints|sticky-\d+)-(\d+)$/;
 const OF_CLASS =
   /(?:^|-)(?:endpoints-\d+|sticky-\d+(?:-\d+)?)$|^(?:local-)?sticky-(?:clients|slots|endpoints)$|^sticky-(?:ips|nodeports)$/;
 
-/** Whether a chain or set is there for a class: one that nobody needs may stay, and one may not be there yet. */
+/** Whether a chain or set is there for a class: one that nothing needs may stay, and one may not be there yet. */
 export function isOfClass(name: string): boolean {
   return OF_CLASS.test(name);
 }

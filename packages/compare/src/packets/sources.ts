@@ -31,7 +31,7 @@ export function outsideAddress(family: IPFamily, pods: readonly string[] = []): 
   return OUTSIDE[family].find((address) => !isPod(address));
 }
 
-/** One source of each class; those that cannot be told apart from others are left out. */
+/** One source of each class; those that cannot be distinguished from others are left out. */
 export function sourcesOf({ family, detector, nodeAddress }: SourceFacts): readonly Source[] {
   const pods = detector.kind === "cidrs" ? detector.cidrs : [];
   const outside = outsideAddress(family, pods);

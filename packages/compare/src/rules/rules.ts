@@ -19,7 +19,7 @@ const SHARED: ReadonlySet<string> = new Set([
 /** The jump that kubelet keeps as well, where it likes: kube-proxy takes it wherever it finds it. */
 const KUBELETS = /^-j KUBE-FIREWALL$/;
 
-/** There to notice that somebody flushed the table; what is in them is no matter. */
+/** There to notice that another program flushed the table; what is in them is no matter. */
 const CANARY = /^KUBE-(?:PROXY|KUBELET)-CANARY$/;
 
 /**

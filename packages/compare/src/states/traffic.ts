@@ -9,7 +9,7 @@ import { SameRules } from "./same-rules.ts";
 import { SameTables } from "./same-tables.ts";
 import { type Sender, sendersOf } from "./senders.ts";
 
-/** Where packets end, or why that cannot be told. */
+/** Where packets end, or why that is unknown. */
 export type TrafficOutcome = { readonly ways: OutcomeShares } | { readonly problem: string };
 
 /** Packets to one destination that fare differently, from all those with whom the difference is the same. */
@@ -72,7 +72,7 @@ function unchangedIn(
   const own = [...(before.environment.localAddresses ?? []), ...senders.map(({ address }) => address)];
   const hasNft = [before, after].some(({ nftables = [] }) => nftables.length > 0);
   const tables = hasNft ? new SameTables(before.nftables ?? [], after.nftables ?? [], own) : undefined;
-  // What rules of iptables translate to is not looked up in tables: beside these they are to do nothing.
+  // What rules of iptables translate to is not looked up in tables: alongside these they are to do nothing.
   const hasBoth = hasNft && [before, after].some(({ ruleSet }) => hasTranslations(ruleSet));
   return ({ protocol, address = nodeAddress, port }: Destination) => {
     if (address === undefined || hasBoth) return false;

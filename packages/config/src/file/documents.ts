@@ -16,7 +16,7 @@ import * as fairlead from "../schema/fairlead.ts";
 import * as kubeProxy from "../schema/kube-proxy.ts";
 import type { ConfigError } from "../types.ts";
 
-/** The documents of a --config file, told apart but not yet read. */
+/** The documents of a --config file, distinguished but not yet read. */
 export interface ConfigDocuments {
   readonly kubeProxy: RawObject;
   readonly fairlead: RawObject;

@@ -1,7 +1,7 @@
 import type { FlagGroup } from "./definition.ts";
 import * as type from "./types.ts";
 
-/** A run beside the proxy that serves the node. */
+/** A run alongside the proxy that serves the node. */
 export const SHADOW_FLAGS: FlagGroup = {
   title: "Shadow run",
   flags: [

@@ -7,7 +7,7 @@ export interface ConfigInput {
   readonly origin: "file" | "flags";
   readonly kubeProxy: KubeProxyInput;
   readonly fairlead: FairleadInput;
-  /** Flags beside the documents. */
+  /** Flags alongside the documents. */
   readonly options: CommandOptions;
 }
 

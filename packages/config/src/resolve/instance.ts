@@ -1,7 +1,7 @@
 import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
 import type { ProxyMode } from "../types.ts";
 
-/** Defaults of an agent. One with a name runs beside another proxy, which has kube-proxy's. */
+/** Defaults of an agent. One with a name runs alongside another proxy, which has kube-proxy's. */
 export interface InstanceDefaults {
   readonly mode: ProxyMode;
   readonly healthzPort: number;

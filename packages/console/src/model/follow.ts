@@ -86,7 +86,7 @@ function withNodes(others: readonly OtherSubscription[], nodes: OtherSubscriptio
   return [theirs === undefined ? nodes : followedByBoth(nodes, theirs), ...others.filter((one) => !isNodes(one))];
 }
 
-/** What is gone has no problems any more. */
+/** What is gone has no problems. */
 function leaving<T>(
   kind: string,
   subscription: Subscription<T>,

@@ -30,7 +30,7 @@ const PAUSE = 1_500;
 /** What takes long is asked for more seldom: a node has better things to do. */
 const TIMES_AS_LONG = 1;
 
-/** Looks at nodes again and again, for as long as somebody has them in view. */
+/** Looks at nodes again and again, for as long as another program has them in view. */
 export class NodePoller {
   readonly #options: NodePollerOptions;
   readonly #views = new Map<string, ReadonlySet<string>>();

@@ -32,7 +32,7 @@ function ownersOf(planner: Planner, service: ServiceKey): Partial<Record<IPFamil
   return Object.fromEntries(owners);
 }
 
-/** Every frontend that the object asks for, also those that somebody else serves. */
+/** Every frontend that the object asks for, also those that another program serves. */
 function frontendsOf({ clusterIPs, externalIPs, loadBalancerIPs, ports }: Service): readonly string[] {
   const addresses = [...clusterIPs, ...externalIPs, ...loadBalancerIPs];
   return ports.flatMap(({ port, protocol, nodePort }) => {

@@ -13,8 +13,8 @@ const PAUSE = 2_000;
 const LONGEST = 10 * 60_000;
 
 /**
- * Asks the server again and again, while the page is in view and not for ever. Nobody looks between the questions: what
- * stops asking costs nobody anything.
+ * Asks the server again and again, while the page is in view and not for ever. Nothing looks between the questions:
+ * what stops asking costs nobody anything.
  *
  * @param path another one begins anew
  */

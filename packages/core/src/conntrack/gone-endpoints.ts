@@ -34,9 +34,9 @@ export function* goneEndpoints({ groups }: PlanChange): Generator<GoneEndpoint, 
 }
 
 /**
- * Tells which TCP entries keep their clients on such endpoints: their original destination is one of our frontends, and
- * the answer comes from an endpoint that its service port has lost since and that has not come back. Nothing is said of
- * what we never proxied to, so that connections which others translated stay.
+ * Reports which TCP entries keep their clients on such endpoints: their original destination is one of our frontends,
+ * and the answer comes from an endpoint that its service port has lost since and that has not come back. Nothing is
+ * said of what we never proxied to, so that connections which others translated stay.
  *
  * @param lookup `Planner.lookup(family)`; flows of the other family are passed over
  */

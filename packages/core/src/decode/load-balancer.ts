@@ -6,7 +6,7 @@ import { UNUSABLE } from "./special-address.ts";
 
 /**
  * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP).
- * Loopback and link-local ones are left to those who hand them out: nobody else may write the status.
+ * Loopback and link-local ones are left to those who hand them out: no other program may write the status.
  */
 export function readIngressAddresses(raw: RawObject, problems: ProblemList): readonly string[] {
   const ingress = itemsOf(fieldsOf(fieldsOf(raw["status"])["loadBalancer"])["ingress"]);

@@ -16,13 +16,13 @@ const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 const ANNOTATION_PREFIX = "fairlead.dev/";
 
 export interface ServiceDecoding {
-  /** Annotations that are kept beside Fairlead's own. Default: none. */
+  /** Annotations that are kept alongside Fairlead's own. Default: none. */
   readonly annotations?: ReadonlySet<string>;
   /** The value that the label service.kubernetes.io/service-proxy-name has to have. Default "": it has to be absent. */
   readonly serviceProxyName?: string;
 }
 
-/** There are ClusterIPs in 169.254.0.0/16; those of IPv6 would need a device beside them. */
+/** There are ClusterIPs in 169.254.0.0/16; those of IPv6 would need a device alongside them. */
 const REFUSED_CLUSTER_IPS: readonly SpecialAddress[] = [...UNUSABLE, "loopback", "IPv6 link-local"];
 const REFUSED_EXTERNAL_IPS: readonly SpecialAddress[] = [...UNUSABLE, ...AMBIGUOUS];
 /** core/v1 DefaultClientIPServiceAffinitySeconds, and the longest that the API allows. */

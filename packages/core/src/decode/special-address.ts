@@ -16,7 +16,7 @@ export type SpecialAddress =
  */
 export const UNUSABLE: readonly SpecialAddress[] = ["unspecified", "multicast", "reserved", "broadcast"];
 
-/** What, beside that, is another host for each who uses it. */
+/** What, alongside that, is another host for each who uses it. */
 export const AMBIGUOUS: readonly SpecialAddress[] = ["loopback", "link-local", "IPv6 link-local"];
 
 /** Which special kind of address it is. Takes canonical text; undefined: an ordinary address. */

@@ -5,7 +5,7 @@ import { ChangeCollector } from "./change-collector.ts";
 import { CountedSet } from "./counted-set.ts";
 import type { ServiceRecord } from "./service-plan.ts";
 
-/** The plan of a family as it is now; whatever is put in or out of it is told to the collector. */
+/** The plan of a family as it is now; the collector hears of each addition and removal. */
 export class LivePlan implements ForwardingPlan {
   readonly family: IPFamily;
   readonly #groups = new Map<string, ServicePortGroup>();

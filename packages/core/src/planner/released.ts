@@ -44,7 +44,7 @@ export function releasedUnseen(draft: ServiceDraft, after: readonly ServicePortG
 function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
   const ours = draftService(draft.input, draft.clusterIP, withoutFilter([]));
   const owners = new Map(ours.ours.flatMap(({ group, keys }) => keys.map((key) => [key, group])));
-  // Without endpoints: nobody asks for them.
+  // Without endpoints: nothing asks for them.
   return finishService(ours, (key) => owners.get(key), { groups: new Map(), localReady: 0 }).groups;
 }
 

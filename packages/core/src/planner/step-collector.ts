@@ -6,7 +6,8 @@ import type { Conflict } from "./problems.ts";
 import type { MemoryUpdate, OwnershipChange, PlanStep, ReleasedGroup } from "./step.ts";
 
 /**
- * Gathers what a planning step comes to, beside the plan's own change. A service planned twice in a step counts once.
+ * Gathers what a planning step comes to, alongside the plan's own change. A service planned twice in a step counts
+ * once.
  */
 export class StepCollector {
   readonly #memory = new Map<string, MemoryUpdate>();

@@ -2,7 +2,7 @@ import type { IPFamily, MemoryUpdate, Ownership, OwnershipMemory, ServiceKey } f
 import { type Remembered, remembered } from "./remembered.ts";
 
 /**
- * Changes that stand beside the rest before they become part of it: so many, and one for each 64 services. A change
+ * Changes that stand alongside the rest before they become part of it: so many, and one for each 64 services. A change
  * copies these only, and all is copied so seldom that the cost of a change follows the change.
  */
 const BESIDE = 64;

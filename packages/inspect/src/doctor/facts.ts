@@ -15,7 +15,7 @@ export interface NodeFacts {
   readonly traceRules: TraceRules | undefined;
   /** What other networks left in the kernel that serves services, or rejects them. */
   readonly others: OthersFacts;
-  /** Names of tables that nft has beside those of iptables: `ip kube-proxy`. */
+  /** Names of tables that nft has alongside those of iptables: `ip kube-proxy`. */
   readonly nftTables: readonly string[] | undefined;
   /** The service proxy name of the agent that is looked at; absent: it is the node's first proxy. */
   readonly serviceProxyName?: string;
@@ -47,7 +47,7 @@ export interface Instance {
   readonly running: boolean | undefined;
 }
 
-/** What a mode needs of a node beside what every mode needs. */
+/** What a mode needs of a node alongside what every mode needs. */
 export interface ModeNeeds {
   readonly kernelParts: readonly KernelPart[];
   readonly sysctls: readonly { readonly key: string; readonly value: string; readonly why: string }[];

@@ -57,7 +57,7 @@ function calico({ others: { pinnedMaps }, api }: NodeFacts): Diagnosis {
 }
 
 /**
- * A Cilium that replaces kube-proxy translates before any rule sees a packet: what is programmed beside it does
+ * A Cilium that replaces kube-proxy translates before any rule sees a packet: what is programmed alongside it does
  * nothing.
  */
 function cilium({ others: { pinnedMaps, ciliumChains }, api }: NodeFacts): Diagnosis {

@@ -57,7 +57,7 @@ function isNamed(table: string, names: readonly string[]): boolean {
   return names.includes(table.slice(table.indexOf(" ") + 1));
 }
 
-/** Agents with a service proxy name beside the one that is looked at; nothing where there are none. */
+/** Agents with a service proxy name alongside the one that is looked at; nothing where there are none. */
 export function otherInstances({ instances = [] }: Parameters<Check>[0]): readonly ReturnType<Check>[] {
   return instances.map(({ name, tables, running }) => {
     const check = `instance ${name}`;
@@ -77,7 +77,7 @@ function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
   if (all === undefined)
     return unknown(check, "cannot be listed", `${AS_ROOT}; where this machine has no netlink it takes nft (nftables)`);
   const known = instances.flatMap(({ tables }) => tables);
-  // An agent with a name runs beside the node's first proxy, which may have them.
+  // An agent with a name runs alongside the node's first proxy, which may have them.
   const firsts = serviceProxyName === undefined ? [] : ["kube-proxy"];
   const nftTables = all.filter(
     (name) => !isNamed(name, [...(needs.nftTables ?? []), ...firsts]) && !known.includes(name),

@@ -15,7 +15,7 @@ export interface Flow {
   readonly owner: Ownership;
   /** The node's agent carries it itself (userspace mode); without an endpoint it has none yet, or has ended. */
   readonly relayed?: true;
-  /** Who answers; absent, where it is not relayed: nobody translated it here, it went on to the frontend itself. */
+  /** Who answers; absent, where it is not relayed: nothing translated it here, it went on to the frontend itself. */
   readonly endpoint?: FlowEndpoint;
   /** TCP's and SCTP's own, as conntrack calls it: `ESTABLISHED`. */
   readonly state?: string;

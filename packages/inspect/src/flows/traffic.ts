@@ -17,7 +17,7 @@ interface Traffic {
 export interface EndpointTraffic extends Traffic {
   /** Connections that the node's agent carries itself. */
   readonly relayed?: true;
-  /** Absent, where they are not relayed: connections that nobody translated here. */
+  /** Absent, where they are not relayed: connections that nothing translated here. */
   readonly endpoint?: FlowEndpoint;
 }
 

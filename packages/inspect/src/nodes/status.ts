@@ -8,7 +8,7 @@ export interface AgentStatus {
   readonly program?: "fairlead" | "kube-proxy";
   /** With a v. */
   readonly version?: string;
-  /** Of an agent beside the node's first proxy. */
+  /** Of an agent alongside the node's first proxy. */
   readonly serviceProxyName?: string;
   /** The mode that really runs. */
   readonly mode?: string;

@@ -36,8 +36,8 @@ export interface NodeAddresses {
   list(): Promise<readonly NodeAddress[]>;
   /**
    * The addresses at once and again whenever they are different, until the signal aborts. Changes that come together
-   * are given together. What goes wrong on the way is repaired and told to the source's `onProblem`; it never ends the
-   * watch.
+   * are given together. What goes wrong on the way is repaired and reported to the source's `onProblem`; it never ends
+   * the watch.
    */
   watch(options: WatchOptions): AsyncIterable<readonly NodeAddress[]>;
 }

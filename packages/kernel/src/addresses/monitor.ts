@@ -36,7 +36,7 @@ export interface Monitored {
 /** A monitor surely listens so long after its start; at the agent's, much else is done meanwhile. */
 const LISTENS_MS = 1_000;
 
-/** Tells of changes until the signal aborts. */
+/** Reports changes until the signal aborts. */
 export async function keepMonitoring(runner: Runner, options: MonitorOptions, monitored: Monitored): Promise<void> {
   const { signal, changed, onServiceDevice } = monitored;
   const { timers = systemClock, restartMs = [1_000, 60_000], onProblem = () => {} } = options;

@@ -75,7 +75,9 @@ export function decodeEntry(
   };
 }
 
-/** The kernel tells the zone of both directions beside them, that of one direction in it, and zone 0 not at all. */
+/**
+ * The kernel reports the zone of both directions alongside them, that of one direction in it, and zone 0 not at all.
+ */
 export function isInOtherZone(bytes: Buffer, zone: Range | undefined): boolean {
   return zone !== undefined && bytes.readUInt16BE(zone.start) !== 0;
 }

@@ -5,7 +5,7 @@ import { createNetlinkConntrack } from "./netlink.ts";
 import { createConntrackTools } from "./tools.ts";
 
 export interface ConntrackOptions {
-  /** Told once, with the reason, when conntrack-tools have to do instead of netlink. */
+  /** Reported once, with the reason, when conntrack-tools have to do instead of netlink. */
   readonly onFallback?: (reason: unknown) => void;
   /** How netlink is reached; tests have their own. */
   readonly open?: OpenNetlink;

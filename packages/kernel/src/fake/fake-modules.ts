@@ -5,7 +5,7 @@ export class FakeModules implements Modules {
   readonly #loaded: Set<string>;
   readonly #loadable: ReadonlySet<string>;
 
-  /** @param loadable those that `load` finds beside the ones that are there from the start */
+  /** @param loadable those that `load` finds alongside the ones that are there from the start */
   constructor(loaded: Iterable<string> = [], loadable: Iterable<string> = []) {
     this.#loaded = new Set(loaded);
     this.#loadable = new Set(loadable);

@@ -13,7 +13,7 @@ export interface ToolChoice {
   readonly family: IPFamily;
   /** Default: as the host does. */
   readonly variant?: Variant;
-  /** Tells what the host does, asked where both variants are installed. Default `detectVariant`. */
+  /** Reports what the host does, asked where both variants are installed. Default `detectVariant`. */
   readonly detect?: () => Promise<Variant>;
 }
 

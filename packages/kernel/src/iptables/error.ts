@@ -2,7 +2,7 @@ import type { CommandError } from "../runner/command-error.ts";
 
 /**
  * not-installed, too-old: the tools. no-permission: CAP_NET_ADMIN or the lock file. no-extension: a match or target
- * that the kernel or the tools do not have. no-table: the kernel has not the table. locked: somebody else holds the
+ * that the kernel or the tools do not have. no-table: the kernel has not the table. locked: another program holds the
  * xtables lock; try again. too-large: the kernel does not take a transaction of this size from this process; the next
  * ones are smaller. rejected: the payload asked for something impossible. failed: anything else, killed and
  * timed out too.

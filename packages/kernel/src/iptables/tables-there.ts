@@ -4,7 +4,7 @@ import type { IPFamily } from "../family.ts";
 import { isNftTableThere } from "../nftables/table-there.ts";
 import type { Variant } from "./variant.ts";
 
-/** As the tools call them; the legacy variant's file has a line for each that somebody has used. */
+/** As the tools call them; the legacy variant's file has a line for each that another program has used. */
 const TABLES = ["nat", "filter", "mangle", "raw", "security"] as const;
 /** To ask the tools about a table would make the kernel create it. */
 export const LEGACY_TABLE_NAMES = {

@@ -55,7 +55,7 @@ export async function openIpvsSession(open: OpenNetlink): Promise<IpvsSession> {
 
 const READING = "reading virtual servers";
 
-/** The servers first, which are few beside their destinations: there is one dump at a time on a socket. */
+/** The servers first, which are few alongside their destinations: there is one dump at a time on a socket. */
 async function* servers(socket: NetlinkSocket, family: number): AsyncGenerator<VirtualServerState, void, void> {
   const found = await list<VirtualServer>(socket, encodeServerDump(family), READING, (bytes, message) => {
     const server = decodeServer(bytes, message);

@@ -15,7 +15,7 @@ let opened: Promise<Fcntl> | undefined;
  * get it: Node opens all files with O_CLOEXEC.
  *
  * @param descriptor open for writing
- * @returns false: somebody else has it
+ * @returns false: another program has it
  * @throws Error when koffi has no binary for this machine, or the file system has no such locks
  */
 export async function lockByte(descriptor: number, at: number | bigint): Promise<boolean> {

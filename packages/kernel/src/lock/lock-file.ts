@@ -20,7 +20,7 @@ export const LOCK_FILE = "agent.lock";
  * file may lock it.
  *
  * @returns its descriptor
- * @throws Error when the folder cannot be made, or belongs to somebody else, or the lock is no regular file
+ * @throws Error when the folder cannot be made, or belongs to another program, or the lock is no regular file
  */
 export function openLockFile(folder: string): number {
   makeFolder(folder);

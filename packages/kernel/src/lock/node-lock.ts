@@ -9,7 +9,7 @@ import { lockPlace, ownNetwork } from "./lock-place.ts";
 import { findLockProcess, isLockSeen } from "./lock-process.ts";
 
 export interface NodeLockOptions {
-  /** Version of the program that wants it, told to those who come later. */
+  /** Version of the program that wants it, reported to later ones. */
   readonly version: string;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;

@@ -5,7 +5,7 @@ import { openDescriptor, type Protocol } from "./descriptor.ts";
 import { NetlinkError } from "./error.ts";
 import { optionsOf } from "./options.ts";
 
-/** Hears what the kernel tells everybody of one kind (a multicast group). */
+/** Hears what the kernel reports to all of one kind (a multicast group). */
 export interface ListeningSocket {
   /** What is told from now on is there to be read. */
   join(): void;
@@ -33,7 +33,7 @@ const WAITING = 4 << 20;
 /** sockaddr_nl: who sent a datagram; the kernel's number is 0. */
 const SENDER = { size: 12, portAt: 4 } as const;
 
-/** Longest datagram that the kernel tells something with (NLMSG_GOODSIZE, and single messages may be larger). */
+/** Longest datagram of the kernel's reports (NLMSG_GOODSIZE, and single messages may be larger). */
 export const LONGEST_TOLD = 1 << 16;
 
 /** `ListeningSocket.receive` for whoever goes on where events overflowed the buffer. */

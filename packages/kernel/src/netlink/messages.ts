@@ -69,7 +69,7 @@ export function encodeMessage(
   return bytes;
 }
 
-/** Numbers a request, for its result to be told from others, and asks for a result also where all is well. */
+/** Numbers a request, for its result to be distinguished from others, and asks for a result also where all is well. */
 export function number(request: Buffer, sequence: number, acknowledge: boolean): void {
   request.writeUInt32LE(sequence, SEQUENCE_AT);
   if (acknowledge) request.writeUInt16LE(request.readUInt16LE(FLAGS_AT) | FLAGS.acknowledge, FLAGS_AT);

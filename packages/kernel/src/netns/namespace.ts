@@ -26,7 +26,7 @@ export interface NamespaceOptions {
   readonly whole?: boolean;
   /** In a user namespace of its own, also for root: without rights over the machine. Default: only for a plain user. */
   readonly user?: boolean;
-  /** Makes it beside this one, so that interfaces can move between the two; only a plain user needs to say. */
+  /** Makes it alongside this one, so that interfaces can move between the two; only a plain user needs to say. */
   readonly beside?: NetworkNamespace;
 }
 
@@ -65,7 +65,7 @@ export async function namespaceSupport(): Promise<NamespaceSupport> {
 interface UnshareCommand {
   readonly as: "root" | "user";
   readonly unshare: readonly string[];
-  /** For nsenter, beside the network. */
+  /** For nsenter, alongside the network. */
   readonly enter?: readonly string[];
 }
 

@@ -34,7 +34,7 @@ export async function exchange(socket: NetlinkSocket, request: Uint8Array): Prom
   for (;;) {
     const bytes = await receiveNow(socket);
     if (bytes === undefined) break;
-    // Told once, before the first ones.
+    // Reported once, before the first ones.
     if (bytes === "lost") lost = true;
     else for (const reply of decodeReplies(bytes)) received.push({ reply, bytes });
   }

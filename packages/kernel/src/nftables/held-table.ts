@@ -12,7 +12,7 @@ const HEADER = 20;
  * For so many milliseconds the copy follows: of what packets put into sets, and of what runs out there, nobody is told.
  */
 const MOST_AGE_MS = 600_000;
-/** How often the whole is read again since somebody wrote meanwhile. */
+/** How often the whole is read again since another program wrote meanwhile. */
 const READINGS = 3;
 
 export interface HeldTableParts {
@@ -27,7 +27,7 @@ export interface HeldTableParts {
 }
 
 /**
- * A table that is read whole once, and then follows what the kernel tells of each transaction: a change costs what it
+ * A table that is read whole once, and then follows what the kernel reports of each transaction: a change costs what it
  * changes. Where events overflowed the buffer, or something does not fit, it is read whole again.
  */
 export class HeldTable {

@@ -15,8 +15,8 @@ const FAMILY_OF_NUMBER = new Map<number, NftFamily>([
 ]);
 
 /**
- * Puts transactions together from what the kernel tells: a message for each object and each element, and at the end of
- * a transaction its generation.
+ * Puts transactions together from what the kernel reports: a message for each object and each element, and at the end
+ * of a transaction its generation.
  */
 export class NewsReader {
   readonly #own: () => number | undefined;

@@ -19,7 +19,7 @@ export interface NftablesOptions {
   readonly timers?: Timers;
 }
 
-/** Bytes of a transaction from which on nobody listens meanwhile. */
+/** Bytes of a transaction from which on nothing listens meanwhile. */
 const QUIET = 1 << 16;
 
 /**

@@ -21,7 +21,7 @@ import { attributes } from "./listing.ts";
 import { type RuleWithSets, readChain, readRule, type TablePlace } from "./one-object.ts";
 import { send } from "./send.ts";
 
-/** What the kernel tells of the packets whose way it is to tell. */
+/** What the kernel reports of the packets whose way it is to tell. */
 export interface PacketTracing {
   /** Until the signal aborts. lost: there was more than could be kept. */
   events(signal: AbortSignal): AsyncIterable<NftTraceEvent | "lost">;
@@ -51,7 +51,7 @@ export interface PacketTracingOptions {
 }
 
 /**
- * Listens to what the kernel tells of packets and writes what has it tell: a table of its own that belongs to the
+ * Listens to what the kernel reports of packets and writes what has it tell: a table of its own that belongs to the
  * socket (`addTable(…, true)`) goes with it, however the process ends.
  *
  * @throws NftablesError when the kernel refuses the table; NetlinkError when it has no nfnetlink; Error when koffi has

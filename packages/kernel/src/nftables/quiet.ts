@@ -2,8 +2,8 @@ import type { Listener } from "./listener.ts";
 
 /**
  * Carries out a large transaction while nobody of this process listens: the kernel would make a message of each element
- * (0.3 s become 1.9 s). That nobody else did anything meanwhile, the generation says; where it does not, it is told as
- * lost.
+ * (0.3 s become 1.9 s). That no other program did anything meanwhile, the generation says; where it does not, it is
+ * told as lost.
  */
 export async function quietly(
   listeners: ReadonlySet<Listener>,

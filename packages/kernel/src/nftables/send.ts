@@ -4,7 +4,7 @@ import type { TransactionSocket } from "../netlink/socket.ts";
 import { answerOfCommitLost, errnoOf, NftablesError } from "./error.ts";
 import { AnswersLost, exchange, type Received } from "./exchange.ts";
 
-/** What the kernel takes beside a datagram's own bytes. */
+/** What the kernel takes alongside a datagram's own bytes. */
 export const OVERHEAD = 4096;
 
 /**

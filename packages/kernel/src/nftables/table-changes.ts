@@ -21,7 +21,7 @@ const { CHAIN, FLAGS, MESSAGES, RULE, SET, SUBSYSTEM, TABLE } = nftNumbers;
 const HEADER = 20;
 const FLAGS_AT = 6;
 
-/** One message about an object of a table, as the kernel tells all who listen. */
+/** One message about an object of a table, as the kernel reports it to all listeners. */
 export interface TableMessage {
   readonly type: number;
   readonly flags: number;

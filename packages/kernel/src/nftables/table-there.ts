@@ -8,7 +8,7 @@ const ENOENT = 2;
 
 /**
  * Whether nf_tables has a table of the family `ip` or `ip6`, in the network namespace of this process. One system call,
- * whatever else is there: the nft tool reads every rule before it lists tables, a minute and more beside 10,000
+ * whatever else is there: the nft tool reads every rule before it lists tables, a minute and more alongside 10,000
  * services' rules.
  *
  * @returns undefined: this kernel does not say, or not to this process

@@ -71,7 +71,7 @@ export class RulesReader {
     const rules = parser.end();
     if (rules.get("nat")?.chains.has(OF_PROXIES) === true) this.#served.add(family);
     else this.#served.delete(family);
-    // Where there is nothing yet, which variant the host uses is to be told later.
+    // Where there is nothing yet, which variant the host uses is to be reported later.
     if (this.#served.size === 0) this.#variant = undefined;
     return { rules, characters };
   }

@@ -10,11 +10,11 @@ import { toolMemory } from "./tool-memory.ts";
 export interface ProcessRunnerOptions {
   /** Put before each argv, such as `NetworkNamespace.argvPrefix`. */
   readonly prefix?: readonly string[];
-  /** Beside the environment of this process; `LC_ALL=C` is always set, and `GLIBC_TUNABLES` where neither has it. */
+  /** Alongside the environment of this process; `LC_ALL=C` is always set, and `GLIBC_TUNABLES` where neither has it. */
   readonly env?: Readonly<Record<string, string>>;
   /** Milliseconds a process may take when its call does not say. Default 60,000. */
   readonly timeoutMs?: number;
-  /** Milliseconds after which a process is killed that somebody has stopped (SIGSTOP). Default 10,000. */
+  /** Milliseconds after which a process is killed that another program has stopped (SIGSTOP). Default 10,000. */
   readonly stoppedMs?: number;
 }
 
@@ -98,7 +98,7 @@ interface Ended {
   readonly cause?: unknown;
 }
 
-/** What is known of a process beside its result. */
+/** What is known of a process alongside its result. */
 interface Circumstances {
   readonly timeout: number;
   readonly patience: number;

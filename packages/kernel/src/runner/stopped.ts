@@ -14,9 +14,9 @@ export interface StopWatch {
 }
 
 /**
- * Kills a process that somebody has stopped (SIGSTOP, a debugger that left) and that has not gone on for so long: it
- * would hold the sync, and with the legacy tools the lock, until its time is over, which for large tables is many
- * minutes.
+ * Kills a process that another program has stopped (SIGSTOP, a debugger that left) and that has not gone on for so
+ * long: it would hold the sync, and with the legacy tools the lock, until its time is over, which for large tables is
+ * many minutes.
  *
  * @param patience milliseconds
  */

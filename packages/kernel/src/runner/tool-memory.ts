@@ -15,7 +15,8 @@ const TUNABLES = [
 ].join(":");
 
 /**
- * What goes into the environment of a tool for that; what somebody has set for this process holds for its tools, too.
+ * What goes into the environment of a tool for that; what another program has set for this process holds for its tools,
+ * too.
  */
 export function toolMemory(env: Readonly<Record<string, string | undefined>> = process.env): Record<string, string> {
   return env["GLIBC_TUNABLES"] === undefined ? { GLIBC_TUNABLES: TUNABLES } : {};

@@ -27,7 +27,7 @@ export async function checkCase(client: IptablesClient, { given, when, refused, 
   expect(await dump(client)).toEqual(after === undefined ? before : canonical(after, family));
 }
 
-/** Chains asked for by name hold what the listing of the table says, also beside one that is not there. */
+/** Chains asked for by name hold what the listing of the table says, also alongside one that is not there. */
 async function checkTexts(client: IptablesClient, table: "nat" | "filter"): Promise<void> {
   const { chains } = await client.save(table);
   const asked = [...chains.keys()];

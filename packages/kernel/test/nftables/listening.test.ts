@@ -13,7 +13,7 @@ const { GENERATION, MESSAGES, SUBSYSTEM, TABLE } = nftNumbers;
 const OWN = 77;
 const ENOBUFS = 105;
 
-/** What the kernel tells of the socket with that number. */
+/** What the kernel reports of the socket with that number. */
 function reported(port: number, type: number, write: (to: AttributeWriter) => void): Buffer {
   const attributes = new AttributeWriter();
   write(attributes);

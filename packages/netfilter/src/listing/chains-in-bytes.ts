@@ -9,7 +9,7 @@ const CHAIN_BYTES = 256;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The chains of one table of a listing. Of those that nobody asks for it holds a few numbers. */
+/** The chains of one table of a listing. Of those that nothing asks for it holds a few numbers. */
 export class ChainsInBytes implements ReadonlyMap<string, SavedChain> {
   readonly #bytes: Uint8Array;
   readonly #family: IPFamily;

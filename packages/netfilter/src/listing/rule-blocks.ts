@@ -40,7 +40,7 @@ const BRACKET = 0x5b;
 /**
  * Cuts iptables' text, whole or in pieces, into blocks of rules and other lines. A rule costs no more than finding its
  * end:
- * large rule sets have hundreds of thousands, most of which nobody reads.
+ * large rule sets have hundreds of thousands, most of which nothing reads.
  */
 export class BlockScanner {
   readonly #sink: BlockSink;

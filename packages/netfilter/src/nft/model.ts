@@ -58,7 +58,7 @@ export interface NftSet {
   /** The most elements that it takes; absent: as many as there is memory for. */
   readonly size?: number;
   readonly comment?: string;
-  /** What `nft` needs to print the set as it was written, beside the comment: attributes of libnftnl's user data. */
+  /** What `nft` needs to print the set as it was written, alongside the comment: attributes of libnftnl's user data. */
   readonly userData?: Hex;
   /** By their key's bytes. */
   readonly elements: ReadonlyMap<Hex, SetElement>;

@@ -141,7 +141,7 @@ function changeMark(mask: Hex, xor: Hex): readonly Expression[] {
   ];
 }
 
-/** `meta nftrace set 1`: the kernel tells whoever listens which rules the packet meets from here on. */
+/** `meta nftrace set 1`: the kernel reports to listeners which rules the packet meets from here on. */
 export const TRACED: readonly Expression[] = [
   { kind: "immediate", to: 0, value: hexOf([1]) },
   { kind: "meta", key: "nftrace", from: 0 },

@@ -21,7 +21,7 @@ export function negation(option: RawOption): { readonly negated?: true } {
   return option.negated ? { negated: true } : {};
 }
 
-/** The one option of a match, which it can't do without; undefined when there are others beside it. */
+/** The one option of a match, which it can't do without; undefined when there are others alongside it. */
 export function singleOption(raw: RawModule, name: string): RawOption | undefined {
   const options = typedOptions(raw, [name]);
   if (options === undefined) return undefined;

@@ -29,7 +29,7 @@ export function ruleKey(rule: Rule): string {
 }
 
 /**
- * Of a rule by its key. False: somebody else's, with a text that can't be read, or written so that it would be read
+ * Of a rule by its key. False: another program's, with a text that can't be read, or written so that it would be read
  * back.
  */
 export function isWritableKey(key: string): boolean {

@@ -3,7 +3,7 @@ import type { IPFamily } from "@fairlead/core";
 /** Where something runs, as the node under test sees its packets come. */
 export type HostKind = "pod" | "node" | "outside";
 
-/** One participant of the test ground: a pod, a node or somebody outside. Addresses are canonical. */
+/** One participant of the test ground: a pod, a node or a client outside. Addresses are canonical. */
 export interface Host {
   /** Unique, at most 11 characters, so that an interface can be named for it. */
   readonly name: string;

@@ -47,7 +47,7 @@ export interface CaseFields {
   readonly source?: string;
   /** States of the cluster without what is there in all of them. */
   readonly history: readonly (readonly RawObject[])[];
-  /** Beside the standard ones. */
+  /** Alongside the standard ones. */
   readonly options?: Partial<AgentOptions>;
   readonly expected: Expected;
   readonly sticky?: boolean;

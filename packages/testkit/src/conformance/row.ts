@@ -3,7 +3,7 @@ import { type CaseFields, type ConformanceCase, conformanceCase } from "./case.t
 import type { Workload } from "./workload.ts";
 
 /**
- * What a row says beside its workload: the packet goes to the IPv4 ClusterIP and the service port unless it says
+ * What a row says alongside its workload: the packet goes to the IPv4 ClusterIP and the service port unless it says
  * otherwise.
  */
 type RowFields = Omit<CaseFields, "to" | "port" | "history"> &

@@ -13,7 +13,7 @@ export interface WorkloadFields {
   readonly families?: readonly IPFamily[];
   /** Families in which it has endpoints; default: all of them. */
   readonly servedFamilies?: readonly IPFamily[];
-  /** Which frontends it has beside its ClusterIP. */
+  /** Which frontends it has alongside its ClusterIP. */
   readonly nodePort?: boolean;
   readonly external?: boolean;
   readonly loadBalancer?: "VIP" | "Proxy";

@@ -3,7 +3,7 @@
  * characters where nobody expects them. The kernel and the tools (1.8.9, both variants) take each of them.
  */
 
-/** A rule that somebody else has: the words after `iptables`, and where it stands. */
+/** A rule that another program has: the words after `iptables`, and where it stands. */
 export interface ForeignRule {
   readonly name: string;
   readonly table: "nat" | "filter";

@@ -33,7 +33,7 @@ export interface RecordedScenario {
 
 const folder = fileURLToPath(new URL("../../fixtures/golden-more/", import.meta.url));
 
-/** The recordings beside the golden scenarios (`fixtures/golden-more`), iptables mode only. */
+/** The recordings alongside the golden scenarios (`fixtures/golden-more`), iptables mode only. */
 export function recordedScenarios(): readonly RecordedScenario[] {
   const names = readdirSync(folder).flatMap((file) => /^(\d\d-.*)\.json(?:\.gz)?$/.exec(file)?.[1] ?? []);
   return names.sort().map(recordedScenario);

@@ -2,7 +2,7 @@ import type { SetState, VirtualServerState } from "@fairlead/netfilter";
 import { type Environment, packetSet } from "@fairlead/trace";
 import { nodeEnvironment } from "./traced.ts";
 
-/** What ipvs mode has in the kernel beside rules. */
+/** What ipvs mode has in the kernel alongside rules. */
 export interface IpvsState {
   readonly servers: readonly VirtualServerState[];
   readonly sets: readonly SetState[];

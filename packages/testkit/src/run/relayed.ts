@@ -1,6 +1,6 @@
 import { type OutcomeShares, waysOf, wayTo } from "./ways.ts";
 
-/** To which endpoint, `address:port`, a client is relayed that comes to a socket; undefined: nobody listens there. */
+/** To which endpoint, `address:port`, a client is relayed that comes to a socket; undefined: nothing listens there. */
 export type AskRelay = (socket: string, client: string) => string | undefined;
 
 /** As many clients as make every share of up to six endpoints exact. */

@@ -1,6 +1,6 @@
 import { hostHex } from "@fairlead/netfilter/nft";
 
-/** Half a byte that can't be told. */
+/** Half a byte is unknown. */
 const UNKNOWN = "?";
 const COUNT = 16;
 const DIGITS = 8;

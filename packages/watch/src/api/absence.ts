@@ -8,7 +8,7 @@ const IDLE_MS = 65_000;
 
 /**
  * Whether a resource that could not be read is not there at all. Who may not read it is told 403 also of one that does
- * not exist; which resources there are is told to everybody who is authenticated.
+ * not exist; every authenticated user may list the resources.
  *
  * @param error what the server answered
  */

@@ -19,7 +19,7 @@ const MAX_COMPLAINT = 2 ** 12;
 /**
  * Runs a program and gives what it writes. It gets no input: one that asks for a password would wait for ever.
  *
- * @param onSlow told once when it has not ended for `slowAfter`
+ * @param onSlow reported once when it has not ended for `slowAfter`
  * @throws Error it can't be started, ends with another code than 0, writes too much, or has not ended after
  * `endedAfter`; with what it wrote to standard error
  */

@@ -89,7 +89,7 @@ function send(
     const secure = url.protocol === "https:";
     const request = (secure ? https : http).request(url, options);
     let why: Error | undefined;
-    // Neither an error for destroy() nor Node's `signal` option: both can reach a socket that nobody listens to any
+    // Neither an error for destroy() nor Node's `signal` option: both can reach a socket that nothing listens to any
     // more.
     const giveUp = (reason: string) => {
       why = new Error(reason);
@@ -122,7 +122,7 @@ function harmless(error: Error): Error {
 }
 
 function apiResponse(response: http.IncomingMessage): ApiResponse {
-  // Who reads the body is told of its errors; one that comes when nobody reads any more must not end the process.
+  // Who reads the body is told of its errors; one that comes when nothing reads any more must not end the process.
   response.on("error", () => {});
   return {
     status: response.statusCode ?? 0,

@@ -15,7 +15,7 @@ import { readEvents } from "./watch.ts";
 
 /**
  * Bookmarks come once a minute. Where nothing came for this long although the server is alive (pulse.ts), it is another
- * one that answers: a load balancer's, beside the one that the watch is with.
+ * one that answers: a load balancer's, alongside the one that the watch is with.
  */
 const WATCH_IDLE = 90_000;
 /**

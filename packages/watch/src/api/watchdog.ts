@@ -1,7 +1,7 @@
 import type { Clock } from "@fairlead/base";
 import { BrokenResponseError } from "./errors.ts";
 
-/** Ends a request when it is left watching for too long at a stretch, or when it is told to. */
+/** Ends a request when it is left watching for too long at a stretch, or when it is asked to. */
 export interface Watchdog {
   readonly seconds: number;
   watch(): void;

@@ -8,7 +8,7 @@ export interface Field {
 }
 
 /**
- * The fields of a message that are read, each at its number (the `generated.proto` beside the Go type has them); all
+ * The fields of a message that are read, each at its number (the `generated.proto` alongside the Go type has them); all
  * others are passed over.
  */
 export type Message = readonly (Field | undefined)[];

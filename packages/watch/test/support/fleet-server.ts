@@ -5,7 +5,7 @@ import type { ApiRequest, ApiResponse, Transport } from "../../src/api/transport
 export interface Limits {
   /** Lists that are answered at a time: the seats of one priority level. */
   readonly seats: number;
-  /** Lists that wait for a seat; those beyond are told to come again in a second (429). */
+  /** Lists that wait for a seat; those beyond are asked to come again in a second (429). */
   readonly queue: number;
   /** Milliseconds that one list takes its seat for. */
   readonly listMilliseconds: number;

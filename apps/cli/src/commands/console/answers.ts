@@ -90,7 +90,7 @@ async function planText({ planner, mode }: PlannedNode, { config }: AgentSetup, 
   return rulesText(await dryRun(planner.plan(family), { mode, config }));
 }
 
-/** More services than that are compared by `fairlead diff`: here somebody waits. */
+/** More services than that are compared by `fairlead diff`: here a user waits. */
 const MOST_SERVICES = 200;
 
 async function whatIf(

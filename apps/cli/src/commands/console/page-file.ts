@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { errorText } from "@fairlead/base";
 import { CommandFailure } from "../../frame/errors.ts";
 
-/** Beside the bundle; from the sources: where the bundle is built. */
+/** Alongside the bundle; from the sources: where the bundle is built. */
 const PAGE = new URL(
   import.meta.url.endsWith(".ts") ? "../../../dist/console.html" : "./console.html",
   import.meta.url,

@@ -32,7 +32,7 @@ function isAnswer(error: unknown): boolean {
   return error.reason === "not-found" || (error.reason === "exit" && !DENIED.test(error.stderr));
 }
 
-/** Undefined: that cannot be told. */
+/** Undefined: unknown. */
 export function isThere({ kind }: CommandResult): boolean | undefined {
   return kind === "unseen" ? undefined : kind === "seen";
 }

@@ -119,7 +119,7 @@ function podAddress(options: Values, family: IPFamily): string {
 /**
  * What the options say of the host, over what was read of it.
  *
- * @param live whether that was its kernel; a plan for ipvs mode has the services' own addresses beside the node's
+ * @param live whether that was its kernel; a plan for ipvs mode has the services' own addresses alongside the node's
  */
 export function withFacts(options: Values, family: IPFamily, read: Environment, live: boolean): Environment {
   const given = options["node-address"].filter((one) => familyOf(one) === family);

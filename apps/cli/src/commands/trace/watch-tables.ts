@@ -66,7 +66,7 @@ class Steps {
     this.#interfaces = interfaces;
   }
 
-  /** @param tells whether the step itself is told, beside what becomes of the packet */
+  /** @param reports whether the step itself is told, alongside what becomes of the packet */
   async lines(event: NftTraceEvent, tells: boolean): Promise<readonly string[]> {
     const { id, family, packet } = event;
     const known = kept(this.#packets, id, (): TracedPacket => ({}));

@@ -14,7 +14,7 @@ import {
 } from "../../node/trace-rules.ts";
 import { followTables, hasProxyTable } from "./watch-tables.ts";
 
-/** Which packets are followed: their source only where somebody in particular was named. */
+/** Which packets are followed: their source only where one sender was named. */
 export interface WatchOptions {
   readonly from: string | undefined;
 }
@@ -23,7 +23,7 @@ export interface WatchOptions {
  * Follows real packets until interrupted. Where a proxy has a table of nftables, through the rules of all tables. With
  * nft's iptables each rule on their way, by a TRACE rule that goes again however the process ends (a killed one's with
  * the next run, or with the doctor's); else the events of connection tracking, which tell where a connection was sent:
- * the legacy variant's rules tell their TRACE to the kernel's log only.
+ * the legacy variant's rules report their TRACE to the kernel's log only.
  *
  * @throws CommandFailure where neither is to be had
  */
@@ -61,7 +61,7 @@ function matchesOf(packet: Packet, { from }: WatchOptions): readonly string[] {
   return [...(isParticular(from) ? ["-s", source] : []), "-d", destination, "-p", protocol, ...port];
 }
 
-/** Whether somebody in particular was named, no kind of senders. */
+/** Whether one sender was named, no kind of senders. */
 function isParticular(from: string | undefined): boolean {
   return from !== undefined && !["pod", "node", "outside"].includes(from);
 }

@@ -31,13 +31,13 @@ import type { FamilyReport } from "./family-report.ts";
 /** What the kernel holds, of one family. */
 export interface KernelContents {
   readonly rules: SavedRules;
-  /** All tables of nftables beside those of iptables. */
+  /** All tables of nftables alongside those of iptables. */
   readonly nftables: readonly NftTable[];
   /** Addresses and routes of the host, nothing of a mode. */
   readonly environment: Environment;
   /** The node lets packets in state INVALID through; absent: unknown. */
   readonly tcpBeLiberal?: boolean;
-  /** What the mode programs beside rules; absent: nothing. */
+  /** What the mode programs alongside rules; absent: nothing. */
   readonly objects?: IpvsObjects;
 }
 

@@ -8,7 +8,7 @@ import { followServices } from "./plan.ts";
 
 /**
  * What kube-ovn's controller does for services: it follows the API server and keeps OVN's load balancers as the
- * services are. A process of its own; runs until it is told to end.
+ * services are. A process of its own; runs until it is asked to end.
  */
 const { values } = parseArgs({
   options: {

@@ -4,7 +4,7 @@ import { type Layer, type NamedImage, OciLayout, ownArch, packLayer, tarLayer } 
 import type { Runner } from "@fairlead/kernel";
 import type { ImagePart, LocalImage } from "./component-list.ts";
 
-/** The time of every file: these images are told apart by what is in them. */
+/** The time of every file: these images are distinguished by what is in them. */
 const EPOCH = 1_767_225_600;
 const PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

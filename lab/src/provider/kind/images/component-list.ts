@@ -9,7 +9,7 @@ export interface PartSources {
   readonly programs: ClusterPrograms & ControlPlanePaths;
   /** The first process of pods. */
   readonly pause: string;
-  /** The folder of Kubernetes' module, for what agnhost takes from there beside its program. */
+  /** The folder of Kubernetes' module, for what agnhost takes from there alongside its program. */
   readonly moduleFolder: string;
 }
 

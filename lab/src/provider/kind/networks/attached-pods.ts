@@ -33,7 +33,7 @@ export class AttachedPods {
     const node = this.#nodes.find((one) => one.name === name);
     if (node === undefined) throw new Error(`${name} is no node of this cluster`);
     const place = { node, index: this.#freeIndex(node) };
-    // From here on nobody else gets the number, whoever asks meanwhile.
+    // From here on no other program gets the number, whoever asks meanwhile.
     this.#places.set(container, place);
     const { namespace, holder } = await holdNamespace(node, netns);
     this.#places.set(container, { ...place, holder });

@@ -68,7 +68,7 @@ async function logs({ cluster, flavour }: KindNetworkGround): Promise<Readonly<R
   return { "pods.log": stdout };
 }
 
-/** Each node's `eth1` beside its own address, for those who wrap packets. */
+/** Each node's `eth1` alongside its own address, for those who wrap packets. */
 async function addTunnelLinks({ cluster, machine }: KindNetworkGround): Promise<void> {
   for (const [at, node] of cluster.nodes.entries()) {
     const there = await node.runner.run(["ip", "link", "show", "eth1"]).then(

@@ -1,6 +1,6 @@
 import type { FlowsAnswer } from "../../protocol.ts";
 
-/** What one look at connections says; null: that cannot be told of it. */
+/** What one look at connections says; null: unknown. */
 export interface Sample {
   /** Milliseconds since the epoch, by the server's clock. */
   readonly at: number;

@@ -14,7 +14,7 @@ const WIDTH = { frontend: 240, service: 190, node: 300 } as const;
 const GAP = 70;
 const X = { frontend: 0, service: WIDTH.frontend + GAP, node: WIDTH.frontend + GAP + WIDTH.service + GAP } as const;
 const TOTAL = X.node + WIDTH.node;
-/** More would make a picture that nobody looks at; the table below has all. */
+/** More would make a picture that nothing looks at; the table below has all. */
 const MOST = { frontends: 6, nodes: 6, endpoints: 5 } as const;
 
 /** The way of a packet: frontends, the service, the endpoints node by node. The tables below say the same in words. */

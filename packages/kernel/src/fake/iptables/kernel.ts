@@ -1,7 +1,7 @@
 import type { IPFamily, Table } from "@fairlead/netfilter";
 import type { Variant } from "../../iptables/variant.ts";
 
-/** What a fake's rules can rely on beside their own table. */
+/** What a fake's rules can rely on alongside their own table. */
 export interface FakeKernel {
   readonly family: IPFamily;
   readonly variant: Variant;
@@ -15,7 +15,7 @@ export interface FakeKernel {
   knows(match: string): boolean;
 }
 
-/** Matches of iptables 1.8 beside those that have types in @fairlead/netfilter. */
+/** Matches of iptables 1.8 alongside those that have types in @fairlead/netfilter. */
 export const toolMatches: ReadonlySet<string> = new Set(
   `addrtype ah bpf cgroup cluster comment connbytes connlabel connlimit connmark conntrack cpu dccp devgroup dscp ecn esp
   hashlimit helper icmp icmp6 iprange ipvs length limit mac mark multiport nfacct osf owner physdev pkttype policy quota

@@ -5,7 +5,7 @@ import type { Verdict } from "../expressions/verdict.ts";
 import { bytesOf } from "../hex.ts";
 import { POLICIES, TRACE } from "./numbers.ts";
 
-/** One step of a packet whose way is told (`meta nftrace set 1`), as the kernel tells it (NFT_MSG_TRACE). */
+/** One step of a packet whose way is told (`meta nftrace set 1`), as the kernel reports it (NFT_MSG_TRACE). */
 export interface NftTraceEvent {
   /** The packet's, the same in all of its steps. */
   readonly id: number;
@@ -48,7 +48,7 @@ export function decodeTrace(of: Attributes, family: number): NftTraceEvent | und
   const [id, table, chain] = [of.u32(TRACE.id), of.text(TRACE.table), of.text(TRACE.chain)];
   if (kind === undefined || id === undefined || table === undefined || chain === undefined) return undefined;
   const handle = of.u64(TRACE.handle);
-  // Behind a chain's last rule that let the packet on the kernel tells a step of no rule.
+  // Behind a chain's last rule that let the packet on the kernel reports a step of no rule.
   if (kind === "rule" && handle === undefined) return undefined;
   const verdict = kind === "policy" ? policyOf(of) : verdictIn(of.nested(TRACE.verdict));
   const packet = packetOf(of);

@@ -42,7 +42,7 @@ const KINDS: ReadonlyMap<string, ForeignKind> = new Map<string, ForeignKind>([
 const META = { key: 2, harmless: new Set<number | undefined>([2, 19]) } as const;
 
 /**
- * An expression of somebody else's rule that has no type here, as much as is known of it: its name, where it leaves a
+ * An expression of another program's rule that has no type here, as much as is known of it: its name, where it leaves a
  * value, and whether it can do anything else than let the packet on.
  *
  * @param data absent: the kernel says nothing but the name

@@ -7,7 +7,7 @@ const HEADER = 20;
 export interface MessageHeader {
   /** One of nf_tables' (`MESSAGES`). */
   readonly type: number;
-  /** Beside that it is a request. */
+  /** Alongside that it is a request. */
   readonly flags: number;
   /** NFPROTO_* of the table. */
   readonly family: number;

@@ -47,9 +47,9 @@ const SET = { keyByteOrder: 0, dataByteOrder: 1, keyTypeof: 3, dataTypeof: 4, da
 const BYTE_ORDER = { unknown: 0, host: 1 } as const;
 
 /**
- * What a set needs beside its types to be printed as it was meant. Keys that numgen draws are numbers of the machine's
- * byte order (else slot 1 is printed as 16777216); concatenations that have one get the expressions of which they are
- * made.
+ * What a set needs alongside its types to be printed as it was meant. Keys that numgen draws are numbers of the
+ * machine's byte order (else slot 1 is printed as 16777216); concatenations that have one get the expressions of which
+ * they are made.
  */
 export function setUserData(
   { key, data, comment, flags }: Pick<NftSet, "key" | "data" | "comment" | "flags">,

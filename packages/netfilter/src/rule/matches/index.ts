@@ -36,7 +36,9 @@ export type Match =
   | TypedMatch
   /** A match this package has no type for, kept word for word; `args` are the arguments after `-m module`. */
   | { readonly kind: "unknown"; readonly module: string; readonly args: readonly string[] }
-  /** Stands for a whole rule of somebody else that can't be read: its text without `-A CHAIN `. It can't be written. */
+  /**
+   * Stands for a whole rule of another program that can't be read: its text without `-A CHAIN `. It can't be written.
+   */
   | { readonly kind: "unreadable"; readonly text: string };
 
 type Kinds = { readonly [Kind in TypedMatch["kind"]]: MatchKind<Extract<TypedMatch, { readonly kind: Kind }>> };
