@@ -29,6 +29,7 @@ if (missing === undefined) {
   const { instances } = await import("./kernel/instances.ts");
   instances();
   const { FAIRLEAD_KUBE_PROXY: kubeProxy } = process.env;
+  (await import("./kernel/crowds.ts")).crowds(kubeProxy);
   if (kubeProxy !== undefined) {
     (await import("./kernel/kube-proxy-tools.ts")).toolsBesideKubeProxy(kubeProxy);
     (await import("./kernel/take-over.ts")).takeOver(kubeProxy);

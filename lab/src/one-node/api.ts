@@ -8,7 +8,14 @@ import { FROM_SOURCES } from "../support/spawn-script.ts";
 export interface NamespaceApi {
   readonly url: string;
   put(objects: readonly RawObject[]): Promise<void>;
+  remove(objects: readonly RawObject[]): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** A line that `api-main.ts` takes. */
+export interface ApiChanges {
+  readonly put?: readonly RawObject[];
+  readonly remove?: readonly RawObject[];
 }
 
 const SCRIPT = fileURLToPath(new URL("api-main.ts", import.meta.url));
@@ -16,7 +23,8 @@ const SCRIPT = fileURLToPath(new URL("api-main.ts", import.meta.url));
 /** Starts it with these objects. */
 export async function startApi(namespace: NetworkNamespace, objects: readonly RawObject[]): Promise<NamespaceApi> {
   const script = await startScript(namespace, SCRIPT, [], FROM_SOURCES);
-  const put = async (more: readonly RawObject[]) => void (await script.ask(JSON.stringify(more)));
+  const change = async (changes: ApiChanges) => void (await script.ask(JSON.stringify(changes)));
+  const put = (more: readonly RawObject[]) => change({ put: more });
   await put(objects);
-  return { url: script.ready, put, stop: script.stop };
+  return { url: script.ready, put, remove: (gone) => change({ remove: gone }), stop: script.stop };
 }
