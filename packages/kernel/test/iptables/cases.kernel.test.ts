@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, test } from "vitest";
 import { createRunner, type IptablesClient, openIptables, type Runner } from "../../src/index.ts";
 import { createNamespace, type NetworkNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
 import { cases } from "./cases.ts";
-import { checkCase } from "./check-case.ts";
+import { checkAbsentChain, checkCase } from "./check-case.ts";
 
 kernelSuite("on the kernel", () => {
   describe.for([
@@ -23,10 +23,12 @@ kernelSuite("on the kernel", () => {
     });
     afterAll(() => namespace?.dispose());
 
-    test.for(cases)("$name", async (given) => {
+    beforeEach(async () => {
       const tool = `${family === "IPv4" ? "iptables" : "ip6tables"}-${variant}-restore`;
       await runner.run([tool, "-w", "5"], { input: "*nat\nCOMMIT\n*filter\nCOMMIT\n" });
-      await checkCase(client, given);
     });
+
+    test.for(cases)("$name", (given) => checkCase(client, given));
+    test("chains are asked for by name, and one is not there", () => checkAbsentChain(client));
   });
 });

@@ -1,14 +1,26 @@
-import { parseRestore, renderCommand, renderRule, stateCommands } from "@fairlead/netfilter";
+import {
+  parseRestore,
+  renderCommand,
+  renderRule,
+  stateCommands,
+  type Table,
+  type TableState,
+} from "@fairlead/netfilter";
 import { expect } from "vitest";
 import { type IPFamily, type IptablesClient, IptablesError, type Variant } from "../../src/index.ts";
 import type { Case, Refused } from "./case.ts";
 import { WORDS } from "./words.ts";
 
-/** Runs a case and compares what happened with what it says. */
+/** In the order in which cases list what is there. */
+const TABLES = ["filter", "nat"] as const;
+
+type Saved = ReadonlyMap<Table, TableState>;
+
+/** Runs a case and compares what happened with what it says. Each look is a process: as few as will do. */
 export async function checkCase(client: IptablesClient, { given, when, refused, after }: Case): Promise<void> {
   const { family, variant } = client;
   if (given !== undefined) await client.restore(inFamily(given, family));
-  const before = await dump(client);
+  const expectedAfter = after === undefined ? dump(await client.saveTables(TABLES)) : canonical(after, family);
   const payload = inFamily(when, family);
   const outcome = await client.restore(payload).then(
     () => undefined,
@@ -17,23 +29,27 @@ export async function checkCase(client: IptablesClient, { given, when, refused, 
   const expected = refused && pick(refused, variant);
   if (expected === undefined) expect(outcome).toBeUndefined();
   else checkRefusal(outcome, expected, payload);
-  expect(await client.saveTables(["nat", "filter"])).toEqual(
-    new Map([
-      ["nat", await client.save("nat")],
-      ["filter", await client.save("filter")],
-    ]),
-  );
-  for (const table of ["nat", "filter"] as const) await checkTexts(client, table);
-  expect(await dump(client)).toEqual(after === undefined ? before : canonical(after, family));
+  const saved = await client.saveTables(TABLES);
+  for (const [table, state] of saved) {
+    expect(state).toEqual(await client.save(table));
+    expect(await client.texts(table, chainsOf(state))).toEqual(textsOf(state));
+  }
+  expect(dump(saved)).toEqual(expectedAfter);
 }
 
 /** Chains asked for by name hold what the listing of the table says, also alongside one that is not there. */
-async function checkTexts(client: IptablesClient, table: "nat" | "filter"): Promise<void> {
-  const { chains } = await client.save(table);
-  const asked = [...chains.keys()];
-  const reported = new Map([...chains].map(([name, { rules }]) => [name, rules.map(renderRule)]));
-  expect(await client.texts(table, asked)).toEqual(reported);
-  expect(await client.texts(table, ["NOPE", ...asked])).toEqual(reported);
+export async function checkAbsentChain(client: IptablesClient): Promise<void> {
+  await client.restore("*nat\n:ONE - [0:0]\n:TWO - [0:0]\n-A ONE -j TWO\n-A TWO -j RETURN\nCOMMIT\n");
+  const state = await client.save("nat");
+  expect(await client.texts("nat", ["NOPE", ...chainsOf(state)])).toEqual(textsOf(state));
+}
+
+function chainsOf({ chains }: TableState): readonly string[] {
+  return [...chains.keys()];
+}
+
+function textsOf({ chains }: TableState): ReadonlyMap<string, readonly string[]> {
+  return new Map([...chains].map(([name, { rules }]) => [name, rules.map(renderRule)]));
 }
 
 function checkRefusal(outcome: unknown, expected: Refused, payload: string): void {
@@ -57,10 +73,10 @@ function inFamily(text: string, family: IPFamily): string {
 }
 
 /** Own chains and all rules of nat and filter, `table: line`. */
-async function dump(client: IptablesClient): Promise<string[]> {
+function dump(saved: Saved): string[] {
   const found: string[] = [];
-  for (const table of ["filter", "nat"] as const) {
-    for (const command of stateCommands(await client.save(table))) {
+  for (const [table, state] of saved) {
+    for (const command of stateCommands(state)) {
       if (command.kind === "append") found.push(`${table}: ${renderCommand(command)}`);
       else if (command.kind === "chain" && command.policy === undefined) found.push(`${table}: :${command.chain}`);
     }
