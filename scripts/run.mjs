@@ -50,8 +50,8 @@ function program(...argv) {
   return pnpm(manifest.packageManager, ["exec", ...argv]);
 }
 
-/** Suites that share the machine with no other tests: they look at all of it. */
-const ALONE = "e2e/";
+/** The test ground: the suites that take longest, one after the other. */
+const GROUND = "e2e/";
 
 const TURBO = ["--output-logs=errors-only", "--concurrency=2"];
 
@@ -59,13 +59,13 @@ function vitest(report, args) {
   return runBeside(report, program("vitest", "run", ...args), { FAIRLEAD_REPORT: report });
 }
 
-/** Those of all packages, some files at once; then those of the test ground by themselves. */
+/** Those of the test ground alongside those of all packages, some files at once. */
 async function kernelTests() {
   const kinds = ["kernel", "program", "browser", "bounds"].map((kind) => `--project=${kind}`);
-  const codes = [
-    await vitest("kernel", [...kinds, "packages/", "apps/", "lab/", "bench/", "deploy/"]),
-    await vitest("lab", ["--project=kernel", "--project=program", ALONE]),
-  ];
+  const codes = await Promise.all([
+    vitest("lab", ["--project=kernel", "--project=program", GROUND]),
+    vitest("kernel", [...kinds, "packages/", "apps/", "lab/", "bench/", "deploy/"]),
+  ]);
   return codes.every((code) => code === 0);
 }
 
@@ -83,8 +83,8 @@ The first time it also fetches npm packages into node_modules, and builds Kubern
 }
 
 /**
- * Each step counts as one test in the closing line, so that nothing that failed hides behind a green count. User-Mode
- * Linux takes five minutes of two cores and times nothing, so it runs alongside all that follows the build.
+ * Each step counts as one test in the closing line, so that no failure hides behind a green count. What follows the build
+ * runs side by side: none of it measures time, all of it waits for much, and all together use both cores.
  */
 async function test(args) {
   const unknown = args.find((arg) => !STEPS.includes(arg) && !Object.hasOwn(PARTS, arg));
@@ -96,7 +96,7 @@ async function test(args) {
   const parts = args.flatMap((arg) => PARTS[arg] ?? []);
   announce(wanted);
   if (!(await install())) return summarise({ install: false });
-  const prepared = wanted("e2e") && canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : undefined;
+  const prepared = wanted("e2e") && canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : Promise.resolve();
   const steps = {};
   const counts = [];
   if (wanted("check") || parts.length > 0) {
@@ -108,26 +108,23 @@ async function test(args) {
     sayStep("build");
     steps.build = await runStep(program("turbo", "run", "build", ...TURBO));
   }
-  const uml = wanted("ipvs tests") ? vitest("uml", ["--project=uml"]) : undefined;
-  if (wanted("package lint")) {
-    sayStep("package lint");
-    steps["package lint"] = await runStep(program("turbo", "run", "lint:package", ...TURBO));
-  }
-  if (wanted("kernel tests")) {
-    sayStep("kernel tests");
-    steps["kernel tests"] = await kernelTests();
-    counts.push(countsOf("kernel"), countsOf("lab"));
-  }
-  await prepared;
-  if (wanted("e2e")) {
-    sayStep("e2e");
-    counts.push({ "e2e specs": await specs(manifest.packageManager) });
-  }
-  if (uml !== undefined) {
-    sayStep("ipvs tests");
-    steps["ipvs tests"] = (await uml) === 0;
-    counts.push(countsOf("uml"));
-  }
+  const step = async (name, work) => {
+    if (wanted(name)) steps[name] = await work();
+  };
+  sayStep("all others, side by side");
+  await Promise.all([
+    step("ipvs tests", async () => (await vitest("uml", ["--project=uml"])) === 0),
+    step("kernel tests", kernelTests),
+    step(
+      "package lint",
+      async () => (await runBeside("packages", program("turbo", "run", "lint:package", "--only", ...TURBO))) === 0,
+    ),
+    prepared.then(async () => {
+      if (wanted("e2e")) counts.push({ "e2e specs": await specs(manifest.packageManager) });
+    }),
+  ]);
+  if (wanted("kernel tests")) counts.push(countsOf("kernel"), countsOf("lab"));
+  if (wanted("ipvs tests")) counts.push(countsOf("uml"));
   return summarise(steps, addCounts(counts));
 }
 

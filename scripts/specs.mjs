@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { agentFile, buildAgent } from "./build-agent.mjs";
+import { agentFile } from "./build-agent.mjs";
 import { pnpm, root, runBeside } from "./steps.mjs";
 
 /** `pnpm e2e` ends with this where the machine lacks what the run needs, and says what. */
@@ -29,17 +29,13 @@ export function prepareSpecs(packageManager) {
 }
 
 /**
- * Runs the specs on clusters of namespaces, all at once: specs mostly wait. The first time on a machine it builds
- * Kubernetes' control plane from Go modules, which takes minutes. A cluster that this machine cannot have is one skip.
+ * Runs the specs on clusters of namespaces, all at once: specs mostly wait. The agent is the one that the build has
+ * left. The first time on a machine they build Kubernetes' control plane from Go modules, which takes minutes. A cluster
+ * that this machine cannot have is one skip.
  *
  * @returns counts as of a package's tests; specs that a cluster cannot carry are not among them
  */
 export async function specs(packageManager) {
-  // Once, and not by each of them while others run it.
-  if (!process.env.FAIRLEAD_AGENT) {
-    if (!(await buildAgent(packageManager))) return { passed: 0, failed: 1, skipped: 0 };
-    process.env.FAIRLEAD_AGENT = agentFile;
-  }
   const runs = Object.entries(clusters).map(([mode, cni]) =>
     run(packageManager, `${cni} ${mode}`, ["--cni", cni, "--mode", mode]),
   );
@@ -51,7 +47,9 @@ export async function specs(packageManager) {
 async function run(packageManager, name, args) {
   const results = join(root, "e2e", ".e2e", `${name.replaceAll(" ", "-")}.xml`);
   const options = ["--provider", "netns", ...args, "--junit", results];
-  const status = await runBeside(name, pnpm(packageManager, ["run", "e2e", ...options]));
+  // What the build has left: nothing is built under agents that run.
+  const env = { FAIRLEAD_AGENT: process.env.FAIRLEAD_AGENT || agentFile };
+  const status = await runBeside(name, pnpm(packageManager, ["run", "e2e", ...options]), env);
   if (status === CANNOT_RUN) return { passed: 0, failed: 0, skipped: 1 };
   const { passed, failed } = counted(results);
   // A run that broke off, or left something behind, must not pass for a green one.

@@ -53,6 +53,9 @@ export async function runBeside(name, argv, env = {}) {
   return code;
 }
 
+/** Hundreds of processes of Node start the same programs: what they compiled is kept for the next one. */
+const { NODE_COMPILE_CACHE = join(root, "node_modules", ".cache", "compiled") } = process.env;
+
 const QUIET = { TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", npm_config_loglevel: "error" };
 
 function start([command, ...args], output, env = {}) {
@@ -60,7 +63,7 @@ function start([command, ...args], output, env = {}) {
   return spawn(command, args, {
     cwd: root,
     stdio: [output === "inherit" ? "inherit" : "ignore", output, output],
-    env: { ...process.env, PATH, ...QUIET, ...env },
+    env: { ...process.env, PATH, NODE_COMPILE_CACHE, ...QUIET, ...env },
   });
 }
 
