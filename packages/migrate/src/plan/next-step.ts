@@ -16,6 +16,8 @@ export interface Session {
   readonly failure?: { readonly node: string; readonly reason: string };
   /** What is waited for has not come in time. */
   readonly overdue: boolean;
+  /** This run has removed Fairlead's objects: one that was killed may have left some without the DaemonSet. */
+  readonly uninstalled: boolean;
 }
 
 export type Step =
@@ -41,7 +43,7 @@ export type Step =
  */
 export function nextStep(state: MigrationState, goal: ProxyName, session: Session): Step {
   if (session.failure !== undefined) return afterFailure(state, session.failure, goal, session.overdue);
-  return beginning(state, goal) ?? waiting(state, goal, session) ?? change(state, goal, session) ?? ending(state, goal);
+  return beginning(state, goal) ?? waiting(state, goal, session) ?? change(state, goal, session) ?? ending(state, goal, session);
 }
 
 function afterFailure(
@@ -114,14 +116,14 @@ function isTrial({ label, proven }: NodeState, goal: ProxyName): boolean {
 }
 
 /** Nodes to come get what all others have by now. */
-function ending(state: MigrationState, goal: ProxyName): Step {
+function ending(state: MigrationState, goal: ProxyName, { uninstalled }: Session): Step {
   const { kubeProxy, fairlead } = state;
   if (goal === "fairlead") {
     if (fairlead?.placement !== "unless-other") return { do: "place", proxy: goal, placement: "unless-other" };
     if (kubeProxy.placement !== "labelled") return { do: "place", proxy: "kube-proxy", placement: "labelled" };
     return { do: "done" };
   }
-  if (fairlead !== undefined) return { do: "uninstall" };
+  if (fairlead !== undefined || !uninstalled) return { do: "uninstall" };
   if (kubeProxy.placement !== "everywhere") return { do: "place", proxy: goal, placement: "everywhere" };
   const marked = state.nodes.some(({ label, proven, problem }) => (label ?? proven ?? problem) !== undefined);
   return marked ? { do: "unmark" } : { do: "done" };

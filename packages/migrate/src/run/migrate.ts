@@ -52,6 +52,7 @@ class MigrationRun {
   readonly #options: MigrateOptions;
   readonly #checked = new Set<string>();
   #failure: Session["failure"];
+  #uninstalled = false;
   /** Since when for no fewer things. */
   #waiting: { readonly since: number; readonly things: number } | undefined;
 
@@ -65,7 +66,12 @@ class MigrationRun {
     const { goal, onStep, clock, patience } = this.#options;
     const overdue = this.#waiting !== undefined && clock.monotonic() - this.#waiting.since >= patience.waitMs;
     const state = await this.#port.observe();
-    const session: Session = { checked: this.#checked, overdue, ...(this.#failure && { failure: this.#failure }) };
+    const session: Session = {
+      checked: this.#checked,
+      overdue,
+      uninstalled: this.#uninstalled,
+      ...(this.#failure && { failure: this.#failure }),
+    };
     const step = nextStep(state, goal, session);
     onStep(step);
     if (step.do === "wait") {
@@ -89,7 +95,9 @@ class MigrationRun {
       case "install":
         return port.install(step.placement);
       case "uninstall":
-        return port.uninstall();
+        await port.uninstall();
+        this.#uninstalled = true;
+        return;
       case "place":
         return port.place(step.proxy, step.placement);
       case "check":

@@ -11,6 +11,7 @@ export type Verified =
 export interface MigrationPort {
   observe(): Promise<MigrationState>;
   install(placement: Placement): Promise<void>;
+  /** Removes what is there of Fairlead's objects, also where an earlier call has removed some. */
   uninstall(): Promise<void>;
   place(proxy: ProxyName, placement: Placement): Promise<void>;
   /** Compares the node's kernel with what should be programmed there. */

@@ -1,5 +1,6 @@
 import { fieldsOf, stringOf } from "@fairlead/base";
 import {
+  CHECK_LABEL,
   FAIRLEAD,
   fairleadObjects,
   fingerprint,
@@ -16,7 +17,7 @@ import {
   placementPatch,
   type Verified,
 } from "@fairlead/migrate";
-import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, type Resource } from "../../cluster/resources.ts";
+import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, PODS, type Resource } from "../../cluster/resources.ts";
 import { type ChangedCluster, clusterObjects } from "./cluster.ts";
 
 /** What Fairlead's pods live on. */
@@ -43,6 +44,10 @@ export function clusterPort(
   const patchNode = (node: string, metadata: object) => cluster.patch(NODES, node, { metadata });
   const marks = { [PROVEN_ANNOTATION]: null, [PROBLEM_ANNOTATION]: null };
   const manifests = installation && fingerprint(installation);
+  const removeAll = async (resource: Resource, labels: string) => {
+    for (const object of (await cluster.list(resource, { labels })) ?? [])
+      await cluster.remove(resource, nameOf(object));
+  };
   const observe = async () => migrationState(await clusterObjects(changed), manifests);
   return {
     observe,
@@ -54,10 +59,9 @@ export function clusterPort(
     uninstall: async () => {
       // Its pods go with it, before what they live on does.
       await cluster.remove(inNamespace(DAEMON_SETS, NAMESPACE), FAIRLEAD, "first");
-      for (const resource of OWN_RESOURCES) {
-        const own = (await cluster.list(resource, { labels: `${MANAGED_BY_LABEL}=${MANAGER}` })) ?? [];
-        for (const object of own) await cluster.remove(resource, nameOf(object));
-      }
+      for (const resource of OWN_RESOURCES) await removeAll(resource, `${MANAGED_BY_LABEL}=${MANAGER}`);
+      // A run that was killed while it looked at a node leaves its pod.
+      await removeAll(inNamespace(PODS, NAMESPACE), CHECK_LABEL);
     },
     place: async (proxy, placement) => {
       const { kubeProxy, fairlead } = await clusterObjects(changed);
