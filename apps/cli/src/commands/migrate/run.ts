@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { itemsOf, stringOf, systemClock } from "@fairlead/base";
+import { errorChainText, itemsOf, stringOf, systemClock } from "@fairlead/base";
 import {
   FAIRLEAD,
   type Installation,
@@ -28,7 +28,7 @@ import { changingAlone } from "./holder.ts";
 import { givenDaemonSet } from "./object-name.ts";
 import type { migrateOptions } from "./options.ts";
 import { clusterPort } from "./port.ts";
-import { findingsText, nodesText, outcomeText, planText, stepText } from "./text.ts";
+import { findingsText, GOES_ON, nodesText, outcomeText, planText, stepText } from "./text.ts";
 import { nodeVerifier } from "./verify.ts";
 import { writeManifests } from "./write.ts";
 
@@ -130,6 +130,8 @@ async function carryOut(
     };
     const { signal } = context;
     return await migrate(port, { goal, verify: !options["skip-verify"], patience, clock: systemClock, onStep, signal });
+  } catch (error) {
+    throw new CommandFailure(`Stopped: ${errorChainText(error)}\n${GOES_ON}`, { cause: error });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

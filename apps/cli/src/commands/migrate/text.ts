@@ -75,9 +75,11 @@ const PLACEMENT_TEXTS = {
   labelled: "only on nodes with its label",
 } as const;
 
+/** What to do after a failure. */
+export const GOES_ON = "Run it again once that is put right: it goes on.";
+
 export function outcomeText(outcome: Outcome, goal: ProxyName): string {
   if (outcome.kind === "done") return `Every node, and those to come, has ${goal}.\n`;
-  if (outcome.kind === "stopped")
-    return `Stopped: ${outcome.reason}\nRun it again once that is put right: it goes on.\n`;
+  if (outcome.kind === "stopped") return `Stopped: ${outcome.reason}\n${GOES_ON}\n`;
   return "Interrupted between two steps. Run it again: it goes on.\n";
 }
