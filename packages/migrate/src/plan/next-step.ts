@@ -43,7 +43,12 @@ export type Step =
  */
 export function nextStep(state: MigrationState, goal: ProxyName, session: Session): Step {
   if (session.failure !== undefined) return afterFailure(state, session.failure, goal, session.overdue);
-  return beginning(state, goal) ?? waiting(state, goal, session) ?? change(state, goal, session) ?? ending(state, goal, session);
+  return (
+    beginning(state, goal) ??
+    waiting(state, goal, session) ??
+    change(state, goal, session) ??
+    ending(state, goal, session)
+  );
 }
 
 function afterFailure(
