@@ -31,7 +31,7 @@ const SERIES = [
   ['fairlead_shadow_blind{job="shadow",instance="d",ip_family="IPv6"}', "0x10 1x110"],
   ['fairlead_cidr_source_state{job="learns",instance="e",source="kube-ovn-subnets",state="forbidden"}', "0x10 1x110"],
   ['fairlead_cidr_source_state{job="learns",instance="e",source="kube-ovn-subnets",state="listed"}', "1x10 0x110"],
-  ['fairlead_held_back_services{job="learns",instance="e"}', "0x10 7x110"],
+  ['fairlead_held_cidrs{job="learns",instance="e"}', "0x10 7x110"],
   ['up{job="kube-proxy",instance="c"}', "0x120"],
   ['process_resident_memory_bytes{job="others",instance="c"}', "900000000x120"],
 ].map(([series, values]) => ({ series, values }));

@@ -69,7 +69,7 @@ const live = new LiveNetworks({
       filter: { mixedServices: "own-endpoints", excludedFrontends, ownershipAnnotation: true },
       debounceMs: DEBOUNCE,
       removalDelayMs: 600_000,
-      maxForeignPercent: 100,
+      consentNamespace: "kube-system",
     },
   },
   state,

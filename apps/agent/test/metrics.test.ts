@@ -90,8 +90,8 @@ const documented = [
 
 test("what is held of learned networks is told, in services", async () => {
   const { networks, text } = createMetrics(new ClusterState(), { learns: true });
-  networks?.set([], { sources: [], changes: [], counts: new Map(), heldBack: 5 });
-  expect((await text()).text).toContain("\nfairlead_held_back_services 5\n");
+  networks?.set([], { sources: [], changes: [], counts: new Map(), held: 5 });
+  expect((await text()).text).toContain("\nfairlead_held_cidrs 5\n");
 });
 
 describe("metrics", () => {

@@ -57,9 +57,20 @@ async function started(options: RunningAgentOptions = {}): Promise<RunningAgent>
   await one.source.synced("services", "endpointSlices", "node");
   // The default VPC is ovn-cluster.
   await one.source.state("Vpc", "absent");
+  await one.source.state("ConfigMap", "listed");
   await one.clock.advance(0);
   return one;
 }
+
+const NO_CONSENT = { read: { accepted: [], forgotten: [], unprotected: [] }, legacy: [] };
+
+/** The ConfigMap with what operators accepted. */
+const accepted = (...cidrs: readonly string[]) => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { namespace: "kube-system", name: "fairlead-networks" },
+  data: { accepted: cidrs.map((cidr) => `- {cidr: ${cidr}, by: sre, why: moved}`).join("\n") },
+});
 
 /** Lets the first decision be made, or the next one. */
 async function decided({ clock }: RunningAgent): Promise<void> {
@@ -104,8 +115,8 @@ describe("the start", () => {
   });
 
   test("with what the agent before knew it does not wait, and nothing changes hands", async () => {
-    const cidr = { cidr: "10.16.0.0/16", objects: ["Subnet/ovn-default"], since: 0, consented: true };
-    const known = { sources: new Map([["excluded kube-ovn-subnets", [cidr]]]), turned: [] };
+    const cidr = { cidr: "10.16.0.0/16", objects: ["Subnet/ovn-default"], since: 0 };
+    const known = { sources: new Map([["excluded kube-ovn-subnets", [cidr]]]), consent: NO_CONSENT };
     const one = await started({ known });
     await decided(one);
     expect([serves(one, "10.96.67.75"), serves(one, "10.96.95.98")]).toEqual([true, false]);
@@ -201,7 +212,7 @@ describe("while it runs", () => {
 
   test("the default VPC has another name: its Vpc says so", async () => {
     const one = await learning();
-    await one.source.put(subnet("main-default", "10.144.154.72/32", "main"));
+    await one.source.put(accepted("10.144.154.0/24"), subnet("main-default", "10.144.154.72/32", "main"));
     await decided(one);
     expect(serves(one, "10.96.67.76")).toBe(true);
     await one.source.put(defaultVpc("main"));
@@ -209,12 +220,28 @@ describe("while it runs", () => {
     expect(serves(one, "10.96.67.76")).toBe(false);
   });
 
-  test("a subnet that would take most services is held", async () => {
+  test("a subnet inside our own network is held until its CIDR is accepted, on every node", async () => {
     const one = await learning();
-    await one.source.put(subnet("all", "10.144.154.0/24"));
+    await one.source.put(subnet("thief", "10.144.154.0/24"));
     await decided(one);
     expect(serves(one, "10.96.67.75")).toBe(true);
     expect(EVENTS.map(({ reason }) => reason)).toEqual(["NetworkCIDRHeld"]);
+    expect(EVENTS[0]?.message).toContain("fairlead ownership --accept 10.144.154.0/24");
+    await one.source.put(accepted("10.144.154.0/24"));
+    await decided(one);
+    expect(serves(one, "10.96.67.75")).toBe(false);
+    await one.source.put(accepted());
+    await decided(one);
+    expect(serves(one, "10.96.67.75")).toBe(true);
+  });
+
+  test("what is wrong with the consent object is reported once", async () => {
+    const one = await learning();
+    await one.source.put(accepted("10.144.154.1/24"));
+    await one.source.put(accepted("10.144.154.1/24"));
+    await decided(one);
+    const lines = one.log.lines.filter((line) => JSON.stringify(line).includes("has host bits set"));
+    expect(lines).toMatchObject([{ fields: { object: "ConfigMap/kube-system/fairlead-networks" } }]);
   });
 
   test("endpoints at nodes' addresses are ours: an underlay has both", async () => {
@@ -280,29 +307,27 @@ describe("rules for services", () => {
   });
 });
 
-test("what is held is let through from this node only, by a POST", async () => {
+test("no order is taken by HTTP: consent is an object of the cluster", async () => {
   const sources = {
     metrics: async () => ({ text: "", contentType: "text/plain" }),
     proxyMode: () => "iptables",
     configuration: () => ({}),
     ownership: () => ({}),
     slis: sliMetrics(0),
-    accept: () => 2,
   };
   const app = metricsApp(sources, new VirtualClock());
-  const post = await ask(app, "/ownership/accept", { method: "POST" });
-  expect([post.status, await post.json()]).toEqual([200, { accepted: 2 }]);
-  expect((await ask(app, "/ownership/accept")).status).toBe(405);
-  expect((await ask(app, "/ownership/accept", { method: "POST", local: false })).status).toBe(403);
-  const { accept: _none, ...without } = sources;
-  expect((await ask(metricsApp(without, new VirtualClock()), "/ownership/accept", { method: "POST" })).status).toBe(
-    404,
-  );
+  for (const local of [true, false]) {
+    const answer = await ask(app, "/ownership/accept", { method: "POST", local });
+    expect([answer.status, await answer.text()]).toEqual([
+      410,
+      "an agent takes no consent: fairlead ownership --accept CIDR writes it to the ConfigMap fairlead-networks, for all nodes\n",
+    ]);
+  }
 });
 
 describe("the last known networks", () => {
-  const cidr = { cidr: "10.16.0.0/16", objects: ["Subnet/ovn-default"], since: 1, consented: true };
-  const known = { sources: new Map([["excluded kube-ovn-subnets", [cidr]]]), turned: [] };
+  const cidr = { cidr: "10.16.0.0/16", objects: ["Subnet/ovn-default"], since: 1 };
+  const known = { sources: new Map([["excluded kube-ovn-subnets", [cidr]]]), consent: NO_CONSENT };
   let dir = "";
 
   beforeEach(async () => {
@@ -347,7 +372,7 @@ describe("the last known networks", () => {
     const keeper = new KnownKeeper("/dev/null/none/networks.json", log);
     keeper.keep(() => known);
     await keeper.flush();
-    keeper.keep(() => ({ ...known, turned: ["default/web"] }));
+    keeper.keep(() => ({ ...known, sources: new Map() }));
     await keeper.flush();
     expect(log.lines).toHaveLength(1);
   });

@@ -5,7 +5,10 @@ import { endpointSlice, node, type RawObject, service } from "@fairlead/testkit"
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
 
-const LEARN = ["--cluster-cidr", "10.144.0.0/16", "--agent-flag", "exclude-cidrs-from=kube-ovn-subnets"];
+const LEARN = [
+  ...["--cluster-cidr", "10.144.0.0/16", "--agent-flag", "exclude-cidrs-from=kube-ovn-subnets"],
+  ...["--agent-flag", "excluded-frontends=excluded-clients"],
+];
 
 function web(name: string, clusterIP: string, address: string): readonly RawObject[] {
   return [
@@ -41,7 +44,7 @@ describe("what an agent would learn of the networks' objects in the files", () =
     const { out, err } = await ask(["ownership"], [subnet("ovn-default", "10.16.0.0/16")], ...LEARN);
     expect(err).toBe("");
     expect(out).toMatch(/default\/calico +IPv4 +ours/);
-    expect(out).toMatch(/default\/ovn +IPv4 +foreign .*in 10\.16\.0\.0\/16 \(Subnet\/ovn-default\)/);
+    expect(out).toMatch(/default\/ovn +IPv4 +foreign .*in 10\.16\.0\.0\/16.*\(Subnet\/ovn-default\)/);
     expect((await ask(["ownership"], [], ...LEARN)).out).toMatch(/default\/ovn +IPv4 +ours/);
   });
 
@@ -73,6 +76,7 @@ clusterCIDR: 10.144.0.0/16
 apiVersion: fairlead.dev/v1alpha1
 kind: FairleadConfiguration
 multiCNI:
+  excludedFrontends: excluded-clients
   excludeCIDRsFrom:
     - source: custom
       resource: addresspools.v1.example.org
@@ -117,8 +121,19 @@ multiCNI:
 
   test("all Nodes are read, where their podCIDRs are another network", async () => {
     const others = { ...node("node-b", { addresses: ["10.201.0.11"] }), spec: { podCIDRs: ["10.16.0.0/24"] } };
-    const { out } = await ask(["ownership"], [others], "--agent-flag", "exclude-cidrs-from=nodes");
+    const flag = ["--agent-flag", "exclude-cidrs-from=nodes"];
+    expect((await ask(["ownership"], [others], ...flag)).err).toContain("needs within: [CIDR]");
+    const dir = await mkdtemp(join(tmpdir(), "fairlead-nodes-"));
+    const config = join(dir, "config.yaml");
+    const multiCNI = { excludeCIDRsFrom: [{ source: "nodes", within: ["10.16.0.0/16"] }] };
+    const documents = [
+      { apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration" },
+      { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration", multiCNI },
+    ];
+    await writeFile(config, documents.map((one) => JSON.stringify(one)).join("\n---\n"));
+    const { out } = await ask(["ownership"], [others], "--config", config);
     expect(out).toMatch(/default\/ovn +IPv4 +foreign .*\(Node\/node-b\)/);
+    await rm(dir, { recursive: true });
   });
 });
 

@@ -1,9 +1,20 @@
 import type { CIDR_SOURCES } from "./cidr-source-names.ts";
 
+/** What every source may have beside its own settings. */
+interface SourceSettings {
+  /** CIDRs in which its objects are believed, as the operator wrote them: the filter itself checks them. */
+  readonly within?: readonly string[] | undefined;
+  /** The one object that is read, both or neither. */
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+}
+
 /** Where CIDRs are learned from: a name with its settings, or any resource of the API (`plural.version.group`). */
-export type CIDRSource =
-  | { readonly source: (typeof CIDR_SOURCES)[number]; readonly vpcs?: readonly string[] | undefined }
-  | { readonly source: "custom"; readonly resource: string; readonly fields: readonly string[] };
+export type CIDRSource = SourceSettings &
+  (
+    | { readonly source: (typeof CIDR_SOURCES)[number]; readonly vpcs?: readonly string[] | undefined }
+    | { readonly source: "custom"; readonly resource: string; readonly fields: readonly string[] }
+  );
 
 /** Says of Services who owns them: by an annotation of theirs, or a label of their namespace. */
 export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
@@ -11,15 +22,17 @@ export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly n
   readonly in?: readonly string[];
   /** The value must be none of these. */
   readonly notIn?: readonly string[];
+  /** Nor the name of kube-ovn's default VPC. */
+  readonly notInDefaultVPC?: true;
   readonly ownership: "ours" | "foreign";
 };
 
 export interface CIDRChanges {
   /** Milliseconds that changes are gathered for. */
   readonly debounceMs: number;
-  /** Milliseconds that a CIDR counts after its object and the last endpoint in it are gone. */
+  /** Milliseconds that a CIDR stays in effect after the last object that defined it is gone. */
   readonly removalDelayMs: number;
-  /** 0…100: how many of the services learned CIDRs may turn foreign without consent. */
+  /** 0…100: an alarm is raised where learned networks and rules make more of the services foreign. */
   readonly maxForeignPercent: number;
 }
 
@@ -35,4 +48,8 @@ export interface MultiCNISettings {
   readonly ownershipAnnotation: boolean;
   /** Decide after that annotation and before the CIDRs; the first that a Service meets. */
   readonly serviceRules: readonly ServiceRuleSetting[];
+  /** `namespace/name` of Services that are never left unanswered, beside the cluster's DNS. */
+  readonly protectedServices: readonly string[];
+  /** Where the ConfigMap `fairlead-networks` is; undefined: in the namespace of the pod. */
+  readonly consentNamespace?: string | undefined;
 }

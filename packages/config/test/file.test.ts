@@ -137,6 +137,7 @@ describe("documents", () => {
         mixedServices: "own-endpoints",
         excludedFrontends: "cluster-ip",
         ownershipAnnotation: true,
+        protectedServices: [],
         serviceRules: [],
       });
       expect(configOf(result).provenance["multiCNI.excludeClusterCIDRs"]).toBe(`${FILE}: multiCNI.excludeClusterCIDRs`);
@@ -147,17 +148,22 @@ describe("documents", () => {
     const multiCNI = `multiCNI:
   excludeCIDRsFrom:
     - nodes
-    - {source: kube-ovn-subnets, vpcs: [ovn-cluster, blue]}
+    - {source: kube-ovn-subnets, vpcs: [ovn-cluster, blue], within: [10.16.0.0/12]}
     - {source: custom, resource: spiderippools.v2beta1.spiderpool.spidernet.io, fields: [spec.subnet]}
+    - {source: flannel, namespace: kube-system, name: canal-config}
   clusterCIDRsFrom: [{source: calico-ippools}]
   cidrChanges: {debounce: 2s, removalDelay: 1h, maxForeignPercent: 0}`;
     const result = parse([`--config=${FILE}`], [configFile(), `${fairlead}\n${multiCNI}`].join("\n---\n"));
-    expect(warningsOf(result)).toEqual([]);
+    expect(warningsOf(result)).toEqual([
+      expect.stringContaining("multiCNI.excludedFrontends: is not set, so services of other networks are left to them"),
+      expect.stringContaining("multiCNI.cidrChanges.maxForeignPercent: raises an alarm only"),
+    ]);
     expect(configOf(result).multiCNI).toMatchObject({
       excludeCIDRsFrom: [
         { source: "nodes" },
-        { source: "kube-ovn-subnets", vpcs: ["ovn-cluster", "blue"] },
+        { source: "kube-ovn-subnets", vpcs: ["ovn-cluster", "blue"], within: ["10.16.0.0/12"] },
         { source: "custom", resource: "spiderippools.v2beta1.spiderpool.spidernet.io", fields: ["spec.subnet"] },
+        { source: "flannel", namespace: "kube-system", name: "canal-config" },
       ],
       clusterCIDRsFrom: [{ source: "calico-ippools" }],
       cidrChanges: { debounceMs: 2_000, removalDelayMs: 3_600_000, maxForeignPercent: 0 },
@@ -167,12 +173,12 @@ describe("documents", () => {
   test("rules for services", () => {
     const rules = `multiCNI:
   serviceRules:
-    - {annotation: ovn.kubernetes.io/vpc, notIn: [ovn-cluster], ownership: foreign}
+    - {annotation: ovn.kubernetes.io/vpc, notIn: [blue, {defaultVPC: true}], ownership: foreign}
     - {namespaceLabel: team, in: [net, ""], ownership: ours}`;
     const result = parse([`--config=${FILE}`], [configFile(), `${fairlead}\n${rules}`].join("\n---\n"));
     expect(warningsOf(result)).toEqual([]);
     expect(configOf(result).multiCNI.serviceRules).toEqual([
-      { annotation: "ovn.kubernetes.io/vpc", notIn: ["ovn-cluster"], ownership: "foreign" },
+      { annotation: "ovn.kubernetes.io/vpc", notIn: ["blue"], notInDefaultVPC: true, ownership: "foreign" },
       { namespaceLabel: "team", in: ["net", ""], ownership: "ours" },
     ]);
   });

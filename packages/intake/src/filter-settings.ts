@@ -2,6 +2,7 @@ import { type AgentConfig, formatError } from "@fairlead/config";
 import { type FilterOptions, type MemoryScope, parseExcludeCIDRs } from "@fairlead/endpoint-filter";
 import { serviceRule } from "@fairlead/networks";
 import { sourceScopes } from "./networks/settings.ts";
+import { checkWithin } from "./networks/within.ts";
 
 export type FilterSettings =
   | { readonly ok: true; readonly options: FilterOptions & MemoryScope; readonly notes: readonly string[] }
@@ -19,9 +20,11 @@ export function filterSettings(config: AgentConfig): FilterSettings {
   const { mixedServices, excludedFrontends, ownershipAnnotation, serviceRules } = multiCNI;
   const scopes = sourceScopes(config);
   if (!scopes.ok) return scopes;
+  const within = checkWithin(config);
+  if (within.errors.length > 0) return { ok: false, errors: within.errors };
   const sources = scopes.scopes.length === 0 ? {} : { sources: scopes.scopes };
   // Rules that ask for namespaces meet none here; where there are some, the learned networks have the labels.
   const rule = serviceRules.length === 0 ? {} : { rule: serviceRule(serviceRules, () => undefined) };
   const settings = { excludeCIDRs: checked.cidrs, mixedServices, excludedFrontends, ownershipAnnotation };
-  return { ok: true, options: { ...sources, ...rule, ...settings }, notes: checked.notes };
+  return { ok: true, options: { ...sources, ...rule, ...settings }, notes: [...checked.notes, ...within.notes] };
 }

@@ -3,7 +3,7 @@ export { type FilterSettings, filterSettings } from "./filter-settings.ts";
 export { ClusterServices } from "./networks/cluster-services.ts";
 export { LiveNetworks, type NetworksSetup } from "./networks/live-networks.ts";
 export { type LearnedOnce, NetworksOnce, type NetworksOnceParts } from "./networks/networks-once.ts";
-export { asksForNamespaces, networksSettings, ruleAnnotations } from "./networks/settings.ts";
+export { networksSettings, ruleAnnotations } from "./networks/settings.ts";
 export { type NetworkSubscriptionsOptions, networkSubscriptions } from "./networks/subscriptions.ts";
 export { NodeInputs, type NodeInputsParts } from "./node-inputs.ts";
 export { type NodeIPs, nodeIPs, type PrimaryFamily, primaryFamily } from "./node-ips.ts";

@@ -20,7 +20,7 @@ function stepped() {
         filter: { mixedServices: "own-endpoints", excludedFrontends: "all", ownershipAnnotation: true },
         debounceMs: 1_000,
         removalDelayMs: 600_000,
-        maxForeignPercent: 100,
+        consentNamespace: "kube-system",
       },
       known: NOTHING_KNOWN,
     },
@@ -66,13 +66,14 @@ test("a service whose endpoints move while a decision is made is planned again u
   });
   subnets?.onState?.("listed");
   vpcs?.onState?.("absent");
+  networks.subscriptions.find(({ resource }) => resource.plural === "configmaps")?.onState?.("listed");
   networks.synced("services");
   networks.synced("endpointSlices");
   await clock.advance(0);
   await settled();
   networks.takeConcerned();
   // The index is made and the CIDR looked at; then a sync plans the endpoint's move by what was in force before.
-  for (let steps = 0; steps < 6; steps++) expect(await step()).toBe(true);
+  for (let steps = 0; steps < 5; steps++) expect(await step()).toBe(true);
   networks.syncBegins();
   const seen = networks.see(move("10.16.0.5"));
   while (await step());

@@ -29,7 +29,7 @@ async function learning(prepare: (api: LightApiServer) => void) {
     filter: { mixedServices: "own-endpoints", excludedFrontends: "all", ownershipAnnotation: true },
     debounceMs: 0,
     removalDelayMs: 600_000,
-    maxForeignPercent: 50,
+    consentNamespace: "kube-system",
   };
   const networks = new Networks(settings, new VirtualClock());
   const services = new ClusterServices(new ClusterState());
@@ -38,6 +38,7 @@ async function learning(prepare: (api: LightApiServer) => void) {
   const others = networkSubscriptions({
     networks,
     sources: [source],
+    consentNamespace: "kube-system",
     onChange: () => wake(),
     onProblem: (_source, object, problem) => problems.push(`${object}: ${problem}`),
   });

@@ -1,6 +1,6 @@
 import { type AgentConfig, parseArguments } from "@fairlead/config";
 import { sourceKinds } from "@fairlead/networks";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { filterSettings, networksSettings, ruleAnnotations } from "../src/index.ts";
 
 function configOf(...flags: readonly string[]): AgentConfig {
@@ -33,7 +33,7 @@ test("sources become settings, beside what was written", () => {
   expect(settings).toMatchObject({
     written: { own: ["10.144.0.0/16"], excluded: ["10.17.0.0/16"] },
     debounceMs: 1_000,
-    maxForeignPercent: 50,
+    consentNamespace: "kube-system",
   });
   expect(settings?.sources.excluded.map(({ id }) => id)).toEqual(["kube-ovn-subnets"]);
   expect(settings?.sources.own.map(({ id }) => id)).toEqual(["calico-ippools"]);
@@ -50,10 +50,10 @@ const withRules = (serviceRules: AgentConfig["multiCNI"]["serviceRules"], config
   multiCNI: { ...config.multiCNI, serviceRules },
 });
 
-test("a rule for annotations follows nothing; one for namespaces does, and both are in the memory's scope", () => {
+test("rules follow what they ask for, and are in the memory's scope", () => {
   const annotation = { annotation: "ovn.kubernetes.io/vpc", notIn: ["ovn-cluster"], ownership: "foreign" } as const;
   const byAnnotation = withRules([annotation]);
-  expect(networksSettings(byAnnotation, filterOf(byAnnotation))).toBeUndefined();
+  expect(networksSettings(byAnnotation, filterOf(byAnnotation))).toMatchObject({ sources: { own: [], excluded: [] } });
   expect(ruleAnnotations(byAnnotation)).toEqual(new Set(["ovn.kubernetes.io/vpc"]));
   const label = { namespaceLabel: "udn", ownership: "foreign" } as const;
   const byBoth = withRules([annotation, label]);
@@ -68,8 +68,8 @@ test("a rule for annotations follows nothing; one for namespaces does, and both 
 });
 
 test("the memory's scope follows the sources that are configured", () => {
-  expect(filterOf(configOf("--exclude-cidrs-from=nodes", "--cluster-cidr-from=calico-ippools")).sources).toEqual([
-    "excluded:nodes",
+  expect(filterOf(configOf("--exclude-cidrs-from=flannel", "--cluster-cidr-from=calico-ippools")).sources).toEqual([
+    "excluded:flannel",
     "own:calico-ippools",
   ]);
 });
@@ -80,6 +80,66 @@ test("a custom source that has not its form is an error that names the field", (
   const wrong = { ...config, multiCNI: { ...config.multiCNI, excludeCIDRsFrom: [custom] } };
   expect(filterSettings(wrong)).toEqual({
     ok: false,
-    errors: ['excludeCIDRsFrom: "ippools" must be plural.version.group, as ippools.v1.crd.projectcalico.org'],
+    errors: [
+      'excludeCIDRsFrom: "ippools" must be plural.version.group, such as ippools.v1.crd.projectcalico.org, or configmaps.v1 of the core group',
+    ],
+  });
+});
+
+describe("within", () => {
+  const settingsOf = (multiCNI: Partial<AgentConfig["multiCNI"]>) => {
+    const config = configOf("--cluster-cidr=10.144.0.0/16");
+    return filterSettings({ ...config, multiCNI: { ...config.multiCNI, ...multiCNI } });
+  };
+
+  test("is part of the settings, not of the memory's scope", () => {
+    const config = configOf("--cluster-cidr=10.144.0.0/16");
+    const excludeCIDRsFrom = [{ source: "kube-ovn-subnets", within: ["10.16.0.0/12"] }] as const;
+    const given = { ...config, multiCNI: { ...config.multiCNI, excludeCIDRsFrom } };
+    expect(networksSettings(given, filterOf(given))?.within).toEqual(new Map([["kube-ovn-subnets", ["10.16.0.0/12"]]]));
+    expect(filterOf(given).sources).toEqual(["excluded:kube-ovn-subnets"]);
+  });
+
+  test.each([
+    ["10.16.0.1/12", "excludeCIDRsFrom[0].within: 10.16.0.1/12: has host bits set; write 10.16.0.0/12"],
+    ["0.0.0.0/0", "excludeCIDRsFrom[0].within: 0.0.0.0/0: covers every IPv4 address"],
+    ["10.144.0.0/15", "excludeCIDRsFrom[0].within: 10.144.0.0/15: covers all of --cluster-cidr 10.144.0.0/16"],
+    ["ten", "excludeCIDRsFrom[0].within: ten: must be a CIDR"],
+  ])("%s is an error as in a written list", (cidr, error) => {
+    const found = settingsOf({ excludeCIDRsFrom: [{ source: "spiderpool", within: [cidr] }] });
+    expect(found).toEqual({ ok: false, errors: [expect.stringContaining(error)] });
+  });
+
+  test("the same CIDR on both sides is an error that names both fields", () => {
+    const found = settingsOf({
+      excludeCIDRsFrom: [{ source: "kube-ovn-subnets", within: ["10.16.0.0/16"] }],
+      clusterCIDRsFrom: [{ source: "calico-ippools", within: ["10.16.0.0/16"] }],
+    });
+    expect(found).toEqual({
+      ok: false,
+      errors: [
+        "excludeCIDRsFrom[0].within: 10.16.0.0/16: is also in clusterCIDRsFrom[0].within; give it to one of the two networks",
+      ],
+    });
+  });
+
+  test.each(["nodes", "cilium-nodes", "ovn-kubernetes-nodes"] as const)(
+    "%s needs one: nodes write its objects",
+    (source) => {
+      const found = settingsOf({ clusterCIDRsFrom: [{ source }] });
+      expect(found).toEqual({
+        ok: false,
+        errors: [expect.stringContaining(`clusterCIDRsFrom[0]: ${source}: needs within`)],
+      });
+      expect(settingsOf({ clusterCIDRsFrom: [{ source, within: ["10.144.0.0/16"] }] }).ok).toBe(true);
+    },
+  );
+
+  test("user-defined networks are taken with a note", () => {
+    const found = settingsOf({ excludeCIDRsFrom: [{ source: "ovn-kubernetes-udns" }] });
+    expect(found).toMatchObject({
+      ok: true,
+      notes: [expect.stringContaining("ovn-kubernetes-udns: nothing is learned")],
+    });
   });
 });

@@ -1,5 +1,6 @@
 export type { Side, Stage } from "./decide/claim.ts";
 export type { Conflict } from "./decide/conflicts.ts";
+export { type Consent, readConsent } from "./decide/consent-text.ts";
 export type { ResourceState, SourceState } from "./decide/facts.ts";
 export {
   type KnownCIDR,
@@ -21,5 +22,6 @@ export type { ServicesView } from "./services/view.ts";
 export { cidrsOf } from "./sources/cidrs-of.ts";
 export { type CustomSettings, customSource } from "./sources/custom.ts";
 export { networkSource, type SourceName, sourceKinds } from "./sources/index.ts";
-export { NAMESPACES, NODES } from "./sources/resources.ts";
-export type { NetworkSource, Reading, ResourceRef, Selection, SourceSettings } from "./sources/source.ts";
+export { VPCS } from "./sources/kube-ovn-subnets.ts";
+export { CONSENT_NAME, consentObject, NAMESPACES, NODES } from "./sources/resources.ts";
+export type { NetworkSource, Reading, ResourceRef, Selection, SourceKind, SourceSettings } from "./sources/source.ts";

@@ -6,7 +6,7 @@ import type { Claim } from "../src/decide/claim.ts";
 import { ClaimTable } from "../src/decide/claim-table.ts";
 import { Conflicts } from "../src/decide/conflicts.ts";
 import { CountingCIDRs } from "../src/decide/counting.ts";
-import { Refusals } from "../src/decide/refusals.ts";
+import { Verdicts } from "../src/decide/verdicts.ts";
 import type { StaticCIDRs } from "../src/decide/written.ts";
 
 /** What is kept up with single changes is what a look at everything gives. */
@@ -34,7 +34,6 @@ const claim: fc.Arbitrary<Claim> = fc.record({
   cidr,
   objects: fc.constant(["Subnet/one"]),
   stage: fc.constantFrom("effective" as const, "effective" as const, "held" as const),
-  consented: fc.constant(false),
 });
 /** In how many parts the changes are taken in, and whether each puts a claim or drops it. */
 const changes = fc.array(fc.tuple(claim, fc.boolean(), fc.boolean()), { maxLength: 25 });
@@ -79,35 +78,54 @@ test("the CIDRs that count, the lists of both sides, their numbers and the confl
   );
 });
 
-test("what is refused, whenever what is there is looked at", () => {
+test("what becomes of each claim, whenever what is there is looked at", () => {
   const serviceCIDRs = fc.constantFrom([], ["10.96.0.0/12"], ["10.16.0.0/20"]);
+  const within = fc.uniqueArray(cidr, { minLength: 1, maxLength: 2 });
+  const filters = fc.option(fc.record({ a: within }), { nil: {} });
+  const accepted = fc.uniqueArray(cidr, { maxLength: 2 });
   fc.assert(
-    fc.property(written, changes, serviceCIDRs, serviceCIDRs, (statics, all, first, then) => {
+    fc.property(written, filters, changes, serviceCIDRs, accepted, (statics, lists, all, cidrs, then) => {
+      const settings = { written: statics, within: new Map(Object.entries(lists)), sides: SIDES };
+      const verdictsOf = (claims: ClaimTable, list: () => readonly string[]) =>
+        new Verdicts(
+          claims,
+          settings,
+          (one) => (list().includes(one.cidr) ? "accepted" : undefined),
+          () => 0,
+        );
       const claims = new ClaimTable();
-      const refusals = new Refusals(claims, statics);
-      refusals.setServiceCIDRs(first);
+      let now: readonly string[] = [];
+      const verdicts = verdictsOf(claims, () => now);
       for (const [one, there, pause] of all) {
-        // A claim changes its stage by being refused only.
-        if (!there || claims.get(one) === undefined) change(claims, one, there);
-        if (pause) toEnd(refusals.settle());
+        // A source has one side, and a claim changes its stage by its verdict only.
+        const side = SIDES.get(one.source) ?? "own";
+        if (!there || claims.get({ ...one, side }) === undefined)
+          change(claims, { ...one, side, stage: "pending" }, there);
+        if (pause) toEnd(verdicts.settle());
       }
-      refusals.setServiceCIDRs(then);
-      toEnd(refusals.settle());
+      verdicts.setServiceCIDRs(cidrs);
+      now = then;
+      verdicts.judgeAll();
+      toEnd(verdicts.settle());
 
       const fresh = new ClaimTable();
-      const others = new Refusals(fresh, statics);
-      others.setServiceCIDRs(then);
-      for (const one of claims.all()) fresh.put({ ...one, stage: "pending", why: undefined });
+      for (const one of [...claims.all()].reverse()) fresh.put({ ...one, stage: "pending", why: undefined });
+      const others = verdictsOf(fresh, () => then);
+      others.setServiceCIDRs(cidrs);
       toEnd(others.settle());
-      expect(refused(claims)).toEqual(refused(fresh));
+      expect(stages(claims)).toEqual(stages(fresh));
     }),
     { numRuns: runs(1_000) },
   );
 });
 
-function refused(claims: ClaimTable): readonly string[] {
-  const found = [...claims.all()].filter(({ stage }) => stage === "refused");
-  return found.map(({ side, source, cidr: text }) => `${side} ${source} ${text}`).sort();
+const SIDES = new Map([
+  ["a", "excluded" as const],
+  ["b", "own" as const],
+]);
+
+function stages(claims: ClaimTable): readonly string[] {
+  return [...claims.all()].map(({ source, cidr: text, stage, why }) => `${source} ${text} ${stage} ${why}`).sort();
 }
 
 function sidesOf({ sides }: CountingCIDRs) {

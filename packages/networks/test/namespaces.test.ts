@@ -36,7 +36,7 @@ describe("rules that ask for labels of namespaces", () => {
     networks.setNamespacesState("listed");
     expect(networks.ready).toBe(true);
     expect(owner(next(services()))).toBe("foreign");
-    expect(networks.report().sources.at(-1)).toEqual({ source: "namespaces", side: "rules", state: "listed" });
+    expect(networks.report().sources.at(-2)).toEqual({ source: "namespaces", side: "rules", state: "listed" });
   });
 
   test("a label that comes or goes touches the services of its namespace; another label touches nothing", () => {

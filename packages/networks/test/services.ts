@@ -17,10 +17,6 @@ export class TestServices implements ServicesView {
     this.#index.set(key, addresses);
   }
 
-  get size(): number {
-    return this.#addresses.size;
-  }
-
   keys(): readonly ServiceKey[] {
     return [...this.#addresses.keys()];
   }

@@ -16,12 +16,12 @@ export const ours = networkSource("calico-ippools");
 export const others = customSource({ resource: "pools.v1.example.org", fields: ["cidrs"] });
 
 const SETTINGS: NetworksSettings = {
+  consentNamespace: "kube-system",
   written: { own: ["10.144.0.0/16"], excluded: [] },
   sources: { excluded: [theirs, others], own: [ours] },
   filter: { mixedServices: "own-endpoints", excludedFrontends: "all", ownershipAnnotation: true },
   debounceMs: 1_000,
   removalDelayMs: 600_000,
-  maxForeignPercent: 50,
 };
 
 export interface SetupOptions {
@@ -43,7 +43,10 @@ export function setup({ settings = {}, known, clock = new VirtualClock(), vpcs =
   const vpc = (name: string, isDefault: boolean) =>
     networks.upsert(theirs.id, 1, `Vpc/${name}`, { metadata: { name }, status: { default: isDefault } });
   const noVpc = (name: string) => networks.delete(theirs.id, 1, `Vpc/${name}`);
+  const accept = (...cidrs: readonly string[]) =>
+    networks.setConsent({ data: { accepted: JSON.stringify(cidrs.map((cidr) => ({ cidr }))) } });
   const start = () => {
+    networks.setConsentState("listed");
     networks.setState(theirs.id, 0, "listed");
     if (vpcs !== "waiting") networks.setState(theirs.id, 1, vpcs);
     networks.setState(others.id, 0, "absent");
@@ -55,5 +58,5 @@ export function setup({ settings = {}, known, clock = new VirtualClock(), vpcs =
     return networks.decide(services);
   };
   const cidr = (text: string) => networks.report().cidrs.find((one) => one.cidr === text);
-  return { networks, clock, subnet, noSubnet, pool, noPool, vpc, noVpc, start, next, cidr };
+  return { networks, clock, subnet, noSubnet, pool, noPool, vpc, noVpc, accept, start, next, cidr };
 }

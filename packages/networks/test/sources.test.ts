@@ -115,25 +115,6 @@ const rows: readonly Row[] = [
   },
   { what: "a node without the annotation", source: of("ovn-kubernetes-nodes"), raw: { metadata: {} }, cidrs: [] },
   {
-    what: "a cluster's primary network",
-    source: of("ovn-kubernetes-udns"),
-    raw: subnet({ network: { topology: "Layer3", layer3: { role: "Primary", subnets: [{ cidr: "10.20.0.0/16" }] } } }),
-    cidrs: ["10.20.0.0/16"],
-  },
-  {
-    what: "a namespace's primary network",
-    source: of("ovn-kubernetes-udns"),
-    raw: subnet({ topology: "Layer2", layer2: { role: "Primary", subnets: ["10.21.0.0/16", "fd21::/64"] } }),
-    cidrs: ["10.21.0.0/16", "fd21::/64"],
-  },
-  {
-    what: "a secondary network",
-    source: of("ovn-kubernetes-udns"),
-    raw: subnet({ topology: "Layer2", layer2: { role: "Secondary", subnets: ["10.21.0.0/16"] } }),
-    cidrs: [],
-    ignored: "it is not a primary network",
-  },
-  {
     what: "both families",
     source: of("flannel"),
     raw: { data: { "net-conf.json": '{"Network":"10.244.0.0/16","IPv6Network":"fd00:244::/48","Backend":{}}' } },
@@ -181,7 +162,42 @@ const rows: readonly Row[] = [
     },
     cidrs: ["10.1.0.0/16", "10.2.0.0/24", "10.2.1.0/24", "10.3.0.0/16"],
   },
+  {
+    what: "JSON in a key of a ConfigMap of the core group",
+    source: customSource({
+      resource: "configmaps.v1",
+      only: { namespace: "kube-system", name: "canal-config" },
+      fields: ["data.net-conf\\.json.Network", "data.broken.Network"],
+    }),
+    raw: {
+      metadata: { namespace: "kube-system", name: "canal-config" },
+      data: { "net-conf.json": '{"Network":"10.42.0.0/16"}', broken: "{" },
+    },
+    cidrs: ["10.42.0.0/16"],
+  },
 ];
+
+test("flannel's ConfigMap has a namespace and a name that can be set, and what was learned from another is not its own", () => {
+  const only = { namespace: "kube-system", name: "canal-config" };
+  const { resources, scope } = networkSource("flannel", { only });
+  expect(resources).toEqual([expect.objectContaining({ plural: "configmaps", only })]);
+  expect(scope).toBe("flannel(kube-system/canal-config)");
+});
+
+test("a plural may have hyphens, and a group may be the core one", () => {
+  const refs = ["network-attachment-definitions.v1.k8s.cni.cncf.io", "ovn-eips.v1.kubeovn.io", "nodes.v1"].map(
+    (resource) => customSource({ resource, fields: ["spec"] }).resources[0],
+  );
+  expect(refs).toMatchObject([
+    { group: "k8s.cni.cncf.io", version: "v1", plural: "network-attachment-definitions" },
+    { group: "kubeovn.io", version: "v1", plural: "ovn-eips" },
+    { group: "", version: "v1", plural: "nodes" },
+  ]);
+});
+
+test("user-defined networks of OVN-Kubernetes are not read", () => {
+  expect(sourceKinds["ovn-kubernetes-udns"]).toMatchObject({ resources: [] });
+});
 
 test.each(rows)("$source.id: $what", ({ source, raw, cidrs, ignored, group }) => {
   const more = { ...(ignored !== undefined && { ignored }), ...(group !== undefined && { group }) };

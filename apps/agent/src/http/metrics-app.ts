@@ -18,8 +18,6 @@ export interface MetricsSources {
   ownership(): unknown;
   /** What another proxy does otherwise; absent: this one serves. */
   shadow?(): unknown;
-  /** Lets through what is held of learned networks, and gives how many CIDRs that is; absent: nothing is learned. */
-  accept?(): number;
   /** What this process itself relays; absent: nothing. */
   readonly relays?: RelayTable | undefined;
   /** Kubernetes' SLIs of this port's own health check. */
@@ -59,7 +57,7 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
     },
     "/ownership": async () => ({ status: 200, headers: JSON_TYPE, body: await ownership() }),
     ...(sources.shadow === undefined ? {} : { "/shadow": shadowHandler(sources.shadow, clock) }),
-    ...(sources.accept === undefined ? {} : { "/ownership/accept": acceptHandler(sources.accept) }),
+    "/ownership/accept": () => ({ status: 410, headers: PLAIN_TEXT, body: ACCEPT_GONE }),
     "/relays": relaysPage(sources.relays),
     ...(profiles === undefined ? {} : profileRoutes(profiles)),
   };
@@ -73,14 +71,9 @@ function shadowHandler(shadow: () => unknown, clock: Pick<Clock, "monotonic">): 
   return async () => ({ status: 200, headers: JSON_TYPE, body: await page() });
 }
 
-/** Changes who serves services: for those on the node only, wherever the port is bound. */
-function acceptHandler(accept: () => number): Handler {
-  return ({ method, local }) => {
-    if (!local) return { status: 403, headers: PLAIN_TEXT, body: "only from this node: the loopback address\n" };
-    if (method !== "POST") return { status: 405, headers: { ...PLAIN_TEXT, Allow: "POST" }, body: "only POST\n" };
-    return { status: 200, headers: JSON_TYPE, body: `${JSON.stringify({ accepted: accept() })}\n` };
-  };
-}
+/** Consent of one node gave one ClusterIP two owners, and any local process could give it. */
+const ACCEPT_GONE =
+  "an agent takes no consent: fairlead ownership --accept CIDR writes it to the ConfigMap fairlead-networks, for all nodes\n";
 
 /** The port's own health, with Go's handler's forms: it answers, and that is all that it checks. */
 function pingRoutes(slis: SliMetrics): Record<string, Handler> {

@@ -20,14 +20,14 @@ export function networkMetrics(make: MetricFactory) {
     [] as const,
   );
   const held = make.gauge(
-    "fairlead_held_back_services",
-    "Services that would become foreign if the held CIDRs were accepted",
+    "fairlead_held_cidrs",
+    "Learned CIDRs of other networks that lie in ours and wait to be accepted",
     [] as const,
   );
   return {
-    set(found: readonly Conflict[], { sources, counts, heldBack }: NetworksNews): void {
+    set(found: readonly Conflict[], { sources, counts, held: waiting }: NetworksNews): void {
       conflicts.set(found.length);
-      held.set(heldBack);
+      held.set(waiting);
       for (const { source, state, side } of sources) {
         for (const one of STATES) sourceState.set({ source, state: one }, one === state ? 1 : 0);
         if (side !== "excluded") continue;

@@ -39,13 +39,22 @@ export function writeNews(news: readonly News[], log: Log, onEvent: (event: Node
   if (more > 0) log.info("Further changes of learned CIDRs suppressed; /ownership lists all", { more });
 }
 
-function ofSource({ source, state, forbidden = [] }: SourceReport): readonly News[] {
+function ofSource({ source, side, state, forbidden = [] }: SourceReport): readonly News[] {
+  if (side === "consent") return ofConsent(source, state);
   if (state !== "forbidden") return [{ level: "info", message: "Source of pod networks", fields: { source, state } }];
   const message =
-    "A source of pod networks may not be read: what was learned of it stays; its role must allow list and watch";
+    "Cannot read a source of pod networks; what was learned of it stays in effect, its role must allow list and watch";
   const resources = forbidden.join(",");
   const event = warning("NetworkSourceForbidden", `${source}: ${message}: ${resources}`);
   return [{ level: "warn", message, fields: { source, resources }, event }];
+}
+
+function ofConsent(configMap: string, state: SourceReport["state"]): readonly News[] {
+  if (state !== "forbidden") return [{ level: "info", message: "Consent object", fields: { configMap, state } }];
+  const message =
+    "Cannot read the consent object; what was last read stays in effect, its role must allow get, list and watch";
+  const event = warning("NetworkConsentForbidden", `ConfigMap ${configMap}: ${message}`);
+  return [{ level: "warn", message, fields: { configMap }, event }];
 }
 
 function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly News[] {
@@ -53,7 +62,10 @@ function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly News[
   const fields = { cidr, source, side, object: objects.join(",") };
   switch (stage) {
     case "effective":
-      if (why !== "") return [{ level: "info", message: "Learned CIDR kept", fields: { ...fields, why } }];
+      if (why !== "") {
+        const level = one.kept === true ? "info" : "warn";
+        return [{ level, message: "Learned CIDR kept", fields: { ...fields, why } }];
+      }
       return before?.stage === "effective" ? [] : [{ level: "info", message: "CIDR learned", fields }];
     case "refused": {
       const event = warning("NetworkCIDRRefused", `${cidr} of ${fields.object} does not count: ${why}`);
@@ -67,8 +79,15 @@ function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly News[
       ];
     }
     case "held": {
-      const event = warning("NetworkCIDRHeld", `${cidr} of ${fields.object} is held: ${why}`);
-      return [{ level: "warn", message: "Learned CIDR held until it is accepted", fields: { ...fields, why }, event }];
+      const event = warning("NetworkCIDRHeld", `${cidr} of ${fields.object} does not take effect: ${why}`);
+      return [
+        {
+          level: "warn",
+          message: "Learned CIDR held; it takes effect once it is accepted",
+          fields: { ...fields, why },
+          event,
+        },
+      ];
     }
     case "pending":
       return [];

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { errorChainText, errorCode } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
@@ -12,9 +13,21 @@ export async function setUpNetworks(
   filter: FilterOptions,
   log: Log,
 ): Promise<NetworksSetup | undefined> {
-  const settings = networksSettings(config, filter);
+  const settings = networksSettings(config, filter, await podNamespace());
   if (settings === undefined) return undefined;
   return { settings, known: await loadKnown(stateFile(config.stateDir, "networks"), log) };
+}
+
+/** Where a pod finds the namespace that it runs in. */
+const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/** Undefined: this is no pod, or its service account is not mounted. */
+async function podNamespace(): Promise<string | undefined> {
+  try {
+    return (await readFile(NAMESPACE_FILE, "utf8")).trim() || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whatever is wrong with the file: nothing is known, and one line. */

@@ -45,7 +45,6 @@ export function openServers(
         return { ...ownershipReport(planner.ownerships(), learned), ...(learned && { networks: learned }) };
       },
       ...(shadow && { shadow: () => shadow.page() }),
-      ...(networks && { accept: () => networks.accept() }),
       relays: relaying?.traffic,
       slis: sliMetrics(startedAt),
       build: config.features.statusz ? { version, follows: KUBE_PROXY_RELEASE, startedAt } : undefined,

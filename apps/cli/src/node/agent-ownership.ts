@@ -22,7 +22,7 @@ export async function agentOwnership(
 }
 
 /** Undefined: it is no JSON. */
-export function parsed(text: string): unknown {
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

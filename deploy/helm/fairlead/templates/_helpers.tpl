@@ -57,7 +57,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   "logging" (dict "format" .Values.logFormat "verbosity" .Values.verbosity)
 -}}
 {{- with .Values.healthzPort }}{{ $_ := set $own "healthzBindAddress" (printf "0.0.0.0:%v" .) }}{{ end -}}
-{{- $fairlead := dict "apiVersion" "fairlead.dev/v1alpha1" "kind" "FairleadConfiguration" "multiCNI" .Values.multiCNI -}}
+{{- $fairlead := dict "apiVersion" "fairlead.dev/v1alpha1" "kind" "FairleadConfiguration" "multiCNI" (include "fairlead.multiCNI" . | fromJson) -}}
 {{- with .Values.serviceProxyName }}{{ $_ := set $fairlead "serviceProxyName" . }}{{ end -}}
 {{- mergeOverwrite (deepCopy .Values.config) $own | toYaml }}
 ---

@@ -2,11 +2,19 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
 import type { ClusterNode } from "@fairlead/lab/provider/node";
-import { parse } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { each, restoreAgents } from "../faults/stage.ts";
 import type { Scene } from "../scene.ts";
 
-const role = fileURLToPath(new URL("../../../../deploy/components/networks/clusterrole.yaml", import.meta.url));
+const component = new URL("../../../../deploy/components/networks/", import.meta.url);
+const role = fileURLToPath(new URL("clusterrole.yaml", component));
+const consentRole = fileURLToPath(new URL("consent-role.yaml", component));
+
+/** The agents of namespaces, and those of a DaemonSet. */
+const AGENTS = [
+  { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:kube-proxy" },
+  { kind: "ServiceAccount", name: "fairlead", namespace: "kube-system" },
+];
 
 /**
  * What agents need to read networks' objects with.
@@ -22,13 +30,12 @@ export async function allow(scene: Scene, without?: string): Promise<() => Promi
     kind: "ClusterRoleBinding",
     metadata: { name: clusterRole.metadata.name },
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: clusterRole.metadata.name },
-    // The agents of namespaces, and those of a DaemonSet.
-    subjects: [
-      { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:kube-proxy" },
-      { kind: "ServiceAccount", name: "fairlead", namespace: "kube-system" },
-    ],
+    subjects: AGENTS,
   };
-  const removals = [await make(scene, clusterRole), await make(scene, binding)];
+  const consent: readonly ApiObject[] = parseAllDocuments(await readFile(consentRole, "utf8")).map((one) => one.toJS());
+  const bound = consent.map((one) => (one.kind === "RoleBinding" ? { ...one, subjects: AGENTS } : one));
+  const removals: (() => Promise<void>)[] = [];
+  for (const one of [clusterRole, binding, ...bound]) removals.push(await make(scene, one));
   return async () => void (await Promise.all(removals.map((remove) => remove())));
 }
 

@@ -1,7 +1,6 @@
 import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
 import { networkResources } from "@fairlead/lab/control-plane/network-resources";
 import { needs } from "../needs.ts";
-import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { allow, install, ipPool, learnFrom, make, subnet, untilLearned } from "./learning.ts";
 
@@ -10,32 +9,17 @@ const reported: readonly (readonly [object: ApiObject, cidr: string])[] = [
   [subnet("ovn-default", "10.16.0.0/16,fd00:10:16::/112"), "10.16.0.0/16"],
   [ipPool("default-ipv4-ippool", "10.17.0.0/16"), "10.17.0.0/16"],
   [object("projectcalico.org/v3", "IPPool", { cidr: "10.18.0.0/16", disabled: true }), "10.18.0.0/16"],
-  [object("cilium.io/v2", "CiliumNode", { ipam: { podCIDRs: ["10.19.0.0/24"] } }), "10.19.0.0/24"],
   [object("cilium.io/v2", "CiliumPodIPPool", { ipv4: { cidrs: [{ cidr: "10.20.0.0/16" }] } }), "10.20.0.0/16"],
-  [
-    object("k8s.ovn.org/v1", "ClusterUserDefinedNetwork", {
-      namespaceSelector: {},
-      network: { topology: "Layer3", layer3: { role: "Primary", subnets: [{ cidr: "10.21.0.0/16" }] } },
-    }),
-    "10.21.0.0/16",
-  ],
   [
     object("crd.antrea.io/v1beta1", "IPPool", { ipRanges: [{ start: "10.22.0.0", end: "10.22.1.255" }] }),
     "10.22.0.0/23",
   ],
   [object("spiderpool.spidernet.io/v2beta1", "SpiderIPPool", { subnet: "10.23.0.0/16" }), "10.23.0.0/16"],
 ];
-const SOURCES =
-  "kube-ovn-subnets,calico-ippools,cilium-nodes,cilium-pools,ovn-kubernetes-udns,antrea-ippools,spiderpool,flannel";
+const SOURCES = "kube-ovn-subnets,calico-ippools,cilium-pools,antrea-ippools,spiderpool,flannel";
 
 function object(apiVersion: string, kind: string, spec: unknown): ApiObject {
   return { apiVersion, kind, metadata: { name: "one" }, spec };
-}
-
-/** One of a namespace, as a user-defined network may be. */
-function ofNamespace({ namespace }: Scene): ApiObject {
-  const spec = { topology: "Layer2", layer2: { role: "Primary", subnets: ["10.24.0.0/16"] } };
-  return { apiVersion: "k8s.ovn.org/v1", kind: "UserDefinedNetwork", metadata: { name: "one", namespace }, spec };
 }
 
 export const everySource: Spec = {
@@ -47,9 +31,9 @@ export const everySource: Spec = {
   run: async (scene) => {
     await allow(scene);
     await Promise.all(networkResources.map((definition) => install(scene, definition)));
-    await Promise.all([...reported.map(([one]) => one), ofNamespace(scene)].map((one) => make(scene, one)));
+    await Promise.all(reported.map(([one]) => make(scene, one)));
     await learnFrom(scene, `--exclude-cidrs-from=${SOURCES}`);
-    const wanted = [...reported.map(([, cidr]) => cidr), "fd00:10:16::/112", "10.24.0.0/16"];
+    const wanted = [...reported.map(([, cidr]) => cidr), "fd00:10:16::/112"];
     await untilLearned(scene, "a CIDR of each", ({ cidrs }) => {
       const missing = wanted.filter((cidr) => !cidrs.some((one) => one.cidr === cidr && one.stage === "effective"));
       return missing.length === 0 ? undefined : `all but ${missing.join(", ")}`;

@@ -100,7 +100,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         document: "fairlead",
         withConfig: true,
         defaultText: "10m0s",
-        help: "How long a learned CIDR stays in effect after its object and its last endpoint are gone.",
+        help: "How long a learned CIDR stays in effect after the last object that defines it is gone.",
       },
       {
         name: "mixed-services",

@@ -11,6 +11,8 @@ export function resolveMultiCNI({ fairlead: { multiCNI } }: ConfigInput, report:
     clusterCIDRsFrom: multiCNI.clusterCIDRsFrom ?? [],
   };
   checkSources(sources, report);
+  const learns = [...sources.excludeCIDRsFrom, ...sources.clusterCIDRsFrom].length > 0;
+  if (learns && multiCNI.excludedFrontends === undefined) warnOfFrontends(report);
   return {
     excludeClusterCIDRs: multiCNI.excludeClusterCIDRs ?? [],
     ...sources,
@@ -19,8 +21,36 @@ export function resolveMultiCNI({ fairlead: { multiCNI } }: ConfigInput, report:
     excludedFrontends: multiCNI.excludedFrontends ?? "all",
     ownershipAnnotation: multiCNI.ownershipAnnotation ?? true,
     serviceRules: (multiCNI.serviceRules ?? []).map(resolveRule),
+    protectedServices: protectedServices(multiCNI.protectedServices ?? [], report),
+    ...resolveConsent(multiCNI.consentNamespace, report),
   };
 }
+
+/** That clients outside of the other networks get no answer was not configured: it is only the default. */
+function warnOfFrontends(report: Report): void {
+  report.warn(
+    `${report.name("multiCNI.excludedFrontends")}: is not set, so services of other networks are left to them for all ` +
+      "clients; with excluded-clients this proxy answers nodes, its own pods and clients from outside",
+  );
+}
+
+/** `namespace/name` each. */
+function protectedServices(given: readonly string[], report: Report): readonly string[] {
+  for (const [at, one] of given.entries()) {
+    if (/^[^/]+\/[^/]+$/.test(one)) continue;
+    report.error(`multiCNI.protectedServices[${at}]`, "must be NAMESPACE/NAME, such as kube-system/coredns", one);
+  }
+  return given;
+}
+
+function resolveConsent(namespace: string | undefined, report: Report): Pick<MultiCNISettings, "consentNamespace"> {
+  if (namespace === undefined) return {};
+  if (!LABEL.test(namespace)) report.error("multiCNI.consentNamespace", "must be a namespace, such as kube-system");
+  return { consentNamespace: namespace };
+}
+
+/** Name of a namespace (RFC 1123 label). */
+const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** A source that is listed twice would say of its CIDRs that they are both, or be read in two ways. */
 function checkSources(sources: Pick<MultiCNISettings, (typeof SIDES)[number]>, report: Report): void {
@@ -35,7 +65,18 @@ function checkSources(sources: Pick<MultiCNISettings, (typeof SIDES)[number]>, r
       if (one.source !== "custom" && one.vpcs !== undefined && one.source !== "kube-ovn-subnets") {
         report.error(`${path}[${at}].vpcs`, "is for kube-ovn-subnets only");
       }
+      checkObject(`${path}[${at}]`, one, report);
     }
+  }
+}
+
+/** The one object that a source reads. */
+function checkObject(path: string, { source, namespace, name }: CIDRSource, report: Report): void {
+  if (namespace === undefined && name === undefined) return;
+  if (source !== "flannel" && source !== "custom") {
+    report.error(`${path}.namespace`, "and name are for flannel and custom only", namespace ?? "");
+  } else if (namespace === undefined || name === undefined) {
+    report.error(`${path}.${namespace === undefined ? "namespace" : "name"}`, "is missing: both, or neither", "");
   }
 }
 
@@ -50,7 +91,8 @@ function resolveRule(given: GivenRule): ServiceRuleSetting {
   return {
     ...subject,
     ...(given.in && { in: given.in }),
-    ...(given.notIn && { notIn: given.notIn }),
+    ...(given.notIn && { notIn: given.notIn.filter((value) => typeof value === "string") }),
+    ...(given.notIn?.some((value) => typeof value !== "string") && { notInDefaultVPC: true as const }),
     ownership: given.ownership,
   };
 }
@@ -65,5 +107,11 @@ function resolveChanges(given: GivenChanges, report: Report): CIDRChanges {
   const { debounce = 1_000, removalDelay = 600_000, maxForeignPercent = 50 } = given;
   if (debounce < 0) report.error("multiCNI.cidrChanges.debounce", "must not be negative, such as 1s");
   if (removalDelay < 0) report.error("multiCNI.cidrChanges.removalDelay", "must not be negative, such as 10m");
+  if (given.maxForeignPercent !== undefined) {
+    const field = report.name("multiCNI.cidrChanges.maxForeignPercent");
+    report.warn(
+      `${field}: raises an alarm only; it holds nothing back anymore. Set within for each source: its objects are believed there`,
+    );
+  }
   return { debounceMs: debounce, removalDelayMs: removalDelay, maxForeignPercent };
 }

@@ -22,6 +22,8 @@ export const fairleadSchema = z.strictObject({
       excludedFrontends: oneOf(["all", "cluster-ip", "excluded-clients"]).optional(),
       ownershipAnnotation: flag.optional(),
       serviceRules: serviceRules.optional(),
+      protectedServices: list("services").optional(),
+      consentNamespace: text.optional(),
     })
     .prefault({}),
   resetStaleTCP: flag.optional(),

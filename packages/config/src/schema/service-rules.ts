@@ -2,11 +2,16 @@ import * as z from "zod";
 import { list, text } from "./scalars.ts";
 
 const RULE_FORM =
-  "must be {annotation: NAME, ownership: foreign} or {namespaceLabel: NAME, ownership: foreign}, with in: [VALUE] or notIn: [VALUE] to match only some values; ownership is ours or foreign";
+  "must be {annotation: NAME, ownership: foreign} or {namespaceLabel: NAME, ownership: foreign}, with in: [VALUE], notIn: [VALUE] or notIn: [{defaultVPC: true}] to match only some values; ownership is ours or foreign";
+
+/** A value, or the name that kube-ovn's default VPC has. */
+const value = z.union([text, z.strictObject({ defaultVPC: z.literal(true) })], {
+  error: "must be a value, or {defaultVPC: true}",
+});
 
 const outcome = {
   in: list("values").optional(),
-  notIn: list("values").optional(),
+  notIn: z.array(value, { error: "must be a list of values" }).readonly().optional(),
   ownership: z.enum(["ours", "foreign"]),
 };
 /** A qualified name of Kubernetes. */

@@ -128,7 +128,6 @@ function learned(query: URLSearchParams): LearnedAnswer {
         { ...pool, cidr: "10.144.9.0/24", objects: ["Subnet/blue", HOSTILE], stage: "effective" },
         { ...pool, cidr: "10.96.0.0/12", objects: ["Subnet/typo"], stage: "refused", why: "services have it" },
       ],
-      heldBack: 0,
       conflicts: [{ cidr: "10.144.9.0/24", side: "excluded", within: "10.144.0.0/16" }],
     },
   };

@@ -1,4 +1,4 @@
-import type { ClusterView, IPFamily, Service, ServiceKey } from "@fairlead/core";
+import type { ClusterView, ServiceKey } from "@fairlead/core";
 import { AddressIndex, type ServicesView } from "@fairlead/networks";
 
 /** The services of a cluster state, as decisions about networks ask for them. */
@@ -18,8 +18,8 @@ export class ClusterServices implements ServicesView {
     }
   }
 
-  get size(): number {
-    return this.#state.size;
+  keys(): Iterable<ServiceKey> {
+    return this.#state.keys();
   }
 
   within(cidr: string): ReadonlySet<ServiceKey> {
@@ -30,18 +30,7 @@ export class ClusterServices implements ServicesView {
     for (const key of this.#state.keys()) if (key.startsWith(`${namespace}/`)) yield key;
   }
 
-  service(key: ServiceKey): Service | undefined {
-    return this.#state.service(key);
-  }
-
-  addresses(key: ServiceKey, family: IPFamily): readonly string[] {
-    return [...this.#addresses(key, family)];
-  }
-
-  *#addresses(key: ServiceKey, only?: IPFamily): Generator<string, void> {
-    for (const { family, endpoints } of this.#state.slices(key)) {
-      if (only !== undefined && family !== only) continue;
-      for (const { address } of endpoints) yield address;
-    }
+  *#addresses(key: ServiceKey): Generator<string, void> {
+    for (const { endpoints } of this.#state.slices(key)) for (const { address } of endpoints) yield address;
   }
 }

@@ -10,8 +10,7 @@ import {
 } from "@fairlead/networks";
 import type { OtherSubscription } from "@fairlead/watch";
 import { ClusterServices } from "./cluster-services.ts";
-import { asksForNamespaces } from "./settings.ts";
-import { type NetworkSubscriptionsOptions, networkSubscriptions } from "./subscriptions.ts";
+import { askedFor, type NetworkSubscriptionsOptions, networkSubscriptions } from "./subscriptions.ts";
 
 /** What the networks begin with. */
 export interface NetworksSetup {
@@ -67,8 +66,7 @@ export class LiveNetworks {
     this.#services = new ClusterServices(state);
     this.subscriptions = networkSubscriptions({
       networks: this.#networks,
-      namespaces: (settings.rules ?? []).some(asksForNamespaces),
-      sources: [...settings.sources.excluded, ...settings.sources.own],
+      ...askedFor(settings),
       onChange: () => this.#arm(),
       onProblem,
     });
@@ -93,13 +91,6 @@ export class LiveNetworks {
   setServiceCIDRs(cidrs: readonly string[]): void {
     this.#networks.setServiceCIDRs(cidrs);
     this.#arm();
-  }
-
-  /** Lets through what is held; returns how many CIDRs these are. */
-  accept(): number {
-    const accepted = this.#networks.accept();
-    this.#arm();
-    return accepted;
   }
 
   /** Services that decisions since the last call may have given another owner. */

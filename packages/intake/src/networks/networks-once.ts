@@ -3,8 +3,7 @@ import type { ClusterView } from "@fairlead/core";
 import { Networks, type NetworksDecision, type NetworksReport, type NetworksSettings } from "@fairlead/networks";
 import type { OtherSubscription } from "@fairlead/watch";
 import { ClusterServices } from "./cluster-services.ts";
-import { asksForNamespaces } from "./settings.ts";
-import { networkSubscriptions } from "./subscriptions.ts";
+import { askedFor, networkSubscriptions } from "./subscriptions.ts";
 
 export interface NetworksOnceParts {
   readonly settings: NetworksSettings;
@@ -32,8 +31,7 @@ export class NetworksOnce {
     this.#networks = networks;
     this.subscriptions = networkSubscriptions({
       networks,
-      sources: [...settings.sources.excluded, ...settings.sources.own],
-      namespaces: (settings.rules ?? []).some(asksForNamespaces),
+      ...askedFor(settings),
       onChange: () => {
         if (networks.ready) onReady();
       },

@@ -1,5 +1,5 @@
 import { errorText } from "@fairlead/base";
-import type { AgentConfig, CIDRSource, ServiceRuleSetting } from "@fairlead/config";
+import type { AgentConfig, CIDRSource } from "@fairlead/config";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
 import {
   customSource,
@@ -8,6 +8,7 @@ import {
   type NetworksSettings,
   networkSource,
 } from "@fairlead/networks";
+import { withinOf } from "./within.ts";
 
 /** What is configured of the sources, as texts that change when it does. */
 export type SourceScopes =
@@ -34,24 +35,35 @@ export function sourceScopes({ multiCNI, provenance }: AgentConfig): SourceScope
  * Where CIDRs are learned from, and how.
  *
  * @param config one that `filterSettings` takes
+ * @param podNamespace where the agent's own pod is
  * @returns undefined: nothing is learned, of networks or of namespaces
  */
-export function networksSettings(config: AgentConfig, filter: FilterOptions): NetworksSettings | undefined {
+export function networksSettings(
+  config: AgentConfig,
+  filter: FilterOptions,
+  podNamespace = "kube-system",
+): NetworksSettings | undefined {
   const { multiCNI, clusterCIDRs: own } = config;
   const { excludeCIDRsFrom, clusterCIDRsFrom, cidrChanges, serviceRules: rules } = multiCNI;
-  if (excludeCIDRsFrom.length + clusterCIDRsFrom.length === 0 && !rules.some(asksForNamespaces)) return undefined;
+  if (excludeCIDRsFrom.length + clusterCIDRsFrom.length + rules.length === 0) return undefined;
   const { excludeCIDRs: excluded, rule: _without, ...beside } = filter;
   const sources = { excluded: excludeCIDRsFrom.map(sourceOf), own: clusterCIDRsFrom.map(sourceOf) };
-  return { written: { own, excluded }, sources, filter: beside, ...cidrChanges, ...(rules.length > 0 && { rules }) };
+  const { debounceMs, removalDelayMs } = cidrChanges;
+  return {
+    consentNamespace: multiCNI.consentNamespace ?? podNamespace,
+    written: { own, excluded },
+    sources,
+    within: withinOf([...excludeCIDRsFrom, ...clusterCIDRsFrom]),
+    filter: beside,
+    debounceMs,
+    removalDelayMs,
+    ...(rules.length > 0 && { rules }),
+  };
 }
 
 /** The annotations of Services that rules ask for. */
 export function ruleAnnotations({ multiCNI }: AgentConfig): ReadonlySet<string> {
   return new Set(multiCNI.serviceRules.flatMap((rule) => ("annotation" in rule ? [rule.annotation] : [])));
-}
-
-export function asksForNamespaces(rule: ServiceRuleSetting): boolean {
-  return "namespaceLabel" in rule;
 }
 
 const SIDES = [
@@ -61,6 +73,8 @@ const SIDES = [
 
 /** @throws RangeError for a custom one that has not its form */
 function sourceOf(one: CIDRSource): NetworkSource {
-  if (one.source === "custom") return customSource(one);
-  return networkSource(one.source, one.vpcs === undefined ? {} : { vpcs: one.vpcs });
+  const { namespace, name } = one;
+  const only = namespace !== undefined && name !== undefined ? { only: { namespace, name } } : {};
+  if (one.source === "custom") return customSource({ ...one, ...only });
+  return networkSource(one.source, { ...(one.vpcs && { vpcs: one.vpcs }), ...only });
 }

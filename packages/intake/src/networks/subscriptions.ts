@@ -1,16 +1,39 @@
 import { decodeNode } from "@fairlead/core";
-import { NAMESPACES, type NetworkSource, type Networks, NODES, type ResourceRef } from "@fairlead/networks";
+import {
+  CONSENT_NAME,
+  consentObject,
+  NAMESPACES,
+  type NetworkSource,
+  type Networks,
+  type NetworksSettings,
+  NODES,
+  type ResourceRef,
+  VPCS,
+} from "@fairlead/networks";
 import type { ObjectKey, OtherState, OtherSubscription } from "@fairlead/watch";
 
 export interface NetworkSubscriptionsOptions {
   readonly networks: Networks;
   readonly sources: readonly NetworkSource[];
-  /** Whether rules for services ask for the labels of namespaces. Default: no. */
+  /** Whether rules for services ask for the labels of namespaces, and for kube-ovn's default VPC. Default: no. */
   readonly namespaces?: boolean;
+  readonly vpcs?: boolean;
+  /** Where the ConfigMap `fairlead-networks` is. */
+  readonly consentNamespace: string;
   /** Something came that a decision may follow from. */
   readonly onChange: () => void;
   /** What is wrong with an object; told once. */
   readonly onProblem: (source: string, object: string, problem: string) => void;
+}
+
+/** What settings make the networks ask for. */
+export function askedFor({ sources, rules = [], consentNamespace }: NetworksSettings) {
+  return {
+    sources: [...sources.excluded, ...sources.own],
+    namespaces: rules.some((rule) => "namespaceLabel" in rule),
+    vpcs: rules.some(({ notInDefaultVPC }) => notInDefaultVPC === true),
+    consentNamespace,
+  };
 }
 
 interface Listener {
@@ -37,6 +60,8 @@ export function networkSubscriptions(options: NetworkSubscriptionsOptions): read
   }
   listen(NODES, nodeAddresses(networks));
   if (options.namespaces === true) listen(NAMESPACES, namespaceLabels(networks));
+  if (options.vpcs === true) listen(VPCS, defaultVPCs(networks));
+  listen(consentObject(options.consentNamespace), consent(options));
   return Array.from(byResource.values(), ({ resource, listeners }) =>
     subscription(resource, listeners, options.onChange),
   );
@@ -107,5 +132,27 @@ function namespaceLabels(networks: Networks): Listener {
     delete: (key) => networks.setNamespace(nameOf(key), undefined),
     // Every server has namespaces; one that says it has none is not believed.
     state: (state) => networks.setNamespacesState(state === "absent" ? "unreachable" : state),
+  };
+}
+
+/** Rules for services ask for the default one. */
+function defaultVPCs(networks: Networks): Listener {
+  return {
+    upsert: (key, raw) => networks.setVPC(key, raw),
+    delete: (key) => networks.setVPC(key, undefined),
+    state: (state) => networks.setVPCsState(state),
+  };
+}
+
+/** What operators accepted, had forgotten and leave unprotected. */
+function consent({ networks, onProblem, consentNamespace }: NetworkSubscriptionsOptions): Listener {
+  const object = `ConfigMap/${consentNamespace}/${CONSENT_NAME}`;
+  return {
+    upsert(_key, raw) {
+      for (const problem of networks.setConsent(raw)) onProblem(CONSENT_NAME, object, problem);
+    },
+    delete: () => networks.setConsent(undefined),
+    // Every server has ConfigMaps; one that says it has none is not believed.
+    state: (state) => networks.setConsentState(state === "absent" ? "unreachable" : state),
   };
 }

@@ -3,15 +3,14 @@ import { type Claim, claimKey } from "./claim.ts";
 /** Called when a claim comes, changes or goes. */
 export type ClaimFollower = (before: Claim | undefined, after: Claim | undefined) => void;
 
-/** All claims, by side, source and CIDR; tells what follows from them of each change, so that nobody looks at all. */
+/** All claims, by side, source and CIDR. It calls its followers with each change, so that none looks at all claims. */
 export class ClaimTable {
   readonly #claims = new Map<string, Claim>();
   readonly #byCIDR = new Map<string, readonly string[]>();
   readonly #gone = new Set<string>();
-  readonly #waiting = new Set<string>();
   readonly #followers: ClaimFollower[] = [];
 
-  /** @param follower hears of what is put from now on */
+  /** @param follower is called with each change from now on */
   follow(follower: ClaimFollower): void {
     this.#followers.push(follower);
   }
@@ -33,14 +32,9 @@ export class ClaimTable {
     return this.#each(this.#byCIDR.get(cidr) ?? []);
   }
 
-  /** Those that no object says any more. */
+  /** Those that no object defines anymore. */
   gone(): readonly Claim[] {
     return this.#each(this.#gone);
-  }
-
-  /** Those that are pending or held. */
-  waiting(): readonly Claim[] {
-    return this.#each(this.#waiting);
   }
 
   put(claim: Claim): void {
@@ -63,17 +57,12 @@ export class ClaimTable {
   }
 
   #changed(key: string, before: Claim | undefined, after: Claim | undefined): void {
-    keep(this.#gone, key, after?.gone !== undefined);
-    keep(this.#waiting, key, after?.stage === "pending" || after?.stage === "held");
+    if (after?.gone === undefined) this.#gone.delete(key);
+    else this.#gone.add(key);
     for (const follower of this.#followers) follower(before, after);
   }
 
   #each(keys: Iterable<string>): readonly Claim[] {
     return Array.from(keys).flatMap((key) => this.#claims.get(key) ?? []);
   }
-}
-
-function keep(keys: Set<string>, key: string, there: boolean): void {
-  if (there) keys.add(key);
-  else keys.delete(key);
 }

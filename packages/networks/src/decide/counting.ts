@@ -18,16 +18,22 @@ export class CountingCIDRs {
   #dirty = new Set<string>();
   #changed: Set<string>;
 
-  constructor(claims: ClaimTable, written: StaticCIDRs) {
+  /** @param within entries of excluded sources */
+  constructor(claims: ClaimTable, written: StaticCIDRs, within: readonly string[] = []) {
     this.#claims = claims;
     this.#writtenOwn = written.own;
-    this.#written = writtenSides(written);
+    this.#written = writtenSides(written, within);
     this.#sides = this.#written;
     this.#clusterCIDRs = [...new Set(written.own)];
     // What was written is to be told as new with the first decision, too.
     this.#changed = new Set([...written.own, ...written.excluded]);
     for (const claim of claims.all()) this.#follow(undefined, claim);
     claims.follow((before, after) => this.#follow(before, after));
+  }
+
+  /** What was written only. */
+  get writtenSides(): CIDRSides {
+    return this.#written;
   }
 
   get sides(): CIDRSides {
@@ -42,13 +48,6 @@ export class CountingCIDRs {
   /** How many learned CIDRs of other networks count, by source. */
   get counts(): ReadonlyMap<string, Readonly<Record<IPFamily, number>>> {
     return this.#counts;
-  }
-
-  /** What the sides were if these counted, too, on the other side. */
-  with(claims: Iterable<Claim>): CIDRSides {
-    let sides = this.#sides;
-    for (const { cidr } of claims) if (sides.side(cidr) === undefined) sides = sides.with(cidr, "excluded");
-    return sides;
   }
 
   /** CIDRs of which something may differ since the last take, which it forgets. */

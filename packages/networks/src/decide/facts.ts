@@ -1,4 +1,5 @@
-import type { NetworkSource, ResourceRef } from "../sources/source.ts";
+import { fieldsOf, isAbsent } from "@fairlead/base";
+import type { NetworkSource, Reading, ResourceRef } from "../sources/source.ts";
 import { type Entry, entryOf } from "./entry.ts";
 import { Selected } from "./selected.ts";
 
@@ -36,6 +37,9 @@ interface Sayer {
   readonly problem: string | undefined;
 }
 
+const NAMESPACED =
+  "is in a namespace, so it decides nothing for the cluster; a source with namespace and name reads that one object";
+
 /** What one source's objects say now. */
 export class SourceFacts {
   readonly #source: NetworkSource;
@@ -69,7 +73,7 @@ export class SourceFacts {
       if (this.#selected?.set(object, raw)) this.#hearAllAgain();
       return [];
     }
-    const { cidrs, problems, group } = this.#source.read(raw);
+    const { cidrs, problems, group } = this.#believed(resource, raw) ?? this.#source.read(raw);
     this.#say(resource, object, cidrs.map(entryOf), group);
     const text = problems.join("; ");
     if (this.#told.get(object) === text || text === "") return [];
@@ -112,6 +116,13 @@ export class SourceFacts {
     return this.#resources.every(({ selects, state }) => state !== "waiting" && (selects || state !== "forbidden"));
   }
 
+  /** What its objects do not say is known not to exist: all can be read, and not all of the CRDs are gone. */
+  get readable(): boolean {
+    const tellers = this.#resources.filter(({ selects }) => !selects);
+    const known = tellers.every(({ state }) => state === "listed" || state === "absent");
+    return known && tellers.some(({ state }) => state === "listed");
+  }
+
   /** The worst of its resources; the good ones together are absent, empty or listed. */
   get state(): SourceState {
     const states = this.#resources.map(({ state }) => state);
@@ -148,6 +159,13 @@ export class SourceFacts {
     if (first === undefined) return undefined;
     const objects = [...new Set(heard.map(({ object }) => object))].sort();
     return { objects, problem: first.problem, ...(doubtful && { doubtful }) };
+  }
+
+  /** Of a namespaced object, unless the configuration names it: a user of one namespace decides for that only. */
+  #believed(resource: number, raw: unknown): Reading | undefined {
+    const namespace = fieldsOf(fieldsOf(raw)["metadata"])["namespace"];
+    if (this.#resource(resource).ref.only !== undefined || isAbsent(namespace)) return undefined;
+    return { cidrs: [], problems: [NAMESPACED] };
   }
 
   #counts(group: string | undefined): boolean {

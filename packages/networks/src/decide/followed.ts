@@ -27,8 +27,8 @@ export class FollowedSources {
     this.#claims = claims;
     const follow = (side: Side, source: NetworkSource): Followed => {
       const before = known.get(scopeOf(side, source));
-      for (const { cidr, objects, since, consented } of before ?? []) {
-        claims.put({ side, source: source.id, cidr, objects, since, consented, stage: "effective" });
+      for (const { cidr, objects, since, gone } of before ?? []) {
+        claims.put({ side, source: source.id, cidr, objects, since, stage: "effective", ...(gone && { gone }) });
       }
       return { side, source, facts: new SourceFacts(source), wasComplete: before !== undefined, heardAll: false };
     };
@@ -58,16 +58,16 @@ export class FollowedSources {
   /**
    * Takes in what objects say now, as far as it differs from what was heard last.
    *
-   * @param now monotonic milliseconds
+   * @param now milliseconds since the epoch
    */
   *hear(now: number): Generator<void, void> {
     for (const followed of this.#sources.values()) yield* this.#hear(followed, now);
   }
 
   *#hear(followed: Followed, now: number): Generator<void, void> {
-    const { side, source, facts, wasComplete, heardAll } = followed;
+    const { side, source, facts, heardAll } = followed;
     const { complete } = facts;
-    const speaker = { side, source: source.id, consented: !wasComplete, now };
+    const speaker = { side, source: source.id };
     const unsaid: Claim[] = [];
     // All at once: what comes between two steps is heard whole, with the next decision.
     const news = Array.from(facts.take(), (cidr) => [cidr, facts.said(cidr)] as const);
@@ -95,7 +95,12 @@ export class FollowedSources {
     return new Map(
       complete.map(({ side, source }) => {
         const cidrs = effective.get(`${side} ${source.id}`) ?? [];
-        const kept = cidrs.map(({ cidr, objects, since = 0, consented }) => ({ cidr, objects, since, consented }));
+        const kept = cidrs.map(({ cidr, objects, since = 0, gone }) => ({
+          cidr,
+          objects,
+          since,
+          ...(gone && { gone }),
+        }));
         return [scopeOf(side, source), kept] as const;
       }),
     );

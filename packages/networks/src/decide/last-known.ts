@@ -1,35 +1,44 @@
-import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
-import type { ServiceKey } from "@fairlead/core";
+import { fieldsOf, isObject, itemsOf, stringOf } from "@fairlead/base";
 import { checkCIDR } from "@fairlead/endpoint-filter";
+import type { Gone } from "./claim.ts";
+import { type KnownConsent, type LegacyCIDR, NO_KNOWN_CONSENT } from "./consent.ts";
+import { consentFields, consentOf } from "./consent-text.ts";
 import type { KnownNamespaces } from "./namespaces.ts";
 
-/** A CIDR that counted. */
+/** A CIDR that was in effect. */
 export interface KnownCIDR {
   readonly cidr: string;
   readonly objects: readonly string[];
   /** Milliseconds since the epoch. */
   readonly since: number;
-  readonly consented: boolean;
+  readonly gone?: Gone;
 }
 
-/** What outlives a restart: what counted, by the side and scope of the source that said it. */
+/** What outlives a restart: what was in effect, by the side and scope of the source that defined it. */
 export interface LastKnown {
   /** A source that was never complete is not there; one that was and is empty is. */
   readonly sources: ReadonlyMap<string, readonly KnownCIDR[]>;
-  /** Services that were turned foreign since the last consent. */
-  readonly turned: readonly ServiceKey[];
+  readonly consent: KnownConsent;
   /** Absent: namespaces were never listed, or no rule asks for them. */
   readonly namespaces?: KnownNamespaces;
+  /** Names of kube-ovn's default VPC. */
+  readonly defaultVPCs?: readonly string[];
 }
 
-export const NOTHING_KNOWN: LastKnown = { sources: new Map(), turned: [] };
+export const NOTHING_KNOWN: LastKnown = { sources: new Map(), consent: NO_KNOWN_CONSENT };
 
-const VERSION = 1;
+const VERSION = 2;
 
 /** As JSON, for a file that outlives the agent; reading and writing it is the caller's. */
-export function serialiseLastKnown({ sources, turned, namespaces }: LastKnown): string {
+export function serialiseLastKnown({ sources, consent, namespaces, defaultVPCs }: LastKnown): string {
   const labels = namespaces && { namespaces: Object.fromEntries(namespaces) };
-  const written = { version: VERSION, sources: Object.fromEntries(sources), turned, ...labels };
+  const written = {
+    version: VERSION,
+    sources: Object.fromEntries(sources),
+    consent: { ...consent, ...(consent.read && { read: consentFields(consent.read) }) },
+    ...labels,
+    ...(defaultVPCs !== undefined && defaultVPCs.length > 0 && { defaultVPCs }),
+  };
   return `${JSON.stringify(written, undefined, 1)}\n`;
 }
 
@@ -39,10 +48,13 @@ export interface ParsedLastKnown {
   readonly reason?: string;
 }
 
-/** Never throws: of a text that is damaged or of another version nothing is taken. */
+/** Never throws: of a text that is damaged or of another version nothing is taken. Version 1 had no consent object. */
 export function parseLastKnown(text: string): ParsedLastKnown {
   const root = fieldsOf(parseJSON(text));
-  if (root["version"] !== VERSION) return nothing(`have an unknown format (this Fairlead writes version ${VERSION})`);
+  const version = root["version"];
+  if (version !== VERSION && version !== 1) {
+    return nothing(`have an unknown format (this Fairlead writes version ${VERSION})`);
+  }
   const sources = new Map<string, readonly KnownCIDR[]>();
   for (const [scope, written] of Object.entries(fieldsOf(root["sources"]))) {
     const cidrs = itemsOf(written).map(readCIDR);
@@ -51,12 +63,34 @@ export function parseLastKnown(text: string): ParsedLastKnown {
       return nothing(`are damaged at ${JSON.stringify(scope)}`);
     sources.set(scope, good);
   }
-  const turned = itemsOf(root["turned"]).filter(isServiceKey);
-  if (root["namespaces"] === undefined) return { known: { sources, turned } };
+  const consent = version === 1 ? { legacy: legacyOf(sources) } : readKnownConsent(root["consent"]);
+  const vpcs = itemsOf(root["defaultVPCs"]).filter((name) => typeof name === "string");
+  const known = { sources, consent, ...(vpcs.length > 0 && { defaultVPCs: vpcs }) };
+  if (root["namespaces"] === undefined) return { known };
   const namespaces = Object.entries(fieldsOf(root["namespaces"])).map(
     ([name, labels]) => [name, texts(labels)] as const,
   );
-  return { known: { sources, turned, namespaces: new Map(namespaces) } };
+  return { known: { ...known, namespaces: new Map(namespaces) } };
+}
+
+/** What counted of other networks before there was a consent object goes on counting until there is one. */
+function legacyOf(sources: LastKnown["sources"]): readonly LegacyCIDR[] {
+  return Array.from(sources).flatMap(([scope, cidrs]) => {
+    const [side, source = ""] = scope.split(/ (.*)/s);
+    return side === "excluded" ? cidrs.map(({ cidr }) => ({ side, source: source.replace(/\(.*$/s, ""), cidr })) : [];
+  });
+}
+
+/** It was written by an agent, so what is not as it writes it is left out. */
+function readKnownConsent(raw: unknown): KnownConsent {
+  const { read, legacy } = fieldsOf(raw);
+  const known = itemsOf(legacy).flatMap((one): LegacyCIDR[] => {
+    const { source, cidr } = fieldsOf(one);
+    const good = typeof source === "string" && typeof cidr === "string" && "cidr" in checkCIDR(cidr);
+    return good ? [{ side: "excluded", source, cidr }] : [];
+  });
+  if (!isObject(read)) return { legacy: known };
+  return { read: consentOf(read), legacy: known };
 }
 
 function texts(fields: unknown): Readonly<Record<string, string>> {
@@ -65,20 +99,18 @@ function texts(fields: unknown): Readonly<Record<string, string>> {
 }
 
 function readCIDR(value: unknown): KnownCIDR | undefined {
-  const { cidr, objects, since, consented } = fieldsOf(value);
+  const { cidr, objects, since, gone } = fieldsOf(value);
   const checked = checkCIDR(stringOf(cidr) ?? "");
-  if (!("cidr" in checked) || !isMoment(since) || typeof consented !== "boolean") return undefined;
+  if (!("cidr" in checked) || !isMoment(since)) return undefined;
   const names = itemsOf(objects).map(stringOf);
-  return { cidr: checked.cidr, objects: names.filter((name) => name !== undefined), since, consented };
+  const known = { cidr: checked.cidr, objects: names.filter((name) => name !== undefined), since };
+  if (!isObject(gone)) return known;
+  return { ...known, gone: isMoment(gone["at"]) ? { at: gone["at"] } : {} };
 }
 
 /** What a Date can be, in milliseconds since the epoch (ECMA-262, "Time Values"): anything else fails in reports. */
 function isMoment(value: unknown): value is number {
   return typeof value === "number" && !Number.isNaN(new Date(value).getTime());
-}
-
-function isServiceKey(value: unknown): value is ServiceKey {
-  return typeof value === "string" && /^[^/]+\/[^/]+$/.test(value);
 }
 
 function nothing(what: string): ParsedLastKnown {

@@ -1,6 +1,7 @@
 import { fieldsOf, stringOf } from "@fairlead/base";
 import type { Service } from "@fairlead/core";
 import type { RuledOwner } from "@fairlead/endpoint-filter";
+import { DefaultVPCs } from "./default-vpcs.ts";
 import type { ResourceState } from "./facts.ts";
 import { type ServiceRule, serviceRule } from "./service-rules.ts";
 
@@ -12,6 +13,8 @@ export interface RulesNow {
   /** Undefined: there are no rules. The same function as before while no label changed. */
   readonly rule: ((service: Service) => RuledOwner | undefined) | undefined;
   readonly changed: ReadonlySet<string>;
+  /** They may say something else of each Service. */
+  readonly all: boolean;
 }
 
 /** The rules for services with the labels of namespaces that they need. */
@@ -23,12 +26,15 @@ export class Namespaces {
   readonly #unconfirmed: Set<string>;
   #state: ResourceState = "waiting";
   #wasListed: boolean;
+  readonly #vpcs: DefaultVPCs;
   #changed = new Set<string>();
+  #allChanged = false;
   #rule: RulesNow["rule"];
 
   /** @param known what the agent before this one knew; undefined: nothing */
-  constructor(rules: readonly ServiceRule[], known: KnownNamespaces | undefined) {
+  constructor(rules: readonly ServiceRule[], known: KnownNamespaces | undefined, vpcs: readonly string[] = []) {
     this.#rules = rules;
+    this.#vpcs = new DefaultVPCs(vpcs);
     this.#names = new Set(rules.flatMap((rule) => ("namespaceLabel" in rule ? [rule.namespaceLabel] : [])));
     this.#labels = new Map(this.followed ? known : []);
     this.#unconfirmed = new Set(this.#labels.keys());
@@ -45,8 +51,29 @@ export class Namespaces {
     return this.#state;
   }
 
+  /** Whether any rule asks for the default VPC. */
+  get asksForVPCs(): boolean {
+    return this.#rules.some(({ notInDefaultVPC }) => notInDefaultVPC === true);
+  }
+
+  get vpcs(): Pick<DefaultVPCs, "names" | "state"> {
+    return this.#vpcs;
+  }
+
+  /** @returns whether it matters */
+  setVPC(object: string, raw: unknown): boolean {
+    const matters = this.#vpcs.set(object, raw);
+    this.#allChanged ||= matters;
+    return matters;
+  }
+
+  setVPCsState(state: Exclude<ResourceState, "waiting">): void {
+    this.#vpcs.setState(state);
+  }
+
   /** Nothing is waited for: what there is to know at a start is known. */
   get settled(): boolean {
+    if (this.asksForVPCs && !this.#vpcs.settled) return false;
     return !this.followed || this.#wasListed || this.#state !== "waiting";
   }
 
@@ -80,15 +107,17 @@ export class Namespaces {
 
   take(): RulesNow {
     const changed = this.#changed;
+    const all = this.#allChanged;
     this.#changed = new Set();
-    if (changed.size > 0) this.#rule = this.#made();
-    return { rule: this.#rule, changed };
+    this.#allChanged = false;
+    if (changed.size > 0 || all) this.#rule = this.#made();
+    return { rule: this.#rule, changed, all };
   }
 
   #made(): RulesNow["rule"] {
     if (this.#rules.length === 0) return undefined;
     const labels = new Map(this.#labels);
-    return serviceRule(this.#rules, (namespace) => labels.get(namespace));
+    return serviceRule(this.#rules, (namespace) => labels.get(namespace), this.#vpcs.names);
   }
 
   /** Undefined: no label that a rule asks for. In the rules' order, so that equal labels are equal texts. */

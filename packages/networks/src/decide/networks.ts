@@ -1,29 +1,27 @@
 import { type Clock, toEnd } from "@fairlead/base";
-import { CIDRSides, filterBySides, type OptionsBesideCIDRs } from "@fairlead/endpoint-filter";
+import { CIDRSides, type OptionsBesideCIDRs } from "@fairlead/endpoint-filter";
 import type { ServicesView } from "../services/view.ts";
-import { Admission } from "./admission.ts";
+import type { AuthoritySettings } from "./authority.ts";
 import type { Claim } from "./claim.ts";
 import { ClaimTable } from "./claim-table.ts";
 import { Conflicts } from "./conflicts.ts";
+import { ConsentFacts } from "./consent.ts";
 import { CountingCIDRs } from "./counting.ts";
-import { expire, handOver } from "./expiry.ts";
 import type { ResourceState } from "./facts.ts";
 import { Filters } from "./filters.ts";
 import { FollowedSources } from "./followed.ts";
+import { forget } from "./kept.ts";
 import { type LastKnown, NOTHING_KNOWN } from "./last-known.ts";
 import { Namespaces, type RulesNow } from "./namespaces.ts";
 import { ClaimChanges, type NetworksNews } from "./news.ts";
 import { NodeAddresses } from "./node-addresses.ts";
-import { occupation } from "./occupied.ts";
-import { Refusals } from "./refusals.ts";
-import { type NetworksReport, report, sourceReports } from "./report.ts";
+import { type BesideStates, type NetworksReport, report, sourceReports } from "./report.ts";
 import { touchedBy } from "./touched.ts";
 import type { NetworksDecision, NetworksSettings } from "./types.ts";
+import { Verdicts } from "./verdicts.ts";
 
 /** Milliseconds that a start waits for first lists where nothing is known from before. */
 const START_WAIT_MS = 10_000;
-/** Milliseconds between two looks at what waits for services to change. */
-const LOOK_MS = 60_000;
 
 /**
  * The networks of a cluster as their objects tell them: takes single events in any order, and decides when asked. Does
@@ -34,8 +32,8 @@ export class Networks {
   readonly #clock: Pick<Clock, "now" | "monotonic">;
   readonly #claims = new ClaimTable();
   readonly #sources: FollowedSources;
-  readonly #refusals: Refusals;
-  readonly #admission: Admission;
+  readonly #consent: ConsentFacts;
+  readonly #verdicts: Verdicts;
   readonly #counting: CountingCIDRs;
   readonly #conflicts: Conflicts;
   readonly #changes: ClaimChanges;
@@ -53,12 +51,18 @@ export class Networks {
     this.#clock = clock;
     this.#startedAt = clock.monotonic();
     this.#sources = new FollowedSources(settings.sources, this.#claims, known);
-    this.#refusals = new Refusals(this.#claims, settings.written);
-    this.#admission = new Admission(this.#claims, known.turned);
-    this.#counting = new CountingCIDRs(this.#claims, settings.written);
+    this.#consent = new ConsentFacts(known.consent);
+    this.#verdicts = new Verdicts(
+      this.#claims,
+      authoritySettings(settings),
+      (claim) => this.#consent.accepts(claim),
+      () => clock.now(),
+    );
+    const theirs = settings.sources.excluded.flatMap(({ id }) => settings.within?.get(id) ?? []);
+    this.#counting = new CountingCIDRs(this.#claims, settings.written, theirs);
     this.#conflicts = new Conflicts(this.#claims, settings.written);
     this.#changes = new ClaimChanges(this.#claims);
-    this.#namespaces = new Namespaces(settings.rules ?? [], known.namespaces);
+    this.#namespaces = new Namespaces(settings.rules ?? [], known.namespaces, known.defaultVPCs);
   }
 
   /**
@@ -87,7 +91,7 @@ export class Networks {
 
   /** @param cidrs canonical, all of them */
   setServiceCIDRs(cidrs: readonly string[]): void {
-    this.#refusals.setServiceCIDRs(cidrs);
+    this.#verdicts.setServiceCIDRs(cidrs);
     this.#changed();
   }
 
@@ -102,21 +106,42 @@ export class Networks {
     this.#changed();
   }
 
+  /** @param raw a Vpc, straight from JSON and untrusted; undefined: it is gone */
+  setVPC(object: string, raw: unknown): void {
+    if (this.#namespaces.setVPC(object, raw)) this.#changed();
+  }
+
+  setVPCsState(state: Exclude<ResourceState, "waiting">): void {
+    this.#namespaces.setVPCsState(state);
+    this.#changed();
+  }
+
   /** @param addresses canonical; none: the node is gone */
   setNode(node: string, addresses: readonly string[]): void {
     if (this.#nodes.set(node, addresses)) this.#changed();
   }
 
-  /** An operator lets through what is held now; returns how many CIDRs these are. What is held later is held. */
-  accept(): number {
+  /**
+   * @param raw the ConfigMap `fairlead-networks`, straight from JSON and untrusted; undefined: it is gone
+   * @returns what is wrong with it and was not reported before
+   */
+  setConsent(raw: unknown): readonly string[] {
     this.#changed();
-    return this.#admission.accept();
+    if (raw !== undefined) return this.#consent.set(raw);
+    this.#consent.delete(this.#clock.now());
+    return [];
+  }
+
+  /** `listed` comes after the object, if there is one, and again after what interrupted it. */
+  setConsentState(state: Exclude<ResourceState, "waiting">): void {
+    this.#consent.setState(state, this.#clock.now());
+    this.#changed();
   }
 
   /** Whether to decide at all: before that the kernel stays as it is. */
   get ready(): boolean {
     const waited = this.#clock.monotonic() - this.#startedAt >= START_WAIT_MS;
-    return waited || (this.#namespaces.settled && this.#sources.settled);
+    return waited || (this.#namespaces.settled && this.#sources.settled && this.#consent.settled);
   }
 
   /** Milliseconds from now until `decide` may have something new; undefined: not before the next event. */
@@ -124,11 +149,12 @@ export class Networks {
     const now = this.#clock.monotonic();
     if (this.#last === undefined) return this.ready ? 0 : Math.max(0, this.#startedAt + START_WAIT_MS - now);
     const times = this.#changedAt === undefined ? [] : [this.#changedAt + this.#settings.debounceMs];
-    for (const { gone } of this.#claims.gone()) {
-      const emptySince = gone?.emptySince;
-      times.push(emptySince === undefined ? now + LOOK_MS : emptySince + this.#settings.removalDelayMs);
-    }
-    if (this.#claims.waiting().length > 0) times.push(now + LOOK_MS);
+    const { removalDelayMs } = this.#settings;
+    const ends = [
+      this.#consent.endsAt(removalDelayMs),
+      ...this.#claims.gone().map(({ gone }) => gone?.at && gone.at + removalDelayMs),
+    ];
+    for (const end of ends) if (end !== undefined) times.push(now + end - this.#clock.now());
     return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - now);
   }
 
@@ -139,76 +165,70 @@ export class Networks {
 
   /** As `decide`, in steps: what comes between two of them counts with the next decision, which begins after this. */
   *deciding(services: ServicesView): Generator<void, NetworksDecision> {
-    const now = this.#clock.monotonic();
-    const isDue = this.#changedAt !== undefined && now - this.#changedAt >= this.#settings.debounceMs;
+    const isDue =
+      this.#changedAt !== undefined && this.#clock.monotonic() - this.#changedAt >= this.#settings.debounceMs;
+    const now = this.#clock.now();
+    const { removalDelayMs } = this.#settings;
     if (isDue || this.#last === undefined) {
       this.#changedAt = undefined;
       yield* this.#sources.hear(now);
     }
-    yield* this.#expire(services, now);
-    yield* this.#refusals.settle();
-    const { rule, changed } = this.#namespaces.take();
-    this.#rule = rule;
-    yield* this.#admit(services);
-    this.#last = yield* this.#result(services, changed);
+    if (this.#consent.take(now, removalDelayMs)) this.#verdicts.judgeAll();
+    const forgets = (cidr: string) => this.#consent.forgets(cidr, now);
+    const readable = ({ source }: Claim) => this.#sources.facts(source).readable;
+    forget(this.#claims, { readable, forgets, now, removalDelayMs });
+    const rules = this.#namespaces.take();
+    this.#rule = rules.rule;
+    yield* this.#verdicts.settle();
+    yield* this.#counting.update();
+    this.#last = yield* this.#result(services, rules);
     return this.#last;
   }
 
   /** For a file that outlives the agent. */
   lastKnown(): LastKnown {
-    const { known: namespaces } = this.#namespaces;
-    const turned = [...this.#admission.turned];
-    return { sources: this.#sources.known(), turned, ...(namespaces && { namespaces }) };
+    const { known: namespaces, vpcs } = this.#namespaces;
+    return {
+      sources: this.#sources.known(),
+      consent: this.#consent.known,
+      ...(namespaces && { namespaces }),
+      defaultVPCs: [...vpcs.names],
+    };
   }
 
   /** Everything that can be said of the sources and their CIDRs. */
   report(): NetworksReport {
-    const { heldBack } = this.#admission;
-    return report(this.#sources.all(), this.#rulesState, this.#claims.all(), heldBack, this.#last?.conflicts ?? []);
+    return report(this.#sources.all(), this.#beside, this.#claims.all(), this.#last?.conflicts ?? []);
   }
 
   /** What is new since the last call. */
   takeNews(): NetworksNews {
-    const sources = sourceReports(this.#sources.all(), this.#rulesState);
-    const { heldBack } = this.#admission;
-    return { sources, changes: this.#changes.take(), counts: this.#counting.counts, heldBack };
+    const sources = sourceReports(this.#sources.all(), this.#beside);
+    const { held } = this.#changes;
+    return { sources, changes: this.#changes.take(), counts: this.#counting.counts, held };
   }
 
-  get #rulesState(): ResourceState | undefined {
-    return this.#namespaces.followed ? this.#namespaces.state : undefined;
+  get #beside(): BesideStates {
+    const namespaces = this.#namespaces.followed ? this.#namespaces.state : undefined;
+    const vpcs = this.#namespaces.asksForVPCs ? this.#namespaces.vpcs.state : undefined;
+    return { namespaces, vpcs, consent: this.#consent.state };
   }
 
   #changed(): void {
     this.#changedAt ??= this.#clock.monotonic();
   }
 
-  *#expire(services: ServicesView, now: number): Generator<void, void> {
-    const isOccupied = occupation(this.#claims, services);
-    yield* expire(this.#claims, isOccupied, now, this.#settings.removalDelayMs);
-  }
-
-  *#admit(services: ServicesView): Generator<void, void> {
-    const now = () => this.#clock.now();
-    this.#admission.free(now);
-    if (yield* handOver(this.#claims)) yield* this.#refusals.settle();
-    yield* this.#counting.update();
-    const { maxForeignPercent } = this.#settings;
-    // Only asked, not in force: these are not kept.
-    const filterWith = (claims: Iterable<Claim>) => filterBySides(this.#counting.with(claims), this.#besides);
-    yield* this.#admission.guard({ filterWith, services, maxForeignPercent, now });
-    yield* this.#counting.update();
-  }
-
-  *#result(services: ServicesView, namespaces: ReadonlySet<string>): Generator<void, NetworksDecision> {
+  *#result(services: ServicesView, rules: RulesNow): Generator<void, NetworksDecision> {
     const cidrs = this.#counting.takeChanged();
     yield* this.#conflicts.update(cidrs);
     const { sides, clusterCIDRs } = this.#counting;
     const now = { sides, neutralAddresses: this.#nodes.all };
     const touched = yield* touchedBy(this.#last ?? NOTHING_YET, now, cidrs, services);
-    for (const namespace of namespaces) {
+    for (const namespace of rules.changed) {
       for (const key of services.inNamespace(namespace)) touched.add(key);
       yield;
     }
+    if (rules.all) for (const key of services.keys()) touched.add(key);
     return {
       ...now,
       get excludeCIDRs() {
@@ -217,17 +237,22 @@ export class Networks {
       get ownCIDRs() {
         return sides.all("own");
       },
-      filter: this.#filters.get(sides, this.#besides),
+      filter: this.#filters.get(sides, this.#options),
       clusterCIDRs,
       touched,
       conflicts: this.#conflicts.all,
     };
   }
 
-  get #besides(): OptionsBesideCIDRs {
+  get #options(): OptionsBesideCIDRs {
     const rule = this.#rule && { rule: this.#rule };
     return { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all };
   }
+}
+
+function authoritySettings({ written, sources, within = new Map() }: NetworksSettings): AuthoritySettings {
+  const sides = (["own", "excluded"] as const).flatMap((side) => sources[side].map(({ id }) => [id, side] as const));
+  return { written, within, sides: new Map(sides) };
 }
 
 const NOTHING_YET = { sides: CIDRSides.none, neutralAddresses: new Set<string>() };

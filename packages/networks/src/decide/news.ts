@@ -19,24 +19,31 @@ export interface NetworksNews {
   readonly changes: readonly CIDRChange[];
   /** How many learned CIDRs of other networks count, by source. */
   readonly counts: ReadonlyMap<string, Readonly<Record<IPFamily, number>>>;
-  /** As in the report. */
-  readonly heldBack: number;
+  /** How many learned CIDRs are held. */
+  readonly held: number;
 }
 
 /** Keeps what claims were before they changed. */
 export class ClaimChanges {
   readonly #claims: ClaimTable;
   #before = new Map<string, Claim | undefined>();
+  #held = 0;
 
   constructor(claims: ClaimTable) {
     this.#claims = claims;
     for (const claim of claims.all()) this.#before.set(claimKey(claim), undefined);
     claims.follow((before, after) => {
+      this.#held += Number(after?.stage === "held") - Number(before?.stage === "held");
       const claim = after ?? before;
       if (claim === undefined) return;
       const key = claimKey(claim);
       if (!this.#before.has(key)) this.#before.set(key, before);
     });
+  }
+
+  /** How many are held. */
+  get held(): number {
+    return this.#held;
   }
 
   /** What changed since the last take, which it forgets. */

@@ -1,3 +1,4 @@
+import { CONSENT_NAME } from "../sources/resources.ts";
 import type { Claim, Side, Stage } from "./claim.ts";
 import type { Conflict } from "./conflicts.ts";
 import type { ResourceState, SourceState } from "./facts.ts";
@@ -6,8 +7,8 @@ import type { Followed } from "./followed.ts";
 /** What a source is worth now. */
 export interface SourceReport {
   readonly source: string;
-  /** `rules`: the labels of namespaces, for the rules for services. */
-  readonly side: Side | "rules";
+  /** `rules`: the labels of namespaces, for the rules for services; `consent`: the object `fairlead-networks`. */
+  readonly side: Side | "rules" | "consent";
   readonly state: SourceState;
   /** Resources of it that may not be read: `vpcs.kubeovn.io`. Absent: none. */
   readonly forbidden?: readonly string[];
@@ -25,36 +26,40 @@ export interface CIDRReport {
   readonly why?: string;
   /** Since when it counts, RFC 3339. */
   readonly since?: string;
+  /** No object defines it anymore. */
+  readonly kept?: true;
 }
 
 export interface NetworksReport {
   readonly sources: readonly SourceReport[];
   /** In the order of side, source and text. */
   readonly cidrs: readonly CIDRReport[];
-  /** How many services would be foreign if what is held counted, since the last consent; 0: nothing is held. */
-  readonly heldBack: number;
   /** CIDRs of both sides that lie in each other. */
   readonly conflicts: readonly Conflict[];
 }
 
-/** @param namespaces undefined: no rule asks for them */
-export function report(
-  followed: Iterable<Followed>,
-  namespaces: ResourceState | undefined,
-  claims: Iterable<Claim>,
-  heldBack: number,
-  conflicts: readonly Conflict[],
-): NetworksReport {
-  const sources = sourceReports(followed, namespaces);
-  const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
-  const cidrs = Array.from(claims, cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
-  return { sources, cidrs, heldBack, conflicts };
+/** What is read beside the sources; undefined: nothing asks for it. */
+export interface BesideStates {
+  readonly namespaces: ResourceState | undefined;
+  readonly vpcs: ResourceState | undefined;
+  readonly consent: SourceState;
 }
 
-/** @param namespaces undefined: no rule asks for them */
+export function report(
+  followed: Iterable<Followed>,
+  beside: BesideStates,
+  claims: Iterable<Claim>,
+  conflicts: readonly Conflict[],
+): NetworksReport {
+  const sources = sourceReports(followed, beside);
+  const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
+  const cidrs = Array.from(claims, cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  return { sources, cidrs, conflicts };
+}
+
 export function sourceReports(
   followed: Iterable<Followed>,
-  namespaces: ResourceState | undefined,
+  { namespaces, vpcs, consent }: BesideStates,
 ): readonly SourceReport[] {
   return [
     ...Array.from(followed, ({ side, source, facts: { state, forbidden } }) => {
@@ -62,13 +67,17 @@ export function sourceReports(
       return { source: source.id, side, state, ...(names.length > 0 && { forbidden: names }) };
     }),
     ...(namespaces === undefined ? [] : [{ source: "namespaces", side: "rules" as const, state: namespaces }]),
+    ...(vpcs === undefined ? [] : [{ source: "vpcs", side: "rules" as const, state: vpcs }]),
+    { source: CONSENT_NAME, side: "consent", state: consent },
   ];
 }
 
-const KEPT = "no object defines it anymore; it stays in effect until the removal delay after its last endpoint is over";
+const KEPT = "no object defines it anymore; it stays in effect until the removal delay is over";
+const UNREADABLE =
+  "no object defines it anymore, and its source cannot be read; it stays in effect until that is complete again";
 
 export function cidrReport({ cidr, side, source, objects, stage, why, since, gone }: Claim): CIDRReport {
-  const reason = why ?? (gone === undefined ? undefined : KEPT);
+  const reason = why ?? (gone && (gone.at === undefined ? UNREADABLE : KEPT));
   return {
     cidr,
     side,
@@ -77,5 +86,6 @@ export function cidrReport({ cidr, side, source, objects, stage, why, since, gon
     stage,
     ...(reason === undefined ? {} : { why: reason }),
     ...(since === undefined ? {} : { since: new Date(since).toISOString() }),
+    ...(gone && { kept: true }),
   };
 }

@@ -7,6 +7,8 @@ export type ServiceRule = ({ readonly annotation: string } | { readonly namespac
   readonly in?: readonly string[];
   /** The value must be none of these. */
   readonly notIn?: readonly string[];
+  /** Nor the name of kube-ovn's default VPC; while that is not known the rule meets no Service. */
+  readonly notInDefaultVPC?: true;
   readonly ownership: "ours" | "foreign";
 };
 
@@ -14,23 +16,30 @@ export type ServiceRule = ({ readonly annotation: string } | { readonly namespac
 export type NamespaceLabels = (namespace: string) => Readonly<Record<string, string>> | undefined;
 
 /** The first rule that a service meets decides; one that lacks the annotation or label meets none. */
-export function serviceRule(rules: readonly ServiceRule[], labelsOf: NamespaceLabels) {
+export function serviceRule(
+  rules: readonly ServiceRule[],
+  labelsOf: NamespaceLabels,
+  defaultVPCs: ReadonlySet<string> = NONE,
+) {
   return (service: Service): RuledOwner | undefined => {
     for (const rule of rules) {
       const value = valueFor(rule, service, labelsOf);
-      if (value === undefined || !meets(rule, value)) continue;
+      if (value === undefined || !meets(rule, value, defaultVPCs)) continue;
       return { ownership: rule.ownership, why: `rule: ${describeRule(rule)}` };
     }
     return undefined;
   };
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** `annotation ovn.kubernetes.io/vpc not in ovn-cluster: foreign` */
 export function describeRule(rule: ServiceRule): string {
   const subject = "annotation" in rule ? `annotation ${rule.annotation}` : `namespace label ${rule.namespaceLabel}`;
+  const excepted = [...(rule.notIn ?? []), ...(rule.notInDefaultVPC ? ["the default VPC"] : [])];
   const values = [
     ...(rule.in === undefined ? [] : [` in ${rule.in.join(", ")}`]),
-    ...(rule.notIn === undefined ? [] : [` not in ${rule.notIn.join(", ")}`]),
+    ...(excepted.length === 0 ? [] : [` not in ${excepted.join(", ")}`]),
   ];
   return `${subject}${values.join(" and")}: ${rule.ownership}`;
 }
@@ -41,6 +50,7 @@ function valueFor(rule: ServiceRule, service: Service, labelsOf: NamespaceLabels
   return from !== undefined && Object.hasOwn(from, name) ? from[name] : undefined;
 }
 
-function meets(rule: ServiceRule, value: string): boolean {
+function meets(rule: ServiceRule, value: string, defaultVPCs: ReadonlySet<string>): boolean {
+  if (rule.notInDefaultVPC === true && (defaultVPCs.size === 0 || defaultVPCs.has(value))) return false;
   return rule.in?.includes(value) !== false && rule.notIn?.includes(value) !== true;
 }

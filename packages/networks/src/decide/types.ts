@@ -7,19 +7,21 @@ import type { ServiceRule } from "./service-rules.ts";
 import type { StaticCIDRs } from "./written.ts";
 
 export interface NetworksSettings {
+  /** Where the ConfigMap with what operators accepted is. */
+  readonly consentNamespace: string;
   readonly written: StaticCIDRs;
   /** No source is listed twice, on either side. */
   readonly sources: Readonly<Record<Side, readonly NetworkSource[]>>;
+  /** By the id of a source the CIDRs in which its objects are believed, canonical. Absent: it has no such limit. */
+  readonly within?: ReadonlyMap<string, readonly string[]>;
   /** What decides beside the CIDRs. */
   readonly filter: Pick<FilterOptions, "mixedServices" | "excludedFrontends" | "ownershipAnnotation">;
   /** Decide before the CIDRs, the first that a service meets. Default: none. */
   readonly rules?: readonly ServiceRule[];
   /** Milliseconds that changes are gathered for. */
   readonly debounceMs: number;
-  /** Milliseconds that a CIDR counts after its object and the last endpoint in it are gone. */
+  /** Milliseconds that a CIDR stays in effect after the last object that defined it is gone. */
   readonly removalDelayMs: number;
-  /** 0 to 100: how many of the services learned CIDRs may turn foreign without consent. */
-  readonly maxForeignPercent: number;
 }
 
 /** What holds now. */

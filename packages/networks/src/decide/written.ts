@@ -6,10 +6,16 @@ import type { Side } from "./claim.ts";
 export type StaticCIDRs = Readonly<Record<Side, readonly string[]>>;
 
 /**
- * The written ones that decide for endpoints. An own CIDR within an excluded one says nothing of endpoints, as without
- * any source: it is there for masquerading.
+ * The written CIDRs of ours that decide for endpoints. One within a CIDR that the operator gave to another network says
+ * nothing of endpoints: it is there for masquerading.
+ *
+ * @param within entries of excluded sources
  */
-export function writtenSides({ own, excluded }: StaticCIDRs): CIDRSides {
-  const besides = own.filter((cidr) => !excluded.some((wide) => containsCIDR(wide, cidr)));
-  return CIDRSides.of(excluded, besides);
+export function endpointOwn({ own, excluded }: StaticCIDRs, within: readonly string[] = []): readonly string[] {
+  return own.filter((cidr) => ![...excluded, ...within].some((wide) => containsCIDR(wide, cidr)));
+}
+
+/** The written CIDRs that decide for endpoints, each on its side. */
+export function writtenSides(written: StaticCIDRs, within: readonly string[] = []): CIDRSides {
+  return CIDRSides.of(written.excluded, endpointOwn(written, within));
 }

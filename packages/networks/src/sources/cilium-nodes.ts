@@ -8,6 +8,7 @@ import type { SourceKind } from "./source.ts";
  */
 export const ciliumNodes: SourceKind = {
   resources: [{ group: "cilium.io", version: "v2", plural: "ciliumnodes", kind: "CiliumNode", namespaced: false }],
+  writtenByNodes: true,
   read(raw) {
     const ipam = fieldsOf(specOf(raw)["ipam"]);
     const reading = new ReadingBuilder();

@@ -29,7 +29,14 @@ export type SourceName = keyof typeof sourceKinds;
 /** One of the sources that Fairlead knows. */
 export function networkSource(name: SourceName, settings: SourceSettings = {}): NetworkSource {
   const kind: SourceKind = sourceKinds[name];
-  const vpcs = settings.vpcs === undefined ? "" : `(${[...settings.vpcs].sort().join(",")})`;
+  const { vpcs, only } = settings;
+  const asked = [...(vpcs === undefined ? [] : [...vpcs].sort()), ...(only ? [`${only.namespace}/${only.name}`] : [])];
   const selection = kind.selection && { selection: kind.selection(settings) };
-  return { id: name, scope: `${name}${vpcs}`, resources: kind.resources, ...selection, read: kind.read };
+  return {
+    id: name,
+    scope: `${name}${asked.length === 0 ? "" : `(${asked.join(",")})`}`,
+    resources: only === undefined ? kind.resources : kind.resources.map((resource) => ({ ...resource, only })),
+    ...selection,
+    read: kind.read,
+  };
 }

@@ -15,7 +15,7 @@ const cluster = (plural: string, kind: string): ResourceRef => ({
   namespaced: false,
 });
 const SUBNETS = cluster("subnets", "Subnet");
-const VPCS = cluster("vpcs", "Vpc");
+export const VPCS = cluster("vpcs", "Vpc");
 
 /**
  * kube-ovn's Subnets. Those of the default VPC's overlay count: other VPCs may have the same addresses, `join` has
@@ -40,6 +40,12 @@ export const kubeOVNSubnets: SourceKind = {
   },
 };
 
+/** Reads of a Vpc its name, if it is the default one. */
+export const VPC_SELECTION: Pick<Selection, "resource" | "read"> = {
+  resource: VPCS,
+  read: (raw) => (fieldsOf(fieldsOf(raw)["status"])["default"] === true ? nameOf(raw) : undefined),
+};
+
 /**
  * A Subnet without `spec.vpc` is in the default VPC: kube-ovn's controller writes it there sooner or later. Several are
  * the default one where its name was changed: the old one says so for ever.
@@ -48,8 +54,7 @@ export const kubeOVNSubnets: SourceKind = {
  */
 function defaultVpcs(wanted: readonly string[] | undefined): Selection {
   return {
-    resource: VPCS,
-    read: (raw) => (fieldsOf(fieldsOf(raw)["status"])["default"] === true ? nameOf(raw) : undefined),
+    ...VPC_SELECTION,
     counts(vpc, selected) {
       const defaults = selected.size > 0 ? [...selected] : [DEFAULT_VPC];
       const names = wanted ?? defaults;

@@ -6,6 +6,7 @@ import type { SourceKind } from "./source.ts";
 /** What the controller manager gave each node (core/v1 NodeSpec). */
 export const nodes: SourceKind = {
   resources: [NODES],
+  writtenByNodes: true,
   read(raw) {
     const spec = specOf(raw);
     const reading = new ReadingBuilder();

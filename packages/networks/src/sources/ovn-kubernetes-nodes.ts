@@ -11,6 +11,7 @@ const ANNOTATION = "k8s.ovn.org/node-subnets";
  */
 export const ovnKubernetesNodes: SourceKind = {
   resources: [NODES],
+  writtenByNodes: true,
   read(raw) {
     const reading = new ReadingBuilder();
     const written = fieldsOf(fieldsOf(fieldsOf(raw)["metadata"])["annotations"])[ANNOTATION];

@@ -1,41 +1,18 @@
-import { fieldsOf, itemsOf, type RawObject } from "@fairlead/base";
-import { ignored, ReadingBuilder, specOf } from "./reading.ts";
-import type { ResourceRef, SourceKind } from "./source.ts";
+import { ignored } from "./reading.ts";
+import type { SourceKind } from "./source.ts";
 
-const networks = (plural: string, kind: string, namespaced: boolean): ResourceRef => ({
-  group: "k8s.ovn.org",
-  version: "v1",
-  plural,
-  kind,
-  namespaced,
-});
+const USELESS =
+  "nothing is learned from it: EndpointSlices of Services never hold addresses of user-defined networks; use a rule of " +
+  "multiCNI.serviceRules with namespaceLabel k8s.ovn.org/primary-user-defined-network";
 
 /**
- * OVN-Kubernetes' primary user-defined networks, a namespace's own and those of several namespaces. Secondary ones
- * (and `localnet`, which is always one) have no endpoints of Services. OVN-Kubernetes:
- * go-controller/pkg/crd/userdefinednetwork/v1/shared.go.
+ * OVN-Kubernetes' user-defined networks. The standard EndpointSlices hold addresses of the default network, and the
+ * mirrored ones lack the label kubernetes.io/service-name; a user of one namespace may define any subnet. So they
+ * decide nothing. A configuration that names the source is taken, with a warning. OVN-Kubernetes:
+ * go-controller/pkg/clustermanager/endpointslicemirror.
  */
 export const ovnKubernetesUDNs: SourceKind = {
-  resources: [
-    networks("clusteruserdefinednetworks", "ClusterUserDefinedNetwork", false),
-    networks("userdefinednetworks", "UserDefinedNetwork", true),
-  ],
-  read(raw) {
-    const spec = specOf(raw);
-    const [path, network] = "network" in spec ? ["spec.network", fieldsOf(spec["network"])] : ["spec", spec];
-    const layer3 = fieldsOf(network["layer3"]);
-    const layer2 = fieldsOf(network["layer2"]);
-    if (!isPrimary(layer3) && !isPrimary(layer2)) return ignored("it is not a primary network");
-    const reading = new ReadingBuilder();
-    if (isPrimary(layer2)) reading.addAll(`${path}.layer2.subnets`, layer2["subnets"]);
-    if (!isPrimary(layer3)) return reading.done();
-    for (const [at, subnet] of itemsOf(layer3["subnets"]).entries()) {
-      reading.add(`${path}.layer3.subnets[${at}].cidr`, fieldsOf(subnet)["cidr"]);
-    }
-    return reading.done();
-  },
+  resources: [],
+  useless: USELESS,
+  read: () => ignored(USELESS),
 };
-
-function isPrimary(layer: RawObject): boolean {
-  return layer["role"] === "Primary";
-}

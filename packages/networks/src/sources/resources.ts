@@ -11,3 +11,12 @@ export const NAMESPACES: ResourceRef = {
   kind: "Namespace",
   namespaced: false,
 };
+
+/** Name of the ConfigMap with what operators accepted. */
+export const CONSENT_NAME = "fairlead-networks";
+
+/** The ConfigMap with what operators accepted. */
+export function consentObject(namespace: string): ResourceRef {
+  const only = { namespace, name: CONSENT_NAME };
+  return { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true, only };
+}

@@ -53,6 +53,10 @@ export interface NetworkSource {
  */
 export interface SourceKind {
   readonly resources: readonly ResourceRef[];
+  /** Why nothing is learned from it, in words for the operator. Absent: it is. */
+  readonly useless?: string;
+  /** The credentials of a node can write its objects, so `within` has to be set. */
+  readonly writtenByNodes?: true;
   selection?(settings: SourceSettings): Selection;
   read(raw: unknown): Reading;
 }
@@ -60,4 +64,6 @@ export interface SourceKind {
 export interface SourceSettings {
   /** kube-ovn-subnets: the VPCs whose subnets count. Absent: the default one. */
   readonly vpcs?: readonly string[];
+  /** flannel: its ConfigMap. Absent: kube-flannel/kube-flannel-cfg. */
+  readonly only?: NonNullable<ResourceRef["only"]>;
 }

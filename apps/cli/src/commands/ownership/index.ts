@@ -17,7 +17,6 @@ export const ownershipCommand = defineCommand(
         what: "Would this exclusion do what it should?",
       },
       { line: "fairlead ownership --on node-a -o json", what: "What the agent of node-a has decided" },
-      { line: "fairlead ownership --on node-a --accept", what: "Let its agent take in the CIDRs that it holds" },
       { line: "fairlead ownership --watch --exclude-cluster-cidr 10.244.0.0/16", what: "Follow changes" },
     ],
   },

@@ -9,7 +9,7 @@ export const ownershipOptions = {
   watch: flag("Print every change that follows, until interrupted.", { short: "w" }),
   live: flag("Ask the running agent of this node instead of planning."),
   on: text("NODE", "Ask the running agent of that node, through the API server (pods/portforward)."),
-  accept: flag("Let through what the running agent (--live, --on) holds back of the networks that it learns."),
+  accept: flag("Says where consent is given: the ConfigMap fairlead-networks."),
   "metrics-port": metricsPortOption,
   output: outputOption,
 } as const;

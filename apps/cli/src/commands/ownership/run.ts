@@ -2,13 +2,13 @@ import { followOwnership, type SuggestedCIDR, suggestCIDRs } from "@fairlead/ins
 import { type OwnershipRow, ownershipReport } from "@fairlead/intake";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { UsageError } from "../../frame/errors.ts";
 import { agentSetup } from "../../inputs/agent.ts";
 import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
-import { agentAddressOf, askAgent } from "../../node/agent-endpoint.ts";
-import { type AgentOwnership, agentOwnership, parsed } from "../../node/agent-ownership.ts";
+import { agentAddressOf } from "../../node/agent-endpoint.ts";
+import { type AgentOwnership, agentOwnership } from "../../node/agent-ownership.ts";
 import { print } from "../../output/output.ts";
 import type { ownershipOptions } from "./options.ts";
 import { changeText, goneText, ownershipText } from "./text.ts";
@@ -20,13 +20,16 @@ export async function run({ options }: CommandInput<typeof ownershipOptions>, co
   if (options.watch && (running || options.output !== "table")) {
     throw new UsageError("--watch: prints a table of what the objects say; leave out --live, --on and --output");
   }
-  if (options.accept && !running) throw new UsageError("--accept: is for a running agent; add --live or --on NODE");
+  if (options.accept) throw new UsageError(ACCEPT);
   if (options.watch) await watch(options, context);
-  else if (options.accept) await accept(options, context);
   else if (running) await report(options, await fromAgent(options, context), context);
   else await report(options, await fromObjects(options, context), context);
   return 0;
 }
+
+const ACCEPT =
+  "--accept: agents take no consent of their own; add the CIDR to data.accepted of the ConfigMap fairlead-networks, such as " +
+  "- {cidr: 10.16.0.0/16, by: NAME, why: TEXT}, for all nodes";
 
 interface Report {
   readonly services: readonly OwnershipRow[];
@@ -46,15 +49,6 @@ async function fromObjects(options: Options, context: Context): Promise<Report> 
     // Without a CIDR of the own pods every pod would look like another network's.
     suggestedCIDRs: own.length === 0 ? [] : suggestCIDRs(planned.state, { known, nodeAddresses }),
   };
-}
-
-/** How many CIDRs that were, it says in one line. */
-async function accept(options: Options, context: Context): Promise<void> {
-  const answer: unknown = parsed(await askAgent("/ownership/accept", agentAddressOf(options), context, "POST"));
-  const accepted = typeof answer === "object" && answer !== null && "accepted" in answer ? answer.accepted : undefined;
-  if (typeof accepted !== "number")
-    throw new CommandFailure("the agent's /ownership/accept is not what fairlead knows");
-  context.out(accepted === 0 ? "nothing was held\n" : `accepted: ${accepted} CIDR${accepted === 1 ? "" : "s"}\n`);
 }
 
 async function fromAgent(options: Options, context: Context): Promise<Report> {

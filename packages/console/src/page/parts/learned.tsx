@@ -53,7 +53,7 @@ const STAGES: Readonly<Record<Networks["cidrs"][number]["stage"], readonly [Tone
 
 function Report({ networks }: { readonly networks: Networks | undefined }) {
   if (networks === undefined) return <p class="quiet">This agent learns no CIDR: what counts is what is configured.</p>;
-  const { sources, cidrs, heldBack, conflicts } = networks;
+  const { sources, cidrs, conflicts } = networks;
   const unread = sources.filter(({ state }) => state === "forbidden" || state === "unreachable");
   return (
     <>
@@ -62,10 +62,9 @@ function Report({ networks }: { readonly networks: Networks | undefined }) {
           {source}: {state}
         </p>
       ))}
-      {heldBack > 0 && (
+      {cidrs.some(({ stage }) => stage === "held") && (
         <p class="notice warn">
-          {heldBack} services would be another network's if what is held counted: fairlead ownership --accept lets it
-          through.
+          What is held lies in a CIDR of ours: it takes effect with fairlead ownership --accept CIDR, on all nodes.
         </p>
       )}
       {cidrs.length === 0 ? <p class="quiet">No object says one.</p> : <CIDRs cidrs={cidrs} />}

@@ -1,0 +1,151 @@
+import { fieldsOf, isAbsent, isObject, itemsOf, type RawObject, stringOf } from "@fairlead/base";
+import type { ServiceKey } from "@fairlead/core";
+import { checkCIDR } from "@fairlead/endpoint-filter";
+import { CORE_SCHEMA, load } from "js-yaml";
+import { shown } from "../sources/reading.ts";
+
+/** A CIDR that an operator lets take effect, with all that lies in it. */
+export interface AcceptedCIDR {
+  readonly cidr: string;
+  /** Of this source only. Absent: of each. */
+  readonly source?: string;
+}
+
+/** A CIDR of which nothing is kept that no object defines anymore. */
+export interface ForgottenCIDR {
+  readonly cidr: string;
+  /** Milliseconds since the epoch; absent: always. */
+  readonly until?: number;
+}
+
+/** What the ConfigMap `fairlead-networks` says. */
+export interface Consent {
+  readonly accepted: readonly AcceptedCIDR[];
+  readonly forgotten: readonly ForgottenCIDR[];
+  /** Services that the annotation may give away although they are protected. */
+  readonly unprotected: readonly ServiceKey[];
+}
+
+export const NO_CONSENT: Consent = { accepted: [], forgotten: [], unprotected: [] };
+
+/** Characters of one key of the ConfigMap, and its entries: people write it, and each agent reads it. */
+const MOST_TEXT = 65_536;
+const MOST_ENTRIES = 1_000;
+/** Problems that are reported of one object. */
+const MOST_PROBLEMS = 10;
+
+/** Reads an entry, or says what would be right. */
+type Read<Entry> = (raw: unknown) => { readonly entry: Entry } | { readonly problem: string };
+
+/**
+ * Reads the ConfigMap. A wrong entry is skipped and reported; a text that cannot be read leaves what was there before.
+ *
+ * @param raw straight from JSON and untrusted
+ * @param before what was last read
+ */
+export function readConsent(
+  raw: unknown,
+  before: Consent,
+): { readonly consent: Consent; readonly problems: readonly string[] } {
+  const data = fieldsOf(fieldsOf(raw)["data"]);
+  const problems: string[] = [];
+  const list = <Entry>(name: keyof Consent, read: Read<Entry>): readonly Entry[] | undefined => {
+    const entries = parse(data[name]);
+    if (typeof entries !== "string") return readEntries(name, entries, read, problems);
+    problems.push(`data.${name}: ${entries}; the last one that could be read stays in effect`);
+    return undefined;
+  };
+  const consent = {
+    accepted: list("accepted", readAccepted) ?? before.accepted,
+    forgotten: list("forgotten", readForgotten) ?? before.forgotten,
+    unprotected: list("unprotected", readUnprotected) ?? before.unprotected,
+  };
+  for (const name of Object.keys(data)) {
+    if (!Object.hasOwn(NO_CONSENT, name)) {
+      problems.push(`data.${name}: is unknown; the keys are accepted, forgotten and unprotected`);
+    }
+  }
+  return { consent, problems: problems.slice(0, MOST_PROBLEMS) };
+}
+
+/** As `consentOf` reads it, for JSON. */
+export function consentFields({ accepted, forgotten, unprotected }: Consent): RawObject {
+  const ends = forgotten.map(({ cidr, until }) => ({
+    cidr,
+    ...(until !== undefined && { until: new Date(until).toISOString() }),
+  }));
+  return { accepted, forgotten: ends, unprotected };
+}
+
+/** What an agent wrote to its file; wrong entries are left out. */
+export function consentOf(fields: RawObject): Consent {
+  const list = <Entry>(name: keyof Consent, read: Read<Entry>) => readEntries(name, itemsOf(fields[name]), read, []);
+  return {
+    accepted: list("accepted", readAccepted),
+    forgotten: list("forgotten", readForgotten),
+    unprotected: list("unprotected", readUnprotected),
+  };
+}
+
+function readEntries<Entry>(
+  name: string,
+  entries: readonly unknown[],
+  read: Read<Entry>,
+  problems: string[],
+): readonly Entry[] {
+  return entries.flatMap((raw, at) => {
+    const found = read(raw);
+    if ("entry" in found) return [found.entry];
+    problems.push(`data.${name}[${at}] is ${shown(raw)}: ${found.problem}; it is skipped`);
+    return [];
+  });
+}
+
+/** A text says what is wrong. */
+function parse(text: unknown): readonly unknown[] | string {
+  if (isAbsent(text) || text === "") return [];
+  if (typeof text !== "string") return "must be text";
+  if (text.length > MOST_TEXT) return `has ${text.length} characters; at most ${MOST_TEXT} are read`;
+  try {
+    const value = load(text, { schema: CORE_SCHEMA, maxAliases: 0 });
+    if (isAbsent(value)) return [];
+    if (!Array.isArray(value)) return "must be a list (YAML or JSON)";
+    return value.length > MOST_ENTRIES ? `has ${value.length} entries; at most ${MOST_ENTRIES} are read` : value;
+  } catch {
+    return "is not YAML or JSON";
+  }
+}
+
+const readAccepted: Read<AcceptedCIDR> = (raw) => {
+  const checked = readCIDR(raw);
+  if ("problem" in checked) return checked;
+  const source = fieldsOf(raw)["source"];
+  if (isAbsent(source)) return { entry: checked };
+  if (typeof source !== "string") return { problem: "source must be the name of a source" };
+  return { entry: { ...checked, source } };
+};
+
+const readForgotten: Read<ForgottenCIDR> = (raw) => {
+  const checked = readCIDR(raw);
+  if ("problem" in checked) return checked;
+  const written = fieldsOf(raw)["until"];
+  if (isAbsent(written)) return { entry: checked };
+  const until = Date.parse(stringOf(written) ?? "");
+  if (Number.isNaN(until)) return { problem: "until must be a time, such as 2030-01-31T00:00:00Z" };
+  return { entry: { ...checked, until } };
+};
+
+const readUnprotected: Read<ServiceKey> = (raw) => {
+  if (typeof raw === "string" && isServiceKey(raw)) return { entry: raw };
+  return { problem: "must be NAMESPACE/NAME, such as default/kubernetes" };
+};
+
+function readCIDR(raw: unknown): { readonly cidr: string } | { readonly problem: string } {
+  if (!isObject(raw)) return { problem: "must be a block of fields, such as {cidr: 10.16.0.0/16}" };
+  const checked = checkCIDR(stringOf(raw["cidr"]) ?? "");
+  return "cidr" in checked ? checked : { problem: `cidr ${checked.problem}` };
+}
+
+function isServiceKey(text: string): text is ServiceKey {
+  return /^[^/]+\/[^/]+$/.test(text);
+}
