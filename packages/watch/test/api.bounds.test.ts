@@ -3,6 +3,8 @@ import { Readable } from "node:stream";
 import { VirtualClock } from "@fairlead/base/testing";
 import {
   type Excess,
+  encodeEvent,
+  encodeObject,
   hugeEvent,
   hugeList,
   type LightApiServer,
@@ -75,6 +77,62 @@ test.each(EXCESSES)("a watch with an object of endless %s goes on behind it", as
   expect(services).toEqual(["default/before", "default/after"]);
   expect(reports).toContainEqual({ type: "badObject", resource: "services", key: "default/huge", error: WHY.text });
   expect(mebibytes).toBeLessThan(MOST_MEBIBYTES);
+});
+
+const PROTOBUF_WATCH = "application/vnd.kubernetes.protobuf;stream=watch";
+const END_OF_LIST = { annotations: { "k8s.io/initial-events-end": "true" } };
+const versioned = (name: string, resourceVersion: string) => ({
+  ...service(name),
+  metadata: { name, namespace: "default", resourceVersion },
+});
+/** A frame of a watch, of so many bytes behind its length. */
+function* hugeFrame(length: number) {
+  const prefix = Buffer.alloc(4);
+  prefix.writeUInt32BE(length);
+  yield prefix;
+  const piece = Buffer.alloc(2 ** 16);
+  for (let left = length; left > 0; left -= piece.length) yield left >= piece.length ? piece : piece.subarray(0, left);
+}
+
+test.each<["json" | "protobuf", (version: string) => Iterable<string | Buffer>]>([
+  ["json", (version) => hugeEvent("text", bytes, version)],
+  ["protobuf", () => hugeFrame(bytes)],
+])("%s: two events too large on a live watch: those around them come", async (encoding, huge) => {
+  const { api, server } = await fakeApi();
+  const event = (type: string, object: object) =>
+    encoding === "json" ? line(type, object) : encodeEvent(type, encodeObject("v1", "Service", object));
+  const watch = function* () {
+    yield event("ADDED", versioned("before", "120"));
+    yield event("BOOKMARK", { metadata: { resourceVersion: "130", ...END_OF_LIST } });
+    yield* huge("140");
+    yield event("ADDED", versioned("between", "150"));
+    yield* huge("160");
+    yield event("ADDED", versioned("after", "170"));
+  };
+  api.intercept((_request, response) => {
+    if (encoding === "protobuf") response.writeHead(200, { "content-type": PROTOBUF_WATCH });
+    Readable.from(watch()).pipe(response);
+    return true;
+  });
+  const { services, reports, mebibytes } = await followElsewhere(server, "default/after", encoding);
+  expect(services).toEqual(["default/before", "default/between", "default/after"]);
+  expect(reports.filter(({ type }) => type === "badObject").length).toBeGreaterThan(0);
+  expect(mebibytes).toBeLessThan(MOST_MEBIBYTES);
+});
+
+test("a frame whose length is absurd ends the watch, and what it would have brought is listed", async () => {
+  const { api, consumer, reports } = await following(undefined, { protobuf: true });
+  const absurd = (_request: SeenRequest, response: ServerResponse) => {
+    response.writeHead(200, { "content-type": PROTOBUF_WATCH });
+    return !!response.write(Buffer.alloc(100, 0xff));
+  };
+  for (const _ of ["once", "twice"]) api.intercept(absurd);
+  api.endWatches();
+  api.store.put(SERVICES_PATH, service("later"));
+  await consumer.until(() => consumer.state.has("default/later"));
+  expect(reports.map((report) => ("error" in report ? report.error : ""))).toContainEqual(
+    expect.stringMatching(/not protobuf: a frame of \d+ bytes or more/),
+  );
 });
 
 test("an object that has become too large stays as it was, and is reported once however often it is listed", async () => {

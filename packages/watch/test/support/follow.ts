@@ -1,7 +1,7 @@
 import { createApiSource, createManifestsSource, type SourceReport, type Subscription } from "../../src/index.ts";
 
 /** The process of peak-memory.ts: prints what it saw as JSON. */
-const [from = "", until = ""] = process.argv.slice(2);
+const [from = "", until = "", encoding] = process.argv.slice(2);
 const REPORTS: SourceReport[] = [];
 const services = new Set<string>();
 const stop = new AbortController();
@@ -20,6 +20,7 @@ const source = from.startsWith("http")
   ? createApiSource({
       connection: { server: from, credentials: async () => ({ headers: {}, tls: {} }) },
       userAgent: "fairlead-proxy/0.0.0",
+      protobuf: encoding === "protobuf",
       ...common,
     })
   : createManifestsSource({ path: from, ...common });

@@ -18,10 +18,15 @@ export interface Followed {
  *
  * @param from base URL or path
  * @param until key of the Service that ends it, once all is synced
+ * @param encoding what an API server is asked for
  */
-export async function followElsewhere(from: string, until: string): Promise<Followed> {
+export async function followElsewhere(
+  from: string,
+  until: string,
+  encoding: "json" | "protobuf" = "json",
+): Promise<Followed> {
   const script = fileURLToPath(new URL("./follow.ts", import.meta.url));
-  const args = ["--conditions=@fairlead/source", script, from, until];
+  const args = ["--conditions=@fairlead/source", script, from, until, encoding];
   const running = promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 26 });
   later(async () => void running.child.kill());
   const { stdout } = await running;
