@@ -1,4 +1,4 @@
-import type { ClusterView, ServiceKey, SliceEndpoint } from "@fairlead/core";
+import { type ClusterView, onlyLocal, type ServiceKey, type SliceEndpoint } from "@fairlead/core";
 import type { Cluster } from "./cluster.ts";
 
 /** As many services are named. */
@@ -43,7 +43,8 @@ function namesOf(endpoints: readonly SliceEndpoint[]): ReadonlySet<string> {
 
 function isLocal(state: ClusterView, key: ServiceKey): boolean {
   const service = state.service(key);
-  return service?.externalTrafficPolicy === "Local" || service?.internalTrafficPolicy === "Local";
+  if (service === undefined) return false;
+  return onlyLocal(service.externalTrafficPolicy) || onlyLocal(service.internalTrafficPolicy);
 }
 
 function servicesText({ length }: readonly ServiceKey[], verb: string): string {

@@ -1,4 +1,11 @@
-import type { Frontend, ModeSemantics, NodePlan, ServicePortGroup, Treatment } from "@fairlead/core";
+import {
+  FRONTEND_KINDS,
+  type Frontend,
+  type ModeSemantics,
+  type NodePlan,
+  type ServicePortGroup,
+  type Treatment,
+} from "@fairlead/core";
 import { compared } from "./comparison.ts";
 import { follow, ownSource } from "./followed.ts";
 import { type Probe, probesOf } from "./probes.ts";
@@ -62,7 +69,8 @@ export function agrees(finding: PacketFinding, { letsNodeOut }: Pick<ModeSemanti
 
 /** What the node itself sends to an external address without endpoints leaves it. */
 function isLetOut({ frontend, source, wanted }: PacketFinding, found: OutcomeShares): boolean {
-  const external = frontend.kind === "external-ip" || frontend.kind === "load-balancer";
+  const { reach, at } = FRONTEND_KINDS[frontend.kind];
+  const external = reach === "external" && at === "address";
   return external && source.class === "node" && wanted.has("reject") && found.has(UNTOUCHED);
 }
 

@@ -2,6 +2,7 @@ import { familyOf, fieldsOf, isAbsent, itemsOf, type RawObject, stringOf } from 
 import { compact } from "../data/compact.ts";
 import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
+import { onlyLocal, TRAFFIC_POLICIES } from "../traffic-policy.ts";
 import { readAddress, readAddresses } from "./addresses.ts";
 import type { Decoded } from "./decoded.ts";
 import { isPort } from "./fields.ts";
@@ -104,7 +105,7 @@ function readService(
     annotations: readAnnotations(metadata.annotations, annotations),
     ...readAffinity(spec, problems),
     ...readDistribution(spec, intern),
-    ...(externalTrafficPolicy === "Local" ? readHealthCheckPort(spec, problems) : undefined),
+    ...(onlyLocal(externalTrafficPolicy) ? readHealthCheckPort(spec, problems) : undefined),
   };
 }
 
@@ -131,9 +132,10 @@ function isExternal(spec: RawObject, externalIPs: readonly string[]): boolean {
 
 function readPolicy(name: string, spec: RawObject, problems: ProblemList): TrafficPolicy {
   const value = spec[name];
-  if (value === "Local") return "Local";
-  if (!isAbsent(value) && value !== "" && value !== "Cluster") {
-    problems.add(`spec.${name}`, value, "must be Cluster or Local; using Cluster");
+  const policy = TRAFFIC_POLICIES.find((one) => one === value);
+  if (policy !== undefined) return policy;
+  if (!isAbsent(value) && value !== "") {
+    problems.add(`spec.${name}`, value, `must be ${TRAFFIC_POLICIES.join(" or ")}; using Cluster`);
   }
   return "Cluster";
 }

@@ -28,34 +28,69 @@ export function frontendSpecs(
   leaves: Leaves,
   externalIPs = true,
 ): readonly FrontendSpec[] {
-  const leavesOthers = leaves === "everything";
-  const ofKind = (kind: FrontendKind, addresses: readonly string[], left: boolean): FrontendSpec[] =>
-    addresses
+  const { internalTrafficPolicy: internal, externalTrafficPolicy: external } = service;
+  return KINDS.flatMap(({ kind, reach, at, allocated, addresses }): FrontendSpec[] => {
+    const policy = { internal, external }[reach];
+    const left = allocated ? leaves !== "nothing" : leaves === "everything";
+    if (at === "node-port") {
+      return port.nodePort === undefined ? [] : [{ kind, port: port.nodePort, policy, left }];
+    }
+    return addresses(service, externalIPs)
       .filter((address) => familyOf(address) === family)
-      .map((address) => ({ kind, address, port: port.port, policy: policyOf(kind, service), left }));
-  const specs = [
-    ...ofKind("cluster-ip", service.clusterIPs, leaves !== "nothing"),
-    ...ofKind("external-ip", externalIPs ? service.externalIPs : [], leavesOthers),
-    ...ofKind("load-balancer", service.loadBalancerIPs, leavesOthers),
-  ];
-  if (port.nodePort === undefined) return specs;
-  return [
-    ...specs,
-    { kind: "node-port", port: port.nodePort, policy: service.externalTrafficPolicy, left: leavesOthers },
-  ];
+      .map((address) => ({ kind, address, port: port.port, policy, left }));
+  });
 }
 
-/** What a kind of frontend is to backends. */
-export const PLACES = {
-  "cluster-ip": { reach: "internal", at: "address" },
-  "external-ip": { reach: "external", at: "address" },
-  "load-balancer": { reach: "external", at: "address" },
-  "node-port": { reach: "external", at: "node-port" },
-} as const satisfies Record<FrontendKind, { readonly reach: Reach; readonly at: At }>;
-
-function policyOf(kind: FrontendKind, service: Service): TrafficPolicy {
-  return { internal: service.internalTrafficPolicy, external: service.externalTrafficPolicy }[PLACES[kind].reach];
+/** What a kind of frontend is. */
+export interface FrontendKindFacts {
+  readonly kind: FrontendKind;
+  readonly reach: Reach;
+  readonly at: At;
+  /** The API server allocates it to one Service; others are as their authors write them. */
+  readonly allocated: boolean;
+  /** loadBalancerSourceRanges hold at it. */
+  readonly gated: boolean;
+  /** Where a Service has it. */
+  addresses(service: Service, externalIPs: boolean): readonly string[];
 }
+
+/** All that depends on a kind; one without a row does not compile. */
+export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFacts & { readonly kind: Kind } } = {
+  "cluster-ip": {
+    kind: "cluster-ip",
+    reach: "internal",
+    at: "address",
+    allocated: true,
+    gated: false,
+    addresses: ({ clusterIPs }) => clusterIPs,
+  },
+  "external-ip": {
+    kind: "external-ip",
+    reach: "external",
+    at: "address",
+    allocated: false,
+    gated: false,
+    addresses: (service, externalIPs) => (externalIPs ? service.externalIPs : []),
+  },
+  "load-balancer": {
+    kind: "load-balancer",
+    reach: "external",
+    at: "address",
+    allocated: false,
+    gated: true,
+    addresses: ({ loadBalancerIPs }) => loadBalancerIPs,
+  },
+  "node-port": {
+    kind: "node-port",
+    reach: "external",
+    at: "node-port",
+    allocated: false,
+    gated: false,
+    addresses: () => [],
+  },
+};
+
+const KINDS: readonly FrontendKindFacts[] = Object.values(FRONTEND_KINDS);
 
 /** What only one service port can have, whatever kind of frontend asks for it. */
 export function claimKey(protocol: Protocol, address: string | undefined, port: number): string {

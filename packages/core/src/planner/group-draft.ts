@@ -1,7 +1,7 @@
 import type { IPFamily, Service, ServicePortSpec } from "../objects.ts";
 import type { FrontendKind } from "../plan.ts";
 import type { GroupClaims } from "./claims.ts";
-import { claimKey, type FrontendSpec, frontendSpecs, type Leaves } from "./frontend-spec.ts";
+import { claimKey, FRONTEND_KINDS, type FrontendSpec, frontendSpecs, type Leaves } from "./frontend-spec.ts";
 
 /** A group before it is known which of its frontends it holds. */
 export interface GroupDraft {
@@ -43,7 +43,7 @@ export function groupClaims(
   frontends: readonly { readonly kind: FrontendKind; readonly key: string }[],
 ): readonly GroupClaims[] {
   const keysOf = (allocated: boolean) =>
-    frontends.filter(({ kind }) => (kind === "cluster-ip") === allocated).map(({ key }) => key);
+    frontends.filter(({ kind }) => FRONTEND_KINDS[kind].allocated === allocated).map(({ key }) => key);
   const clusterIPs = keysOf(true);
   const written = new Set(keysOf(false));
   for (const key of clusterIPs) written.delete(key);

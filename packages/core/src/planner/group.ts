@@ -2,8 +2,9 @@ import type { EndpointSlice, IPFamily, Protocol, Service, ServiceKey } from "../
 import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import { candidates } from "../select/candidates.ts";
 import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
+import { onlyLocal } from "../traffic-policy.ts";
 import { balanceOf } from "./balance.ts";
-import { type FrontendSpec, PLACES } from "./frontend-spec.ts";
+import { FRONTEND_KINDS, type FrontendSpec } from "./frontend-spec.ts";
 import type { GroupDraft } from "./group-draft.ts";
 import type { PlannerOptions } from "./options.ts";
 import { allowedSources } from "./source-ranges.ts";
@@ -107,7 +108,9 @@ function treatmentFacts(draft: GroupDraft, sets: EndpointSets, { options, family
   return {
     anyEndpoint: sets.any,
     localEndpoint: sets.local.length > 0,
-    usesClusterEndpoints: draft.frontends.some((one) => one.kind !== "cluster-ip" || one.policy === "Cluster"),
+    usesClusterEndpoints: draft.frontends.some(
+      (one) => FRONTEND_KINDS[one.kind].reach === "external" || !onlyLocal(one.policy),
+    ),
     masqueradeAll: options.masqueradeAll,
     detectsPods: (options.detectors[family]?.kind ?? "none") !== "none",
     semantics: options.semantics,
@@ -120,12 +123,13 @@ function buildFrontends(
   { service, family, options, excludedClients }: GroupInput,
 ): readonly Frontend[] {
   const sources = allowedSources(service, family, options.nodeIPs[family]);
-  return held.map((spec) =>
-    buildFrontend(spec, facts, {
-      ...(spec.kind !== "load-balancer" || sources === undefined ? undefined : { gate: sources }),
-      ...(spec.kind !== "cluster-ip" || excludedClients === undefined ? undefined : { excludedClients }),
-    }),
-  );
+  return held.map((spec) => {
+    const { gated, allocated } = FRONTEND_KINDS[spec.kind];
+    return buildFrontend(spec, facts, {
+      ...(gated && sources !== undefined && { gate: sources }),
+      ...(allocated && excludedClients !== undefined && { excludedClients }),
+    });
+  });
 }
 
 function buildFrontend(
@@ -134,12 +138,14 @@ function buildFrontend(
   clients: Pick<Frontend, "gate" | "excludedClients">,
 ): Frontend {
   const { kind, address, port, policy } = spec;
+  const { reach, at } = FRONTEND_KINDS[kind];
   return {
     kind,
-    ...PLACES[kind],
+    reach,
+    at,
     port,
     policy,
-    treatments: spec.left ? LEFT_ALONE : treatments(PLACES[kind].reach, policy, facts),
+    treatments: spec.left ? LEFT_ALONE : treatments(reach, policy, facts),
     ...(address === undefined ? undefined : { address }),
     ...clients,
   };
@@ -153,7 +159,7 @@ function usesSet(frontends: readonly Frontend[], set: EndpointSetName): boolean 
 
 function noLocal(frontends: readonly Frontend[], sets: EndpointSets): Omit<BuiltGroup, "group"> {
   const lacksLocal = (frontend: Frontend) =>
-    sets.any && sets.local.length === 0 && frontend.policy === "Local" && !isLeft(frontend);
+    sets.any && sets.local.length === 0 && onlyLocal(frontend.policy) && !isLeft(frontend);
   return {
     noLocalInternal: frontends.some((one) => one.reach === "internal" && lacksLocal(one)),
     noLocalExternal: frontends.some((one) => one.reach === "external" && lacksLocal(one)),

@@ -36,7 +36,7 @@ export function releasedUnseen(draft: ServiceDraft, after: readonly ServicePortG
   const now = new Set(endpointAddresses(slices, family));
   const mayBeForeign = (address: string) => now.has(address) || (filter.isForeign?.(address) ?? true);
   return releasedGroups(asIfOurs(draft), after).flatMap((group) => {
-    const frontends = group.frontends.filter(({ kind }) => kind !== "node-port");
+    const frontends = group.frontends.filter(({ at }) => at !== "node-port");
     return frontends.length === 0 ? [] : [{ ...group, frontends, mayBeForeign }];
   });
 }

@@ -2,6 +2,7 @@ import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import {
   type EndpointFate,
   endpointFates,
+  frontendSpecs,
   type HintsOutcome,
   hintsOutcome,
   type IPFamily,
@@ -99,7 +100,7 @@ function onLoopback(
   { loopbackNodePorts }: PlannedNode,
   group: ServicePortGroup | undefined,
 ): Pick<PortExplanation, "onLoopback"> {
-  const outside = group?.frontends.find(({ kind }) => kind === "node-port")?.treatments.outside;
+  const outside = group?.frontends.find(({ at }) => at === "node-port")?.treatments.outside;
   const here = group && loopbackNodePorts(group.family);
   if (outside === undefined || outside.verdict === "leave" || here === undefined || here === "untouched") return {};
   const relayed = here === "relayed" && group?.protocol === "TCP" && outside.verdict === "proxy";
@@ -136,24 +137,19 @@ function groupId(key: ServiceKey, { name, protocol }: ServicePortSpec): string {
 function lostFrontends(
   { planner, options }: PlannedNode,
   { service, family }: FamilyQuery,
-  { port, nodePort, protocol }: ServicePortSpec,
+  spec: ServicePortSpec,
   group: ServicePortGroup | undefined,
 ): readonly LostFrontend[] {
-  const addresses = [
-    ...service.clusterIPs.map((address) => ({ kind: "cluster-ip", address, port }) as const),
-    ...(options.externalIPs === false ? [] : service.externalIPs).map(
-      (address) => ({ kind: "external-ip", address, port }) as const,
-    ),
-    ...service.loadBalancerIPs.map((address) => ({ kind: "load-balancer", address, port }) as const),
-  ].filter(({ address }) => familyOf(address) === family);
-  const wanted = nodePort === undefined ? addresses : [...addresses, { kind: "node-port", port: nodePort } as const];
+  const { protocol } = spec;
   const lookup = planner.lookup(family);
-  return wanted.flatMap((one): LostFrontend[] => {
-    const holder =
-      one.kind === "node-port" ? lookup.atNodePort(protocol, one.port) : lookup.at(protocol, one.address, one.port);
-    if (isServed(group?.frontends ?? [], one)) return [];
-    return [holder === undefined ? one : { ...one, heldBy: holder.name }];
-  });
+  return frontendSpecs(service, spec, family, "nothing", options.externalIPs).flatMap(
+    ({ kind, address, port }): LostFrontend[] => {
+      const one = { kind, port, ...(address !== undefined && { address }) };
+      const holder = address === undefined ? lookup.atNodePort(protocol, port) : lookup.at(protocol, address, port);
+      if (isServed(group?.frontends ?? [], one)) return [];
+      return [holder === undefined ? one : { ...one, heldBy: holder.name }];
+    },
+  );
 }
 
 function isServed(frontends: readonly FrontendExplanation[], one: LostFrontend): boolean {

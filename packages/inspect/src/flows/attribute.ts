@@ -1,3 +1,4 @@
+import { FRONTEND_KINDS } from "@fairlead/core";
 import type { PlannedNode } from "../node-plan.ts";
 import { endpointIndex } from "./endpoint-index.ts";
 import type { Flow, FlowSocket } from "./flow.ts";
@@ -37,7 +38,7 @@ export function flowAttribution(
     const { service, port, kind } = called;
     const owner = planned.planner.ownership(service, family)?.ownership;
     const translated = reply.source !== address || reply.sourcePort !== number;
-    if (owner === undefined || (kind === "node-port" && !translated)) return undefined;
+    if (owner === undefined || (FRONTEND_KINDS[kind].at === "node-port" && !translated)) return undefined;
     const end = translated ? endOf(connection, relays) : undefined;
     return {
       family,

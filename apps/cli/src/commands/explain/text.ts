@@ -79,7 +79,7 @@ function members(endpoints: readonly EndpointFate[], set: "cluster" | "local"): 
 function frontendRow(frontend: FrontendExplanation, counts: Counts): string[] {
   const { kind, address, port, policy, treatments, excludedClients } = frontend;
   const { pod, node, outside } = treatments;
-  const name = `${kind} ${address === undefined ? port : socketText(address, port)}${policy === "Local" ? " (Local)" : ""}`;
+  const name = `${kind} ${address === undefined ? port : socketText(address, port)}${policy === "Cluster" ? "" : ` (${policy})`}`;
   return [
     `${name}${exceptionText(excludedClients)}`,
     ...[pod, node, outside].map((treatment) => treatmentText(treatment, counts)),

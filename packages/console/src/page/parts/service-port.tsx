@@ -58,7 +58,7 @@ function Frontend({
     <tr>
       <th scope="row" class="mono">
         <TraceLink frontend={frontend} />
-        {frontend.policy === "Local" ? " (Local)" : ""}
+        {frontend.policy === "Cluster" ? "" : ` (${frontend.policy})`}
       </th>
       {(
         [
