@@ -3,7 +3,7 @@ import { formatSocketAddress } from "./address.ts";
 import { formatDuration } from "./duration.ts";
 import { modeBlocks, nodePortAddressesOf } from "./modes/external.ts";
 import type { ConfigInput } from "./resolve/input.ts";
-import { API_VERSION, KIND } from "./schema/kube-proxy.ts";
+import { API_VERSION, KIND, type KubeProxyInput } from "./schema/kube-proxy.ts";
 import type { ResolvedConfig } from "./types.ts";
 
 const LOCAL_MODES = {
@@ -14,11 +14,19 @@ const LOCAL_MODES = {
   "interface-prefix": "InterfaceNamePrefix",
 } as const;
 
+type Block<Name extends keyof KubeProxyInput> = Readonly<Record<keyof NonNullable<KubeProxyInput[Name]>, unknown>>;
+
+/** kube-proxy leaves these out where they are empty, and no longer writes `udpIdleTimeout`. */
+type Omitted = "featureGates" | "windowsRunAsService" | "udpIdleTimeout";
+
+/** A field of the schema that is not written here does not compile. */
+type External = Readonly<Record<Exclude<keyof KubeProxyInput, Omitted>, unknown>>;
+
 /**
  * The configuration as a KubeProxyConfiguration v1alpha1 with its defaults, in the form in which kube-proxy writes it
  * (--write-config-to) and serves it (/configz): periods stand only in the block of the mode in use, keys are sorted.
  */
-export function toKubeProxyConfiguration(config: ResolvedConfig, { kubeProxy }: ConfigInput): Record<string, unknown> {
+export function toKubeProxyConfiguration(config: ResolvedConfig, { kubeProxy }: ConfigInput): External {
   return {
     apiVersion: API_VERSION,
     bindAddress: config.bindAddress,
@@ -65,7 +73,7 @@ export function toYAML(configuration: Readonly<Record<string, unknown>>): string
   return dump(configuration, { sortKeys: true, seqNoIndent: true, quoteStyle: "double", lineWidth: -1 });
 }
 
-function conntrackBlock({ conntrack }: ResolvedConfig): Record<string, unknown> {
+function conntrackBlock({ conntrack }: ResolvedConfig): Block<"conntrack"> {
   return {
     maxPerCore: conntrack.maxPerCore,
     min: conntrack.min,

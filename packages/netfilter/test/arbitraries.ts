@@ -133,6 +133,12 @@ function match({ family, objects, comment }: RuleKinds): fc.Arbitrary<Match> {
   ];
   const named: fc.Arbitrary<Match>[] = [
     wordName.map((name) => ({ kind: "nfacct", name })),
+    fc.record({
+      kind: fc.constant("ipvs"),
+      protocol: fc.constantFrom("tcp", "udp", "sctp"),
+      address: fc.constant(family === "IPv4" ? "10.96.0.1" : "fd00:10:96::1"),
+      port: fc.integer({ min: 1, max: 65_535 }),
+    }),
     fc
       .record({
         name: wordName,

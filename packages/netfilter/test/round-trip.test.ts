@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   canonicalRule,
   type IPFamily,
+  type Match,
   parseList,
   parseRestore,
   parseSave,
@@ -15,12 +16,35 @@ import { plainComment, rules, wordName } from "./arbitraries.ts";
 
 const FAMILIES: IPFamily[] = ["IPv4", "IPv6"];
 
+/** A kind that is not in here does not compile. */
+const MATCHES: Readonly<Record<Exclude<Match["kind"], "unknown" | "unreadable">, true>> = {
+  addrtype: true,
+  comment: true,
+  conntrack: true,
+  ipvs: true,
+  mark: true,
+  nfacct: true,
+  physdev: true,
+  recent: true,
+  sctp: true,
+  set: true,
+  statistic: true,
+  tcp: true,
+  udp: true,
+};
+
 describe.each(FAMILIES)("%s", (family) => {
   const anyRule = fc.oneof(
     ...(["filter", "nat"] as const).map((table) =>
       rules({ family, table, chains: ["KUBE-A", "cali-b"], objects: true, comment: plainComment }),
     ),
   );
+
+  test("rules with every kind of match are drawn", () => {
+    const drawn = fc.sample(anyRule, { numRuns: 2_000, seed: 1 });
+    const kinds = new Set<string>(drawn.flatMap(({ matches }) => matches.map(({ kind }) => kind)));
+    expect(Object.keys(MATCHES).filter((kind) => !kinds.has(kind))).toEqual([]);
+  });
 
   test("a rule reads back as itself from restore, save and list text", () => {
     fc.assert(

@@ -1,8 +1,14 @@
 import { formatDuration } from "../duration.ts";
+import type { KubeProxyInput } from "../schema/kube-proxy.ts";
 import type { ResolvedConfig } from "../types.ts";
 
+/** A field of the schema that is not in a block does not compile. */
+type ModeBlocks = {
+  readonly [Mode in "iptables" | "ipvs" | "nftables"]: Readonly<Record<keyof KubeProxyInput[Mode], unknown>>;
+};
+
 /** The block of each mode; periods stand only in that of the mode in use. */
-export function modeBlocks(config: ResolvedConfig, scheduler: string): Record<string, unknown> {
+export function modeBlocks(config: ResolvedConfig, scheduler: string): ModeBlocks {
   const { iptables, ipvs, nftables, mode } = config;
   const periods = (used: boolean) => ({
     minSyncPeriod: formatDuration(used ? config[mode].minSyncPeriodMs : 0),
