@@ -24,6 +24,7 @@ if (missing === undefined) {
   await import("./kernel/userspace.ts");
   await import("./kernel/faults.ts");
   await import("./kernel/repair.ts");
+  await import("./kernel/doctor.ts");
   await import("./kernel/kube-ovn-reject.ts");
   await import("./kernel/console.ts");
   const { instances } = await import("./kernel/instances.ts");

@@ -18,7 +18,7 @@ import { openSource } from "./source.ts";
  * code.
  */
 export async function runLocal(config: AgentConfig, log: Log, print: (text: string) => void): Promise<number> {
-  const { stop, filter, nodeName, maxClients } = startProcess(config, log);
+  const { stop, onFullSyncAsked, filter, nodeName, maxClients } = startProcess(config, log);
   log.info("Fairlead serves on local ports", { version: `v${version}`, pid: process.pid });
   const { source } = await openSource(config, nodeName, log);
   const runtime = serveLocally(config, log);
@@ -33,6 +33,7 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
     ...runtime,
     unserved: new Map(),
     maxClients,
+    onFullSyncAsked,
     followers: [localTableFollower(runtime.backends, print), afterStart(keepHeapSmall)],
     memory: await loadMemory(stateFile(config.stateDir, "memory"), filter, log),
     source,

@@ -11,14 +11,12 @@ import { keepHeapSmall } from "./engine.ts";
 import { lockNode } from "./node-lock.ts";
 import { adjustOOMScore } from "./oom-score.ts";
 import { prepareNode } from "./prepare-node.ts";
-import { fullSyncSignal } from "./process.ts";
 import { runToExit, startProcess } from "./run-process.ts";
 import { openSource } from "./source.ts";
 
 /** Serves this node until the process is stopped. Resolves to the exit code. */
 export async function runOnNode(config: AgentConfig, kernel: Kernel, log: Log): Promise<number> {
-  const { stop, filter, notes, nodeName, maxClients } = startProcess(config, log);
-  const onFullSyncAsked = fullSyncSignal(log);
+  const { stop, onFullSyncAsked, filter, notes, nodeName, maxClients } = startProcess(config, log);
   await lockNode(config, log);
   const { mode, serviceProxyName } = config;
   const named = serviceProxyName === "" ? {} : { serviceProxyName };

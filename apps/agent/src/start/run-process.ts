@@ -6,13 +6,15 @@ import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import type { Log } from "../log/log.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { runAgent } from "../run/run-agent.ts";
-import { failOnUnhandled, stopSignal } from "./process.ts";
+import { failOnUnhandled, fullSyncSignal, stopSignal } from "./process.ts";
 import { StartError } from "./start-error.ts";
 
 /** What every kind of run starts from. */
 export interface ProcessStart {
   /** Aborts on SIGTERM and SIGINT. */
   readonly stop: AbortSignal;
+  /** Has a function called at each SIGUSR2. */
+  readonly onFullSyncAsked: (ask: () => void) => void;
   readonly filter: FilterOptions & MemoryScope;
   /** Remarks about the filter's settings, for the log. */
   readonly notes: readonly string[];
@@ -25,10 +27,12 @@ export interface ProcessStart {
 export function startProcess(config: AgentConfig, log: Log): ProcessStart {
   failOnUnhandled(log);
   const stop = stopSignal(log);
+  const onFullSyncAsked = fullSyncSignal(log);
   const filter = filterSettings(config);
   if (!filter.ok) throw new StartError(filter.errors.join("\n"));
   return {
     stop,
+    onFullSyncAsked,
     filter: filter.options,
     notes: filter.notes,
     nodeName: config.hostnameOverride ?? hostname().trim().toLowerCase(),

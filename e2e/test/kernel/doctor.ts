@@ -1,0 +1,59 @@
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { whoAnswers } from "@fairlead/lab/one-node/ask";
+import { labPorts, objects, web } from "@fairlead/lab/one-node/objects";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { NETWORKS, NODE_A } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const FLAGS = [
+  "--feature-gates=KubeProxyNFTablesLocalhostNodePorts=true",
+  "--nodeport-addresses=primary,localhost",
+] as const;
+
+/** What it cannot know here. */
+const NOT_ASKED = ["CIDRs", "API server"];
+
+interface Diagnosis {
+  readonly check: string;
+  readonly state: "good" | "warning" | "bad" | "unknown";
+}
+
+describe("fairlead doctor alongside an agent that relays node ports of loopback addresses", () => {
+  let lab: Lab;
+  let scene: Scene;
+
+  beforeAll(async () => {
+    await Promise.all([requireAgent(), requireTool()]);
+    const { podPorts, landingPorts } = labPorts;
+    // The relay listens at the node port, which nothing else may do.
+    lab = await openLab({ podPorts, landingPorts: { ...landingPorts, tcp: [80, 8080] } });
+    scene = await openScene(lab, objects, { flags: ["--proxy-mode=nftables", ...FLAGS] });
+  });
+
+  afterAll(async () => {
+    await scene.close();
+    await lab.dispose();
+  });
+
+  async function doctor(): Promise<readonly Diagnosis[]> {
+    const cidrs = [NETWORKS.calico.IPv4, NETWORKS.calico.IPv6].flatMap((cidr) => ["--cluster-cidr", cidr]);
+    const flags = FLAGS.map((flag) => `--agent-flag=${flag}`);
+    return JSON.parse((await fairlead(lab, "doctor", "--mode", "nftables", ...cidrs, ...flags, "-o", "json")).out);
+  }
+
+  test("the port is served there, and nothing is wrong", async () => {
+    expect(await whoAnswers(lab, NODE_A, "127.0.0.1", web.nodePort)).toMatch(/^web-/);
+    const open = (await doctor()).filter(({ state }) => state !== "good");
+    expect(open.map(({ check }) => check)).toEqual(NOT_ASKED);
+  });
+
+  test("an agent that is gone is noticed: its rules are there, and it relays nothing", async () => {
+    await scene.agent().stop();
+    expect(await whoAnswers(lab, NODE_A, "127.0.0.1", web.nodePort)).toBe("refused");
+    const found = await doctor();
+    expect(found.find(({ check }) => check === "nft tables of the mode")).toMatchObject({ state: "good" });
+    expect(found.find(({ check }) => check === "proxies on this node")).toMatchObject({ state: "warning" });
+  });
+});
