@@ -43,7 +43,7 @@ test("SIGQUIT writes one heap snapshot into the state folder, for the own user o
     log.push(line);
     const pid = Number(log[0]);
     if (line.startsWith("SERVICE") || line.includes("Heap snapshot written")) process.kill(pid, "SIGQUIT");
-    if (line.includes("Did not write")) process.kill(pid, "SIGTERM");
+    if (line.includes("Heap snapshot not written")) process.kill(pid, "SIGTERM");
   }
   expect(log.join("\n")).toMatch(/Heap snapshot written.*\n(.*\n)*.*Heap snapshot not written: the file exists/);
   expect((await stat(file)).mode & 0o7777).toBe(0o600);
