@@ -1,5 +1,6 @@
+import type { EndpointFilter } from "@fairlead/core";
 import { goldenNode } from "@fairlead/testkit";
-import { dividingFilter, slotHistory } from "@fairlead/testkit/histories";
+import { dividingFilter, slotHistory, traceSlots, webState } from "@fairlead/testkit/histories";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -40,4 +41,26 @@ test("whatever the history of services and CIDRs, packets fare as after a fresh 
     }),
     { numRuns: runs(40) },
   );
+});
+
+test("what is left for all clients is left, not dropped, where another address is left for some only", () => {
+  const { decide } = dividingFilter([]);
+  const leave: EndpointFilter["decide"] = (service, ...more) => {
+    const decision = decide(service, ...more);
+    return service.name.endsWith("-2") ? { ...decision, ownership: "foreign", frontends: "none" } : decision;
+  };
+  const outcomes = (filter: EndpointFilter) => {
+    const world = openWorld({ filter });
+    world.change([
+      [1, webState()],
+      [2, webState()],
+    ]);
+    return [...traceSlots({ nftables: [planTable(world.plan)] }, [2])].map(([packet, found]) => [
+      packet,
+      found.map(({ verdict, destination, masqueraded }) => JSON.stringify([verdict, destination, masqueraded])),
+    ]);
+  };
+  const among = outcomes({ decide: leave, excludedClients: () => ["10.244.0.0/16"] });
+  expect(among).toEqual(outcomes({ decide: leave }));
+  expect(JSON.stringify(among)).not.toContain("drop");
 });

@@ -10,8 +10,11 @@ export interface OwnershipMemory {
   services?(): Iterable<ServiceKey>;
 }
 
-/** What a decision rests on: an annotation, a rule, where the endpoints are, or what was before there were none. */
-export type DecidedBy = "annotation" | "rule" | "endpoints" | "memory";
+/**
+ * What a decision rests on: an annotation, a rule, where the endpoints are, what was before there were none, or that
+ * the service is the API server's own.
+ */
+export type DecidedBy = "annotation" | "rule" | "endpoints" | "memory" | "protected";
 
 export interface OwnershipDecision {
   readonly ownership: Ownership;
@@ -36,6 +39,8 @@ export interface OwnershipDecision {
   /** Distinct endpoint addresses outside and inside of the excluded CIDRs, ready or not. */
   readonly ownEndpoints: number;
   readonly excludedEndpoints: number;
+  /** It must be answered here: a mode that cannot tell clients apart serves it to all of them. Absent: no. */
+  readonly protected?: true;
   /** Something about the object that its owner should know (a bad annotation value); reported once. */
   readonly problem?: string;
 }

@@ -53,6 +53,18 @@ describe("a foreign service that only some clients are to be left with", () => {
     expect(planner.counts("IPv4").services).toEqual({ ours: 0, foreign: 1, mixed: 0 });
   });
 
+  test("that is protected is served to all clients where the mode cannot tell them apart", () => {
+    const filter = filterOf(CIDRS);
+    const decide: EndpointFilter["decide"] = (...args) => ({ ...filter.decide(...args), protected: true });
+    const { plan, planner } = cluster([FOREIGN], NODE_PORT, { semantics: NO_SHORT_CUT, filter: { ...filter, decide } });
+    expect(frontends(plan)).toMatchObject([
+      { kind: "cluster-ip", treatments: { pod: { verdict: "proxy" }, node: { verdict: "proxy" } } },
+      { kind: "node-port" },
+    ]);
+    expect([...plan.foreignClusterIPs]).toEqual([]);
+    expect(planner.counts("IPv4").services).toEqual({ ours: 1, foreign: 0, mixed: 0 });
+  });
+
   test("is left for all where the mode cannot tell clients apart, and that is said", () => {
     const { plan, planner } = cluster([FOREIGN], NODE_PORT, { semantics: NO_SHORT_CUT });
     expect(frontends(plan)).toMatchObject([

@@ -1,7 +1,8 @@
-import { createIntern, type EndpointFilter, type IPFamily, type OwnershipDecision } from "@fairlead/core";
+import { createIntern, type EndpointFilter, type IPFamily, type OwnershipDecision, type Service } from "@fairlead/core";
 import { CIDRSides } from "./cidr/sides.ts";
-import type { FilterOptions, OptionsBesideCIDRs } from "./options.ts";
-import { findOwner, readAnnotation } from "./owner.ts";
+import { type FilterOptions, type OptionsBesideCIDRs, OWNERSHIP_ANNOTATION } from "./options.ts";
+import { type Annotation, findOwner, type Owner, readAnnotation } from "./owner.ts";
+import { API_SERVER, isAPIServer, isServedAnyway } from "./protected.ts";
 import { survey } from "./survey.ts";
 
 /**
@@ -21,15 +22,20 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
   const isExcluded = (address: string) => neutral?.has(address) !== true && sides.excluding(address) !== undefined;
   return {
     isForeign: isExcluded,
-    ...(options.excludedFrontends === "excluded-clients" && {
+    ...((options.excludedFrontends === "excluded-clients" || options.protection !== undefined) && {
       excludedClients: (family: IPFamily) => sides.regions(family),
     }),
-    decide(service, _family, addresses, remembered) {
-      const annotation = options.ownershipAnnotation ? readAnnotation(service) : {};
+    decide(service, _family, given, remembered) {
+      const addresses = Array.isArray(given) ? given : [...given];
+      const annotation = annotationOf(options, service);
       const found = survey(sides, addresses, neutral);
-      const owner = findOwner(options, annotation.ownership, options.rule?.(service), found, remembered);
-      const { ownership, decided, decidedBy, why } = owner;
-      const frontends = frontendsOf(ownership, options.excludedFrontends);
+      const owner = isAPIServer(service)
+        ? ownerOfAPIServer(annotation.ownership)
+        : findOwner(options, annotation.ownership, options.rule?.(service), found, remembered);
+      const { ownership, decided, decidedBy } = owner;
+      const isProtected = isServedAnyway(options, service, owner, addresses);
+      const frontends = isProtected ? FRONTENDS["excluded-clients"] : frontendsOf(ownership, options.excludedFrontends);
+      const why = isProtected ? `${owner.why}; protected, so it is answered here` : owner.why;
       return {
         ownership,
         decided,
@@ -40,10 +46,28 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
         decidingCIDRs: found.cidrs,
         ownEndpoints: found.own + found.neutral,
         excludedEndpoints: found.excluded,
+        ...(isProtected && { protected: true as const }),
         ...(annotation.problem === undefined ? {} : { problem: annotation.problem }),
       };
     },
   };
+}
+
+/** That of the API server's own Service counts only where the operator leaves it unprotected. */
+function annotationOf({ ownershipAnnotation, protection }: OptionsBesideCIDRs, service: Service): Annotation {
+  const annotation = ownershipAnnotation ? readAnnotation(service) : {};
+  if (annotation.ownership !== "foreign" || !isAPIServer(service)) return annotation;
+  if (protection?.unprotected.has(API_SERVER) === true) return annotation;
+  return { problem: `annotation ${OWNERSHIP_ANNOTATION} is ignored: ${API_SERVER} is protected` };
+}
+
+/** Neither a list nor a rule nor anything learned gives it away. */
+function ownerOfAPIServer(annotation: Annotation["ownership"]): Owner {
+  if (annotation !== undefined) {
+    const why = `annotation ${OWNERSHIP_ANNOTATION}: ${annotation}`;
+    return { ownership: annotation, decided: true, decidedBy: "annotation", why };
+  }
+  return { ownership: "ours", decided: true, decidedBy: "protected", why: "it is the API server's own Service" };
 }
 
 /** Reasons that are kept for the next service. */

@@ -3,7 +3,14 @@ export { createEndpointFilter, filterBySides } from "./filter.ts";
 export { Memory } from "./memory/memory.ts";
 export type { Remembered } from "./memory/remembered.ts";
 export { type MemoryScope, type ParsedMemory, parseMemory, serialiseInSteps, serialiseMemory } from "./memory/text.ts";
-export { type FilterOptions, type OptionsBesideCIDRs, OWNERSHIP_ANNOTATION, type RuledOwner } from "./options.ts";
+export {
+  type FilterOptions,
+  type OptionsBesideCIDRs,
+  OWNERSHIP_ANNOTATION,
+  type Protection,
+  type RuledOwner,
+} from "./options.ts";
+export { API_SERVER } from "./protected.ts";
 export {
   type CIDRError,
   checkCIDR,

@@ -1,4 +1,5 @@
-import type { Service } from "@fairlead/core";
+import type { Service, ServiceKey } from "@fairlead/core";
+import type { CIDRSides } from "./cidr/sides.ts";
 
 export interface FilterOptions {
   /** CIDRs whose endpoints another network serves, checked by `parseExcludeCIDRs`. */
@@ -24,6 +25,18 @@ export interface FilterOptions {
   readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
   /** Whether the annotation `fairlead.dev/ownership` overrides the CIDRs. */
   readonly ownershipAnnotation: boolean;
+  /** What learned CIDRs and rules never leave unanswered. Absent: nothing is learned, and there is no rule. */
+  readonly protection?: Protection;
+}
+
+/** Services that must be answered here unless the operator's own list says otherwise. */
+export interface Protection {
+  /** `namespace/name`, beside the cluster's DNS. */
+  readonly services: ReadonlySet<ServiceKey>;
+  /** Those that the annotation may give away all the same. */
+  readonly unprotected: ReadonlySet<ServiceKey>;
+  /** The CIDRs that the operator wrote. */
+  readonly written: CIDRSides;
 }
 
 /** What decides alongside the CIDRs. */

@@ -174,6 +174,29 @@ describe("without within: what lies in ours is held", () => {
   });
 });
 
+test("the API server's addresses belong to no learned network", () => {
+  const made = setup({ settings: { written: { own: [], excluded: [] } } });
+  made.networks.setAPIServer(["10.16.0.5"]);
+  made.subnet("around", "10.16.0.0/16");
+  made.start();
+  const { filter, neutralAddresses } = made.next(services());
+  expect(neutralAddresses).toContain("10.16.0.5");
+  expect([filter.isForeign?.("10.16.0.5"), filter.isForeign?.("10.16.0.6")]).toEqual([false, true]);
+});
+
+test("an entry lets the annotation give away the API server's Service, on every node", () => {
+  const made = setup();
+  made.start();
+  const service = services().service("default/dns");
+  if (service === undefined) throw new Error("it is there");
+  const kubernetes = { ...service, name: "kubernetes", annotations: { "fairlead.dev/ownership": "foreign" } };
+  const owner = () => made.next(services()).filter.decide(kubernetes, "IPv4", ["10.0.0.1"], undefined).ownership;
+  expect(owner()).toBe("ours");
+  made.networks.setConsent({ data: { unprotected: "[default/kubernetes]" } });
+  expect(made.networks.due).toBe(1_000);
+  expect(owner()).toBe("foreign");
+});
+
 describe("consent is an object", () => {
   const started = (settings: Partial<NetworksSettings> = { written: { own: [], excluded: [] } }) => {
     const made = setup({ settings });

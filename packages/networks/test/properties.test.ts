@@ -218,6 +218,38 @@ function shuffledAcrossObjects(events: readonly Event[], random: fc.Stream<numbe
   return result;
 }
 
+test("no sequence of events leaves the API server or the cluster's DNS without an answer for our clients", () => {
+  const rules = fc.constantFrom([], [{ annotation: "vpc", ownership: "foreign" as const }]);
+  fc.assert(
+    fc.property(
+      fc.array(event, { maxLength: 15 }),
+      fc.array(address),
+      settings,
+      rules,
+      (events, addresses, more, rules) => {
+        const made = setup({ settings: { ...more, rules }, vpcs: "listed" });
+        made.start();
+        const service = new TestServices({ web: [] }).service("default/web");
+        if (service === undefined) throw new Error("it was just made");
+        const annotations = { vpc: "blue", "fairlead.dev/ownership": "no owner" };
+        for (const one of events) {
+          apply(made, one);
+          made.clock.advanceNow(one.wait);
+          const { filter } = made.networks.decide(new TestServices());
+          for (const remembered of [undefined, "foreign" as const]) {
+            const dns = { ...service, annotations, namespace: "kube-system", clusterDNS: true as const };
+            const { frontends } = filter.decide(dns, "IPv4", addresses, remembered);
+            expect(["all", "all-but-excluded-clients"]).toContain(frontends);
+            const kubernetes = { ...service, annotations: { "fairlead.dev/ownership": "foreign" }, name: "kubernetes" };
+            expect(filter.decide(kubernetes, "IPv4", addresses, remembered).ownership).toBe("ours");
+          }
+        }
+      },
+    ),
+    { numRuns: runs(300) },
+  );
+});
+
 test("while a source cannot be read, and after its CRD is gone, nothing changes hands", () => {
   const state = fc.constantFrom("absent" as const, "forbidden" as const, "unreachable" as const);
   const happening = fc.record({ state, wait });

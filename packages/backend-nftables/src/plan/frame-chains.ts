@@ -128,10 +128,17 @@ function excluded(context: PlanContext): readonly NftRule[] {
   return [{ expressions, comment: "Another network serves these clients" }];
 }
 
-/** ClusterIPs that another network serves, to whomever it does. */
+/** ClusterIPs that another network serves, to its own clients or to all. */
 function foreign(context: PlanContext): readonly NftRule[] {
-  const { family, foreignClusterIPs, excludedClients } = context;
-  if (excludedClients !== undefined) return excluded(context);
+  return context.excludedClients === undefined ? leftAlone(context) : excluded(context);
+}
+
+/** Where clients are told apart at some: those that are left for all of them are none of this proxy's. */
+function leftToAll(context: PlanContext): readonly NftRule[] {
+  return context.excludedClients === undefined ? [] : leftAlone(context);
+}
+
+function leftAlone({ family, foreignClusterIPs }: PlanContext): readonly NftRule[] {
   if (foreignClusterIPs.length === 0) return [];
   const expressions = [...lookUp(family, ["daddr"], FOREIGN), ...verdict({ kind: "return" })];
   return [{ expressions, comment: "Another network serves these" }];
@@ -147,6 +154,7 @@ function clusterIPsCheck(context: PlanContext): NftChain {
         expressions: [...lookUp(family, ["daddr"], "cluster-ips"), ...rejectPacket(family)],
         comment: "Reject traffic to invalid ports of ClusterIPs",
       },
+      ...leftToAll(context),
       ...serviceCIDRs.map((cidr) => ({
         expressions: [...addressIn(family, "daddr", cidr), ...verdict({ kind: "drop" })],
         comment: "Drop traffic to unallocated ClusterIPs",

@@ -103,10 +103,16 @@ function readService(
     internalTrafficPolicy: readPolicy("internalTrafficPolicy", spec, problems),
     externalTrafficPolicy,
     annotations: readAnnotations(metadata.annotations, annotations),
+    ...(isClusterDNS(metadata) ? { clusterDNS: true as const } : undefined),
     ...readAffinity(spec, problems),
     ...readDistribution(spec, intern),
     ...(onlyLocal(externalTrafficPolicy) ? readHealthCheckPort(spec, problems) : undefined),
   };
+}
+
+/** A label elsewhere says nothing: anybody may set it in a namespace of theirs. */
+function isClusterDNS({ namespace, labels }: Metadata): boolean {
+  return namespace === "kube-system" && labels["k8s-app"] === "kube-dns";
 }
 
 /** One ClusterIP a family, the first one of each. */

@@ -14,6 +14,10 @@ export function decideOwnership(
   const addresses = endpointAddresses(slices, family);
   const decision = filter?.decide(service, family, addresses, remembered) ?? withoutFilter(addresses, remembered);
   if (decision.frontends !== "all-but-excluded-clients" || semantics.excludesClients) return decision;
+  if (decision.protected === true) {
+    const why = `${decision.why}; in this mode for all clients, so it is served here`;
+    return { ...decision, ownership: "ours", frontends: "all", why };
+  }
   // To take all of an address would be to take the other network's own clients as well.
   return { ...decision, frontends: "all-but-cluster-ip", why: `${decision.why}; in this mode for all clients` };
 }

@@ -30,6 +30,11 @@ export class ClusterServices implements ServicesView {
     for (const key of this.#state.keys()) if (key.startsWith(`${namespace}/`)) yield key;
   }
 
+  /** The addresses of all its endpoints, ready or not. */
+  addresses(key: ServiceKey): readonly string[] {
+    return [...new Set(this.#addresses(key))].sort();
+  }
+
   *#addresses(key: ServiceKey): Generator<string, void> {
     for (const { endpoints } of this.#state.slices(key)) for (const { address } of endpoints) yield address;
   }

@@ -1,5 +1,6 @@
 import { type Clock, inSlices, type Slicing } from "@fairlead/base";
 import type { ClusterState, ServiceKey } from "@fairlead/core";
+import { API_SERVER } from "@fairlead/endpoint-filter";
 import {
   type LastKnown,
   Networks,
@@ -108,12 +109,18 @@ export class LiveNetworks {
   /** Endpoints of these came, moved or went, and were planned. */
   async see(services: ReadonlySet<ServiceKey>): Promise<void> {
     await inSlices(this.#services.refresh(services), this.#parts.slicing);
+    if (services.has(API_SERVER)) this.#seeAPIServer();
     // A decision that was made meanwhile has not seen these where they are: they may not be among those it touches.
     if (this.#decisionsAtSync !== this.#decisions) for (const key of services) this.#concerned.add(key);
   }
 
   report(): NetworksReport {
     return this.#networks.report();
+  }
+
+  #seeAPIServer(): void {
+    this.#networks.setAPIServer(this.#services.addresses(API_SERVER));
+    this.#arm();
   }
 
   #arm(): void {
@@ -137,7 +144,10 @@ export class LiveNetworks {
     const before = this.#last;
     this.#deciding = true;
     this.#decisions++;
-    if (before === undefined) await inSlices(this.#services.refresh(this.#parts.state.keys()), slicing);
+    if (before === undefined) {
+      await inSlices(this.#services.refresh(this.#parts.state.keys()), slicing);
+      this.#networks.setAPIServer(this.#services.addresses(API_SERVER));
+    }
     const decision = await inSlices(this.#networks.deciding(this.#services), slicing);
     this.#deciding = false;
     if (this.#ends === undefined) return;

@@ -1,5 +1,6 @@
 import type { Clock } from "@fairlead/base";
 import type { ClusterView } from "@fairlead/core";
+import { API_SERVER } from "@fairlead/endpoint-filter";
 import { Networks, type NetworksDecision, type NetworksReport, type NetworksSettings } from "@fairlead/networks";
 import type { OtherSubscription } from "@fairlead/watch";
 import { ClusterServices } from "./cluster-services.ts";
@@ -44,6 +45,7 @@ export class NetworksOnce {
     const services = new ClusterServices(state);
     for (const _one of services.refresh(state.keys()));
     this.#networks.setServiceCIDRs(serviceCIDRs);
+    this.#networks.setAPIServer(services.addresses(API_SERVER));
     const decision = this.#networks.decide(services);
     return { decision, report: this.#networks.report(), problems: this.#problems };
   }

@@ -1,5 +1,6 @@
 import { errorText } from "@fairlead/base";
 import type { AgentConfig, CIDRSource } from "@fairlead/config";
+import type { ServiceKey } from "@fairlead/core";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
 import {
   customSource,
@@ -55,6 +56,7 @@ export function networksSettings(
     sources,
     within: withinOf([...excludeCIDRsFrom, ...clusterCIDRsFrom]),
     filter: beside,
+    protectedServices: multiCNI.protectedServices.filter(isServiceKey),
     debounceMs,
     removalDelayMs,
     ...(rules.length > 0 && { rules }),
@@ -77,4 +79,8 @@ function sourceOf(one: CIDRSource): NetworkSource {
   const only = namespace !== undefined && name !== undefined ? { only: { namespace, name } } : {};
   if (one.source === "custom") return customSource({ ...one, ...only });
   return networkSource(one.source, { ...(one.vpcs && { vpcs: one.vpcs }), ...only });
+}
+
+function isServiceKey(text: string): text is ServiceKey {
+  return text.includes("/");
 }

@@ -1,5 +1,5 @@
 import { type Clock, toEnd } from "@fairlead/base";
-import { CIDRSides, type OptionsBesideCIDRs } from "@fairlead/endpoint-filter";
+import { API_SERVER, CIDRSides, type OptionsBesideCIDRs, type Protection } from "@fairlead/endpoint-filter";
 import type { ServicesView } from "../services/view.ts";
 import type { AuthoritySettings } from "./authority.ts";
 import type { Claim } from "./claim.ts";
@@ -42,6 +42,7 @@ export class Networks {
   readonly #filters = new Filters();
   readonly #startedAt: number;
   #rule: RulesNow["rule"];
+  #protection: Protection;
   /** Monotonic milliseconds of the first event since the last decision that took them in. */
   #changedAt: number | undefined;
   #last: NetworksDecision | undefined;
@@ -60,6 +61,11 @@ export class Networks {
     );
     const theirs = settings.sources.excluded.flatMap(({ id }) => settings.within?.get(id) ?? []);
     this.#counting = new CountingCIDRs(this.#claims, settings.written, theirs);
+    this.#protection = {
+      services: new Set(settings.protectedServices),
+      unprotected: new Set(this.#consent.unprotected),
+      written: this.#counting.writtenSides,
+    };
     this.#conflicts = new Conflicts(this.#claims, settings.written);
     this.#changes = new ClaimChanges(this.#claims);
     this.#namespaces = new Namespaces(settings.rules ?? [], known.namespaces, known.defaultVPCs);
@@ -144,6 +150,15 @@ export class Networks {
     return waited || (this.#namespaces.settled && this.#sources.settled && this.#consent.settled);
   }
 
+  /**
+   * Where the API server is, as the endpoints of default/kubernetes say: such an address belongs to no network.
+   *
+   * @param addresses canonical
+   */
+  setAPIServer(addresses: readonly string[]): void {
+    if (this.#nodes.set(API_SERVER, addresses)) this.#changed();
+  }
+
   /** Milliseconds from now until `decide` may have something new; undefined: not before the next event. */
   get due(): number | undefined {
     const now = this.#clock.monotonic();
@@ -173,7 +188,8 @@ export class Networks {
       this.#changedAt = undefined;
       yield* this.#sources.hear(now);
     }
-    if (this.#consent.take(now, removalDelayMs)) this.#verdicts.judgeAll();
+    const consented = this.#consent.take(now, removalDelayMs);
+    if (consented) this.#takeConsent();
     const forgets = (cidr: string) => this.#consent.forgets(cidr, now);
     const readable = ({ source }: Claim) => this.#sources.facts(source).readable;
     forget(this.#claims, { readable, forgets, now, removalDelayMs });
@@ -181,7 +197,7 @@ export class Networks {
     this.#rule = rules.rule;
     yield* this.#verdicts.settle();
     yield* this.#counting.update();
-    this.#last = yield* this.#result(services, rules);
+    this.#last = yield* this.#result(services, rules, consented);
     return this.#last;
   }
 
@@ -218,7 +234,12 @@ export class Networks {
     this.#changedAt ??= this.#clock.monotonic();
   }
 
-  *#result(services: ServicesView, rules: RulesNow): Generator<void, NetworksDecision> {
+  #takeConsent(): void {
+    this.#verdicts.judgeAll();
+    this.#protection = { ...this.#protection, unprotected: new Set(this.#consent.unprotected) };
+  }
+
+  *#result(services: ServicesView, rules: RulesNow, consented: boolean): Generator<void, NetworksDecision> {
     const cidrs = this.#counting.takeChanged();
     yield* this.#conflicts.update(cidrs);
     const { sides, clusterCIDRs } = this.#counting;
@@ -228,6 +249,7 @@ export class Networks {
       for (const key of services.inNamespace(namespace)) touched.add(key);
       yield;
     }
+    if (consented) touched.add(API_SERVER);
     if (rules.all) for (const key of services.keys()) touched.add(key);
     return {
       ...now,
@@ -246,7 +268,8 @@ export class Networks {
 
   get #options(): OptionsBesideCIDRs {
     const rule = this.#rule && { rule: this.#rule };
-    return { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all };
+    const protection = this.#protection;
+    return { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all, protection };
   }
 }
 

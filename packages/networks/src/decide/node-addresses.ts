@@ -1,4 +1,4 @@
-/** The addresses of all nodes: endpoints at them decide nothing. */
+/** The addresses of all nodes and of the API server: endpoints at them decide nothing. */
 export class NodeAddresses {
   readonly #nodes = new Map<string, readonly string[]>();
   #all: ReadonlySet<string> | undefined;

@@ -16,6 +16,8 @@ export interface NetworksSettings {
   readonly within?: ReadonlyMap<string, readonly string[]>;
   /** What decides beside the CIDRs. */
   readonly filter: Pick<FilterOptions, "mixedServices" | "excludedFrontends" | "ownershipAnnotation">;
+  /** `namespace/name` of services that are never left unanswered, beside the cluster's DNS. Default: none. */
+  readonly protectedServices?: readonly ServiceKey[];
   /** Decide before the CIDRs, the first that a service meets. Default: none. */
   readonly rules?: readonly ServiceRule[];
   /** Milliseconds that changes are gathered for. */

@@ -1,0 +1,89 @@
+import type { Service } from "@fairlead/core";
+import { expect, test } from "vitest";
+import { API_SERVER, CIDRSides, createEndpointFilter, type FilterOptions, filterBySides } from "../src/index.ts";
+
+const SERVICE: Service = {
+  namespace: "default",
+  name: "web",
+  clusterIPs: ["10.96.0.10"],
+  ports: [{ name: "", protocol: "TCP", port: 80 }],
+  externalIPs: [],
+  loadBalancerIPs: [],
+  loadBalancerSourceRanges: [],
+  internalTrafficPolicy: "Cluster",
+  externalTrafficPolicy: "Cluster",
+  annotations: {},
+};
+const FOREIGN = { "fairlead.dev/ownership": "foreign" };
+const kubernetes = (annotations = {}): Service => ({ ...SERVICE, name: "kubernetes", annotations });
+const dns: Service = { ...SERVICE, namespace: "kube-system", name: "coredns", clusterDNS: true };
+const OPTIONS = { mixedServices: "own-endpoints", excludedFrontends: "all", ownershipAnnotation: true } as const;
+const rule = () => ({ ownership: "foreign", why: "rule" }) as const;
+const THEIRS = ["10.16.0.5"];
+
+/** Something learned excludes 10.16.0.0/16, and the operator wrote 10.17.0.0/16. */
+function learned(options: Partial<FilterOptions> = {}, unprotected: readonly (typeof API_SERVER)[] = []) {
+  const written = CIDRSides.of(["10.17.0.0/16"]);
+  const services = new Set(["apps/vault" as const]);
+  const protection = { services, unprotected: new Set(unprotected), written };
+  return filterBySides(written.with("10.16.0.0/16", "excluded"), { ...OPTIONS, protection, ...options });
+}
+
+test("the API server's own Service is ours, whatever is listed, learned, ruled or remembered", () => {
+  const listed = createEndpointFilter({ ...OPTIONS, excludeCIDRs: ["10.16.0.0/16"], rule });
+  for (const filter of [listed, learned({ rule }), learned({ mixedServices: "skip" })]) {
+    for (const addresses of [THEIRS, [...THEIRS, "10.144.0.1"], []]) {
+      expect(filter.decide(kubernetes(), "IPv4", addresses, "foreign")).toMatchObject({
+        ownership: "ours",
+        frontends: "all",
+        decidedBy: "protected",
+      });
+    }
+  }
+});
+
+test("its annotation counts only with the operator's entry", () => {
+  const ignored = learned().decide(kubernetes(FOREIGN), "IPv4", THEIRS, undefined);
+  expect(ignored).toMatchObject({
+    ownership: "ours",
+    problem: expect.stringContaining("default/kubernetes is protected"),
+  });
+  const left = learned({}, [API_SERVER]).decide(kubernetes(FOREIGN), "IPv4", THEIRS, undefined);
+  expect(left).toMatchObject({ ownership: "foreign", frontends: "none", decidedBy: "annotation" });
+});
+
+test.each([
+  ["learned", {}, THEIRS, undefined],
+  ["ruled", { rule }, ["10.144.0.1"], undefined],
+  ["remembered", {}, [], "foreign"],
+  ["mixed and skipped", { mixedServices: "skip" }, [...THEIRS, "10.144.0.1"], undefined],
+  ["learned, while only its ClusterIP is left", { excludedFrontends: "cluster-ip" }, THEIRS, undefined],
+  ["partly learned, partly written", {}, [...THEIRS, "10.17.0.5"], undefined],
+] as const)("the cluster's DNS is answered for all but excluded clients: %s", (_what, options, addresses, memory) => {
+  const vault: Service = { ...SERVICE, namespace: "apps", name: "vault" };
+  for (const service of [dns, vault]) {
+    const filter = learned(options);
+    expect(filter.decide(service, "IPv4", addresses, memory)).toMatchObject({
+      ownership: "foreign",
+      frontends: "all-but-excluded-clients",
+      protected: true,
+      why: expect.stringContaining("protected, so it is answered here"),
+    });
+    expect(filter.excludedClients?.("IPv4")).toEqual(["10.16.0.0/15"]);
+    expect(filter.decide(SERVICE, "IPv4", THEIRS, undefined)).not.toHaveProperty("protected");
+  }
+});
+
+test("the operator's own list leaves DNS to the other network, as every other service", () => {
+  expect(learned().decide(dns, "IPv4", ["10.17.0.5"], undefined)).toMatchObject({ frontends: "none" });
+  const listed = createEndpointFilter({ ...OPTIONS, excludeCIDRs: ["10.16.0.0/16"] });
+  const decision = listed.decide(dns, "IPv4", THEIRS, undefined);
+  expect(decision).toMatchObject({ ownership: "foreign", frontends: "none" });
+  expect(decision).not.toHaveProperty("protected");
+  expect(listed).not.toHaveProperty("excludedClients");
+});
+
+test("so does the annotation of who may edit it", () => {
+  const given = learned().decide({ ...dns, annotations: FOREIGN }, "IPv4", ["10.144.0.1"], undefined);
+  expect(given).toMatchObject({ frontends: "none", decidedBy: "annotation" });
+});
