@@ -34,7 +34,9 @@ export function metricsFollower(parts: MetricsFollowerParts): SyncFollower {
       if (outcome.kind === "synced") {
         synced(parts, run, outcome);
         for (const time of triggers.get(family) ?? []) {
-          parts.sync.programming.observe({ ip_family: family }, (parts.clock.now() - time) / 1000);
+          // The time is another machine's, and this one's clock may be set back: a sum of durations does not shrink.
+          const milliseconds = Math.max(0, parts.clock.now() - time);
+          parts.sync.programming.observe({ ip_family: family }, milliseconds / 1000);
         }
         triggers.delete(family);
       } else if (outcome.kind === "failed") {

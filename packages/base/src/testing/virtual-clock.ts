@@ -3,7 +3,7 @@ import { type Timer, TimerHeap } from "./timer-heap.ts";
 
 /** A clock that stands still until `advance`. Timers fire in the order of their time, then of their making. */
 export class VirtualClock implements Clock {
-  readonly #start: number;
+  #start: number;
   #elapsed = 0;
   readonly #timers = new TimerHeap();
   #expected: { readonly matches: (ms: number) => boolean; readonly found: (ms: number) => void }[] = [];
@@ -19,6 +19,11 @@ export class VirtualClock implements Clock {
 
   monotonic(): number {
     return this.#elapsed;
+  }
+
+  /** Sets the wall clock, as an administrator or NTP does: monotonic time and timers go on. */
+  step(ms: number): void {
+    this.#start += ms;
   }
 
   after(ms: number, run: () => void): () => void {
