@@ -1,4 +1,4 @@
-import { FOREIGN_CHAIN, type ForeignRule, foreignRules, foreignRulesOf } from "@fairlead/testkit/foreign";
+import { FOREIGN_CHAIN, type ForeignRule, foreignRules, foreignRulesOf, scriptOf } from "@fairlead/testkit/foreign";
 import { describe, expect } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
 import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "./support/groups.ts";
@@ -26,7 +26,7 @@ function rulesOf(kernel: TestKernel, variant: "nft" | "legacy", family: Family =
   const iptables = (words: readonly string[]) => kernel.runner.run([tool, "-w", "5", ...words]);
 
   const add = async (where: "-A" | "-I", rules: readonly ForeignRule[]): Promise<void> => {
-    for (const { table, chain, words } of rules) await iptables(["-t", table, where, chain, ...words]);
+    await kernel.runner.run(["sh"], { input: scriptOf(tool, where, rules) });
   };
   /** Bytes that are no text cannot be an argument here. */
   const addBytes = async (table: string, chain: string): Promise<void> => {

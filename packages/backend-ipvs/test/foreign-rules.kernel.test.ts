@@ -1,7 +1,7 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import { createIpset, createRunner, openIptables } from "@fairlead/kernel";
 import { createNamespace, namespaceSupport } from "@fairlead/kernel/netns";
-import { FOREIGN_CHAIN, foreignRulesOf } from "@fairlead/testkit/foreign";
+import { FOREIGN_CHAIN, foreignRulesOf, scriptOf } from "@fairlead/testkit/foreign";
 import { expect, test } from "vitest";
 import { createIpvsBackend } from "../src/index.ts";
 import { FakeNode } from "./support/fake-node.ts";
@@ -41,7 +41,7 @@ test.for([
     const saved = async (table: string) =>
       (await runner.run([`${tool}-save`, "-t", table])).stdout.replaceAll(/^# .* on .*\n/gm, "");
     for (const table of ["nat", "filter"]) await iptables("-t", table, "-N", FOREIGN_CHAIN);
-    for (const { table, chain, words } of foreignRulesOf(family)) await iptables("-t", table, "-A", chain, ...words);
+    await runner.run(["sh"], { input: scriptOf(tool, "-A", foreignRulesOf(family)) });
     const before = [await saved("nat"), await saved("filter")];
 
     const { servers, links } = new FakeNode().port(family);

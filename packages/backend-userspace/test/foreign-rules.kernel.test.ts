@@ -1,6 +1,6 @@
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { createNamespace, namespaceSupport } from "@fairlead/kernel/netns";
-import { FOREIGN_CHAIN, foreignRules } from "@fairlead/testkit/foreign";
+import { FOREIGN_CHAIN, foreignRules, scriptOf } from "@fairlead/testkit/foreign";
 import { expect, test } from "vitest";
 import { FakeSockets } from "../src/fake/index.ts";
 import { createUserspaceBackend } from "../src/index.ts";
@@ -22,7 +22,7 @@ test.for(["nft", "legacy"] as const)(
     const saved = async (table: string) =>
       (await runner.run([`iptables-${variant}-save`, "-t", table])).stdout.replaceAll(/^# .* on .*\n/gm, "");
     for (const table of ["nat", "filter"]) await iptables("-t", table, "-N", FOREIGN_CHAIN);
-    for (const { table, chain, words } of foreignRules) await iptables("-t", table, "-A", chain, ...words);
+    await runner.run(["sh"], { input: scriptOf(`iptables-${variant}`, "-A", foreignRules) });
     const before = [await saved("nat"), await saved("filter")];
 
     const port = await openIptables(runner, { family: "IPv4", variant });
