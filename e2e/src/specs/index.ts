@@ -22,13 +22,13 @@ import { underLoad } from "./networks/under-load.ts";
 import { defaultVpc } from "./networks/vpcs.ts";
 import { rollout } from "./rollout/rollout.ts";
 import { checker } from "./self-test/checker.ts";
+import { cli, watch } from "./services/api-server-tests.ts";
 import { dns } from "./services/dns.ts";
 import { endpoints } from "./services/endpoints.ts";
 import { policies } from "./services/policies.ts";
 import { protocols } from "./services/protocols.ts";
 import { reach } from "./services/reach.ts";
 import { tools } from "./services/tools.ts";
-import { watch } from "./services/watch.ts";
 import { sigNetwork } from "./sig-network/kubernetes.ts";
 import { type SoakSettings, soak } from "./soak/soak.ts";
 import type { Spec } from "./spec.ts";
@@ -40,6 +40,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...endpoints,
   ...protocols,
   dns,
+  cli,
   watch,
   tools,
   ...sideBySide,

@@ -25,6 +25,7 @@ export const SPEC_PACKAGES = [
   "backend-ipvs",
   "backend-nftables",
   "backend-userspace",
+  "cli",
   "core",
   "endpoint-filter",
   "kernel",

@@ -37,6 +37,8 @@ export function apiServerArgv(program: string, { folder, address, serviceCIDRs }
     `--cert-dir=${file("certs")}`,
     `--token-auth-file=${file("tokens.csv")}`,
     "--authorization-mode=RBAC",
+    // As kubeadm has it: Fairlead's DaemonSet asks for it.
+    "--allow-privileged=true",
     "--service-account-issuer=https://test-ground",
     `--service-account-key-file=${file("sa.pub")}`,
     `--service-account-signing-key-file=${file("sa.key")}`,

@@ -36,6 +36,11 @@ export function unreachable(error: unknown, { server }: Asked): CommandFailure {
   });
 }
 
+/** A page of a proxy on the way, for example. */
+export function notJson(body: string, { server }: Asked, cause: unknown): CommandFailure {
+  return new CommandFailure(`the API server ${server} gives an answer that is not JSON: ${messageIn(body)}`, { cause });
+}
+
 /** `fetch` says "fetch failed"; its cause says why. */
 function innermost(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;

@@ -30,7 +30,8 @@ export async function connectToPod(
   socket.on("error", (error) => fromPod.destroy(error));
   socket.on("close", () => fromPod.end());
   const both = Duplex.from({ readable: fromPod, writable: toPod });
-  both.on("close", () => socket.terminate());
+  // Readers and writers get the error themselves; a connection that is destroyed early ends with one as well.
+  both.on("error", () => {}).on("close", () => socket.terminate());
   return both;
 }
 
@@ -47,7 +48,7 @@ export function httpOver(
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(timeoutMs);
     const options = { createConnection: () => connection, host: "127.0.0.1", path, method, signal } as const;
-    const sent = request({ ...options, headers: { connection: "close" } }, (response) => {
+    const sent = request({ ...options, headers: { host: "127.0.0.1", connection: "close" } }, (response) => {
       const status = response.statusCode ?? 0;
       text(response).then((body) => resolve({ status, text: body }), reject);
     });

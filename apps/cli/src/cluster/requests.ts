@@ -3,7 +3,7 @@ import { ConnectionError } from "@fairlead/watch";
 import type { Configuration, HttpMethod } from "@kubernetes/client-node";
 import { CommandFailure } from "../frame/errors.ts";
 import { version } from "../version.ts";
-import { refusal, unreachable } from "./api-error.ts";
+import { notJson, refusal, unreachable } from "./api-error.ts";
 import type { OpenKubeconfig } from "./kubeconfig.ts";
 
 export interface ApiCall {
@@ -41,7 +41,7 @@ export class Requests {
     try {
       return JSON.parse(text);
     } catch (error) {
-      throw unreachable(error, this.#opened);
+      throw notJson(text, this.#opened, error);
     }
   }
 

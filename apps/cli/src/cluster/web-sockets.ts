@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
+import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { WebSocketHandler } from "@kubernetes/client-node/dist/web-socket-handler.js";
-import type { ClientOptions, ErrorEvent, WebSocket } from "ws";
+import type { ClientOptions, ErrorEvent, MessageEvent, WebSocket } from "ws";
 import { CommandFailure } from "../frame/errors.ts";
 import { refusal, unreachable } from "./api-error.ts";
 import type { OpenKubeconfig } from "./kubeconfig.ts";
@@ -15,10 +16,28 @@ export async function webSocketHandler(opened: OpenKubeconfig): Promise<WebSocke
   const open = (uri: string, protocols: string[], options: ClientOptions) => {
     const settings = { ...options, handshakeTimeout: HANDSHAKE_MS, perMessageDeflate: false };
     const socket = new library.WebSocket(uri, protocols, settings);
+    catchHandlerErrors(socket);
     socket.on("unexpected-response", (_request, response) => void refuse(socket, response, opened));
     return socket;
   };
-  return new library.WebSocketHandler(opened.config, open);
+  // By default what a server closes would be the streams of this process.
+  const unused = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
+  return new library.WebSocketHandler(opened.config, open, unused);
+}
+
+/** The library throws at a message that it does not understand, where nothing else could catch it. */
+function catchHandlerErrors(socket: WebSocket): void {
+  Object.defineProperty(socket, "onmessage", {
+    set: (handle: (event: MessageEvent) => void) =>
+      socket.addEventListener("message", (event) => {
+        try {
+          handle(event);
+        } catch (error) {
+          socket.emit("error", error);
+          socket.terminate();
+        }
+      }),
+  });
 }
 
 /** The library would say only "Unexpected server response: 403". */

@@ -7,3 +7,4 @@ export { fail, line } from "./respond.ts";
 export { selection } from "./selection.ts";
 export { type Interceptor, LightApiServer, type SeenRequest } from "./server.ts";
 export { keyIn, Store, type StoredEvent } from "./store.ts";
+export { tlsFolder } from "./tls-folder.ts";

@@ -22,6 +22,8 @@ export interface Pods {
   connect(pod: PodName, port: number): Duplex | string;
   /** Answers a request before it is taken: the code and the message of its Status. */
   readonly refuse?: (path: string) => Refusal | undefined;
+  /** Sent first of all to a program's client: what no server should say. */
+  readonly stray?: Buffer;
   /** Subprotocols that the server knows. Default: those of Kubernetes 1.30 and later. */
   readonly protocols?: readonly string[];
 }
@@ -39,8 +41,10 @@ const FORWARD = { data: 0, error: 1 } as const;
 /**
  * Serves `pods/exec` and `pods/portforward` by WebSockets (`*.channel.k8s.io`), as an API server with its kubelets
  * does: each message begins with the number of its stream.
+ *
+ * @returns breaks off all that are open
  */
-export function servePods(server: Server, pods: () => Pods | undefined): void {
+export function servePods(server: Server, pods: () => Pods | undefined): () => void {
   const sockets = new WebSocketServer({
     noServer: true,
     handleProtocols: (offered) => {
@@ -64,6 +68,9 @@ export function servePods(server: Server, pods: () => Pods | undefined): void {
       else serveForward(client, backend, { namespace, name }, Number(searchParams.get("ports")));
     });
   });
+  return () => {
+    for (const client of sockets.clients) client.terminate();
+  };
 }
 
 function refuse(socket: Duplex, { code, message }: Refusal): void {
@@ -80,6 +87,7 @@ function refuse(socket: Duplex, { code, message }: Refusal): void {
 function serveExec(client: WebSocket, pods: Pods, pod: PodName, query: URLSearchParams): void {
   // As the kubelet says that it is connected.
   send(client, CHANNEL.stdout, "");
+  if (pods.stray !== undefined) client.send(pods.stray);
   const program = pods.exec(pod, query.get("container") ?? "", query.getAll("command"));
   if (typeof program === "string") {
     end(client, { status: "Failure", reason: "InternalError", message: program });

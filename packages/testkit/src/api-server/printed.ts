@@ -4,7 +4,7 @@ import type { PodProgram } from "./pod-streams.ts";
 /** A program that prints this and ends; what it reads is given to `onInput` first, where that is there. */
 export function printed(text: string, { exitCode = 0, stderr = "", onInput }: PrintedOptions = {}): PodProgram {
   const stdin = new PassThrough();
-  async function* output() {
+  async function* output(): AsyncGenerator<string, void, void> {
     const input = onInput === undefined ? "" : Buffer.concat(await stdin.toArray()).toString();
     yield onInput?.(input) ?? text;
   }

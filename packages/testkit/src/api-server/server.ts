@@ -33,6 +33,8 @@ export class LightApiServer {
   readonly #watches = new Map<ServerResponse, OpenWatch>();
   readonly #waiting: { count: number; wake: () => void }[] = [];
   readonly #server: Server;
+  /** Breaks off what runs in pods, and the connections to them. */
+  readonly cutPods: () => void;
   readonly #scheme: string;
   watchList = true;
   /** Whether lists and watches come as protobuf to who asks for it first. */
@@ -51,8 +53,8 @@ export class LightApiServer {
     const answer = (request: IncomingMessage, response: ServerResponse) => this.#answer(request, response);
     this.#server = tls === undefined ? createServer(answer) : createSecureServer(tls, answer);
     this.#scheme = tls === undefined ? "http" : "https";
-    this.#server.on("upgrade", (message: IncomingMessage) => this.requests.push(seen(message)));
-    servePods(this.#server, () => this.pods);
+    this.cutPods = servePods(this.#server, () => this.pods);
+    this.#server.on("upgrade", (message: IncomingMessage) => this.#note(seen(message)));
   }
 
   async start(): Promise<string> {
@@ -62,6 +64,7 @@ export class LightApiServer {
   }
 
   async stop(): Promise<void> {
+    this.cutPods();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }
@@ -116,6 +119,15 @@ export class LightApiServer {
     const index = this.#interceptors.findIndex((interceptor) => interceptor(request, response));
     if (index === -1) this.#serve(message, request, response);
     else this.#interceptors.splice(index, 1);
+    this.#wake();
+  }
+
+  #note(request: SeenRequest): void {
+    this.requests.push(request);
+    this.#wake();
+  }
+
+  #wake(): void {
     for (const { count, wake } of this.#waiting) if (this.requests.length >= count) wake();
   }
 

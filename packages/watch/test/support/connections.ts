@@ -4,14 +4,12 @@ import { createServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
-import { fileURLToPath } from "node:url";
+import { tlsFolder } from "@fairlead/testkit/api-server";
 import { stringify } from "yaml";
 import { temporaryFolder } from "./manifests.ts";
 import { later } from "./run.ts";
 
-const tls = fileURLToPath(new URL("../fixtures/tls/", import.meta.url));
-
-export const pem = (name: string) => readFile(join(tls, name), "utf8");
+export const pem = (name: string) => readFile(join(tlsFolder, name), "utf8");
 export const base64 = async (name: string) => Buffer.from(await pem(name)).toString("base64");
 
 /** A file in a folder of its own. */

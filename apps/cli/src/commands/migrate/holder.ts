@@ -51,8 +51,8 @@ function leasePort(cluster: Cluster): HolderPort {
       try {
         return heldBy(await (before === undefined ? cluster.create(object) : cluster.replace(object)));
       } catch (error) {
-        // 409: another one has written it, or it is there already; 404: it is gone.
-        if (error instanceof ApiError && (error.status === 409 || error.status === 404)) return undefined;
+        // Another one has written it, or it is there already.
+        if (error instanceof ApiError && error.status === 409) return undefined;
         // No answer: it may have been written all the same.
         const now = await read();
         if (now?.version === before?.version || now?.holder !== holder) throw error;

@@ -1,0 +1,103 @@
+import { fairleadObjects, type Installation, MANAGER, NAMESPACE, placementPatch } from "@fairlead/migrate";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Cluster } from "../src/cluster/cluster.ts";
+import { CONFIG_MAPS, DAEMON_SETS, inNamespace, type Resource } from "../src/cluster/resources.ts";
+import { Kubeconfigs } from "./support/kubeconfigs.ts";
+
+/**
+ * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token
+ * that may do everything in FAIRLEAD_TEST_TOKEN. The test ground runs it; elsewhere it is left out (vitest.config.ts).
+ */
+const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN: token = "" } = process.env;
+
+let files: Kubeconfigs;
+let cluster: Cluster;
+
+const as = async (name: string, user: object) =>
+  files.cluster({ KUBECONFIG: await files.write(name, { server, "insecure-skip-tls-verify": true }, user) });
+
+beforeAll(async () => {
+  files = await Kubeconfigs.open();
+  cluster = await as("admin", { token });
+});
+afterAll(() => files[Symbol.asyncDispose]());
+
+const installation = (image: string): Installation => ({
+  options: { image, excludeClusterCIDRs: [], apiServer: undefined },
+  flags: [],
+  files: { "config.conf": `image: ${image}`, "kubeconfig.conf": "" },
+});
+const DAEMON_SETS_OURS = inNamespace(DAEMON_SETS, NAMESPACE);
+const MAPS = inNamespace(CONFIG_MAPS, NAMESPACE);
+const ACCOUNTS: Resource = { apiVersion: "v1", plural: "serviceaccounts", namespace: NAMESPACE };
+const BINDINGS: Resource = { apiVersion: "rbac.authorization.k8s.io/v1", plural: "clusterrolebindings" };
+const LABELS = { labels: `app.kubernetes.io/managed-by=${MANAGER}` };
+
+test("Fairlead's objects: applied, placed by a patch, applied anew with another placement, and removed", async () => {
+  const terms = async () => {
+    const daemonSet = await cluster.get(DAEMON_SETS_OURS, "fairlead");
+    return JSON.stringify((daemonSet as Placed).spec.template.spec.affinity ?? null);
+  };
+  for (const object of fairleadObjects(installation("one:1"), "labelled")) await cluster.apply(object);
+  expect(await terms()).toContain('"operator":"In"');
+  const placed = await cluster.get(DAEMON_SETS_OURS, "fairlead");
+  await cluster.patch(DAEMON_SETS_OURS, "fairlead", placementPatch("fairlead", placed, "unless-other"));
+  expect(await terms()).toContain('"operator":"NotIn"');
+  for (const object of fairleadObjects(installation("two:2"), "labelled")) await cluster.apply(object);
+  expect(await terms()).toContain('"operator":"In"');
+  expect(await terms()).not.toContain("NotIn");
+  expect(await cluster.list(MAPS, LABELS)).toHaveLength(2);
+  // Its pods first takes a garbage collector, which this control plane has not got.
+  await cluster.remove(DAEMON_SETS_OURS, "fairlead");
+  expect(await cluster.get(DAEMON_SETS_OURS, "fairlead")).toBeUndefined();
+  for (const resource of [MAPS, ACCOUNTS, BINDINGS]) {
+    for (const object of (await cluster.list(resource, LABELS)) ?? [])
+      await cluster.remove(resource, (object as Named).metadata.name);
+    expect(await cluster.list(resource, LABELS)).toEqual([]);
+  }
+});
+
+interface Named {
+  readonly metadata: { readonly name: string; readonly resourceVersion: string };
+}
+
+interface Placed {
+  readonly spec: { readonly template: { readonly spec: { readonly affinity?: object } } };
+}
+
+test("a Lease that another one has written meanwhile is not written over", async () => {
+  const resource: Resource = { apiVersion: "coordination.k8s.io/v1", plural: "leases", namespace: NAMESPACE };
+  let minute = 10;
+  const lease = (holderIdentity: string, resourceVersion?: string) => ({
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: { name: MANAGER, namespace: NAMESPACE, ...(resourceVersion !== undefined && { resourceVersion }) },
+    spec: { holderIdentity, renewTime: `2026-01-01T00:${minute++}:00.000000Z` },
+  });
+  const first = (await cluster.create(lease("one"))) as Named;
+  await expect(cluster.create(lease("two"))).rejects.toMatchObject({ status: 409 });
+  await cluster.replace(lease("one", first.metadata.resourceVersion));
+  await expect(cluster.replace(lease("two", first.metadata.resourceVersion))).rejects.toMatchObject({ status: 409 });
+  await cluster.remove(resource, MANAGER);
+});
+
+test("a resource that the server does not have is no list", async () => {
+  expect(await cluster.list({ apiVersion: "kubeovn.io/v1", plural: "nothings" })).toBeUndefined();
+});
+
+test("what is refused, and what cannot be reached in a pod that runs nowhere, is said in the server's words", async () => {
+  const stranger = await as("stranger", { token: "nobody's" });
+  await expect(stranger.list(DAEMON_SETS)).rejects.toThrow(/does not accept the credentials of \S+\/stranger/);
+  const eve = await as("eve", { token, as: "eve" });
+  await expect(eve.list(DAEMON_SETS)).rejects.toThrow(/answers 403: daemonsets\.apps is forbidden: User "eve" cannot/);
+  const missing = { namespace: "default", name: "fairlead-none", container: "x" };
+  await expect(cluster.runner(missing).run(["ip"])).rejects.toThrow(/answers 404: pods "fairlead-none" not found/);
+  await expect(cluster.connect(missing, 1)).rejects.toThrow(/answers 404: pods "fairlead-none" not found/);
+  const spec = { containers: [{ name: "x", image: "x" }], automountServiceAccountToken: false };
+  const metadata = { name: "fairlead-placed-nowhere", namespace: "default" };
+  await cluster.create({ apiVersion: "v1", kind: "Pod", metadata, spec });
+  const placedNowhere = { ...missing, name: metadata.name };
+  await expect(cluster.runner(placedNowhere).run(["ip"])).rejects.toThrow(/does not have a host assigned/);
+  await expect(eve.runner(placedNowhere).run(["ip"])).rejects.toThrow(/answers 403: .*pods\/exec/);
+  await cluster.remove({ apiVersion: "v1", plural: "pods", namespace: "default" }, metadata.name);
+});

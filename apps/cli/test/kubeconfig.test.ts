@@ -1,0 +1,171 @@
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { LightApiServer, tlsFolder } from "@fairlead/testkit/api-server";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { mergedKubeconfig } from "../src/cluster/merged.ts";
+import { NODES } from "../src/cluster/resources.ts";
+import { apiConnection } from "../src/inputs/cluster-access.ts";
+import { Kubeconfigs } from "./support/kubeconfigs.ts";
+
+const pem = (name: string) => readFile(join(tlsFolder, name), "utf8");
+const base64 = async (name: string) => Buffer.from(await pem(name)).toString("base64");
+
+let api: LightApiServer;
+let server = "";
+let files: Kubeconfigs;
+
+beforeEach(async () => {
+  api = new LightApiServer({ key: await pem("server-key.pem"), cert: await pem("server.pem") });
+  server = await api.start();
+  files = await Kubeconfigs.open();
+  await copyFile(join(tlsFolder, "ca.pem"), join(files.folder, "ca.crt"));
+});
+afterEach(async () => {
+  await api.stop();
+  await files[Symbol.asyncDispose]();
+});
+
+const TRUSTED = { "certificate-authority": "ca.crt" };
+
+/** What the server is asked with, by a request of the library and by one of the object sources. */
+async function askedWith(KUBECONFIG: string, context?: string) {
+  const env = { KUBECONFIG };
+  expect(await files.cluster(env, context).list(NODES)).toEqual([]);
+  const headers = api.requests.at(-1)?.headers ?? {};
+  const { credentials } = await apiConnection({ context }, { env, warn: () => {} });
+  expect((await credentials()).headers).toEqual(chosen(headers));
+  return chosen(headers);
+}
+
+function chosen(headers: NodeJS.Dict<string | string[]>): object {
+  const { authorization, "impersonate-user": as } = headers;
+  return { ...(authorization !== undefined && { authorization }), ...(as !== undefined && { "impersonate-user": as }) };
+}
+
+describe("credentials", () => {
+  test("a token file, relative to the kubeconfig, wins over the token and is read at each use", async () => {
+    const file = await files.write("c", { server, ...TRUSTED }, { tokenFile: "./token", token: "written" });
+    await writeFile(join(files.folder, "token"), "first\n");
+    expect(await askedWith(file)).toEqual({ authorization: "Bearer first" });
+    await writeFile(join(files.folder, "token"), "second");
+    expect(await askedWith(file)).toEqual({ authorization: "Bearer second" });
+  });
+
+  test.each([
+    [{ token: "t" }, { authorization: "Bearer t" }],
+    [{ username: "u", password: "p" }, { authorization: `Basic ${Buffer.from("u:p").toString("base64")}` }],
+    [
+      { token: "t", as: "eve" },
+      { authorization: "Bearer t", "impersonate-user": "eve" },
+    ],
+    [{}, {}],
+  ])("of the user %j", async (user, headers) => {
+    expect(await askedWith(await files.write("c", { server, ...TRUSTED }, user))).toEqual(headers);
+  });
+
+  test("a program is run once for all that a command line asks, and gets what kubectl gives it", async () => {
+    const program = [
+      "#!/bin/sh",
+      'echo run >>"$(dirname "$0")/runs"',
+      "cat >/dev/null",
+      'spec=$(echo "$KUBERNETES_EXEC_INFO" | tr -dc "a-zA-Z.0-9/")',
+      'echo "{\\"kind\\": \\"ExecCredential\\", \\"status\\": {\\"token\\": \\"$1-$spec\\"}}"',
+    ];
+    await writeFile(join(files.folder, "login"), `${program.join("\n")}\n`, { mode: 0o755 });
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./login", args: ["a"] };
+    const KUBECONFIG = await files.write("c", { server, ...TRUSTED }, { exec });
+    const env = { KUBECONFIG };
+    const cluster = files.cluster(env);
+    await Promise.all([cluster.list(NODES), cluster.list(NODES)]);
+    await (await apiConnection({}, { env, warn: () => {} })).credentials();
+    expect(api.requests.at(-1)?.headers.authorization).toMatch(
+      /^Bearer a-apiVersionclient\.authentication\.k8s\.io\/v1kindExecCredential/,
+    );
+    expect(await readFile(join(files.folder, "runs"), "utf8")).toBe("run\n");
+  });
+
+  test("a program that fails is named with the file and what it said", async () => {
+    await writeFile(join(files.folder, "login"), "#!/bin/sh\necho no session >&2\nexit 1\n", { mode: 0o755 });
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./login" };
+    const file = await files.write("c", { server, ...TRUSTED }, { exec });
+    await expect(files.cluster({ KUBECONFIG: file }).list(NODES)).rejects.toThrow(
+      `${file}: users[].user.exec: ${join(files.folder, "login")} exited with code 1 and printed "no session"`,
+    );
+  });
+
+  test.each(["as-groups", "as-uid", "as-user-extra"])("%s is refused, not left out", async (field) => {
+    const file = await files.write("c", { server, ...TRUSTED }, { as: "eve", [field]: "x" });
+    await expect(files.cluster({ KUBECONFIG: file }).list(NODES)).rejects.toThrow(
+      `${file}: users[].user.${field} is not supported`,
+    );
+    expect(api.requests).toEqual([]);
+  });
+
+  test("are not sent without TLS, which is warned of", async () => {
+    const plain = new LightApiServer();
+    const url = await plain.start();
+    try {
+      const file = await files.write("c", { server: url }, { token: "secret", as: "eve" });
+      await files.cluster({ KUBECONFIG: file }).list(NODES);
+      expect(chosen(plain.requests.at(-1)?.headers ?? {})).toEqual({ "impersonate-user": "eve" });
+      expect(files.warnings).toEqual([`${file}: the user's credentials are not sent to ${url}: that is not https`]);
+    } finally {
+      await plain.stop();
+    }
+  });
+});
+
+describe("trust", () => {
+  test("a client certificate as data wins over a file, and the CA counts where there is no user", async () => {
+    const data = {
+      "client-certificate-data": await base64("client.pem"),
+      "client-key-data": await base64("client-key.pem"),
+      "client-certificate": "nowhere",
+      "client-key": "nowhere",
+    };
+    expect(await askedWith(await files.write("c", { server, ...TRUSTED }, data))).toEqual({});
+    const context = { contexts: [{ name: "c", context: { cluster: "c" } }], users: [] };
+    expect(await askedWith(await files.write("c", { server, ...TRUSTED }, {}, context))).toEqual({});
+  });
+
+  test.each([
+    ["a certificate that no CA vouches for", {}, /does not answer: .*certificate/],
+    ["another name", { ...TRUSTED, "tls-server-name": "other.test" }, /does not match certificate/],
+    ["a CA and no trust at all", { ...TRUSTED, "insecure-skip-tls-verify": true }, /remove one of them/],
+  ])("%s is an error", async (_what, cluster, message) => {
+    const file = await files.write("c", { server, ...cluster }, {});
+    await expect(files.cluster({ KUBECONFIG: file }).list(NODES)).rejects.toThrow(message);
+  });
+});
+
+describe("several files in KUBECONFIG", () => {
+  const list = (...names: readonly string[]) => names.map((name) => join(files.folder, name)).join(delimiter);
+
+  test("the first current context counts, another one may be in another file; what is not there is left out", async () => {
+    await mkdir(join(files.folder, "more"));
+    await copyFile(join(tlsFolder, "ca.pem"), join(files.folder, "more", "other.crt"));
+    await files.write("one", { server, ...TRUSTED }, { token: "one" });
+    await files.write(join("more", "two"), { server, "certificate-authority": "other.crt" }, { token: "two" });
+    const both = list("absent", "one", "more/two");
+    expect(await askedWith(both)).toEqual({ authorization: "Bearer one" });
+    expect(await askedWith(both, "more/two")).toEqual({ authorization: "Bearer two" });
+    await expect(files.cluster({ KUBECONFIG: both }, "three").list(NODES)).rejects.toThrow(
+      'contexts has no context "three"; it has: one, more/two',
+    );
+    await expect(files.cluster({ KUBECONFIG: list("absent") }).list(NODES)).rejects.toThrow(/absent: ENOENT/);
+  });
+
+  test("of two entries with a name the first one counts", () => {
+    const raw = (token: string) => ({ users: [{ name: "u", user: { token } }], contexts: [{ name: token }] });
+    const merged = mergedKubeconfig([
+      { file: "/a/config", raw: raw("first") },
+      { file: "/b/config", raw: { ...raw("second"), "current-context": "second" } },
+    ]);
+    expect(merged).toEqual({
+      clusters: [],
+      users: [{ name: "u", user: { token: "first" } }],
+      contexts: [{ name: "first" }, { name: "second" }],
+      "current-context": "second",
+    });
+  });
+});

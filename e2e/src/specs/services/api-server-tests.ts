@@ -1,0 +1,36 @@
+import { fileURLToPath } from "node:url";
+import type { Spec } from "../spec.ts";
+
+const vitest = fileURLToPath(new URL("../../../../node_modules/vitest/vitest.mjs", import.meta.url));
+
+/** The watch package's own tests against a real API server, in this cluster. */
+export const watch: Spec = {
+  name: "watch: its tests against the real API server",
+  ...apiServerTests("packages/watch/", "test/watch.apiserver.test.ts"),
+  about: ["watch"],
+};
+
+/** The command line tool's own tests against a real API server: what it writes, and what it is refused. */
+export const cli: Spec = {
+  name: "fairlead: its tests against the real API server",
+  ...apiServerTests("apps/cli/", "test/cluster.apiserver.test.ts"),
+  about: ["cli"],
+};
+
+/** @param folder of the package, in the repository */
+function apiServerTests(folder: string, file: string): Pick<Spec, "suite" | "eachFamily" | "unfit" | "run"> {
+  const where = fileURLToPath(new URL(`../../../../${folder}`, import.meta.url));
+  return {
+    suite: "services",
+    eachFamily: false,
+    unfit: (_, family) => (family === "IPv4" ? undefined : "its services have IPv4 addresses"),
+    run: async (_, { apiServer }) => {
+      const { url, token } = apiServer;
+      const environment = ["NO_COLOR=1", `FAIRLEAD_TEST_APISERVER=${url}`, `FAIRLEAD_TEST_TOKEN=${token}`];
+      const test = [process.execPath, vitest, "run", "--reporter=dot", file];
+      const { stdout } = await apiServer.run(["env", "-C", where, ...environment, ...test]);
+      const [, passed = "0"] = /(\d+) passed/.exec(stdout.split("Tests")[1] ?? "") ?? [];
+      return { tests: passed };
+    },
+  };
+}
