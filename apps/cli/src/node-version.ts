@@ -1,4 +1,4 @@
-/** As `engines` of package.json says; what is missing in older ones ends in words that help nobody. */
+/** As `engines` of package.json says; what is missing in older ones ends in unhelpful words. */
 const OLDEST = [22, 19] as const;
 
 /** Why this Node cannot run the program; undefined: it can. */

@@ -16,7 +16,7 @@ import { createProgress } from "./output/progress.ts";
 const ending = new Ending(process);
 const [, file = "", ...argv] = process.argv;
 const code = await answer();
-// What is still on its way to a pipe gets there first; sockets that are still open keep nobody.
+// What is still on its way to a pipe gets there first; open sockets keep no process.
 process.stdout.write("", () => process.exit(ending.codeOf(code)));
 
 function answer(): Promise<number> {

@@ -30,7 +30,7 @@ const BUILT_IN: readonly string[] = JUMPS.filter(({ table }) => table === "nat")
 class NatReader {
   readonly #groupChains = new Map<string, string>();
   readonly #jumpLines: string[] = [];
-  /** Chains are declared before the first rule; what looks like one behind it is in somebody's comment. */
+  /** Chains are declared before the first rule; what looks like one behind it is in a comment. */
   #declaring = true;
   /** A rule that may go on in the next line. */
   #rule: string | undefined;

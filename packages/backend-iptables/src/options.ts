@@ -61,7 +61,7 @@ interface Configuration {
 /**
  * The options for a configuration: the same in the agent, which writes the rules, and in the tools, which expect them.
  *
- * @param node what counts is the node's own setting, whoever made it
+ * @param node the node's own setting counts
  */
 export function configuredOptions(
   { iptables: { masqueradeBit, localhostNodePorts, syncPeriodMs } }: Configuration,

@@ -5,7 +5,7 @@ import type { IpvsPort } from "./port.ts";
 
 /**
  * Milliseconds for which it counts that the rules were found as they should be: of a large legacy table the kernel
- * tells number and size of the rules, and somebody may put one for another.
+ * tells number and size of the rules, and another program may replace one by another.
  */
 const LASTS = 600_000;
 
@@ -16,7 +16,7 @@ interface CheckedState {
 }
 
 /**
- * Remembers that all our rules were found, and tells by the kernel's word only, without a process, that nobody has
+ * Remembers that all our rules were found, and knows from the kernel, without a process, that no other program has
  * touched their tables since.
  */
 export class CheckedRules {

@@ -59,7 +59,7 @@ export class Draining {
   }
 
   /**
-   * The destinations that still drain at a server and that nobody is connected to any more. Yields after each
+   * The destinations that drain at a server and have no connection. Yields after each
    * destination.
    */
   *finished(server: ServerConnections): Generator<void, readonly DestinationKey[]> {

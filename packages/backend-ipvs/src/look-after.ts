@@ -51,7 +51,7 @@ interface ReleasedServer {
   readonly destinations: readonly DestinationKey[];
 }
 
-/** Deletes the destinations of these servers that drained and that nobody is connected to any more. */
+/** Deletes the destinations of these servers that drained and have no connection. */
 export async function endDrained(
   port: IpvsPort,
   servers: readonly VirtualServerKey[],

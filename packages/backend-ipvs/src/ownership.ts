@@ -17,9 +17,9 @@ export interface OwnershipFacts {
 }
 
 /**
- * Ours is what this process made, and, outside the excluded CIDRs, what somebody with our names made before it: servers
- * on addresses of the service device, and those that our sets speak of. All others belong to another program (upstream
- * deletes those too unless they are excluded).
+ * Ours is what this process made, and, outside the excluded CIDRs, what another program with our names made before it:
+ * servers on addresses of the service device, and those that our sets speak of. All others belong to another program
+ * (upstream deletes those too unless they are excluded).
  */
 export function ownership({ family, kernel, made, excludeCIDRs }: OwnershipFacts): Owned {
   const isExcluded = inAnyOf(excludeCIDRs.filter(ofFamily(family)));

@@ -42,7 +42,7 @@ export function createNftablesBackend(
  */
 const SPARE_STRUCTURES = 200;
 
-/** Of a core, at most, for looks at a table that nobody is known to have touched. */
+/** Of a core, at most, for looks at a table without known changes. */
 const SHARE_OF_LOOKS = 0.02;
 
 class NftablesBackend implements Required<Omit<Backend, "prepare">> {

@@ -8,7 +8,7 @@ export interface NftablesOptions extends Partial<ConfiguredOptions> {
   readonly turn?: () => Promise<void>;
   /** Default the system's. */
   readonly clock?: Pick<Clock, "monotonic">;
-  /** Is told why a full sync does not know which clients have affinity to which endpoints. Default: nobody. */
+  /** Gets the reason when a full sync cannot read session affinity. Default: none. */
   readonly onForgottenClients?: (reason: Error) => void;
 }
 

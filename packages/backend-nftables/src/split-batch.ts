@@ -3,9 +3,9 @@ import { beginTable, type TableWriter, type Titled } from "./plan/table-writer.t
 import type { NftablesPort } from "./port.ts";
 
 /**
- * A table that is made anew, in one transaction where there is room for it: then nobody sees anything between the old
- * one and the new one. In a user namespace there may be too little; it goes in several then, each of at most half the
- * room, so that the message that comes last still fits.
+ * A table that is made anew, in one transaction where there is room for it: then no reader sees anything between the
+ * old one and the new one. In a user namespace there may be too little; it goes in several then, each of at most half
+ * the room, so that the message that comes last still fits.
  */
 export class SplitBatch implements TableWriter {
   readonly #port: Pick<NftablesPort, "roomFor">;

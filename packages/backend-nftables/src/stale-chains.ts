@@ -61,7 +61,7 @@ export class StaleChains {
       await this.#commit(batch);
       return true;
     } catch (error) {
-      // ENOENT: somebody removed one, or all of the table; what is to be there a full sync makes.
+      // ENOENT: another program removed one, or all of the table; what is to be there a full sync makes.
       if (errorCode(error) === "ENOENT") return true;
       if (errorCode(error) === "EBUSY") return false;
       throw error;

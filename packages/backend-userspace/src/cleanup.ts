@@ -24,7 +24,7 @@ export async function removeUserspaceMode(port: RulesPort, options: CleanupOptio
   const keep = options.keep ?? (() => false);
   if (!(await wasHere(port))) return false;
   const present = { filter: await port.chains("filter"), nat: await port.chains("nat") };
-  // What leads to the relays goes first: without it nobody is sent to sockets that are not there.
+  // What leads to the relays goes first: without it no packet goes to sockets that are not there.
   const tables = ["nat", "filter"] as const;
   const remove = (table: RuleTable) =>
     removeChains(

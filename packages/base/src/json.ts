@@ -10,7 +10,7 @@ export function isObject(value: unknown): value is RawObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The object itself; for anything else one without fields, which nobody may write to. */
+/** The object itself; for anything else an immutable one without fields. */
 export function fieldsOf(value: unknown): Readonly<RawObject> {
   return isObject(value) ? value : NO_FIELDS;
 }

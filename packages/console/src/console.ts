@@ -21,7 +21,7 @@ export interface ConsoleOptions {
   /** Where the objects come from, in words. */
   readonly sourceName: string;
   readonly source: ObjectSource;
-  /** Where objects that the source cannot read are reported; absent: nobody reports any. */
+  /** Where objects that the source cannot read are reported; absent: none are reported. */
   readonly unusable?: UnusableObjects;
   readonly setup: AgentSetup;
   /** The node to look from; undefined: the first by name. */

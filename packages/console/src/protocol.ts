@@ -42,7 +42,7 @@ export interface NodeRow {
   readonly node: string;
   readonly zone?: string;
   readonly addresses: readonly string[];
-  /** Absent: nobody has looked, or nothing can be looked at. */
+  /** Absent: not read yet, or nothing can be read. */
   readonly kernel?: ReadResult<readonly FamilyFindings[]>;
   readonly agent?: ReadResult<AgentStatus>;
 }

@@ -6,7 +6,9 @@ export type Ownership = "ours" | "foreign" | "mixed";
 /** Last decided ownership by service and family: an argument and a result of planning, never a hidden state. */
 export interface OwnershipMemory {
   get(service: ServiceKey, family: IPFamily): Ownership | undefined;
-  /** The services that it knows. With it a plan of everything also forgets services that went while nobody watched. */
+  /**
+   * The services that it knows. With it a plan of everything also forgets services that went while it did not watch.
+   */
   services?(): Iterable<ServiceKey>;
 }
 

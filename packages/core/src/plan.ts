@@ -49,7 +49,7 @@ export interface Frontend {
   readonly gate?: AllowedSources;
   /**
    * Whoever sends from these CIDRs, and is not the node itself, is served by another network here: such packets are
-   * left, whatever the treatments say. Canonical, disjoint, sorted. Absent: there is nobody like that.
+   * left, whatever the treatments say. Canonical, disjoint, sorted. Absent: there are none.
    */
   readonly excludedClients?: readonly string[];
 }
@@ -89,7 +89,7 @@ export interface ServicePortGroup {
   readonly present?: readonly PlanEndpoint[];
   /**
    * Every endpoint on this node, ready or not, used or not. A pod that reaches itself by the service has to be
-   * masqueraded whoever it is, and ipvs knows such packets by a set of these only. Absent: there is none.
+   * masqueraded in any case, and ipvs knows such packets by a set of these only. Absent: there is none.
    */
   readonly onNode?: readonly PlanEndpoint[];
   /** All endpoints counted, in use or not: upstream's large-cluster threshold counts these. */
@@ -147,7 +147,7 @@ export interface NodePlan {
    * drops packets to ClusterIPs that no service has.
    */
   readonly serviceCIDRs?: readonly string[];
-  /** `Frontend.excludedClients` of the ClusterIPs in `foreignClusterIPs`. Absent: those are left, whoever sends. */
+  /** `Frontend.excludedClients` of the ClusterIPs in `foreignClusterIPs`. Absent: those are left, for every sender. */
   readonly excludedClients?: readonly string[];
   /**
    * What is sent to a refused TCP frontend in the middle of a connection is answered with a reset: it was somebody's to
@@ -217,7 +217,7 @@ export interface ModeSemantics {
   readonly excludesClients?: true;
   /**
    * (iptables) External addresses without endpoints are refused in INPUT and FORWARD only: what the node itself sends
-   * there leaves it, and is refused by whoever has the address. Absent: they are refused to everybody.
+   * there leaves it, and is refused by the host with the address. Absent: they are refused to all.
    */
   readonly letsNodeOut?: true;
   /** Whether it can balance by a hash of the client's address; absent: it cannot. */

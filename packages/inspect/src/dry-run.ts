@@ -8,7 +8,7 @@ export interface DryRunOptions extends DryRunSettings {
   readonly mode: Mode;
 }
 
-/** What the agent would give to which programs, in its order, on a node that nobody has programmed yet. */
+/** What the agent would give to which programs, in its order, on a node that was never programmed. */
 export async function dryRun(plan: ForwardingPlan, options: DryRunOptions): Promise<readonly ProgramText[]> {
   const texts = new ProgramTexts();
   await modeOf(options.mode).dryRun(plan, options, texts);

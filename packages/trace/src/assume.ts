@@ -1,7 +1,7 @@
 import type { Assumption, Visit } from "./outcome.ts";
 import type { List, Walk } from "./walk.ts";
 
-/** A way that takes more for granted than this tells nobody anything. */
+/** A way that takes more for granted than this adds nothing. */
 const MAX_ASSUMPTIONS = 10;
 
 export function mayAssumeMore({ assumed }: Walk): boolean {

@@ -16,7 +16,7 @@ export function routeAtStart(walk: Walk, host: Host): Refusal | undefined {
 /**
  * The decision that falls where the packet leaves a stage: of what came in after PREROUTING (ip_rcv_finish); of the
  * host's own packets anew after a mark in mangle (ipt_mangle_out) or in a chain of type route (nf_route_table_hook4),
- * or a translation in nat (nf_nat_ipv4_local_fn), which tells nobody when it fails; of what a virtual server sends on
+ * or a translation in nat (nf_nat_ipv4_local_fn), which fails silently; of what a virtual server sends on
  * (ip_vs_nat_xmit).
  *
  * @param last whether it is the last stage of the hook

@@ -1,7 +1,7 @@
 import { socketText } from "@fairlead/base";
 import type { Outcome } from "./outcome.ts";
 
-/** Outcomes that nobody but the host itself could distinguish, taken together. */
+/** Outcomes that only the host itself could distinguish, taken together. */
 export interface Landing {
   readonly verdict: Outcome["verdict"];
   /** `10.144.1.5:8080`, `[fd00::1]:80`; without a port where the protocol has none. */

@@ -67,7 +67,7 @@ function matchesPort(match: PortMatch | undefined, port: number | undefined): bo
   return port !== undefined && (port >= match.from && port <= match.to) !== (match.negated === true);
 }
 
-/** The first packet of a connection has SYN only; of later ones nobody knows. */
+/** The first packet of a connection has SYN only; of later ones it is unknown. */
 function matchesFlags(match: TCPFlagsMatch | undefined, place: RuleContext): boolean {
   if (match === undefined) return true;
   if (place.walk.state !== "NEW")

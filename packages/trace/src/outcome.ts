@@ -33,7 +33,7 @@ export type Assumption = Visit & {
   readonly problem: string;
 };
 
-/** A way that nobody can follow to its end. */
+/** A path that cannot be followed to its end. */
 export interface Undecided {
   /** As of an outcome. */
   readonly probability: number;

@@ -12,7 +12,7 @@ export const UNREACHABLE = { IPv4: "icmp-port-unreachable", IPv6: "icmp6-port-un
  *
  * @param onFork called with the other ways that the packet may take
  * @returns false when the server has no destination that takes new connections: the sender is told so
- * @throws RangeError for a packet of a connection that is known already: whom it belongs to is not in the environment
+ * @throws RangeError for a packet of a connection that is known already: its owner is not in the environment
  */
 export function serve(walk: Walk, host: Host, onFork: (other: Walk) => void): boolean {
   if (walk.server !== undefined) return true;

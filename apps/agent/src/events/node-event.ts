@@ -24,7 +24,7 @@ export function namespaceOf({ service }: NodeEvent): string {
 /** Bytes of a message that the API server takes. */
 const LONGEST_MESSAGE = 1_024;
 
-/** From whom Events of kube-proxy are: what looks for those finds ours. */
+/** The component of kube-proxy's Events, so that a search for those finds ours. */
 export const KUBE_PROXY = "kube-proxy";
 
 /** Who tells Events: as kube-proxy does, or a second proxy alongside it. */

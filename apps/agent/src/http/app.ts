@@ -41,7 +41,7 @@ export function requestListener(app: App): RequestListener {
   return (request, response) => {
     const { path, asked } = read(request, response);
     const answer = answerTo(app, path, asked);
-    // At once where it can be, so that whoever counts the time of a request counts all of it.
+    // At once where it can be, so that a measured request time is complete.
     if (answer instanceof Promise) void answer.then((late) => send(response, late));
     else send(response, answer);
   };

@@ -58,7 +58,7 @@ const SAMPLING_BYTES = 131_072;
 /** Profiles by Node's own inspector. From now on allocations are sampled, as a Go process does from its start. */
 export function nodeProfiles(): Profiles {
   const sampling = startSampling();
-  // Reported to whoever asks.
+  // Reported to the caller.
   sampling.catch(() => {});
   return {
     async cpu(seconds, stop) {

@@ -11,9 +11,9 @@ export type RelayTable = Pick<RelayTraffic, "listening" | "connections">;
 const AT_ONCE = 200;
 
 /**
- * Where relays listen and whom they have joined with whom, JSON by lines: in userspace mode no other program knows the
- * endpoint of a connection. For those on the node only, as it names clients. Nothing is kept for it: it is read from
- * the sockets on request.
+ * Where relays listen and which client and endpoint each connects, JSON by lines: in userspace mode no other program
+ * knows the endpoint of a connection. For those on the node only, as it names clients. Nothing is kept for it: it is
+ * read from the sockets on request.
  *
  * @param table absent: nothing is relayed, and there are no lines
  */

@@ -3,7 +3,7 @@ import type { IPFamily } from "@fairlead/core";
 import { Counter, Gauge } from "prom-client";
 import type { MetricFactory } from "./registry.ts";
 
-/** Packets that rules have refused so far; undefined: nobody knows now. */
+/** Packets that rules have refused so far; undefined: unknown now. */
 export interface RefusedPackets {
   readonly family: IPFamily;
   readonly protocol: string;

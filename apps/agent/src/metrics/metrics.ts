@@ -27,7 +27,7 @@ export interface MetricsOptions {
   readonly addMore?: ((make: MetricFactory) => (() => void) | undefined) | undefined;
   /** Pod networks are learned. Default false. */
   readonly learns?: boolean;
-  /** What services have for connections; absent: nobody wants to know. */
+  /** What services have for connections; absent: not configured. */
   readonly connections?: ReadServiceConnections | undefined;
   /** Default: it is the node's first proxy. */
   readonly serviceProxyName?: string;

@@ -46,7 +46,7 @@ async function whyNot(_: AgentConfig, kernel: Pick<Kernel, "nftables">): Promise
  * Alongside what the kernel itself can do: the nft tool of distributions with older kernels fails over what this mode
  * writes, and then its other users fail, too (kubernetes/kubernetes#122743).
  *
- * @param skip not empty: whoever runs the agent has made sure of that tool
+ * @param skip not empty: the operator has made sure of that tool
  */
 export function whyTooOld(version: KernelVersion, skip = ""): string | undefined {
   if (isAtLeast(version, 5, 13) || skip !== "") return undefined;

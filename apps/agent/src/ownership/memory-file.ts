@@ -34,7 +34,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const beside = `${path}.${process.pid}.tmp`;
   try {
-    // What an agent that was killed left, or somebody put there.
+    // The leftover of a killed agent, or another program's file.
     await rm(beside, { force: true });
     await writeFile(beside, text, { mode: 0o600, flag: "wx" });
     await rename(beside, path);

@@ -63,7 +63,7 @@ export interface AgentParts extends ModeRuntime {
   readonly progress?: Progress;
   /** Events about the own Node and Services; absent without an API server. */
   readonly events?: Pick<NodeEvents, "report"> | undefined;
-  /** Has `ask` called whenever an operator wants a full sync; absent: nobody can. */
+  /** Has `ask` called whenever an operator wants a full sync; absent: not possible. */
   readonly onFullSyncAsked?: (ask: () => void) => void;
   readonly clock: Clock;
   readonly log: Log;

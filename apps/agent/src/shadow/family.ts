@@ -50,7 +50,7 @@ export class ShadowFamily implements Backend {
   readonly #suspicions: DifferenceTracker;
   readonly #rounds = new Rounds();
   #plan: ForwardingPlan | undefined;
-  /** Which destinations nobody has is to be found out again. */
+  /** The destinations without a service have to be found again. */
   #planChanged = false;
   /** What was read last, kept while there is something to look for in it. */
   #reading: Reading | undefined;

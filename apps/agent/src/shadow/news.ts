@@ -3,7 +3,7 @@ import type { NodeEvent } from "../events/node-event.ts";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Log } from "../log/log.ts";
 
-/** From whom the Events are: nobody must take them for kube-proxy's own. */
+/** The component of the Events, other than kube-proxy's own. */
 export const COMPONENT = "fairlead-shadow";
 
 /** A line for each service that begins to differ for good, with an Event about it, and one when it agrees again. */

@@ -35,7 +35,7 @@ export async function cleanUpInstance(
 }
 
 /**
- * Both variants of iptables are cleaned, as far as they are in use: nobody knows which one was, when the rules were
+ * Both variants of iptables are cleaned, as far as they are in use: it is unknown which one was, when the rules were
  * made.
  */
 async function cleanFamily(

@@ -76,7 +76,7 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
   };
 }
 
-/** In such a mode an address belongs to the node whoever sends to it. */
+/** In such a mode an address belongs to the node for every sender. */
 function warnOfClients({ facts }: Mode, { excludedFrontends }: FilterOptions, log: Log): void {
   if (excludedFrontends !== "excluded-clients" || facts.semantics.excludesClients) return;
   log.warn(

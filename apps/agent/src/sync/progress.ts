@@ -1,7 +1,7 @@
 import { nextTurn } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 
-/** Carries signs of progress from the depth of syncs, where nobody knows of health, to whoever follows them. */
+/** Carries signs of progress from the depth of syncs, which knows nothing of health, to their followers. */
 export class Progress {
   #notify: (family: IPFamily) => void = () => {};
 

@@ -40,7 +40,7 @@ export class Syncer implements SyncLoopWork {
   readonly #differences: Differences;
   /** The plans do not follow from what was planned before: nothing was yet, or it broke off half way. */
   #planAll = true;
-  /** What changed before a planning that failed: nobody who follows syncs has seen it. */
+  /** What changed before a planning that failed: no follower of syncs has seen it. */
   #unseen: DirtyServices | undefined;
 
   constructor(parts: SyncerParts) {

@@ -25,7 +25,7 @@ export interface OpenKubeconfig {
   readonly namespace?: string;
 }
 
-/** Of one command line: credentials are asked for once, whoever needs them. */
+/** Of one command line: credentials are requested once. */
 const opened = new WeakMap<Context["env"], Map<string, Promise<OpenKubeconfig>>>();
 
 /**

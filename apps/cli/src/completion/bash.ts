@@ -37,7 +37,7 @@ function optionCase({ name, options, arguments: args }: CommandCompletion): stri
   return `    ${name}) ${argument}mapfile -t COMPREPLY < <(compgen -W "${words}" -- "$cur") ;;\n`;
 }
 
-/** Shell text that fills COMPREPLY, closed with a semicolon; "" where nobody knows the value. */
+/** Shell text that fills COMPREPLY, closed with a semicolon; "" where the value is unknown. */
 function offer(value: ValueFacts): string {
   if (value.kind === "words") return `mapfile -t COMPREPLY < <(compgen -W "${value.words.join(" ")}" -- "$cur"); `;
   return value.kind === "path" ? `compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); ` : "";

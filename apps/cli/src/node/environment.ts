@@ -93,7 +93,7 @@ function packetSets(sets: readonly SetState[]): ReadonlyMap<string, PacketSet> {
   );
 }
 
-/** Whether the node's rules let packets in state INVALID through, whoever has set that. */
+/** Whether the node's rules let packets in state INVALID through. */
 export async function isTcpLiberal(runner: Runner): Promise<boolean> {
   const value = (await readText(runner, "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal")).trim();
   return value !== "" && value !== "0";

@@ -24,7 +24,7 @@ export async function tellOwnAgent(instance: string): Promise<void> {
 }
 
 /**
- * Has the `fairlead` in an agent's pod tell that agent: whoever may start programs there may do so.
+ * Has the `fairlead` in an agent's pod notify that agent: a user who may start programs there may do so.
  *
  * @param pod starts programs in the pod
  * @param instance as in `tellOwnAgent`

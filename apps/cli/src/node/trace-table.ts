@@ -21,7 +21,7 @@ export function isOfTracing(table: string): boolean {
  * A table with one rule, which has the kernel tell the way of packets like this one; it belongs to the socket that it
  * is sent by.
  *
- * @param fromAnybody whoever sends it
+ * @param fromAnybody from every sender
  * @throws RangeError for a protocol without a number
  */
 export function tracingBatch(name: string, packet: Packet, fromAnybody: boolean): NftBatch {

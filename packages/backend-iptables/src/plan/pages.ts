@@ -21,7 +21,7 @@ const FEW_PAGES = 32_768;
 
 /**
  * Sorts a large set's endpoints into pages, one at a time, as there may be a hundred thousand. An endpoint's page
- * follows from the hash in its own chain's name, so that whoever comes or goes changes no page but one.
+ * follows from the hash in its own chain's name, so that an endpoint that comes or goes changes one page only.
  */
 export class Pager {
   readonly #endpoints: readonly PlanEndpoint[];

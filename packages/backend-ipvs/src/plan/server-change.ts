@@ -16,7 +16,7 @@ export interface PresentServer extends VirtualServer {
 }
 
 /**
- * A TCP destination that is not wanted any more drains: weight 0, until nobody is connected; it goes at once where its
+ * A TCP destination that is not wanted any more drains: weight 0, until it has no connection; it goes at once where its
  * endpoint is gone and its connections are to end (`WantedServer.present`). UDP and SCTP know no end of a connection,
  * or not here; theirs go at once (as upstream). Yields after each destination.
  */

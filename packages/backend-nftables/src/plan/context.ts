@@ -12,7 +12,7 @@ export interface ConfiguredOptions {
   readonly serviceProxyName: string;
   /** Bit of the packet mark that asks for masquerading, 0…31 (nftables.masqueradeBit). Default 14. */
   readonly masqueradeBit: number;
-  /** Traffic to ClusterIPs is masqueraded whoever sends it (nftables.masqueradeAll). Default false. */
+  /** Traffic to ClusterIPs is masqueraded from every sender (nftables.masqueradeAll). Default false. */
   readonly masqueradeAll: boolean;
   /** What becomes of node ports on loopback addresses, by family. Default "untouched". */
   readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
@@ -54,7 +54,7 @@ export interface PlanContext {
   readonly serviceCIDRs: readonly string[];
   /** ClusterIPs that another network serves. */
   readonly foreignClusterIPs: readonly string[];
-  /** Those whom it serves there; undefined: everybody. */
+  /** Those that it serves there; undefined: all. */
   readonly excludedClients: readonly string[] | undefined;
   /** TCP packets in the middle of a connection to what is refused are answered with a reset. */
   readonly resetStaleTCP: boolean;

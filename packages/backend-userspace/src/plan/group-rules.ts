@@ -58,7 +58,7 @@ function onTop(rule: ChainRule): ChainRule {
 const LOCAL_DESTINATION = { kind: "addrtype", dstType: { value: "LOCAL" } } as const;
 
 /**
- * A relay takes what rules of nat have sent there and nothing else: whoever asked for its port itself would get around
+ * A relay takes what rules of nat have sent there and nothing else: a client of its port itself would get around
  * source ranges and policies. What came by a node port gets in whatever INPUT's policy is.
  */
 function entryRules(group: ServicePortGroup, ports: RelayPorts): readonly ChainRule[] {

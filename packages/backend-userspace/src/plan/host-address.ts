@@ -6,7 +6,7 @@ import type { ForwardingPlan, IPFamily } from "@fairlead/core";
  * know.
  *
  * @param current the address in use, kept as long as the node has it
- * @returns where nothing is relayed and the node has none: an address that nobody will listen on
+ * @returns where nothing is relayed and the node has none: an address on which nothing will listen
  * @throws Error where the node has none but loopback and link-local ones
  */
 export function hostAddress(

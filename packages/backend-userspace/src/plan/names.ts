@@ -11,7 +11,7 @@ export const NODEPORT_HOST = "KUBE-NODEPORT-HOST";
 /** filter: what may come in to the relays. */
 export const NODEPORT_NON_LOCAL = "KUBE-NODEPORT-NON-LOCAL";
 
-/** Chains of iptables mode, which refuse what this mode relays to nobody; userspace mode of old had no such thing. */
+/** Chains of iptables mode, which refuse what this mode does not relay; userspace mode of old had no such thing. */
 export const SERVICES = "KUBE-SERVICES";
 export const EXTERNAL_SERVICES = "KUBE-EXTERNAL-SERVICES";
 export const PROXY_FIREWALL = "KUBE-PROXY-FIREWALL";

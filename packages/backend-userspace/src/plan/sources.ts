@@ -5,7 +5,7 @@ import { fromPods, type Rule } from "@fairlead/netfilter";
 /** The part of a rule that says where its packets come from. */
 export type Origin = Pick<Rule, "source" | "inInterface">;
 
-/** Everybody, or those whom a frontend's source ranges let in: one entry for each rule that it takes. */
+/** All, or those that a frontend's source ranges accept: one entry for each rule that it takes. */
 export function allowed(sources: AllowedSources | undefined): readonly Origin[] {
   if (sources === undefined) return [{}];
   return [...sources.ranges, ...sources.addresses.map(hostCIDR)].map((cidr) => ({ source: { cidr } }));
@@ -16,7 +16,7 @@ export function allowedPods(detector: LocalTrafficDetector, sources: AllowedSour
   return fromPods(detector).flatMap((pods) => allowed(sources).flatMap((gate) => both(pods, gate) ?? []));
 }
 
-/** Undefined: nobody is both. */
+/** Undefined: none is both. */
 function both(pods: Origin, gate: Origin): Origin | undefined {
   if (pods.source === undefined || gate.source === undefined) return { ...gate, ...pods };
   const cidr = common(pods.source.cidr, gate.source.cidr);

@@ -25,7 +25,7 @@ export interface Live {
   /** Says goodbye in the protocol's way. */
   end(): void;
   destroy(): void;
-  /** Who is joined with whom; undefined: it has no endpoint yet, or is over. */
+  /** Client and endpoint; undefined: it has no endpoint yet, or has ended. */
   relayed(): RelayedConnection | undefined;
 }
 

@@ -1,10 +1,10 @@
 import type { IPFamily } from "@fairlead/core";
 
 /**
- * How a packet fares otherwise than the plan wants. missing: nothing takes it. extra: something takes it that nobody
- * wants. endpoints: it comes to others. shares: to the same ones, with other weights. masquerade: from another source.
- * verdict: it is rejected, dropped or let in where it is not to be. affinity: the client is not remembered, or not as
- * long. unknown: it is unknown what becomes of it.
+ * How a packet fares otherwise than the plan wants. missing: nothing takes it. extra: something takes it that no
+ * service wants. endpoints: it comes to others. shares: to the same ones, with other weights. masquerade: from another
+ * source. verdict: it is rejected, dropped or let in where it is not to be. affinity: the client is not remembered, or
+ * not as long. unknown: it is unknown what becomes of it.
  */
 export const DIFFERENCE_KINDS = [
   "missing",

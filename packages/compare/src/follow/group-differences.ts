@@ -27,7 +27,7 @@ export function groupDifferences(
     const found = differenceOf(examine(group, probe, view), probe);
     return found === undefined ? [] : [found];
   });
-  // What takes no packet, or sends it elsewhere, remembers nobody either.
+  // What takes no packet, or sends it elsewhere, has no affinity either.
   return differences.length > 0 ? differences : affinityDifference(group, probes, view);
 }
 

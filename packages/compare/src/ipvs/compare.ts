@@ -22,7 +22,7 @@ const DEVICE = "kube-ipvs0";
 
 /**
  * How the virtual servers, sets and addresses of a kernel differ from those expected. Destinations of weight 0 that
- * nobody expects are ones that drain.
+ * no service expects are ones that drain.
  */
 export function compareIpvs(
   expected: IpvsObjects,

@@ -9,7 +9,7 @@ export interface Source {
   readonly inInterface?: string;
 }
 
-/** Addresses for documentation (RFC 5737, RFC 3849): nobody's pods. */
+/** Addresses for documentation (RFC 5737, RFC 3849), never pods. */
 const OUTSIDE: Readonly<Record<IPFamily, readonly string[]>> = {
   IPv4: ["198.51.100.7", "203.0.113.7", "192.0.2.7"],
   IPv6: ["2001:db8:51::7", "2001:db8:113::7"],
@@ -42,7 +42,7 @@ export function sourcesOf({ family, detector, nodeAddress }: SourceFacts): reado
   ];
 }
 
-/** One of the clients that another network serves at a frontend; none where there is nobody like that. */
+/** One of the clients that another network serves at a frontend; none where there are none. */
 export function excludedSources({ excludedClients = [] }: Frontend): readonly Source[] {
   return excludedClients
     .slice(0, 1)

@@ -10,7 +10,7 @@ import {
 } from "@fairlead/netfilter";
 
 /**
- * What a payload of iptables-restore makes of empty tables. Rules stay the text that they are until somebody asks for
+ * What a payload of iptables-restore makes of empty tables. Rules stay text until a caller asks for
  * them. A step is a piece of the payload.
  *
  * @param payload in pieces, of the kind that the backends write: chains, -A and -I with a number, nothing that deletes

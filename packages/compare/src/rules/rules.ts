@@ -92,7 +92,7 @@ function findingOf(where: string, difference: RuleSetDifference, owner: string |
   }
 }
 
-/** Chains of services that nobody wants and that something still leads to. */
+/** Unwanted chains of services that something still leads to. */
 function* extraChains(
   table: Table,
   expected: ReadonlyMap<string, SavedChain>,

@@ -58,7 +58,7 @@ export class SameTables {
     );
   }
 
-  /** False: it differs, and nobody knows for whom. */
+  /** False: it differs, for unknown senders. */
   #compareElement(
     set: NftSet,
     before: SetElement | undefined,

@@ -14,7 +14,7 @@ export interface Sender {
   readonly inInterface?: string;
 }
 
-/** Rules of more CIDRs than these are somebody's list of addresses, which need not be gone through. */
+/** Rules of more CIDRs than these are a list of addresses, which is not searched. */
 const MOST_CIDRS = 16;
 
 /**

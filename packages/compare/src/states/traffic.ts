@@ -12,7 +12,7 @@ import { type Sender, sendersOf } from "./senders.ts";
 /** Where packets end, or why that is unknown. */
 export type TrafficOutcome = { readonly ways: OutcomeShares } | { readonly problem: string };
 
-/** Packets to one destination that fare differently, from all those with whom the difference is the same. */
+/** Packets to one destination that fare differently, from all senders with the same difference. */
 export interface TrafficChange {
   /** `tcp 10.96.0.10:80` */
   readonly destination: string;

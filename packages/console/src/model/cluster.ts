@@ -26,7 +26,7 @@ export interface ClusterOptions {
   readonly onNode: (name: string, node: NodeState | undefined) => void;
 }
 
-/** The objects as they are now, and what the agents of the nodes that somebody looks at make of them. */
+/** The objects as they are now, and the plans of the nodes in view. */
 export class LiveCluster {
   readonly state = new ClusterState();
   readonly nodes = new Map<string, NodeState>();

@@ -12,7 +12,7 @@ interface Look {
   readonly bytes: ReadonlyMap<string, number>;
 }
 
-/** What has come since the look before, of the connections that somebody looks at again and again. */
+/** What has come since the look before, of the connections in view. */
 export class FlowRates {
   /** What was looked at last comes last. */
   readonly #looks = new Map<string, Look>();
@@ -21,7 +21,7 @@ export class FlowRates {
    * @param what is looked at: a node, or a service on it
    * @param flows all of its connections
    * @param at milliseconds since the epoch
-   * @returns undefined: nobody has looked before, or too long ago
+   * @returns undefined: no look before, or too long ago
    */
   take(what: string, flows: readonly Flow[], at: number): FlowsSince | undefined {
     const before = this.#looks.get(what);

@@ -9,7 +9,7 @@ const MOST_SERVICES = 2_000;
 /** Who serves a service, by family. */
 export type Owners = Readonly<Partial<Record<IPFamily, OwnershipDecision>>>;
 
-/** Who served each service before, as far as somebody watched. */
+/** Who served each service before, as far as it was watched. */
 export class OwnerHistory {
   /** The service that changed last comes last. */
   readonly #changes = new Map<ServiceKey, readonly OwnerChange[]>();

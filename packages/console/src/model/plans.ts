@@ -22,7 +22,7 @@ interface KeptPlan {
 /** Plans that are kept: each has every service. */
 const MOST_PLANS = 6;
 
-/** What the agents of the nodes that somebody looks at make of the objects. */
+/** The plans of the nodes in view. */
 export class Plans {
   /** The node whose plan is always there. */
   first = "";

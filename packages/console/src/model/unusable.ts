@@ -6,7 +6,7 @@ type BadObject = Extract<SourceReport, { readonly type: "badObject" }>;
 
 /** More of them are counted, not told. */
 const MOST_TOLD = 100;
-/** Nor is more kept than this: whoever writes objects could write any number of bad ones. */
+/** Nor is more kept than this: a client could write any number of bad objects. */
 const MOST_KEPT = 10_000;
 
 /** By the names that sources give them. */

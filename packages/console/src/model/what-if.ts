@@ -8,7 +8,7 @@ import { RequestError } from "../server/request-error.ts";
 import type { AgentSetup } from "./agent-setup.ts";
 import type { LiveCluster } from "./cluster.ts";
 
-/** A change that nobody has made. */
+/** A hypothetical change. */
 export interface Change {
   /** Manifests of Services and EndpointSlices that come, or take the place of those of their names; "": none. */
   readonly manifests: string;
@@ -58,7 +58,7 @@ export async function changedPlans(
   };
 }
 
-/** As if somebody had written what was learned; what namespaces decide is left out on both sides of the comparison. */
+/** As if what was learned were configured; what namespaces decide is left out on both sides of the comparison. */
 function withLearned(setup: AgentSetup, { decision }: LearnedOnce): AgentSetup {
   const { clusterCIDRs, excludeCIDRs, ownCIDRs, neutralAddresses } = decision;
   return {

@@ -14,7 +14,7 @@ const LONGEST = 10 * 60_000;
 
 /**
  * Asks the server again and again, while the page is in view and not for ever. Nothing looks between the questions:
- * what stops asking costs nobody anything.
+ * a page that stops asking costs nothing.
  *
  * @param path another one begins anew
  */

@@ -34,7 +34,7 @@ const SESSION = "/session";
 const EVENTS = "/events";
 
 /**
- * Serves the page on this machine. Everything lies below a path that nobody can guess; answers are given to the browser
+ * Serves the page on this machine. Everything lies below an unguessable path; answers are given to the browser
  * only that has brought the token of the address.
  *
  * @throws Error when the port is taken
@@ -129,7 +129,7 @@ class Site {
     response.end(JSON.stringify(data));
   }
 
-  /** What every answer says: nobody keeps it, frames it, guesses what it is, or learns of the address. */
+  /** The headers of every answer: no caching, no framing, no sniffing, no referrer. */
   #plain(response: ServerResponse): ServerResponse {
     response.setHeader("cache-control", "no-store");
     response.setHeader("x-content-type-options", "nosniff");

@@ -13,7 +13,7 @@ const KEPT = 1_000;
 const MOST_WAITING = 5_000;
 
 export interface StreamOptions {
-  /** Everything as it is now, for somebody who has nothing: event by event, so that others get their turn between. */
+  /** The full state, for a new page: event by event, so that others get their turn between. */
   readonly everything: (stream: string) => AsyncIterable<StreamEvent>;
   /** A reader is gone. */
   readonly onGone: (stream: string) => void;

@@ -1,6 +1,6 @@
 import type { IPFamily } from "../objects.ts";
 
-/** What is read of a conntrack entry; whoever lists them may add fields of his own (`T extends ConntrackFlow`). */
+/** What is read of a conntrack entry; a client that lists them may add fields (`T extends ConntrackFlow`). */
 export interface ConntrackFlow {
   readonly family: IPFamily;
   /** Lower case, as conntrack prints it: tcp, udp, sctp, icmp, … */

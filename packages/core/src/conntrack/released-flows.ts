@@ -8,7 +8,7 @@ import { connectionless } from "./stale-flows.ts";
 /**
  * The entries that our own DNAT made for groups which another network has taken over: without deleting them, once, a
  * busy client would stay with us for ever. An entry is ours if it goes to one of the released frontends and is answered
- * by an endpoint that we proxied to, or, where nobody knows these any more, if it was translated to what cannot be the
+ * by an endpoint that we proxied to, or, where these are unknown, if it was translated to what cannot be the
  * other network's; whatever else goes there is not touched.
  *
  * @param groups `PlanStep.released`

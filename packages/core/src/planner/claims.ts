@@ -10,8 +10,9 @@ export interface GroupClaims {
 
 /**
  * Who holds which frontend. Where several groups claim one, the one whose ClusterIP it is holds it (else anybody could
- * take a service's traffic by an external IP), then the one with the smallest id in byte order, whoever came first;
- * when it goes the next one takes it. The cost of a change follows the claims that change, however many claim the same.
+ * take a service's traffic by an external IP), then the one with the smallest id in byte order, in any order of
+ * arrival; when it goes the next one takes it. The cost of a change follows the claims that change, however many claim
+ * the same.
  */
 export class ClaimIndex {
   /** The only claimant, or all of them. */

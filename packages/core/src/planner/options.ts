@@ -22,7 +22,7 @@ export interface PlannerOptions {
   /** `NodePlan.serviceCIDRs` by family. */
   readonly serviceCIDRs?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   readonly masqueradeAll: boolean;
-  /** False: spec.externalIPs are nobody's (the gate AllowServiceExternalIPs is off). */
+  /** False: spec.externalIPs are not served (the gate AllowServiceExternalIPs is off). */
   readonly externalIPs?: boolean;
   /** False: hints for nodes do not count (the gate PreferSameTrafficDistribution is off). */
   readonly nodeHints?: boolean;
@@ -51,7 +51,10 @@ export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
   };
 }
 
-/** Whom another network serves itself at the ClusterIPs of its services; undefined: nobody, or the mode cannot tell. */
+/**
+ * The clients that another network serves at the ClusterIPs of its services; undefined: none, or the mode cannot
+ * distinguish them.
+ */
 export function excludedClients(
   { filter, semantics }: PlannerOptions,
   family: IPFamily,

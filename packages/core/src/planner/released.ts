@@ -48,7 +48,7 @@ function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
   return finishService(ours, (key) => owners.get(key), { groups: new Map(), localReady: 0 }).groups;
 }
 
-/** Whether nobody who may have been served by `before` is left now. */
+/** Whether no client that `before` may have served is left now. */
 function serves(now: Frontend, before: Frontend): boolean {
   if (isLeft(now)) return false;
   return now.excludedClients === undefined || equal(now.excludedClients, before.excludedClients);

@@ -66,7 +66,7 @@ export function draftService(
   };
 }
 
-/** What a service's endpoints come to, whoever holds its frontends. */
+/** What a service's endpoints come to, whichever service holds its frontends. */
 export interface ServiceEndpoints {
   /** By the ids of the groups. */
   readonly groups: ReadonlyMap<string, GroupEndpoints>;

@@ -30,7 +30,7 @@ export interface ServiceOwnership {
 /** A group as it was, with those frontends only that another network has taken over. */
 export interface ReleasedGroup extends ServicePortGroup {
   /**
-   * Present where nobody knows any more which endpoints it was proxied to, since another process did that: whether an
+   * Present where it is unknown which endpoints it was proxied to, since another process did that: whether an
    * address may be one of the other network's, so that a flow that it answers need not be ours.
    */
   readonly mayBeForeign?: (address: string) => boolean;

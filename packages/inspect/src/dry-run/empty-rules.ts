@@ -9,7 +9,7 @@ import {
 import type { ProgramTexts } from "./program-texts.ts";
 
 /**
- * The iptables of a node on which nobody has written a rule yet. What is restored goes into `texts` and changes
+ * The iptables of a node without rules. What is restored goes into `texts` and changes
  * nothing. It is of the legacy variant, for which the backend makes one payload of everything.
  */
 export function emptyRules(family: IPFamily, texts: ProgramTexts): IptablesPort {

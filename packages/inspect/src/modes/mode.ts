@@ -6,7 +6,7 @@ import type { ProgramTexts } from "../dry-run/program-texts.ts";
 /** A mode that plans can be made and explained for, as one value: one file of this folder and one row in index.ts. */
 export interface InspectedMode {
   readonly facts: ModeFacts;
-  /** Has its backend write a plan of one family on a node that nobody has programmed yet. */
+  /** Has its backend write a plan of one family on a node that was never programmed. */
   dryRun(plan: ForwardingPlan, options: DryRunSettings, texts: ProgramTexts): Promise<unknown>;
   /** What becomes of node ports on a family's loopback addresses; absent: they are served as on other addresses. */
   readonly loopbackNodePorts?: (config: AgentConfig, family: IPFamily) => LoopbackNodePorts;

@@ -16,7 +16,7 @@ export interface AgentStatus {
   readonly healthy?: boolean;
   /** When the rules of the family that is behind were last synced, as ISO 8601. */
   readonly lastSync?: string;
-  /** Absent where nobody but Fairlead knows (kube-proxy). */
+  /** Absent where only Fairlead knows (kube-proxy). */
   readonly owners?: OwnerCounts;
 }
 

@@ -44,7 +44,7 @@ export function suggestCIDRs(state: ClusterView, { known, nodeAddresses }: Sugge
   return ranges.sort((a, b) => b.endpoints - a.endpoints || (a.cidr < b.cidr ? -1 : 1));
 }
 
-/** Endpoints without a node are somebody's own list of addresses, not pods. */
+/** Endpoints without a node are a list of addresses, not pods. */
 function podAddresses(state: ClusterView, key: ServiceKey): readonly string[] {
   const endpoints = state.slices(key).flatMap((slice) => slice.endpoints);
   return endpoints.filter(({ nodeName }) => nodeName !== undefined).map(({ address }) => address);

@@ -21,7 +21,7 @@ export interface ServiceDeviceChange {
 
 export interface WatchOptions {
   readonly signal: AbortSignal;
-  /** Told of each change of kube-ipvs0, whoever made it. What happens while the source repairs itself is not told. */
+  /** Gets each change of kube-ipvs0 by any program, except for those while the source repairs itself. */
   readonly onServiceDevice?: (change: ServiceDeviceChange) => void;
 }
 

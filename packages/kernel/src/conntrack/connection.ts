@@ -12,7 +12,7 @@ export interface Connection {
   readonly family: IPFamily;
   readonly protocol: Protocol;
   readonly original: Direction;
-  /** Its source answers, its destination is whom the answer goes to: the client, or the address that masquerades it. */
+  /** Its source answers, its destination is where the answer goes: the client, or the address that masquerades it. */
   readonly reply: Direction;
   /** Of TCP and SCTP, as conntrack calls it: `ESTABLISHED`. */
   readonly state?: string;

@@ -1,6 +1,6 @@
 import type { IPFamily, Protocol } from "../family.ts";
 
-/** What is read of a connection tracking entry: whom the client called, and who really answers. */
+/** What is read of a connection tracking entry: the destination that the client called, and the one that answers. */
 export interface ConntrackFlow {
   readonly family: IPFamily;
   readonly protocol: Protocol;

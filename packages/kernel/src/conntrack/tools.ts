@@ -11,7 +11,7 @@ const BATCH_SIZE = 2_000;
 /**
  * The client of conntrack-tools, for where netlink cannot be had. The tool reads the whole table for each deletion
  * (1.4.7:
- * 0.4 s with 100,000 entries), so one deletion names all entries that look alike, whoever their clients are.
+ * 0.4 s with 100,000 entries), so one deletion names all entries that look alike, of all clients.
  */
 export function createConntrackTools(runner: Runner): Conntrack {
   return {

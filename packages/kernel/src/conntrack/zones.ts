@@ -2,7 +2,7 @@ import { NetlinkError } from "../netlink/error.ts";
 
 /**
  * Whether requests name the zone of connection tracking. A kernel without zones (CONFIG_NF_CONNTRACK_ZONES) refuses
- * whoever names one, with EOPNOTSUPP; all of its entries are those of zone 0.
+ * a request that names one, with EOPNOTSUPP; all of its entries are those of zone 0.
  */
 export class Zones {
   #named = true;

@@ -51,7 +51,7 @@ export async function openIptables(runner: Runner, options: IptablesOptions): Pr
 }
 
 /**
- * The clients of all variants in which this network namespace has something, for whoever tidies up: what a host's tools
+ * The clients of all variants in which this network namespace has something, for a clean-up: what a host's tools
  * were yesterday, they need not be today.
  *
  * @param options `areThere`: as `toolsInUse` has it
@@ -102,7 +102,7 @@ async function save(saved: AsyncIterable<string>, family: IPFamily): Promise<Rul
   return parser.end();
 }
 
-/** A table that nobody used yet is not there to be printed, and has its built-in chains all the same. */
+/** An unused table is not printed, but has its built-in chains. */
 function withBuiltins(table: Table, state: TableState | undefined): TableState {
   const chains = new Map<string, ChainState>();
   for (const name of BUILTIN_CHAINS[table]) chains.set(name, { name, policy: "ACCEPT", rules: [] });
@@ -120,7 +120,7 @@ async function* savedLines(saved: AsyncIterable<string>): AsyncGenerator<string,
 
 async function chainNames(saved: AsyncIterable<string>, table: Table): Promise<ReadonlySet<string>> {
   const names = new Set(BUILTIN_CHAINS[table]);
-  // Chains stand before the first rule; what looks like one behind it is in somebody's comment.
+  // Chains stand before the first rule; what looks like one behind it is in a comment.
   let declaring = true;
   await explained(async () => {
     for await (const line of lines(saved)) {

@@ -29,7 +29,7 @@ async function isAnyLegacyTableThere(family: IPFamily): Promise<boolean | undefi
   try {
     return (await readFile(LEGACY_TABLE_NAMES[family], "utf8")).trim() !== "";
   } catch (error) {
-    // A kernel without the legacy tables, or whose module nobody has needed.
+    // A kernel without the legacy tables, or with their module not loaded.
     return errorCode(error) === "ENOENT" ? false : undefined;
   }
 }

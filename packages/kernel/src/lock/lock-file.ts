@@ -16,7 +16,7 @@ import { errorCode } from "@fairlead/base";
 export const LOCK_FILE = "agent.lock";
 
 /**
- * Opens the lock of a folder, and makes both where they are not there: for their owner only, as whoever may open the
+ * Opens the lock of a folder, and makes both where they are not there: for their owner only, as a user who may open the
  * file may lock it.
  *
  * @returns its descriptor
@@ -62,7 +62,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Whether nobody but root and this user can have opened a lock file: else its lock says nothing. */
+/** Whether only root and this user can have opened a lock file: otherwise its lock means nothing. */
 export function isAgentsFile(found: Stats): boolean {
   return found.isFile() && (found.uid === 0 || found.uid === process.geteuid?.()) && !isForOthers(found);
 }

@@ -31,7 +31,7 @@ export async function isLockSeen(instance: string, root = "/proc"): Promise<bool
  *
  * @param instance the agent's service proxy name
  * @param root where /proc is
- * @returns undefined when nobody holds the lock, or the process cannot be seen from here
+ * @returns undefined when no process holds the lock, or the process cannot be seen from here
  */
 export async function findLockProcess(instance: string, root = "/proc"): Promise<LockProcess | undefined> {
   if (!(await isLockSeen(instance, root))) return undefined;

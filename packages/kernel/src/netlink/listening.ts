@@ -36,7 +36,7 @@ const SENDER = { size: 12, portAt: 4 } as const;
 /** Longest datagram of the kernel's reports (NLMSG_GOODSIZE, and single messages may be larger). */
 export const LONGEST_TOLD = 1 << 16;
 
-/** `ListeningSocket.receive` for whoever goes on where events overflowed the buffer. */
+/** `ListeningSocket.receive` for a caller that continues after events overflowed the buffer. */
 export function receiveOrLost(socket: ListeningSocket, into: Buffer): Buffer | "lost" | undefined {
   try {
     return socket.receive(into);

@@ -63,10 +63,10 @@ export async function readNftTables(
   });
 }
 
-/** A transaction of somebody is carried out within milliseconds, and most hosts see few. */
+/** A transaction of another program takes milliseconds, and most hosts see few. */
 const READINGS = 5;
 
-/** What was read while nobody changed anything; after some readings what is there. */
+/** What was read without a change meanwhile; after some readings what is there. */
 async function unchanged<T>(socket: NetlinkSocket, read: () => Promise<T>): Promise<T> {
   for (let reading = 1; ; reading++) {
     const { generation } = await generationOf(socket);

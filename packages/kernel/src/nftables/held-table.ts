@@ -9,7 +9,8 @@ const { GENERATION, MESSAGES, SUBSYSTEM } = nftNumbers;
 /** nlmsghdr and nfgenmsg. */
 const HEADER = 20;
 /**
- * For so many milliseconds the copy follows: of what packets put into sets, and of what runs out there, nobody is told.
+ * For so many milliseconds the copy follows: the kernel does not report what packets put into sets, and what expires
+ * there.
  */
 const MOST_AGE_MS = 600_000;
 /** How often the whole is read again since another program wrote meanwhile. */

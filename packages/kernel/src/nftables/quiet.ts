@@ -1,7 +1,7 @@
 import type { Listener } from "./listener.ts";
 
 /**
- * Carries out a large transaction while nobody of this process listens: the kernel would make a message of each element
+ * Carries out a large transaction while this process does not listen: the kernel would make a message of each element
  * (0.3 s become 1.9 s). That no other program did anything meanwhile, the generation says; where it does not, it is
  * told as lost.
  */

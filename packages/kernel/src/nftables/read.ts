@@ -82,7 +82,7 @@ export async function readSets(
   return withElements(socket, family, table, sets.filter(wanted));
 }
 
-/** @returns none where its types are not known here: nobody can want it */
+/** @returns none where its types are not known here */
 function knownSet(of: Attributes): readonly Omit<NftSet, "elements">[] {
   try {
     return [decodeSet(of)];

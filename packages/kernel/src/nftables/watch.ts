@@ -1,8 +1,8 @@
 import type { NftFamily } from "@fairlead/netfilter/nft";
 
 /**
- * transaction: another process's. lost: the kernel had more to report than was read in time, or nobody listened for a
- * moment, so that anything may have happened.
+ * transaction: another process's. lost: the kernel had more to report than was read in time, or this process did not
+ * listen for a moment, so that anything may have happened.
  */
 export type NftablesNews =
   | {

@@ -20,13 +20,13 @@ import { readingRunner } from "./runner.ts";
 import { readingOnly, readsLinks, readsNftables, readsServers, readsSets } from "./sockets.ts";
 
 /**
- * What a kernel holds for a service proxy, for somebody who must not change it. Kept are sockets, rules where they are
+ * What a kernel holds for a service proxy, for a reader that must not change it. Kept are sockets, rules where they are
  * few, and tables that were asked for.
  */
 export interface KernelReader {
   /**
    * All rules of iptables of a family, in the variant that the host uses; those of the last time where they are few and
-   * nobody has changed them since.
+   * no program has changed them since.
    *
    * @throws CommandError when they cannot be listed
    */

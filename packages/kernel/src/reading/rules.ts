@@ -81,7 +81,7 @@ export class RulesReader {
     return this.#variant;
   }
 
-  /** The same twice: nobody changed the rules in between. Undefined: it cannot be told. */
+  /** The same twice: no program changed the rules in between. Undefined: unknown. */
   async #state(family: IPFamily): Promise<string | undefined> {
     if ((await this.#used()) === "legacy") return this.#legacyState[family]();
     return this.#generation().then(String, () => undefined);

@@ -45,7 +45,7 @@ const TYPE_AT = 4;
 const COMMAND_AT = 16;
 
 /**
- * The same socket, which sends nothing but what only reads: whoever has it cannot change the kernel, by mistake or
+ * The same socket, which sends nothing but what only reads: its user cannot change the kernel, by mistake or
  * otherwise.
  */
 export function readingOnly<Socket extends NetlinkSocket>(

@@ -2,8 +2,8 @@ import { errorText } from "@fairlead/base";
 import type { Argv } from "./runner.ts";
 
 /**
- * exit: ended with a code other than 0. signal: somebody killed it. timeout: killed by us after its time. aborted:
- * killed by the caller's signal. stopped: somebody had stopped it (SIGSTOP), and it was killed by us for that.
+ * exit: ended with a code other than 0. signal: another process killed it. timeout: killed by us after its time.
+ * aborted: killed by the caller's signal. stopped: another process had stopped it (SIGSTOP), and we killed it for that.
  * not-found: there is no such program that may be run. output: it wrote more than was asked for. start: it could not be
  * started for another reason, or its input failed.
  */

@@ -1,6 +1,6 @@
 import type { IPFamily } from "../rule/rule.ts";
 
-/** What identifies a virtual server. (Those by firewall mark are nobody's business here and are passed over.) */
+/** What identifies a virtual server. (Those by firewall mark are skipped.) */
 export interface VirtualServerKey {
   readonly family: IPFamily;
   readonly protocol: "TCP" | "UDP" | "SCTP";

@@ -74,7 +74,7 @@ export class ChainsInBytes implements ReadonlyMap<string, SavedChain> {
   #addBlock(chain: TextChain, block: number): void {
     const [name] = this.#appended.at(block);
     const [end = 0, line = 0, lines = 0] = this.#blocks.slice(block * 3, block * 3 + 3);
-    // From the chain's name on: what stands before it in its line, counters perhaps, is nobody's concern.
+    // From the chain's name on: what stands before it in its line, counters perhaps, is irrelevant.
     const text = `-A ${this.#text(name, end)}`;
     chain.add({ text, from: 0, to: text.length, line, lines });
   }

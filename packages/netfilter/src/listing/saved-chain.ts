@@ -115,7 +115,7 @@ export class TextChain implements SavedChain {
 
 const NONE: readonly RuleBlock[] = [];
 
-/** What is known of a chain's rules once somebody has asked for them. */
+/** What is known of a chain's rules once a caller has asked for them. */
 interface ParsedRules {
   readonly texts: readonly string[];
   /** Those read so far. */

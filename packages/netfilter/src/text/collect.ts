@@ -4,7 +4,7 @@ import type { RawModule, RawOption } from "../rule/raw.ts";
 import { targetOptions } from "../rule/targets/index.ts";
 import type { Words } from "./tokenize.ts";
 
-/** The words of a rule, sorted by whom they belong to but not yet understood. */
+/** The words of a rule, sorted by owner but not yet understood. */
 export interface RawRule {
   readonly header: RawOption[];
   readonly matches: RawModule[];

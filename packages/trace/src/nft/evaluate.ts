@@ -18,7 +18,7 @@ type Draw = Extract<NonNullable<Result>, { readonly kind: "draw" }>;
 /** More numbers than these are not tried one by one. */
 const MAX_DRAWN = 0x2_0000;
 
-/** All ways through the rest of a rule. Those that nobody can distinguish are one, with the sum of their chances. */
+/** All ways through the rest of a rule. Indistinguishable ones are one, with the sum of their chances. */
 export function evaluate(place: NftRuleContext, from: number): readonly Branch[] {
   const { expressions } = place.rule;
   for (const [at, expression] of expressions.entries()) {

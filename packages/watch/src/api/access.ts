@@ -1,7 +1,7 @@
 import type { ApiConnection } from "./connection.ts";
 import { post } from "./post.ts";
 
-/** What somebody may want to do in all namespaces. */
+/** A permission in all namespaces. */
 export interface Access {
   readonly verb: "get" | "list" | "watch" | "create";
   /** "" for the core group. */
@@ -10,7 +10,7 @@ export interface Access {
 }
 
 /**
- * Whether whoever the connection speaks for may do that (SelfSubjectAccessReview, which everybody may ask).
+ * Whether the connection's user has that permission (SelfSubjectAccessReview, open to every user).
  *
  * @throws Error when there is no connection, no answer in time, or none that says it
  */

@@ -9,7 +9,7 @@ export interface BackoffRange {
 /** Between attempts at a server that answers, as in client-go's reflector. */
 export const CLIENT_GO_RANGE: BackoffRange = { first: 800, longest: 30_000 };
 /**
- * Where nothing answers, an attempt costs nobody much, and every second counts once the server is back: asked every 5
+ * Where nothing answers, an attempt costs little, and every second counts once the server is back: asked every 5
  * to 10 s, as kubelet asks for its lease every 10 s. client-go would wait for up to a minute here.
  */
 export const CONNECT_RANGE: BackoffRange = { first: 800, longest: 5_000 };

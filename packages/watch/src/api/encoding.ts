@@ -16,7 +16,7 @@ export class Encoding {
   readonly #spec: ResourceSpec;
   readonly #onReport: OnReport;
   #asksProtobuf: boolean;
-  /** Of the last answer; undefined: there is none, or it is nobody's concern, since protobuf was not asked for. */
+  /** Of the last answer; undefined: there is none, or protobuf was not requested. */
   #came: "protobuf" | "json" | undefined;
 
   constructor(spec: ResourceSpec, wantsProtobuf: boolean, onReport: OnReport) {

@@ -87,7 +87,7 @@ export function checkedServer(
   return { server, secure };
 }
 
-/** @throws ConnectionError as client-go's transport does: nobody can have meant both */
+/** @throws ConnectionError as client-go's transport does: both cannot be meant */
 function checkTrust({ file, cluster }: Kubeconfig, server: string, warn: (text: string) => void): void {
   if (valueAt(cluster, "insecure-skip-tls-verify") !== true) return;
   const ca = ["certificate-authority-data", "certificate-authority"].find(

@@ -6,7 +6,7 @@ export interface Pulse {
   /** Something came from the server. */
   heard(): void;
   /**
-   * For as long as somebody waits for the server it is asked for a sign whenever nothing came.
+   * While a request waits for the server and nothing came, the server is asked for a sign of life.
    *
    * @param silent called when it has given none
    * @returns ends the waiting

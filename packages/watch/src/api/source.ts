@@ -29,7 +29,7 @@ export interface ApiSourceOptions extends Selection {
    */
   readonly protobuf?: boolean;
   readonly onReport?: OnReport;
-  /** Is told of each request; default: nobody. */
+  /** Gets each request; default: none. */
   readonly onRequest?: RequestObserver;
   /** For tests: virtual time, 0 ≤ random() < 1, and requests that don't leave the process. */
   readonly clock?: Clock;

@@ -26,7 +26,7 @@ import type { consoleOptions } from "./options.ts";
 
 type Values = CommandInput<typeof consoleOptions>["options"];
 
-/** What is asked of a node when somebody wants to see it, and not again and again. */
+/** What is asked of a node on request, and not periodically. */
 export function nodeAnswers(
   cluster: LiveCluster,
   setup: AgentSetup,

@@ -17,7 +17,7 @@ type Options = CommandInput<typeof diffOptions>["options"];
 
 /** One of the two that are compared. */
 export interface Side {
-  /** It is what an agent would write, with nobody's rules alongside it. */
+  /** It is what an agent would write, with no rules of other programs alongside it. */
   readonly planned: boolean;
   readonly state: KernelState;
 }

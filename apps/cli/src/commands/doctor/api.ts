@@ -21,7 +21,7 @@ const NEEDED: readonly Access[] = [
 /** Milliseconds that other networks' objects are waited for. */
 const OBJECTS_WAIT = 10_000;
 
-/** Asks the cluster's API server what it allows; nobody is asked where no cluster is known. */
+/** Asks the cluster's API server what it allows; without a known cluster it asks none. */
 export async function apiFacts(options: ClusterAccess, context: Pick<Context, "env" | "warn">): Promise<ApiFacts> {
   if (!hasCluster(options, context)) return { kind: "unasked" };
   try {

@@ -107,7 +107,7 @@ function isLocal(address: string): boolean {
 }
 
 async function proxies(attempt: Attempt, serviceProxyName: string, here: boolean): Promise<NodeFacts["proxies"]> {
-  // An agent with a name is there alongside the node's first proxy, whoever that is.
+  // An agent with a name is there alongside the node's first proxy, whichever that is.
   const isBeside = serviceProxyName !== "";
   const fairlead = here ? await nodeLockProcess(serviceProxyName).catch(() => undefined) : undefined;
   const listed = outputOf(await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";

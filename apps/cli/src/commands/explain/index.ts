@@ -8,7 +8,7 @@ export const explainCommand = defineCommand(
     description:
       "Shows the owner and what decided that, every frontend with what pods, the node and others get there, and for each\n" +
       "endpoint why it is used or not. With --live, --on or --rules a packet of every kind is also traced through that\n" +
-      "kernel's rules, whoever wrote them, to see whether they do what the plan wants.",
+      "kernel's rules, also of other programs, to see whether they do what the plan wants.",
     arguments: [
       {
         name: "target",

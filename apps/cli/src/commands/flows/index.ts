@@ -7,9 +7,9 @@ export const flowsCommand = defineCommand(
     summary: "Show the connections that clients have with services through a node, and with which endpoint each is",
     description:
       "Reads connection tracking of this host (root), or with --on of another node, and shows for each connection of a service\n" +
-      "who called it, by which frontend, which endpoint answers and whether that still exists, who serves the service, the\n" +
-      "connection's state, and bytes where the kernel counts them (net.netfilter.nf_conntrack_acct). Connections of nobody's\n" +
-      "service are left out. Nothing is read on the node while the command does not run.",
+      "its client, the frontend, the endpoint that answers and whether it still exists, the owner of the service, the state,\n" +
+      "and bytes where the kernel counts them (net.netfilter.nf_conntrack_acct). Connections without a service are left out.\n" +
+      "The node does no work while the command does not run.",
     arguments: [],
     options: flowsOptions,
     examples: [

@@ -32,7 +32,7 @@ export async function readTraceDestination(options: Values, context: Context): P
   const plans = file.length > 0 && rules === undefined && on === undefined && !live;
   if (socket !== undefined && !plans) return { destination: socket };
   const target = socket === undefined ? targetOf(to, await namespaceOf(options, context)) : undefined;
-  // Rules of somewhere: whose the address is there nobody can be asked.
+  // Rules from elsewhere: the owner of the address is unknown there.
   if (target?.kind === "host" && rules !== undefined && file.length === 0) throw noDestination(to);
   const everywhere = !plans && target?.kind !== "nodePort";
   const values = { ...options, node: options.node ?? on };

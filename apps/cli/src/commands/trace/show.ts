@@ -10,11 +10,11 @@ export interface Answer {
   readonly packet: Packet;
   readonly exploration: Exploration;
   readonly connections: readonly Connection[];
-  /** Whether the kernel was asked for routes, or nobody. */
+  /** Whether the kernel was asked for routes. */
   readonly routes: "asked" | "not asked";
 }
 
-/** What is left open where nobody was asked for routes. */
+/** What is left open where no kernel was asked for routes. */
 const NOT_ASKED =
   "\nRoutes, forwarding and rp_filter are not known here: whether a path leads on from this node is not known.\n";
 

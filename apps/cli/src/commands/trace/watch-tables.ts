@@ -17,7 +17,7 @@ export function hasProxyTable(names: readonly NftTableName[], family: Packet["fa
  * Follows real packets through all tables of nftables until the signal aborts, by a table of its own, which goes with
  * this process however that ends.
  *
- * @param fromAnybody whoever sends them
+ * @param fromAnybody from every sender
  */
 export async function followTables(packet: Packet, fromAnybody: boolean, context: Context): Promise<void> {
   const { signal, out, warn, runner } = context;

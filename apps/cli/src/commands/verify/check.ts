@@ -41,7 +41,7 @@ export interface KernelContents {
   readonly objects?: IpvsObjects;
 }
 
-/** Compares one family's kernel with its plan, in slices: whoever serves others meanwhile goes on doing so. */
+/** Compares one family's kernel with its plan, in slices, so that a server serves others meanwhile. */
 export async function check(
   { planner, mode, options }: PlannedNode,
   { config }: Pick<AgentSetup, "config">,

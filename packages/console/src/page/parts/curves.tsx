@@ -5,7 +5,7 @@ import { pointsOf, type Quantity, type Sample, summaryOf, withSample } from "../
 import { TableHead } from "./table-head.tsx";
 import { bytesText } from "./volume.tsx";
 
-/** New connections and bytes a second, since somebody looks; in words and as a table as well. */
+/** New connections and bytes a second, since the view was opened; in words and as a table as well. */
 export function Curves({ answer }: { readonly answer: FlowsAnswer }) {
   const [samples, setSamples] = useState<readonly Sample[]>([]);
   useEffect(() => setSamples((before) => withSample(before, answer)), [answer]);

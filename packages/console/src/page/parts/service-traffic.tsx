@@ -13,7 +13,7 @@ interface Props {
   readonly node: string;
 }
 
-/** What the endpoints of a service have to do for the clients of a node, once somebody asks. */
+/** What the endpoints of a service have to do for the clients of a node, on request. */
 export function ServiceTraffic({ service, node }: Props) {
   const [shown, setShown] = useState(false);
   return (

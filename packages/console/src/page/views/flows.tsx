@@ -19,7 +19,7 @@ interface Props {
   readonly query: URLSearchParams;
 }
 
-/** The connections of services that a node tracks, for as long as somebody looks. */
+/** The connections of services that a node tracks, for as long as they are in view. */
 export function FlowsView({ store, query }: Props) {
   const { facts } = store;
   const service = query.get("service") ?? "";

@@ -34,7 +34,7 @@ export class FakeTable {
   }
 }
 
-/** Work on a copy of a table, which nobody sees until `commit`. Copies just what it changes. */
+/** Work on a copy of a table, which is invisible until `commit`. Copies just what it changes. */
 export class TableDraft {
   readonly table: FakeTable;
   /** undefined: deleted. */

@@ -105,7 +105,7 @@ export class FakeIpvsadm implements IpvsadmClient {
   }
 
   #call(what: keyof typeof ARGUMENTS): Argv {
-    // A kernel without IPVS has nobody there to talk to.
+    // A kernel without IPVS does not answer there.
     return this.#netlink && this.#supported ? ["netlink", "ipvs", what] : ["ipvsadm", ...ARGUMENTS[what]];
   }
 

@@ -14,7 +14,7 @@ export class Journal {
     this.did(() => (before === undefined ? map.delete(key) : map.set(key, before)));
   }
 
-  /** From a map whose order nobody sees. */
+  /** From a map whose order is invisible. */
   delete<K, V>(map: Map<K, V>, key: K): void {
     const before = map.get(key);
     if (before === undefined) return;

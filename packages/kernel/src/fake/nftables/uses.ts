@@ -37,7 +37,7 @@ export function countElement(journal: Journal, table: FakeTable, { value }: SetE
   count(journal, table.chains.get(chainOf(value) ?? ""), by);
 }
 
-/** Most elements of a set that packets change, where nobody said so (nft_dynset_init). */
+/** Most elements of a set that packets change, where none is given (nft_dynset_init). */
 const LIMIT = 65_535;
 
 function limit(journal: Journal, set: FakeSet): void {

@@ -11,7 +11,7 @@ export interface Unknown {
    * Absent: what the text says.
    */
   readonly effect?: "none" | "test";
-  /** Where it leaves a value, which nobody knows. */
+  /** Where it leaves an unknown value. */
   readonly to?: Register;
 }
 

@@ -21,7 +21,7 @@ import { foreignExpression } from "./foreign.ts";
 import * as numbers from "./numbers.ts";
 import { commentOf } from "./user-data.ts";
 
-/** A rule or a set that has something which is not known here: whoever traces or compares must say so. */
+/** A rule or a set that has something which is not known here: a trace or comparison must say so. */
 export class UnreadableNft extends Error {
   override readonly name = "UnreadableNft";
 }

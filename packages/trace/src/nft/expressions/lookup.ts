@@ -22,7 +22,7 @@ function take({ to }: ExpressionOf<"lookup">, value: Hex | Verdict | undefined, 
   return undefined;
 }
 
-/** A rule may still match for an unknown value; of a verdict nobody knows the way on. */
+/** A rule may still match for an unknown value; after an unknown verdict the path is unknown. */
 function unknown({ to }: ExpressionOf<"lookup">, { data }: NftSet, place: NftRuleContext, problem: string): Result {
   if (to === "verdict") throw place.undecidable(problem);
   if (to !== undefined && data !== undefined && data !== "verdict") {
