@@ -235,6 +235,25 @@ describe("while it runs", () => {
     expect(serves(one, "10.96.67.75")).toBe(true);
   });
 
+  test("a service whose last endpoint here went is given away after 10 s, one that its CIDR takes at once", async () => {
+    const one = await learning();
+    const ovn = (...addresses: readonly string[]) =>
+      endpointSlice("ovn-1", {
+        service: "ovn",
+        family: "IPv4",
+        ports: [{ port: 80 }],
+        endpoints: addresses.map((address) => ({ address })),
+      });
+    await one.source.put(ovn("10.16.0.5", "10.144.154.73"));
+    await settle(one, 2_000);
+    expect(serves(one, "10.96.95.98")).toBe(true);
+    await one.source.put(ovn("10.16.0.5"));
+    await settle(one, 9_999);
+    expect(serves(one, "10.96.95.98")).toBe(true);
+    await settle(one, 2_000);
+    expect(serves(one, "10.96.95.98")).toBe(false);
+  });
+
   test("what is wrong with the consent object is reported once", async () => {
     const one = await learning();
     await one.source.put(accepted("10.144.154.1/24"));

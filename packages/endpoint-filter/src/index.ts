@@ -1,4 +1,5 @@
 export { type CIDRSide, CIDRSides } from "./cidr/sides.ts";
+export { OwnershipDelay } from "./delay.ts";
 export { createEndpointFilter, filterBySides } from "./filter.ts";
 export { Memory } from "./memory/memory.ts";
 export type { Remembered } from "./memory/remembered.ts";

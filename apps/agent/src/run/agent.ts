@@ -1,7 +1,7 @@
 import { nextTurn } from "@fairlead/base";
-import { ClusterState, Planner } from "@fairlead/core";
-import { createEndpointFilter } from "@fairlead/endpoint-filter";
-import { NodeInputs } from "@fairlead/intake";
+import { ClusterState, Planner, type PlannerOptions, type ServiceKey } from "@fairlead/core";
+import { createEndpointFilter, OwnershipDelay } from "@fairlead/endpoint-filter";
+import { type LiveNetworks, NodeInputs } from "@fairlead/intake";
 import { ProxyHealth } from "../health/proxy-health.ts";
 import { ConnectionLimit } from "../http/connection-limit.ts";
 import { liveNetworks } from "../networks/build.ts";
@@ -47,6 +47,7 @@ export function createAgent(parts: AgentParts): Agent {
     state,
     inputs,
     networks: parts.networks && liveNetworks(parts, parts.networks, state, metrics.networks, known),
+    delay: new OwnershipDelay(ownershipDelayMs(parts), clock),
     planner,
     problems: new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind })),
     metrics,
@@ -62,7 +63,7 @@ export function createAgent(parts: AgentParts): Agent {
 
 function createSyncer(parts: AgentParts, agent: Omit<Agent, "syncer" | "loop">): Syncer {
   const { backends, familiesAtOnce, config, clock, log, random } = parts;
-  const { families, state, planner, inputs, networks, keeper, health } = agent;
+  const { families, state, planner, inputs, networks, delay, keeper, health } = agent;
   const { syncPeriodMs } = config[config.mode];
   const backoff = { first: Math.min(1_000, syncPeriodMs), most: syncPeriodMs };
   return new Syncer({
@@ -71,8 +72,9 @@ function createSyncer(parts: AgentParts, agent: Omit<Agent, "syncer" | "loop">):
     memory: () => keeper.memory,
     families: Array.from(backends, ([family, one]) => new FamilySync(family, one, backoff, clock, random)),
     familiesAtOnce,
-    options: () => inputs.options(),
-    concerned: networks && (() => networks.takeConcerned()),
+    options: () => delayed(inputs.options(), delay),
+    concerned: networks && (() => concerned(networks, delay)),
+    due: () => delay.due(),
     slicing: {
       clock,
       budget: SLICE_MS,
@@ -84,6 +86,23 @@ function createSyncer(parts: AgentParts, agent: Omit<Agent, "syncer" | "loop">):
     followers: followersOf(parts, agent),
     log,
   });
+}
+
+/** Milliseconds; without sources and rules, and for a second instance, services change hands as ever: at once. */
+function ownershipDelayMs({ config, networks }: Pick<AgentParts, "config" | "networks">): number {
+  return networks === undefined || config.serviceProxyName !== "" ? 0 : 10_000;
+}
+
+function delayed(options: PlannerOptions, delay: OwnershipDelay): PlannerOptions {
+  const { filter } = options;
+  return filter === undefined ? options : { ...options, filter: delay.around(filter) };
+}
+
+/** What CIDRs decide otherwise than before changes hands at once. */
+function concerned(networks: LiveNetworks, delay: OwnershipDelay): ReadonlySet<ServiceKey> {
+  const services = networks.takeConcerned();
+  delay.exempt(services);
+  return services;
 }
 
 function createLoop({ config, clock }: AgentParts, syncer: Syncer): SyncLoop {

@@ -43,6 +43,7 @@ export function followInputs(parts: AgentParts, agent: Agent, following: Followi
   followNodeAddresses(parts, agent, readiness, request, signal).catch(fatal("node addresses cannot be followed"));
   const onNode = nodeFollower(parts, agent, readiness, request, following);
   const intake = subscribe(parts, agent, readiness, request, onNode);
+  agent.delay.start(() => request("partial"));
   agent.networks?.start({
     onFirst: () => readiness.known("networks"),
     onChange: (decision) => {

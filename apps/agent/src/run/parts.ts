@@ -1,7 +1,7 @@
 import type { Clock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { ClusterState, IPFamily, ModeFacts, Planner } from "@fairlead/core";
-import type { FilterOptions, Memory, MemoryScope } from "@fairlead/endpoint-filter";
+import type { FilterOptions, Memory, MemoryScope, OwnershipDelay } from "@fairlead/endpoint-filter";
 import type { LiveNetworks, NetworksSetup, NodeInputs } from "@fairlead/intake";
 import type { ObjectSource, RequestObserver, SourceReport } from "@fairlead/watch";
 import type { NodeEvents } from "../events/node-events.ts";
@@ -81,6 +81,8 @@ export interface Agent {
   readonly inputs: NodeInputs;
   /** Absent: no network is learned. */
   readonly networks: LiveNetworks | undefined;
+  /** Keeps a service for a moment whose last endpoint here went. */
+  readonly delay: OwnershipDelay;
   /** Decides what becomes of packets. */
   readonly planner: Planner;
   /** One sync: plans, and has each family's backend write the kernel. */

@@ -56,9 +56,10 @@ function followConfigFile(
 
 async function shutDown(
   { relaying, clock }: AgentParts,
-  { loop, keeper, networks, known, serviceHealth }: Agent,
+  { loop, keeper, networks, delay, known, serviceHealth }: Agent,
 ): Promise<void> {
   networks?.stop();
+  delay.stop();
   await Promise.all([
     loop.stop(),
     relaying?.close(sleep(clock, DRAIN_MS)),

@@ -27,6 +27,8 @@ export interface SyncerParts {
   readonly options: () => PlannerOptions;
   /** Takes the only services that a new filter among them may decide differently; absent: all. */
   readonly concerned?: (() => Iterable<ServiceKey>) | undefined;
+  /** Services that are to be planned though nothing of them changed. Default: none. */
+  readonly due?: (() => readonly ServiceKey[]) | undefined;
   readonly slicing: Slicing;
   readonly followers: readonly SyncFollower[];
   readonly log: Log;
@@ -89,8 +91,9 @@ export class Syncer implements SyncLoopWork {
   }
 
   async #plan(): Promise<PlanStep | undefined> {
-    const { planner, state, memory, options, concerned, slicing, families, log } = this.#parts;
-    const dirty = bothDirty(this.#unseen, state.takeDirty());
+    const { planner, state, memory, options, concerned, due, slicing, families, log } = this.#parts;
+    const taken = state.takeDirty();
+    const dirty = bothDirty(this.#unseen, { ...taken, services: new Set([...taken.services, ...(due?.() ?? [])]) });
     this.#unseen = dirty;
     const services = this.#planAll ? "all" : dirty.services;
     this.#planAll = true;
