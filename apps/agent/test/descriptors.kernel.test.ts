@@ -1,15 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createRunner, lines } from "@fairlead/kernel";
-import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { lines } from "@fairlead/kernel";
 import { endpointSlice, service } from "@fairlead/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { descriptorLimit, descriptorShares } from "../src/host/descriptors.ts";
-import { whyNoKernel } from "./support/real-kernel.ts";
-
-const bundle = join(import.meta.dirname, "..", "dist", "main.js");
-const reason = await whyNoKernel();
+import { BUNDLE, onBundleNode } from "./support/bundle-node.ts";
 
 /** Holds so many connections to the health port, and squats the name of an abstract socket: any user could. */
 const ATTACK = `
@@ -40,22 +33,16 @@ test("the limit is read of this process; without /proc there is none", () => {
   expect(descriptorLimit("/does/not/exist")).toBe(Number.POSITIVE_INFINITY);
 });
 
-describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undefined ? "" : ` (${reason})`}`, () => {
-  let dir = "";
-  let namespace: NetworkNamespace;
-  beforeAll(async () => {
-    namespace = await createNamespace();
-    dir = await mkdtemp(join(tmpdir(), "fairlead-descriptors-"));
-    await mkdir(join(dir, "manifests"));
-    await write("first", "10.96.0.10");
-  });
-  afterAll(async () => {
-    await namespace.dispose();
-    await rm(dir, { recursive: true });
-  });
+onBundleNode("clients and descriptors", ({ dir, inside, manifest }) => {
+  beforeAll(() => write("first", "10.96.0.10"));
 
-  const inside = () => createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   const stream = (...argv: readonly [string, ...string[]]) => lines(inside().stream(argv, { timeoutMs: 0 }));
+
+  /** Whoever stops reading ends it. */
+  function limitedTo(files: number, flags: readonly string[]) {
+    const script = `cd "$1" && shift && ulimit -n ${files} && exec "$@" 2>&1`;
+    return stream("sh", "-c", script, "sh", dir(), process.execPath, BUNDLE, ...flags);
+  }
 
   async function write(name: string, clusterIP: string): Promise<void> {
     const items = [
@@ -68,15 +55,14 @@ describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undef
       }),
     ];
     const list = { apiVersion: "v1", kind: "List", items };
-    await writeFile(join(dir, "manifests", `${name}.json`), JSON.stringify(list));
+    await manifest(`${name}.json`, JSON.stringify(list));
   }
 
   test("clients that hold every connection they can get keep no sync from its tools", async () => {
-    const limited = ["sh", "-c", 'cd "$1" && shift && ulimit -n 160 && exec "$@" 2>&1', "sh", dir] as const;
     const flags = ["--manifests=manifests", "--state-dir=state", "-v=2"] as const;
     const log: string[] = [];
     let attacking: AsyncGenerator<string> | undefined;
-    for await (const line of stream(...limited, process.execPath, bundle, ...flags)) {
+    for await (const line of limitedTo(160, flags)) {
       log.push(line);
       if (line.includes('"Rules are in place" ipFamily="IPv4"')) {
         attacking = stream(process.execPath, "-e", ATTACK);
@@ -96,11 +82,10 @@ describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undef
     ["iptables", 64, ["iptables-save", "-t", "nat"]],
     ["nftables", 40, ["nft", "list", "ruleset"]],
   ] as const)("%s mode serves where %i files may be open", async (mode, files, list) => {
-    const limited = ["sh", "-c", `cd "$1" && shift && ulimit -n ${files} && exec "$@" 2>&1`, "sh", dir] as const;
     const flags = [`--proxy-mode=${mode}`, "--manifests=manifests", `--state-dir=${mode}`, "-v=2"] as const;
     const log: string[] = [];
     let livez = 0;
-    for await (const line of stream(...limited, process.execPath, bundle, ...flags)) {
+    for await (const line of limitedTo(files, flags)) {
       log.push(line);
       if (line.includes("EMFILE")) break;
       if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
@@ -109,6 +94,6 @@ describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undef
     }
     expect(livez, log.join("\n")).toBe(200);
     expect((await inside().run(list)).stdout).toContain("10.96.0.10");
-    await inside().run([process.execPath, bundle, "--cleanup", "--state-dir="]);
+    await inside().run([process.execPath, BUNDLE, "--cleanup", "--state-dir="]);
   });
 });
