@@ -40,6 +40,10 @@ describe("the bundle", () => {
     expect(text).not.toMatch(/from\s*"(?:node:)?http"/);
   });
 
+  test("nothing of the Kubernetes client library is in it", async () => {
+    expect(await readFile(bundle(), "utf8")).not.toContain("kubernetes-client-javascript");
+  });
+
   test("its first line starts Node without the inspector's signal", async () => {
     const [first] = (await readFile(bundle(), "utf8")).split("\n", 1);
     expect(first).toBe("#!/usr/bin/env -S node --disable-sigusr1");

@@ -1,8 +1,9 @@
-import { copyFile, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { goldenFolder } from "@fairlead/testkit";
+import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 /** The bundle in a folder of its own: nothing but Node alongside it. */
@@ -23,10 +24,38 @@ async function fairlead(...args: string[]) {
   }
 }
 
+/** What it calls itself by default. */
+const OF_LIBRARY = "kubernetes-client-javascript";
+
 describe("the bundle by itself", () => {
   test("--version", async () => {
     const { version } = JSON.parse(await readFile(join(import.meta.dirname, "..", "package.json"), "utf8"));
     expect(await fairlead("--version")).toEqual({ code: 0, out: `Fairlead v${version}\n`, err: "" });
+  });
+
+  test("the Kubernetes client library is in a file of its own, which only commands that ask a cluster load", async () => {
+    const dist = join(import.meta.dirname, "..", "dist");
+    const [program, library] = await Promise.all(
+      ["main.js", "kubernetes-client.js"].map((name) => readFile(join(dist, name), "utf8")),
+    );
+    expect(library).toContain(OF_LIBRARY);
+    expect(program).not.toContain(OF_LIBRARY);
+    const api = new LightApiServer();
+    const server = await api.start();
+    try {
+      const kubeconfig = join(dir, "kubeconfig");
+      const contexts = [{ name: "c", context: { cluster: "c" } }];
+      const clusters = [{ name: "c", cluster: { server } }];
+      await writeFile(kubeconfig, JSON.stringify({ clusters, contexts, "current-context": "c" }));
+      const asked = () => fairlead("ownership", "--on", "node-a", "--kubeconfig", kubeconfig);
+      // Alone, the program runs: all other tests here are without the library.
+      expect(await asked()).toMatchObject({ code: 3, err: expect.stringContaining("kubernetes-client.js") });
+      await copyFile(join(dist, "kubernetes-client.js"), join(dir, "kubernetes-client.js"));
+      expect(await asked()).toMatchObject({ code: 3, err: expect.stringMatching(/^--on=node-a: no agent runs there/) });
+    } finally {
+      await api.stop();
+      await rm(join(dir, "kubernetes-client.js"), { force: true });
+    }
   });
 
   test("without a command: what there is", async () => {
