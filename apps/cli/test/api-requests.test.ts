@@ -9,14 +9,13 @@ import { Kubeconfigs } from "./support/kubeconfigs.ts";
 let api: LightApiServer;
 let files: Kubeconfigs;
 let cluster: Cluster;
-let file = "";
+let address = "";
 
 beforeEach(async () => {
   api = new LightApiServer();
-  const server = await api.start();
+  address = await api.start();
   files = await Kubeconfigs.open();
-  file = await files.write("c", { server }, {});
-  cluster = files.cluster({ KUBECONFIG: file });
+  cluster = files.cluster({ KUBECONFIG: await files.write("c", { server: address }, {}) });
 });
 afterEach(async () => {
   await api.stop();
@@ -107,6 +106,12 @@ test("a proxy's page, an answer that is not JSON, and no answer at all", async (
   page.closeAllConnections();
   await new Promise((resolve) => page.close(resolve));
   await expect(nodes()).rejects.toThrow(/^the API server http:\S+ does not answer: connect ECONNREFUSED/);
+});
+
+test("a server that has no nodes at its address is an error, and no cluster without nodes", async () => {
+  const wrong = await files.write("wrong", { server: `${address}/clusters/none` }, {});
+  const nodes = () => files.cluster({ KUBECONFIG: wrong }).list(NODES);
+  await expect(nodes()).rejects.toThrow(/answers 404: the server could not find/);
 });
 
 test("no kubeconfig at all says what would be right", async () => {

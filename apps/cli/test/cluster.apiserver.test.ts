@@ -1,6 +1,6 @@
 import { fairleadObjects, type Installation, MANAGER, NAMESPACE, placementPatch } from "@fairlead/migrate";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Cluster } from "../src/cluster/cluster.ts";
+import { type Cluster, unlessMissing } from "../src/cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, type Resource } from "../src/cluster/resources.ts";
 import { Kubeconfigs } from "./support/kubeconfigs.ts";
 
@@ -51,7 +51,7 @@ test("Fairlead's objects: applied, placed by a patch, applied anew with another 
   await cluster.remove(DAEMON_SETS_OURS, "fairlead");
   expect(await cluster.get(DAEMON_SETS_OURS, "fairlead")).toBeUndefined();
   for (const resource of [MAPS, ACCOUNTS, BINDINGS]) {
-    for (const object of (await cluster.list(resource, LABELS)) ?? [])
+    for (const object of await cluster.list(resource, LABELS))
       await cluster.remove(resource, (object as Named).metadata.name);
     expect(await cluster.list(resource, LABELS)).toEqual([]);
   }
@@ -81,8 +81,10 @@ test("a Lease that another one has written meanwhile is not written over", async
   await cluster.remove(resource, MANAGER);
 });
 
-test("a resource that the server does not have is no list", async () => {
-  expect(await cluster.list({ apiVersion: "kubeovn.io/v1", plural: "nothings" })).toBeUndefined();
+test("a resource that the server does not have is not there, and no list without items", async () => {
+  const asked = () => cluster.list({ apiVersion: "kubeovn.io/v1", plural: "nothings" });
+  await expect(asked()).rejects.toMatchObject({ status: 404 });
+  expect(await unlessMissing(asked())).toBeUndefined();
 });
 
 test("what is refused, and what cannot be reached in a pod that runs nowhere, is said in the server's words", async () => {

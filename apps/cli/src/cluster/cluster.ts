@@ -20,8 +20,7 @@ import { type Manifest, pathOf, type Resource, resourceOf, type Selection } from
 export interface Cluster {
   /** Undefined: it is not there. */
   get(resource: Resource, name: string): Promise<unknown>;
-  /** Undefined: the server has no such resource. */
-  list(resource: Resource, selection?: Selection): Promise<readonly unknown[] | undefined>;
+  list(resource: Resource, selection?: Selection): Promise<readonly unknown[]>;
   create(object: Manifest): Promise<unknown>;
   /** With a resourceVersion in it the server refuses to write over what is newer. */
   replace(object: Manifest): Promise<unknown>;
@@ -72,13 +71,13 @@ class ApiCluster implements Cluster {
     return unlessMissing(this.#send("GET", pathOf(resource, name)));
   }
 
-  async list(resource: Resource, { labels, fields }: Selection = {}): Promise<readonly unknown[] | undefined> {
+  async list(resource: Resource, { labels, fields }: Selection = {}): Promise<readonly unknown[]> {
     const query = {
       ...(labels !== undefined && { labelSelector: labels }),
       ...(fields !== undefined && { fieldSelector: fields }),
     };
     const requests = await this.#requests();
-    return unlessMissing(requests.list({ path: pathOf(resource), query }));
+    return requests.list({ path: pathOf(resource), query });
   }
 
   create(object: Manifest): Promise<unknown> {
@@ -137,7 +136,8 @@ class ApiCluster implements Cluster {
   }
 }
 
-async function unlessMissing<T>(asking: Promise<T>): Promise<T | undefined> {
+/** Undefined where the server does not have what is asked for: an object, or a whole resource. */
+export async function unlessMissing<T>(asking: Promise<T>): Promise<T | undefined> {
   try {
     return await asking;
   } catch (error) {

@@ -70,7 +70,7 @@ interface PlacedPod {
 }
 
 async function podsOf({ cluster }: Agents, selection: Selection): Promise<readonly PlacedPod[]> {
-  return ((await cluster.list(PODS, selection)) ?? []).flatMap(podIn);
+  return (await cluster.list(PODS, selection)).flatMap(podIn);
 }
 
 function podIn(pod: unknown): readonly PlacedPod[] {

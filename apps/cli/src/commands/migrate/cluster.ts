@@ -11,7 +11,7 @@ import {
   rememberedOptions,
   type SurveyObjects,
 } from "@fairlead/migrate";
-import type { Cluster } from "../../cluster/cluster.ts";
+import { type Cluster, unlessMissing } from "../../cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, PODS, SERVICES } from "../../cluster/resources.ts";
 import { CommandFailure } from "../../frame/errors.ts";
 import { type ObjectName, objectName } from "./object-name.ts";
@@ -56,7 +56,7 @@ export async function clusterObjects({ cluster, kubeProxy: at }: ChangedCluster)
     podsOf(kubeProxy, at.namespace, cluster),
     podsOf(fairlead, NAMESPACE, cluster),
   ]);
-  return { kubeProxy, fairlead, nodes: nodes ?? [], pods: pods.flat() };
+  return { kubeProxy, fairlead, nodes, pods: pods.flat() };
 }
 
 function remembered(fairlead: unknown): string {
@@ -65,7 +65,7 @@ function remembered(fairlead: unknown): string {
 
 /** With those that may have been meant. */
 async function notThere({ namespace, name }: ObjectName, cluster: Cluster): Promise<string> {
-  const others = ((await cluster.list(DAEMON_SETS)) ?? []).filter(isKubeProxy).map(nameOf);
+  const others = (await cluster.list(DAEMON_SETS)).filter(isKubeProxy).map(nameOf);
   const advice =
     others.length > 0
       ? `kube-proxy is the program of ${others.join(", ")}: give --kube-proxy=${others[0]}`
@@ -92,7 +92,10 @@ export async function surveyObjects(
 async function networks(cluster: Cluster): Promise<ReadonlyMap<string, readonly unknown[]>> {
   const found = new Map<string, readonly unknown[]>();
   const read = networkResources().map(async ({ group, version, plural }) => {
-    return [`${plural}.${group}`, await cluster.list({ apiVersion: `${group}/${version}`, plural })] as const;
+    return [
+      `${plural}.${group}`,
+      await unlessMissing(cluster.list({ apiVersion: `${group}/${version}`, plural })),
+    ] as const;
   });
   for (const [name, items] of await Promise.all(read)) {
     if (items !== undefined && !found.has(name)) found.set(name, items);
@@ -104,7 +107,7 @@ async function podsOf(daemonSet: unknown, namespace: string, cluster: Cluster): 
   const { spec } = (daemonSet ?? {}) as { spec?: { selector?: { matchLabels?: Record<string, string> } } };
   const labels = Object.entries(spec?.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   if (labels.length === 0) return [];
-  return (await cluster.list(inNamespace(PODS, namespace), { labels: labels.join(",") })) ?? [];
+  return cluster.list(inNamespace(PODS, namespace), { labels: labels.join(",") });
 }
 
 function nameOf(object: unknown): string {

@@ -45,8 +45,7 @@ export function clusterPort(
   const marks = { [PROVEN_ANNOTATION]: null, [PROBLEM_ANNOTATION]: null };
   const manifests = installation && fingerprint(installation);
   const removeAll = async (resource: Resource, labels: string) => {
-    for (const object of (await cluster.list(resource, { labels })) ?? [])
-      await cluster.remove(resource, nameOf(object));
+    for (const object of await cluster.list(resource, { labels })) await cluster.remove(resource, nameOf(object));
   };
   const observe = async () => migrationState(await clusterObjects(changed), manifests);
   return {
