@@ -119,6 +119,8 @@ const PLURALS: Readonly<Record<string, string>> = {
   CiliumPodIPPool: "ciliumpodippools",
   ClusterRole: "clusterroles",
   ClusterRoleBinding: "clusterrolebindings",
+  Role: "roles",
+  RoleBinding: "rolebindings",
   ClusterUserDefinedNetwork: "clusteruserdefinednetworks",
   ConfigMap: "configmaps",
   CustomResourceDefinition: "customresourcedefinitions",

@@ -44,6 +44,8 @@ export interface Service {
   readonly healthCheckNodePort?: number;
   /** spec.trafficDistribution, as it is written; absent: none. It decides nothing: only explanations name it. */
   readonly trafficDistribution?: string;
+  /** metadata.creationTimestamp, milliseconds since the epoch; absent: unknown, as in manifests. */
+  readonly created?: number;
   /** It is the cluster's DNS: namespace kube-system, label k8s-app: kube-dns. */
   readonly clusterDNS?: true;
   /** Annotations with the prefix `fairlead.dev/` only. */

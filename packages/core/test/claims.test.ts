@@ -57,7 +57,51 @@ describe.each(WANTS)("%s that several services want", (_, fields) => {
   });
 });
 
-test("kinds do not matter: an external IP may be another's load-balancer address", () => {
+describe("an address of a load balancer", () => {
+  const SHARED = "198.51.100.1";
+  const holder = (...services: readonly Service[]) => {
+    const state = new ClusterState();
+    for (const one of services) state.upsertService(one);
+    const planner = new Planner(OPTIONS);
+    replan(planner, state);
+    return planner.lookup("IPv4").at("TCP", SHARED, 80)?.id;
+  };
+  const balanced = service("victim", { clusterIPs: ["10.96.0.1"], loadBalancerIPs: [SHARED], created: 2_000 });
+  const taker = (fields: Partial<Service>) => service("a-taker", { clusterIPs: ["10.96.0.2"], ...fields });
+
+  test("is not taken by an external IP, whatever its Service's name and age", () => {
+    expect(holder(balanced, taker({ externalIPs: [SHARED], created: 1_000 }))).toBe("default/victim/tcp");
+    expect(holder(balanced, taker({ externalIPs: [SHARED] }))).toBe("default/victim/tcp");
+  });
+
+  test("belongs to the older Service, then to the name", () => {
+    expect(holder(balanced, taker({ loadBalancerIPs: [SHARED], created: 3_000 }))).toBe("default/victim/tcp");
+    expect(holder(balanced, taker({ loadBalancerIPs: [SHARED], created: 1_000 }))).toBe("default/a-taker/tcp");
+    expect(holder(balanced, taker({ loadBalancerIPs: [SHARED], created: 2_000 }))).toBe("default/a-taker/tcp");
+    expect(holder(balanced, taker({ loadBalancerIPs: [SHARED] }))).toBe("default/victim/tcp");
+  });
+
+  test("is no ClusterIP: that is its Service's own", () => {
+    const owner = service("victim", { clusterIPs: [SHARED], created: 2_000 });
+    expect(holder(owner, taker({ loadBalancerIPs: [SHARED], created: 1_000 }))).toBe("default/victim/tcp");
+  });
+
+  test("a Service that is made anew under its name is as old as it says", () => {
+    const state = new ClusterState();
+    const planner = new Planner(OPTIONS);
+    const put = (one: Service) => {
+      state.upsertService(one);
+      replan(planner, state);
+      return planner.lookup("IPv4").at("TCP", SHARED, 80)?.id;
+    };
+    put(balanced);
+    expect(put(taker({ loadBalancerIPs: [SHARED], created: 1_000 }))).toBe("default/a-taker/tcp");
+    expect(put(taker({ loadBalancerIPs: [SHARED], created: 4_000 }))).toBe("default/victim/tcp");
+    expect(put({ ...balanced, created: 5_000 })).toBe("default/a-taker/tcp");
+  });
+});
+
+test("an external IP may be another's load-balancer address, and is a problem then", () => {
   const state = new ClusterState();
   state.upsertService(service("b", { clusterIPs: ["10.96.0.2"], externalIPs: ["198.51.100.1"] }));
   state.upsertService(service("a", { clusterIPs: ["10.96.0.1"], loadBalancerIPs: ["198.51.100.1"] }));

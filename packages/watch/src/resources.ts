@@ -49,8 +49,10 @@ export function resourceSpecs(
   return [servicesOf(serviceProxyName), endpointSlices, ownNode(nodeName), serviceCIDRs, ...others.map(otherSpec)];
 }
 
-export function otherName({ group, version, plural }: OtherResource): OtherName {
-  return group === "" ? `${plural}.${version}` : `${plural}.${version}.${group}`;
+/** One object of a resource is a resource of its own: `configmaps.v1/kube-system/fairlead-networks`. */
+export function otherName({ group, version, plural, only }: OtherResource): OtherName {
+  const one = only === undefined ? "" : `/${only.namespace}/${only.name}`;
+  return group === "" ? `${plural}.${version}${one}` : `${plural}.${version}.${group}${one}`;
 }
 
 /** Where the server tells of a group's version which resources it has. */

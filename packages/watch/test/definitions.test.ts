@@ -94,6 +94,19 @@ test("in a folder that is followed a definition may come, change and go", async 
   await one.until(() => keys() === "/guessed");
 });
 
+test("two objects of one resource are two subscriptions", async () => {
+  const both = ["one", "other"].map((name) => {
+    const { one, other } = consumer();
+    const only = { namespace: "kube-system", name };
+    return { one, other: { ...other, resource: { ...RESOURCE, kind: "PodRange", namespaced: true, only } } };
+  });
+  const objects = ["one", "other", "third"].map((name) => object("PodRange", name, "kube-system"));
+  const readStandardInput = async () => Buffer.from(JSON.stringify(objects));
+  const source = createManifestsSnapshot({ paths: ["-"], nodeName: "node-a", readStandardInput });
+  await source.run({ others: both.map(({ other }) => other) }, new AbortController().signal);
+  expect(both.map(({ one }) => one.keys())).toEqual([["kube-system/one"], ["kube-system/other"]]);
+});
+
 test("a resource that is subscribed twice is an error: only one of them would hear of it", async () => {
   const { other } = consumer();
   const source = createManifestsSnapshot({

@@ -14,7 +14,6 @@ const UNREAD = {
   metadata: {
     uid: "3f0c6bcd",
     generation: 4_294_967_297,
-    creationTimestamp: "2026-01-01T00:00:00Z",
     ownerReferences: [{ apiVersion: "v1", kind: "Service", name: "x", uid: "y", controller: true }],
     managedFields: [{ manager: "m", operation: "Update", fieldsType: "FieldsV1", fieldsV1: { "f:spec": {} } }],
   },

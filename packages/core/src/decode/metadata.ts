@@ -8,6 +8,7 @@ export interface Metadata {
   readonly name: string;
   readonly labels: RawObject;
   readonly annotations: RawObject;
+  readonly creationTimestamp: unknown;
   readonly deletionTimestamp: unknown;
 }
 
@@ -18,6 +19,7 @@ export function metadataOf(raw: unknown): Metadata {
     name: stringOf(metadata["name"]) ?? "",
     labels: fieldsOf(metadata["labels"]),
     annotations: fieldsOf(metadata["annotations"]),
+    creationTimestamp: metadata["creationTimestamp"],
     deletionTimestamp: metadata["deletionTimestamp"],
   };
 }

@@ -103,11 +103,18 @@ function readService(
     internalTrafficPolicy: readPolicy("internalTrafficPolicy", spec, problems),
     externalTrafficPolicy,
     annotations: readAnnotations(metadata.annotations, annotations),
+    ...readCreation(metadata),
     ...(isClusterDNS(metadata) ? { clusterDNS: true as const } : undefined),
     ...readAffinity(spec, problems),
     ...readDistribution(spec, intern),
     ...(onlyLocal(externalTrafficPolicy) ? readHealthCheckPort(spec, problems) : undefined),
   };
+}
+
+/** The API server writes it: one that cannot be read is not worth a line. */
+function readCreation({ creationTimestamp }: Metadata): Pick<Service, "created"> {
+  const created = Date.parse(stringOf(creationTimestamp) ?? "");
+  return Number.isNaN(created) ? {} : { created };
 }
 
 /** A label elsewhere says nothing: anybody may set it in a namespace of theirs. */

@@ -1,16 +1,25 @@
 import { Claimants } from "./claimants.ts";
 
+/**
+ * What a claim is worth, the best first: a ClusterIP, from the API server; an address of a load balancer, from its
+ * controller; what the Service's author wrote; what another network serves, which takes nothing from ours.
+ */
+export const CLAIM_RANKS = ["allocated", "status", "written", "left"] as const;
+
+export type ClaimRank = (typeof CLAIM_RANKS)[number];
+
 /** Frontends that one group asks for, as claim keys. */
 export interface GroupClaims {
   readonly group: string;
-  /** They are its ClusterIPs, which the API server gave it; the others are what a Service's author wrote. */
-  readonly allocated: boolean;
+  readonly rank: ClaimRank;
+  /** Of its service, milliseconds since the epoch; undefined: unknown, which is worth less than any. */
+  readonly created: number | undefined;
   readonly keys: readonly string[];
 }
 
 /**
- * Who holds which frontend. Where several groups claim one, the one whose ClusterIP it is holds it (else anybody could
- * take a service's traffic by an external IP), then the one with the smallest id in byte order, in any order of
+ * Which group holds which frontend. Where several claim one, the best rank wins (else an external IP could take any
+ * service's traffic), then the older service, then the smallest id in byte order, in any order of
  * arrival; when it goes the next one takes it. The cost of a change follows the claims that change, however many claim
  * the same.
  */
@@ -66,14 +75,28 @@ export class ClaimIndex {
 
 /** Sorts behind every id: they begin with a letter or a digit. */
 const WRITTEN = "~";
+/** Digits of a time in milliseconds; later than all of them is unknown. */
+const TIME_DIGITS = 16;
+const UNKNOWN = "9".repeat(TIME_DIGITS);
+const PREFIX = WRITTEN.length + 1 + TIME_DIGITS;
 
 function forEachClaim(claims: readonly GroupClaims[], visit: (key: string, claimant: string) => void): void {
-  for (const { group, allocated, keys } of claims) {
-    const claimant = allocated ? group : WRITTEN + group;
-    for (const key of keys) visit(key, claimant);
+  for (const one of claims) {
+    const claimant = claimantOf(one);
+    for (const key of one.keys) visit(key, claimant);
   }
 }
 
+/**
+ * A text that sorts as claims are worth. ClusterIPs, by far the most, are their group's id itself: the API server gives
+ * none twice.
+ */
+function claimantOf({ group, rank, created }: GroupClaims): string {
+  if (rank === "allocated") return group;
+  const time = created === undefined ? UNKNOWN : String(Math.max(0, created)).padStart(TIME_DIGITS, "0");
+  return [WRITTEN, CLAIM_RANKS.indexOf(rank), time, group].join("");
+}
+
 function groupOf(claimant: string | undefined): string | undefined {
-  return claimant?.startsWith(WRITTEN) ? claimant.slice(WRITTEN.length) : claimant;
+  return claimant?.startsWith(WRITTEN) ? claimant.slice(PREFIX) : claimant;
 }

@@ -82,7 +82,7 @@ export class FrontendClaims {
 }
 
 function writtenAddresses(claims: readonly GroupClaims[]): ReadonlySet<string> {
-  return new Set(claims.filter(({ allocated }) => !allocated).flatMap(({ keys }) => keys.map(addressOfClaim)));
+  return new Set(claims.filter(({ rank }) => rank !== "allocated").flatMap(({ keys }) => keys.map(addressOfClaim)));
 }
 
 function isOf(group: string | undefined, service: string): boolean {

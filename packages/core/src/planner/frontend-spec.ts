@@ -1,6 +1,7 @@
 import { familyOf } from "@fairlead/base";
 import type { IPFamily, Protocol, Service, ServicePortSpec, TrafficPolicy } from "../objects.ts";
 import type { At, FrontendKind, Reach } from "../plan.ts";
+import type { ClaimRank } from "./claims.ts";
 
 /** A frontend that a service port asks for, before anything is known of its endpoints. */
 export interface FrontendSpec {
@@ -48,6 +49,8 @@ export interface FrontendKindFacts {
   readonly at: At;
   /** The API server allocates it to one Service; others are as their authors write them. */
   readonly allocated: boolean;
+  /** What its claim to an address is worth against others. */
+  readonly rank: ClaimRank;
   /** loadBalancerSourceRanges hold at it. */
   readonly gated: boolean;
   /** Where a Service has it. */
@@ -61,6 +64,7 @@ export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFact
     reach: "internal",
     at: "address",
     allocated: true,
+    rank: "allocated",
     gated: false,
     addresses: ({ clusterIPs }) => clusterIPs,
   },
@@ -69,6 +73,7 @@ export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFact
     reach: "external",
     at: "address",
     allocated: false,
+    rank: "written",
     gated: false,
     addresses: (service, externalIPs) => (externalIPs ? service.externalIPs : []),
   },
@@ -77,6 +82,7 @@ export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFact
     reach: "external",
     at: "address",
     allocated: false,
+    rank: "status",
     gated: true,
     addresses: ({ loadBalancerIPs }) => loadBalancerIPs,
   },
@@ -85,6 +91,7 @@ export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFact
     reach: "external",
     at: "node-port",
     allocated: false,
+    rank: "written",
     gated: false,
     addresses: () => [],
   },

@@ -1,6 +1,6 @@
 import type { IPFamily, Service, ServicePortSpec } from "../objects.ts";
 import type { FrontendKind } from "../plan.ts";
-import type { GroupClaims } from "./claims.ts";
+import { CLAIM_RANKS, type ClaimRank, type GroupClaims } from "./claims.ts";
 import { claimKey, FRONTEND_KINDS, type FrontendSpec, frontendSpecs, type Leaves } from "./frontend-spec.ts";
 
 /** A group before it is known which of its frontends it holds. */
@@ -28,30 +28,33 @@ export function draftGroups(
   });
 }
 
-/** @param left those of the frontends that another network serves, or those that we do */
-export function claimsOf(draft: GroupDraft, left: boolean): readonly GroupClaims[] {
+/**
+ * @param left those of the frontends that another network serves, or those that we do
+ * @param created of the service, milliseconds since the epoch; undefined: unknown
+ */
+export function claimsOf(draft: GroupDraft, left: boolean, created: number | undefined): readonly GroupClaims[] {
   const frontends = draft.frontends.filter((frontend) => frontend.left === left);
   return groupClaims(
-    draft.id,
+    { group: draft.id, created, left },
     frontends.map(({ kind, address, port }) => ({ kind, key: claimKey(draft.port.protocol, address, port) })),
   );
 }
 
-/** The claims of a group, those of its ClusterIPs apart; no frontend is claimed twice. */
+/** The claims of a group, by what they are worth; no frontend is claimed twice. */
 export function groupClaims(
-  group: string,
+  { group, created, left }: Pick<GroupClaims, "group" | "created"> & { readonly left: boolean },
   frontends: readonly { readonly kind: FrontendKind; readonly key: string }[],
 ): readonly GroupClaims[] {
-  const keysOf = (allocated: boolean) =>
-    frontends.filter(({ kind }) => FRONTEND_KINDS[kind].allocated === allocated).map(({ key }) => key);
-  const clusterIPs = keysOf(true);
-  const written = new Set(keysOf(false));
-  for (const key of clusterIPs) written.delete(key);
-  const claims = [
-    { group, allocated: true, keys: [...new Set(clusterIPs)] },
-    { group, allocated: false, keys: [...written] },
-  ];
-  return claims.filter(({ keys }) => keys.length > 0);
+  const best = new Map<string, ClaimRank>();
+  for (const { kind, key } of frontends) {
+    const rank = left && kind !== "cluster-ip" ? "left" : FRONTEND_KINDS[kind].rank;
+    const known = best.get(key);
+    if (known === undefined || CLAIM_RANKS.indexOf(rank) < CLAIM_RANKS.indexOf(known)) best.set(key, rank);
+  }
+  return CLAIM_RANKS.flatMap((rank) => {
+    const keys = [...best].filter(([, one]) => one === rank).map(([key]) => key);
+    return keys.length === 0 ? [] : [{ group, rank, created, keys }];
+  });
 }
 
 export function draftClaimKey(draft: GroupDraft, frontend: FrontendSpec): string {

@@ -24,6 +24,8 @@ export interface ServiceDraft {
 
 /** What a service got in a family. */
 export interface ServiceRecord {
+  /** `Service.created`. */
+  readonly created: number | undefined;
   readonly decision: OwnershipDecision;
   readonly groups: readonly ServicePortGroup[];
   /** The claims of what another network serves. */
@@ -56,8 +58,8 @@ export function draftService(
     clusterIP,
     decision,
     groups: groups.filter((group) => group.frontends.some((frontend) => !frontend.left)),
-    ours: compact(groups.flatMap((group) => claimsOf(group, false))),
-    left: compact(groups.flatMap((group) => claimsOf(group, true))),
+    ours: compact(groups.flatMap((group) => claimsOf(group, false, input.service.created))),
+    left: compact(groups.flatMap((group) => claimsOf(group, true, input.service.created))),
     input: {
       ...input,
       excludes: decision.excludes,
@@ -107,6 +109,7 @@ export function finishService(draft: ServiceDraft, holder: Holder, endpoints: Se
       : [buildGroup(group, held, draft.input, endpoints.groups.get(group.id) ?? NO_ENDPOINTS)];
   });
   return {
+    created: draft.input.service.created,
     decision: draft.decision,
     groups: built.map((one) => one.group),
     left: draft.left,
@@ -135,10 +138,10 @@ export function claimsOfDraft(draft: ServiceDraft): ServiceClaims {
  * All claims of a service as it was planned. They are derived: kept for every service they would be a tenth of the
  * heap.
  */
-export function claimsOfRecord({ groups, left, lost, foreignClusterIP }: ServiceRecord): ServiceClaims {
+export function claimsOfRecord({ created, groups, left, lost, foreignClusterIP }: ServiceRecord): ServiceClaims {
   const held = groups.flatMap(({ id, protocol, frontends }) =>
     groupClaims(
-      id,
+      { group: id, created, left: false },
       frontends
         .filter((one) => !isLeft(one))
         .map(({ kind, address, port }) => ({ kind, key: claimKey(protocol, address, port) })),

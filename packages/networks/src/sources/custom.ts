@@ -43,7 +43,8 @@ function resourceRef(text: string): ResourceRef {
     const form = "plural.version.group, such as ippools.v1.crd.projectcalico.org, or configmaps.v1 of the core group";
     throw new RangeError(`${JSON.stringify(text)} must be ${form}`);
   }
-  return { group, version, plural, kind: plural, namespaced: false };
+  const kind = group === "" && plural === "configmaps" ? "ConfigMap" : plural;
+  return { group, version, plural, kind, namespaced: false };
 }
 
 /** @throws RangeError when a name is empty */

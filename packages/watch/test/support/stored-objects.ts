@@ -19,6 +19,7 @@ const metadata = optional({
   name: word,
   namespace: word,
   resourceVersion: word,
+  creationTimestamp: time,
   deletionTimestamp: time,
   labels,
   annotations: labels,

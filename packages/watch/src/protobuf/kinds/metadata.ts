@@ -5,6 +5,7 @@ export const objectMeta = message({
   1: omitEmpty("name", "string"),
   3: omitEmpty("namespace", "string"),
   6: omitEmpty("resourceVersion", "string"),
+  8: field("creationTimestamp", "time"),
   9: field("deletionTimestamp", "time"),
   11: map("labels"),
   12: map("annotations"),
