@@ -33,7 +33,7 @@ const PURE: TestSettings = { pool: "threads", isolate: false };
 const SETTINGS: Readonly<Record<TestKind, TestSettings>> = {
   // In processes: what enters a namespace takes its whole process along.
   kernel: { isolate: false },
-  browser: {},
+  browser: { isolate: false },
   uml: { fileParallelism: false },
   program: {},
   bounds: { fileParallelism: false },
