@@ -2,8 +2,9 @@ import { requireAgent } from "@fairlead/lab/agent/agent-file";
 import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CrowdNode, type CrowdProxy, crowdPorts, openCrowdNode } from "../../src/cases/crowds/crowd-node.ts";
-import { FollowedCrowd, type Met } from "../../src/cases/crowds/followed-crowd.ts";
+import { FollowedCrowd } from "../../src/cases/crowds/followed-crowd.ts";
 import { crowdLife, type LivedThrough } from "../../src/cases/crowds/life.ts";
+import { lifeReport, metReport } from "../../src/cases/crowds/report.ts";
 
 const MODES = ["iptables", "nftables"] as const;
 type Mode = (typeof MODES)[number];
@@ -28,12 +29,13 @@ export function crowds(kubeProxy?: string): void {
     async function live(proxy: CrowdProxy, mode: Mode): Promise<LivedThrough> {
       await node.serve(proxy);
       const restart = () => node.serve(proxy);
-      return crowdLife(node, { restart, remembersAll: mode !== "iptables", whole: kubeProxy !== undefined });
+      const remembersAll = mode !== "iptables";
+      return crowdLife(node, { restart, remembersAll, sharesFrontends: true, whole: kubeProxy !== undefined });
     }
 
     test.for(MODES)("in %s mode: each keeps its endpoint while it is usable", async (mode) => {
       const lived = await live({ fairlead: mode }, mode);
-      if (kubeProxy !== undefined) report(`Fairlead, ${mode}`, lived);
+      if (kubeProxy !== undefined) process.stdout.write(lifeReport(`Fairlead, ${mode}`, lived));
       expect(lived.met.filter(({ wrong }) => wrong !== undefined)).toEqual([]);
       if (mode === "nftables") expect(lived.split).toEqual({ IPv4: 0, IPv6: 0 });
     });
@@ -42,7 +44,7 @@ export function crowds(kubeProxy?: string): void {
 
     test.for(MODES)("the same with the real kube-proxy in %s mode", async (mode) => {
       const lived = await live({ kubeProxy, mode, variant: "nft" }, mode);
-      report(`kube-proxy, ${mode}`, lived);
+      process.stdout.write(lifeReport(`kube-proxy, ${mode}`, lived));
       expect(lived.met.filter(({ wrong }) => wrong !== undefined)).toEqual([]);
     });
 
@@ -63,20 +65,9 @@ export function crowds(kubeProxy?: string): void {
         await crowd.connect("kube-proxy, once more");
         await node.serve({ fairlead: mode });
         await crowd.connect("Fairlead again");
-        process.stdout.write(`${mode}, taken over:\n${lines(crowd.met)}\n`);
+        process.stdout.write(`${mode}, taken over:\n${metReport(crowd.met)}`);
         expect(crowd.met.filter(({ wrong }) => wrong !== undefined)).toEqual([]);
       },
     );
   });
-}
-
-function report(who: string, { met, split }: LivedThrough): void {
-  const several = `${split.IPv4} clients of IPv4 and ${split.IPv6} of IPv6 came to several endpoints at once`;
-  process.stdout.write(`${who}: ${several}\n${lines(met)}\n`);
-}
-
-function lines(met: readonly Met[]): string {
-  return met
-    .map(({ step, family, known, moved, wrong = "" }) => `  ${step}, ${family}: ${moved} of ${known} moved ${wrong}`)
-    .join("\n");
 }

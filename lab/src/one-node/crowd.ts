@@ -6,7 +6,7 @@ import { startScript } from "../support/script.ts";
 import type { Lab } from "../two-nodes/lab.ts";
 import { namespaceOf, podInterface } from "../two-nodes/topology.ts";
 import { applyLines } from "../wire/apply.ts";
-import { address, route } from "../wire/ip-lines.ts";
+import { address, type IpLines, route } from "../wire/ip-lines.ts";
 
 export interface CrowdQuestion {
   readonly clients: readonly string[];
@@ -23,7 +23,7 @@ export interface LabCrowd {
   close(): Promise<void>;
 }
 
-export const CROWD_PORT = 9090;
+export const CROWD_PORT = 9797;
 const CLIENTS = 200;
 const ENDPOINTS = 12;
 /** Processes that begin connections. */
@@ -45,11 +45,12 @@ export function crowdEndpoint(family: IPFamily, at: number): string {
 
 const SCRIPT = fileURLToPath(new URL("crowd-main.ts", import.meta.url));
 
-/** The addresses stay as long as the lab. */
 export async function openCrowd(lab: Lab): Promise<LabCrowd> {
   const endpoints = (family: IPFamily) => Array.from({ length: ENDPOINTS }, (_, at) => crowdEndpoint(family, at));
-  await Promise.all([give(lab, clientA, crowdClients), give(lab, webA1, endpoints)]);
   await using opened = new AsyncDisposableStack();
+  for (const [pod, addresses] of [[clientA, crowdClients] as const, [webA1, endpoints] as const]) {
+    opened.defer(await give(lab, pod, addresses));
+  }
   const start = async (host: Host, ...args: readonly string[]) => {
     const script = await startScript(lab.namespace(namespaceOf(host)), SCRIPT, args);
     opened.defer(() => script.stop());
@@ -74,17 +75,21 @@ export async function openCrowd(lab: Lab): Promise<LabCrowd> {
   };
 }
 
-/** More addresses for a pod, and its node's ways to them. */
-async function give(lab: Lab, pod: Host, addresses: (family: IPFamily) => readonly string[]): Promise<void> {
+/**
+ * More addresses for a pod, and its node's ways to them.
+ *
+ * @returns takes them away again
+ */
+async function give(lab: Lab, pod: Host, addresses: (family: IPFamily) => readonly string[]) {
   const all = IP_FAMILIES.flatMap((family) =>
     addresses(family).map((one) => ({ one, cidr: `${one}/${ADDRESSES[family].whole}` })),
   );
-  await applyLines(
-    lab.runner(namespaceOf(pod)),
-    all.map(({ cidr }) => address("eth0", cidr)),
-  );
-  await applyLines(
-    lab.runner("node-a"),
-    all.map(({ one }) => route(one, { dev: podInterface(pod) })),
-  );
+  const inPod = (lines: IpLines) => applyLines(lab.runner(namespaceOf(pod)), lines);
+  const onNode = (lines: IpLines) => applyLines(lab.runner("node-a"), lines);
+  await inPod(all.map(({ cidr }) => address("eth0", cidr)));
+  await onNode(all.map(({ one }) => route(one, { dev: podInterface(pod) })));
+  return async () => {
+    await onNode(all.map(({ one }) => `route delete ${one}`));
+    await inPod(all.map(({ cidr }) => `address delete ${cidr} dev eth0`));
+  };
 }

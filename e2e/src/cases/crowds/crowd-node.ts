@@ -24,6 +24,8 @@ export type CrowdProxy =
 export interface CrowdNode extends CrowdGround, AsyncDisposable {
   /** Ends the proxy that runs, and starts this one; returns when it serves. */
   serve(proxy: CrowdProxy): Promise<void>;
+  /** Ends the proxy that runs, and removes what this one wrote. */
+  cleanUp(proxy: CrowdProxy): Promise<void>;
 }
 
 interface Running {
@@ -61,9 +63,9 @@ export async function openCrowdNode(lab: Lab): Promise<CrowdNode> {
       });
     }
   };
+  const flags = [...SCENE_FLAGS, `--kubeconfig=${config}`, `--state-dir=${folder.state}`];
   const fairlead = async (mode: string): Promise<AgentProcess> => {
-    const flags = [...SCENE_FLAGS, `--proxy-mode=${mode}`, `--kubeconfig=${config}`, `--state-dir=${folder.state}`];
-    const agent = startAgent(lab.namespace("node-a"), { flags });
+    const agent = startAgent(lab.namespace("node-a"), { flags: [...flags, `--proxy-mode=${mode}`] });
     await rulesInPlace(agent);
     return agent;
   };
@@ -85,6 +87,12 @@ export async function openCrowdNode(lab: Lab): Promise<CrowdNode> {
               folder: join(folder.path, "kube-proxy"),
             });
       await settled();
+    },
+    cleanUp: async (proxy) => {
+      await running?.stop();
+      running = undefined;
+      if ("fairlead" in proxy) await startAgent(lab.namespace("node-a"), { flags: [...flags, "--cleanup"] }).ended;
+      else await lab.runner("node-a").run([proxy.kubeProxy, "--cleanup"]);
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };

@@ -61,10 +61,10 @@ export class FollowedCrowd {
     await this.#ground.settled();
   }
 
-  /** Another service of another name gets addresses and endpoints, at once. */
-  async replace(name: string): Promise<void> {
+  /** Another service of another name gets addresses and endpoints, at once; and, if it may, the clients. */
+  async replace(name: string, { inherits }: { readonly inherits: boolean }): Promise<void> {
     this.forget();
-    Object.assign(this.#others, this.#last);
+    if (!inherits) Object.assign(this.#others, this.#last);
     const gone = this.#service;
     this.#service = { ...gone, name };
     await this.#ground.remove(crowdObjects(gone));

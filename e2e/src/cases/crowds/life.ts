@@ -14,6 +14,8 @@ export interface LifeOptions {
   readonly restart: () => Promise<void>;
   /** Whether an endpoint is known of as many clients as there are: a list of xt_recent holds 100. */
   readonly remembersAll: boolean;
+  /** Whether node port and ClusterIP lead a client to the same endpoint. */
+  readonly sharesFrontends: boolean;
   /** Each step; else those that find most. */
   readonly whole: boolean;
 }
@@ -26,13 +28,14 @@ export async function crowdLife(ground: CrowdGround, options: LifeOptions): Prom
   const crowd = new FollowedCrowd(ground, { name: "crowd", number: 1, seconds: 3 * HOUR, endpoints: FIVE });
   await crowd.change({});
   await crowd.connect("at first");
-  await crowd.connect("by the node port", { by: "node-port" });
+  if (options.sharesFrontends) await crowd.connect("by the node port", { by: "node-port" });
   await update(crowd, options);
   await crowd.change({ seconds: HOUR });
   await options.restart();
   await crowd.connect("another timeout, and the proxy has restarted");
   await scale(crowd, options);
-  await crowd.replace("other");
+  // Where clients are remembered by address and port, they are those of whatever service has these.
+  await crowd.replace("other", { inherits: !options.sharesFrontends });
   await crowd.connect("another service has the addresses");
   const fresh = new FollowedCrowd(ground, { name: "at-once", number: 2, seconds: HOUR, endpoints: TEN });
   await fresh.change({});
