@@ -70,10 +70,10 @@ const modesOnFakes: readonly ModeOnFakes[] = [
   },
   {
     facts: userspaceFacts,
-    serve({ families, tables, sockets }) {
+    serve({ families, tables, sockets, clock }) {
       const traffic = createTraffic();
       const backends = each(families, (family) =>
-        createUserspaceBackend(tables[family], { open: sockets.open, traffic }),
+        createUserspaceBackend(tables[family], { open: sockets.open, traffic, clock }),
       );
       return { backends, familiesAtOnce: true, relaying: relayingOf(backends, traffic) };
     },
