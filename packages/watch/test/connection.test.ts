@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { join } from "node:path";
 import { systemClock } from "@fairlead/base";
+import { VirtualClock } from "@fairlead/base/testing";
 import { KubeConfig } from "@kubernetes/client-node";
 import { expect, test } from "vitest";
 import { httpTransport } from "../src/api/http-transport.ts";
@@ -154,6 +155,28 @@ test("credential plugins: refused unless allowed, run again when the credential 
     "Bearer a b-ExecCredential-false-2",
   ]);
   expect(found[0]?.tls.ca).toBe(await pem("ca.pem"));
+});
+
+test("a credential expires also where the clock is set back meanwhile", async () => {
+  const clock = new VirtualClock();
+  const first = clock.now() + 600_000;
+  const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./login" };
+  const file = await kubeconfig({ server: "https://x" }, { exec });
+  const script = `#!/usr/bin/env node
+const { kind } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
+const runs = require("node:fs").readdirSync(__dirname).length;
+require("node:fs").writeFileSync(__dirname + "/run-" + runs, "");
+console.log(JSON.stringify({ kind, status: { token: String(runs), expirationTimestamp: new Date(${first}).toISOString() } }));
+`;
+  await writeFile(join(file, "..", "login"), script, { mode: 0o755 });
+  const { credentials } = await loadConnection({ kubeconfig: file, allowExecCredentials: true, clock });
+  const token = async () => (await credentials()).headers["authorization"];
+  const before = await token();
+  clock.step(-3_600_000);
+  await clock.advance(599_000);
+  expect(await token()).toBe(before);
+  await clock.advance(1_000);
+  expect(await token()).not.toBe(before);
 });
 
 test("a credential plugin that fails is named with what it said", async () => {

@@ -9,7 +9,7 @@ import { withoutPasswords } from "./redact.ts";
 /**
  * Credentials that a program gives: `exec` of a kubeconfig's user (KEP-541), as client-go's plugin/pkg/client/auth/exec
  * reads it.
- * Kept until they expire.
+ * Kept until they expire, by the wall clock or by the time that passes: the clock may be set back.
  *
  * @param warn told of a program that takes long
  * @returns reads the credentials @throws ConnectionError what the program did instead of giving them
@@ -27,10 +27,10 @@ export function execCredentials(
       `${kubeconfig.file}: users[].user.exec: ${program.command} has been running for ${SLOW_AFTER / 1000} s; ` +
         `requests to the API server wait for it, and it is killed after ${ENDED_AFTER / 1000} s`,
     );
-  let kept: Expiring | undefined;
+  let kept: (Expiring & { readonly until: number }) | undefined;
   let asking: Promise<Expiring> | undefined;
   return async () => {
-    if (kept !== undefined && Date.now() < kept.expires) return kept.credentials;
+    if (kept !== undefined && clock.now() < kept.expires && clock.monotonic() < kept.until) return kept.credentials;
     // Several watches begin at once: one run of the program is enough for them.
     asking ??= outputOf(program, clock, onSlow)
       .then((output) => credentialsIn(output, version))
@@ -41,7 +41,8 @@ export function execCredentials(
       .finally(() => {
         asking = undefined;
       });
-    kept = await asking;
+    const given = await asking;
+    kept = { ...given, until: clock.monotonic() + given.expires - clock.now() };
     return kept.credentials;
   };
 }
