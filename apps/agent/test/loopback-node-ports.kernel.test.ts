@@ -15,7 +15,7 @@ test.skipIf(missing !== undefined)(
     const runner = createRunner({ prefix: namespace.argvPrefix });
     for (const address of NODE) await runner.run(["ip", "address", "add", address, "dev", "lo", "nodad"]);
     const node = [process.execPath, "--no-warnings", "--conditions=@fairlead/source", program] as const;
-    const { stdout } = await runner.run([...node]);
+    const { stdout } = await runner.run([...node], { timeoutMs: 0 });
     const each = (line: (family: string) => string) => ["IPv4", "IPv6"].map(line);
     expect(stdout.trimEnd().split("\n")).toEqual([
       ...each(

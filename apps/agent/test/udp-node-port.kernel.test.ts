@@ -14,7 +14,9 @@ test.skipIf(missing !== undefined)(
     const runner = createRunner({ prefix: namespace.argvPrefix });
     for (const address of ["192.0.2.10/24", "10.144.154.71/32", "10.144.154.72/32"])
       await runner.run(["ip", "address", "add", address, "dev", "lo"]);
-    const { stdout } = await runner.run([process.execPath, "--no-warnings", "--conditions=@fairlead/source", program]);
+    const { stdout } = await runner.run([process.execPath, "--no-warnings", "--conditions=@fairlead/source", program], {
+      timeoutMs: 0,
+    });
     expect(stdout.split("\n").slice(0, -1)).toEqual([
       "first: 10.144.154.71; 192.0.2.10 answered by 10.144.154.71",
       "scaled to zero: -; ",

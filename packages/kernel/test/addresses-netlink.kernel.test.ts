@@ -28,7 +28,7 @@ kernelTest("the node's addresses by netlink are those that `ip` lists, in its or
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   await runner.run(["ip", "-batch", "-"], { input: `${COMMANDS}\n` });
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN] as const;
-  const { stdout } = await runner.run(argv);
+  const { stdout } = await runner.run(argv, { timeoutMs: 0 });
   const listed = await createNodeAddresses(runner).list();
   expect(JSON.parse(stdout)).toEqual(listed);
   expect(listed.filter(({ family }) => family === "IPv4").map(({ address }) => address)).toContain("192.0.2.3");

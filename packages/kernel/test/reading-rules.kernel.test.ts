@@ -17,7 +17,7 @@ for (const { variant, family } of CASES) {
       await using namespace = await createNamespace();
       const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
       const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN, variant, family] as const;
-      const { stdout } = await runner.run(argv);
+      const { stdout } = await runner.run(argv, { timeoutMs: 0 });
       const [accept, back, filter, flushed, many] = stdout
         .trim()
         .split("\n")

@@ -11,7 +11,7 @@ const driver = join(import.meta.dirname, "sweep-main.ts");
 
 async function sweepIn(runner: Runner, doomed: readonly ConntrackFlow[], kinds?: readonly Kind[]) {
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", driver] as const;
-  const { stdout } = await runner.run(argv, { input: JSON.stringify({ doomed, kinds }) });
+  const { stdout } = await runner.run(argv, { timeoutMs: 0, input: JSON.stringify({ doomed, kinds }) });
   return JSON.parse(stdout) as { readonly seen: readonly string[]; readonly cpuMilliseconds: number };
 }
 

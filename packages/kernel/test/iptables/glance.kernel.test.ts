@@ -11,7 +11,7 @@ async function glances(variant: "nft" | "legacy", family: IPFamily = "IPv4"): Pr
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN, variant, family] as const;
-  const { stdout } = await runner.run(argv);
+  const { stdout } = await runner.run(argv, { timeoutMs: 0 });
   return stdout
     .trim()
     .split("\n")

@@ -91,7 +91,7 @@ kernelSuite("the variants that are in use", () => {
     const seen = async () => {
       const script = fileURLToPath(new URL("tables-there-main.ts", import.meta.url));
       const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", script] as const;
-      return JSON.parse((await runner.run(argv)).stdout);
+      return JSON.parse((await runner.run(argv, { timeoutMs: 0 })).stdout);
     };
     const nothing = { IPv4: { nft: false, legacy: false }, IPv6: { nft: false, legacy: false } };
     expect(await seen()).toEqual(nothing);

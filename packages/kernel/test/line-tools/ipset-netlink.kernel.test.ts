@@ -45,7 +45,7 @@ const LEFT = [
 
 async function change(runner: Runner, lines: readonly string[]): Promise<void> {
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN] as const;
-  await runner.run(argv, { input: JSON.stringify(lines.map(parseSetCommand)) });
+  await runner.run(argv, { timeoutMs: 0, input: JSON.stringify(lines.map(parseSetCommand)) });
 }
 
 kernelTest("members of every type come and go by netlink; what is there already, or gone, is no error", async () => {
@@ -70,7 +70,7 @@ kernelTest("sets are listed by netlink as ipset prints them, those that are not 
   await runner.run(["ipset", "restore"], { input: `${[...SETS, foreign, ...LEFT, ...many.slice(2)].join("\n")}\n` });
   const names = ["P", "nobody", "N", "M", "L", "I", "B"];
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", LIST, ...names] as const;
-  const listed: readonly { readonly name: string }[] = JSON.parse((await runner.run(argv)).stdout);
+  const listed: readonly { readonly name: string }[] = JSON.parse((await runner.run(argv, { timeoutMs: 0 })).stdout);
   const printed: (typeof listed)[number][] = [];
   for await (const set of createIpset(runner).save(names)) {
     printed.push(Object.assign({ ...set }, { members: [...set.members].sort() }));

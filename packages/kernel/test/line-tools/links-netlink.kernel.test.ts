@@ -12,7 +12,7 @@ const added = (...addresses: readonly string[]) =>
 
 async function changed(runner: Runner, device: string, commands: readonly LinkCommand[]) {
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN, device] as const;
-  const { stdout } = await runner.run(argv, { input: JSON.stringify(commands) });
+  const { stdout } = await runner.run(argv, { timeoutMs: 0, input: JSON.stringify(commands) });
   const seen: { readonly refused?: string; readonly addresses?: readonly string[] } = JSON.parse(stdout);
   return seen;
 }

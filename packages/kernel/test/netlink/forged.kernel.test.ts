@@ -8,7 +8,9 @@ kernelTest("what another process sends in the kernel's place is not taken as an 
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   const main = fileURLToPath(new URL("forged-main.ts", import.meta.url));
-  const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main]);
+  const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main], {
+    timeoutMs: 0,
+  });
   const { before, after, forged, real } = JSON.parse(stdout);
   expect(after).toEqual(before);
   expect({ forged, real }).toEqual({ forged: 0, real: true });

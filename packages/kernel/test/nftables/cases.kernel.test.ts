@@ -13,7 +13,9 @@ kernelSuite("nf_tables, on the kernel", () => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     const main = fileURLToPath(new URL("cases-main.ts", import.meta.url));
-    const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main]);
+    const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main], {
+      timeoutMs: 0,
+    });
     outcomes = JSON.parse(stdout);
   });
 

@@ -17,7 +17,9 @@ kernelSuite("nf_tables by netlink, on the kernel", () => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     const main = fileURLToPath(new URL("client-main.ts", import.meta.url));
-    const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main]);
+    const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main], {
+      timeoutMs: 0,
+    });
     seen = JSON.parse(stdout);
   });
 

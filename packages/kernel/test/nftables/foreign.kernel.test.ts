@@ -19,7 +19,9 @@ kernelSuite("anybody's tables by netlink", () => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     const main = fileURLToPath(new URL("foreign-main.ts", import.meta.url));
-    const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main]);
+    const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main], {
+      timeoutMs: 0,
+    });
     seen = JSON.parse(stdout).seen;
   });
 

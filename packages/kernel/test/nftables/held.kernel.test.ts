@@ -8,6 +8,8 @@ kernelTest("a copy that follows is the table whatever nft does, and is read anew
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   const main = fileURLToPath(new URL("held-main.ts", import.meta.url));
-  const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main]);
+  const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main], {
+    timeoutMs: 0,
+  });
   expect(JSON.parse(stdout)).toEqual([]);
 });

@@ -8,7 +8,9 @@ kernelTest("netlink, nft's text and nft's JSON say the same of kube-proxy's tabl
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   const main = fileURLToPath(new URL("listings-main.ts", import.meta.url));
-  const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main]);
+  const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main], {
+    timeoutMs: 0,
+  });
   const seen: Record<string, Record<"netlink" | "text" | "json", readonly string[]>> = JSON.parse(stdout);
   expect(Object.keys(seen)).not.toEqual([]);
   for (const [name, { netlink, text, json }] of Object.entries(seen)) {

@@ -9,7 +9,7 @@ kernelTest("nf_tables tells of a table by its family and its whole name", async 
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   const main = fileURLToPath(new URL("tables-main.ts", import.meta.url));
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", main] as const;
-  const { stdout } = await runner.run(argv);
+  const { stdout } = await runner.run(argv, { timeoutMs: 0 });
   expect(JSON.parse(stdout)).toEqual([
     [false, false, false],
     [true, false, false],

@@ -10,7 +10,9 @@ kernelTest(
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     const main = fileURLToPath(new URL("watch-main.ts", import.meta.url));
-    const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main]);
+    const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main], {
+      timeoutMs: 0,
+    });
     const { generation, ...reported } = JSON.parse(stdout);
     const byNft = { kind: "transaction", process: { id: expect.any(Number), name: "nft" } };
     expect(reported).toEqual({
