@@ -1,8 +1,11 @@
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readConsent } from "@fairlead/intake";
 import { endpointSlice, goldenScenarios, type RawObject, service } from "@fairlead/testkit";
+import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withEntry } from "../src/commands/ownership/consent-text.ts";
 import { Output } from "./support/output.ts";
 import { fairlead } from "./support/run.ts";
 
@@ -150,8 +153,101 @@ describe("--watch", () => {
   });
 });
 
-test("--accept says where consent is given", async () => {
-  const found = await fairlead(["ownership", "--live", "--accept"]);
-  expect(found.code).toBe(2);
-  expect(found.err).toContain("data.accepted of the ConfigMap fairlead-networks");
+describe("--accept and --forget", () => {
+  const POOL = {
+    apiVersion: "crd.projectcalico.org/v1",
+    kind: "IPPool",
+    metadata: { name: "default" },
+    spec: { cidr: "10.144.0.0/16" },
+  };
+  const SUBNET = {
+    apiVersion: "kubeovn.io/v1",
+    kind: "Subnet",
+    metadata: { name: "vpn" },
+    spec: { cidrBlock: "10.144.8.0/22" },
+  };
+  const flags = ["exclude-cidrs-from=kube-ovn-subnets", "cluster-cidr-from=calico-ippools", "excluded-frontends=all"];
+  const learning = flags.map((flag) => `--agent-flag=${flag}`);
+  const api = new LightApiServer();
+  let kubeconfig = "";
+  let folder = "";
+
+  beforeAll(async () => {
+    const server = await api.start();
+    folder = await mkdtemp(join(tmpdir(), "fairlead-consent-"));
+    kubeconfig = join(folder, "kubeconfig");
+    const contexts = [{ name: "c", context: { cluster: "c", user: "u" } }];
+    const config = { clusters: [{ name: "c", cluster: { server } }], users: [{ name: "u", user: {} }], contexts };
+    await writeFile(kubeconfig, JSON.stringify({ ...config, "current-context": "c" }));
+  });
+  afterAll(async () => {
+    await api.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  const change = (...args: readonly string[]) => {
+    const objects = [
+      POOL,
+      SUBNET,
+      ...web("moved", "10.96.0.9", ["10.144.8.5"]),
+      ...web("stays", "10.96.0.8", ["10.144.0.5"]),
+    ];
+    const given = ["ownership", "-f", "-", "--kubeconfig", kubeconfig, ...learning, ...args];
+    return fairlead(given, { stdin: JSON.stringify(objects), env: { USER: "alice" } });
+  };
+  const written = () => api.store.get("/api/v1/configmaps", "kube-system/fairlead-networks");
+
+  test("the preview names what is held and what changes hands, and writes nothing", async () => {
+    const found = await change("--accept", "10.144.8.0/21");
+    expect(found.out).toBe(
+      "Takes effect: 10.144.8.0/22 of Subnet/vpn\nChanges hands:\n  default/moved IPv4: ours -> foreign\n" +
+        "Nothing is written; --yes adds 10.144.8.0/21 to ConfigMap kube-system/fairlead-networks.\n",
+    );
+    expect(written()).toBeUndefined();
+    expect((await change("--accept", "192.0.2.0/24")).out).toContain(
+      "Nothing that is held now lies in 192.0.2.0/24.\nNo service",
+    );
+  });
+
+  test.each([
+    [["--accept", "10.144.8.1/22"], "--accept 10.144.8.1/22: has host bits set; write 10.144.8.0/22"],
+    [["--forget", "ten"], "--forget ten: must be a CIDR"],
+    [["--accept", "10.0.0.0/16", "--forget", "10.0.0.0/16"], "one at a time"],
+    [["--accept", "10.0.0.0/16", "--live"], "agents take no consent of their own"],
+  ])("%j is a usage error", async (args, message) => {
+    const found = await change(...args);
+    expect([found.code, found.err]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  test("--yes writes the ConfigMap with the caller's rights, and adds to what is there", async () => {
+    const first = await change("--accept", "10.144.8.0/22", "--why", "moved to OVN", "--yes");
+    expect(first.code).toBe(0);
+    expect(first.out).toContain("Written: 10.144.8.0/22 is in accepted of ConfigMap kube-system/fairlead-networks.\n");
+    await change("--accept", "10.144.12.0/22", "--yes");
+    await change("--forget", "10.17.0.0/16", "--yes");
+    const { consent, problems } = readConsent(written(), { accepted: [], forgotten: [], unprotected: [] });
+    expect(problems).toEqual([]);
+    expect(consent).toMatchObject({
+      accepted: [{ cidr: "10.144.8.0/22" }, { cidr: "10.144.12.0/22" }],
+      forgotten: [{ cidr: "10.17.0.0/16", until: expect.any(Number) }],
+    });
+    expect(JSON.stringify(written())).toContain("moved to OVN");
+    expect(JSON.stringify(written())).toContain("alice");
+  });
+
+  test("a configuration that learns nothing has nothing to accept", async () => {
+    const found = await fairlead(["ownership", "-f", "-", "--accept", "10.0.0.0/16"], { stdin: "[]" });
+    expect(found.err).toContain("--accept: this configuration learns nothing");
+  });
+});
+
+test("an entry is added to a list, which keeps its comments and has a CIDR once", () => {
+  const entry = { cidr: "10.16.0.0/16", by: "alice" };
+  expect(withEntry(undefined, entry)).toBe("- cidr: 10.16.0.0/16\n  by: alice\n");
+  const text = "# moved in May\n- { cidr: 10.17.0.0/16, by: bob } # vpn\n- { cidr: 10.16.0.0/16 }\n";
+  expect(withEntry(text, entry)).toBe(
+    "# moved in May\n- { cidr: 10.17.0.0/16, by: bob } # vpn\n- cidr: 10.16.0.0/16\n  by: alice\n",
+  );
+  expect(withEntry('[{"cidr": "10.17.0.0/16"}]', entry)).toContain("10.16.0.0/16");
+  for (const bad of ["a: b", "[", "text"]) expect(withEntry(bad, entry)).toBeUndefined();
 });

@@ -1,3 +1,4 @@
+export { CONSENT_NAME, readConsent } from "@fairlead/networks";
 export { type FamilyConflicts, familyConflicts } from "./family-conflicts.ts";
 export { type FilterSettings, filterSettings } from "./filter-settings.ts";
 export { ClusterServices } from "./networks/cluster-services.ts";

@@ -17,6 +17,10 @@ export const ownershipCommand = defineCommand(
         what: "Would this exclusion do what it should?",
       },
       { line: "fairlead ownership --on node-a -o json", what: "What the agent of node-a has decided" },
+      {
+        line: "fairlead ownership --config config.conf --accept 10.144.8.0/22 --yes",
+        what: "Let a held CIDR take effect, on all nodes",
+      },
       { line: "fairlead ownership --watch --exclude-cluster-cidr 10.244.0.0/16", what: "Follow changes" },
     ],
   },

@@ -9,7 +9,13 @@ export const ownershipOptions = {
   watch: flag("Print every change that follows, until interrupted.", { short: "w" }),
   live: flag("Ask the running agent of this node instead of planning."),
   on: text("NODE", "Ask the running agent of that node, through the API server (pods/portforward)."),
-  accept: flag("Says where consent is given: the ConfigMap fairlead-networks."),
+  accept: text(
+    "CIDR",
+    "Let held CIDRs in this one take effect, on all nodes. Shows first which services change hands.",
+  ),
+  forget: text("CIDR", "Forget what agents keep of this CIDR and no object defines anymore, on all nodes."),
+  why: text("TEXT", "With --accept: the reason, for those who read the ConfigMap."),
+  yes: flag("With --accept, --forget: write the ConfigMap fairlead-networks. Without it they only show."),
   "metrics-port": metricsPortOption,
   output: outputOption,
 } as const;

@@ -10,6 +10,7 @@ import { liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { agentAddressOf } from "../../node/agent-endpoint.ts";
 import { type AgentOwnership, agentOwnership } from "../../node/agent-ownership.ts";
 import { print } from "../../output/output.ts";
+import { changeConsent } from "./consent.ts";
 import type { ownershipOptions } from "./options.ts";
 import { changeText, goneText, ownershipText } from "./text.ts";
 
@@ -20,16 +21,12 @@ export async function run({ options }: CommandInput<typeof ownershipOptions>, co
   if (options.watch && (running || options.output !== "table")) {
     throw new UsageError("--watch: prints a table of what the objects say; leave out --live, --on and --output");
   }
-  if (options.accept) throw new UsageError(ACCEPT);
-  if (options.watch) await watch(options, context);
+  if (options.accept !== undefined || options.forget !== undefined) await changeConsent(options, context);
+  else if (options.watch) await watch(options, context);
   else if (running) await report(options, await fromAgent(options, context), context);
   else await report(options, await fromObjects(options, context), context);
   return 0;
 }
-
-const ACCEPT =
-  "--accept: agents take no consent of their own; add the CIDR to data.accepted of the ConfigMap fairlead-networks, such as " +
-  "- {cidr: 10.16.0.0/16, by: NAME, why: TEXT}, for all nodes";
 
 interface Report {
   readonly services: readonly OwnershipRow[];
