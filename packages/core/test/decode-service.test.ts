@@ -13,6 +13,21 @@ function fieldsOf(decoded: ReturnType<typeof decodeService>): readonly string[] 
   return decoded.problems.map((problem) => problem.field);
 }
 
+test.each([
+  ["kube-system", { "k8s-app": "kube-dns" }, true],
+  ["tenant", { "k8s-app": "kube-dns" }, undefined],
+  ["kube-system", { "k8s-app": "web" }, undefined],
+])("in %s with the labels %j it is the cluster's DNS: %s", (namespace, labels, clusterDNS) => {
+  expect(decodeService(raw({}, { metadata: { namespace, labels } })).object?.clusterDNS).toBe(clusterDNS);
+});
+
+test("is as old as the API server says", () => {
+  const createdAt = (creationTimestamp: unknown) =>
+    decodeService(raw({}, { metadata: { creationTimestamp } })).object?.created;
+  expect(createdAt("2030-01-01T00:00:00Z")).toBe(Date.UTC(2030, 0, 1));
+  for (const bad of [null, "", "yesterday", 7, {}]) expect(createdAt(bad)).toBeUndefined();
+});
+
 test("fills in what the API server would have", () => {
   expect(decodeService(raw())).toEqual({
     namespace: "default",

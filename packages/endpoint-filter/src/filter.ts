@@ -35,6 +35,7 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
       const { ownership, decided, decidedBy } = owner;
       const isProtected = isServedAnyway(options, service, owner, addresses);
       const frontends = isProtected ? FRONTENDS["excluded-clients"] : frontendsOf(ownership, options.excludedFrontends);
+      const problem = annotation.problem ?? unansweredDNS(service, frontends);
       const why = isProtected ? `${owner.why}; protected, so it is answered here` : owner.why;
       return {
         ownership,
@@ -47,7 +48,7 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
         ownEndpoints: found.own + found.neutral,
         excludedEndpoints: found.excluded,
         ...(isProtected && { protected: true as const }),
-        ...(annotation.problem === undefined ? {} : { problem: annotation.problem }),
+        ...(problem === undefined ? {} : { problem }),
       };
     },
   };
@@ -59,6 +60,12 @@ function annotationOf({ ownershipAnnotation, protection }: OptionsBesideCIDRs, s
   if (annotation.ownership !== "foreign" || !isAPIServer(service)) return annotation;
   if (protection?.unprotected.has(API_SERVER) === true) return annotation;
   return { problem: `annotation ${OWNERSHIP_ANNOTATION} is ignored: ${API_SERVER} is protected` };
+}
+
+/** The operator's own list, or the annotation, leaves it to the other network. */
+function unansweredDNS({ clusterDNS }: Service, frontends: OwnershipDecision["frontends"]): string | undefined {
+  if (clusterDNS !== true || (frontends !== "none" && frontends !== "all-but-cluster-ip")) return undefined;
+  return "the cluster's DNS is left to another network: nodes, our pods and others are not answered here; excludedFrontends: excluded-clients answers them";
 }
 
 /** Neither a list nor a rule nor anything learned gives it away. */

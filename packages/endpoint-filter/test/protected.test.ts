@@ -75,7 +75,11 @@ test.each([
 });
 
 test("the operator's own list leaves DNS to the other network, as every other service", () => {
-  expect(learned().decide(dns, "IPv4", ["10.17.0.5"], undefined)).toMatchObject({ frontends: "none" });
+  expect(learned().decide(dns, "IPv4", ["10.17.0.5"], undefined)).toMatchObject({
+    frontends: "none",
+    problem: expect.stringContaining("the cluster's DNS is left to another network"),
+  });
+  expect(learned().decide(dns, "IPv4", ["10.144.0.5"], undefined)).not.toHaveProperty("problem");
   const listed = createEndpointFilter({ ...OPTIONS, excludeCIDRs: ["10.16.0.0/16"] });
   const decision = listed.decide(dns, "IPv4", THEIRS, undefined);
   expect(decision).toMatchObject({ ownership: "foreign", frontends: "none" });

@@ -14,7 +14,7 @@ const FIELDS: Readonly<Record<FrontendKind, string>> = {
   "node-port": "spec.ports",
 };
 
-/** What is wrong with a service's annotations since this change: what was so before has been reported. */
+/** What is wrong with a service's owner and annotations since this change: what was so before has been reported. */
 export function annotationProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
   return [...ownershipProblems(draft, before), ...balanceProblems(draft, before)];
 }
@@ -22,7 +22,8 @@ export function annotationProblems(draft: ServiceDraft, before: ServiceRecord | 
 function ownershipProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
   const reason = draft.decision.problem;
   if (reason === undefined || reason === before?.decision.problem) return [];
-  return [problem(draft, "metadata.annotations", "", reason)];
+  const field = reason.startsWith("annotation ") ? "metadata.annotations" : "spec.clusterIPs";
+  return [problem(draft, field, "", reason)];
 }
 
 function balanceProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
