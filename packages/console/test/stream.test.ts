@@ -85,7 +85,10 @@ test("who comes back is given what it missed, and nothing else", async () => {
     await source.put(emptied);
     await events.until(isServices);
   }
+  using witness = await open();
+  await witness.until(isWhole);
   if (web !== undefined) await source.remove(web);
+  await witness.until(isServices);
   using again = await open({ "last-event-id": String(last) });
   const seen = await again.until(({ data }) => Array.isArray(data["gone"]) && data["gone"].length > 0);
   expect(seen.map(({ name, id }) => [name, id])).toEqual([
