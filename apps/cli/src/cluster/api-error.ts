@@ -16,7 +16,7 @@ export class ApiError extends CommandFailure {
 const SHOWN = 200;
 
 /** @param file where the credentials are from */
-export function refusal(status: number, body: string, { server, file }: Asked): ApiError {
+export function refusal(status: number, body: string, { server, file }: ApiServer): ApiError {
   const said = messageIn(body);
   if (status === 401) {
     return new ApiError(status, `the API server ${server} does not accept the credentials of ${file}: sign in again`);
@@ -24,20 +24,20 @@ export function refusal(status: number, body: string, { server, file }: Asked): 
   return new ApiError(status, `the API server ${server} answers ${status}${said === "" ? "" : `: ${said}`}`);
 }
 
-export interface Asked {
+export interface ApiServer {
   readonly server: string;
   readonly file: string;
 }
 
 /** What there is instead of an answer: no connection, a certificate that is not trusted, credentials that fail. */
-export function unreachable(error: unknown, { server }: Asked): CommandFailure {
+export function unreachable(error: unknown, { server }: ApiServer): CommandFailure {
   return new CommandFailure(`the API server ${server} does not answer: ${errorText(innermost(error))}`, {
     cause: error,
   });
 }
 
 /** A page of a proxy on the way, for example. */
-export function notJson(body: string, { server }: Asked, cause: unknown): CommandFailure {
+export function notJson(body: string, { server }: ApiServer, cause: unknown): CommandFailure {
   return new CommandFailure(`the API server ${server} gives an answer that is not JSON: ${messageIn(body)}`, { cause });
 }
 

@@ -108,13 +108,13 @@ export async function agentPages(
 }
 
 /** A way to the loopback that an agent listens on. */
-interface Way {
+interface AgentAccess {
   readonly ask: (port: number, path: string, method: Method) => Promise<HttpAnswer>;
   /** What messages call a port of it. */
   readonly nameOf: (port: number) => string;
 }
 
-const here: Way = {
+const here: AgentAccess = {
   async ask(port, path, method) {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, signal: AbortSignal.timeout(PATIENCE) });
     return { status: response.status, text: await response.text() };
@@ -123,7 +123,7 @@ const here: Way = {
 };
 
 /** Through the API server. */
-function inPod(pod: Container, { cluster }: Agents): Way {
+function inPod(pod: Container, { cluster }: Agents): AgentAccess {
   return {
     async ask(port, path, method) {
       const connection = await cluster.connect(pod, port);
@@ -138,7 +138,7 @@ function inPod(pod: Container, { cluster }: Agents): Way {
 }
 
 /** @throws CommandFailure unless it answers with 2xx */
-async function okText(way: Way, port: number, path: string, method: Method = "GET"): Promise<string> {
+async function okText(way: AgentAccess, port: number, path: string, method: Method = "GET"): Promise<string> {
   const name = `${way.nameOf(port)}${path}`;
   try {
     const { status, text } = await way.ask(port, path, method);

@@ -44,12 +44,12 @@ function compareByDestination(table: Table, expected: SavedChain, actual: SavedC
     (address) => [wanted.hosts.get(address) ?? [], found.hosts.get(address) ?? []] as const,
   );
   return [...pairs, [wanted.general, found.general] as const].flatMap(([before, after]) => {
-    if (sameTexts(before.map(textOf), after.map(textOf))) return [];
+    if (sameTexts(before.map(entryText), after.map(entryText))) return [];
     return compare(table, expected.name, before.map(ruleOf), after.map(ruleOf));
   });
 }
 
-const textOf = ({ text }: Entry) => text;
+const entryText = ({ text }: Entry) => text;
 const ruleOf = ({ rule }: Entry) => rule;
 
 function sorted({ rules, texts }: SavedChain): Sorted {
