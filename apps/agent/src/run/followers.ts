@@ -7,6 +7,7 @@ import type { Kernel } from "../host/kernel.ts";
 import { metricsFollower } from "../metrics/follower.ts";
 import { leftoversFollower } from "../modes/leftovers.ts";
 import { networksFollower } from "../networks/follower.ts";
+import { foreignAlarm } from "../networks/foreign-alarm.ts";
 import { problemFollower } from "../objects/problem-follower.ts";
 import { ownershipFollower } from "../ownership/follower.ts";
 import type { SyncFollower } from "../sync/follower.ts";
@@ -29,8 +30,14 @@ export function followersOf(parts: AgentParts, made: Followed): readonly SyncFol
     ...("iptables" in kernel ? besideRules(parts, made, kernel) : []),
     ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
     ...(parts.followers ?? []),
-    ...(networks === undefined ? [] : [networksFollower(networks)]),
+    ...(networks === undefined ? [] : [networksFollower(networks), alarmOf(parts, made)]),
   ];
+}
+
+function alarmOf({ config, log, events }: AgentParts, { families, planner }: Followed): SyncFollower {
+  const { maxForeignPercent } = config.multiCNI.cidrChanges;
+  const services = (family: IPFamily) => planner.counts(family).services;
+  return foreignAlarm({ maxForeignPercent, families, services, log, events });
 }
 
 /** What a node needs alongside its rules: health checks, connection tracking, and what other modes left. */

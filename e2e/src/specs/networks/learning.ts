@@ -106,6 +106,17 @@ export function ipPool(name: string, cidr: string): ApiObject {
   return { apiVersion: "crd.projectcalico.org/v1", kind: "IPPool", metadata: { name }, spec: { cidr } };
 }
 
+/** The object with what operators accepted. */
+export function accepted(...cidrs: readonly string[]): ApiObject {
+  const metadata = { namespace: "kube-system", name: "fairlead-networks" };
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata,
+    data: { accepted: JSON.stringify(cidrs.map((cidr) => ({ cidr }))) },
+  };
+}
+
 /** What an agent's `/ownership` says of networks. */
 interface LearnedNetworks {
   readonly sources: readonly {

@@ -10,7 +10,7 @@ import { needs, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { untilLeft, untilServed } from "./hand-over.ts";
-import { allow, install, ipPool, learnFrom, make, subnet, untilStage } from "./learning.ts";
+import { accepted, allow, install, ipPool, learnFrom, make, subnet, untilStage } from "./learning.ts";
 
 const PORTS = [
   { name: "tcp", port: 80, protocol: "TCP" },
@@ -59,7 +59,7 @@ async function openServices(scene: Scene) {
     { from: caller, to: ours.clusterIP, port: 80, protocol },
     { from: first, to: ours.clusterIP, port: 80, protocol },
   ]);
-  return { ways, foreign, moving, asked, cidr: `${mover.addresses.IPv4}/32` };
+  return { ways, foreign, moving, mover, asked, cidr: `${mover.addresses.IPv4}/32` };
 }
 
 export const underLoad: Spec = {
@@ -71,11 +71,15 @@ export const underLoad: Spec = {
   unfit,
   run: async (scene) => {
     await describeNetworks(scene);
-    const { ways, foreign, moving, asked, cidr } = await openServices(scene);
+    const { ways, foreign, moving, mover, asked, cidr } = await openServices(scene);
     await expectNoTrace(scene, foreign.clusterIP);
     const traffic = startTraffic(ways, scene.later, TRAFFIC_MS);
     await sleep(500);
-    const [goes, left] = await Promise.all([make(scene, subnet("late", cidr)), untilLeft(asked)]);
+    // It lies in a pool of ours: no service moves until an operator accepts it, for all nodes at once.
+    const goes = await make(scene, subnet("late", cidr));
+    await untilStage(scene, cidr, "held");
+    await expectAnswers(asked.from, asked.target, { by: [mover] });
+    const [, left] = await Promise.all([make(scene, accepted(cidr)), untilLeft(asked)]);
     await expectForeign(scene, moving.name);
     await expectNoTrace(scene, moving.clusterIP);
     await expectUntouched(asked.from, asked.target);

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import type { NodeEvent } from "../src/events/node-event.ts";
+import { foreignAlarm } from "../src/networks/foreign-alarm.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+
+test("more foreign services than expected are reported once, and again after they were fewer", () => {
+  const log = recordedLog();
+  const events: NodeEvent[] = [];
+  let foreign = 2;
+  const { planned } = foreignAlarm({
+    maxForeignPercent: 50,
+    families: ["IPv4"],
+    services: () => ({ ours: 2, foreign, mixed: 0 }),
+    log,
+    events: { report: async (event) => void events.push(event) },
+  });
+  const after = (now: number) => {
+    foreign = now;
+    planned();
+    return log.lines.length;
+  };
+  expect([after(2), after(3), after(4), after(1), after(3)]).toEqual([0, 1, 1, 1, 2]);
+  expect(events).toMatchObject([
+    { reason: "ManyForeignServices", message: expect.stringContaining("3 of 5 IPv4") },
+    {},
+  ]);
+});
