@@ -88,7 +88,7 @@ test("a resource that the server does not have is not there, and no list without
 });
 
 test("what is refused, and what cannot be reached in a pod that runs nowhere, is said in the server's words", async () => {
-  const stranger = await as("stranger", { token: "nobody's" });
+  const stranger = await as("stranger", { token: "unknown" });
   await expect(stranger.list(DAEMON_SETS)).rejects.toThrow(/does not accept the credentials of \S+\/stranger/);
   const eve = await as("eve", { token, as: "eve" });
   await expect(eve.list(DAEMON_SETS)).rejects.toThrow(/answers 403: daemonsets\.apps is forbidden: User "eve" cannot/);

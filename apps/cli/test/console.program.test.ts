@@ -81,10 +81,15 @@ test("networks' objects among the manifests are followed: another network's Subn
   const node = "\n---\napiVersion: v1\nkind: Node\nmetadata: {name: node-z}\n";
   const subnet =
     "---\napiVersion: kubeovn.io/v1\nkind: Subnet\nmetadata: {name: blue}\nspec: {cidrBlock: 10.144.2.0/24}\n";
+  // It lies in the pods' own CIDR.
+  const consent =
+    "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: fairlead-networks, namespace: kube-system}\n" +
+    'data: {accepted: "- {cidr: 10.144.2.0/24, by: alice}"}\n';
   await writeFile(file, manifests + node);
-  const running = await opened("--no-open", "--agent-flag", "exclude-cidrs-from=kube-ovn-subnets");
+  const flags = ["exclude-cidrs-from=kube-ovn-subnets", "excluded-frontends=excluded-clients"];
+  const running = await opened("--no-open", ...flags.flatMap((flag) => ["--agent-flag", flag]));
   await running.told(/"node":"node-z".*"service":"shop\/web","owners":\{"IPv4":"ours"/s);
-  await writeFile(`${file}.next`, manifests + node + subnet);
+  await writeFile(`${file}.next`, manifests + node + subnet + consent);
   await rename(`${file}.next`, file);
   await running.told(/"service":"shop\/web","owners":\{"IPv4":"mixed"/);
   const { learnedFrom } = await running.get("api/service?target=shop/web");

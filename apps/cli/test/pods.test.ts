@@ -139,7 +139,7 @@ describe("a program in a pod", () => {
     expect(pieces.join("")).toBe("one\ntwo\n");
   });
 
-  test("who may not start one is told so in the API server's words", async () => {
+  test("a user without the right to start one gets the API server's words", async () => {
     const message = 'pods "fairlead-x" is forbidden: User "eve" cannot create resource "pods/exec"';
     serve(() => printed(""), { refuse: () => ({ code: 403, message }) });
     await expect(pod.run(["ip"])).rejects.toThrow(

@@ -40,7 +40,7 @@ export interface Cluster {
   connect(pod: Pick<Container, "namespace" | "name">, port: number): Promise<Duplex>;
 }
 
-/** Who has set a field, for server-side apply. */
+/** The owner of fields, for server-side apply. */
 const FIELD_MANAGER = { fieldManager: "fairlead" };
 
 /** Milliseconds between two looks at what is to go, and until it must be gone. */

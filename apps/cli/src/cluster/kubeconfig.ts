@@ -93,7 +93,7 @@ const NOT_FOR_LIBRARY = ["exec", "tokenFile"];
 const UNSUPPORTED = ["as-groups", "as-uid", "as-user-extra"];
 
 /**
- * The context as the library takes it: it refuses servers without TLS unless told so, does not trust the cluster's CA
+ * The context as the library takes it: it refuses servers without TLS, does not trust the cluster's CA
  * where there is no user, prefers a file to the data that is written alongside it, and a token to its file.
  *
  * @throws ConnectionError for what it would leave out without a word
@@ -101,7 +101,7 @@ const UNSUPPORTED = ["as-groups", "as-uid", "as-user-extra"];
 function forLibrary({ file, cluster, user }: Kubeconfig, server: string, secure: boolean): object {
   const left = UNSUPPORTED.find((field) => user[field] !== undefined);
   if (left !== undefined) {
-    throw new ConnectionError(`${file}: users[].user.${left} is not supported: use \`as\` alone, or another user`);
+    throw new ConnectionError(`${file}: users[].user.${left} is not supported: use only \`as\`, or another user`);
   }
   const hasTokenFile = textAt(user, "tokenFile") !== undefined;
   const dropped = [...NOT_FOR_LIBRARY, ...(hasTokenFile ? ["token"] : [])];

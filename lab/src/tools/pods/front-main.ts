@@ -57,7 +57,7 @@ function inNamespace({ name }: PodName, argv: readonly string[]): PodProgram {
   return { stdin, stdout, stderr, exitCode, kill: () => void child.kill("SIGKILL") };
 }
 
-/** Who comes here is on the same machine, and in the same run of tests. */
+/** Clients are on the same machine, and in the same run of tests: the certificate is not checked. */
 function forward(request: IncomingMessage, response: ServerResponse): void {
   const headers = { ...objectAt(request, "headers"), authorization: `Bearer ${token}`, host: new URL(server).host };
   const send = server.startsWith("https:") ? overTls : overHttp;

@@ -19,7 +19,7 @@ export interface FrontSettings {
   readonly nodes: ReadonlyMap<string, number>;
 }
 
-/** Starts an API server for tools that look into the agents' pods, beside the real one, which has no kubelets. */
+/** Starts an API server for tools that look into the agents' pods, alongside the real one, which has no kubelets. */
 export async function startPodFront(
   { argvPrefix, env }: Pick<NetworkNamespace, "argvPrefix" | "env">,
   { server, token, nodes }: FrontSettings,
