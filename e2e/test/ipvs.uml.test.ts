@@ -17,8 +17,11 @@ const ALL = FAIRLEAD_UML === "all";
 const LONGEST = "conformance";
 
 const named = FAIRLEAD_UML.split(",").filter((name) => suites.has(name));
-/** Golden files with the real tools take long; backend-ipvs has them on the fakes. `pnpm e2e --all` runs them too. */
-const chosen = [...suites].filter(([suite]) => (named.length > 0 ? named.includes(suite) : ALL || suite !== "golden"));
+/** These take long; backend-ipvs has them on the fakes. `pnpm e2e --all` runs them too. */
+const ON_DEMAND: readonly string[] = ["golden", "crowds"];
+const chosen = [...suites].filter(([suite]) =>
+  named.length > 0 ? named.includes(suite) : ALL || !ON_DEMAND.includes(suite),
+);
 
 /** What kube-proxy may take for one more of the random states. */
 const STATE_MS = 20_000;

@@ -1,5 +1,6 @@
 import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { conformance } from "./conformance.ts";
+import { crowdSpecs } from "./crowd-specs.ts";
 import { drainSpecs } from "./drain-specs.ts";
 import { faultSpecs } from "./fault-specs.ts";
 import { flowSpecs } from "./flow-specs.ts";
@@ -25,6 +26,7 @@ export const suites: ReadonlyMap<string, Suite> = new Map([
   ["drain", suiteOf(drainSpecs, nothingLeft)],
   ["reset", suiteOf(resetSpecs, nothingLeft)],
   ["verify", verify],
+  ["crowds", suiteOf(crowdSpecs(kubeProxy), nothingLeft)],
   ["flows", suiteOf(flowSpecs, nothingLeft)],
   ...(kubeProxy === "" ? [] : [["shadow", suiteOf(shadowSpecs(kubeProxy), nothingLeft)] as const]),
 ]);

@@ -24,8 +24,8 @@ export type CrowdProxy =
 export interface CrowdNode extends CrowdGround, AsyncDisposable {
   /** Ends the proxy that runs, and starts this one; returns when it serves. */
   serve(proxy: CrowdProxy): Promise<void>;
-  /** Ends the proxy that runs, and removes what this one wrote. */
-  cleanUp(proxy: CrowdProxy): Promise<void>;
+  /** Ends the proxy that runs, and removes what it wrote: Fairlead's --cleanup knows kube-proxy's rules, too. */
+  cleanUp(): Promise<void>;
 }
 
 interface Running {
@@ -88,11 +88,11 @@ export async function openCrowdNode(lab: Lab): Promise<CrowdNode> {
             });
       await settled();
     },
-    cleanUp: async (proxy) => {
+    cleanUp: async () => {
       await running?.stop();
       running = undefined;
-      if ("fairlead" in proxy) await startAgent(lab.namespace("node-a"), { flags: [...flags, "--cleanup"] }).ended;
-      else await lab.runner("node-a").run([proxy.kubeProxy, "--cleanup"]);
+      const { exitCode, log } = await startAgent(lab.namespace("node-a"), { flags: [...flags, "--cleanup"] }).ended;
+      if (exitCode !== 0) throw new Error(`--cleanup ended with ${exitCode}:\n${log}`);
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
