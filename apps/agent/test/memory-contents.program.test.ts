@@ -2,13 +2,13 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner, lines } from "@fairlead/kernel";
-import { LightApiServer } from "@fairlead/testkit/api-server";
+import { LightApiServer, tlsFolder } from "@fairlead/testkit/api-server";
 import { afterAll, expect, test } from "vitest";
 import { freePort } from "./support/free-port.ts";
 import { until } from "./support/until.ts";
 
 const bundle = join(import.meta.dirname, "..", "dist", "main.js");
-/** Planted in the agent's memory: whoever reads it has the agent's rights in the cluster. */
+/** Planted in the agent's memory: a reader of it has the agent's rights in the cluster. */
 const TOKEN = "planted-bearer-token-5f1c";
 const FOLDERS: string[] = [];
 afterAll(() => Promise.all(FOLDERS.map((dir) => rm(dir, { recursive: true }))));
@@ -44,8 +44,7 @@ const HEALTH = ["/healthz", "/livez"];
 
 /** A certificate for 127.0.0.1. */
 async function tls(): Promise<{ readonly key: string; readonly cert: string }> {
-  const folder = join(import.meta.dirname, "..", "..", "..", "packages", "watch", "test", "fixtures", "tls");
-  const read = (name: string) => readFile(join(folder, name), "utf8");
+  const read = (name: string) => readFile(join(tlsFolder, name), "utf8");
   return { key: await read("server-key.pem"), cert: await read("server.pem") };
 }
 
