@@ -64,7 +64,7 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
           ...configuredOptions(config, { tcpBeLiberal }),
           counters: (names) => counters.ensure(names),
           turn: progress.turnOf(family),
-          onProblem: (problem) => log.warn("iptables", { ipFamily: family, problem }),
+          onProblem: (problem) => log.warn("Problem in iptables mode", { ipFamily: family, problem }),
         }),
       ] as const,
   );

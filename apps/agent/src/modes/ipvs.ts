@@ -101,7 +101,7 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
         ...configuredOptions(config),
         loadScheduler,
         turn: progress.turnOf(family),
-        onProblem: (problem) => log.warn("ipvs", { ipFamily: family, problem }),
+        onProblem: (problem) => log.warn("Problem in ipvs mode", { ipFamily: family, problem }),
       }),
     ]),
   );

@@ -83,7 +83,7 @@ function familyOptions(family: IPFamily, { bindAddress }: AgentConfig, log: Log)
   const bound = familyOf(bindAddress) === family && !["0.0.0.0", "::"].includes(bindAddress);
   return {
     ...(bound && { address: bindAddress }),
-    onProblem: (problem) => log.warn("userspace", { ipFamily: family, problem }),
+    onProblem: (problem) => log.warn("Problem in userspace mode", { ipFamily: family, problem }),
   };
 }
 

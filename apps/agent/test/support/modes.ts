@@ -51,7 +51,7 @@ const modesOnFakes: readonly ModeOnFakes[] = [
           counters,
           clock,
           turn: progress.turnOf(family),
-          onProblem: (problem) => log.warn("iptables", { ipFamily: family, problem }),
+          onProblem: (problem) => log.warn("Problem in iptables mode", { ipFamily: family, problem }),
         }),
       );
       return { backends, familiesAtOnce: true };
