@@ -51,8 +51,7 @@ export async function compare(
   const shipments = packets.map((packet) => {
     const sourcePort = unusedPort();
     const reported = landings(tracer.trace(tracePacket(packet, sourcePort), environment));
-    const answered = reported.some((landing) => isHeardOf(packet, landing));
-    return { ...packet, sourcePort, reported, answered };
+    return { ...packet, sourcePort, reported, answered: isAnswered(packet, reported) };
   });
   const fates = await sendAll(lab, shipments, family);
   const differences = shipments.flatMap((shipment, at) => {
@@ -67,6 +66,11 @@ export async function compare(
 function tracePacket({ family, from, protocol, source, destination, port }: SentPacket, sport: number): Packet {
   const arrival = from.interface === undefined ? {} : { inInterface: from.interface };
   return { family, protocol: protocol === "TCP" ? "tcp" : "udp", source, destination, sport, dport: port, ...arrival };
+}
+
+/** Whether the sender is sure to hear of the packet: not where it may also be dropped. */
+function isAnswered(packet: SentPacket, reported: readonly Landing[]): boolean {
+  return reported.some((landing) => isHeardOf(packet, landing)) && reported.every(({ verdict }) => verdict !== "drop");
 }
 
 /**

@@ -28,7 +28,7 @@ function apiServerTests(folder: string, file: string): Pick<Spec, "suite" | "eac
       const { url, token } = apiServer;
       const environment = ["NO_COLOR=1", `FAIRLEAD_TEST_APISERVER=${url}`, `FAIRLEAD_TEST_TOKEN=${token}`];
       const test = [process.execPath, vitest, "run", "--reporter=dot", file];
-      const { stdout } = await apiServer.run(["env", "-C", where, ...environment, ...test]);
+      const { stdout } = await apiServer.run(["env", "-C", where, ...environment, ...test], { timeoutMs: 0 });
       const [, passed = "0"] = /(\d+) passed/.exec(stdout.split("Tests")[1] ?? "") ?? [];
       return { tests: passed };
     },
