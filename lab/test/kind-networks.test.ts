@@ -57,6 +57,7 @@ test("a daemon on one more node is one more label, and waited for until it runs"
       return { items: looks < 2 ? [] : [{ status: { containerStatuses: [{ ready: true }] } }] };
     },
     delete: async () => {},
+    as: () => api,
   };
   const start = daemonsInPods(FIELDS, api);
   await start(daemon("worker"));

@@ -15,6 +15,7 @@ import { kubeOVNReject } from "./multi-cni/kube-ovn-reject.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { webhook } from "./multi-cni/webhook.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
+import { attacksOnNetworks } from "./networks/authority/attacks.ts";
 import { tooManyRequests } from "./networks/busy.ts";
 import { openConnection } from "./networks/open-connection.ts";
 import { everySource } from "./networks/sources.ts";
@@ -58,6 +59,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   networksFromServer,
   defaultVpc,
   tooManyRequests,
+  ...attacksOnNetworks,
   ...agents,
   ...apiServer,
   ...clock,

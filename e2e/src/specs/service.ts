@@ -27,12 +27,13 @@ export interface NewService {
   readonly family: IPFamily;
   readonly spec: ServiceSpec;
   readonly annotations: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 export async function createService(api: ApiClient, wanted: NewService): Promise<ServiceHandle> {
-  const { name, namespace, family, spec, annotations } = wanted;
+  const { name, namespace, family, spec, annotations, labels = {} } = wanted;
   const single = { ipFamilies: [family], ipFamilyPolicy: "SingleStack" };
-  const metadata = { name, namespace, annotations };
+  const metadata = { name, namespace, annotations, labels };
   const families = "ipFamilyPolicy" in spec ? {} : single;
   const created = await api.create({ apiVersion: "v1", kind: "Service", metadata, spec: { ...families, ...spec } });
   return handle(api, created);

@@ -28,6 +28,14 @@ export interface ApiClient {
   patch(path: string, patch: unknown, type?: PatchType): Promise<ApiObject>;
   /** Nothing when it is not there. @throws ApiError */
   delete(path: string, gracePeriodSeconds?: number): Promise<void>;
+  /** The same API with the rights of that user only: the administrator impersonates the user. */
+  as(user: ApiUser): ApiClient;
+}
+
+export interface ApiUser {
+  readonly name: string;
+  /** Alongside `system:authenticated`. */
+  readonly groups?: readonly string[];
 }
 
 type PatchType = "merge" | "strategic";
@@ -56,8 +64,12 @@ const STRATEGIC_PATCH = "application/strategic-merge-patch+json";
 
 export function createApiClient(connection: ApiConnection): ApiClient & { close(): void } {
   const agent = new Agent({ keepAlive: true });
+  return { ...clientOf(agent, connection), close: () => agent.destroy() };
+}
+
+function clientOf(agent: Agent, connection: ApiConnection, user?: ApiUser): ApiClient {
   const call = (method: string, path: string, body?: unknown, type = "application/json") =>
-    send(agent, connection, { method, path, body, type });
+    send(agent, connection, { method, path, body, type, user });
   return {
     get: async (path) => JSON.parse(await call("GET", path)),
     create: async (object) => JSON.parse(await call("POST", collectionPath(object), object)),
@@ -70,7 +82,7 @@ export function createApiClient(connection: ApiConnection): ApiClient & { close(
         if (!(error instanceof ApiError && error.status === 404)) throw error;
       }
     },
-    close: () => agent.destroy(),
+    as: (other) => clientOf(agent, connection, other),
   };
 }
 
@@ -79,9 +91,14 @@ interface Call {
   readonly path: string;
   readonly body: unknown;
   readonly type: string;
+  readonly user: ApiUser | undefined;
 }
 
-function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, body, type }: Call): Promise<string> {
+function send(
+  agent: Agent,
+  { at, ca, token }: ApiConnection,
+  { method, path, body, type, user }: Call,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? "" : JSON.stringify(body);
     const outgoing = request({
@@ -100,6 +117,10 @@ function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, bo
         authorization: `Bearer ${token}`,
         "content-type": type,
         accept: "application/json",
+        ...(user !== undefined && {
+          "impersonate-user": user.name,
+          "impersonate-group": ["system:authenticated", ...(user.groups ?? [])],
+        }),
       },
     });
     outgoing.on("timeout", () => outgoing.destroy(new Error(`${method} ${path}: no answer in ${TIMEOUT_MS} ms`)));
@@ -130,6 +151,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   Namespace: "namespaces",
   Node: "nodes",
   Pod: "pods",
+  SelfSubjectAccessReview: "selfsubjectaccessreviews",
   Service: "services",
   SpiderIPPool: "spiderippools",
   Subnet: "subnets",

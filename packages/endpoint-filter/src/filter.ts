@@ -35,7 +35,11 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
       const { ownership, decided, decidedBy } = owner;
       const isProtected = isServedAnyway(options, service, owner, addresses);
       const frontends = isProtected ? FRONTENDS["excluded-clients"] : frontendsOf(ownership, options.excludedFrontends);
-      const problem = annotation.problem ?? unansweredDNS(service, frontends);
+      const written = options.protection?.written ?? sides;
+      const problem =
+        annotation.problem ??
+        unansweredDNS(service, frontends) ??
+        listedAPIServer(service, ownership, written, addresses);
       const why = isProtected ? `${owner.why}; protected, so it is answered here` : owner.why;
       return {
         ownership,
@@ -66,6 +70,19 @@ function annotationOf({ ownershipAnnotation, protection }: OptionsBesideCIDRs, s
 function unansweredDNS({ clusterDNS }: Service, frontends: OwnershipDecision["frontends"]): string | undefined {
   if (clusterDNS !== true || (frontends !== "none" && frontends !== "all-but-cluster-ip")) return undefined;
   return "the cluster's DNS is left to another network: nodes, our pods and others are not answered here; excludedFrontends: excluded-clients answers them";
+}
+
+/** The operator's own list has the API server in it, which is most likely a mistake. */
+function listedAPIServer(
+  service: Service,
+  ownership: OwnershipDecision["ownership"],
+  written: CIDRSides,
+  addresses: readonly string[],
+): string | undefined {
+  if (!isAPIServer(service) || ownership !== "ours") return undefined;
+  const { cidrs } = survey(written, addresses);
+  if (cidrs.length === 0) return undefined;
+  return `the API server is in ${cidrs.join(", ")}, which is excluded; its Service is answered here all the same`;
 }
 
 /** Neither a list nor a rule nor anything learned gives it away. */

@@ -42,6 +42,18 @@ test("the API server's own Service is ours, whatever is listed, learned, ruled o
   }
 });
 
+test("a written list that has the API server in it is reported, a learned CIDR is not", () => {
+  const listed = createEndpointFilter({ ...OPTIONS, excludeCIDRs: ["10.16.0.0/16"] });
+  const problem = "the API server is in 10.16.0.0/16, which is excluded; its Service is answered here all the same";
+  expect(listed.decide(kubernetes(), "IPv4", THEIRS, undefined).problem).toBe(problem);
+  expect(listed.decide(kubernetes(), "IPv4", ["10.144.0.1"], undefined).problem).toBeUndefined();
+  expect(listed.decide(SERVICE, "IPv4", THEIRS, undefined).problem).toBeUndefined();
+  expect(learned().decide(kubernetes(), "IPv4", THEIRS, undefined).problem).toBeUndefined();
+  expect(learned().decide(kubernetes(), "IPv4", ["10.17.0.5"], undefined).problem).toContain("10.17.0.0/16");
+  const left = learned({}, [API_SERVER]).decide(kubernetes(FOREIGN), "IPv4", ["10.17.0.5"], undefined);
+  expect(left.problem).toBeUndefined();
+});
+
 test("its annotation counts only with the operator's entry", () => {
   const ignored = learned().decide(kubernetes(FOREIGN), "IPv4", THEIRS, undefined);
   expect(ignored).toMatchObject({

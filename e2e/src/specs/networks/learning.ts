@@ -124,7 +124,15 @@ interface LearnedNetworks {
     readonly state: string;
     readonly forbidden?: readonly string[];
   }[];
-  readonly cidrs: readonly { readonly cidr: string; readonly stage: string; readonly objects: readonly string[] }[];
+  readonly cidrs: readonly LearnedCIDR[];
+}
+
+export interface LearnedCIDR {
+  readonly cidr: string;
+  readonly stage: string;
+  readonly objects: readonly string[];
+  /** Why it is held or refused. */
+  readonly why?: string;
 }
 
 /** Waits until what every agent has learned is so. */
