@@ -18,5 +18,9 @@ test("it fails when the other network's service is served", async () => {
   const rules = async () => [...(await stage.rules()), "default/nginx-ovn  TCP  127.0.0.1:1"];
   const findings = await play({ ...stage, rules }, silent);
   await stage.close();
-  expect(findings.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual(["nginx-ovn"]);
+  const failed = findings.filter(({ ok }) => !ok);
+  expect(
+    failed.map(({ name }) => name),
+    JSON.stringify(failed),
+  ).toEqual(["nginx-ovn"]);
 });

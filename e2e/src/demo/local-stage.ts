@@ -12,7 +12,7 @@ import { LOCAL_FLAGS, serviceAt, webPods } from "./services.ts";
 import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
 
 const START_MS = 120_000;
-const TIMEOUT_MS = 2_000;
+const TIMEOUT_MS = 30_000;
 const AT_ONCE = 4;
 
 /** This process's own environment: no namespace. */
