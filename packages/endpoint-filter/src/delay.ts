@@ -102,11 +102,17 @@ export class OwnershipDelay {
     this.#cancel?.();
     this.#cancel = undefined;
     const now = this.#clock.monotonic();
-    const next = [...this.#waiting.values()].find(({ since }) => now - since < this.#delayMs);
-    if (next === undefined) return;
-    this.#cancel = this.#clock.after(next.since + this.#delayMs - now, () => {
+    const since = this.#firstNotDue(now);
+    if (since === undefined) return;
+    this.#cancel = this.#clock.after(since + this.#delayMs - now, () => {
       this.#onDue();
       this.#arm();
     });
+  }
+
+  /** Looks no further than it has to: it is asked for each service that begins to wait, and they are in that order. */
+  #firstNotDue(now: number): number | undefined {
+    for (const { since } of this.#waiting.values()) if (now - since < this.#delayMs) return since;
+    return undefined;
   }
 }
