@@ -1,5 +1,6 @@
 import { containsCIDR, PrefixMap, prefixLengthOf } from "@fairlead/base";
 import type { Claim, Side } from "./claim.ts";
+import type { NetworksSettings } from "./types.ts";
 import { endpointOwn, type StaticCIDRs } from "./written.ts";
 
 /** A CIDR that the configuration gives to a side: a written one, or an entry of a source's `within`. */
@@ -16,6 +17,14 @@ export interface AuthoritySettings {
   /** `within` of the sources that have one, canonical. */
   readonly within: ReadonlyMap<string, readonly string[]>;
   readonly sides: ReadonlyMap<string, Side>;
+}
+
+export function authoritySettings(
+  settings: Pick<NetworksSettings, "written" | "sources" | "within">,
+): AuthoritySettings {
+  const { written, sources, within = new Map() } = settings;
+  const sides = (["own", "excluded"] as const).flatMap((side) => sources[side].map(({ id }) => [id, side] as const));
+  return { written, within, sides: new Map(sides) };
 }
 
 /** Whether a claim may take effect, as far as the configuration decides; `free`: it says nothing of the claim. */

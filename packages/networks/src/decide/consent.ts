@@ -2,7 +2,7 @@ import { containsCIDR } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";
 import type { Claim } from "./claim.ts";
 import { type AcceptedCIDR, type Consent, type ForgottenCIDR, NO_CONSENT, readConsent } from "./consent-text.ts";
-import type { ResourceState } from "./facts.ts";
+import { type ResourceState, stateAfter } from "./facts.ts";
 
 /** A CIDR that counted under an agent of before, which knew no consent object. */
 export type LegacyCIDR = Pick<Claim, "side" | "source" | "cidr">;
@@ -77,8 +77,7 @@ export class ConsentFacts {
 
   /** @param now milliseconds since the epoch */
   setState(state: Exclude<ResourceState, "waiting">, now: number): void {
-    if (state === "unreachable" && this.#state !== "listed") return;
-    this.#state = state;
+    this.#state = stateAfter(this.#state, state);
     if (state !== "listed" || this.#exists) return;
     // The agent before this one may have read an object that is gone since.
     if (this.#read === undefined) this.#read = NO_CONSENT;

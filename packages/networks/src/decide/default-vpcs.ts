@@ -1,5 +1,5 @@
 import { VPC_SELECTION } from "../sources/kube-ovn-subnets.ts";
-import type { ResourceState } from "./facts.ts";
+import { type ResourceState, stateAfter } from "./facts.ts";
 
 /**
  * The names of kube-ovn's default VPC, for rules that ask for them. Several are where its name was changed: the old one
@@ -43,7 +43,6 @@ export class DefaultVPCs {
   }
 
   setState(state: Exclude<ResourceState, "waiting">): void {
-    // What was never listed is no better known for being unreachable.
-    if (state !== "unreachable" || this.#state === "listed") this.#state = state;
+    this.#state = stateAfter(this.#state, state);
   }
 }

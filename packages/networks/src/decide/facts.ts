@@ -9,6 +9,15 @@ import { Selected } from "./selected.ts";
  */
 export type ResourceState = "waiting" | "listed" | "absent" | "forbidden" | "unreachable";
 
+/**
+ * The state after an event: what was never listed is no better known for being unreachable.
+ *
+ * @param before what is known so far
+ */
+export function stateAfter(before: ResourceState, event: Exclude<ResourceState, "waiting">): ResourceState {
+  return event === "unreachable" && before !== "listed" ? before : event;
+}
+
 /** The state of a source as one word, for metrics and people. */
 export type SourceState = ResourceState | "empty";
 
@@ -93,8 +102,7 @@ export class SourceFacts {
   setState(resource: number, state: Exclude<ResourceState, "waiting">): void {
     const known = this.#resource(resource);
     const wasKnown = this.#selectionKnown;
-    // What was never listed is no better known for being unreachable.
-    if (state === "unreachable" && known.state !== "listed") return;
+    if (stateAfter(known.state, state) !== state) return;
     if (known.state === "waiting") {
       for (const entries of known.objects.values()) for (const { cidr } of entries) this.#changed.add(cidr);
     }

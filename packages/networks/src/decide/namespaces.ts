@@ -2,7 +2,7 @@ import { fieldsOf, stringOf } from "@fairlead/base";
 import type { Service } from "@fairlead/core";
 import type { RuledOwner } from "@fairlead/endpoint-filter";
 import { DefaultVPCs } from "./default-vpcs.ts";
-import type { ResourceState } from "./facts.ts";
+import { type ResourceState, stateAfter } from "./facts.ts";
 import { type ServiceRule, serviceRule } from "./service-rules.ts";
 
 /** Labels of namespaces, as far as rules ask for them; of a namespace without any there is nothing. */
@@ -97,9 +97,7 @@ export class Namespaces {
   }
 
   setState(state: Exclude<ResourceState, "waiting">): void {
-    // What was never listed is no better known for being unreachable.
-    if (state === "unreachable" && this.#state !== "listed") return;
-    this.#state = state;
+    this.#state = stateAfter(this.#state, state);
     if (state !== "listed") return;
     this.#wasListed = true;
     for (const gone of this.#unconfirmed) this.set(gone, undefined);

@@ -1,7 +1,7 @@
 import { type Clock, toEnd } from "@fairlead/base";
 import { API_SERVER, CIDRSides, type OptionsBesideCIDRs, type Protection } from "@fairlead/endpoint-filter";
 import type { ServicesView } from "../services/view.ts";
-import type { AuthoritySettings } from "./authority.ts";
+import { authoritySettings } from "./authority.ts";
 import type { Claim } from "./claim.ts";
 import { ClaimTable } from "./claim-table.ts";
 import { Conflicts } from "./conflicts.ts";
@@ -271,11 +271,6 @@ export class Networks {
     const protection = this.#protection;
     return { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all, protection };
   }
-}
-
-function authoritySettings({ written, sources, within = new Map() }: NetworksSettings): AuthoritySettings {
-  const sides = (["own", "excluded"] as const).flatMap((side) => sources[side].map(({ id }) => [id, side] as const));
-  return { written, within, sides: new Map(sides) };
 }
 
 const NOTHING_YET = { sides: CIDRSides.none, neutralAddresses: new Set<string>() };

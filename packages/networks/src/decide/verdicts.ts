@@ -30,7 +30,7 @@ export class Verdicts {
   readonly #authority: Authority;
   readonly #accepts: Accepts;
   readonly #now: () => number;
-  readonly #dirty = new Map<string, string>();
+  readonly #dirty = new Set<string>();
   /** CIDRs that other networks' objects define. */
   #theirs: PrefixMap<Place> = PrefixMap.empty();
   /** Learned CIDRs of ours that are in effect. */
@@ -62,7 +62,7 @@ export class Verdicts {
   /** Decides about what changed: ours first, since theirs depends on it. */
   *settle(): Generator<void, void> {
     for (const side of ["own", "excluded"] as const) {
-      for (const key of [...this.#dirty.keys()].filter((one) => one.startsWith(`${side} `))) {
+      for (const key of [...this.#dirty].filter((one) => one.startsWith(`${side} `))) {
         this.#dirty.delete(key);
         const claim = this.#claims.byKey(key);
         if (claim !== undefined && claim.unusable !== true) this.#judge(claim);
@@ -129,7 +129,7 @@ export class Verdicts {
   }
 
   #ask(claim: Claim): void {
-    this.#dirty.set(claimKey(claim), claim.cidr);
+    this.#dirty.add(claimKey(claim));
   }
 }
 
