@@ -165,7 +165,7 @@ describe("a port of a pod", () => {
   const get = async (port: number) => {
     const connection = await cluster.connect(POD, port);
     try {
-      return await httpOver(connection, { path: "/livez", method: "GET", timeoutMs: 60_000 });
+      return await httpOver(connection, { path: "/livez", timeoutMs: 60_000 });
     } finally {
       connection.destroy();
     }

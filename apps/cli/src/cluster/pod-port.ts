@@ -40,14 +40,14 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** One HTTP request over a connection that is open already. */
+/** One GET over a connection that is open already. */
 export function httpOver(
   connection: Duplex,
-  { path, method, timeoutMs }: { readonly path: string; readonly method: string; readonly timeoutMs: number },
+  { path, timeoutMs }: { readonly path: string; readonly timeoutMs: number },
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(timeoutMs);
-    const options = { createConnection: () => connection, host: "127.0.0.1", path, method, signal } as const;
+    const options = { createConnection: () => connection, host: "127.0.0.1", path, signal } as const;
     const sent = request({ ...options, headers: { host: "127.0.0.1", connection: "close" } }, (response) => {
       const status = response.statusCode ?? 0;
       text(response).then((body) => resolve({ status, text: body }), reject);

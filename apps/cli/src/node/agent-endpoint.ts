@@ -19,9 +19,6 @@ export interface AgentAddress {
   readonly port: number;
 }
 
-/** POST changes something. */
-type Method = "GET" | "POST";
-
 /** Milliseconds that an agent gets to answer. */
 const PATIENCE = 15_000;
 
@@ -34,11 +31,10 @@ export async function askAgent(
   path: string,
   { on, cluster: access, instance, port }: AgentAddress,
   context: Pick<Context, "env" | "warn">,
-  method: Method = "GET",
 ): Promise<string> {
-  if (on === undefined) return okText(here, port, path, method);
+  if (on === undefined) return okText(here, port, path);
   const agents = agentsOf({ ...access, "service-proxy-name": instance }, context);
-  return okText(inPod(await findAgentPod(on, agents), agents), port, path, method);
+  return okText(inPod(await findAgentPod(on, agents), agents), port, path);
 }
 
 /** The ports at which an agent answers. */
@@ -98,7 +94,7 @@ export async function agentPages(
   const [text, livez, ownership] = await Promise.all([
     page("/metrics"),
     // A status other than 200 comes with why it is not healthy.
-    way.ask(health, "/livez", "GET").then(
+    way.ask(health, "/livez").then(
       (answer) => answer.text,
       () => undefined,
     ),
@@ -109,14 +105,14 @@ export async function agentPages(
 
 /** A way to the loopback that an agent listens on. */
 interface AgentAccess {
-  readonly ask: (port: number, path: string, method: Method) => Promise<HttpAnswer>;
+  readonly ask: (port: number, path: string) => Promise<HttpAnswer>;
   /** What messages call a port of it. */
   readonly nameOf: (port: number) => string;
 }
 
 const here: AgentAccess = {
-  async ask(port, path, method) {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, signal: AbortSignal.timeout(PATIENCE) });
+  async ask(port, path) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(PATIENCE) });
     return { status: response.status, text: await response.text() };
   },
   nameOf: (port) => `http://127.0.0.1:${port}`,
@@ -125,10 +121,10 @@ const here: AgentAccess = {
 /** Through the API server. */
 function inPod(pod: Container, { cluster }: Agents): AgentAccess {
   return {
-    async ask(port, path, method) {
+    async ask(port, path) {
       const connection = await cluster.connect(pod, port);
       try {
-        return await httpOver(connection, { path, method, timeoutMs: PATIENCE });
+        return await httpOver(connection, { path, timeoutMs: PATIENCE });
       } finally {
         connection.destroy();
       }
@@ -138,10 +134,10 @@ function inPod(pod: Container, { cluster }: Agents): AgentAccess {
 }
 
 /** @throws CommandFailure unless it answers with 2xx */
-async function okText(way: AgentAccess, port: number, path: string, method: Method = "GET"): Promise<string> {
+async function okText(way: AgentAccess, port: number, path: string): Promise<string> {
   const name = `${way.nameOf(port)}${path}`;
   try {
-    const { status, text } = await way.ask(port, path, method);
+    const { status, text } = await way.ask(port, path);
     if (status >= 200 && status < 300) return text;
     throw new CommandFailure(`${name} answers ${status}`);
   } catch (error) {
