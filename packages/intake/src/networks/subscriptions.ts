@@ -8,6 +8,7 @@ import {
   type NetworksSettings,
   NODES,
   type ResourceRef,
+  ruleNeeds,
   VPCS,
 } from "@fairlead/networks";
 import type { ObjectKey, OtherState, OtherSubscription } from "@fairlead/watch";
@@ -28,10 +29,11 @@ export interface NetworkSubscriptionsOptions {
 
 /** What settings make the networks ask for. */
 export function askedFor({ sources, rules = [], consentNamespace }: NetworksSettings) {
+  const { namespaceLabels, defaultVPC } = ruleNeeds(rules);
   return {
     sources: [...sources.excluded, ...sources.own],
-    namespaces: rules.some((rule) => "namespaceLabel" in rule),
-    vpcs: rules.some(({ notInDefaultVPC }) => notInDefaultVPC === true),
+    namespaces: namespaceLabels.size > 0,
+    vpcs: defaultVPC,
     consentNamespace,
   };
 }
@@ -130,8 +132,7 @@ function namespaceLabels(networks: Networks): Listener {
   return {
     upsert: (key, raw) => networks.setNamespace(nameOf(key), raw),
     delete: (key) => networks.setNamespace(nameOf(key), undefined),
-    // Every server has namespaces; one that says it has none is not believed.
-    state: (state) => networks.setNamespacesState(state === "absent" ? "unreachable" : state),
+    state: (state) => networks.setNamespacesState(ofBuiltIn(state)),
   };
 }
 
@@ -152,7 +153,11 @@ function consent({ networks, onProblem, consentNamespace }: NetworkSubscriptions
       for (const problem of networks.setConsent(raw)) onProblem(CONSENT_NAME, object, problem);
     },
     delete: () => networks.setConsent(undefined),
-    // Every server has ConfigMaps; one that says it has none is not believed.
-    state: (state) => networks.setConsentState(state === "absent" ? "unreachable" : state),
+    state: (state) => networks.setConsentState(ofBuiltIn(state)),
   };
+}
+
+/** Every server has namespaces and ConfigMaps; one that says it has none is not believed. */
+function ofBuiltIn(state: OtherState): Exclude<OtherState, "absent"> {
+  return state === "absent" ? "unreachable" : state;
 }

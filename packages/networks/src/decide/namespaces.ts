@@ -3,7 +3,7 @@ import type { Service } from "@fairlead/core";
 import type { RuledOwner } from "@fairlead/endpoint-filter";
 import { DefaultVPCs } from "./default-vpcs.ts";
 import { type ResourceState, stateAfter } from "./facts.ts";
-import { type ServiceRule, serviceRule } from "./service-rules.ts";
+import { ruleNeeds, type ServiceRule, serviceRule } from "./service-rules.ts";
 
 /** Labels of namespaces, as far as rules ask for them; of a namespace without any there is nothing. */
 export type KnownNamespaces = ReadonlyMap<string, Readonly<Record<string, string>>>;
@@ -19,6 +19,8 @@ export interface RulesNow {
 
 /** The rules for services with the labels of namespaces that they need. */
 export class Namespaces {
+  /** Whether any rule asks for the default VPC. */
+  readonly asksForVPCs: boolean;
   readonly #rules: readonly ServiceRule[];
   readonly #names: ReadonlySet<string>;
   readonly #labels: Map<string, Readonly<Record<string, string>>>;
@@ -35,7 +37,9 @@ export class Namespaces {
   constructor(rules: readonly ServiceRule[], known: KnownNamespaces | undefined, vpcs: readonly string[] = []) {
     this.#rules = rules;
     this.#vpcs = new DefaultVPCs(vpcs);
-    this.#names = new Set(rules.flatMap((rule) => ("namespaceLabel" in rule ? [rule.namespaceLabel] : [])));
+    const { namespaceLabels, defaultVPC } = ruleNeeds(rules);
+    this.#names = namespaceLabels;
+    this.asksForVPCs = defaultVPC;
     this.#labels = new Map(this.followed ? known : []);
     this.#unconfirmed = new Set(this.#labels.keys());
     this.#wasListed = known !== undefined;
@@ -49,11 +53,6 @@ export class Namespaces {
 
   get state(): ResourceState {
     return this.#state;
-  }
-
-  /** Whether any rule asks for the default VPC. */
-  get asksForVPCs(): boolean {
-    return this.#rules.some(({ notInDefaultVPC }) => notInDefaultVPC === true);
   }
 
   get vpcs(): Pick<DefaultVPCs, "names" | "state"> {

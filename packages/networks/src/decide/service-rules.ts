@@ -12,6 +12,15 @@ export type ServiceRule = ({ readonly annotation: string } | { readonly namespac
   readonly ownership: "ours" | "foreign";
 };
 
+/** What rules have to be asked for alongside Services. */
+export function ruleNeeds(rules: readonly ServiceRule[]) {
+  return {
+    /** Names of labels of namespaces. */
+    namespaceLabels: new Set(rules.flatMap((rule) => ("namespaceLabel" in rule ? [rule.namespaceLabel] : []))),
+    defaultVPC: rules.some(({ notInDefaultVPC }) => notInDefaultVPC === true),
+  };
+}
+
 /** The labels of a namespace; undefined: it is not known. */
 export type NamespaceLabels = (namespace: string) => Readonly<Record<string, string>> | undefined;
 
