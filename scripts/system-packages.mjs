@@ -3,37 +3,28 @@ import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { installIdle } from "./idle-services.mjs";
 
-/** Debian packages of tests: on a real kernel, on one that has IPVS, of completion, in a browser, with real pod networks. */
-export const GROUPS = {
-  kernel: ["iptables", "iproute2", "conntrack", "nfacct"],
-  ipvs: ["ipset", "ipvsadm", "user-mode-linux", "kmod", "gcc"],
-  shells: ["zsh", "fish"],
-  browser: ["chromium"],
-  specs: ["bird2", "openvswitch-switch", "ovn-central", "ovn-host", "ethtool", "dnsmasq-base"],
+/** Debian packages by the tests that need them, each with a program of it; a package without its program is missing. */
+const PACKAGES = {
+  kernel: { iptables: "iptables", nftables: "nft", iproute2: "ip", conntrack: "conntrack", nfacct: "nfacct" },
+  ipvs: { ipset: "ipset", ipvsadm: "ipvsadm", "user-mode-linux": "linux.uml", kmod: "modprobe", gcc: "gcc" },
+  shells: { zsh: "zsh", fish: "fish" },
+  browser: { chromium: "chromium" },
+  specs: {
+    bird2: "bird",
+    "openvswitch-switch": "ovs-vswitchd",
+    "ovn-central": "ovn-northd",
+    "ovn-host": "ovn-controller",
+    ethtool: "ethtool",
+    "dnsmasq-base": "dnsmasq",
+  },
 };
 
-/** Debian package → a program of it; a package without its program is missing. */
-const programs = {
-  iptables: "iptables",
-  iproute2: "ip",
-  conntrack: "conntrack",
-  nfacct: "nfacct",
-  nftables: "nft",
-  ipset: "ipset",
-  ipvsadm: "ipvsadm",
-  "user-mode-linux": "linux.uml",
-  kmod: "modprobe",
-  gcc: "gcc",
-  bird2: "bird",
-  "openvswitch-switch": "ovs-vswitchd",
-  "ovn-central": "ovn-northd",
-  "ovn-host": "ovn-controller",
-  ethtool: "ethtool",
-  "dnsmasq-base": "dnsmasq",
-  zsh: "zsh",
-  fish: "fish",
-  chromium: "chromium",
-};
+/** The packages of each group. */
+export const GROUPS = Object.fromEntries(
+  Object.entries(PACKAGES).map(([group, packages]) => [group, Object.keys(packages)]),
+);
+
+const programs = Object.assign({}, ...Object.values(PACKAGES));
 
 const folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"];
 
