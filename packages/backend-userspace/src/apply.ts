@@ -37,8 +37,10 @@ export async function writeChange(
       for (const chain of CHAINS[table]) {
         const [was, is] = [inChain(old, table, chain), inChain(now, table, chain)];
         if (rulesText(was) === rulesText(is)) continue;
-        removed[table].push(...was.map(({ rule }): Command => ({ kind: "delete", chain, rule })));
-        added[table].push(...is.map(add));
+        const gone = was.filter((rule) => !hasSuccessor(rule, is));
+        const replaced = was.filter((rule) => !gone.includes(rule));
+        removed[table].push(...gone.map(remove));
+        added[table].push(...replaced.map(remove), ...is.map(add));
       }
     }
   }
@@ -56,6 +58,23 @@ export async function writeChange(
   }
   await witnessed(port, () => port.restore(payloadText(restoreLines(sections), options.turn)));
   return { rules, written: { filter: added.filter.length, nat: added.nat.length } };
+}
+
+/**
+ * Whether another rule decides about the same packets. The two change places at once: a refusal that stayed until nat's
+ * change is written would keep its verdict from its successor, where one drops and the other rejects.
+ */
+function hasSuccessor(old: ChainRule, now: readonly ChainRule[]): boolean {
+  const packets = packetsOf(old);
+  return now.some((rule) => packetsOf(rule) === packets);
+}
+
+function packetsOf({ rule: { target: _verdict, matches, ...rest } }: ChainRule): string {
+  return ruleKey({ ...rest, matches: matches.filter(({ kind }) => kind !== "comment") });
+}
+
+function remove({ chain, rule }: ChainRule): Command {
+  return { kind: "delete", chain, rule };
 }
 
 function inChain(rules: readonly ChainRule[], table: RuleTable, chain: string): readonly ChainRule[] {

@@ -10,12 +10,13 @@ import {
   outside,
   relayedWays,
   tracedWays,
+  webB1,
 } from "@fairlead/testkit";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Live, live } from "./support/live.ts";
-import { stepOf, type World } from "./support/world.ts";
+import { type Step, stepOf, type World } from "./support/world.ts";
 
 const SLOTS = [1, 2, 3];
 const anyStep = stepOf(SLOTS.length);
@@ -25,6 +26,13 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
   fc.constant<Fault>({ kind: "lost" }),
   fc.integer({ min: 0, max: 3 }).map((transactions): Fault => ({ kind: "kill", transactions })),
 );
+
+/** Node ports that drop what comes from outside reject everything from then on; the last transaction is not written. */
+const OTHER_REFUSAL: [Step, Step, Fault] = [
+  [[3, { endpoints: [webB1], loadBalancer: "VIP", externally: "Local" }]],
+  [[3, { endpoints: [], nodePort: true }]],
+  { kind: "kill", transactions: 2 },
+];
 
 describe("a fault at any process: every packet goes as before or as wanted, and the next sync converges", () => {
   test("in a change", async () => {
@@ -41,7 +49,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await made.backend.sync(made.world.plan());
         expect(made.held()).toEqual((await fresh(made.world)).held());
       }),
-      { numRuns: runs(40) },
+      { numRuns: runs(40), examples: [OTHER_REFUSAL] },
     );
   });
 

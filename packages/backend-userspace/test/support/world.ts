@@ -39,8 +39,11 @@ const anySlot: fc.Arbitrary<Slot> = fc.option(
   { nil: undefined },
 );
 
+/** What slots hold from now on. */
+export type Step = readonly (readonly [number, Slot])[];
+
 /** Changes of some of that many slots at once. */
-export function stepOf(slots: number): fc.Arbitrary<readonly (readonly [number, Slot])[]> {
+export function stepOf(slots: number): fc.Arbitrary<Step> {
   return fc.array(fc.tuple(fc.integer({ min: 1, max: slots }), anySlot), { minLength: 1, maxLength: 4 });
 }
 
