@@ -1,7 +1,9 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { beforeAll, describe, expect, test } from "vitest";
 import { BUNDLE, onBundleNode } from "./support/bundle-node.ts";
+import { until } from "./support/until.ts";
 
 const filter = join(import.meta.dirname, "../../../packages/kernel/test/seccomp-main.ts");
 
@@ -65,6 +67,16 @@ onBundleNode("an agent that may do little", ({ inside, manifest, running }) => {
       expect(complaints(log)).toEqual(complaints(await serveOnce(CAPABILITIES, mode)));
       await cleanUp();
     });
+  });
+
+  test("a test that gives up leaves no agent", async () => {
+    let pid = Number.NaN;
+    for await (const line of running(["--manifests=manifests", "--state-dir="], CAPABILITIES)) {
+      pid = pidOf([line]);
+      break;
+    }
+    expect(pid).toBeGreaterThan(0);
+    await until(() => !existsSync(`/proc/${pid}`));
   });
 
   describe("where /run is read-only", () => {

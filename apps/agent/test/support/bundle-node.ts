@@ -45,7 +45,9 @@ export function onBundleNode(name: string, define: (node: BundleNode) => void): 
       inside,
       manifest: (file, text) => writeFile(join(folder, "manifests", file), text),
       running: (flags, behind = []) => {
-        const argv = ["sh", "-c", IN_FOLDER, "sh", folder, ...behind, process.execPath, BUNDLE, ...flags] as const;
+        // Where a test gives up, the shell is ended, and the agent with it.
+        const program = ["setpriv", "--pdeathsig", "KILL", ...behind, process.execPath, BUNDLE, ...flags] as const;
+        const argv = ["sh", "-c", IN_FOLDER, "sh", folder, ...program] as const;
         return lines(inside().stream(argv, { timeoutMs: 0 }));
       },
     });
