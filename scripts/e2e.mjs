@@ -33,6 +33,8 @@ export const RUNS = {
   swap: ground("--cni", "bridge,ptp", "--suite", "swap"),
   attacks: ground("--cni", "bridge,ptp", "--suite", "attacks"),
   networks: ground("--cni", "bridge,ptp", "--suite", "networks"),
+  "networks calico,ovn": ground("--cni", "calico,ovn", "--suite", "networks"),
+  "networks nftables": ground("--cni", "calico,ovn", "--mode", "nftables", "--suite", "networks"),
   soak: ground("--cni", "bridge", "--suite", "soak", "--hours", "1"),
   kind: { args: ["--provider", "kind"] },
   "kind rollout": { args: ["--provider", "kind", "--suite", "rollout"] },

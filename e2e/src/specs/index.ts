@@ -17,9 +17,13 @@ import { webhook } from "./multi-cni/webhook.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
 import { attacksOnNetworks } from "./networks/authority/attacks.ts";
 import { tooManyRequests } from "./networks/busy.ts";
+import { flapping } from "./networks/flapping.ts";
+import { migration } from "./networks/migration.ts";
 import { openConnection } from "./networks/open-connection.ts";
+import { recut } from "./networks/recut.ts";
 import { everySource } from "./networks/sources.ts";
 import { underLoad } from "./networks/under-load.ts";
+import { upgrade } from "./networks/upgrade.ts";
 import { defaultVpc } from "./networks/vpcs.ts";
 import { rollout } from "./rollout/rollout.ts";
 import { checker } from "./self-test/checker.ts";
@@ -59,6 +63,10 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   networksFromServer,
   defaultVpc,
   tooManyRequests,
+  recut,
+  flapping,
+  ...migration,
+  upgrade,
   ...attacksOnNetworks,
   ...agents,
   ...apiServer,

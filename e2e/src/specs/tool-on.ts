@@ -13,14 +13,21 @@ export const ONE_IS_AN_ANSWER = '"$@" || [ $? -eq 1 ]';
 /** Runs `fairlead` on a node, set up as its agent in that mode is. Gives what it printed. */
 export type Tool = (node: ClusterNode, mode: string, ...args: readonly string[]) => Promise<string>;
 
+/** The administrator's kubeconfig on the nodes, once it is certain that the tool is there. */
+export async function openKubeconfig({ cluster, later }: Scene): Promise<string> {
+  await requireTool();
+  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-tools-`));
+  later(() => rm(folder, { recursive: true }));
+  const file = join(folder, "kubeconfig");
+  const { url, token } = cluster.apiServer;
+  await writeFile(file, kubeconfig({ server: url, token }));
+  return file;
+}
+
 /** The command line tool of an administrator on the nodes, which asks the real API server. */
 export async function openTool(scene: Scene): Promise<Tool> {
-  await requireTool();
-  const { apiServer, ...shape } = scene.cluster;
-  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-tools-`));
-  scene.later(() => rm(folder, { recursive: true }));
-  const file = join(folder, "kubeconfig");
-  await writeFile(file, kubeconfig({ server: apiServer.url, token: apiServer.token }));
+  const file = await openKubeconfig(scene);
+  const { cluster: shape } = scene;
   const cidrs = (flag: string, excluded: boolean) => networkCIDRs(shape, { excluded }).flatMap((cidr) => [flag, cidr]);
   const agent = [...cidrs("--cluster-cidr", false), ...cidrs("--exclude-cluster-cidr", true)];
   return async (node, mode, ...args) => {

@@ -25,6 +25,8 @@ interface AgentEnd {
 export interface AgentSettings {
   /** Default: the agent itself. */
   readonly program?: string;
+  /** Default: `agentFile`. */
+  readonly bundle?: string;
   readonly flags: readonly string[];
   /** A program, with arguments, that execs what follows. */
   readonly behind?: readonly string[];
@@ -38,9 +40,9 @@ const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
 /** Starts the agent inside a namespace, or behind whatever else its prefix says. */
 export function startAgent(
   namespace: Pick<NetworkNamespace, "argvPrefix" | "env">,
-  { program: other, flags, behind = [], env = {} }: AgentSettings,
+  { program: other, bundle = agentFile(), flags, behind = [], env = {} }: AgentSettings,
 ): AgentProcess {
-  const argv = other === undefined ? [...hardening(flags), process.execPath, agentFile()] : [other];
+  const argv = other === undefined ? [...hardening(flags), process.execPath, bundle] : [other];
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
   const child = execa(program, [...prefix, ...DIE_WITH_PARENT, ...behind, ...argv, ...flags], {
     env: { ...namespace.env, NODE_OPTIONS: "", ...env },

@@ -67,6 +67,8 @@ export interface AgentStart {
   readonly learns?: boolean;
   /** It remembers under this name, apart from all that was remembered otherwise: what starts first knows nothing. */
   readonly memory?: string;
+  /** The bundle of another build. */
+  readonly bundle?: string;
   /** After its own flags; the last of a name counts. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Client } from "@fairlead/lab/provider/node";
 import type { Scene } from "../scene.ts";
 import type { Figures } from "../spec.ts";
@@ -28,10 +29,14 @@ export interface TrafficFlow {
   readonly protocol?: "TCP" | "UDP";
 }
 
+/** A client with one target, or with several that it asks in turn. */
+export type TrafficWay = TrafficFlow | readonly TrafficFlow[];
+
 const LONGEST_MS = 60_000;
 /** With four requests at a time that is 40 a second on each way. */
 const PAUSE_MS = 100;
-const BATCH = { count: 4, parallel: 2, timeoutMs: 3_000 } as const;
+const AT_A_TIME = 4;
+const BATCH = { parallel: 2, timeoutMs: 3_000 } as const;
 /** So that all ways together stay below 200 a second. */
 const MOST_WAYS = 4;
 
@@ -39,10 +44,10 @@ const MOST_WAYS = 4;
  * @param later ends it when the spec does, so that it outlives none of its pods
  * @param mostMs how long it may last; default a minute
  */
-export function startTraffic(ways: readonly TrafficFlow[], later: Scene["later"], mostMs = LONGEST_MS): Traffic {
+export function startTraffic(ways: readonly TrafficWay[], later: Scene["later"], mostMs = LONGEST_MS): Traffic {
   if (ways.length > MOST_WAYS) throw new Error(`traffic has ${MOST_WAYS} ways at most`);
   const stopped = { value: false };
-  const lanes = ways.map((way) => lane(way, stopped, mostMs));
+  const lanes = ways.map((way) => lane("from" in way ? [way] : way, stopped, mostMs));
   // Heeded where traffic is stopped: a peer may end before that.
   for (const one of lanes) one.catch(() => {});
   const stop = async () => {
@@ -60,7 +65,7 @@ export function startTraffic(ways: readonly TrafficFlow[], later: Scene["later"]
 }
 
 async function lane(
-  { from, to, port, protocol = "TCP" }: TrafficFlow,
+  flows: readonly TrafficFlow[],
   stopped: { readonly value: boolean },
   mostMs: number,
 ): Promise<TrafficSeen> {
@@ -69,11 +74,11 @@ async function lane(
   let requests = 0;
   let last = performance.timeOrigin + performance.now();
   let longestGapMs = 0;
-  while (!stopped.value && performance.now() < deadline) {
-    for (const result of await from.send({ ...BATCH, protocol, to, port })) {
+  for (let turn = 0; !stopped.value && performance.now() < deadline; turn++) {
+    for (const { flow, result } of await round(flows, turn)) {
       requests++;
       if (result.kind !== "answer") {
-        failures.push(`${from.name} to ${protocol} ${to}: ${result.kind === "error" ? result.code : result.kind}`);
+        failures.push(failureText(flow, result));
         continue;
       }
       longestGapMs = Math.max(longestGapMs, result.at - last);
@@ -82,6 +87,24 @@ async function lane(
     await sleep(PAUSE_MS);
   }
   return { requests, failures, longestGapMs, endedEarly: !stopped.value };
+}
+
+/** Some requests: to the only target, or one to each of the next ones. */
+async function round(flows: readonly TrafficFlow[], turn: number) {
+  const width = Math.min(AT_A_TIME, flows.length);
+  const next = Array.from({ length: width }, (_, at) => flows[(turn * width + at) % flows.length]);
+  const asked = next.flatMap((flow) => (flow === undefined ? [] : [ask(flow, Math.ceil(AT_A_TIME / width))]));
+  return (await Promise.all(asked)).flat();
+}
+
+async function ask(flow: TrafficFlow, count: number) {
+  const { from, to, port, protocol = "TCP" } = flow;
+  const results = await from.send({ ...BATCH, count, protocol, to, port });
+  return results.map((result) => ({ flow, result }));
+}
+
+function failureText({ from, to, protocol = "TCP" }: TrafficFlow, result: ProbeResult): string {
+  return `${from.name} to ${protocol} ${to}: ${result.kind === "error" ? result.code : result.kind}`;
 }
 
 /** @throws Error when a request has failed */

@@ -129,8 +129,11 @@ interface LearnedNetworks {
 
 export interface LearnedCIDR {
   readonly cidr: string;
+  readonly side: string;
   readonly stage: string;
   readonly objects: readonly string[];
+  /** No object defines it anymore. */
+  readonly kept?: true;
   /** Why it is held or refused. */
   readonly why?: string;
 }

@@ -12,13 +12,14 @@ const FULL_DISK =
 /** What an agent may be given alongside its flags. @param folder of the agent's own, for its state and its clock */
 export async function startSettings(
   folder: string,
-  { stateDiskFull = false, ownClock = false, env = {}, openFiles, memory }: AgentStart,
+  { stateDiskFull = false, ownClock = false, env = {}, openFiles, memory, bundle }: AgentStart,
 ): Promise<Omit<AgentSettings, "flags">> {
   const state = stateFolder(folder, memory);
   await mkdir(state, { recursive: true });
   await stepClockTo(folder, 0);
   const clock = ownClock ? { NODE_OPTIONS: `--import=${PRELOAD}`, FAIRLEAD_E2E_CLOCK: clockFile(folder) } : {};
   return {
+    ...(bundle !== undefined && { bundle }),
     env: { ...clock, ...env },
     behind: [
       ...(openFiles === undefined ? [] : ["prlimit", `--nofile=${openFiles}:${openFiles}`]),

@@ -34,6 +34,12 @@ export function unguarded(): unknown {
 
 /** The networks that are here describe themselves, and every agent learns them by a configuration file. */
 export async function learnByFile(scene: Scene, multiCNI: unknown): Promise<void> {
+  await describeNetworks(scene);
+  await learnFrom(scene, `--config=${await configFile(scene, multiCNI)}`);
+}
+
+/** The CRDs, the roles, and the objects of the networks that are here. */
+export async function describeNetworks(scene: Scene): Promise<void> {
   const { cluster, network } = scene;
   await allow(scene);
   for (const [group, kind] of [
@@ -48,10 +54,10 @@ export async function learnByFile(scene: Scene, multiCNI: unknown): Promise<void
   for (const [family, cidr] of Object.entries(network.podCIDRs)) {
     await make(scene, ipPool(`default-${family.toLowerCase()}`, cidr));
   }
-  await learnFrom(scene, `--config=${await configFile(scene, multiCNI)}`);
 }
 
-async function configFile({ cluster, later }: Scene, multiCNI: unknown): Promise<string> {
+/** A configuration file for agents of this cluster and their tools, which goes with the spec. */
+export async function configFile({ cluster, later }: Scene, multiCNI: unknown): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
   later(() => rm(folder, { recursive: true, force: true }));
   const access = join(folder, "kubeconfig");
