@@ -17,6 +17,13 @@ const PACKAGES = {
     ethtool: "ethtool",
     "dnsmasq-base": "dnsmasq",
   },
+  release: {
+    mmdebstrap: "mmdebstrap",
+    // Not a program, but a file that is found from any folder of programs.
+    "debian-archive-keyring": "../share/keyrings/debian-archive-keyring.gpg",
+    skopeo: "skopeo",
+    "docker-registry": "docker-registry",
+  },
 };
 
 /** The packages of each group. */

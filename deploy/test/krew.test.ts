@@ -18,7 +18,7 @@ test("the manifest names the release's archive, and the file that Node runs", ()
   expect(spec.shortDescription.length).toBeLessThanOrEqual(50);
   expect(spec.platforms).toMatchObject([
     {
-      uri: "https://github.com/fairlead-dev/fairlead/releases/download/%40fairlead%2Fagent%401.2.3/kubectl-fairlead-1.2.3.tar.gz",
+      uri: "https://github.com/fairlead-dev/fairlead/releases/download/v1.2.3/kubectl-fairlead-1.2.3.tar.gz",
       sha256: SHA256,
       bin: "main.js",
     },

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { fairleadObjects } from "@fairlead/migrate";
 import { expect, test } from "vitest";
+import { agentVersion } from "../src/agent-version.ts";
 import { deployDir } from "../src/paths.ts";
 import { configMapOf, ownManifests } from "./support/kustomization.ts";
 import { only } from "./support/manifests.ts";
 
 const baseDir = join(deployDir, "base");
-const IMAGE = "ghcr.io/fairlead-dev/fairlead:0.0.0";
+const IMAGE = `ghcr.io/fairlead-dev/fairlead:${await agentVersion()}`;
 
 /** Without what a migration marks its own by. */
 function unmarked(object: unknown): unknown {

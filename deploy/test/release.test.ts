@@ -1,8 +1,9 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createRunner } from "@fairlead/kernel";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { deployDir } from "../src/paths.ts";
+import { deployDir, repositoryDir } from "../src/paths.ts";
 import { imageTags } from "../src/release/plan.ts";
 import { publishedPackages } from "../src/release/published.ts";
 import { setVersion } from "../src/release/set-version.ts";
@@ -68,8 +69,20 @@ describe("setVersion", () => {
     expect(images).toEqual(Array(2).fill("image: ghcr.io/fairlead-dev/fairlead:1.2.3"));
   });
 
+  test("leaves no other version of the image anywhere", async () => {
+    await setVersion("1.2.3", dir);
+    const { stdout } = await createRunner().run(["grep", "-rhoE", 'fairlead-dev/fairlead:[0-9][^"@ ]*', dir]);
+    expect(new Set(stdout.trim().split("\n"))).toEqual(new Set(["fairlead-dev/fairlead:1.2.3"]));
+  });
+
   test("says so when there is nothing to give it to", async () => {
     await writeFile(join(dir, "helm/fairlead/Chart.yaml"), "name: fairlead\n");
     await expect(setVersion("1.2.3", dir)).rejects.toThrow("helm/fairlead/Chart.yaml");
   });
+});
+
+test("each published package is on the page that helps to choose, with who uses it", async () => {
+  const page = await readFile(join(repositoryDir, "docs/packages.md"), "utf8");
+  const users = Array.from(page.matchAll(/^\| (@fairlead\/[\w-]+) +\| \S.* \|$/gm), ([, name]) => name);
+  expect(users.sort()).toEqual((await publishedPackages()).map(({ name }) => name).sort());
 });

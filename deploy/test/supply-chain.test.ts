@@ -21,7 +21,9 @@ async function workflows(): Promise<readonly (readonly [name: string, text: stri
 /** Lines of all workflows that take an action of others. */
 async function actionLines(): Promise<readonly string[]> {
   const lines = (await workflows()).flatMap(([, text]) => text.split("\n"));
-  return lines.filter((line) => /\buses:/.test(line) && !/ uses: \.\/\.github\/actions\/[\w-]+$/.test(line));
+  return lines.filter(
+    (line) => /\buses:/.test(line) && !/ uses: \.\/\.github\/(?:actions\/[\w-]+|workflows\/ci\.yaml)$/.test(line),
+  );
 }
 
 test("actions are pinned by commit, with the version in words", async () => {
@@ -84,7 +86,7 @@ test("images that ours is built from are pinned by digest", async () => {
   expect(images.size).toBe(2);
   for (const image of images.values()) expect(image).toMatch(/^[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/);
   const from = [...dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm)].map(([, image = ""]) => image);
-  expect(from).toHaveLength(3);
+  expect(from).toHaveLength(2);
   for (const image of from) expect([...images.keys()].map((name) => `\${${name}}`)).toContain(image);
 });
 
@@ -93,4 +95,56 @@ test("Renovate keeps both up to date", async () => {
   expect(presets).toEqual(
     expect.arrayContaining(["config:recommended", "helpers:pinGitHubActionDigestsToSemver", "docker:pinDigests"]),
   );
+});
+
+interface Job {
+  readonly needs?: string | readonly string[];
+  readonly uses?: string;
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly steps?: readonly { readonly run?: string }[];
+}
+
+async function releaseJobs(): Promise<ReadonlyMap<string, Job>> {
+  const { jobs } = parse(await readFile(join(githubDir, "workflows/release.yaml"), "utf8"));
+  return new Map(Object.entries(jobs));
+}
+
+function waitsFor(jobs: ReadonlyMap<string, Job>, name: string): readonly string[] {
+  const { needs = [] } = jobs.get(name) ?? {};
+  return [needs].flat().flatMap((one) => [one, ...waitsFor(jobs, one)]);
+}
+
+test("nothing is published before CI has passed on the same commit", async () => {
+  const jobs = await releaseJobs();
+  expect(jobs.get("ci")?.uses).toBe("./.github/workflows/ci.yaml");
+  const publishing = [...jobs].filter(([, { permissions = {} }]) => permissions["id-token"] === "write");
+  expect(publishing.length).toBeGreaterThan(3);
+  for (const [name] of publishing) expect([name, waitsFor(jobs, name)]).toEqual([name, expect.arrayContaining(["ci"])]);
+});
+
+test("the tag comes last", async () => {
+  const jobs = await releaseJobs();
+  const tagging = [...jobs].filter(([, { steps = [] }]) => steps.some(({ run }) => run?.includes("gh release create")));
+  expect(tagging.map(([name]) => name)).toEqual(["release"]);
+  for (const name of ["packages", "image", "chart"]) expect(waitsFor(jobs, "release")).toContain(name);
+});
+
+test("the release pull request, for which GitHub starts no workflow, has CI", async () => {
+  const version = (await releaseJobs()).get("version");
+  expect(version?.permissions).toMatchObject({ actions: "write" });
+  expect(commandsOf(version).join("\n")).toContain("gh workflow run ci.yaml --ref changeset-release/main");
+  const ci = parse(await readFile(join(githubDir, "workflows/ci.yaml"), "utf8"));
+  expect(Object.keys(ci.on)).toEqual(expect.arrayContaining(["pull_request", "workflow_call", "workflow_dispatch"]));
+});
+
+test("each job of a release runs what the rehearsal runs", async () => {
+  const rehearsed = await Promise.all(
+    ["version", "package", "artifact"].map((name) =>
+      readFile(join(deployDir, `src/release/rehearse/${name}-steps.ts`), "utf8"),
+    ),
+  );
+  const commands = commandsOf(Object.fromEntries(await releaseJobs())).join("\n");
+  const names = new Set(Array.from(commands.matchAll(/pnpm --silent release ([\w-]+)/g), ([, name]) => name));
+  expect([...names].sort()).toEqual(["krew", "mode", "notes", "push-chart", "push-image"]);
+  for (const name of names) expect(rehearsed.join("\n")).toContain(`"${name}"`);
 });

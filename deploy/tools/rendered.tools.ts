@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { agentVersion } from "../src/agent-version.ts";
 import { deployDir } from "../src/paths.ts";
 import { agentConfig } from "../test/support/container.ts";
 import { only, parseManifests } from "../test/support/manifests.ts";
@@ -85,7 +86,7 @@ describe("the chart", () => {
     const { spec } = only(manifests, "DaemonSet")["spec"].template;
     expect(spec.serviceAccountName).toBe("mine");
     for (const container of [...spec.initContainers, ...spec.containers]) {
-      expect(container.image).toBe(`ghcr.io/fairlead-dev/fairlead:0.0.0@${digest}`);
+      expect(container.image).toBe(`ghcr.io/fairlead-dev/fairlead:${await agentVersion()}@${digest}`);
       expect(container.env).toContainEqual({ name: "HTTPS_PROXY", value: "http://proxy" });
       expect(container.env).toHaveLength(2);
       expect(container.args.at(-1)).toBe("--mixed-services=skip");

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { HEAP_OPTION, INSPECTOR_OPTION } from "@fairlead/tooling/agent-node";
 import { repositoryDir } from "../paths.ts";
 import type { Bundle, Programs } from "../sbom/bundle.ts";
+import { type Arch, isFor } from "./arch.ts";
 
 /** The names that the image starts the agent by: its own, and the one that kube-proxy's manifests use. */
 export const AGENT_NAMES = ["/usr/local/bin/fairlead-proxy", "/usr/local/bin/kube-proxy"] as const;
@@ -10,11 +11,17 @@ export const AGENT_NAMES = ["/usr/local/bin/fairlead-proxy", "/usr/local/bin/kub
 /** The command line tool, for those who look into a running container. */
 export const CLI_NAME = "/usr/local/bin/fairlead";
 
-/** Puts the programs, their names and their licences into a folder. */
-export async function fillWithPrograms(dir: string, { agent, cli }: Programs, notices: string): Promise<void> {
+/** Puts the programs for an architecture, their names and their licences into a folder. */
+export async function fillWithPrograms(
+  dir: string,
+  arch: Arch,
+  { agent, cli }: Programs,
+  notices: string,
+): Promise<void> {
   await mkdir(join(dir, "usr/local/bin"), { recursive: true });
-  await fillWithApp(dir, agent, { folder: "fairlead", names: AGENT_NAMES, nodeOption: HEAP_OPTION });
+  await fillWithApp(dir, agent, { arch, folder: "fairlead", names: AGENT_NAMES, nodeOption: HEAP_OPTION });
   await fillWithApp(dir, cli, {
+    arch,
     folder: "fairlead-cli",
     names: [CLI_NAME],
     nodeOption: INSPECTOR_OPTION,
@@ -27,6 +34,7 @@ export async function fillWithPrograms(dir: string, { agent, cli }: Programs, no
 }
 
 interface AppLayout {
+  readonly arch: Arch;
   /** In /usr/local/lib. */
   readonly folder: string;
   /** What the app is started by. */
@@ -37,11 +45,12 @@ interface AppLayout {
 }
 
 async function fillWithApp(dir: string, bundle: Bundle, place: AppLayout): Promise<void> {
-  const { folder, names, nodeOption, compiledIn } = place;
+  const { arch, folder, names, nodeOption, compiledIn } = place;
   const lib = join(dir, "usr/local/lib", folder);
   await mkdir(lib, { recursive: true });
   for (const [file, text] of bundle.files) await writeFile(join(lib, file), withInterpreter(text, nodeOption));
   for (const [file, code] of bundle.binaries) {
+    if (!isFor(arch, file)) continue;
     if (compiledIn === undefined) await writeFile(join(lib, file), code);
     else await symlink(`../${compiledIn}/${file}`, join(lib, file));
   }

@@ -5,7 +5,7 @@ import type { Runner } from "@fairlead/kernel";
 import { bundlePrograms, type Programs } from "../sbom/bundle.ts";
 import { thirdPartyNotices } from "../sbom/notices.ts";
 import { toSpdx } from "../sbom/spdx.ts";
-import type { Arch } from "./arch.ts";
+import { type Arch, isFor } from "./arch.ts";
 import { imageConfig } from "./config.ts";
 import { nodeVersion } from "./node-layer.ts";
 import { type Descriptor, OciLayout } from "./oci.ts";
@@ -85,7 +85,7 @@ interface Contents {
 async function writeSbom({ name, epoch, outDir }: ImageOptions, contents: Contents): Promise<string> {
   const { debian, arch, digest } = contents;
   const { app: agent } = contents.programs.agent;
-  const npm = [contents.programs.cli.app, ...contents.programs.packages];
+  const npm = [contents.programs.cli.app, ...contents.programs.packages.filter(({ name }) => isFor(arch, name))];
   const spdx = toSpdx({ image: name, digest, arch, epoch, agent, npm, debian, nodeVersion: await nodeVersion() });
   const file = join(outDir, `fairlead-${agent.version}-${arch}.spdx.json`);
   await writeFile(file, `${JSON.stringify(spdx, null, 2)}\n`);

@@ -1,3 +1,4 @@
+export { agentVersion } from "../agent-version.ts";
 export { ownArch } from "./arch.ts";
 export { DEBIAN_RELEASE } from "./debian-layer.ts";
 export { buildFromPackages } from "./from-packages.ts";

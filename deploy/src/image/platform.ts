@@ -50,7 +50,7 @@ export async function platformLayers(runner: Runner, options: PlatformOptions): 
     layer: await layer("node", `Node ${version}`, (dir, work) => fillWithNode(runner, dir, arch, work)),
   }));
   const agent = await layer("agent", `fairlead-proxy ${programs.agent.app.version}`, (dir) =>
-    fillWithPrograms(dir, programs, notices),
+    fillWithPrograms(dir, arch, programs, notices),
   );
   return { layers: [debian.layer, node.layer, agent], debian: debian.packages };
 }

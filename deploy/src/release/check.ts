@@ -1,7 +1,7 @@
 import { errorText } from "@fairlead/base";
 import type { Runner } from "@fairlead/kernel";
 import { createCleanProject } from "./clean-project.ts";
-import { type PublishedPackage, publishedPackages } from "./published.ts";
+import type { PublishedPackage } from "./published.ts";
 
 /** What came of trying one package as its users get it. */
 export interface PackageCheck {
@@ -16,10 +16,17 @@ const PROGRAMS: ReadonlyMap<string, string> = new Map([
   ["@fairlead/cli", "fairlead"],
 ]);
 
-/** Packs every package, installs all in a clean project, and runs each README's example and each app. */
-export async function checkPackages(runner: Runner): Promise<PackageCheck[]> {
-  const packages = await publishedPackages();
-  const project = await createCleanProject(runner, packages);
+/**
+ * Packs every package, installs all in a clean project, and runs each README's example and each app.
+ *
+ * @param registry has the packages; absent: they are packed here
+ */
+export async function checkPackages(
+  runner: Runner,
+  packages: readonly PublishedPackage[],
+  registry?: string,
+): Promise<PackageCheck[]> {
+  const project = await createCleanProject(runner, packages, registry);
   try {
     const checks: PackageCheck[] = [];
     for (const item of packages) {

@@ -14,15 +14,23 @@ export interface CleanProject {
   remove(): Promise<void>;
 }
 
-export async function createCleanProject(runner: Runner, packages: readonly PublishedPackage[]): Promise<CleanProject> {
+/** @param registry has the packages; absent: they are packed here */
+export async function createCleanProject(
+  runner: Runner,
+  packages: readonly PublishedPackage[],
+  registry?: string,
+): Promise<CleanProject> {
   const scratch = await mkdtemp(join(tmpdir(), "fairlead-packed-"));
   const dir = join(scratch, "project");
   const remove = () => rm(scratch, { recursive: true, force: true });
   try {
     await mkdir(dir);
     await writeFile(join(dir, "package.json"), `${JSON.stringify({ name: "somebody-elses", type: "module" })}\n`);
-    const tarballs = await packAll(runner, packages, join(scratch, "packed"));
-    const install = ["npm", "install", "--no-audit", "--no-fund", "--silent", ...tarballs];
+    const from =
+      registry === undefined
+        ? await packAll(runner, packages, join(scratch, "packed"))
+        : [`--@fairlead:registry=${registry}`, ...packages.map(({ name, version }) => `${name}@${version}`)];
+    const install = ["npm", "install", "--no-audit", "--no-fund", "--silent", ...from];
     await runner.run(["env", "-C", dir, ...install], { timeoutMs: 600_000 });
   } catch (error) {
     await remove();

@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import { releaseTag } from "./mode.ts";
 
 /** The command line tool as an archive, as krew downloads it. */
 export interface KrewArchive {
@@ -19,7 +20,7 @@ export function krewArchiveName(version: string): string {
  * the tool is one file that Node runs.
  */
 export function krewManifest({ version, sha256 }: KrewArchive): string {
-  const uri = `${PROJECT}/releases/download/${encodeURIComponent(`@fairlead/agent@${version}`)}/${krewArchiveName(version)}`;
+  const uri = `${PROJECT}/releases/download/${releaseTag(version)}/${krewArchiveName(version)}`;
   const files = [
     { from: "dist/*", to: "." },
     // It says that main.js is a module.

@@ -1,16 +1,21 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { Command } from "commander";
 import { agentVersion } from "../agent-version.ts";
 import { artifactsDir, repositoryDir } from "../paths.ts";
 import { buildPackages } from "./build.ts";
+import { notesOf, readChangesets } from "./changelog.ts";
 import { checkPackages } from "./check.ts";
 import { writeKrewFiles } from "./krew-files.ts";
-import { IMAGE, imageTags, releasePlan } from "./plan.ts";
-import { setVersion } from "./set-version.ts";
+import { releaseMode } from "./mode.ts";
+import { imageTags, OWNER, releasePlan } from "./plan.ts";
+import { publishedPackages } from "./published.ts";
+import { type Pushed, pushChart, pushImage, type Registry } from "./push.ts";
 import { showPlan } from "./show.ts";
+import { takeChangesetsIn } from "./version.ts";
 
-/** `pnpm release`: what stands before publishing, which .github/workflows/release.yaml does. */
+/** `pnpm release`: each step of .github/workflows/release.yaml. */
 const runner = createRunner();
 const program = new Command("pnpm release").description("Plans, checks and prepares a release.");
 
@@ -27,25 +32,45 @@ program
   .description("pack every package, install all in a clean project with npm, run each README's example")
   .action(async () => {
     await buildPackages(runner);
-    const checks = await checkPackages(runner);
+    const checks = await checkPackages(runner, await publishedPackages());
     for (const { name, problem } of checks) process.stdout.write(`${name}: ${problem ?? "ok"}\n`);
     if (checks.some(({ problem }) => problem !== undefined)) process.exitCode = 1;
   });
 
 program
-  .command("version")
-  .description("take the changesets in: versions and changelogs of packages, version of manifests and chart")
+  .command("mode")
+  .description("what the release workflow does for this commit: version, publish or none")
   .action(async () => {
-    await runner.run(["env", "-C", repositoryDir, "pnpm", "exec", "changeset", "version"]);
-    await setVersion(await agentVersion());
+    const { stdout } = await runner.run(["git", "-C", repositoryDir, "tag", "--list"]);
+    const changesets = (await readChangesets(join(repositoryDir, ".changeset"))).length;
+    const state = { changesets, version: await agentVersion(), tags: stdout.split("\n") };
+    process.stdout.write(`${releaseMode(state)}\n`);
   });
 
 program
-  .command("image-names")
-  .description("the names under which the image of this version goes out, one a line")
+  .command("version")
+  .description("take the changesets in: versions, CHANGELOG.md, manifests, chart, and what documents say of releases")
+  .action(() => takeChangesetsIn(runner));
+
+program
+  .command("notes")
+  .description("what CHANGELOG.md says of this version")
   .action(async () => {
-    for (const tag of imageTags(await agentVersion())) process.stdout.write(`${IMAGE}:${tag}\n`);
+    process.stdout.write(notesOf(await readFile(join(repositoryDir, "CHANGELOG.md"), "utf8"), await agentVersion()));
   });
+
+withRegistry(
+  "push-image",
+  "push the archive of `pnpm image --base-from-packages` under all tags of this version",
+).action(async (flags: RegistryFlags) => {
+  const version = await agentVersion();
+  const archive = join(artifactsDir, `image/fairlead-${version}.oci.tar`);
+  say(await pushImage(runner, archive, imageTags(version), registryOf(flags)));
+});
+
+withRegistry("push-chart", "pack the chart and push it").action(async (flags: RegistryFlags) => {
+  say(await pushChart(runner, await agentVersion(), registryOf(flags)));
+});
 
 program
   .command("krew")
@@ -65,6 +90,28 @@ program
     const { stdout, stderr } = await runner.run(publish, { timeoutMs: 1_200_000 });
     process.stdout.write(stdout + stderr);
   });
+
+interface RegistryFlags {
+  readonly to: string;
+  readonly plainHttp?: true;
+}
+
+function withRegistry(name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option("--to <prefix>", "registry and owner", OWNER)
+    .option("--plain-http", "HTTP instead of HTTPS");
+}
+
+function registryOf({ to, plainHttp }: RegistryFlags): Registry {
+  return { prefix: to, plainHttp: plainHttp === true };
+}
+
+/** As GitHub takes a step's outputs. */
+function say({ name, digest }: Pushed): void {
+  process.stdout.write(`name=${name}\ndigest=${digest}\n`);
+}
 
 try {
   await program.parseAsync();

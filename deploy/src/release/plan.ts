@@ -16,8 +16,10 @@ export interface ReleasePlan {
   readonly chart: string;
 }
 
-export const IMAGE = "ghcr.io/fairlead-dev/fairlead";
-const CHART = "oci://ghcr.io/fairlead-dev/charts/fairlead";
+/** Where image and chart are. */
+export const OWNER = "ghcr.io/fairlead-dev";
+const IMAGE = `${OWNER}/fairlead`;
+const CHART = `oci://${OWNER}/charts/fairlead`;
 
 export async function releasePlan(runner: Runner): Promise<ReleasePlan> {
   const packages = await publishedPackages();

@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { agentDir, cliDir, repositoryDir } from "../paths.ts";
+import { repositoryDir } from "../paths.ts";
 
 /** A package that goes to the npm registry. */
 export interface PublishedPackage {
@@ -10,10 +10,15 @@ export interface PublishedPackage {
   readonly dir: string;
 }
 
-/** All packages that are not private, the apps last. */
-export async function publishedPackages(): Promise<PublishedPackage[]> {
-  const folder = join(repositoryDir, "packages");
-  const dirs = [...(await readdir(folder)).sort().map((name) => join(folder, name)), agentDir, cliDir];
+/**
+ * All packages that are not private, the apps last.
+ *
+ * @param checkout absolute folder
+ */
+export async function publishedPackages(checkout = repositoryDir): Promise<PublishedPackage[]> {
+  const folder = join(checkout, "packages");
+  const apps = [join(checkout, "apps/agent"), join(checkout, "apps/cli")];
+  const dirs = [...(await readdir(folder)).sort().map((name) => join(folder, name)), ...apps];
   const found = await Promise.all(dirs.map(readPublished));
   return found.filter((item) => item !== undefined);
 }

@@ -1,26 +1,35 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { glob, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deployDir } from "../paths.ts";
 
-/** Where a version stands in text that changesets does not know of. */
-const PLACES: Readonly<Record<string, readonly RegExp[]>> = {
-  "helm/fairlead/Chart.yaml": [/^(version: )\S+$/gm, /^(appVersion: )\S+$/gm],
-  "base/daemonset.yaml": [/(ghcr\.io\/fairlead-dev\/fairlead:)\S+/g],
-  "test/fixtures/founding-case.yaml": [/(ghcr\.io\/fairlead-dev\/fairlead:)\S+/g],
-};
+/** Where a version stands in YAML: the image's tag, wherever it is named, and the chart's own fields. */
+const IMAGE_TAG = /(ghcr\.io\/fairlead-dev\/fairlead:)[\w.+-]+/g;
+const CHART = "helm/fairlead/Chart.yaml";
+const CHART_FIELDS = [/^(version: )\S+$/gm, /^(appVersion: )\S+$/gm];
 
-/** Gives manifests and chart the version of the packages. */
+/**
+ * Gives manifests and chart the version of the packages.
+ *
+ * @param dir a folder like `deploy`
+ * @throws Error when a place that must have the version has none
+ */
 export async function setVersion(version: string, dir = deployDir): Promise<void> {
-  for (const [name, patterns] of Object.entries(PLACES)) {
+  let images = 0;
+  for await (const name of glob("{base,overlays,components,helm,test}/**/*.yaml", { cwd: dir })) {
     const file = join(dir, name);
-    await writeFile(file, replaceVersion(await readFile(file, "utf8"), patterns, version, name));
+    const text = await readFile(file, "utf8");
+    if (text.search(IMAGE_TAG) < 0) continue;
+    images += 1;
+    await writeFile(file, text.replaceAll(IMAGE_TAG, `$1${version}`));
   }
+  if (images === 0) throw new Error(`${dir}: no manifest names ghcr.io/fairlead-dev/fairlead:VERSION`);
+  const chart = join(dir, CHART);
+  await writeFile(chart, replaceFields(await readFile(chart, "utf8"), version));
 }
 
-/** @throws Error when the version does not stand where it is looked for */
-function replaceVersion(text: string, patterns: readonly RegExp[], version: string, name: string): string {
-  return patterns.reduce((before, pattern) => {
-    if (before.search(pattern) < 0) throw new Error(`${name}: there is no ${pattern.source}`);
-    return before.replaceAll(pattern, `$1${version}`);
-  }, text);
+function replaceFields(chart: string, version: string): string {
+  return CHART_FIELDS.reduce((before, field) => {
+    if (before.search(field) < 0) throw new Error(`${CHART}: there is no ${field.source}`);
+    return before.replaceAll(field, `$1${version}`);
+  }, chart);
 }

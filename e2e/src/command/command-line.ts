@@ -29,6 +29,7 @@ export function commandLine(actions: Actions): Command {
     .option("--package <name>", "only specs about this package (pnpm --filter PACKAGE e2e), of all suites")
     .option("--hours <number>", "how long the suite soak lasts", "0.1")
     .option("--seed <number>", "repeats the steps of a soak; default: a new one, which is in the spec's name")
+    .option("--list", "says which specs would run, what each needs and how long it took the last time")
     .option("--keep", "leaves the cluster running to look around in, until Ctrl-C")
     .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
     .option("--overlay <name>", "kind: the folder of deploy/overlays that Fairlead comes by; default: the mode's")

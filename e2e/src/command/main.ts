@@ -32,13 +32,21 @@ async function main(): Promise<number> {
   }
 }
 
-/** Aborted by Ctrl-C or SIGTERM; the second one ends at once, and the kernel takes everything along. */
+/** What taking a cluster down may take after Ctrl-C. */
+const GRACE_MS = 5_000;
+
+/** Aborted by Ctrl-C or SIGTERM. What then takes longer, or is asked twice, ends at once; the kernel takes all processes along. */
 function interrupted(): AbortSignal {
   const controller = new AbortController();
+  const endAtOnce = () => {
+    console.error("ended; pnpm e2e down removes what is left");
+    process.exit(130);
+  };
   const stop = () => {
-    if (controller.signal.aborted) process.exit(130);
-    console.error("\nending; once more to end at once");
+    if (controller.signal.aborted) endAtOnce();
+    console.error(`\nending, within ${GRACE_MS / 1000} s`);
     controller.abort();
+    setTimeout(endAtOnce, GRACE_MS).unref();
   };
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);

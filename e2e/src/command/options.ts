@@ -21,6 +21,8 @@ export interface RunOptions {
   /** Only specs about this package; undefined: all. */
   readonly subject: SpecPackage | undefined;
   readonly keep: boolean;
+  /** Say what would run, and run nothing. */
+  readonly list: boolean;
   readonly kubernetes: string;
   /** Undefined: the manifests of the mode. */
   readonly overlay: string | undefined;
@@ -67,6 +69,7 @@ export function readOptions(raw: RawOptions): RunOptions {
     suites: suiteList(text("suite"), text("package")),
     subject: subject(text("package")),
     keep: raw["keep"] === true,
+    list: raw["list"] === true,
     kubernetes: kubernetesOption(text("kubernetes") ?? DEFAULT_KUBERNETES),
     overlay: text("overlay"),
     junit: text("junit"),

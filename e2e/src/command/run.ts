@@ -5,6 +5,7 @@ import { AGENT_VARIABLE, requireAgent, settleAgent } from "@fairlead/lab/agent/a
 import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
 import { lackText } from "@fairlead/lab/support/lack";
 import { RUN_VARIABLE } from "@fairlead/lab/support/run-variable";
+import { readDurations, withOutcomes, writeDurations } from "../report/durations.ts";
 import { junit } from "../report/junit.ts";
 import { count, type Outcome } from "../report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../report/table.ts";
@@ -12,6 +13,7 @@ import { specsFor } from "../specs/index.ts";
 import { buildPrograms } from "./build-programs.ts";
 import { checkKeep, keepRunning } from "./keep.ts";
 import { watchLeftovers } from "./leftovers.ts";
+import { listText } from "./list.ts";
 import { type RunOptions, UsageError } from "./options.ts";
 import { planSpecs, planText } from "./plan.ts";
 import { readRequest } from "./request.ts";
@@ -20,6 +22,9 @@ import { newRunId, openRunFolder, type RunFolder } from "./run-folder.ts";
 
 /** Where artefacts and the last run's results are kept; git does not look at it. */
 const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
+
+/** Of the specs that have passed in this checkout. */
+const durationsFile = join(kept, "durations.json");
 
 const CANNOT_RUN = 3;
 
@@ -35,6 +40,10 @@ const LOOK_MS = 2_000;
  */
 export async function run(options: RunOptions, signal: AbortSignal): Promise<number> {
   const { provider, requests } = await readRequest(options);
+  if (options.list) {
+    for (const request of requests) await list(provider, request, options);
+    return 0;
+  }
   const [first] = requests;
   const lacks = first === undefined ? [] : await provider.lacks(first);
   if (lacks.length > 0) {
@@ -66,6 +75,20 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
   return signal.aborted || outcomes.length === 0 || count(outcomes).failed > 0 || !clean ? 1 : 0;
 }
 
+async function list(provider: Provider, request: ClusterRequest, options: RunOptions): Promise<void> {
+  const { shape, planned } = await planCluster(provider, request, options);
+  console.log(planText(shape, planned, request.kubernetes));
+  console.log(listText(request.mode, planned, await readDurations(durationsFile)));
+}
+
+/** @throws UsageError when no spec fits the options */
+async function planCluster(provider: Provider, request: ClusterRequest, options: RunOptions) {
+  const shape = await provider.shape(request);
+  const planned = planSpecs(specsFor(options.soak), shape, { ...options, pattern: options.spec });
+  if (planned.length === 0) throw new UsageError("no spec of these suites matches --spec");
+  return { shape, planned };
+}
+
 interface ClusterRun {
   readonly provider: Provider;
   readonly request: ClusterRequest;
@@ -79,9 +102,7 @@ interface ClusterRun {
 async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
   const { provider, request, options, folder, signal, look } = run;
   const started = performance.now();
-  const shape = await provider.shape(request);
-  const planned = planSpecs(specsFor(options.soak), shape, { ...options, pattern: options.spec });
-  if (planned.length === 0) throw new UsageError("no spec of these suites matches --spec");
+  const { shape, planned } = await planCluster(provider, request, options);
   console.log(`${planText(shape, planned, request.kubernetes)}\n`);
   const progress = (line: string) => console.log(`  ${seconds(started)}  ${line}`);
   const own = join(folder.path, request.mode);
@@ -109,6 +130,7 @@ async function report(options: RunOptions, outcomes: readonly Outcome[]): Promis
   const file = options.junit ?? join(kept, "junit.xml");
   for (const folder of [dirname(file), kept]) await mkdir(folder, { recursive: true });
   await writeFile(file, junit(`${options.provider} ${options.cni.join(",")}`, outcomes));
+  await writeDurations(durationsFile, withOutcomes(await readDurations(durationsFile), outcomes));
   console.log(`${resultTable(outcomes)}\n`);
 }
 

@@ -29,6 +29,7 @@ export { releaseMemory } from "./memory.ts";
 export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-version.ts";
 export { createModules, type ModuleResult, type Modules, type ModulesOptions } from "./modules/modules.ts";
 export { NetlinkError } from "./netlink/error.ts";
+export { NativeCodeError } from "./netlink/koffi.ts";
 export { openRouteListening } from "./netlink/listening.ts";
 export { openGenericSocket, openNetfilterSocket, openRouteSocket } from "./netlink/socket.ts";
 export type { Nfacct, NfacctCount, NfacctResult } from "./nfacct/nfacct.ts";

@@ -1,6 +1,6 @@
 import { glob, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { buildFromPackages, ownArch } from "@fairlead/deploy/image";
+import { agentVersion, buildFromPackages, ownArch } from "@fairlead/deploy/image";
 import { createRunner } from "@fairlead/kernel";
 import { waitUntil } from "../../agent/wait-until.ts";
 import { cacheFolder } from "../../control-plane/program-set.ts";
@@ -14,7 +14,7 @@ import { fairleadManifests } from "./manifests.ts";
 import type { SharedStart } from "./shared-start.ts";
 
 /** As the manifests of deploy/ name it. */
-export const FAIRLEAD_IMAGE = "ghcr.io/fairlead-dev/fairlead:0.0.0";
+export const FAIRLEAD_IMAGE = `ghcr.io/fairlead-dev/fairlead:${await agentVersion()}`;
 
 const ROLLOUT = "--timeout=180s";
 const START_MS = 60_000;

@@ -1,4 +1,5 @@
 import { NetlinkError } from "../netlink/error.ts";
+import { loadKoffi } from "../netlink/koffi.ts";
 
 /** fcntl.h: F_OFD_SETLK, F_WRLCK, SEEK_SET. */
 const SET_LOCK = 37;
@@ -16,7 +17,7 @@ let opened: Promise<Fcntl> | undefined;
  *
  * @param descriptor open for writing
  * @returns false: another program has it
- * @throws Error when koffi has no binary for this machine, or the file system has no such locks
+ * @throws NativeCodeError when there is no compiled code for this machine, or the file system has no such locks
  */
 export async function lockByte(descriptor: number, at: number | bigint): Promise<boolean> {
   opened ??= openFcntl();
@@ -29,7 +30,7 @@ export async function lockByte(descriptor: number, at: number | bigint): Promise
 }
 
 async function openFcntl(): Promise<Fcntl> {
-  const { default: koffi } = await import("koffi");
+  const koffi = await loadKoffi();
   const lock = koffi.struct({ l_type: "short", l_whence: "short", l_start: "int64", l_len: "int64", l_pid: "int" });
   const fcntl = koffi.load(null).func("fcntl", "int", ["int", "int", "..."]);
   return (descriptor, value) => {

@@ -1,5 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { NetlinkError } from "./error.ts";
+import { loadKoffi } from "./koffi.ts";
 
 /** linux/socket.h. Nothing that reads it ever waits: replies to what was asked are there when send() is over. */
 const FAMILY = 16;
@@ -13,10 +14,10 @@ export type Protocol = keyof typeof PROTOCOLS;
  * Opens a netlink socket, which is what Node cannot; the kernel is its only peer.
  *
  * @param namespace file of a network namespace that this process may enter; default: its own
- * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel refuses
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel refuses
  */
 export async function openDescriptor(protocol: Protocol, namespace?: string): Promise<number> {
-  const { default: koffi } = await import("koffi");
+  const koffi = await loadKoffi();
   const libc = koffi.load(null);
   const socket = libc.func("int socket(int, int, int)");
   const make = (): number => socket(FAMILY, TYPE, PROTOCOLS[protocol]);
@@ -34,7 +35,7 @@ const KERNEL = Buffer.from(Uint16Array.of(FAMILY, 0, 0, 0, 0, 0).buffer);
  * ECONNREFUSED (netlink_getsockbyportid of net/netlink/af_netlink.c). What is sent to a group reaches it all the same.
  */
 async function connectToKernel(descriptor: number): Promise<void> {
-  const { default: koffi } = await import("koffi");
+  const koffi = await loadKoffi();
   const connect = koffi.load(null).func("int connect(int, void *, uint32_t)");
   if (connect(descriptor, KERNEL, KERNEL.length) === 0) return;
   const errno = koffi.errno();

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import { errorCode } from "@fairlead/base";
 import { openDescriptor, type Protocol } from "./descriptor.ts";
 import { NetlinkError } from "./error.ts";
+import { loadKoffi } from "./koffi.ts";
 import { optionsOf } from "./options.ts";
 
 /** Hears what the kernel reports to all of one kind (a multicast group). */
@@ -50,7 +51,7 @@ export function receiveOrLost(socket: ListeningSocket, into: Buffer): Buffer | "
  * Opens a socket that hears of groups of nfnetlink, once it joins.
  *
  * @param namespace file of a network namespace that this process may enter; default: its own
- * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no nfnetlink
  */
 export function openListening(groups: readonly number[], namespace?: string): Promise<ListeningSocket> {
   return openGroups("NETLINK_NETFILTER", groups, namespace);
@@ -69,7 +70,7 @@ async function openGroups(
   const descriptor = await openDescriptor(protocol, namespace);
   const { set } = await optionsOf(descriptor);
   if (!set("receiveBufferForce", WAITING)) set("receiveBuffer", WAITING);
-  const { default: koffi } = await import("koffi");
+  const koffi = await loadKoffi();
   const receive = koffi.load(null).func("long recvfrom(int, void *, size_t, int, void *, void *)");
   const [sender, senderSize] = [Buffer.alloc(SENDER.size), Buffer.alloc(4)];
   return {

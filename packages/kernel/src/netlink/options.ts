@@ -1,3 +1,5 @@
+import { loadKoffi } from "./koffi.ts";
+
 /** SOL_SOCKET and SOL_NETLINK with their options (asm-generic/socket.h, linux/netlink.h). */
 const OPTIONS = {
   sendBuffer: [1, 7],
@@ -18,7 +20,7 @@ export interface SocketOptions {
 
 /** The options of a socket, by its descriptor. */
 export async function optionsOf(descriptor: number): Promise<SocketOptions> {
-  const { default: koffi } = await import("koffi");
+  const koffi = await loadKoffi();
   const setsockopt = koffi.load(null).func("int setsockopt(int, int, int, void *, uint32_t)");
   const getsockopt = koffi.load(null).func("int getsockopt(int, int, int, void *, void *)");
   return {

@@ -36,28 +36,28 @@ export const DATAGRAM_SIZE = 32 * 1024;
 /**
  * Opens a socket of nfnetlink in the network namespace of this process: conntrack, ipsets.
  *
- * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no nfnetlink
  */
 export const openNetfilterSocket: OpenNetlink = () => openSocket("NETLINK_NETFILTER");
 
 /**
  * Opens a socket of generic netlink in the network namespace of this process: virtual servers.
  *
- * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel refuses
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel refuses
  */
 export const openGenericSocket: OpenNetlink = () => openSocket("NETLINK_GENERIC");
 
 /**
  * Opens a socket of rtnetlink in the network namespace of this process: devices and their addresses.
  *
- * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel refuses
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel refuses
  */
 export const openRouteSocket: OpenNetlink = () => openSocket("NETLINK_ROUTE");
 
 /**
  * Opens a socket of nfnetlink for transactions of nf_tables in the network namespace of this process.
  *
- * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no nfnetlink
  */
 export const openTransactionSocket: OpenTransactions = () => openTransactions();
 

@@ -1,5 +1,6 @@
 import { errorText } from "@fairlead/base";
 import { type Holder, startHolder } from "./holder.ts";
+import { userNamespaceHint } from "./user-namespaces.ts";
 
 /**
  * A network namespace that lives as long as one process: no name in /run/netns, nothing left behind when the process
@@ -48,7 +49,11 @@ export async function createNamespace(options: NamespaceOptions = {}): Promise<N
       failures.push(errorText(error));
     }
   }
-  throw new Error(`cannot create a network namespace: ${[...new Set(failures)].join("; ")}`);
+  // What unshare says of a user namespace ("write failed /proc/self/uid_map") does not say why.
+  const hint = process.getuid?.() === 0 ? undefined : userNamespaceHint();
+  throw new Error(
+    `cannot create a network namespace: ${[...new Set([...failures, ...(hint === undefined ? [] : [hint])])].join("; ")}`,
+  );
 }
 
 /** Whether `createNamespace` works here, and why not. Makes one to find out. */

@@ -1,3 +1,0 @@
-import { libraryBuild } from "@fairlead/tooling/tsup";
-
-export default libraryBuild();
