@@ -9,7 +9,8 @@ export default {
     "fake/index": "src/fake/index.ts",
     "netns/index": "src/netns/index.ts",
   }),
-  // koffi's JavaScript is in the build: by itself it would bring a build script and the compiled code of twenty machines.
+  // koffi's JavaScript is in the build: by itself it would bring a build script and the compiled code of twenty
+  // machines.
   onSuccess: async () => {
     const koffi = dirname(createRequire(import.meta.url).resolve("koffi"));
     await copyFile(join(koffi, "LICENSE.txt"), "dist/koffi.LICENSE.txt");

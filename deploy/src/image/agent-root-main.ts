@@ -9,8 +9,8 @@ import { ARCHES } from "./arch.ts";
 import { fillWithNode } from "./node-layer.ts";
 
 /**
- * For the Dockerfile: puts Node and the programs into a folder for each architecture, `amd64` and `arm64`, in the folder that
- * is its argument, as they stand in the image.
+ * For the Dockerfile: puts Node and the programs into a folder for each architecture, `amd64` and `arm64`, in the
+ * folder that is its argument, as they stand in the image.
  */
 const [dir] = process.argv.slice(2);
 if (dir === undefined) throw new Error("usage: agent-root FOLDER");

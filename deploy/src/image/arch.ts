@@ -15,7 +15,10 @@ export function nodePackage(arch: Arch): string {
   return `node-${ARCHITECTURES[arch].machine}`;
 }
 
-/** Whether compiled code such as `koffi-linux-x64.node`, or the npm package that it comes from, is for an architecture. */
+/**
+ * Whether compiled code such as `koffi-linux-x64.node`, or the npm package that it comes from, is for an
+ * architecture.
+ */
 export function isFor(arch: Arch, name: string): boolean {
   return Object.values(ARCHITECTURES).every(
     ({ machine }) => machine === ARCHITECTURES[arch].machine || !name.includes(machine),

@@ -7,7 +7,10 @@ import { readChangesets, withSection } from "./changelog.ts";
 import { setReleasedTexts } from "./released-text.ts";
 import { setVersion } from "./set-version.ts";
 
-/** Takes the changesets in: versions of packages, manifests and chart, the changelog, and what documents say of releases. */
+/**
+ * Takes the changesets in: versions of packages, manifests and chart, the changelog, and what documents say of
+ * releases.
+ */
 export async function takeChangesetsIn(runner: Runner): Promise<void> {
   const changesets = await readChangesets(join(repositoryDir, ".changeset"));
   await runner.run(["env", "-C", repositoryDir, "pnpm", "exec", "changeset", "version"]);

@@ -35,7 +35,10 @@ async function main(): Promise<number> {
 /** What taking a cluster down may take after Ctrl-C. */
 const GRACE_MS = 5_000;
 
-/** Aborted by Ctrl-C or SIGTERM. What then takes longer, or is asked twice, ends at once; the kernel takes all processes along. */
+/**
+ * Aborted by Ctrl-C or SIGTERM. What then takes longer, or is asked twice, ends at once; the kernel takes all
+ * processes along.
+ */
 function interrupted(): AbortSignal {
   const controller = new AbortController();
   const endAtOnce = () => {

@@ -15,7 +15,9 @@ const packed: RehearsalStep = {
   },
 };
 
-/** The action reads what the publishing command says: without that the workflow would not know what it has published. */
+/**
+ * The action reads what the publishing command says: without that the workflow would not know what it has published.
+ */
 const publish: RehearsalStep = {
   name: "packages to a registry, by changesets' action",
   run: async (rehearsal) => {

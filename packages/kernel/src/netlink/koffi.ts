@@ -1,7 +1,8 @@
 import type Koffi from "koffi";
 
 /**
- * The compiled code that netlink needs cannot be loaded: this package's optional dependencies (`@koromix/koffi-linux-x64`,
+ * The compiled code that netlink needs cannot be loaded: this package's optional dependencies
+ * (`@koromix/koffi-linux-x64`,
  * `@koromix/koffi-linux-arm64`) are not installed, or the machine is another one. What needs no netlink works without.
  */
 export class NativeCodeError extends Error {

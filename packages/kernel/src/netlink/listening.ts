@@ -51,7 +51,8 @@ export function receiveOrLost(socket: ListeningSocket, into: Buffer): Buffer | "
  * Opens a socket that hears of groups of nfnetlink, once it joins.
  *
  * @param namespace file of a network namespace that this process may enter; default: its own
- * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no nfnetlink
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no
+ *   nfnetlink
  */
 export function openListening(groups: readonly number[], namespace?: string): Promise<ListeningSocket> {
   return openGroups("NETLINK_NETFILTER", groups, namespace);

@@ -36,7 +36,8 @@ export const DATAGRAM_SIZE = 32 * 1024;
 /**
  * Opens a socket of nfnetlink in the network namespace of this process: conntrack, ipsets.
  *
- * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no nfnetlink
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no
+ *   nfnetlink
  */
 export const openNetfilterSocket: OpenNetlink = () => openSocket("NETLINK_NETFILTER");
 
@@ -57,7 +58,8 @@ export const openRouteSocket: OpenNetlink = () => openSocket("NETLINK_ROUTE");
 /**
  * Opens a socket of nfnetlink for transactions of nf_tables in the network namespace of this process.
  *
- * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no nfnetlink
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no
+ *   nfnetlink
  */
 export const openTransactionSocket: OpenTransactions = () => openTransactions();
 

@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
 
-/** Settings that keep plain users from having user namespaces: the file below /proc/sys, its forbidding value, what to say. */
+/**
+ * Settings that keep plain users from having user namespaces: the file below /proc/sys, its forbidding value, what to
+ * say.
+ */
 const SETTINGS = [
   [
     "kernel/apparmor_restrict_unprivileged_userns",
