@@ -39,6 +39,7 @@ const arbitraries: {
     { requiredKeys: ["kind", "set", "operation", "from"] },
   ),
   fib: fc.record({ kind: constant("fib"), of: fc.constantFrom("saddr", "daddr"), to: register }),
+  "flow-offload": fc.record({ kind: constant("flow-offload"), flowtable: name }),
   hash: fc.record({
     kind: constant("hash"),
     from: register,

@@ -78,8 +78,8 @@ test("the JSON says the same, but for what nft leaves out of it and for what is 
   ]);
 });
 
-/** nft's text of a hash stays unknown; an objref is read as "named objects" below show. */
-const NOT_HERE = ["hash", "objref"];
+/** nft's text of a hash stays unknown; the others are read as "named objects" and "flowtables" below show. */
+const NOT_HERE = ["flow-offload", "hash", "objref"];
 
 test.each([
   ["text", fromText],
@@ -230,6 +230,34 @@ describe("named objects", () => {
     const tables = inChain('meta secmark set "s1" accept');
     expect(unknownIn(tables)).toEqual([]);
     expect(ruleTexts(tables)).toEqual(['meta secmark set "s1" accept']);
+  });
+});
+
+/** As nft(8) has it: Calico's, firewalld's and OpenWrt's tables begin so. */
+describe("flowtables", () => {
+  const rule = (flow: unknown) => ({
+    nftables: [
+      { table: { family: "ip", name: "t" } },
+      { chain: { family: "ip", table: "t", name: "c" } },
+      { flowtable: { family: "ip", table: "t", name: "ft", hook: "ingress", prio: 0, dev: ["eth0", "eth1"] } },
+      { rule: { family: "ip", table: "t", chain: "c", expr: [{ flow }, { accept: null }] } },
+    ],
+  });
+
+  test.each([
+    ["text", inChain("flow add @ft accept", "\tflowtable ft {\n\t\thook ingress priority filter\n\t}")],
+    ["text of nft 0.9.1", inChain("flow offload @ft accept")],
+    ["JSON", readTablesFromJson(rule({ op: "add", flowtable: "@ft" }))],
+  ])("the statement is read from %s", (_, tables) => {
+    expect(unknownIn(tables)).toEqual([]);
+    expect(ruleTexts(tables)).toEqual(["flow add @ft accept"]);
+  });
+
+  test.each([
+    ["text", inChain("flow del @ft accept")],
+    ["JSON", readTablesFromJson(rule({ op: "remove", flowtable: "@ft" }))],
+  ])("a statement of another form in %s is not known", (_, tables) => {
+    expect(unknownIn(tables)).not.toEqual([]);
   });
 });
 

@@ -337,11 +337,31 @@ test("a protocol that has no name here is told by its number", () => {
   expect(trace({ nftables: [table] }, sent, HOST)).toMatchObject([{ verdict: "drop" }]);
 });
 
+const through = (rule: readonly Expression[], sent = packet(), sets: readonly NftSet[] = []) =>
+  explore({ nftables: [tableOf({ "prerouting filter": [rule] }, sets)] }, sent, HOST);
+const ends = ({ outcomes }: ReturnType<typeof through>) => outcomes.map(({ verdict: end }) => end).sort();
+
+describe("a rule that puts connections into a flowtable", () => {
+  const flow: Expression = { kind: "flow-offload", flowtable: "ft" };
+
+  test("lets the packet on, whether the flowtable takes the connection or not", () => {
+    const found = through([flow], packet({ state: "ESTABLISHED" }));
+    expect(ends(found)).toEqual(["accept"]);
+    expect(found.undecided).toEqual([]);
+  });
+
+  test("ends where the connection is not established, or has another protocol", () => {
+    expect(ends(through([flow, ...drop]))).toEqual(["accept"]);
+    expect(ends(through([flow, ...drop], packet({ state: "ESTABLISHED", protocol: "sctp" })))).toEqual(["accept"]);
+  });
+
+  test("may end for an established connection: both ways are there", () => {
+    expect(ends(through([flow, ...drop], packet({ state: "ESTABLISHED" })))).toEqual(["accept", "drop"]);
+  });
+});
+
 describe("named objects", () => {
   const named = (object: NamedObject): Expression => ({ kind: "objref", object, name: "o" });
-  const through = (rule: readonly Expression[], sent = packet(), sets: readonly NftSet[] = []) =>
-    explore({ nftables: [tableOf({ "prerouting filter": [rule] }, sets)] }, sent, HOST);
-  const ends = ({ outcomes }: ReturnType<typeof through>) => outcomes.map(({ verdict: end }) => end).sort();
 
   test.each(["counter", "ct helper", "ct timeout", "secmark", "ct expectation"] as const)(
     "a %s lets the packet on",

@@ -4,6 +4,7 @@ import { type Counter, counter } from "./counter.ts";
 import { type Ct, ct } from "./ct.ts";
 import { type Dynset, dynset } from "./dynset.ts";
 import { type Fib, fib } from "./fib.ts";
+import { type FlowOffload, flowOffload } from "./flow-offload.ts";
 import { type Hash, hash } from "./hash.ts";
 import { type Immediate, immediate } from "./immediate.ts";
 import type { ExpressionKind } from "./kind.ts";
@@ -25,6 +26,7 @@ export type Expression =
   | Ct
   | Dynset
   | Fib
+  | FlowOffload
   | Hash
   | Immediate
   | Lookup
@@ -47,6 +49,7 @@ export const expressionKinds: Kinds = {
   ct,
   dynset,
   fib,
+  "flow-offload": flowOffload,
   hash,
   immediate,
   lookup,

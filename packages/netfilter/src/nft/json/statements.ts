@@ -31,6 +31,7 @@ const READERS: ReadonlyMap<string, (content: unknown) => Phrase> = new Map([
   ["reject", rejectIn],
   ["set", rememberIn],
   ["map", rememberIn],
+  ["flow", flowIn],
   ["counter", (): Phrase => ({ kind: "counter" })],
 ]);
 
@@ -41,6 +42,12 @@ function objectIn(object: NamedObject, content: unknown): Phrase | undefined {
   const set = setIn(valueAt(map, "data"));
   if (set === undefined) return undefined;
   return { kind: "object", object, to: { key: operandIn(valueAt(map, "key")), set } };
+}
+
+function flowIn(json: unknown): Phrase {
+  const flowtable = stringOf(valueAt(json, "flowtable"));
+  if (valueAt(json, "op") !== "add" || flowtable === undefined) throw notKnown(json);
+  return { kind: "flow-offload", flowtable: flowtable.replace(/^@/, "") };
 }
 
 const OPERATORS: readonly Operator[] = ["==", "!=", "<", "<=", ">", ">=", "in", "!"];

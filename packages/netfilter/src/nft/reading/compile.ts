@@ -44,6 +44,8 @@ export function compile(phrase: Phrase, scope: Scope): readonly Expression[] {
       const { expressions, types } = loadOperand(to.key);
       return [...expressions, { kind: "objref", map: setName(scope, to.set, types, { objects: object }), from: 0 }];
     }
+    case "flow-offload":
+      return [phrase];
     case "counter":
       return [{ kind: "counter" }];
     default:

@@ -51,6 +51,7 @@ export type Phrase =
       readonly timeout?: number;
     }
   | { readonly kind: "counter" }
+  | { readonly kind: "flow-offload"; readonly flowtable: string }
   /** A named object, or the one that a map has for the key. */
   | {
       readonly kind: "object";

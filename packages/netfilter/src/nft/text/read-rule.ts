@@ -90,6 +90,9 @@ function readObject(reader: TokenReader, object: NamedObject): Phrase {
 const ACTIONS: readonly { readonly words: readonly string[]; readonly read: (reader: TokenReader) => Phrase }[] = [
   ...OBJECT_WORDS.map(([object, words]) => ({ words, read: (reader: TokenReader) => readObject(reader, object) })),
   { words: ["counter"], read: readCounter },
+  { words: ["flow", "add"], read: readOffload },
+  // As nft wrote it until 0.9.1.
+  { words: ["flow", "offload"], read: readOffload },
   { words: ["masquerade", "fully-random"], read: () => ({ kind: "masquerade", fullyRandom: true }) },
   { words: ["masquerade"], read: readMasquerade },
   { words: ["reject"], read: readReject },
@@ -104,6 +107,12 @@ const ACTIONS: readonly { readonly words: readonly string[]; readonly read: (rea
 function readCounter(reader: TokenReader): Phrase {
   if (reader.take("packets")) for (let word = 0; word < 3; word += 1) reader.next();
   return { kind: "counter" };
+}
+
+function readOffload(reader: TokenReader): Phrase {
+  const name = reader.next().text;
+  if (!name.startsWith("@")) throw new NotKnown(name);
+  return { kind: "flow-offload", flowtable: name.slice(1) };
 }
 
 /** Other flags, or ports to which it translates. */

@@ -24,6 +24,7 @@ const STATEMENTS: ReadonlySet<string> = new Set([
     "update",
     "delete",
     "counter",
+    "flow",
     "limit",
     "quota",
     "log",

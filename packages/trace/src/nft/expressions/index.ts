@@ -5,6 +5,7 @@ import { cmp } from "./cmp.ts";
 import { ct } from "./ct.ts";
 import { dynset } from "./dynset.ts";
 import { fib } from "./fib.ts";
+import { flowOffload } from "./flow-offload.ts";
 import { hash } from "./hash.ts";
 import { immediate } from "./immediate.ts";
 import type { Evaluate } from "./kind.ts";
@@ -26,6 +27,7 @@ const evaluators: { readonly [Kind in Expression["kind"]]: Evaluate<Kind> } = {
   ct,
   dynset,
   fib,
+  "flow-offload": flowOffload,
   hash,
   immediate,
   lookup,
