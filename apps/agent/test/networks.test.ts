@@ -263,9 +263,20 @@ describe("while it runs", () => {
     expect(lines).toMatchObject([{ fields: { object: "ConfigMap/kube-system/fairlead-networks" } }]);
   });
 
-  test("endpoints at nodes' addresses are ours: an underlay has both", async () => {
+  test("endpoints at their own node's address are ours: an underlay has both", async () => {
     const one = await learning();
+    const onNode = (nodeName: string) =>
+      endpointSlice("ovn-1", {
+        service: "ovn",
+        family: "IPv4",
+        ports: [{ port: 80 }],
+        endpoints: [{ address: "10.16.0.5", nodeName }],
+      });
+    await one.source.put(onNode("node-a"));
     await one.source.putOther(node("node-b", { addresses: ["10.16.0.5"] }));
+    await decided(one);
+    expect(serves(one, "10.96.95.98")).toBe(false);
+    await one.source.put(onNode("node-b"));
     await decided(one);
     expect(serves(one, "10.96.95.98")).toBe(true);
   });

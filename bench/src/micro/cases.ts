@@ -109,8 +109,8 @@ function decision(): () => unknown {
   const filter = createEndpointFilter({ excludeCIDRs, ...mixed });
   const { object } = decodeService(serviceObject(0), createIntern());
   const service: Service | undefined = object;
-  const addresses = Array.from({ length: ENDPOINTS }, (_, place) => movedAddress(place * 997));
-  return () => service && filter.decide(service, "IPv4", addresses, undefined);
+  const endpoints = Array.from({ length: ENDPOINTS }, (_, place) => ({ address: movedAddress(place * 997) }));
+  return () => service && filter.decide(service, "IPv4", endpoints, undefined);
 }
 
 function traced(rules: RuleSet): unknown {

@@ -1,7 +1,10 @@
-import type { IPFamily, Service, ServiceKey } from "./objects.ts";
+import type { IPFamily, Service, ServiceKey, SliceEndpoint } from "./objects.ts";
 
 /** Who serves a service in one family. mixed: this proxy, with a part of the endpoints. */
 export type Ownership = "ours" | "foreign" | "mixed";
+
+/** What of an endpoint decides whose it is. */
+export type FilterEndpoint = Pick<SliceEndpoint, "address" | "nodeName">;
 
 /** Last decided ownership by service and family: an argument and a result of planning, never a hidden state. */
 export interface OwnershipMemory {
@@ -34,8 +37,8 @@ export interface OwnershipDecision {
    * `EndpointFilter.excludedClients`, all but the ClusterIP, or nothing.
    */
   readonly frontends: "all" | "all-but-excluded-clients" | "all-but-cluster-ip" | "none";
-  /** The endpoint addresses to leave out before any selection; absent: none. */
-  readonly excludes?: (address: string) => boolean;
+  /** The endpoints to leave out before any selection; absent: none. */
+  readonly excludes?: (endpoint: FilterEndpoint) => boolean;
   /** The excluded CIDRs that contain at least one endpoint, canonical, sorted. */
   readonly decidingCIDRs: readonly string[];
   /** Distinct endpoint addresses outside and inside of the excluded CIDRs, ready or not. */
@@ -50,13 +53,13 @@ export interface OwnershipDecision {
 /** Decides which services and endpoints are ours. Must be pure: same arguments, same decision. */
 export interface EndpointFilter {
   /**
-   * @param addresses the addresses of all endpoints of the service in this family, ready or not, of all its ports
+   * @param endpoints all endpoints of the service in this family, ready or not, of all its ports
    * @param remembered what the memory holds for the service and family
    */
   decide(
     service: Service,
     family: IPFamily,
-    addresses: Iterable<string>,
+    endpoints: Iterable<FilterEndpoint>,
     remembered: Ownership | undefined,
   ): OwnershipDecision;
   /**

@@ -234,7 +234,7 @@ test("a health check counts distinct ready addresses here, over ports and slices
     slice("web", [endpoint("fd00::1", HERE)], { ports, name: "d", family: "IPv6" }),
   ];
   expect(toEnd(countLocalReady(slices, "IPv4", "node-a", undefined))).toBe(2);
-  expect(toEnd(countLocalReady(slices, "IPv4", "node-a", (address) => address.startsWith("10.244.")))).toBe(1);
+  expect(toEnd(countLocalReady(slices, "IPv4", "node-a", ({ address }) => address.startsWith("10.244.")))).toBe(1);
   expect(toEnd(countLocalReady(slices, "IPv6", "node-a", undefined))).toBe(1);
   expect(toEnd(countLocalReady(slices, "IPv4", "node-b", undefined))).toBe(1);
 });

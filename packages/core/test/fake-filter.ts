@@ -9,8 +9,8 @@ export function isForeign(address: string): boolean {
 export function fakeFilter(leave: keyof typeof OF_FOREIGN = "all"): EndpointFilter {
   return {
     isForeign,
-    decide: (service, _family, addresses, remembered): OwnershipDecision => {
-      const distinct = [...new Set(addresses)];
+    decide: (service, _family, endpoints, remembered): OwnershipDecision => {
+      const distinct = [...new Set(Array.from(endpoints, ({ address }) => address))];
       const excludedEndpoints = distinct.filter(isForeign).length;
       const ownEndpoints = distinct.length - excludedEndpoints;
       const decided = distinct.length > 0;
@@ -22,7 +22,7 @@ export function fakeFilter(leave: keyof typeof OF_FOREIGN = "all"): EndpointFilt
         decided,
         why: `${ownEndpoints} own, ${excludedEndpoints} excluded`,
         frontends: ownership === "foreign" ? OF_FOREIGN[leave] : "all",
-        ...(ownership === "mixed" ? { excludes: isForeign } : {}),
+        ...(ownership === "mixed" ? { excludes: ({ address }) => isForeign(address) } : {}),
         decidingCIDRs: excludedEndpoints > 0 ? ["10.244.0.0/16"] : [],
         ownEndpoints,
         excludedEndpoints,

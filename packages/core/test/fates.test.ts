@@ -1,13 +1,13 @@
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { endpointFates, type SliceEndpoint } from "../src/index.ts";
+import { endpointFates, type FilterEndpoint, type SliceEndpoint } from "../src/index.ts";
 import { DRAINING, endpoint, HERE, NOT_READY, slice } from "./objects.ts";
 
 const PLACE = { nodeName: "node-a", zone: "z1" };
 const HTTP = { family: "IPv4", name: "", protocol: "TCP" } as const;
 
-function fates(endpoints: readonly SliceEndpoint[], excludes?: (address: string) => boolean) {
+function fates(endpoints: readonly SliceEndpoint[], excludes?: (endpoint: FilterEndpoint) => boolean) {
   return endpointFates([slice("web", endpoints)], { ...HTTP, excludes }, PLACE);
 }
 
@@ -45,7 +45,7 @@ describe("why an endpoint is used or not", () => {
   test("an excluded one is another network's, whatever its state", () => {
     const [own, other] = fates(
       [endpoint("10.0.0.1"), endpoint("10.1.0.1", NOT_READY)],
-      (address) => address === "10.1.0.1",
+      ({ address }) => address === "10.1.0.1",
     );
     expect(own?.cluster).toEqual({ in: true, why: "ready" });
     expect(other?.cluster.why).toMatch(/excluded/);

@@ -70,7 +70,7 @@ describe("an endpoint of TCP connections", () => {
     const { planner, move } = cluster(BOTH);
     const known = fakeFilter();
     const filter: EndpointFilter = {
-      decide: (...facts) => ({ ...known.decide(...facts), excludes: (address) => address === GOES }),
+      decide: (...facts) => ({ ...known.decide(...facts), excludes: ({ address }) => address === GOES }),
     };
     planner.setOptions({ ...OPTIONS, resetStaleTCP: true, filter });
     expect(move([...BOTH, endpoint("10.144.1.7")])).toEqual([]);

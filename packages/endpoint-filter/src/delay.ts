@@ -50,8 +50,8 @@ export class OwnershipDelay {
     if (this.#last?.of === filter) return this.#last.delayed;
     const delayed: EndpointFilter = {
       ...filter,
-      decide: (service, family, addresses, remembered) => {
-        const decision = filter.decide(service, family, addresses, remembered);
+      decide: (service, family, endpoints, remembered) => {
+        const decision = filter.decide(service, family, endpoints, remembered);
         const key = serviceKey(service.namespace, service.name);
         return this.#kept(key, family, decision, remembered) ?? decision;
       },

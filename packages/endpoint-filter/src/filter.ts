@@ -1,6 +1,14 @@
-import { createIntern, type EndpointFilter, type IPFamily, type OwnershipDecision, type Service } from "@fairlead/core";
+import {
+  createIntern,
+  type EndpointFilter,
+  type FilterEndpoint,
+  type IPFamily,
+  type OwnershipDecision,
+  type Service,
+} from "@fairlead/core";
 import { CIDRSides } from "./cidr/sides.ts";
 import { type FilterOptions, type OptionsBesideCIDRs, OWNERSHIP_ANNOTATION } from "./options.ts";
+import { isNeutral } from "./neutral.ts";
 import { type Annotation, findOwner, type Owner, readAnnotation } from "./owner.ts";
 import { API_SERVER, isAPIServer, isServedAnyway } from "./protected.ts";
 import { survey } from "./survey.ts";
@@ -19,27 +27,28 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
 export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): EndpointFilter {
   const { neutralAddresses: neutral } = options;
   const shared = createIntern(MOST_REASONS);
-  const isExcluded = (address: string) => neutral?.has(address) !== true && sides.excluding(address) !== undefined;
+  const isExcluded = (endpoint: FilterEndpoint) =>
+    !isNeutral(neutral, endpoint) && sides.excluding(endpoint.address) !== undefined;
   return {
-    isForeign: isExcluded,
+    isForeign: (address) => neutral?.has(address) !== true && sides.excluding(address) !== undefined,
     ...((options.excludedFrontends === "excluded-clients" || options.protection !== undefined) && {
       excludedClients: (family: IPFamily) => sides.regions(family),
     }),
     decide(service, _family, given, remembered) {
-      const addresses = Array.isArray(given) ? given : [...given];
+      const endpoints = Array.isArray(given) ? given : [...given];
       const annotation = annotationOf(options, service);
-      const found = survey(sides, addresses, neutral);
+      const found = survey(sides, endpoints, neutral);
       const owner = isAPIServer(service)
         ? ownerOfAPIServer(annotation.ownership)
         : findOwner(options, annotation.ownership, options.rule?.(service), found, remembered);
       const { ownership, decided, decidedBy } = owner;
-      const isProtected = isServedAnyway(options, service, owner, addresses);
+      const isProtected = isServedAnyway(options, service, owner, endpoints);
       const frontends = isProtected ? FRONTENDS["excluded-clients"] : frontendsOf(ownership, options.excludedFrontends);
       const written = options.protection?.written ?? sides;
       const problem =
         annotation.problem ??
         unansweredDNS(service, frontends) ??
-        listedAPIServer(service, ownership, written, addresses);
+        listedAPIServer(service, ownership, written, endpoints);
       const why = isProtected ? `${owner.why}; protected, so it is answered here` : owner.why;
       return {
         ownership,
@@ -77,10 +86,10 @@ function listedAPIServer(
   service: Service,
   ownership: OwnershipDecision["ownership"],
   written: CIDRSides,
-  addresses: readonly string[],
+  endpoints: readonly FilterEndpoint[],
 ): string | undefined {
   if (!isAPIServer(service) || ownership !== "ours") return undefined;
-  const { cidrs } = survey(written, addresses);
+  const { cidrs } = survey(written, endpoints);
   if (cidrs.length === 0) return undefined;
   return `the API server is in ${cidrs.join(", ")}, which is excluded; its Service is answered here all the same`;
 }

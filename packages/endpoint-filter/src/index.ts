@@ -4,6 +4,7 @@ export { createEndpointFilter, filterBySides } from "./filter.ts";
 export { Memory } from "./memory/memory.ts";
 export type { Remembered } from "./memory/remembered.ts";
 export { type MemoryScope, type ParsedMemory, parseMemory, serialiseInSteps, serialiseMemory } from "./memory/text.ts";
+export type { NeutralAddresses } from "./neutral.ts";
 export {
   type FilterOptions,
   type OptionsBesideCIDRs,

@@ -1,5 +1,6 @@
 import type { Service, ServiceKey } from "@fairlead/core";
 import type { CIDRSides } from "./cidr/sides.ts";
+import type { NeutralAddresses } from "./neutral.ts";
 
 export interface FilterOptions {
   /** CIDRs whose endpoints another network serves, checked by `parseExcludeCIDRs`. */
@@ -9,8 +10,8 @@ export interface FilterOptions {
    * the excluded one where both are the same. Default: none.
    */
   readonly ownCIDRs?: readonly string[];
-  /** Addresses that decide nothing and are never excluded, canonical: those of nodes. Default: none. */
-  readonly neutralAddresses?: ReadonlySet<string>;
+  /** Addresses whose endpoints decide nothing and are never excluded: those of nodes. Default: none. */
+  readonly neutralAddresses?: NeutralAddresses;
   /** Decides after the annotation and before the CIDRs; undefined: it says nothing of the service. Must be pure. */
   readonly rule?: (service: Service) => RuledOwner | undefined;
   /**

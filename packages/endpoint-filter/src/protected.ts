@@ -1,4 +1,4 @@
-import { type Service, type ServiceKey, serviceKey } from "@fairlead/core";
+import { type FilterEndpoint, type Service, type ServiceKey, serviceKey } from "@fairlead/core";
 import type { OptionsBesideCIDRs } from "./options.ts";
 import type { Owner } from "./owner.ts";
 import { survey } from "./survey.ts";
@@ -19,11 +19,11 @@ export function isServedAnyway(
   { protection, neutralAddresses }: OptionsBesideCIDRs,
   service: Service,
   { ownership, decidedBy }: Pick<Owner, "ownership" | "decidedBy">,
-  addresses: Iterable<string>,
+  endpoints: Iterable<FilterEndpoint>,
 ): boolean {
   if (protection === undefined || ownership !== "foreign" || decidedBy === "annotation") return false;
   if (service.clusterDNS !== true && !protection.services.has(serviceKey(service.namespace, service.name)))
     return false;
-  const { own, excluded } = survey(protection.written, addresses, neutralAddresses);
+  const { own, excluded } = survey(protection.written, endpoints, neutralAddresses);
   return decidedBy === "rule" || own > 0 || excluded === 0;
 }

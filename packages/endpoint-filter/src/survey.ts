@@ -1,4 +1,6 @@
+import type { FilterEndpoint } from "@fairlead/core";
 import type { CIDRSides } from "./cidr/sides.ts";
+import { isNeutral, type NeutralAddresses } from "./neutral.ts";
 
 /** On which side of the excluded CIDRs the endpoints of a service lie. */
 export interface Survey {
@@ -11,30 +13,26 @@ export interface Survey {
   readonly cidrs: readonly string[];
 }
 
-export function survey(
-  sides: CIDRSides,
-  addresses: Iterable<string>,
-  neutralAddresses: ReadonlySet<string> = NO_ADDRESSES,
-): Survey {
-  const seen = new Set<string>();
+export function survey(sides: CIDRSides, endpoints: Iterable<FilterEndpoint>, neutral?: NeutralAddresses): Survey {
+  const deciding = new Set<string>();
+  const undecided = new Set<string>();
+  for (const endpoint of endpoints) (isNeutral(neutral, endpoint) ? undecided : deciding).add(endpoint.address);
+  // Slices may differ about where an address is; the order in which they come does not matter.
+  for (const address of undecided) deciding.delete(address);
   const cidrs = new Set<string>();
   let excluded = 0;
-  let neutral = 0;
-  for (const address of addresses) {
-    if (seen.has(address)) continue;
-    seen.add(address);
-    if (neutralAddresses.size > 0 && neutralAddresses.has(address)) {
-      neutral++;
-      continue;
-    }
+  for (const address of deciding) {
     const cidr = sides.excluding(address);
     if (cidr === undefined) continue;
     excluded++;
     cidrs.add(cidr);
   }
-  const own = seen.size - excluded - neutral;
-  return { own, excluded, neutral, cidrs: cidrs.size === 0 ? NONE : [...cidrs].sort() };
+  return {
+    own: deciding.size - excluded,
+    excluded,
+    neutral: undecided.size,
+    cidrs: cidrs.size === 0 ? NONE : [...cidrs].sort(),
+  };
 }
 
 const NONE: readonly string[] = [];
-const NO_ADDRESSES: ReadonlySet<string> = new Set();

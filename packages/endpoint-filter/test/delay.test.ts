@@ -3,6 +3,7 @@ import type { Ownership, Service } from "@fairlead/core";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createEndpointFilter, OwnershipDelay } from "../src/index.ts";
+import { endpointsAt } from "./service.ts";
 
 const SERVICE: Service = {
   namespace: "default",
@@ -35,7 +36,7 @@ function deciding(delayMs = 10_000) {
   let changes = 0;
   const move = (to: readonly string[]) => {
     addresses = to;
-    const decision = delay.around(filter).decide(SERVICE, "IPv4", addresses, remembered);
+    const decision = delay.around(filter).decide(SERVICE, "IPv4", endpointsAt(addresses), remembered);
     if (decision.decided) {
       if (remembered !== undefined && remembered !== decision.ownership) changes++;
       remembered = decision.ownership;

@@ -1,8 +1,8 @@
 import { familyOf } from "@fairlead/base";
 import type { Ownership, OwnershipDecision } from "@fairlead/core";
 import { describe, expect, test } from "vitest";
-import { createEndpointFilter, type FilterOptions, type RuledOwner } from "../src/index.ts";
-import { service } from "./service.ts";
+import { createEndpointFilter, type FilterOptions, type NeutralAddresses, type RuledOwner } from "../src/index.ts";
+import { endpointsAt, service } from "./service.ts";
 
 const OPTIONS: FilterOptions = {
   excludeCIDRs: ["10.244.0.0/16", "fd00:244::/48"],
@@ -15,17 +15,24 @@ interface Case {
   readonly options?: Partial<FilterOptions>;
   readonly annotation?: string;
   readonly remembered?: Ownership;
+  /** Where the endpoints run. */
+  readonly node?: string;
 }
 
-function decide(addresses: readonly string[], { options, annotation, remembered }: Case = {}): OwnershipDecision {
+function decide(addresses: readonly string[], { options, annotation, remembered, node }: Case = {}): OwnershipDecision {
   const filter = createEndpointFilter({ ...OPTIONS, ...options });
   const annotations = annotation === undefined ? {} : { "fairlead.dev/ownership": annotation };
   const family = familyOf(addresses[0] ?? "");
-  return filter.decide(service(annotations), family, addresses, remembered);
+  return filter.decide(service(annotations), family, endpointsAt(addresses, node), remembered);
 }
 
-function kept(addresses: readonly string[], { excludes, frontends }: OwnershipDecision): readonly string[] {
-  return frontends === "none" ? [] : addresses.filter((address) => excludes?.(address) !== true);
+function kept(
+  addresses: readonly string[],
+  { excludes, frontends }: OwnershipDecision,
+  node?: string,
+): readonly string[] {
+  const at = node === undefined ? {} : { nodeName: node };
+  return frontends === "none" ? [] : addresses.filter((address) => excludes?.({ address, ...at }) !== true);
 }
 
 function always(ownership: "ours" | "foreign"): () => RuledOwner {
@@ -34,7 +41,13 @@ function always(ownership: "ours" | "foreign"): () => RuledOwner {
 
 const OWN = ["10.144.154.71", "10.144.154.72"];
 const FOREIGN = ["10.244.0.5", "10.244.0.6"];
+const FIRST = ["10.244.0.5"];
 const both = [...OWN, ...FOREIGN];
+
+/** Of node a, or as given. */
+function of(addresses: readonly string[], nodes: ReadonlySet<string> | "any" = new Set(["a"])): NeutralAddresses {
+  return new Map(addresses.map((address) => [address, nodes]));
+}
 
 describe("who owns a service", () => {
   const rows: readonly (readonly [string, readonly string[], Case, Ownership, readonly string[]])[] = [
@@ -55,9 +68,13 @@ describe("who owns a service", () => {
     ["an own CIDR inside", both, { options: { ownCIDRs: ["10.244.0.4/31"] } }, "mixed", [...OWN, "10.244.0.5"]],
     ["an own CIDR around", FOREIGN, { options: { ownCIDRs: ["10.0.0.0/8"] } }, "foreign", []],
     ["an own CIDR that is the same", FOREIGN, { options: { ownCIDRs: ["10.244.0.0/16"] } }, "foreign", []],
-    ["only nodes' addresses", FOREIGN, { options: { neutralAddresses: new Set(FOREIGN) } }, "ours", FOREIGN],
-    ["nodes decide nothing", FOREIGN, { options: { neutralAddresses: new Set(["10.244.0.5"]) } }, "foreign", []],
-    ["nodes are kept", both, { options: { neutralAddresses: new Set(["10.244.0.5"]) } }, "mixed", both.slice(0, 3)],
+    ["only nodes' addresses", FOREIGN, { node: "a", options: { neutralAddresses: of(FOREIGN) } }, "ours", FOREIGN],
+    ["nodes decide nothing", FOREIGN, { node: "a", options: { neutralAddresses: of(FIRST) } }, "foreign", []],
+    ["nodes are kept", both, { node: "a", options: { neutralAddresses: of(FIRST) } }, "mixed", both.slice(0, 3)],
+    ["a node claims a pod elsewhere", FOREIGN, { node: "b", options: { neutralAddresses: of(FOREIGN) } }, "foreign", []],
+    ["a node claims what is on no node", FOREIGN, { options: { neutralAddresses: of(FOREIGN) } }, "foreign", []],
+    ["at the API server, wherever", FOREIGN, { options: { neutralAddresses: of(FOREIGN, "any") } }, "ours", FOREIGN],
+    ["a claimed pod is not kept", both, { node: "b", options: { neutralAddresses: of(FIRST) } }, "mixed", OWN],
     ["a rule before the CIDRs", OWN, { options: { rule: always("foreign") } }, "foreign", []],
     ["the annotation before a rule", OWN, { annotation: "ours", options: { rule: always("foreign") } }, "ours", OWN],
     ["cluster-ip: every endpoint stays", FOREIGN, { options: { excludedFrontends: "cluster-ip" } }, "foreign", FOREIGN],
@@ -65,22 +82,31 @@ describe("who owns a service", () => {
   test.each(rows)("%s", (_name, addresses, given, ownership, endpoints) => {
     const decision = decide(addresses, given);
     expect(decision).toMatchObject({ ownership, decided: true });
-    expect(kept(addresses, decision)).toEqual(endpoints);
+    expect(kept(addresses, decision, given.node)).toEqual(endpoints);
   });
 });
 
 test("endpoints that became nodes' addresses only make a service ours, whatever was remembered", () => {
-  const neutralAddresses = new Set(FOREIGN);
-  const decision = decide(FOREIGN, { options: { neutralAddresses }, remembered: "foreign" });
+  const options = { neutralAddresses: of(FOREIGN) };
+  const decision = decide(FOREIGN, { node: "a", options, remembered: "foreign" });
   expect(decision).toMatchObject({ ownership: "ours", decided: true, ownEndpoints: 2, excludedEndpoints: 0 });
   expect(decision.why).toBe("all of its 2 endpoints are nodes' addresses, which are in no pod network");
+});
+
+test("an address is a node's if one of two slices has it on that node, in whatever order they come", () => {
+  const filter = createEndpointFilter({ ...OPTIONS, neutralAddresses: of(FIRST) });
+  const slices = [...endpointsAt(FIRST, "b"), ...endpointsAt(FIRST, "a")];
+  for (const endpoints of [slices, slices.toReversed()]) {
+    const decision = filter.decide(service(), "IPv4", endpoints, undefined);
+    expect(decision).toMatchObject({ ownership: "ours", ownEndpoints: 1, excludedEndpoints: 0 });
+  }
 });
 
 test("isForeign follows own CIDRs and nodes' addresses", () => {
   const filter = createEndpointFilter({
     ...OPTIONS,
     ownCIDRs: ["10.244.1.0/24"],
-    neutralAddresses: new Set(["10.244.0.5"]),
+    neutralAddresses: of(FIRST),
   });
   const asked = ["10.244.0.5", "10.244.0.6", "10.244.1.6", "fd00:244::1"];
   expect(asked.map((address) => filter.isForeign?.(address))).toEqual([false, true, false, true]);

@@ -7,7 +7,7 @@ import { parseCIDR } from "../src/cidr/cidr.ts";
 import { covers } from "../src/cidr/cover.ts";
 import { CIDRSides } from "../src/cidr/sides.ts";
 import { createEndpointFilter, type FilterOptions } from "../src/index.ts";
-import { service } from "./service.ts";
+import { endpointsAt, service } from "./service.ts";
 
 /** Few high bits, and low ones next to where CIDRs begin and end: they nest, touch and hit addresses often. */
 const family = fc.constantFrom<IPFamily>("IPv4", "IPv6");
@@ -121,12 +121,17 @@ describe("filter", () => {
   test("ours, mixed, foreign as a naive count says; no excluded address is ever kept", () => {
     fc.assert(
       fc.property(cidrs, addresses, (list, endpoints) => {
-        const decision = createEndpointFilter(options(list)).decide(service(), "IPv4", endpoints, undefined);
+        const decision = createEndpointFilter(options(list)).decide(
+          service(),
+          "IPv4",
+          endpointsAt(endpoints),
+          undefined,
+        );
         const inside = endpoints.filter((text) => naive(list, text) !== undefined);
         const expected = inside.length === 0 ? "ours" : inside.length === endpoints.length ? "foreign" : "mixed";
         expect(decision.ownership).toBe(expected);
         const kept =
-          decision.frontends === "none" ? [] : endpoints.filter((text) => decision.excludes?.(text) !== true);
+          decision.frontends === "none" ? [] : endpoints.filter((address) => decision.excludes?.({ address }) !== true);
         expect(kept).toEqual(endpoints.filter((text) => !inside.includes(text)));
         expect(decision.excludedEndpoints).toBe(new Set(inside).size);
         expect(decision.ownEndpoints + decision.excludedEndpoints).toBe(new Set(endpoints).size);
@@ -150,11 +155,11 @@ describe("filter", () => {
         ([list, otherList, endpoints, otherEndpoints], policy) => {
           const one = createEndpointFilter(options(list, policy));
           const other = createEndpointFilter(options([...list, ...otherList].reverse(), policy));
-          const { excludes: a, ...first } = one.decide(service(), "IPv4", endpoints, undefined);
+          const { excludes: a, ...first } = one.decide(service(), "IPv4", endpointsAt(endpoints), undefined);
           const again = [...otherEndpoints, ...endpoints].reverse();
-          const { excludes: b, ...second } = other.decide(service(), "IPv4", again, undefined);
+          const { excludes: b, ...second } = other.decide(service(), "IPv4", endpointsAt(again), undefined);
           expect(second).toEqual(first);
-          expect(endpoints.map((text) => b?.(text))).toEqual(endpoints.map((text) => a?.(text)));
+          expect(endpoints.map((address) => b?.({ address }))).toEqual(endpoints.map((address) => a?.({ address })));
         },
       ),
     );

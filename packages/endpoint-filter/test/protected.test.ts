@@ -1,6 +1,7 @@
 import type { Service } from "@fairlead/core";
 import { expect, test } from "vitest";
 import { API_SERVER, CIDRSides, createEndpointFilter, type FilterOptions, filterBySides } from "../src/index.ts";
+import { endpointsAt } from "./service.ts";
 
 const SERVICE: Service = {
   namespace: "default",
@@ -33,7 +34,7 @@ test("the API server's own Service is ours, whatever is listed, learned, ruled o
   const listed = createEndpointFilter({ ...OPTIONS, excludeCIDRs: ["10.16.0.0/16"], rule });
   for (const filter of [listed, learned({ rule }), learned({ mixedServices: "skip" })]) {
     for (const addresses of [THEIRS, [...THEIRS, "10.144.0.1"], []]) {
-      expect(filter.decide(kubernetes(), "IPv4", addresses, "foreign")).toMatchObject({
+      expect(filter.decide(kubernetes(), "IPv4", endpointsAt(addresses), "foreign")).toMatchObject({
         ownership: "ours",
         frontends: "all",
         decidedBy: "protected",
@@ -45,22 +46,24 @@ test("the API server's own Service is ours, whatever is listed, learned, ruled o
 test("a written list that has the API server in it is reported, a learned CIDR is not", () => {
   const listed = createEndpointFilter({ ...OPTIONS, excludeCIDRs: ["10.16.0.0/16"] });
   const problem = "the API server is in 10.16.0.0/16, which is excluded; its Service is answered here all the same";
-  expect(listed.decide(kubernetes(), "IPv4", THEIRS, undefined).problem).toBe(problem);
-  expect(listed.decide(kubernetes(), "IPv4", ["10.144.0.1"], undefined).problem).toBeUndefined();
-  expect(listed.decide(SERVICE, "IPv4", THEIRS, undefined).problem).toBeUndefined();
-  expect(learned().decide(kubernetes(), "IPv4", THEIRS, undefined).problem).toBeUndefined();
-  expect(learned().decide(kubernetes(), "IPv4", ["10.17.0.5"], undefined).problem).toContain("10.17.0.0/16");
-  const left = learned({}, [API_SERVER]).decide(kubernetes(FOREIGN), "IPv4", ["10.17.0.5"], undefined);
+  expect(listed.decide(kubernetes(), "IPv4", endpointsAt(THEIRS), undefined).problem).toBe(problem);
+  expect(listed.decide(kubernetes(), "IPv4", endpointsAt(["10.144.0.1"]), undefined).problem).toBeUndefined();
+  expect(listed.decide(SERVICE, "IPv4", endpointsAt(THEIRS), undefined).problem).toBeUndefined();
+  expect(learned().decide(kubernetes(), "IPv4", endpointsAt(THEIRS), undefined).problem).toBeUndefined();
+  expect(learned().decide(kubernetes(), "IPv4", endpointsAt(["10.17.0.5"]), undefined).problem).toContain(
+    "10.17.0.0/16",
+  );
+  const left = learned({}, [API_SERVER]).decide(kubernetes(FOREIGN), "IPv4", endpointsAt(["10.17.0.5"]), undefined);
   expect(left.problem).toBeUndefined();
 });
 
 test("its annotation counts only with the operator's entry", () => {
-  const ignored = learned().decide(kubernetes(FOREIGN), "IPv4", THEIRS, undefined);
+  const ignored = learned().decide(kubernetes(FOREIGN), "IPv4", endpointsAt(THEIRS), undefined);
   expect(ignored).toMatchObject({
     ownership: "ours",
     problem: expect.stringContaining("default/kubernetes is protected"),
   });
-  const left = learned({}, [API_SERVER]).decide(kubernetes(FOREIGN), "IPv4", THEIRS, undefined);
+  const left = learned({}, [API_SERVER]).decide(kubernetes(FOREIGN), "IPv4", endpointsAt(THEIRS), undefined);
   expect(left).toMatchObject({ ownership: "foreign", frontends: "none", decidedBy: "annotation" });
 });
 
@@ -75,31 +78,31 @@ test.each([
   const vault: Service = { ...SERVICE, namespace: "apps", name: "vault" };
   for (const service of [dns, vault]) {
     const filter = learned(options);
-    expect(filter.decide(service, "IPv4", addresses, memory)).toMatchObject({
+    expect(filter.decide(service, "IPv4", endpointsAt(addresses), memory)).toMatchObject({
       ownership: "foreign",
       frontends: "all-but-excluded-clients",
       protected: true,
       why: expect.stringContaining("protected, so it is answered here"),
     });
     expect(filter.excludedClients?.("IPv4")).toEqual(["10.16.0.0/15"]);
-    expect(filter.decide(SERVICE, "IPv4", THEIRS, undefined)).not.toHaveProperty("protected");
+    expect(filter.decide(SERVICE, "IPv4", endpointsAt(THEIRS), undefined)).not.toHaveProperty("protected");
   }
 });
 
 test("the operator's own list leaves DNS to the other network, as every other service", () => {
-  expect(learned().decide(dns, "IPv4", ["10.17.0.5"], undefined)).toMatchObject({
+  expect(learned().decide(dns, "IPv4", endpointsAt(["10.17.0.5"]), undefined)).toMatchObject({
     frontends: "none",
     problem: expect.stringContaining("the cluster's DNS is left to another network"),
   });
-  expect(learned().decide(dns, "IPv4", ["10.144.0.5"], undefined)).not.toHaveProperty("problem");
+  expect(learned().decide(dns, "IPv4", endpointsAt(["10.144.0.5"]), undefined)).not.toHaveProperty("problem");
   const listed = createEndpointFilter({ ...OPTIONS, excludeCIDRs: ["10.16.0.0/16"] });
-  const decision = listed.decide(dns, "IPv4", THEIRS, undefined);
+  const decision = listed.decide(dns, "IPv4", endpointsAt(THEIRS), undefined);
   expect(decision).toMatchObject({ ownership: "foreign", frontends: "none" });
   expect(decision).not.toHaveProperty("protected");
   expect(listed).not.toHaveProperty("excludedClients");
 });
 
 test("so does the annotation of who may edit it", () => {
-  const given = learned().decide({ ...dns, annotations: FOREIGN }, "IPv4", ["10.144.0.1"], undefined);
+  const given = learned().decide({ ...dns, annotations: FOREIGN }, "IPv4", endpointsAt(["10.144.0.1"]), undefined);
   expect(given).toMatchObject({ frontends: "none", decidedBy: "annotation" });
 });

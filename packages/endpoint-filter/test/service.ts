@@ -1,4 +1,4 @@
-import type { Service } from "@fairlead/core";
+import type { FilterEndpoint, Service } from "@fairlead/core";
 
 /** A service with as little as the type wants. */
 export function service(annotations: Readonly<Record<string, string>> = {}): Service {
@@ -14,4 +14,9 @@ export function service(annotations: Readonly<Record<string, string>> = {}): Ser
     externalTrafficPolicy: "Cluster",
     annotations,
   };
+}
+
+/** @param nodeName where they run; absent: nothing says so */
+export function endpointsAt(addresses: readonly string[], nodeName?: string): readonly FilterEndpoint[] {
+  return addresses.map((address) => ({ address, ...(nodeName !== undefined && { nodeName }) }));
 }

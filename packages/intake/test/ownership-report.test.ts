@@ -16,7 +16,8 @@ const { object: web } = decodeService(service("web", { clusterIPs: ["10.96.0.1"]
 
 function ownership(...addresses: readonly string[]): ServiceOwnership {
   if (web === undefined) throw new Error("it was just made");
-  return { service: "default/web", family: "IPv4", decision: filter.decide(web, "IPv4", addresses, undefined) };
+  const endpoints = addresses.map((address) => ({ address }));
+  return { service: "default/web", family: "IPv4", decision: filter.decide(web, "IPv4", endpoints, undefined) };
 }
 
 const SAID: CIDRReport = {

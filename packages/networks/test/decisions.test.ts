@@ -308,7 +308,9 @@ describe("what comes", () => {
     networks.setNode("node-a", ["10.144.0.7"]);
     const decision = next(services());
     expect(decision.touched).toEqual(new Set(["default/b"]));
-    expect(decision.neutralAddresses).toEqual(new Set(["10.144.0.7"]));
+    expect(decision.neutralAddresses).toEqual(new Map([["10.144.0.7", new Set(["node-a"])]]));
+    networks.setNode("node-b", ["10.144.0.7"]);
+    expect(next(services()).touched).toEqual(new Set(["default/b"]));
   });
 
   test("our own CIDRs follow the pools", () => {

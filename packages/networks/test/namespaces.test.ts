@@ -19,7 +19,7 @@ function owner({ filter }: NetworksDecision): string {
   const all = services();
   const web = all.service("default/web");
   if (web === undefined) throw new Error("it was just made");
-  return filter.decide(web, "IPv4", all.addresses("default/web", "IPv4"), undefined).ownership;
+  return filter.decide(web, "IPv4", all.endpoints("default/web", "IPv4"), undefined).ownership;
 }
 
 function started(known?: LastKnown) {

@@ -82,8 +82,8 @@ function ownersUnder({ filter }: NetworksDecision, all: TestServices) {
   return all.keys().flatMap((key) =>
     (["IPv4", "IPv6"] as const).map((family) => {
       const service = all.service(key);
-      const addresses = all.addresses(key, family);
-      return service && addresses.length > 0 ? filter.decide(service, family, addresses, undefined).ownership : "none";
+      const endpoints = all.endpoints(key, family);
+      return service && endpoints.length > 0 ? filter.decide(service, family, endpoints, undefined).ownership : "none";
     }),
   );
 }
@@ -236,12 +236,13 @@ test("no sequence of events leaves the API server or the cluster's DNS without a
           apply(made, one);
           made.clock.advanceNow(one.wait);
           const { filter } = made.networks.decide(new TestServices());
+          const endpoints = addresses.map((address) => ({ address }));
           for (const remembered of [undefined, "foreign" as const]) {
             const dns = { ...service, annotations, namespace: "kube-system", clusterDNS: true as const };
-            const { frontends } = filter.decide(dns, "IPv4", addresses, remembered);
+            const { frontends } = filter.decide(dns, "IPv4", endpoints, remembered);
             expect(["all", "all-but-excluded-clients"]).toContain(frontends);
             const kubernetes = { ...service, annotations: { "fairlead.dev/ownership": "foreign" }, name: "kubernetes" };
-            expect(filter.decide(kubernetes, "IPv4", addresses, remembered).ownership).toBe("ours");
+            expect(filter.decide(kubernetes, "IPv4", endpoints, remembered).ownership).toBe("ours");
           }
         }
       },

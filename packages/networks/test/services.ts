@@ -1,5 +1,5 @@
 import { familyOf } from "@fairlead/base";
-import type { IPFamily, Service, ServiceKey } from "@fairlead/core";
+import type { FilterEndpoint, IPFamily, Service, ServiceKey } from "@fairlead/core";
 import { AddressIndex, type ServicesView } from "../src/index.ts";
 
 /** Services by name, each with the addresses of its endpoints. */
@@ -33,8 +33,9 @@ export class TestServices implements ServicesView {
     return this.#addresses.has(key) ? { ...SERVICE, name: key.slice("default/".length) } : undefined;
   }
 
-  addresses(key: ServiceKey, family: IPFamily): readonly string[] {
-    return (this.#addresses.get(key) ?? []).filter((address) => familyOf(address) === family);
+  endpoints(key: ServiceKey, family: IPFamily): readonly FilterEndpoint[] {
+    const addresses = (this.#addresses.get(key) ?? []).filter((address) => familyOf(address) === family);
+    return addresses.map((address) => ({ address }));
   }
 }
 

@@ -1,3 +1,4 @@
+import type { OwnershipDecision } from "../filter.ts";
 import type { EndpointSlice, IPFamily, Protocol, Service, ServiceKey } from "../objects.ts";
 import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import { candidates } from "../select/candidates.ts";
@@ -17,7 +18,7 @@ export interface GroupInput {
   readonly service: Service;
   readonly family: IPFamily;
   readonly slices: readonly EndpointSlice[];
-  readonly excludes: ((address: string) => boolean) | undefined;
+  readonly excludes: OwnershipDecision["excludes"];
   /** `Frontend.excludedClients` of its ClusterIP. */
   readonly excludedClients: readonly string[] | undefined;
   readonly options: PlannerOptions;

@@ -1,6 +1,6 @@
 import { familyOf } from "@fairlead/base";
-import type { Ownership, OwnershipDecision } from "../filter.ts";
-import type { EndpointSlice, IPFamily, Service } from "../objects.ts";
+import type { FilterEndpoint, Ownership, OwnershipDecision } from "../filter.ts";
+import type { EndpointSlice, IPFamily, Service, SliceEndpoint } from "../objects.ts";
 import type { PlannerOptions } from "./options.ts";
 
 /** Decides whose a service is in a family; without a filter it is ours. */
@@ -11,8 +11,8 @@ export function decideOwnership(
   slices: readonly EndpointSlice[],
   remembered: Ownership | undefined,
 ): OwnershipDecision {
-  const addresses = endpointAddresses(slices, family);
-  const decision = filter?.decide(service, family, addresses, remembered) ?? withoutFilter(addresses, remembered);
+  const endpoints = endpointsOf(slices, family);
+  const decision = filter?.decide(service, family, endpoints, remembered) ?? withoutFilter(endpoints, remembered);
   if (decision.frontends !== "all-but-excluded-clients" || semantics.excludesClients) return decision;
   if (decision.protected === true) {
     const why = `${decision.why}; in this mode for all clients, so it is served here`;
@@ -23,27 +23,23 @@ export function decideOwnership(
 }
 
 /** What holds where nothing is excluded. It needs no memory, and only corrects one that says otherwise. */
-export function withoutFilter(addresses: readonly string[], remembered?: Ownership): OwnershipDecision {
+export function withoutFilter(endpoints: readonly FilterEndpoint[], remembered?: Ownership): OwnershipDecision {
   return {
     ownership: "ours",
     decided: remembered !== undefined && remembered !== "ours",
     why: "no cluster CIDR is excluded",
     frontends: "all",
     decidingCIDRs: NONE,
-    ownEndpoints: new Set(addresses).size,
+    ownEndpoints: new Set(endpoints.map(({ address }) => address)).size,
     excludedEndpoints: 0,
   };
 }
 
 const NONE: readonly string[] = [];
 
-export function endpointAddresses(slices: readonly EndpointSlice[], family: IPFamily): readonly string[] {
-  const addresses: string[] = [];
-  for (const slice of slices) {
-    if (slice.family !== family) continue;
-    for (const endpoint of slice.endpoints) addresses.push(endpoint.address);
-  }
-  return addresses;
+/** All of them, of all ports. */
+export function endpointsOf(slices: readonly EndpointSlice[], family: IPFamily): readonly SliceEndpoint[] {
+  return slices.flatMap((slice) => (slice.family === family ? slice.endpoints : []));
 }
 
 /** The ClusterIP of a service in a family. */

@@ -1,6 +1,6 @@
 import { equal } from "../data/equal.ts";
 import type { Frontend, ServicePortGroup } from "../plan.ts";
-import { endpointAddresses, withoutFilter } from "./ownership.ts";
+import { endpointsOf, withoutFilter } from "./ownership.ts";
 import { draftService, finishService, type ServiceDraft } from "./service-plan.ts";
 import type { ReleasedGroup } from "./step.ts";
 import { isLeft } from "./treatments.ts";
@@ -33,7 +33,7 @@ export function releasedUnseen(draft: ServiceDraft, after: readonly ServicePortG
   const { slices, family, options } = draft.input;
   const { filter } = options;
   if (filter?.isForeign === undefined) return [];
-  const now = new Set(endpointAddresses(slices, family));
+  const now = new Set(endpointsOf(slices, family).map(({ address }) => address));
   const mayBeForeign = (address: string) => now.has(address) || (filter.isForeign?.(address) ?? true);
   return releasedGroups(asIfOurs(draft), after).flatMap((group) => {
     const frontends = group.frontends.filter(({ at }) => at !== "node-port");

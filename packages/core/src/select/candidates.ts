@@ -1,4 +1,5 @@
 import { sortInSteps, TURN } from "../data/sort-in-steps.ts";
+import type { OwnershipDecision } from "../filter.ts";
 import type { EndpointSlice, IPFamily, Protocol, SliceEndpoint } from "../objects.ts";
 
 /** An endpoint of one service port before any selection. */
@@ -15,7 +16,7 @@ export interface CandidateQuery {
   /** Name and protocol of the service's port; slices name theirs alike. */
   readonly name: string;
   readonly protocol: Protocol;
-  readonly excludes?: ((address: string) => boolean) | undefined;
+  readonly excludes?: OwnershipDecision["excludes"] | undefined;
 }
 
 /**
@@ -49,7 +50,7 @@ export function* candidates(
 
 function collect(slice: EndpointSlice, port: number, query: CandidateQuery, found: Candidate[]): void {
   for (const endpoint of slice.endpoints) {
-    if (query.excludes?.(endpoint.address)) continue;
+    if (query.excludes?.(endpoint)) continue;
     const host = slice.family === "IPv6" ? `[${endpoint.address}]` : endpoint.address;
     found.push({ key: `${host}:${port}`, endpoint, port });
   }

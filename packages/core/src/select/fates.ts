@@ -73,7 +73,7 @@ function dropped(
   { excludes }: CandidateQuery,
   { kept }: Selection,
 ): Membership | undefined {
-  if (excludes?.(endpoint.address)) return { in: false, why: "in an excluded CIDR, which another network serves" };
+  if (excludes?.(endpoint)) return { in: false, why: "in an excluded CIDR, which another network serves" };
   const winner = kept.find((one) => one.endpoint.address === endpoint.address && one.port === port);
   if (winner?.endpoint === endpoint) return undefined;
   return { in: false, why: "same address as another endpoint, which is preferred" };

@@ -1,4 +1,5 @@
 import { TURN } from "../data/sort-in-steps.ts";
+import type { OwnershipDecision } from "../filter.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint } from "../objects.ts";
 import { preference } from "./candidates.ts";
 
@@ -10,7 +11,7 @@ export function* countLocalReady(
   slices: readonly EndpointSlice[],
   family: IPFamily,
   nodeName: string,
-  excludes: ((address: string) => boolean) | undefined,
+  excludes: OwnershipDecision["excludes"],
 ): Generator<void, number> {
   const byAddress = new Map<string, SliceEndpoint>();
   let seen = 0;
@@ -23,7 +24,6 @@ export function* countLocalReady(
       if (known === undefined || preference(endpoint) > preference(known)) byAddress.set(endpoint.address, endpoint);
     }
   }
-  const counts = (endpoint: SliceEndpoint) =>
-    endpoint.ready && endpoint.nodeName === nodeName && !excludes?.(endpoint.address);
+  const counts = (endpoint: SliceEndpoint) => endpoint.ready && endpoint.nodeName === nodeName && !excludes?.(endpoint);
   return [...byAddress.values()].filter(counts).length;
 }

@@ -117,18 +117,17 @@ function ofSource(
   };
 }
 
-/** Endpoints there decide nothing. */
+/** Endpoints of a node there decide nothing. */
 function nodeAddresses(networks: Networks): Listener {
   return {
-    upsert: (key, raw) => networks.setNode(key, decodeNode(raw).object?.addresses ?? []),
-    delete: (key) => networks.setNode(key, []),
+    upsert: (key, raw) => networks.setNode(nameOf(key), decodeNode(raw).object?.addresses ?? []),
+    delete: (key) => networks.setNode(nameOf(key), []),
     state: () => {},
   };
 }
 
 /** Rules for services ask for them. */
 function namespaceLabels(networks: Networks): Listener {
-  const nameOf = (key: ObjectKey) => key.replace(/^\//, "");
   return {
     upsert: (key, raw) => networks.setNamespace(nameOf(key), raw),
     delete: (key) => networks.setNamespace(nameOf(key), undefined),
@@ -155,6 +154,11 @@ function consent({ networks, onProblem, consentNamespace }: NetworkSubscriptions
     delete: () => networks.setConsent(undefined),
     state: (state) => networks.setConsentState(ofBuiltIn(state)),
   };
+}
+
+/** Of an object without a namespace. */
+function nameOf(key: ObjectKey): string {
+  return key.replace(/^\//, "");
 }
 
 /** Every server has namespaces and ConfigMaps; one that says it has none is not believed. */

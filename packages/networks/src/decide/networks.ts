@@ -273,4 +273,4 @@ export class Networks {
   }
 }
 
-const NOTHING_YET = { sides: CIDRSides.none, neutralAddresses: new Set<string>() };
+const NOTHING_YET = { sides: CIDRSides.none, neutralAddresses: new Map() };

@@ -1,9 +1,14 @@
+import { type NeutralAddresses, API_SERVER } from "@fairlead/endpoint-filter";
+
 /** The addresses of all nodes and of the API server: endpoints at them decide nothing. */
 export class NodeAddresses {
   readonly #nodes = new Map<string, readonly string[]>();
-  #all: ReadonlySet<string> | undefined;
+  #all: NeutralAddresses | undefined;
 
-  /** Returns whether anything changed. */
+  /**
+   * @param node its name, or `API_SERVER`
+   * @returns whether anything changed
+   */
   set(node: string, addresses: readonly string[]): boolean {
     if (this.#nodes.get(node)?.join() === addresses.join()) return false;
     if (addresses.length === 0) this.#nodes.delete(node);
@@ -12,8 +17,18 @@ export class NodeAddresses {
     return true;
   }
 
-  get all(): ReadonlySet<string> {
-    this.#all ??= new Set([...this.#nodes.values()].flat());
+  /** The same one while nothing changes. */
+  get all(): NeutralAddresses {
+    this.#all ??= byAddress(this.#nodes);
     return this.#all;
   }
+}
+
+/** A Node's credential writes its addresses, so they count for that node only; the API server writes its own. */
+function byAddress(nodes: ReadonlyMap<string, readonly string[]>): NeutralAddresses {
+  const found = new Map<string, Set<string>>();
+  for (const [node, addresses] of nodes) {
+    for (const address of addresses) found.set(address, (found.get(address) ?? new Set()).add(node));
+  }
+  return new Map(Array.from(found, ([address, names]) => [address, names.has(API_SERVER) ? "any" : names]));
 }

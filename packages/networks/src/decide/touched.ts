@@ -1,11 +1,11 @@
 import { hostCIDR } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";
-import type { CIDRSides } from "@fairlead/endpoint-filter";
+import type { CIDRSides, NeutralAddresses } from "@fairlead/endpoint-filter";
 import type { ServicesView } from "../services/view.ts";
 
 interface Decided {
   readonly sides: CIDRSides;
-  readonly neutralAddresses: ReadonlySet<string>;
+  readonly neutralAddresses: NeutralAddresses;
 }
 
 /**
@@ -29,8 +29,13 @@ export function* touchedBy(
   return touched;
 }
 
-function differing(before: ReadonlySet<string>, after: ReadonlySet<string>): readonly string[] {
+function differing(before: NeutralAddresses, after: NeutralAddresses): readonly string[] {
   if (before === after) return [];
-  const gone = Array.from(before).filter((one) => !after.has(one));
-  return [...gone, ...Array.from(after).filter((one) => !before.has(one))];
+  const addresses = new Set([...before.keys(), ...after.keys()]);
+  return [...addresses].filter((address) => nodesAt(before, address) !== nodesAt(after, address));
+}
+
+function nodesAt(neutral: NeutralAddresses, address: string): string {
+  const nodes = neutral.get(address) ?? [];
+  return nodes === "any" ? " any" : [...nodes].sort().join();
 }

@@ -1,5 +1,5 @@
 import type { EndpointFilter, ServiceKey } from "@fairlead/core";
-import type { CIDRSides, FilterOptions } from "@fairlead/endpoint-filter";
+import type { CIDRSides, FilterOptions, NeutralAddresses } from "@fairlead/endpoint-filter";
 import type { NetworkSource } from "../sources/source.ts";
 import type { Side } from "./claim.ts";
 import type { Conflict } from "./conflicts.ts";
@@ -37,7 +37,7 @@ export interface NetworksDecision {
   readonly filter: EndpointFilter;
   /** All of our own CIDRs, for telling local traffic; the same list while they are the same. */
   readonly clusterCIDRs: readonly string[];
-  readonly neutralAddresses: ReadonlySet<string>;
+  readonly neutralAddresses: NeutralAddresses;
   /** Services with an endpoint where something changed with this decision, or in a namespace whose labels did. */
   readonly touched: ReadonlySet<ServiceKey>;
   readonly conflicts: readonly Conflict[];

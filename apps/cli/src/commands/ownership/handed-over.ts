@@ -21,8 +21,8 @@ export function handOver({ planned, setup, learned }: PlannedSetup, cidr: string
     const object = planned.state.service(service);
     if (decision.decidedBy !== "endpoints" || object === undefined) return [];
     const slices = Array.from(planned.state.slices(service)).filter((slice) => slice.family === family);
-    const addresses = slices.flatMap(({ endpoints }) => endpoints.map(({ address }) => address));
-    const { ownership } = decide(object, family, addresses, undefined);
+    const endpoints = slices.flatMap((slice) => slice.endpoints);
+    const { ownership } = decide(object, family, endpoints, undefined);
     return ownership === decision.ownership ? [] : [`${service} ${family}: ${decision.ownership} -> ${ownership}`];
   });
   return { held: held.map((one) => `${one.cidr} of ${one.objects.join(", ")}`), services: services.sort() };

@@ -30,9 +30,10 @@ export interface Bystanders {
   /** The pod CIDRs of our network and of the other one. */
   readonly pool: string;
   readonly theirCIDR: string;
-  /** An endpoint of the cluster's DNS, one of `web`, the API server's own, and that of a load balancer. */
+  /** Endpoints of the cluster's DNS, of `web` and of the other network's service, the API server, a load balancer. */
   readonly dnsEndpoint: string;
   readonly webEndpoint: string;
+  readonly theirEndpoint: string;
   readonly apiServer: string;
   readonly balancer: string;
   /** `namespace/name` → owner, which nothing may change. */
@@ -53,7 +54,7 @@ export async function openBystanders(scene: Scene) {
   const balancer = cluster.gateAddress(first, "IPv4");
   await balanced.setIngress([balancer]);
   const theirs = excludedNetwork(cluster);
-  await scene.pod({ node: first, network: theirs.name, app: "theirs" });
+  const their = await scene.pod({ node: first, network: theirs.name, app: "theirs" });
   await scene.service("theirs", { selector: { app: "theirs" }, ports: PORTS });
   await scene.service(CANARY, { ports: PORTS });
   await cluster.api.create(
@@ -72,6 +73,7 @@ export async function openBystanders(scene: Scene) {
     theirCIDR: theirs.podCIDRs.IPv4 ?? "",
     dnsEndpoint: dns.pod.addresses.IPv4 ?? "",
     webEndpoint: near.addresses.IPv4 ?? "",
+    theirEndpoint: their.addresses.IPv4 ?? "",
     apiServer: new URL(cluster.apiServer.url).hostname,
     owners: { ...Object.fromEntries(ours.map((key) => [key, "ours"])), [`${namespace}/theirs`]: "foreign" },
   };

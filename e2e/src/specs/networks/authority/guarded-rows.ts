@@ -12,10 +12,12 @@ function udn({ tenant }: Bystanders, name: string, cidr: string): Step {
   return { create: { apiVersion: "k8s.ovn.org/v1", kind: "UserDefinedNetwork", metadata, spec } };
 }
 
+/** Addresses of our endpoints, and the only one of the other network's service. */
 function nodeOf(at: Bystanders): readonly Step[] {
   const node = { apiVersion: "v1", kind: "Node", metadata: { name: "node-z" } };
   const podCIDR = typo(at);
-  const addresses = [at.webEndpoint, at.dnsEndpoint].map((address) => ({ type: "InternalIP", address }));
+  const claimed = [at.webEndpoint, at.dnsEndpoint, at.theirEndpoint];
+  const addresses = claimed.map((address) => ({ type: "InternalIP", address }));
   return [
     { create: { ...node, spec: { podCIDR, podCIDRs: [podCIDR] } } },
     { patch: node, part: "status", change: { status: { addresses } } },
