@@ -18,7 +18,7 @@ test("changes of ownership are counted by what decided", async () => {
     clock: new VirtualClock(),
     log,
   });
-  const follower = ownershipFollower(keeper, log, metrics.agent);
+  const follower = ownershipFollower(keeper, { forget() {} }, log, metrics.agent);
   const change = (name: string, decidedBy: NonNullable<OwnershipChange["decidedBy"]>): OwnershipChange => {
     return { service: `default/${name}`, family: "IPv4", from: "ours", to: "foreign", why: "so", decidedBy };
   };

@@ -2,6 +2,7 @@ import type { Clock } from "@fairlead/base";
 import {
   type EndpointFilter,
   type IPFamily,
+  type MemoryUpdate,
   type OwnershipDecision,
   type ServiceKey,
   serviceKey,
@@ -65,6 +66,13 @@ export class OwnershipDelay {
     this.#exempt = services;
   }
 
+  /** @param updates of a planning step: a service that it forgets is gone, and waits no longer */
+  forget(updates: Iterable<MemoryUpdate>): void {
+    for (const { service, family, ownership } of updates) {
+      if (ownership === undefined && this.#waiting.delete(waitingKey(service, family))) this.#arm();
+    }
+  }
+
   /** The services whose time is over. */
   due(): readonly ServiceKey[] {
     const now = this.#clock.monotonic();
@@ -78,7 +86,7 @@ export class OwnershipDelay {
     decision: OwnershipDecision,
     remembered: OwnershipDecision["ownership"] | undefined,
   ): OwnershipDecision | undefined {
-    const key = `${service} ${family}`;
+    const key = waitingKey(service, family);
     const goes = decision.ownership === "foreign" && decision.decidedBy === "endpoints" && decision.ownEndpoints === 0;
     if (!goes || remembered === undefined || remembered === "foreign" || this.#exempt.has(service)) {
       this.#waiting.delete(key);
@@ -115,4 +123,8 @@ export class OwnershipDelay {
     for (const { since } of this.#waiting.values()) if (now - since < this.#delayMs) return since;
     return undefined;
   }
+}
+
+function waitingKey(service: ServiceKey, family: IPFamily): string {
+  return `${service} ${family}`;
 }

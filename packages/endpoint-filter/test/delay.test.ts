@@ -109,6 +109,19 @@ test("what CIDRs decide otherwise than before changes hands at once; so does eve
   expect(none.around(filter)).toBe(filter);
 });
 
+test("a service that is gone does not wait: it is due at no sync", () => {
+  const { clock, delay, move } = deciding();
+  const forgotten = { service: "default/web", family: "IPv4" } as const;
+  move(OURS);
+  move(THEIRS);
+  delay.forget([{ ...forgotten, ownership: "ours" }, { ...forgotten, family: "IPv6" }]);
+  expect(clock.pending).toHaveLength(1);
+  delay.forget([forgotten]);
+  expect(clock.pending).toEqual([]);
+  clock.advanceNow(20_000);
+  expect(delay.due()).toEqual([]);
+});
+
 test("the same filter is delayed by the same one", () => {
   const { delay, filter } = deciding();
   expect(delay.around(filter)).toBe(delay.around(filter));

@@ -23,7 +23,7 @@ export function followersOf(parts: AgentParts, made: Followed): readonly SyncFol
   const { families, metrics, planner, state, networks } = made;
   return [
     healthFollower(made.health, families),
-    ownershipFollower(made.keeper, log, metrics.agent),
+    ownershipFollower(made.keeper, made.delay, log, metrics.agent),
     problemFollower(made.problems),
     ...(parts.shadow === undefined ? [syncLog(log)] : []),
     metricsFollower({ ...metrics, mode, planner, state, clock }),
