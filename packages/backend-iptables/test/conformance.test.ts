@@ -10,8 +10,7 @@ const subjects: BackendsUnderTest = {
     const backend = createIptablesBackend(fake, { localhostNodePorts, counters: async (names) => new Set(names) });
     return { backend, ruleSet: () => fake.ruleSet() };
   },
-  filter: ({ excludeClusterCIDRs, mixedServices, excludedFrontends, ownershipAnnotation }) =>
-    createEndpointFilter({ excludeCIDRs: excludeClusterCIDRs, mixedServices, excludedFrontends, ownershipAnnotation }),
+  filter: (options) => createEndpointFilter({ ...options, excludeCIDRs: options.excludeClusterCIDRs }),
 };
 
 test.each(conformanceTable.map((row) => [row.name, row] as const))("%s", async (_, row) => {

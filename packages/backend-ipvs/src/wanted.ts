@@ -32,7 +32,6 @@ function* collect(plan: ForwardingPlan, context: PlanContext): Generator<void, W
   return { ledger, servers };
 }
 
-export function frameFacts(ledger: Ledger, { family, mark, detector }: PlanContext): FrameFacts {
-  const { masqueradesPods, barred } = ledger;
-  return { family, mark, detector, masqueradesPods, filled: ledger.filled(), barred };
+export function frameFacts(ledger: Ledger, { family, mark, masqueradeAll, detector }: PlanContext): FrameFacts {
+  return { family, mark, masqueradeAll, detector, filled: ledger.filled(), barred: ledger.barred };
 }

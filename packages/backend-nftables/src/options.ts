@@ -27,9 +27,9 @@ interface Configuration extends Pick<ConfiguredOptions, "serviceProxyName"> {
 /** The options for a configuration: the same in the agent, which writes the table, and in the tools. */
 export function configuredOptions({
   serviceProxyName,
-  nftables: { masqueradeBit, masqueradeAll, loopbackNodePorts },
+  nftables: { masqueradeBit, loopbackNodePorts },
 }: Configuration): ConfiguredOptions {
-  return { serviceProxyName, masqueradeBit, masqueradeAll, loopbackNodePorts };
+  return { serviceProxyName, masqueradeBit, loopbackNodePorts };
 }
 
 /** @throws RangeError when masqueradeBit is no bit of a mark */

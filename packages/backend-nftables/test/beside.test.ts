@@ -18,10 +18,10 @@ import { EMPTY_PLAN } from "./support/empty-plan.ts";
 /** Two agents in one kernel: one serves the row, the other one has no service and knows the ranges of ClusterIPs. */
 function besideWith(serving: string, other: string): BackendsUnderTest {
   return {
-    open: (family, { masqueradeAll }) => {
+    open: (family) => {
       const fake = new FakeNftables();
       const empty = createNftablesBackend(fake, { family, serviceProxyName: other });
-      const backend = createNftablesBackend(fake, { family, masqueradeAll, serviceProxyName: serving });
+      const backend = createNftablesBackend(fake, { family, serviceProxyName: serving });
       const ruleSet = async () => {
         await empty.sync(EMPTY_PLAN[family]);
         const names = [tableName(serving), tableName(other)];
@@ -30,13 +30,7 @@ function besideWith(serving: string, other: string): BackendsUnderTest {
       };
       return { backend, ruleSet };
     },
-    filter: ({ excludeClusterCIDRs, mixedServices, excludedFrontends, ownershipAnnotation }) =>
-      createEndpointFilter({
-        excludeCIDRs: excludeClusterCIDRs,
-        mixedServices,
-        excludedFrontends,
-        ownershipAnnotation,
-      }),
+    filter: (options) => createEndpointFilter({ ...options, excludeCIDRs: options.excludeClusterCIDRs }),
   };
 }
 

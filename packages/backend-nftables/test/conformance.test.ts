@@ -13,17 +13,16 @@ import { describe, expect, test } from "vitest";
 import { createNftablesBackend, tableName } from "../src/index.ts";
 
 const subjects: BackendsUnderTest = {
-  open: (family, { masqueradeAll }) => {
+  open: (family) => {
     const fake = new FakeNftables();
-    const backend = createNftablesBackend(fake, { family, masqueradeAll });
+    const backend = createNftablesBackend(fake, { family });
     const ruleSet = async () => {
       const table = await fake.table(NFT_FAMILY[family], tableName(""));
       return { nftables: table === undefined ? [] : [table] };
     };
     return { backend, ruleSet };
   },
-  filter: ({ excludeClusterCIDRs, mixedServices, excludedFrontends, ownershipAnnotation }) =>
-    createEndpointFilter({ excludeCIDRs: excludeClusterCIDRs, mixedServices, excludedFrontends, ownershipAnnotation }),
+  filter: (options) => createEndpointFilter({ ...options, excludeCIDRs: options.excludeClusterCIDRs }),
 };
 
 const rows = conformanceTable.map(nftablesRow);

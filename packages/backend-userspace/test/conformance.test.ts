@@ -29,13 +29,7 @@ async function waysOf(row: ConformanceCase): Promise<OutcomeShares> {
       const backend = createUserspaceBackend(fake, { localhostNodePorts, open: sockets.open });
       return { backend, ruleSet: () => fake.ruleSet() };
     },
-    filter: ({ excludeClusterCIDRs, mixedServices, excludedFrontends, ownershipAnnotation }) =>
-      createEndpointFilter({
-        excludeCIDRs: excludeClusterCIDRs,
-        mixedServices,
-        excludedFrontends,
-        ownershipAnnotation,
-      }),
+    filter: (options) => createEndpointFilter({ ...options, excludeCIDRs: options.excludeClusterCIDRs }),
   });
   const ask = (socket: string, client: string) => {
     const endpoint = sockets.ask(row.packet.protocol, socket, client);

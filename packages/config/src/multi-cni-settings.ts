@@ -45,6 +45,8 @@ export interface MultiCNISettings {
   readonly cidrChanges: CIDRChanges;
   readonly mixedServices: "own-endpoints" | "skip" | "all";
   readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
+  /** Undefined: as `excludedFrontends` has it. */
+  readonly masqueradeToExcluded?: boolean | undefined;
   readonly ownershipAnnotation: boolean;
   /** Decide after that annotation and before the CIDRs; the first that a Service meets. */
   readonly serviceRules: readonly ServiceRuleSetting[];

@@ -60,6 +60,7 @@ describe("as kube-proxy v1.37.1", () => {
       "cidr-removal-delay",
       "mixed-services",
       "excluded-frontends",
+      "masquerade-to-excluded",
       "ownership-annotation",
       "service-proxy-name",
       "state-dir",

@@ -46,6 +46,11 @@ export interface OwnershipDecision {
   readonly excludedEndpoints: number;
   /** It must be answered here: a mode that cannot tell clients apart serves it to all of them. Absent: no. */
   readonly protected?: true;
+  /**
+   * Our own pods are masqueraded on the way to its endpoints: another network has them, and sends answers past this
+   * node. Absent: as the endpoints of each service.
+   */
+  readonly masqueradesPods?: true;
   /** Something about the object that its owner should know (a bad annotation value); reported once. */
   readonly problem?: string;
 }

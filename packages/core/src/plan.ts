@@ -147,6 +147,8 @@ export interface NodePlan {
    * drops packets to ClusterIPs that no service has.
    */
   readonly serviceCIDRs?: readonly string[];
+  /** Every sender is masqueraded on the way to every ClusterIP. Absent: as the treatments of each have it. */
+  readonly masqueradeAll?: true;
   /** `Frontend.excludedClients` of the ClusterIPs in `foreignClusterIPs`. Absent: those are left, for every sender. */
   readonly excludedClients?: readonly string[];
   /**

@@ -10,6 +10,7 @@ import {
   type SourceClass,
   type Treatment,
 } from "../src/index.ts";
+import { fakeFilter } from "./fake-filter.ts";
 import {
   DRAINING,
   endpoint,
@@ -65,6 +66,10 @@ const drainingHere = [endpoint("10.144.1.5", { ...HERE, ...DRAINING }), endpoint
 const none = [endpoint("10.144.1.5", { ...HERE, ...NOT_READY })];
 const NO_DETECTOR = { detectors: {} };
 const MASQUERADE_ALL = { masqueradeAll: true };
+/** Its endpoints are another network's. */
+const THEIRS: Partial<PlannerOptions> = {
+  filter: { decide: (...facts) => ({ ...fakeFilter().decide(...facts), masqueradesPods: true }) },
+};
 
 interface Row {
   readonly where: readonly SliceEndpoint[];
@@ -106,6 +111,18 @@ describe("internal policy Cluster", () => {
       "masquerading all": {
         where: here,
         options: MASQUERADE_ALL,
+        shortCut: "cluster+ cluster+ cluster+",
+        noShortCut: "cluster+ cluster+ cluster+",
+      },
+      "endpoints of another network": {
+        where: here,
+        options: THEIRS,
+        shortCut: "cluster+ cluster+ cluster+",
+        noShortCut: "cluster+ cluster+ cluster+",
+      },
+      "endpoints of another network, no detector": {
+        where: here,
+        options: { ...NO_DETECTOR, ...THEIRS },
         shortCut: "cluster+ cluster+ cluster+",
         noShortCut: "cluster+ cluster+ cluster+",
       },
@@ -190,6 +207,12 @@ describe("external policy Local", () => {
       options: NO_DETECTOR,
       shortCut: "drop cluster+ drop",
       noShortCut: "cluster cluster cluster",
+    },
+    "endpoints of another network": {
+      where: here,
+      options: THEIRS,
+      shortCut: "cluster+ cluster+ local",
+      noShortCut: "local local local",
     },
     "masquerading all": {
       where: here,

@@ -8,6 +8,7 @@ import {
 } from "@fairlead/core";
 import { CIDRSides } from "./cidr/sides.ts";
 import { type FilterOptions, type OptionsBesideCIDRs, OWNERSHIP_ANNOTATION } from "./options.ts";
+import { masqueradesPods } from "./masquerade.ts";
 import { isNeutral } from "./neutral.ts";
 import { type Annotation, findOwner, type Owner, readAnnotation } from "./owner.ts";
 import { API_SERVER, isAPIServer, isServedAnyway } from "./protected.ts";
@@ -29,6 +30,7 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
   const shared = createIntern(MOST_REASONS);
   const isExcluded = (endpoint: FilterEndpoint) =>
     !isNeutral(neutral, endpoint) && sides.excluding(endpoint.address) !== undefined;
+  const masquerades = masqueradesPods(options, isExcluded);
   return {
     isForeign: (address) => neutral?.has(address) !== true && sides.excluding(address) !== undefined,
     ...((options.excludedFrontends === "excluded-clients" || options.protection !== undefined) && {
@@ -61,6 +63,7 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
         ownEndpoints: found.own + found.neutral,
         excludedEndpoints: found.excluded,
         ...(isProtected && { protected: true as const }),
+        ...(masquerades({ ownership, frontends }, endpoints) && { masqueradesPods: true as const }),
         ...(problem === undefined ? {} : { problem }),
       };
     },

@@ -24,6 +24,14 @@ export interface FilterOptions {
    * clients in the excluded CIDRs only (`excluded-clients`).
    */
   readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
+  /**
+   * Whether our own pods are masqueraded on the way to endpoints of another network that lie outside of
+   * `clusterCIDRs`, which may send answers past this node. Default: where a service is divided between excluded clients
+   * and all others.
+   */
+  readonly masqueradeToExcluded?: boolean;
+  /** Where our own pods are, canonical: what lies in here knows the way back to them. Default: none. */
+  readonly clusterCIDRs?: readonly string[];
   /** Whether the annotation `fairlead.dev/ownership` overrides the CIDRs. */
   readonly ownershipAnnotation: boolean;
   /** What learned CIDRs and rules never leave unanswered. Absent: nothing is learned, and there is no rule. */

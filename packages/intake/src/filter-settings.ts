@@ -17,7 +17,7 @@ export function filterSettings(config: AgentConfig): FilterSettings {
     { field: clusterFrom ?? "--cluster-cidr", values: clusterCIDRs },
   );
   if (!checked.ok) return { ok: false, errors: checked.errors.map(formatError) };
-  const { mixedServices, excludedFrontends, ownershipAnnotation, serviceRules } = multiCNI;
+  const { mixedServices, excludedFrontends, masqueradeToExcluded, ownershipAnnotation, serviceRules } = multiCNI;
   const scopes = sourceScopes(config);
   if (!scopes.ok) return scopes;
   const within = checkWithin(config);
@@ -26,5 +26,10 @@ export function filterSettings(config: AgentConfig): FilterSettings {
   // Rules that ask for namespaces meet none here; where there are some, the learned networks have the labels.
   const rule = serviceRules.length === 0 ? {} : { rule: serviceRule(serviceRules, () => undefined) };
   const settings = { excludeCIDRs: checked.cidrs, mixedServices, excludedFrontends, ownershipAnnotation };
-  return { ok: true, options: { ...sources, ...rule, ...settings }, notes: [...checked.notes, ...within.notes] };
+  const masquerade = { clusterCIDRs, ...(masqueradeToExcluded !== undefined && { masqueradeToExcluded }) };
+  return {
+    ok: true,
+    options: { ...sources, ...rule, ...settings, ...masquerade },
+    notes: [...checked.notes, ...within.notes],
+  };
 }

@@ -6,8 +6,7 @@ import type { AgentOptions, BackendsUnderTest } from "@fairlead/testkit";
 
 /** The filter as the agent makes it from its options. */
 export function filterFor(options: AgentOptions): EndpointFilter {
-  const { excludeClusterCIDRs: excludeCIDRs, mixedServices, excludedFrontends, ownershipAnnotation } = options;
-  return createEndpointFilter({ excludeCIDRs, mixedServices, excludedFrontends, ownershipAnnotation });
+  return createEndpointFilter({ ...options, excludeCIDRs: options.excludeClusterCIDRs });
 }
 
 /** iptables mode over the kernel in memory. */

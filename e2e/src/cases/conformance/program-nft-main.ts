@@ -19,11 +19,8 @@ const client = await openNftables();
 const groups = groupCases(nftTable(serviceProxyName));
 
 async function program({ options, rows, history }: CaseGroup): Promise<Readonly<Record<string, readonly string[]>>> {
-  const { masqueradeAll } = options;
   for (const name of names) {
-    const backends = IP_FAMILIES.map((family) =>
-      createNftablesBackend(client, { family, masqueradeAll, serviceProxyName: name }),
-    );
+    const backends = IP_FAMILIES.map((family) => createNftablesBackend(client, { family, serviceProxyName: name }));
     const serves = name === serviceProxyName;
     await syncGroup({ options, rows, history: serves ? history : [EMPTY_CLUSTER] }, backends);
   }

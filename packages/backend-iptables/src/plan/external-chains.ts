@@ -38,6 +38,8 @@ function* podRules(
 ): Generator<Rule> {
   if (!proxied(pod)) return;
   for (const origin of fromPods(context.node.detector)) {
+    if (pod.masquerade)
+      yield { ...origin, matches: [remark("masquerade pod traffic", group)], target: jump(MARK_MASQ) };
     yield { ...origin, matches: [remark("pod traffic", group)], target: jump(names.set[pod.set]) };
   }
 }

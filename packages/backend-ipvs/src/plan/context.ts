@@ -14,6 +14,8 @@ export interface IpvsSettings {
 export interface PlanContext {
   readonly family: IPFamily;
   readonly mark: number;
+  /** Traffic to ClusterIPs is masqueraded from every sender. */
+  readonly masqueradeAll: boolean;
   readonly scheduler: Scheduler;
   /** Schedulers that this kernel has not: services that ask for them get the default. */
   readonly lacking: ReadonlySet<Scheduler>;
@@ -30,6 +32,7 @@ export function planContext(settings: IpvsSettings, node: NodePlan, lacking: Rea
   return {
     family: settings.family,
     mark: 2 ** settings.masqueradeBit,
+    masqueradeAll: node.masqueradeAll ?? false,
     scheduler: settings.scheduler,
     lacking,
     detector: node.detector,

@@ -8,8 +8,8 @@ export interface FrameFacts {
   readonly family: IPFamily;
   readonly mark: number;
   readonly detector: LocalTrafficDetector;
-  /** Even this node's pods are masqueraded on their way to cluster IPs. */
-  readonly masqueradesPods: boolean;
+  /** Even this node's pods are masqueraded on their way to every cluster IP. */
+  readonly masqueradeAll: boolean;
   /** Sets that have a member: the rules of most sets are there only while it is so. */
   readonly filled: ReadonlySet<SetKey>;
   readonly barred: readonly BarredAddress[];

@@ -97,9 +97,9 @@ function servicesRules(facts: FrameFacts): readonly Rule[] {
  * Who is masqueraded on the way to a cluster IP: everybody, or who is no pod of this node. Where pods can't be told,
  * only what the node sends from a service's address, which it takes as its own because it stands on the service device.
  */
-function clusterIPRule({ family, detector, masqueradesPods }: FrameFacts): Rule {
+function clusterIPRule({ family, detector, masqueradeAll }: FrameFacts): Rule {
   const to = (chain: string) => setRule("KUBE-CLUSTER-IP", family, ["dst", "dst"], jump(chain));
-  if (masqueradesPods) return to(MARK_MASQ);
+  if (masqueradeAll) return to(MARK_MASQ);
   if (!detectsPods(detector)) return setRule("KUBE-CLUSTER-IP", family, ["src", "dst"], jump(MARK_MASQ));
   const origin = notFromPods(detector);
   return origin === undefined ? to(OFF_CLUSTER) : { ...origin, ...to(MARK_MASQ) };

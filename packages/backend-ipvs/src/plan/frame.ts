@@ -38,7 +38,7 @@ export function unitedFacts(before: FrameFacts, after: FrameFacts): FrameFacts {
 
 export function sameFacts(a: FrameFacts, b: FrameFacts): boolean {
   return (
-    a.masqueradesPods === b.masqueradesPods &&
+    a.masqueradeAll === b.masqueradeAll &&
     a.filled.size === b.filled.size &&
     [...a.filled].every((set) => b.filled.has(set)) &&
     JSON.stringify(a.detector) === JSON.stringify(b.detector) &&

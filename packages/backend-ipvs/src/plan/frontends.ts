@@ -23,7 +23,7 @@ export function keepsSource(frontend: Frontend): boolean {
   return proxied(frontend)?.masquerade === false;
 }
 
-/** Even this node's pods are masqueraded (masqueradeAll). */
+/** Even this node's pods are masqueraded. */
 export function masqueradesPods({ treatments: { pod } }: Frontend): boolean {
   return pod.verdict === "proxy" && pod.masquerade;
 }

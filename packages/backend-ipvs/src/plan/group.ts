@@ -1,6 +1,6 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import type { PlanContext } from "./context.ts";
-import { masqueradesPods, servedFrontends } from "./frontends.ts";
+import { servedFrontends } from "./frontends.ts";
 import { type Membership, memberships } from "./members.ts";
 import { type WantedServer, wantedServers } from "./servers.ts";
 
@@ -18,8 +18,6 @@ export interface GroupObjects {
   readonly addresses: readonly string[];
   readonly members: readonly Membership[];
   readonly barred: readonly BarredAddress[];
-  /** Packets of this node's pods to the cluster IP are masqueraded as all others. */
-  readonly masqueradesPods: boolean;
 }
 
 export const NO_OBJECTS: GroupObjects = {
@@ -27,7 +25,6 @@ export const NO_OBJECTS: GroupObjects = {
   addresses: [],
   members: [],
   barred: [],
-  masqueradesPods: false,
 };
 
 export function groupObjects(group: ServicePortGroup, context: PlanContext): GroupObjects {
@@ -40,7 +37,6 @@ export function groupObjects(group: ServicePortGroup, context: PlanContext): Gro
       ...addresses.map((address): Membership => ({ set: "KUBE-IPVS-IPS", member: address })),
     ],
     barred: barredAddresses(group),
-    masqueradesPods: servedFrontends(group).some((one) => one.reach === "internal" && masqueradesPods(one)),
   };
 }
 

@@ -18,14 +18,9 @@ export class Ledger {
   readonly addresses = new Counted();
   readonly #members = new Map<SetKey, Counted>(SET_KEYS.map((set) => [set, new Counted()]));
   readonly #barred = new Map<string, BarredAddress>();
-  #masqueradingPods = 0;
 
   get barred(): readonly BarredAddress[] {
     return [...this.#barred.values()];
-  }
-
-  get masqueradesPods(): boolean {
-    return this.#masqueradingPods > 0;
   }
 
   members(set: SetKey): Counted {
@@ -42,7 +37,6 @@ export class Ledger {
     for (const address of objects.addresses) this.addresses.add(address);
     for (const { set, member } of objects.members) this.members(set).add(member);
     for (const barred of objects.barred) this.#barred.set(barredKey(barred), barred);
-    if (objects.masqueradesPods) this.#masqueradingPods++;
   }
 
   remove(objects: GroupObjects): void {
@@ -50,7 +44,6 @@ export class Ledger {
     for (const address of objects.addresses) this.addresses.delete(address);
     for (const { set, member } of objects.members) this.members(set).delete(member);
     for (const barred of objects.barred) this.#barred.delete(barredKey(barred));
-    if (objects.masqueradesPods) this.#masqueradingPods--;
   }
 
   /** Whether two groups want the same server, one of them for its node port. */

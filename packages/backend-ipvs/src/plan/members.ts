@@ -1,7 +1,7 @@
 import { familyOf, hostCIDR } from "@fairlead/base";
 import type { Frontend, Protocol, ServicePortGroup } from "@fairlead/core";
 import type { PlanContext } from "./context.ts";
-import { keepsSource, servedFrontends } from "./frontends.ts";
+import { keepsSource, masqueradesPods, servedFrontends } from "./frontends.ts";
 import { frontendAddresses } from "./servers.ts";
 import type { SetKey } from "./sets.ts";
 
@@ -24,7 +24,7 @@ export function* memberships(group: ServicePortGroup, context: PlanContext): Gen
 
 /** kube-proxy's sets are named after kinds of frontends: one that is not in here does not compile. */
 const MEMBERS = {
-  "cluster-ip": (group, frontend) => [{ set: "KUBE-CLUSTER-IP", member: memberOf(group, frontend) }],
+  "cluster-ip": clusterIPMembers,
   "external-ip": (group, frontend) => [
     {
       set: keepsSource(frontend) ? "KUBE-EXTERNAL-IP-LOCAL" : "KUBE-EXTERNAL-IP",
@@ -40,6 +40,17 @@ const MEMBERS = {
 
 function memberOf(group: ServicePortGroup, { address = "", port }: Frontend): string {
   return addressPort(group, address, port);
+}
+
+/** The rules around the sets masquerade who is not a pod of this node, and everybody at a load balancer's addresses. */
+function* clusterIPMembers(
+  group: ServicePortGroup,
+  frontend: Frontend,
+  { masqueradeAll }: PlanContext,
+): Generator<Membership> {
+  const member = memberOf(group, frontend);
+  yield { set: "KUBE-CLUSTER-IP", member };
+  if (!masqueradeAll && masqueradesPods(frontend)) yield { set: "KUBE-LOAD-BALANCER", member };
 }
 
 function* loadBalancerMembers(group: ServicePortGroup, frontend: Frontend): Generator<Membership> {

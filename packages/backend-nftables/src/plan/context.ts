@@ -12,8 +12,6 @@ export interface ConfiguredOptions {
   readonly serviceProxyName: string;
   /** Bit of the packet mark that asks for masquerading, 0…31 (nftables.masqueradeBit). Default 14. */
   readonly masqueradeBit: number;
-  /** Traffic to ClusterIPs is masqueraded from every sender (nftables.masqueradeAll). Default false. */
-  readonly masqueradeAll: boolean;
   /** What becomes of node ports on loopback addresses, by family. Default "untouched". */
   readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
 }
@@ -34,7 +32,6 @@ export type LoopbackNodePorts = "untouched" | "refused" | "relayed";
 export const DEFAULTS = {
   serviceProxyName: "",
   masqueradeBit: 14,
-  masqueradeAll: false,
   loopbackNodePorts: { IPv4: "untouched", IPv6: "untouched" },
 } as const satisfies ConfiguredOptions;
 
@@ -46,6 +43,7 @@ export interface PlanContext {
   readonly beside: boolean;
   /** The bit of a packet's mark that asks for masquerading. */
   readonly mark: number;
+  /** Traffic to ClusterIPs is masqueraded from every sender. */
   readonly masqueradeAll: boolean;
   readonly detector: LocalTrafficDetector;
   /** Where node ports are served; "all": on every address of the node but loopback. */
@@ -80,7 +78,7 @@ export function planContext(
     table: tableName(serviceProxyName),
     beside,
     mark: 2 ** settings.masqueradeBit,
-    masqueradeAll: settings.masqueradeAll,
+    masqueradeAll: node.masqueradeAll ?? false,
     detector: node.detector,
     nodePortAddresses: nodePortAddresses(node),
     serviceCIDRs: beside ? [] : (node.serviceCIDRs ?? []),

@@ -48,13 +48,13 @@ export interface SharedElement {
 
 const NOTHING: GroupParts = { entries: new Map(), uses: new Map(), numbers: new Map(), shared: [], needs: [] };
 
-/** What the elements of refused packets depend on. */
-type RefusingContext = Pick<PlanContext, "resetStaleTCP" | "refusedOnLoopback">;
+/** What elements depend on. */
+type ElementContext = Pick<PlanContext, "resetStaleTCP" | "refusedOnLoopback" | "masqueradeAll">;
 
-const REFUSES_PLAINLY: RefusingContext = { resetStaleTCP: false, refusedOnLoopback: [] };
+const PLAIN: ElementContext = { resetStaleTCP: false, refusedOnLoopback: [], masqueradeAll: false };
 
-/** @param context absent: what becomes of refused packets does not matter */
-export function groupParts(placement: Placement | undefined, context: RefusingContext = REFUSES_PLAINLY): GroupParts {
+/** @param context absent: which elements lead to the endpoints does not matter */
+export function groupParts(placement: Placement | undefined, context: ElementContext = PLAIN): GroupParts {
   return placement === undefined ? NOTHING : new Collector(placement, context).collect();
 }
 
@@ -67,12 +67,14 @@ class Collector {
   readonly #comment: string;
   readonly #refusals: Refusals;
   readonly #refusedOnLoopback: boolean;
+  readonly #masqueradeAll: boolean;
 
-  constructor(placement: Placement, { resetStaleTCP, refusedOnLoopback }: RefusingContext) {
+  constructor(placement: Placement, { resetStaleTCP, refusedOnLoopback, masqueradeAll }: ElementContext) {
     const { protocol } = placement.group;
     this.#placement = placement;
     this.#refusals = resetStaleTCP && protocol === "TCP" ? RESETTING : REFUSALS;
     this.#refusedOnLoopback = refusedOnLoopback.includes(protocol);
+    this.#masqueradeAll = masqueradeAll;
     this.#comment = commentText(placement.group.name);
   }
 
@@ -106,8 +108,10 @@ class Collector {
   #dispatch({ reach, treatments }: Frontend, key: Hex, family: keyof typeof POOL_KINDS): string | undefined {
     switch (reach) {
       case "internal":
-        // The set "cluster-ips" knows which clients have to be masqueraded.
-        return this.#pool(treatments.outside, key, POOL_KINDS[family], "cluster");
+        // The set "cluster-ips" knows which clients have to be masqueraded, where pods need not be.
+        return !this.#masqueradeAll && masquerades(treatments.pod)
+          ? this.#external(treatments.outside, key, family, "cluster")
+          : this.#pool(treatments.outside, key, POOL_KINDS[family], "cluster");
       case "external":
         return sameForAll(treatments)
           ? this.#external(treatments.outside, key, family)
@@ -117,9 +121,9 @@ class Collector {
     }
   }
 
-  #external(treatment: Treatment, key: Hex, family: keyof typeof POOL_KINDS): string | undefined {
-    const chain = this.#pool(treatment, key, POOL_KINDS[family]);
-    if (chain === undefined || treatment.verdict !== "proxy" || !treatment.masquerade) return chain;
+  #external(treatment: Treatment, key: Hex, family: keyof typeof POOL_KINDS, as?: "cluster"): string | undefined {
+    const chain = this.#pool(treatment, key, POOL_KINDS[family], as);
+    if (chain === undefined || !masquerades(treatment)) return chain;
     const need = externalNeed(chain);
     this.#needs.push(need);
     return need.id;
@@ -131,8 +135,11 @@ class Collector {
     const shortCut = [treatments.pod, treatments.node].find(
       (each) => each.verdict === "proxy" && each.set === "cluster",
     );
+    // The chain itself masquerades the node, but no pods.
+    const marked = masquerades(treatments.pod);
     const chains = {
-      [dispatch.shortCuts]: shortCut && this.#pool(shortCut, key, kinds),
+      [dispatch.shortCuts]:
+        shortCut && (marked ? this.#external(shortCut, key, family) : this.#pool(shortCut, key, kinds)),
       [dispatch.services]: this.#pool(treatments.outside, key, kinds),
     };
     const led = Object.entries(chains).filter(([, chain]) => chain !== undefined);
@@ -184,6 +191,10 @@ const MAPS_OF = {
 
 function sameForAll({ pod, node, outside }: Frontend["treatments"]): boolean {
   return alike(pod, outside) && alike(node, outside);
+}
+
+function masquerades(treatment: Treatment): boolean {
+  return treatment.verdict === "proxy" && treatment.masquerade;
 }
 
 function alike(a: Treatment, b: Treatment): boolean {

@@ -121,6 +121,15 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         help: "Which frontends of an excluded service are left to the other network: all, only the ClusterIP (cluster-ip), or the ClusterIP for clients in the excluded CIDRs only (excluded-clients). Fairlead proxies the rest.",
       },
       {
+        name: "masquerade-to-excluded",
+        type: type.boolean,
+        fields: ["multiCNI.masqueradeToExcluded"],
+        document: "fairlead",
+        withConfig: true,
+        defaultText: "with --excluded-frontends=excluded-clients",
+        help: "Masquerade this network's pods on the way to endpoints of an excluded service outside the cluster CIDR, so that the answers return through the node.",
+      },
+      {
         name: "ownership-annotation",
         type: type.boolean,
         fields: ["multiCNI.ownershipAnnotation"],

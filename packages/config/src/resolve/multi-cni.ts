@@ -19,6 +19,7 @@ export function resolveMultiCNI({ fairlead: { multiCNI } }: ConfigInput, report:
     cidrChanges: resolveChanges(multiCNI.cidrChanges, report),
     mixedServices: multiCNI.mixedServices ?? "own-endpoints",
     excludedFrontends: multiCNI.excludedFrontends ?? "all",
+    ...(multiCNI.masqueradeToExcluded !== undefined && { masqueradeToExcluded: multiCNI.masqueradeToExcluded }),
     ownershipAnnotation: multiCNI.ownershipAnnotation ?? true,
     serviceRules: (multiCNI.serviceRules ?? []).map(resolveRule),
     protectedServices: protectedServices(multiCNI.protectedServices ?? [], report),

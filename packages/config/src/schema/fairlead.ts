@@ -20,6 +20,7 @@ export const fairleadSchema = z.strictObject({
       cidrChanges,
       mixedServices: oneOf(["own-endpoints", "skip", "all"]).optional(),
       excludedFrontends: oneOf(["all", "cluster-ip", "excluded-clients"]).optional(),
+      masqueradeToExcluded: flag.optional(),
       ownershipAnnotation: flag.optional(),
       serviceRules: serviceRules.optional(),
       protectedServices: list("services").optional(),

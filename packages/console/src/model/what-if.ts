@@ -64,7 +64,7 @@ function withLearned(setup: AgentSetup, { decision }: LearnedOnce): AgentSetup {
   return {
     ...setup,
     config: { ...setup.config, clusterCIDRs },
-    filter: { ...setup.filter, excludeCIDRs, ownCIDRs, neutralAddresses },
+    filter: { ...setup.filter, clusterCIDRs, excludeCIDRs, ownCIDRs, neutralAddresses },
   };
 }
 

@@ -19,6 +19,7 @@ export interface GroupInput {
   readonly family: IPFamily;
   readonly slices: readonly EndpointSlice[];
   readonly excludes: OwnershipDecision["excludes"];
+  readonly masqueradesPods: boolean;
   /** `Frontend.excludedClients` of its ClusterIP. */
   readonly excludedClients: readonly string[] | undefined;
   readonly options: PlannerOptions;
@@ -105,7 +106,11 @@ function outlastsReadiness(protocol: Protocol, { resetStaleTCP }: PlannerOptions
   return protocol === "SCTP" || (protocol === "TCP" && resetStaleTCP === true);
 }
 
-function treatmentFacts(draft: GroupDraft, sets: EndpointSets, { options, family }: GroupInput): TreatmentFacts {
+function treatmentFacts(
+  draft: GroupDraft,
+  sets: EndpointSets,
+  { options, family, masqueradesPods }: GroupInput,
+): TreatmentFacts {
   return {
     anyEndpoint: sets.any,
     localEndpoint: sets.local.length > 0,
@@ -113,6 +118,7 @@ function treatmentFacts(draft: GroupDraft, sets: EndpointSets, { options, family
       (one) => FRONTEND_KINDS[one.kind].reach === "external" || !onlyLocal(one.policy),
     ),
     masqueradeAll: options.masqueradeAll,
+    masqueradesPods,
     detectsPods: (options.detectors[family]?.kind ?? "none") !== "none",
     semantics: options.semantics,
   };

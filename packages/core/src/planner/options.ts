@@ -47,6 +47,7 @@ export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
     ...(nodeAddresses === undefined ? undefined : { nodeAddresses }),
     ...(serviceCIDRs === undefined ? undefined : { serviceCIDRs }),
     ...(excluded === undefined ? undefined : { excludedClients: excluded }),
+    ...(options.masqueradeAll ? { masqueradeAll: true } : undefined),
     ...(options.resetStaleTCP ? { resetStaleTCP: true } : undefined),
   };
 }

@@ -48,7 +48,7 @@ const LEAVES: Readonly<Record<OwnershipDecision["frontends"], Leaves>> = {
 };
 
 export function draftService(
-  input: Omit<GroupInput, "excludes" | "excludedClients">,
+  input: Omit<GroupInput, "excludes" | "excludedClients" | "masqueradesPods">,
   clusterIP: string,
   decision: OwnershipDecision,
 ): ServiceDraft {
@@ -63,6 +63,7 @@ export function draftService(
     input: {
       ...input,
       excludes: decision.excludes,
+      masqueradesPods: decision.masqueradesPods === true,
       excludedClients: decision.frontends === "all-but-excluded-clients" ? excludedClients(options, family) : undefined,
     },
   };

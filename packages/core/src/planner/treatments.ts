@@ -12,6 +12,8 @@ export interface TreatmentFacts {
    */
   readonly usesClusterEndpoints: boolean;
   readonly masqueradeAll: boolean;
+  /** Even this node's pods are masqueraded, on every way to the cluster set (`OwnershipDecision.masqueradesPods`). */
+  readonly masqueradesPods: boolean;
   /** Whether this node's pods can be told from outside. */
   readonly detectsPods: boolean;
   readonly semantics: ModeSemantics;
@@ -37,8 +39,9 @@ export function treatments(reach: Reach, policy: TrafficPolicy, facts: Treatment
 
 /** ClusterIP: who isn't a pod of this node is masqueraded, so that the answer finds its way back through this node. */
 function internal(to: ByMasquerade, facts: TreatmentFacts): Treatments {
-  const others = facts.masqueradeAll || facts.detectsPods;
-  return { pod: to(facts.masqueradeAll), node: to(others), outside: to(others) };
+  const pods = facts.masqueradeAll || facts.masqueradesPods;
+  const others = pods || facts.detectsPods;
+  return { pod: to(pods), node: to(others), outside: to(others) };
 }
 
 /** The endpoint may be on another node, which would answer past this one: everything is masqueraded. */
@@ -55,7 +58,7 @@ function externalLocal(facts: TreatmentFacts): Treatments {
   const outside = toLocal(facts)(false);
   if (!facts.semantics.localSourcesShortCut) return uniform(outside);
   const shortCut = toCluster(facts);
-  return { pod: facts.detectsPods ? shortCut(false) : outside, node: shortCut(true), outside };
+  return { pod: facts.detectsPods ? shortCut(facts.masqueradesPods) : outside, node: shortCut(true), outside };
 }
 
 type ByMasquerade = (masquerade: boolean) => Treatment;

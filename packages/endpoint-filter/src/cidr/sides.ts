@@ -68,6 +68,16 @@ export class CIDRSides {
   }
 
   /**
+   * The most specific CIDR around an address, on whichever side; undefined: there is none.
+   *
+   * @param address canonical; a text that is not an address lies nowhere
+   */
+  containing(address: string): string | undefined {
+    const words = wordsOf(address);
+    return words && this.#cidrs.find(words)?.cidr;
+  }
+
+  /**
    * The excluded CIDR that decides for an address; undefined: an own one does, or none.
    *
    * @param address canonical; a text that is not an address lies nowhere

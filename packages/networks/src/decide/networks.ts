@@ -269,7 +269,8 @@ export class Networks {
   get #options(): OptionsBesideCIDRs {
     const rule = this.#rule && { rule: this.#rule };
     const protection = this.#protection;
-    return { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all, protection };
+    const { clusterCIDRs } = this.#counting;
+    return { ...this.#settings.filter, ...rule, clusterCIDRs, neutralAddresses: this.#nodes.all, protection };
   }
 }
 

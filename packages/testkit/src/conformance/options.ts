@@ -10,6 +10,8 @@ export interface AgentOptions {
   readonly excludeClusterCIDRs: readonly string[];
   readonly mixedServices: "own-endpoints" | "skip" | "all";
   readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
+  /** Default: as `excludedFrontends` has it. */
+  readonly masqueradeToExcluded?: boolean;
   readonly ownershipAnnotation: boolean;
   readonly masqueradeAll: boolean;
   readonly localhostNodePorts: boolean;

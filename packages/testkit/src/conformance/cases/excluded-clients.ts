@@ -13,6 +13,8 @@ const sticky = workload(184, { endpoints: [ovnA, ovnB], affinitySeconds: 600 });
 const internal = workload(185, { endpoints: [ovnA, ovnB], internal: "Local" });
 const annotated = workload(186, { endpoints: [webA1], annotations: { "fairlead.dev/ownership": "foreign" } });
 const ours = workload(187, { endpoints: [webA1] });
+const shared = workload(189, { endpoints: [webA1, ovnA] });
+const local = workload(190, { endpoints: [ovnA, ovnB], externally: "Local", loadBalancer: "VIP" });
 
 const OPTIONS = { excludedFrontends: "excluded-clients" } as const;
 const several = { ...OPTIONS, excludeClusterCIDRs: ["10.244.0.0/24", "10.244.1.0/24", "10.244.2.0/24"] } as const;
@@ -25,7 +27,49 @@ export const excludedClientsCases = [
   row("its ClusterIP from a pod of ours", ovn, {
     from: clientA,
     options: OPTIONS,
+    expected: served(masqueraded([ovnA, ovnB])),
+  }),
+  row("its ClusterIP from a pod of ours, not masqueraded", ovn, {
+    from: clientA,
+    options: { ...OPTIONS, masqueradeToExcluded: false },
     expected: served(plain([ovnA, ovnB])),
+  }),
+  row("its ClusterIP from a pod of ours, which its endpoints route to", ovn, {
+    from: clientA,
+    options: { ...OPTIONS, clusterCIDRs: [NETWORKS.calico.IPv4, NETWORKS.ovn.IPv4] },
+    expected: served(plain([ovnA, ovnB])),
+  }),
+  row("its ClusterIP from a pod of ours, where pods cannot be told", ovn, {
+    from: clientA,
+    options: { ...OPTIONS, detectLocal: { kind: "none" } },
+    expected: served(masqueraded([ovnA, ovnB])),
+  }),
+  row("its load balancer under policy Local from a pod of ours", local, {
+    to: local.loadBalancerIP.IPv4,
+    from: clientA,
+    options: OPTIONS,
+    expected: exceptIpvs(masqueraded([ovnA, ovnB]), plain([ovnA])),
+  }),
+  row("its load balancer under policy Local from outside", local, {
+    to: local.loadBalancerIP.IPv4,
+    from: outside,
+    options: OPTIONS,
+    expected: everyMode(plain([ovnA])),
+  }),
+  row("a service with all its endpoints of both networks, from a pod of ours", shared, {
+    from: clientA,
+    options: { mixedServices: "all", masqueradeToExcluded: true },
+    expected: everyMode(masqueraded([webA1, ovnA])),
+  }),
+  row("a service with all its endpoints of both networks, as kube-proxy serves it", shared, {
+    from: clientA,
+    options: { mixedServices: "all" },
+    expected: everyMode(plain([webA1, ovnA])),
+  }),
+  row("a service of ours next to it keeps the client's address", ours, {
+    from: clientA,
+    options: { mixedServices: "all", masqueradeToExcluded: true },
+    expected: everyMode(plain([webA1])),
   }),
   row("its ClusterIP from the node", ovn, {
     from: NODE_A,
@@ -71,7 +115,7 @@ export const excludedClientsCases = [
     to: dual.clusterIP.IPv6,
     from: clientA,
     options: OPTIONS,
-    expected: served(plain([ovnA], { family: "IPv6" })),
+    expected: served(masqueraded([ovnA], { family: "IPv6" })),
   }),
   row("IPv6 from a pod of its own network", dual, {
     to: dual.clusterIP.IPv6,
@@ -83,9 +127,9 @@ export const excludedClientsCases = [
     from: clientA,
     options: OPTIONS,
     sticky: true,
-    expected: served(plain([ovnA, ovnB])),
+    expected: served(masqueraded([ovnA, ovnB])),
   }),
-  row("internal policy Local", internal, { from: clientA, options: OPTIONS, expected: served(plain([ovnA])) }),
+  row("internal policy Local", internal, { from: clientA, options: OPTIONS, expected: served(masqueraded([ovnA])) }),
   row("internal policy Local from a pod of its own network", internal, {
     from: ovnClient,
     options: OPTIONS,
@@ -100,7 +144,7 @@ export const excludedClientsCases = [
   row("several excluded CIDRs: a client in none of them", ovn, {
     from: clientA,
     options: several,
-    expected: served(plain([ovnA, ovnB])),
+    expected: served(masqueraded([ovnA, ovnB])),
   }),
   row("the node's own address in an excluded CIDR: the node is served", ovn, {
     from: NODE_A,
