@@ -7,9 +7,10 @@ import {
   type Service,
 } from "@fairlead/core";
 import { CIDRSides } from "./cidr/sides.ts";
-import { type FilterOptions, type OptionsBesideCIDRs, OWNERSHIP_ANNOTATION } from "./options.ts";
+import { clientSides } from "./clients.ts";
 import { masqueradesPods } from "./masquerade.ts";
 import { isNeutral } from "./neutral.ts";
+import { type FilterOptions, type OptionsBesideCIDRs, OWNERSHIP_ANNOTATION } from "./options.ts";
 import { type Annotation, findOwner, type Owner, readAnnotation } from "./owner.ts";
 import { API_SERVER, isAPIServer, isServedAnyway } from "./protected.ts";
 import { survey } from "./survey.ts";
@@ -31,10 +32,14 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
   const isExcluded = (endpoint: FilterEndpoint) =>
     !isNeutral(neutral, endpoint) && sides.excluding(endpoint.address) !== undefined;
   const masquerades = masqueradesPods(options, isExcluded);
+  let clients: CIDRSides | undefined;
   return {
     isForeign: (address) => neutral?.has(address) !== true && sides.excluding(address) !== undefined,
     ...((options.excludedFrontends === "excluded-clients" || options.protection !== undefined) && {
-      excludedClients: (family: IPFamily) => sides.regions(family),
+      excludedClients: (family: IPFamily) => {
+        clients ??= clientSides(sides, options);
+        return clients.regions(family);
+      },
     }),
     decide(service, _family, given, remembered) {
       const endpoints = Array.isArray(given) ? given : [...given];

@@ -114,7 +114,10 @@ test("a service that is gone does not wait: it is due at no sync", () => {
   const forgotten = { service: "default/web", family: "IPv4" } as const;
   move(OURS);
   move(THEIRS);
-  delay.forget([{ ...forgotten, ownership: "ours" }, { ...forgotten, family: "IPv6" }]);
+  delay.forget([
+    { ...forgotten, ownership: "ours" },
+    { ...forgotten, family: "IPv6" },
+  ]);
   expect(clock.pending).toHaveLength(1);
   delay.forget([forgotten]);
   expect(clock.pending).toEqual([]);

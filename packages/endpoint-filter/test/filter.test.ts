@@ -1,7 +1,14 @@
 import { familyOf } from "@fairlead/base";
 import type { Ownership, OwnershipDecision } from "@fairlead/core";
 import { describe, expect, test } from "vitest";
-import { createEndpointFilter, type FilterOptions, type NeutralAddresses, type RuledOwner } from "../src/index.ts";
+import {
+  CIDRSides,
+  createEndpointFilter,
+  type FilterOptions,
+  filterBySides,
+  type NeutralAddresses,
+  type RuledOwner,
+} from "../src/index.ts";
 import { endpointsAt, service } from "./service.ts";
 
 const OPTIONS: FilterOptions = {
@@ -71,7 +78,13 @@ describe("who owns a service", () => {
     ["only nodes' addresses", FOREIGN, { node: "a", options: { neutralAddresses: of(FOREIGN) } }, "ours", FOREIGN],
     ["nodes decide nothing", FOREIGN, { node: "a", options: { neutralAddresses: of(FIRST) } }, "foreign", []],
     ["nodes are kept", both, { node: "a", options: { neutralAddresses: of(FIRST) } }, "mixed", both.slice(0, 3)],
-    ["a node claims a pod elsewhere", FOREIGN, { node: "b", options: { neutralAddresses: of(FOREIGN) } }, "foreign", []],
+    [
+      "a node claims a pod elsewhere",
+      FOREIGN,
+      { node: "b", options: { neutralAddresses: of(FOREIGN) } },
+      "foreign",
+      [],
+    ],
     ["a node claims what is on no node", FOREIGN, { options: { neutralAddresses: of(FOREIGN) } }, "foreign", []],
     ["at the API server, wherever", FOREIGN, { options: { neutralAddresses: of(FOREIGN, "any") } }, "ours", FOREIGN],
     ["a claimed pod is not kept", both, { node: "b", options: { neutralAddresses: of(FIRST) } }, "mixed", OWN],
@@ -182,6 +195,21 @@ describe("clients that the other network serves itself", () => {
   test("are not those of our own CIDRs within", () => {
     const cidrs = clients({ excludeCIDRs: ["10.0.0.0/8", "10.1.0.0/16", "10.0.0.0/16"], ownCIDRs: ["10.128.0.0/9"] });
     expect(cidrs?.("IPv4")).toEqual(["10.0.0.0/9"]);
+  });
+
+  test("are not nodes, in what was learned; the operator's own list is followed", () => {
+    const sides = CIDRSides.of(["10.244.0.0/24", "10.245.0.0/24"]);
+    const filter = filterBySides(sides, {
+      ...OPTIONS,
+      excludedFrontends: "excluded-clients",
+      neutralAddresses: of(["10.244.0.0", "10.245.0.0", "10.1.0.1"]),
+      protection: { services: new Set(), unprotected: new Set(), written: CIDRSides.of(["10.245.0.0/24"]) },
+    });
+    expect(filter.excludedClients?.("IPv4")).toEqual([
+      ...["10.244.0.1/32", "10.244.0.2/31", "10.244.0.4/30", "10.244.0.8/29", "10.244.0.16/28", "10.244.0.32/27"],
+      ...["10.244.0.64/26", "10.244.0.128/25", "10.245.0.0/24"],
+    ]);
+    expect(filter.isForeign?.("10.244.0.0")).toBe(false);
   });
 
   test("are nobody under another policy", () => {

@@ -6,6 +6,7 @@ export { LiveNetworks, type NetworksSetup } from "./networks/live-networks.ts";
 export { type LearnedOnce, NetworksOnce, type NetworksOnceParts } from "./networks/networks-once.ts";
 export { networksSettings, ruleAnnotations } from "./networks/settings.ts";
 export { type NetworkSubscriptionsOptions, networkSubscriptions } from "./networks/subscriptions.ts";
+export { nodeExclusions } from "./node-exclusion.ts";
 export { NodeInputs, type NodeInputsParts } from "./node-inputs.ts";
 export { type NodeIPs, nodeIPs, type PrimaryFamily, primaryFamily } from "./node-ips.ts";
 export { nodePortAddressesFor, selectsIPv4Loopback } from "./node-port-addresses.ts";

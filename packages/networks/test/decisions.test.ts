@@ -313,6 +313,27 @@ describe("what comes", () => {
     expect(next(services()).touched).toEqual(new Set(["default/b"]));
   });
 
+  test("a node's address is no client of another network, and one node's claims are bounded", () => {
+    const filter = {
+      mixedServices: "own-endpoints",
+      excludedFrontends: "excluded-clients",
+      ownershipAnnotation: true,
+    } as const;
+    const { start, next, subnet, networks } = setup({ settings: { filter } });
+    subnet("underlay", "10.16.0.0/24");
+    start();
+    const clients = () => next(services()).filter.excludedClients?.("IPv4");
+    expect(clients()).toEqual(["10.16.0.0/24"]);
+    networks.setNode("node-a", ["10.16.0.255"]);
+    const [first, ...others] = clients() ?? [];
+    expect([first, others.length, others.at(-1)]).toEqual(["10.16.0.0/25", 7, "10.16.0.254/32"]);
+    networks.setNode(
+      "node-a",
+      Array.from({ length: 100 }, (_, at) => `10.16.0.${2 * at}`),
+    );
+    expect(clients()).toHaveLength(16 + 3);
+  });
+
   test("our own CIDRs follow the pools", () => {
     const { start, next, pool } = setup();
     pool("a", "10.145.0.0/16");

@@ -1,4 +1,4 @@
-import { familyConflicts } from "@fairlead/intake";
+import { familyConflicts, nodeExclusions } from "@fairlead/intake";
 import { whyUnserved } from "../node/primary-family.ts";
 import type { Agent, AgentParts } from "./parts.ts";
 
@@ -13,6 +13,6 @@ export function whyRefused({ config, unserved, log }: AgentParts, agent: Agent):
   if (reason !== undefined) return reason;
   const podCIDRs = node?.podCIDRs ?? [];
   const { fatal, warnings } = familyConflicts({ config, primary: primary.family, served, podCIDRs });
-  for (const warning of warnings) log.warn(warning);
+  for (const warning of [...warnings, ...nodeExclusions(config, node?.addresses ?? [])]) log.warn(warning);
   return fatal.length === 0 ? undefined : fatal.join("; ");
 }

@@ -1,4 +1,7 @@
-import { type NeutralAddresses, API_SERVER } from "@fairlead/endpoint-filter";
+import { API_SERVER, type NeutralAddresses } from "@fairlead/endpoint-filter";
+
+/** Addresses of one node: its credential writes them, and each may cost rules. */
+const MOST_ADDRESSES = 16;
 
 /** The addresses of all nodes and of the API server: endpoints at them decide nothing. */
 export class NodeAddresses {
@@ -9,7 +12,8 @@ export class NodeAddresses {
    * @param node its name, or `API_SERVER`
    * @returns whether anything changed
    */
-  set(node: string, addresses: readonly string[]): boolean {
+  set(node: string, given: readonly string[]): boolean {
+    const addresses = given.slice(0, MOST_ADDRESSES);
     if (this.#nodes.get(node)?.join() === addresses.join()) return false;
     if (addresses.length === 0) this.#nodes.delete(node);
     else this.#nodes.set(node, addresses);
