@@ -15,12 +15,13 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true }));
 
 test("promtool takes them", async () => {
-  expect((await runner.run(["promtool", "check", "rules", rules])).stdout).toContain("SUCCESS: 12 rules found");
+  expect((await runner.run(["promtool", "check", "rules", rules])).stdout).toContain("SUCCESS: 13 rules found");
 });
 
 /**
  * An agent in kube-proxy's DaemonSet that is down after an hour, another release's that is large, a shadow that finds a
- * difference, one that may not read a network's objects and holds what it has learned, and what is no agent.
+ * difference, one that may not read a network's objects and holds what it has learned,
+ * with many foreign services, and what is no agent.
  */
 const SERIES = [
   ['up{job="kube-proxy",instance="a"}', "1x59 0x60"],
@@ -32,6 +33,7 @@ const SERIES = [
   ['fairlead_cidr_source_state{job="learns",instance="e",source="kube-ovn-subnets",state="forbidden"}', "0x10 1x110"],
   ['fairlead_cidr_source_state{job="learns",instance="e",source="kube-ovn-subnets",state="listed"}', "1x10 0x110"],
   ['fairlead_held_cidrs{job="learns",instance="e"}', "0x10 7x110"],
+  ['fairlead_many_foreign_services{job="learns",instance="e",ip_family="IPv6"}', "0x10 1x110"],
   ['up{job="kube-proxy",instance="c"}', "0x120"],
   ['process_resident_memory_bytes{job="others",instance="c"}', "900000000x120"],
 ].map(([series, values]) => ({ series, values }));
@@ -45,6 +47,7 @@ test.each([
     { instance: "e", source: "kube-ovn-subnets", state: "forbidden", severity: "warning" },
   ],
   ["FairleadNetworkHeld", { job: "learns", instance: "e", severity: "warning" }],
+  ["FairleadManyForeignServices", { job: "learns", instance: "e", ip_family: "IPv6", severity: "warning" }],
   ["FairleadMemoryHigh", { job: "second-release", instance: "b", severity: "warning" }],
 ])("%s is told of agents, whatever they are called, and of nobody else", async (alertname, labels) => {
   const file = join(dir, "test.yaml");

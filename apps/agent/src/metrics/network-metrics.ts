@@ -1,4 +1,4 @@
-import { IP_FAMILIES } from "@fairlead/base";
+import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import type { Conflict, NetworksNews, SourceState } from "@fairlead/networks";
 import type { MetricFactory } from "./registry.ts";
 
@@ -24,7 +24,15 @@ export function networkMetrics(make: MetricFactory) {
     "Learned CIDRs of other networks that lie in ours and wait to be accepted",
     [] as const,
   );
+  const manyForeign = make.gauge(
+    "fairlead_many_foreign_services",
+    "1 while more Services than maxForeignPercent are another network's",
+    ["ip_family"] as const,
+  );
   return {
+    setManyForeign(family: IPFamily, isMany: boolean): void {
+      manyForeign.set({ ip_family: family }, isMany ? 1 : 0);
+    },
     set(found: readonly Conflict[], { sources, counts, held: waiting }: NetworksNews): void {
       conflicts.set(found.length);
       held.set(waiting);

@@ -1,25 +1,28 @@
 import type { IPFamily, Ownership } from "@fairlead/core";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Log } from "../log/log.ts";
+import type { NetworkMetrics } from "../metrics/network-metrics.ts";
 
 export interface ForeignAlarmParts {
   /** 0…100 */
   readonly maxForeignPercent: number;
   readonly families: readonly IPFamily[];
   readonly services: (family: IPFamily) => Readonly<Record<Ownership, number>>;
+  readonly metrics: Pick<NetworkMetrics, "setManyForeign"> | undefined;
   readonly log: Pick<Log, "warn">;
   readonly events: Pick<NodeEvents, "report"> | undefined;
 }
 
 /** Reports once that more services of a family are foreign than expected, and again after they were not. */
-export function foreignAlarm({ maxForeignPercent, families, services, log, events }: ForeignAlarmParts): {
-  planned(): void;
-} {
+export function foreignAlarm(parts: ForeignAlarmParts): { planned(): void } {
+  const { maxForeignPercent, families, services, metrics, log, events } = parts;
   const raised = new Set<IPFamily>();
   const look = (family: IPFamily) => {
     const { ours, foreign, mixed } = services(family);
     const all = ours + foreign + mixed;
-    if (foreign * 100 <= all * maxForeignPercent) {
+    const isMany = foreign * 100 > all * maxForeignPercent;
+    metrics?.setManyForeign(family, isMany);
+    if (!isMany) {
       raised.delete(family);
       return;
     }

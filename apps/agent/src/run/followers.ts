@@ -34,10 +34,10 @@ export function followersOf(parts: AgentParts, made: Followed): readonly SyncFol
   ];
 }
 
-function alarmOf({ config, log, events }: AgentParts, { families, planner }: Followed): SyncFollower {
+function alarmOf({ config, log, events }: AgentParts, { families, planner, metrics }: Followed): SyncFollower {
   const { maxForeignPercent } = config.multiCNI.cidrChanges;
   const services = (family: IPFamily) => planner.counts(family).services;
-  return foreignAlarm({ maxForeignPercent, families, services, log, events });
+  return foreignAlarm({ maxForeignPercent, families, services, metrics: metrics.networks, log, events });
 }
 
 /** What a node needs alongside its rules: health checks, connection tracking, and what other modes left. */
