@@ -190,7 +190,8 @@ test("an entry lets the annotation give away the API server's Service, on every 
   const service = services().service("default/dns");
   if (service === undefined) throw new Error("it is there");
   const kubernetes = { ...service, name: "kubernetes", annotations: { "fairlead.dev/ownership": "foreign" } };
-  const owner = () => made.next(services()).filter.decide(kubernetes, "IPv4", [{ address: "10.0.0.1" }], undefined).ownership;
+  const owner = () =>
+    made.next(services()).filter.decide(kubernetes, "IPv4", [{ address: "10.0.0.1" }], undefined).ownership;
   expect(owner()).toBe("ours");
   made.networks.setConsent({ data: { unprotected: "[default/kubernetes]" } });
   expect(made.networks.due).toBe(1_000);
@@ -246,6 +247,32 @@ describe("consent is an object", () => {
     expect(networks.due).toBe(599_000);
     clock.advanceNow(599_000);
     expect(networks.decide(services()).excludeCIDRs).toEqual([]);
+  });
+
+  test("a restart does not begin that delay anew, nor end it before the object could be there again", () => {
+    const { networks, clock, accept, next } = started();
+    accept("10.144.1.0/24");
+    next(services());
+    networks.setConsent(undefined);
+    next(services());
+    clock.advanceNow(300_000);
+    const restarted = () => {
+      const { known } = parseLastKnown(serialiseLastKnown(networks.lastKnown()));
+      const after = setup({ known, clock, settings: { written: { own: [], excluded: [] } } });
+      after.pool("default", "10.144.0.0/16");
+      after.subnet("vpn", "10.144.1.0/24");
+      return after;
+    };
+    const after = restarted();
+    after.start();
+    expect(after.next(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
+    clock.advanceNow(299_000);
+    expect(after.networks.decide(services()).excludeCIDRs).toEqual([]);
+    const late = restarted();
+    expect(late.next(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
+    late.accept("10.144.1.0/24");
+    late.start();
+    expect(late.next(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
   });
 
   test.each(["forbidden", "unreachable"] as const)("%s keeps the last one read, also over a restart", (state) => {

@@ -16,6 +16,8 @@ export interface KnownConsent {
   readonly read?: Consent;
   /** What goes on counting until the object exists. */
   readonly legacy: readonly LegacyCIDR[];
+  /** Since when the object is gone, milliseconds since the epoch; absent: it was there, or was never. */
+  readonly goneAt?: number;
 }
 
 export const NO_KNOWN_CONSENT: KnownConsent = { legacy: [] };
@@ -34,9 +36,10 @@ export class ConsentFacts {
   #reported = new Set<string>();
   #changed = false;
 
-  constructor({ read, legacy }: KnownConsent) {
+  constructor({ read, legacy, goneAt }: KnownConsent) {
     this.#read = read;
     this.#legacy = legacy;
+    this.#goneAt = goneAt;
   }
 
   get state(): ResourceState | "empty" {
@@ -49,7 +52,11 @@ export class ConsentFacts {
   }
 
   get known(): KnownConsent {
-    return { ...(this.#read && { read: this.#read }), legacy: this.#legacy };
+    return {
+      ...(this.#read && { read: this.#read }),
+      legacy: this.#legacy,
+      ...(this.#goneAt !== undefined && { goneAt: this.#goneAt }),
+    };
   }
 
   /**
@@ -81,12 +88,14 @@ export class ConsentFacts {
     if (state !== "listed" || this.#exists) return;
     // The agent before this one may have read an object that is gone since.
     if (this.#read === undefined) this.#read = NO_CONSENT;
-    else this.#goneAt ??= now;
+    // A clock that was set back since must not make it last.
+    else this.#goneAt = Math.min(this.#goneAt ?? now, now);
   }
 
   /** Milliseconds since the epoch when what a deleted object said ends; undefined: nothing ends. */
   endsAt(removalDelayMs: number): number | undefined {
-    return this.#goneAt === undefined ? undefined : this.#goneAt + removalDelayMs;
+    // What the agent before knew holds until a list says whether the object is there again.
+    return this.#goneAt === undefined || this.#state === "waiting" ? undefined : this.#goneAt + removalDelayMs;
   }
 
   /** Takes in what is due; whether anything is decided otherwise since the last call. */

@@ -83,14 +83,14 @@ function legacyOf(sources: LastKnown["sources"]): readonly LegacyCIDR[] {
 
 /** It was written by an agent, so what is not as it writes it is left out. */
 function readKnownConsent(raw: unknown): KnownConsent {
-  const { read, legacy } = fieldsOf(raw);
+  const { read, legacy, goneAt } = fieldsOf(raw);
   const known = itemsOf(legacy).flatMap((one): LegacyCIDR[] => {
     const { source, cidr } = fieldsOf(one);
     const good = typeof source === "string" && typeof cidr === "string" && "cidr" in checkCIDR(cidr);
     return good ? [{ side: "excluded", source, cidr }] : [];
   });
   if (!isObject(read)) return { legacy: known };
-  return { read: consentOf(read), legacy: known };
+  return { read: consentOf(read), legacy: known, ...(isMoment(goneAt) && { goneAt }) };
 }
 
 function texts(fields: unknown): Readonly<Record<string, string>> {
