@@ -9,6 +9,8 @@ export interface OptionSpec<T> {
   /** As help shows it. */
   readonly defaultText?: string;
   readonly repeatable?: boolean;
+  /** What is said where its value is missing. Default: that it is. */
+  readonly withoutValue?: string;
   /** What a shell offers for the value, choices aside. */
   readonly completes?: "path";
   /** @param texts the values in the order given; of a switch one empty text each time */
@@ -20,7 +22,7 @@ export type OptionSpecs = Readonly<Record<string, OptionSpec<unknown>>>;
 /** What a command gets of its options, by their long names. */
 export type OptionValues<O extends OptionSpecs> = { readonly [K in keyof O]: ReturnType<O[K]["read"]> };
 
-type Details = Pick<OptionSpec<unknown>, "short" | "completes">;
+type Details = Pick<OptionSpec<unknown>, "short" | "completes" | "withoutValue">;
 
 export function flag(help: string, details: Details = {}): OptionSpec<boolean> {
   return { ...details, help, read: (texts) => texts.length > 0 };

@@ -35,6 +35,8 @@ export function readCommandLine(argv: readonly string[], options: ProgramOptions
   for (const one of [program, ...program.commands]) one.exitOverride().configureOutput(silent);
   if (argv.length === 0) return { kind: "print", text: program.helpInformation() };
   const known = options.commands.find(({ name }) => name === argv[0]);
+  const missing = known && withoutValue(argv, known);
+  if (missing !== undefined) return { kind: "usage-error", message: missing };
   const unknown = unknownCommand(argv, options);
   try {
     // By itself: with --help behind it commander would print the help of all.
@@ -46,6 +48,15 @@ export function readCommandLine(argv: readonly string[], options: ProgramOptions
     return { kind: "usage-error", message: `${error.message.replace(/^error: /, "")}\n${usage}` };
   }
   return request ?? { kind: "print", text: printed };
+}
+
+/** What an option says where another one, or nothing, follows in place of its value. */
+function withoutValue(argv: readonly string[], { options }: Command): string | undefined {
+  const found = Object.entries(options).find(([name, spec]) => {
+    const at = argv.indexOf(`--${name}`);
+    return spec.withoutValue !== undefined && at >= 0 && (argv[at + 1] ?? "--").startsWith("--");
+  });
+  return found && `--${found[0]}: ${found[1].withoutValue}\n`;
 }
 
 /** The word that is to be a command and is none; behind `help` as well. */

@@ -37,6 +37,15 @@ export async function askAgent(
   return okText(inPod(await findAgentPod(on, agents), agents), port, path);
 }
 
+/**
+ * The same of the agent in a pod.
+ *
+ * @throws CommandFailure when it does not answer with 200
+ */
+export function askAgentIn(pod: Container, path: string, port: number, agents: Agents): Promise<string> {
+  return okText(inPod(pod, agents), port, path);
+}
+
 /** The ports at which an agent answers. */
 export interface AgentPorts {
   /** metricsBindAddress */

@@ -15,7 +15,12 @@ export async function agentOwnership(
   at: AgentAddress,
   context: Pick<Context, "env" | "warn">,
 ): Promise<AgentOwnership> {
-  const answer = parsed(await askAgent("/ownership", at, context));
+  return ownershipOf(await askAgent("/ownership", at, context));
+}
+
+/** @throws CommandFailure for what no agent says */
+export function ownershipOf(text: string): AgentOwnership {
+  const answer = parsed(text);
   if (!isReport(answer)) throw new CommandFailure("the agent's /ownership is not what this version of fairlead knows");
   const { services, networks } = answer;
   return { services, ...(networks && { networks: { ...networks, conflicts: networks.conflicts ?? [] } }) };

@@ -11,7 +11,13 @@ export const ownershipOptions = {
   on: text("NODE", "Ask the running agent of that node, through the API server (pods/portforward)."),
   accept: text(
     "CIDR",
-    "Let held CIDRs in this one take effect, on all nodes. Shows first which services change hands.",
+    "Let held CIDRs in this one take effect, on all nodes. Shows first which services change hands. in-effect: those that running agents, " +
+      "also of versions before, let take effect.",
+    {
+      withoutValue:
+        "agents take no consent of their own anymore: fairlead ownership --config FILE --accept CIDR --yes writes it for all nodes; " +
+        "--accept in-effect accepts what running agents let take effect",
+    },
   ),
   forget: text("CIDR", "Forget what agents keep of this CIDR and no object defines anymore, on all nodes."),
   why: text("TEXT", "With --accept: the reason, for those who read the ConfigMap."),
