@@ -1,6 +1,12 @@
 export { instanceOfTable } from "@fairlead/backend-nftables";
 export { leaveOutOthers } from "./about/leave-out.ts";
 export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
+export {
+  CALLING_RESOURCES,
+  type CalledServices,
+  type CallingResource,
+  calledServices,
+} from "./doctor/called-services.ts";
 export { diagnose } from "./doctor/diagnose.ts";
 export type * from "./doctor/facts.ts";
 export type { ProgramText } from "./dry-run/program-texts.ts";

@@ -406,3 +406,53 @@ describe("the doctor", () => {
     for (const { state, advice } of all) expect(advice !== undefined).toBe(state !== "good");
   });
 });
+
+describe("services that are left to other networks", () => {
+  const row = (ownership: "ours" | "foreign", endpoints = 1) => ({
+    service: "default/web" as const,
+    ipFamily: "IPv4" as const,
+    ownership,
+    ownEndpoints: ownership === "ours" ? endpoints : 0,
+    excludedEndpoints: ownership === "ours" ? 0 : endpoints,
+  });
+  const agent = (node: string, ...services: readonly ReturnType<typeof row>[]) => ({ node, services, cidrs: [] });
+  const ANSWERED = { unanswered: [], unlisted: [] };
+  const of = (networks: NonNullable<NodeFacts["networks"]>) => complaints({ networks });
+
+  test("all is well where nodes agree, and each called Service is answered", () => {
+    expect(of({ called: ANSWERED, agents: [agent("a", row("ours")), agent("b", row("ours"))] })).toEqual([]);
+  });
+
+  test("a webhook that nobody here answers is bad, one that may not be read is unknown", () => {
+    const unanswered = [{ service: "vault/hook", objects: ["ValidatingWebhookConfiguration/vault"] }];
+    const [bad] = of({ called: { unanswered, unlisted: [] }, agents: [] });
+    expect(bad).toContain("left unanswered: vault/hook (ValidatingWebhookConfiguration/vault)");
+    const [unknown] = of({ called: { unanswered: [], unlisted: ["apiservices.apiregistration.k8s.io"] }, agents: [] });
+    expect(unknown).toContain("may not list apiservices.apiregistration.k8s.io");
+  });
+
+  test("nodes that decide otherwise than most are named; services without endpoints say nothing", () => {
+    const agents = [agent("a", row("ours")), agent("b", row("foreign")), agent("c", row("ours"))];
+    expect(of({ called: ANSWERED, agents })).toEqual([
+      expect.stringContaining("decisions of the nodes: b: default/web IPv4 foreign, ours elsewhere"),
+    ]);
+    const empty = [agent("a", row("ours", 0)), agent("b", row("foreign", 0))];
+    expect(of({ called: ANSWERED, agents: empty })).toEqual([]);
+  });
+
+  test("agents that do not answer, and those that cannot be found, are unknown", () => {
+    const agents = [agent("a", row("ours")), { node: "b", problem: "no" }];
+    expect(of({ called: ANSWERED, agents })).toEqual([expect.stringContaining("b: no answer; the other 1 decide")]);
+    expect(of({ called: ANSWERED, agents: { problem: "pods may not be listed" } })).toEqual([
+      expect.stringContaining("decisions of the nodes: pods may not be listed"),
+    ]);
+  });
+
+  test("kept CIDRs are named with the nodes that keep them", () => {
+    const kept = { cidr: "10.17.0.0/16", source: "kube-ovn-subnets", kept: true } as const;
+    const agents = ["a", "b"].map((node) => ({ node, services: [], cidrs: [kept] }));
+    expect(of({ called: ANSWERED, agents })).toEqual([
+      expect.stringContaining("no object defines them anymore: 10.17.0.0/16 of kube-ovn-subnets (a; b)"),
+    ]);
+  });
+});

@@ -1,6 +1,7 @@
 import { containsCIDR, familyOf, type IPFamily, overlap } from "@fairlead/base";
 import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
+import { networks } from "./networks.ts";
 import { otherNetworks } from "./other-networks.ts";
 import { overlaps } from "./overlaps.ts";
 import { otherInstances, ownTables, ruleChecks } from "./rules.ts";
@@ -18,6 +19,7 @@ export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
     ...overlaps(facts),
     ...otherNetworks(facts),
     ...excludedClients(facts),
+    ...networks(facts),
     api(facts),
   ];
 }

@@ -1,3 +1,5 @@
+import type { OwnershipRow } from "@fairlead/intake";
+
 /**
  * What a node's doctor knows of it. Undefined stands for what could not be looked at, for want of rights or of a
  * program: its result is "unknown", never "good".
@@ -36,7 +38,34 @@ export interface NodeFacts {
   /** Whether the mode tells clients apart at an address, as `excluded-clients` wants; absent: it need not. */
   readonly tellsClients?: boolean;
   readonly api: ApiFacts;
+  /** Absent: nothing is excluded or learned, or no API server was asked. */
+  readonly networks?: NetworksFacts;
 }
+
+/** What the cluster says of services that are left to other networks. */
+export interface NetworksFacts {
+  /** Services that the API server calls from a node. */
+  readonly called: {
+    /** Nothing here answers these, with the objects that name them: `ValidatingWebhookConfiguration/vault`. */
+    readonly unanswered: readonly { readonly service: string; readonly objects: readonly string[] }[];
+    /** Resources that may not be listed, so that some may be missing: `apiservices.apiregistration.k8s.io`. */
+    readonly unlisted: readonly string[];
+  };
+  /** What the agents of all nodes have decided; `problem`: they cannot be found. */
+  readonly agents: readonly AgentDecisions[] | { readonly problem: string };
+}
+
+/** What the agent of a node has decided; `problem`: it does not answer. */
+export type AgentDecisions = { readonly node: string } & (
+  | {
+      readonly services: readonly Pick<
+        OwnershipRow,
+        "service" | "ipFamily" | "ownership" | "ownEndpoints" | "excludedEndpoints"
+      >[];
+      readonly cidrs: readonly { readonly cidr: string; readonly source: string; readonly kept?: true }[];
+    }
+  | { readonly problem: string }
+);
 
 /** An agent with a service proxy name, by what it has in the kernel. */
 export interface Instance {

@@ -10,7 +10,7 @@ import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../no
 import { isOfTracing } from "../../node/trace-table.ts";
 import { type Attempt, attemptWith, isThere, outputOf } from "./command-result.ts";
 import { otherInstances } from "./instances.ts";
-import type { LearnedCIDRs } from "./learned-cidrs.ts";
+import type { ClusterNetworks } from "./networks.ts";
 import { othersFacts, pinnedMaps } from "./others.ts";
 import { countOf, listedRules } from "./rules.ts";
 
@@ -20,8 +20,8 @@ const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bri
 interface NodeFactsOptions {
   readonly serviceCIDRs: readonly string[];
   readonly api: ApiFacts;
-  /** What the cluster's objects say of its networks. */
-  readonly learned?: LearnedCIDRs | undefined;
+  /** What the cluster says of its networks. */
+  readonly networks?: ClusterNetworks | undefined;
   /** Whether the runner starts programs on this host: of another one its processes cannot be told here. */
   readonly here: boolean;
   /** Whether rules that a killed `trace --watch` left on this host are removed. */
@@ -31,7 +31,7 @@ interface NodeFactsOptions {
 /** Looks at a node. What may not be looked at is undefined, and what is not there is told so. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
-  { serviceCIDRs, api, learned, here, tidies }: NodeFactsOptions,
+  { serviceCIDRs, api, networks: read, here, tidies }: NodeFactsOptions,
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
@@ -42,7 +42,10 @@ export async function nodeFacts(
   const allProcesses = await seesAllProcesses(attempt);
   const cidr = (use: NamedCIDR["use"]) => (text: string) => ({ use, cidr: text });
   const addresses = await nodeAddresses(runner).catch(() => []);
-  const services = new Set([...serviceCIDRs.flatMap((given) => given.split(",")), ...(learned?.serviceCIDRs ?? [])]);
+  const services = new Set([
+    ...serviceCIDRs.flatMap((given) => given.split(",")),
+    ...(read?.learned?.serviceCIDRs ?? []),
+  ]);
   const sysctls = await Promise.all(
     [...SYSCTLS, ...needs.sysctls.map(({ key }) => key)].map(
       async (key) => [key, await attempt("cat", `/proc/sys/${key}`)] as const,
@@ -75,12 +78,13 @@ export async function nodeFacts(
     cidrs: [
       ...config.clusterCIDRs.map(cidr("pods")),
       ...filter.excludeCIDRs.map(cidr("excluded pods")),
-      ...(learned?.cidrs ?? []),
+      ...(read?.learned?.cidrs ?? []),
       ...[...services].map(cidr("services")),
       ...addresses.filter((address) => !isLocal(address)).map((address) => cidr("node")(hostCIDR(address))),
     ],
     ...(filter.excludedFrontends === "excluded-clients" && { tellsClients: semantics.excludesClients === true }),
     api,
+    ...(read && { networks: read.facts }),
   };
 }
 

@@ -7,19 +7,19 @@ import { runnerFor } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
 import { nodeFacts } from "./facts.ts";
-import { learnedCIDRs } from "./learned-cidrs.ts";
+import { clusterNetworks } from "./networks.ts";
 import type { doctorOptions } from "./options.ts";
 
 export async function run({ options }: CommandInput<typeof doctorOptions>, context: Context): Promise<ExitCode> {
   const setup = agentSetup({ ...options, "node-address": [], memory: undefined }, context);
   const api = await context.progress("asking the API server", () => apiFacts(options, context));
   if (api.kind !== "answers") warnOfUnlearned(setup, context);
-  const learned = api.kind === "answers" ? await learnedCIDRs(setup, options, context) : undefined;
+  const networks = api.kind === "answers" ? await clusterNetworks(setup, options, context) : undefined;
   const { on } = options;
   const here = on === undefined;
   const runner = await runnerFor(options, context);
   const facts = await context.progress(`looking at ${on ?? "this node"}`, () =>
-    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, learned, here, tidies: here }, runner),
+    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, networks, here, tidies: here }, runner),
   );
   const diagnoses = diagnose(facts);
   await print(

@@ -1,5 +1,7 @@
 import { followOwnership, type SuggestedCIDR, suggestCIDRs } from "@fairlead/inspect";
 import { type OwnershipRow, ownershipReport } from "@fairlead/intake";
+import { readCalls, unanswered } from "../../cluster/called-services.ts";
+import { openCluster } from "../../cluster/cluster.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
@@ -12,7 +14,7 @@ import { type AgentOwnership, agentOwnership } from "../../node/agent-ownership.
 import { print } from "../../output/output.ts";
 import { changeConsent } from "./consent.ts";
 import type { ownershipOptions } from "./options.ts";
-import { changeText, goneText, ownershipText } from "./text.ts";
+import { callsText, changeText, goneText, ownershipText } from "./text.ts";
 
 type Options = CommandInput<typeof ownershipOptions>["options"];
 
@@ -33,6 +35,8 @@ interface Report {
   readonly suggestedCIDRs: readonly SuggestedCIDR[];
   /** What the agent has learned. */
   readonly networks?: AgentOwnership["networks"];
+  /** Services that the API server calls, and that nodes get no answer of; absent: this is not known. */
+  readonly unansweredCalls?: ReturnType<typeof unanswered>;
 }
 
 async function fromObjects(options: Options, context: Context): Promise<Report> {
@@ -41,11 +45,29 @@ async function fromObjects(options: Options, context: Context): Promise<Report> 
   const own = learned?.decision.clusterCIDRs ?? config.clusterCIDRs;
   const known = [...own, ...(learned?.decision.excludeCIDRs ?? filter.excludeCIDRs)];
   const nodeAddresses = Object.values(planned.options.nodeIPs);
+  const owners = ownershipReport(planned.planner.ownerships(), learned?.report);
   return {
-    ...ownershipReport(planned.planner.ownerships(), learned?.report),
+    ...owners,
+    ...(await callsOf(options, owners.services, context)),
     // Without a CIDR of the own pods every pod would look like another network's.
     suggestedCIDRs: own.length === 0 ? [] : suggestCIDRs(planned.state, { known, nodeAddresses }),
   };
+}
+
+/** Of a cluster, where some service is left to another network; files seldom have these objects. */
+async function callsOf(
+  options: Options,
+  rows: readonly OwnershipRow[],
+  context: Context,
+): Promise<Pick<Report, "unansweredCalls">> {
+  if (options.file.length > 0 || rows.every(({ frontends }) => frontends === "all")) return {};
+  const calls = await readCalls(openCluster(options, context));
+  if (calls.unlisted.length > 0) {
+    context.warn(
+      `may not list ${calls.unlisted.join(", ")}: the API server may call Services that are not answered here`,
+    );
+  }
+  return { unansweredCalls: unanswered(calls, rows) };
 }
 
 async function fromAgent(options: Options, context: Context): Promise<Report> {
@@ -54,7 +76,12 @@ async function fromAgent(options: Options, context: Context): Promise<Report> {
 
 async function report({ output, namespace }: Options, all: Report, context: Context): Promise<void> {
   const found = { ...all, services: all.services.filter(({ service }) => isIn(namespace, service)) };
-  await print(output, found, () => ownershipText(found.services, found.suggestedCIDRs, context.style), context);
+  await print(
+    output,
+    found,
+    () => `${ownershipText(found.services, found.suggestedCIDRs, context.style)}${callsText(found.unansweredCalls)}`,
+    context,
+  );
 }
 
 async function watch(options: Options, context: Context): Promise<void> {

@@ -20,6 +20,15 @@ export function ownershipText(
   return `${table}\nNot in any CIDR given, perhaps another network's (--exclude-cluster-cidr):\n${lines.join("")}`;
 }
 
+/** Services that the API server calls and gets no answer of: a line each, below the table. */
+export function callsText(
+  calls: readonly { readonly service: string; readonly objects: readonly string[] }[] = [],
+): string {
+  if (calls.length === 0) return "";
+  const lines = calls.map(({ service, objects }) => `  ${service}   ${named(objects)}\n`);
+  return `\nCalled by the API server, and left unanswered for it (excludedFrontends: excluded-clients answers):\n${lines.join("")}`;
+}
+
 /** A row that has changed, while it is watched. */
 export function changeText(row: OwnershipRow, style: Style): string {
   return `${cells(row, style).join("   ")}\n`;
