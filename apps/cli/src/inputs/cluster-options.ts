@@ -14,15 +14,12 @@ export const accessOptions = {
   context: text("NAME", "The context of the kubeconfig. Default: its current one."),
 } as const;
 
-/** For commands that are about services. */
+/** The same in every command: it narrows what is listed, and says where a service without a namespace is. */
 export const namespaceOption = text(
   "NAME",
-  "Where services are looked for that are named without a namespace. Default: the context's, else default.",
+  "Only services of that namespace, and where those are that are named without one. Default: all; of one that is named, the context's, else default.",
   { short: "n" },
 );
-
-/** For commands that tell of all services. */
-export const onlyNamespaceOption = text("NAME", "Only services of that namespace. Default: all.", { short: "n" });
 
 /** Where the objects come from. */
 export const sourceOptions = {
@@ -44,6 +41,11 @@ const mode: OptionSpec<Mode | undefined> = {
   defaultText: "iptables",
   read: (texts) => MODES.find((one) => one === texts.at(-1)),
 };
+
+/** `--to-mode`: another mode, that a command compares with or changes to. */
+export function toModeOption(help: string): OptionSpec<Mode | undefined> {
+  return { placeholder: MODES.join("|"), help, choices: MODES, read: mode.read };
+}
 
 /** How the agent of that node is set up. What is not named here is taken from --config or by --agent-flag. */
 export const agentOptions = {

@@ -1,6 +1,8 @@
 import type { ClusterView, ServiceKey } from "@fairlead/core";
 import {
   factsOf,
+  type Mode,
+  type ModeSide,
   missingNodeDoubts,
   type PlannedNode,
   planNode,
@@ -14,6 +16,7 @@ import type { OptionValues } from "../frame/options.ts";
 import { type AgentSetup, agentSetup } from "./agent.ts";
 import type { clusterOptions } from "./cluster-options.ts";
 import { didYouMean } from "./did-you-mean.ts";
+import { inMode } from "./in-mode.ts";
 import { learnedDoubts, unmatched } from "./learned.ts";
 import { allNodes, clusterNow, nodeNameOf, type ReadCluster, warnOfProblems } from "./source.ts";
 
@@ -30,6 +33,8 @@ export interface PlannedNodeOptions {
   readonly about?: Target;
   /** What is asked for is the same on every node: a node that there is not will do. */
   readonly everywhere?: boolean;
+  /** In the place of the mode that the options name. */
+  readonly inMode?: Mode | undefined;
   /** What is asked for is the same in every mode: also in one that no plan can be made for. */
   readonly anyMode?: boolean;
 }
@@ -39,15 +44,18 @@ export interface PlannedSetup {
   readonly setup: AgentSetup;
   /** Undefined: the agent learns no network. */
   readonly learned: LearnedOnce | undefined;
+  /** The same objects, planned in another mode. */
+  readonly planIn: (mode: Mode) => ModeSide;
 }
 
 /** What the agent of the node that is asked about makes of the objects that are given, and how it is set up. */
 export async function plannedNode(
   options: ClusterValues,
   context: Context,
-  { live, about, everywhere = false, anyMode = false }: PlannedNodeOptions = {},
+  { live, about, everywhere = false, anyMode = false, inMode: mode }: PlannedNodeOptions = {},
 ): Promise<PlannedSetup> {
-  const setup = agentSetup(options, context, { anyMode });
+  const given = agentSetup(options, context, { anyMode });
+  const setup = mode === undefined ? given : inMode(given, mode);
   const { networks, config } = setup;
   let services: ReadonlySet<ServiceKey> | undefined;
   const related = (state: ClusterView, to: Target) => {
@@ -59,16 +67,13 @@ export async function plannedNode(
   const cluster = await clusterNow(options, context, { slicesOf, about, serviceCIDRs, networks, config });
   const nodeName = nodeNameOf(options);
   if (!everywhere) await demandNode(options, context, cluster);
-  const given = options["node-address"];
-  const known = given.length > 0 ? [...LOOPBACK, ...given] : live;
+  const own = options["node-address"];
+  const known = own.length > 0 ? [...LOOPBACK, ...own] : live;
   const addresses = known === undefined ? {} : { addresses: known };
-  const planned = planNode({
-    ...setup,
-    ...addresses,
-    ...(services && { services }),
-    cluster,
-    nodeName,
-  });
+  const plan = (by: AgentSetup) => {
+    return planNode({ ...by, ...addresses, ...(services && { services }), cluster, nodeName });
+  };
+  const planned = plan(setup);
   warnOfProblems(planned.problems, context);
   const { learned } = cluster;
   if (learned !== undefined) {
@@ -76,7 +81,11 @@ export async function plannedNode(
     for (const line of [...learnedDoubts(learned), ...missing]) context.warn(line);
   }
   if (!everywhere) for (const doubt of missingNodeDoubts(cluster, nodeName, services)) context.warn(doubt);
-  return { planned, setup, learned };
+  const planIn = (other: Mode) => {
+    const by = inMode(setup, other);
+    return { planned: plan(by), config: by.config };
+  };
+  return { planned, setup, learned, planIn };
 }
 
 /** @throws CommandFailure where the node is none of those that there are */

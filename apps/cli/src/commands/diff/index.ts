@@ -26,6 +26,10 @@ export const diffCommand = defineCommand(
         line: "fairlead diff ./services/ ./services-next/ --node node-a --cluster-cidr 10.144.0.0/16 --traffic-only",
         what: "What would this change of manifests mean for packets?",
       },
+      {
+        line: "fairlead diff cluster cluster --to-mode nftables --traffic-only --cluster-cidr 10.144.0.0/16",
+        what: "What would another mode mean for packets?",
+      },
     ],
     finding: "traffic or rules differ",
   },

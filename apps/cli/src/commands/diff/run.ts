@@ -16,7 +16,7 @@ export async function run(
 ): Promise<ExitCode> {
   const family: IPFamily = options.family === "ipv4" ? "IPv4" : "IPv6";
   const before = await readSide(a, family, options, context);
-  const after = await readSide(b, family, options, context);
+  const after = await readSide(b, family, options, context, options["to-mode"]);
   const traffic = await context.progress("tracing packets through both", async () => {
     return compareTraffic(before.state, after.state, family, nodeAddress(family, before, after));
   });

@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { errorText } from "@fairlead/base";
 import type { KernelState } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
-import { dryRun } from "@fairlead/inspect";
+import { dryRun, type Mode } from "@fairlead/inspect";
 import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";
 import type { CommandInput } from "../../frame/command.ts";
@@ -25,14 +25,21 @@ export interface Side {
 /**
  * What an argument of diff means.
  *
+ * @param mode that it is planned in, where it is planned; default: the one of the options
  * @throws CommandFailure when it cannot be read
  */
-export async function readSide(argument: string, family: IPFamily, options: Options, context: Context): Promise<Side> {
-  if (argument === "cluster") return plannedSide([], family, options, context);
+export async function readSide(
+  argument: string,
+  family: IPFamily,
+  options: Options,
+  context: Context,
+  mode?: Mode,
+): Promise<Side> {
+  if (argument === "cluster") return plannedSide([], family, options, context, mode);
   if (argument === "node") return liveSide(family, options, context);
   const text = await rulesIn(argument);
   return text === undefined
-    ? plannedSide([argument], family, options, context)
+    ? plannedSide([argument], family, options, context, mode)
     : textSide(argument, text, family, options);
 }
 
@@ -52,8 +59,9 @@ async function plannedSide(
   family: IPFamily,
   options: Options,
   context: Context,
+  mode: Mode | undefined,
 ): Promise<Side> {
-  const { planned, setup } = await plannedNode({ ...options, file }, context);
+  const { planned, setup } = await plannedNode({ ...options, file }, context, { inMode: mode });
   const settings = { mode: planned.mode, config: setup.config };
   const plan = planned.planner.plan(family);
   const host = hostOf(options, Object.values(planned.options.nodeIPs));

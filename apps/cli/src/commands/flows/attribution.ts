@@ -18,6 +18,7 @@ import { targetOf } from "../../inputs/target.ts";
 import { runnerFor } from "../../node/access.ts";
 import { podTracking } from "../../node/connections.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
+import { flowFilter } from "./filter.ts";
 import type { connectionOptions } from "./options.ts";
 import { mayBeRelayed, relaysOf } from "./relays.ts";
 
@@ -33,6 +34,8 @@ export interface Attribution {
   readonly mayBeRelayed: (flow: Flow) => boolean;
   /** What the node's agent relays now; undefined: it does not tell. */
   readonly relays: () => Promise<Relays | undefined>;
+  /** Whether it is one that the options choose: asked once it is known what is relayed; absent: all are. */
+  readonly fits?: (flow: Flow) => boolean;
 }
 
 /** @throws CommandFailure when objects or kernel cannot be read, or there is no such service */
@@ -55,6 +58,8 @@ export async function openAttribution(options: Values, context: Context): Promis
     },
     mayBeRelayed: mayBeRelayed(own),
     relays: relaysOf(options, context),
+    // A service that is named is one whatever its namespace is.
+    fits: flowFilter(target === undefined ? options : { ...options, namespace: undefined }),
   };
 }
 

@@ -1,11 +1,11 @@
 import { flag, text } from "../../frame/options.ts";
-import { clusterOptions, onlyNamespaceOption } from "../../inputs/cluster-options.ts";
+import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
 import { metricsPortOption } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const ownershipOptions = {
   ...clusterOptions,
-  namespace: onlyNamespaceOption,
+  namespace: namespaceOption,
   watch: flag("Print every change that follows, until interrupted.", { short: "w" }),
   live: flag("Ask the running agent of this node instead of planning."),
   on: text("NODE", "Ask the running agent of that node, through the API server (pods/portforward)."),

@@ -12,6 +12,7 @@ import { type Agents, agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { eachNode } from "../../node/each-node.ts";
 import { print } from "../../output/output.ts";
 import { verifyNodes } from "../verify/all-nodes.ts";
+import { within } from "../verify/within.ts";
 import type { statusOptions } from "./options.ts";
 import { statusText } from "./text.ts";
 
@@ -81,6 +82,6 @@ async function withDifferences(
     const report = reports.get(row.node);
     if (report === undefined) return row;
     if ("problem" in report) return { ...row, problem: row.problem ?? `its kernel: ${report.problem}` };
-    return { ...row, differences: report.families.flatMap(({ services }) => services).length };
+    return { ...row, differences: report.families.flatMap((family) => within(options, family).services).length };
   });
 }

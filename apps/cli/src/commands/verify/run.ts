@@ -2,7 +2,6 @@ import type { Runner } from "@fairlead/kernel";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
-import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { oneKernel, runnerFor } from "../../node/access.ts";
 import { tellOwnAgent, tellPodsAgent } from "../../node/full-sync.ts";
@@ -14,6 +13,7 @@ import { reportsOf } from "./look.ts";
 import type { verifyOptions } from "./options.ts";
 import { askForFullSync } from "./repair.ts";
 import { nodeReportsText, reportText } from "./show.ts";
+import { within } from "./within.ts";
 
 type Values = CommandInput<typeof verifyOptions>["options"];
 
@@ -42,18 +42,6 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
   }
   await print(options.output, reports, () => reportText(reports, context.style), context);
   return differs(reports) ? 1 : 0;
-}
-
-/** Of the namespace that is asked for, with what all services share. */
-function within({ namespace }: Pick<Values, "namespace">, report: FamilyReport): FamilyReport {
-  const isAsked = ({ service }: { readonly service?: string }) => service === undefined || isIn(namespace, service);
-  const { services, notes, unknown } = report;
-  return {
-    ...report,
-    services: services.filter(isAsked),
-    ...(notes && { notes: notes.filter(isAsked) }),
-    ...(unknown && { unknown: unknown.filter(isAsked) }),
-  };
 }
 
 async function allNodes(options: Values, context: Context): Promise<ExitCode> {
