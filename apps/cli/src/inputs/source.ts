@@ -35,9 +35,6 @@ export function nodeNameOf({ node }: Pick<SourceValues, "node">): string {
   return (node ?? hostname()).trim().toLowerCase();
 }
 
-/** An object that a source cannot read. */
-type BadObject = Extract<SourceReport, { readonly type: "badObject" }>;
-
 /** Which objects are wanted. */
 interface ReadRequest extends ReadOptions {
   /** The only thing that is asked about. */
@@ -186,18 +183,18 @@ export async function liveSource(
   options: SourceValues,
   { serviceProxyName }: Pick<AgentConfig, "serviceProxyName">,
   context: Context,
-  onBad: (report: BadObject) => void = () => {},
+  onReport: (report: SourceReport) => void = () => {},
 ): Promise<ObjectSource> {
   const selection = { nodeName: nodeNameOf(options), serviceProxyName };
   const [path, ...others] = options.file;
   const told = (report: SourceReport) => {
-    if (report.type === "badObject") onBad(report);
+    onReport(report);
     warnOf(report, context);
   };
   if (path === undefined) {
     return apiSource(await connect(options, context), selection, (report) => {
       if (report.type === "failing") context.warn(failureText(report));
-      else told(report);
+      told(report);
     });
   }
   if (path === "-" || others.length > 0) throw new UsageError("--file: only one file or folder can be followed");

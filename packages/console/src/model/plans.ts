@@ -8,7 +8,8 @@ import type { AgentSetup } from "./agent-setup.ts";
 export interface PlansParts {
   readonly setup: AgentSetup;
   readonly state: ClusterState;
-  readonly nodes: ReadonlyMap<string, NodeState>;
+  /** The Node as it is, or was last; undefined: there is none. */
+  readonly nodeOf: (name: string) => NodeState | undefined;
   /** What the agents have learned of networks by now; undefined: they learn nothing. */
   readonly learned: () => LearnedOnce | undefined;
 }
@@ -30,13 +31,15 @@ export class Plans {
   readonly #kept = new Map<string, KeptPlan>();
   /** By node: what its kernel says, where it was asked. */
   readonly #addresses = new Map<string, readonly string[]>();
+  /** Nodes whose plans are made of something that has changed since: they are made anew when they are asked for. */
+  readonly #outdated = new Set<string>();
   #serviceCIDRs: readonly string[] | undefined;
 
   constructor(parts: PlansParts) {
     this.#parts = parts;
   }
 
-  /** The plan that is always there, unless something has just made it void. */
+  /** The plan that is always there, once it was made: while a new one is made it is the one before. */
   get firstNow(): PlannedNode | undefined {
     return this.#kept.get(this.first)?.planned;
   }
@@ -45,22 +48,25 @@ export class Plans {
     const sorted = [...addresses].sort();
     if (this.#addresses.get(nodeName)?.join() === sorted.join()) return;
     this.#addresses.set(nodeName, sorted);
-    this.drop(nodeName);
+    this.outdate(nodeName);
   }
 
   setServiceCIDRs(cidrs: readonly string[]): void {
     this.#serviceCIDRs = cidrs;
-    this.#kept.clear();
+    for (const nodeName of [this.first, ...this.#kept.keys()]) this.outdate(nodeName);
   }
 
-  drop(nodeName: string): void {
-    this.#kept.delete(nodeName);
+  /** What its plan is made of has changed. */
+  outdate(nodeName: string): void {
+    this.#outdated.add(nodeName);
   }
 
   /** Made when it is asked for the first time. */
   async of(nodeName: string): Promise<PlannedNode> {
     const known = this.#kept.get(nodeName);
-    if (known !== undefined) return known.planned;
+    if (known !== undefined && !this.#outdated.has(nodeName)) return known.planned;
+    // Before: what changes from now on may not be in it.
+    this.#outdated.delete(nodeName);
     const planned = await inSlices(planNodeSteps(this.#request(nodeName)));
     const [oldest] = [...this.#kept.keys()].filter((name) => name !== this.first);
     if (this.#kept.size >= MOST_PLANS && oldest !== undefined) this.#kept.delete(oldest);
@@ -68,9 +74,10 @@ export class Plans {
     return planned;
   }
 
-  /** These changed, or what decides about them did. */
+  /** These changed, or what decides about them did. Outdated plans are left: they are made anew before they are used. */
   async replan(services: ReadonlySet<ServiceKey>): Promise<void> {
-    for (const plan of this.#kept.values()) {
+    for (const [nodeName, plan] of this.#kept) {
+      if (this.#outdated.has(nodeName)) continue;
       const step = await inSlices(plan.planned.planner.replan(this.#parts.state, services, plan.memory));
       plan.memory = plan.memory.apply(step.memory);
     }
@@ -80,6 +87,7 @@ export class Plans {
   /** Other CIDRs of networks count, which these services have to do with. */
   async learn(concerned: ReadonlySet<ServiceKey>): Promise<void> {
     for (const [nodeName, plan] of this.#kept) {
+      if (this.#outdated.has(nodeName)) continue;
       const options = nodeOptions(this.#request(nodeName));
       plan.planned.planner.setOptions(options, concerned);
       plan.planned = { ...plan.planned, options };
@@ -88,8 +96,8 @@ export class Plans {
   }
 
   #request(nodeName: string) {
-    const { setup, state, nodes } = this.#parts;
-    const [node, learned] = [nodes.get(nodeName), this.#parts.learned()];
+    const { setup, state, nodeOf } = this.#parts;
+    const [node, learned] = [nodeOf(nodeName), this.#parts.learned()];
     const [serviceCIDRs, addresses] = [this.#serviceCIDRs, this.#addresses.get(nodeName)];
     const known = { ...(node && { node }), ...(serviceCIDRs && { serviceCIDRs }), ...(learned && { learned }) };
     return { ...setup, cluster: { state, problems: [], ...known }, nodeName, ...(addresses && { addresses }) };

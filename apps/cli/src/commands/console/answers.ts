@@ -86,9 +86,15 @@ async function traced(
   return { at, source: `plan of ${node}`, command: `fairlead plan … | ${command} --rules -`, trace };
 }
 
-async function planText({ planner, mode }: PlannedNode, { config }: AgentSetup, family: IPFamily): Promise<string> {
+async function planText(
+  { planner, mode }: PlannedNode,
+  { config }: Pick<AgentSetup, "config">,
+  family: IPFamily,
+): Promise<string> {
   return rulesText(await dryRun(planner.plan(family), { mode, config }));
 }
+
+type Families = NonNullable<WhatIfAnswer["families"]>;
 
 /** More services than that are compared by `fairlead diff`: here a user waits. */
 const MOST_SERVICES = 200;
@@ -101,25 +107,21 @@ async function whatIf(
 ): Promise<WhatIfAnswer> {
   await cluster.ready;
   const { node = cluster.nodeName } = change;
-  const { before, after, services } = await changedPlans(cluster, setup, node, change);
-  if (services.length > MOST_SERVICES) {
-    throw new RequestError(
-      400,
-      `${services.length} services change, at most ${MOST_SERVICES} are compared here: use fairlead diff`,
-    );
-  }
+  const { before, after, setup: changed, ...found } = await changedPlans(cluster, setup, node, change);
+  const answer = { planAt: cluster.changedAt, node, ...found };
+  if (found.services.length > MOST_SERVICES) return answer;
   const folder = await mkdtemp(join(tmpdir(), "fairlead-what-if-"));
   try {
-    const families: WhatIfAnswer["families"][number][] = [];
+    const families: Families[number][] = [];
     for (const family of IP_FAMILIES) {
       const [old, now] = [join(folder, "before.txt"), join(folder, "after.txt")];
       await writeFile(old, await planText(before, setup, family));
-      await writeFile(now, await planText(after, setup, family));
+      await writeFile(now, await planText(after, changed, family));
       const addresses = Object.values(before.options.nodeIPs);
       const given = { family: [family.toLowerCase()], "traffic-only": [""], "node-address": addresses };
-      families.push(await saidBy<WhatIfAnswer["families"][number]>(diffCommand, [old, now], given, context));
+      families.push(await saidBy<Families[number]>(diffCommand, [old, now], given, context));
     }
-    return { planAt: cluster.changedAt, node, services, families };
+    return { ...answer, families };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -130,8 +132,10 @@ function readChange(body: unknown): Change & { readonly node?: string } {
     const value: unknown = typeof body === "object" && body !== null ? Reflect.get(body, name) : undefined;
     return typeof value === "string" ? value : "";
   };
-  const change = { manifests: text("manifests"), excludeCIDR: text("cidr") };
-  if (change.manifests === "" && change.excludeCIDR === "") throw new RequestError(400, "give manifests or a CIDR");
+  const change = { manifests: text("manifests"), excludeCIDR: text("cidr"), configuration: text("configuration") };
+  if (Object.values(change).every((one) => one.trim() === "")) {
+    throw new RequestError(400, "give manifests, a configuration or a CIDR");
+  }
   const node = text("node");
   return node === "" ? change : { ...change, node };
 }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { errorText } from "@fairlead/base";
-import { startConsole, UnusableObjects } from "@fairlead/console";
-import { createManifestsSnapshot, type ObjectSource } from "@fairlead/watch";
+import { SourceHealth, startConsole, UnusableObjects } from "@fairlead/console";
+import { createManifestsSnapshot, type ObjectSource, type SourceReport } from "@fairlead/watch";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
@@ -22,14 +22,18 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
     throw new UsageError("--live: is for manifests (-f); a cluster's nodes are looked at anyway");
   const setup = agentSetup(options, context);
   const looked = live || file.length === 0;
-  const unusable = new UnusableObjects();
+  const [unusable, health] = [new UnusableObjects(), new SourceHealth()];
   const settings = {
     html: await readPage(),
     port: portOf(options),
     version,
     sourceName: file.length === 0 ? "cluster" : `manifests ${file.join(", ")}`,
-    source: await sourceOf(options, setup, context, unusable),
+    source: await sourceOf(options, setup, context, (report) => {
+      if (report.type === "badObject") unusable.report(report);
+      health.take(report);
+    }),
     unusable,
+    health,
     setup,
     nodeName: options.node !== undefined || live ? nodeNameOf(options) : undefined,
     answers: (cluster) => commandAnswers(cluster, setup, options, context),
@@ -59,23 +63,28 @@ function sourceOf(
   options: Values,
   { config }: AgentSetup,
   context: Context,
-  unusable: UnusableObjects,
+  onReport: (report: SourceReport) => void,
 ): Promise<ObjectSource> | ObjectSource {
   const { file } = options;
   const { serviceProxyName } = config;
   if (file.length < 2 && file[0] !== "-") {
-    return liveSource(options, config, context, (report) => unusable.report(report));
+    return liveSource(options, config, context, onReport);
   }
-  const { readStandardInput, warn } = context;
+  const { warn } = context;
+  // What if reads it again.
+  let read: ReturnType<Context["readStandardInput"]> | undefined;
+  const readStandardInput = () => {
+    read ??= context.readStandardInput();
+    return read;
+  };
   return createManifestsSnapshot({
     paths: file,
     nodeName: nodeNameOf(options),
     serviceProxyName,
     readStandardInput,
     onReport: (report) => {
-      if (report.type !== "badObject") return;
-      unusable.report(report);
-      warn(`${report.file ?? report.key}: ${report.error}`);
+      onReport(report);
+      if (report.type === "badObject") warn(`${report.file ?? report.key}: ${report.error}`);
     },
   });
 }

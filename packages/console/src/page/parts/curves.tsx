@@ -1,3 +1,4 @@
+import { Scroll } from "./scroll.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { FlowsAnswer } from "../../protocol.ts";
 import { Plot } from "../curve/plot.ts";
@@ -77,7 +78,7 @@ const MOST_ROWS = 15;
 function Table({ samples }: { readonly samples: readonly Sample[] }) {
   const cell = (value: number | null, quantity: Quantity) => (value === null ? "–" : TEXTS[quantity](value));
   return (
-    <table>
+    <Scroll label="The last looks"><table>
       <TableHead titles={["At"]} numbers={["New connections a second", "Bytes a second"]} />
       <tbody>
         {samples
@@ -91,6 +92,6 @@ function Table({ samples }: { readonly samples: readonly Sample[] }) {
             </tr>
           ))}
       </tbody>
-    </table>
+    </table></Scroll>
   );
 }

@@ -1,3 +1,4 @@
+import { Scroll } from "./scroll.tsx";
 import { agentVerdict, type Difference, kernelVerdict } from "../findings.ts";
 import type { Store } from "../store.ts";
 import { Age } from "./age.tsx";
@@ -18,7 +19,7 @@ export function Kernels({ store, nodes, differences }: Props) {
   return (
     <section class="panel" aria-label="Plan and kernel">
       <h2>Plan and kernel</h2>
-      <table>
+      <Scroll label="Plan and kernel"><table>
         <TableHead titles={["Node", "Agent", "This service in its kernel"]} />
         <tbody>
           {rows.map(({ node, agent, kernel }) => {
@@ -44,7 +45,7 @@ export function Kernels({ store, nodes, differences }: Props) {
             );
           })}
         </tbody>
-      </table>
+      </table></Scroll>
       <Findings differences={differences} />
     </section>
   );

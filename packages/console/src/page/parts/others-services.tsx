@@ -1,3 +1,4 @@
+import { Scroll } from "./scroll.tsx";
 import type { OwnershipRow } from "@fairlead/intake";
 import { serviceAddress } from "../router.ts";
 import { Owner } from "./badge.tsx";
@@ -10,7 +11,7 @@ const MOST = 300;
 export function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[] }) {
   return (
     <>
-      <table>
+      <Scroll label="Services of other networks"><table>
         <TableHead titles={["Service", "Owner", "Why"]} numbers={["Our endpoints", "Others'"]} />
         <tbody>
           {rows
@@ -29,7 +30,7 @@ export function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[
               </tr>
             ))}
         </tbody>
-      </table>
+      </table></Scroll>
       {rows.length > MOST && (
         <p class="quiet">
           and {rows.length - MOST} more: <a href="#/services?owner=foreign">the list of services</a> has them

@@ -1,3 +1,4 @@
+import { Scroll } from "./scroll.tsx";
 import type { Ownership } from "@fairlead/core";
 import type { ServiceAnswer } from "../../protocol.ts";
 import { Owner } from "./badge.tsx";
@@ -13,7 +14,7 @@ export function OwnerHistory({ history: { since, changes } }: { readonly history
       ) : (
         <>
           <p class="quiet">Since this console was started at {timeText(since)}; it knows nothing from before.</p>
-          <table>
+          <Scroll label="Owners before"><table>
             <TableHead titles={["At", "Family", "Before", "Then", "Why"]} />
             <tbody>
               {changes.toReversed().map(({ at, family, before, after, why }) => (
@@ -30,7 +31,7 @@ export function OwnerHistory({ history: { since, changes } }: { readonly history
                 </tr>
               ))}
             </tbody>
-          </table>
+          </table></Scroll>
         </>
       )}
     </section>

@@ -1,3 +1,4 @@
+import { Scroll } from "./scroll.tsx";
 import type { EndpointFate, Membership, Treatment } from "@fairlead/core";
 import type { FrontendExplanation, LostFrontend, PortExplanation } from "@fairlead/inspect";
 import { addressOf } from "../router.ts";
@@ -22,8 +23,8 @@ export function ServicePort({
       <h3>
         {protocol} {name === "" ? "" : `port ${name}`}
       </h3>
-      <WayPicture port={port} service={service} node={node} />
-      <div class="scroll">
+      <Scroll label={`The way to ${service} ${name}`}><WayPicture port={port} service={service} node={node} /></Scroll>
+      <Scroll label={`Frontends and endpoints of ${protocol} ${name}`}>
         <table>
           <TableHead titles={["Frontend", "from pods", "from the node", "from outside"]} />
           <tbody>
@@ -41,7 +42,7 @@ export function ServicePort({
           </tbody>
         </table>
         <Endpoints endpoints={endpoints} />
-      </div>
+      </Scroll>
     </>
   );
 }

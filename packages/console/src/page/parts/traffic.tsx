@@ -1,3 +1,4 @@
+import { Scroll } from "./scroll.tsx";
 import type { FlowEndpoint, ServiceTraffic } from "@fairlead/inspect";
 import type { FlowsAnswer } from "../../protocol.ts";
 import type { Tone } from "../findings.ts";
@@ -35,7 +36,7 @@ export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; reado
   const { traffic } = answer;
   if (traffic.length === 0) return <p class="quiet">No connection with a service.</p>;
   return (
-    <div class="scroll">
+    <Scroll label="Connections by service and endpoint">
       <table>
         <TableHead
           titles={["Service and endpoint", "Node"]}
@@ -56,7 +57,7 @@ export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; reado
           </tbody>
         ))}
       </table>
-    </div>
+    </Scroll>
   );
 }
 

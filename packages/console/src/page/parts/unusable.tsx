@@ -1,3 +1,4 @@
+import { Scroll } from "./scroll.tsx";
 import type { UnusableAnswer } from "../../protocol.ts";
 import { Age } from "./age.tsx";
 import { TableHead } from "./table-head.tsx";
@@ -7,11 +8,11 @@ export function Unusable({ unusable: { objects, rows } }: { readonly unusable: U
   if (objects === 0) return null;
   const told = new Set(rows.map(({ object }) => object)).size;
   return (
-    <section class="panel scroll" aria-label="Objects that cannot be read">
+    <section class="panel" aria-label="Objects that cannot be read">
       <h2>
         {objects} {objects === 1 ? "object" : "objects"} cannot be read, or not whole
       </h2>
-      <table>
+      <Scroll label="Objects that cannot be read"><table>
         <TableHead titles={["Object", "Field", "Value", "Why", "Found"]} />
         <tbody>
           {rows.map(({ object, at, field, value, why, file }) => (
@@ -29,7 +30,7 @@ export function Unusable({ unusable: { objects, rows } }: { readonly unusable: U
             </tr>
           ))}
         </tbody>
-      </table>
+      </table></Scroll>
       {objects > told && <p class="quiet">and {objects - told} more objects</p>}
     </section>
   );

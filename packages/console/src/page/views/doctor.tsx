@@ -1,3 +1,4 @@
+import { Scroll } from "../parts/scroll.tsx";
 import type { Diagnosis } from "@fairlead/inspect";
 import { useEffect, useState } from "preact/hooks";
 import type { DoctorAnswer } from "../../protocol.ts";
@@ -19,14 +20,14 @@ export function DoctorView({ store, query }: { readonly store: Store; readonly q
   const { facts } = store;
   const [times, setTimes] = useState(0);
   useEffect(() => store.look([]), [store]);
-  const chosen = query.get("node");
+  const chosen = query.get("node") ?? "";
   const all = [...store.nodes.keys()];
-  const nodes = chosen === null ? all.slice(0, MOST_NODES) : [chosen];
+  const nodes = chosen === "" ? all.slice(0, MOST_NODES) : [chosen];
   return (
     <>
       <div class="head">
         <h1>Doctor</h1>
-        {chosen === null && all.length > nodes.length && (
+        {chosen === "" && all.length > nodes.length && (
           <span class="quiet">
             {nodes.length} of {all.length} nodes
           </span>
@@ -36,15 +37,15 @@ export function DoctorView({ store, query }: { readonly store: Store; readonly q
         <>
           <div class="tools">
             <NodeChoice
-              label="Only of node"
+              label="Node"
               store={store}
-              node={chosen ?? facts.node}
+              node={chosen}
+              all={all.length > MOST_NODES ? `the first ${MOST_NODES}` : "all"}
               onNode={(node) => go(addressOf("doctor", [], { node }))}
             />
             <button type="button" onClick={() => setTimes(times + 1)}>
               Look again
             </button>
-            {chosen !== null && <a href={addressOf("doctor")}>All nodes</a>}
           </div>
           {nodes.map((node) => (
             <Node key={node} node={node} times={times} />
@@ -111,7 +112,7 @@ function Checks({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
 
 function Table({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
   return (
-    <table class="checks">
+    <Scroll label="Checks"><table class="checks">
       <TableHead titles={["Check", "State", "Found, and what to do"]} />
       <tbody>
         {diagnoses.map(({ check, state, found, advice }) => {
@@ -130,6 +131,6 @@ function Table({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
           );
         })}
       </tbody>
-    </table>
+    </table></Scroll>
   );
 }

@@ -1,3 +1,4 @@
+import { Scroll } from "../parts/scroll.tsx";
 import type { Flow } from "@fairlead/inspect";
 import { useEffect } from "preact/hooks";
 import type { FlowsAnswer } from "../../protocol.ts";
@@ -101,7 +102,7 @@ function Listed({ asked, node }: { readonly asked: Polled<FlowsAnswer>["asked"];
 
 function Connections({ flows }: { readonly flows: readonly Flow[] }) {
   return (
-    <div class="scroll">
+    <Scroll label="Connections">
       <table>
         <TableHead titles={["Client", "Called", "Service", "Answered by", "State"]} numbers={["Sent", "Received"]} />
         <tbody>
@@ -110,7 +111,7 @@ function Connections({ flows }: { readonly flows: readonly Flow[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

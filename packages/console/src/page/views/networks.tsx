@@ -1,3 +1,4 @@
+import { Scroll } from "../parts/scroll.tsx";
 import type { NetworksAnswer } from "../../protocol.ts";
 import { useAnswer } from "../ask.ts";
 import { Age } from "../parts/age.tsx";
@@ -26,7 +27,7 @@ export function NetworksView({ store }: { readonly store: Store }) {
         {cidrs.length === 0 ? (
           <p class="quiet">None is configured: every service is ours.</p>
         ) : (
-          <table>
+          <Scroll label="CIDRs"><table>
             <TableHead titles={["CIDR", "Whose", "From"]} />
             <tbody>
               {cidrs.map(({ cidr, whose, from }) => (
@@ -44,7 +45,7 @@ export function NetworksView({ store }: { readonly store: Store }) {
                 </tr>
               ))}
             </tbody>
-          </table>
+          </table></Scroll>
         )}
       </div>
       {learned !== undefined && <LearnedHere networks={learned} at={planAt} />}
@@ -52,7 +53,7 @@ export function NetworksView({ store }: { readonly store: Store }) {
       {suggestedCIDRs.length > 0 && (
         <div class="panel">
           <h2>These look like another network's</h2>
-          <table>
+          <Scroll label="CIDRs"><table>
             <thead>
               <tr>
                 <th scope="col">CIDR</th>
@@ -81,7 +82,7 @@ export function NetworksView({ store }: { readonly store: Store }) {
                 </tr>
               ))}
             </tbody>
-          </table>
+          </table></Scroll>
         </div>
       )}
       <div class="panel">
