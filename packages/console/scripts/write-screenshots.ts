@@ -27,8 +27,15 @@ interface Picture {
 
 const PICTURES: readonly Picture[] = [
   { name: "overview", place: "#/overview", heading: "Overview", height: 560, shown: "1 service differs" },
-  { name: "services-dark", place: "#/services", heading: "Services", dark: true, height: 560, shown: "differs on node-a" },
-  { name: "service", place: "#/service/shop/web", heading: "shop/web", height: 860, shown: "frontends" },
+  {
+    name: "services-dark",
+    place: "#/services",
+    heading: "Services",
+    dark: true,
+    height: 560,
+    shown: "differs on node-a",
+  },
+  { name: "service", place: "#/service/shop/web", heading: "shop/web", height: 860, shown: "Endpoint" },
   {
     name: "trace-dark",
     place: "#/trace?from=pod&to=shop/web&node=node-a",

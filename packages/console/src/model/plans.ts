@@ -74,7 +74,7 @@ export class Plans {
     return planned;
   }
 
-  /** These changed, or what decides about them did. Outdated plans are left: they are made anew before they are used. */
+  /** These changed, or what decides about them did. Outdated plans are left: they are made anew first. */
   async replan(services: ReadonlySet<ServiceKey>): Promise<void> {
     for (const [nodeName, plan] of this.#kept) {
       if (this.#outdated.has(nodeName)) continue;

@@ -1,12 +1,12 @@
-import { Scroll } from "./scroll.tsx";
 import { useState } from "preact/hooks";
 import type { LearnedAnswer } from "../../protocol.ts";
 import { useAnswer } from "../ask.ts";
 import { addressOf } from "../router.ts";
 import type { Store } from "../store.ts";
 import { Age } from "./age.tsx";
-import { Stage, WHOSE } from "./stage.tsx";
 import { NodeChoice } from "./node-choice.tsx";
+import { Scroll } from "./scroll.tsx";
+import { Stage, WHOSE } from "./stage.tsx";
 import { TableHead } from "./table-head.tsx";
 import { Waiting } from "./waiting.tsx";
 
@@ -86,24 +86,24 @@ function CIDRs({ cidrs }: Pick<Networks, "cidrs">) {
         <TableHead titles={["CIDR", "Whose", "State", "From", "Since"]} />
         <tbody>
           {cidrs.map(({ cidr, side, source, objects, stage, why, since }) => (
-              <tr key={`${side} ${source} ${cidr}`}>
-                <th scope="row" class="mono">
-                  {cidr}
-                </th>
-                <td>{WHOSE[side]}</td>
-                <td>
-                  <Stage stage={stage} /> {why}
-                  {stage === "held" && (
-                    <>
-                      . <a href={addressOf("what-if", [], { cidr })}>What would change</a>
-                    </>
-                  )}
-                </td>
-                <td>
-                  {objects.join(", ")} <span class="quiet">{source}</span>
-                </td>
-                <td>{since === undefined ? "–" : new Date(since).toLocaleString()}</td>
-              </tr>
+            <tr key={`${side} ${source} ${cidr}`}>
+              <th scope="row" class="mono">
+                {cidr}
+              </th>
+              <td>{WHOSE[side]}</td>
+              <td>
+                <Stage stage={stage} /> {why}
+                {stage === "held" && (
+                  <>
+                    . <a href={addressOf("what-if", [], { cidr })}>What would change</a>
+                  </>
+                )}
+              </td>
+              <td>
+                {objects.join(", ")} <span class="quiet">{source}</span>
+              </td>
+              <td>{since === undefined ? "–" : new Date(since).toLocaleString()}</td>
+            </tr>
           ))}
         </tbody>
       </table>

@@ -34,9 +34,10 @@ const PROBLEMS: Readonly<Record<FailingProps["failing"]["problem"], string>> = {
 function Failing({ failing: { problem, server, error, resources, since }, isKnown }: FailingProps) {
   return (
     <p class="notice bad" role="alert">
-      The API server {server} {PROBLEMS[problem]} for {resources.join(", ")}, since {new Date(since).toLocaleTimeString()}
-      : {error}. {isKnown ? "The pages show what was known then." : "Nothing is known yet."} The console asks again until
-      it gets an answer.
+      The API server {server} {PROBLEMS[problem]} for {resources.join(", ")}, since{" "}
+      {new Date(since).toLocaleTimeString()}: {error}.{" "}
+      {isKnown ? "The pages show what was known then." : "Nothing is known yet."} The console asks again until it gets
+      an answer.
     </p>
   );
 }

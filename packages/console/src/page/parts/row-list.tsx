@@ -14,7 +14,7 @@ export interface Column<T, S extends string> {
   readonly whole?: (row: T) => string;
 }
 
-export interface Order<S extends string> {
+interface Order<S extends string> {
   readonly sort: S;
   readonly descending: boolean;
 }
@@ -58,7 +58,7 @@ export function RowList<T, S extends string>({ label, rows, keyOf, isBad, ...hea
       <table aria-rowcount={rows.length + 1}>
         <colgroup>
           {columns.map(({ title, width, wide }) => (
-            <col key={title} class={classOf({ wide })} style={width === undefined ? {} : { width }} />
+            <col key={title} class={classOf({ wide })} style={width === undefined ? {} : { "--width": width }} />
           ))}
         </colgroup>
         <Head {...head} />
@@ -97,12 +97,7 @@ function Head<T, S extends string>(props: Pick<RowListProps<T, S>, "columns" | "
           const direction = order.descending ? "descending" : "ascending";
           const next = (by: S) => ({ sort: by, descending: isSorted && !order.descending });
           return (
-            <th
-              key={title}
-              scope="col"
-              class={classOf({ number, wide })}
-              {...(isSorted && { "aria-sort": direction })}
-            >
+            <th key={title} scope="col" class={classOf({ number, wide })} {...(isSorted && { "aria-sort": direction })}>
               {sort === undefined ? (
                 title
               ) : (
@@ -119,8 +114,13 @@ function Head<T, S extends string>(props: Pick<RowListProps<T, S>, "columns" | "
   );
 }
 
-function classOf({ number, wide }: Pick<Column<never, never>, "number" | "wide">): string {
-  return `${number === true ? "number" : ""} ${wide === true ? "wide" : ""}`.trim();
+function classOf({ number = false, wide = false }: Flags): string {
+  return `${number ? "number" : ""} ${wide ? "wide" : ""}`.trim();
+}
+
+interface Flags {
+  readonly number?: boolean | undefined;
+  readonly wide?: boolean | undefined;
 }
 
 function Space({ height, columns }: { readonly height: number; readonly columns: number }) {

@@ -28,7 +28,13 @@ export function serviceColumns(
       cell: ({ frontends }) => <span class="mono">{frontends.join("  ")}</span>,
       whole: ({ frontends }) => frontends.join("\n"),
     },
-    { title: "Ready", sort: "ready", width: "80px", number: true, cell: ({ ready, endpoints }) => `${ready} / ${endpoints}` },
+    {
+      title: "Ready",
+      sort: "ready",
+      width: "80px",
+      number: true,
+      cell: ({ ready, endpoints }) => `${ready} / ${endpoints}`,
+    },
     { title: "Local", sort: "local", width: "72px", number: true, wide: true, cell: ({ local }) => local },
     {
       title: "Draining",
@@ -46,7 +52,7 @@ export function serviceColumns(
       wide: true,
       cell: ({ created }) => (created === undefined ? "–" : ageText(Math.max(0, Date.now() - created))),
     },
-    { title: "State", width: "150px", cell: (row) => <State row={row} found={differing.get(row.service)} /> },
+    { title: "State", width: "172px", cell: (row) => <State row={row} found={differing.get(row.service)} /> },
   ];
 }
 

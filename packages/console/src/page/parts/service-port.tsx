@@ -1,9 +1,9 @@
-import { Scroll } from "./scroll.tsx";
 import type { EndpointFate, Membership, Treatment } from "@fairlead/core";
 import type { FrontendExplanation, LostFrontend, PortExplanation } from "@fairlead/inspect";
 import { addressOf } from "../router.ts";
 import { socket } from "../socket.ts";
 import { Badge } from "./badge.tsx";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 import { WayPicture } from "./way-picture.tsx";
 
@@ -23,7 +23,9 @@ export function ServicePort({
       <h3>
         {protocol} {name === "" ? "" : `port ${name}`}
       </h3>
-      <Scroll label={`The way to ${service} ${name}`}><WayPicture port={port} service={service} node={node} /></Scroll>
+      <Scroll label={`The way to ${service} ${name}`}>
+        <WayPicture port={port} service={service} node={node} />
+      </Scroll>
       <Scroll label={`Frontends and endpoints of ${protocol} ${name}`}>
         <table>
           <TableHead titles={["Frontend", "from pods", "from the node", "from outside"]} />

@@ -1,5 +1,5 @@
 import { go, serviceAddress } from "../router.ts";
-import { OWNERS, type namespacesOf, type ServiceFilter, SORTS, STATES } from "../service-filter.ts";
+import { type namespacesOf, OWNERS, type ServiceFilter, SORTS, STATES } from "../service-filter.ts";
 
 interface Props {
   readonly filter: ServiceFilter;

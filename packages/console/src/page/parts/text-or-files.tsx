@@ -22,12 +22,7 @@ export function TextOrFiles({ label, name, text, onText }: Props) {
       </label>
       <label class="inline">
         Add {name} from files
-        <input
-          type="file"
-          multiple
-          accept=".yaml,.yml,.json"
-          onChange={(event) => void load(event.currentTarget)}
-        />
+        <input type="file" multiple accept=".yaml,.yml,.json" onChange={(event) => void load(event.currentTarget)} />
       </label>
     </div>
   );

@@ -1,10 +1,10 @@
-import { Scroll } from "./scroll.tsx";
 import type { FlowEndpoint, ServiceTraffic } from "@fairlead/inspect";
 import type { FlowsAnswer } from "../../protocol.ts";
 import type { Tone } from "../findings.ts";
 import { serviceAddress } from "../router.ts";
 import { socket } from "../socket.ts";
 import { Badge, Owner } from "./badge.tsx";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 import { Volume } from "./volume.tsx";
 

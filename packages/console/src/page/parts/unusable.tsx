@@ -1,6 +1,6 @@
-import { Scroll } from "./scroll.tsx";
 import type { UnusableAnswer } from "../../protocol.ts";
 import { Age } from "./age.tsx";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 
 /** Objects that agents leave out, or take without some of their fields, and why. */
@@ -12,25 +12,27 @@ export function Unusable({ unusable: { objects, rows } }: { readonly unusable: U
       <h2>
         {objects} {objects === 1 ? "object" : "objects"} cannot be read, or not whole
       </h2>
-      <Scroll label="Objects that cannot be read"><table>
-        <TableHead titles={["Object", "Field", "Value", "Why", "Found"]} />
-        <tbody>
-          {rows.map(({ object, at, field, value, why, file }) => (
-            <tr key={`${object} ${field} ${why}`}>
-              <th scope="row">{object}</th>
-              <td class="mono">{field === "" ? "–" : field}</td>
-              <td class="mono">{value === "" ? "–" : value}</td>
-              <td>
-                {why}
-                {file !== undefined && <div class="quiet">{file}</div>}
-              </td>
-              <td>
-                <Age source="" at={at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table></Scroll>
+      <Scroll label="Objects that cannot be read">
+        <table>
+          <TableHead titles={["Object", "Field", "Value", "Why", "Found"]} />
+          <tbody>
+            {rows.map(({ object, at, field, value, why, file }) => (
+              <tr key={`${object} ${field} ${why}`}>
+                <th scope="row">{object}</th>
+                <td class="mono">{field === "" ? "–" : field}</td>
+                <td class="mono">{value === "" ? "–" : value}</td>
+                <td>
+                  {why}
+                  {file !== undefined && <div class="quiet">{file}</div>}
+                </td>
+                <td>
+                  <Age source="" at={at} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
       {objects > told && <p class="quiet">and {objects - told} more objects</p>}
     </section>
   );

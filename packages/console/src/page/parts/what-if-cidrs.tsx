@@ -7,11 +7,13 @@ import { TableHead } from "./table-head.tsx";
 export function WhatIfCIDRs({ networks: { cidrs, problems, unread } }: { readonly networks: WhatIfNetworks }) {
   return (
     <>
-      {[...problems, ...unread.map((one) => `${one}; what it says is on neither side of this comparison`)].map((text) => (
-        <p class="notice warn" key={text}>
-          {text}
-        </p>
-      ))}
+      {[...problems, ...unread.map((one) => `${one}; what it says is on neither side of this comparison`)].map(
+        (text) => (
+          <p class="notice warn" key={text}>
+            {text}
+          </p>
+        ),
+      )}
       {cidrs.length === 0 ? (
         <p>The learned CIDRs stay as they are.</p>
       ) : (

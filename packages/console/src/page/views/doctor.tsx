@@ -1,4 +1,3 @@
-import { Scroll } from "../parts/scroll.tsx";
 import type { Diagnosis } from "@fairlead/inspect";
 import { useEffect, useState } from "preact/hooks";
 import type { DoctorAnswer } from "../../protocol.ts";
@@ -7,6 +6,7 @@ import type { Tone, Verdict } from "../findings.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { NodeChoice } from "../parts/node-choice.tsx";
+import { Scroll } from "../parts/scroll.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { Waiting } from "../parts/waiting.tsx";
 import { addressOf, go } from "../router.ts";
@@ -112,25 +112,27 @@ function Checks({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
 
 function Table({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
   return (
-    <Scroll label="Checks"><table class="checks">
-      <TableHead titles={["Check", "State", "Found, and what to do"]} />
-      <tbody>
-        {diagnoses.map(({ check, state, found, advice }) => {
-          const [tone, text] = STATES[state];
-          return (
-            <tr key={`${check} ${found}`}>
-              <th scope="row">{check}</th>
-              <td>
-                <Badge tone={tone} text={text} />
-              </td>
-              <td>
-                {found}
-                {advice !== undefined && <div>→ {advice}</div>}
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table></Scroll>
+    <Scroll label="Checks">
+      <table class="checks">
+        <TableHead titles={["Check", "State", "Found, and what to do"]} />
+        <tbody>
+          {diagnoses.map(({ check, state, found, advice }) => {
+            const [tone, text] = STATES[state];
+            return (
+              <tr key={`${check} ${found}`}>
+                <th scope="row">{check}</th>
+                <td>
+                  <Badge tone={tone} text={text} />
+                </td>
+                <td>
+                  {found}
+                  {advice !== undefined && <div>→ {advice}</div>}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </Scroll>
   );
 }

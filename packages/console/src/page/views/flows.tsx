@@ -1,10 +1,10 @@
-import { Scroll } from "../parts/scroll.tsx";
 import type { Flow } from "@fairlead/inspect";
 import { useEffect } from "preact/hooks";
 import type { FlowsAnswer } from "../../protocol.ts";
 import { Age } from "../parts/age.tsx";
 import { Curves } from "../parts/curves.tsx";
 import { NodeChoice } from "../parts/node-choice.tsx";
+import { Scroll } from "../parts/scroll.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { FlowEnd, Traffic } from "../parts/traffic.tsx";
 import { Volume } from "../parts/volume.tsx";

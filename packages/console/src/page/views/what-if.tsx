@@ -33,7 +33,9 @@ export function WhatIfView({ store, query }: Props) {
     <>
       <div class="head">
         <h1>What if</h1>
-        <span class="quiet">What would be decided, and change for packets on {store.facts?.node}. Nothing is applied.</span>
+        <span class="quiet">
+          What would be decided, and change for packets on {store.facts?.node}. Nothing is applied.
+        </span>
       </div>
       <form onSubmit={submit}>
         <TextOrFiles
