@@ -21,7 +21,6 @@ export function serviceRow(
     owners: ownersOf(planner, service),
     frontends: frontendsOf(object),
     ...counts(state, service, nodeName),
-    ...(object.created !== undefined && { created: object.created }),
   };
 }
 

@@ -1,8 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { Badge } from "./parts/badge.tsx";
-import { Notices, standing } from "./parts/notices.tsx";
-import { addressOf, type Route, useRoute } from "./router.ts";
-import { useSearchKey } from "./search-key.ts";
+import { type Route, useRoute } from "./router.ts";
 import { type Store, useStore } from "./store.ts";
 import { DoctorView } from "./views/doctor.tsx";
 import { FlowsView } from "./views/flows.tsx";
@@ -23,6 +20,13 @@ const PAGES = [
   ["doctor", "Doctor"],
 ] as const;
 
+const LINKS: Readonly<Record<Store["link"], string>> = {
+  opening: "opening …",
+  live: "live",
+  lost: "connection lost, trying again …",
+  closed: "ended: start fairlead console again",
+};
+
 export function App({ store }: { readonly store: Store }) {
   useStore(store);
   const place = useRoute();
@@ -31,31 +35,20 @@ export function App({ store }: { readonly store: Store }) {
   const where = `${page} ${place.path.join("/")}`;
   useEffect(() => {
     document.title = `${titleOf(place)} – Fairlead`;
+    main.current?.focus({ preventScroll: true });
   }, [where]);
-  useSearchKey(where, () => main.current?.focus({ preventScroll: true }));
   return (
     <div class="frame">
       <Top store={store} page={page} />
       <main ref={main} id="main" tabIndex={-1} class={page === "services" ? "fixed" : ""}>
-        <Notices store={store} />
-        {store.facts === undefined ? <Opening store={store} /> : <View store={store} place={place} />}
+        {store.facts === undefined ? <p role="status">{LINKS[store.link]}</p> : <View store={store} place={place} />}
       </main>
     </div>
   );
 }
 
-/** Until the first objects are there. */
-function Opening({ store }: { readonly store: Store }) {
-  return (
-    <>
-      <h1>Fairlead console</h1>
-      <p role="status">{standing(store).text}</p>
-    </>
-  );
-}
-
 function Top({ store, page }: { readonly store: Store; readonly page: string }) {
-  const { facts } = store;
+  const { facts, link } = store;
   const current = page === "service" ? "services" : page;
   return (
     <header class="top">
@@ -76,8 +69,8 @@ function Top({ store, page }: { readonly store: Store; readonly page: string }) 
             {facts.source} · {facts.mode} mode
           </span>
         )}
-        <span role="status">
-          <Badge {...standing(store)} />
+        <span role="status" class={`badge ${link === "live" ? "good" : "warn"}`}>
+          {LINKS[link]}
         </span>
       </span>
     </header>
@@ -109,18 +102,11 @@ function View({ store, place }: { readonly store: Store; readonly place: Route }
     case "what-if":
       return <WhatIfView key={place.query.toString()} store={store} query={place.query} />;
     default:
-      return (
-        <>
-          <h1>There is no such page</h1>
-          <p>
-            <a href={addressOf("overview")}>Overview</a> has what differs, the services by owner, and the nodes.
-          </p>
-        </>
-      );
+      return <p role="alert">There is no such page.</p>;
   }
 }
 
 function titleOf({ page, path }: Route): string {
   if (page === "service") return path.join("/");
-  return PAGES.find(([name]) => name === page)?.[1] ?? "There is no such page";
+  return PAGES.find(([name]) => name === page)?.[1] ?? "Console";
 }

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "@fairlead/base";
 import { nextStep, type Session, type Step } from "../plan/next-step.ts";
-import { type NodeState, otherProxy, type ProxyName } from "../plan/state.ts";
+import type { NodeState, ProxyName } from "../plan/state.ts";
 import type { MigrationPort, Verified } from "./port.ts";
 
 /** How long is waited, in milliseconds. */
@@ -52,7 +52,6 @@ class MigrationRun {
   readonly #options: MigrateOptions;
   readonly #checked = new Set<string>();
   #failure: Session["failure"];
-  #bridged = false;
   #uninstalled = false;
   /** Since when for no fewer things. */
   #waiting: { readonly since: number; readonly things: number } | undefined;
@@ -70,7 +69,6 @@ class MigrationRun {
     const session: Session = {
       checked: this.#checked,
       overdue,
-      bridged: this.#bridged,
       uninstalled: this.#uninstalled,
       ...(this.#failure && { failure: this.#failure }),
     };
@@ -95,9 +93,7 @@ class MigrationRun {
     const port = this.#port;
     switch (step.do) {
       case "install":
-        await port.install(step.placement);
-        this.#bridged = this.#options.goal === "kube-proxy";
-        return;
+        return port.install(step.placement);
       case "uninstall":
         await port.uninstall();
         this.#uninstalled = true;
@@ -119,13 +115,13 @@ class MigrationRun {
   }
 
   async #check(node: string): Promise<void> {
-    const problem = await this.#verify(node, otherProxy(this.#options.goal));
+    const problem = await this.#verify(node);
     if (problem === undefined) this.#checked.add(node);
     else if (!this.#options.signal.aborted) this.#failure = { node, reason: `${node}, before its change: ${problem}` };
   }
 
   async #prove(node: string, proxy: ProxyName): Promise<void> {
-    const problem = (await this.#verify(node, proxy)) ?? (await this.#hold(node, proxy));
+    const problem = (await this.#verify(node)) ?? (await this.#hold(node, proxy));
     // The next run looks at it again.
     if (this.#options.signal.aborted) return;
     if (problem === undefined) await this.#port.prove(node, proxy);
@@ -133,12 +129,12 @@ class MigrationRun {
   }
 
   /** @returns what is wrong, and has been for a while */
-  async #verify(node: string, proxy: ProxyName): Promise<string | undefined> {
+  async #verify(node: string): Promise<string | undefined> {
     const { verify, clock, patience, signal } = this.#options;
     if (!verify) return undefined;
     const end = clock.monotonic() + patience.verifyMs;
     for (;;) {
-      const verified = await this.#port.verify(node, proxy);
+      const verified = await this.#port.verify(node);
       if (verified.kind === "clean") return undefined;
       if (clock.monotonic() >= end || signal.aborted) return problemText(verified);
       await this.#sleep(patience.lookMs);

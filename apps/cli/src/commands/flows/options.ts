@@ -1,8 +1,7 @@
 import { flag, text } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
-import { kernelOptions, metricsPortOption } from "../../inputs/node-options.ts";
+import { kernelOptions } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
-import { filterOptions } from "./filter-options.ts";
 
 /** Whose connections, and of which node. */
 export const connectionOptions = {
@@ -10,8 +9,6 @@ export const connectionOptions = {
   namespace: namespaceOption,
   on: kernelOptions.on,
   service: text("SERVICE", "Only connections of it: [NAMESPACE/]SERVICE[:PORT], or an address of it."),
-  ...filterOptions,
-  "metrics-port": metricsPortOption,
   output: outputOption,
 } as const;
 

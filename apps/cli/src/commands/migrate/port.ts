@@ -15,7 +15,6 @@ import {
   PROXY_LABEL,
   type ProxyName,
   placementPatch,
-  provenText,
   type Verified,
 } from "@fairlead/migrate";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, PODS, type Resource } from "../../cluster/resources.ts";
@@ -39,17 +38,16 @@ const REASON = 1_000;
 export function clusterPort(
   changed: ChangedCluster,
   installation: Installation | undefined,
-  verify: (node: string, proxy: ProxyName) => Promise<Verified>,
+  verify: (node: string) => Promise<Verified>,
 ): MigrationPort {
   const { cluster } = changed;
   const patchNode = (node: string, metadata: object) => cluster.patch(NODES, node, { metadata });
   const marks = { [PROVEN_ANNOTATION]: null, [PROBLEM_ANNOTATION]: null };
-  const mode = installation?.options.mode;
-  const wanted = installation && { manifests: fingerprint(installation), mode };
+  const manifests = installation && fingerprint(installation);
   const removeAll = async (resource: Resource, labels: string) => {
     for (const object of await cluster.list(resource, { labels })) await cluster.remove(resource, nameOf(object));
   };
-  const observe = async () => migrationState(await clusterObjects(changed), wanted);
+  const observe = async () => migrationState(await clusterObjects(changed), manifests);
   return {
     observe,
     verify,
@@ -76,7 +74,7 @@ export function clusterPort(
       const annotations = { ...marks, [PROBLEM_ANNOTATION]: reason.slice(0, REASON) };
       return patchNode(node, { labels: { [PROXY_LABEL]: to }, annotations });
     },
-    prove: (node, proxy) => patchNode(node, { annotations: { [PROVEN_ANNOTATION]: provenText(proxy, mode) } }),
+    prove: (node, proxy) => patchNode(node, { annotations: { [PROVEN_ANNOTATION]: proxy } }),
     unmark: async () => {
       const { nodes } = await observe();
       const marked = nodes.filter(({ label, proven, problem }) => (label ?? proven ?? problem) !== undefined);

@@ -2,7 +2,6 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { FlowsAnswer } from "../../protocol.ts";
 import { Plot } from "../curve/plot.ts";
 import { pointsOf, type Quantity, type Sample, summaryOf, withSample } from "../curve/samples.ts";
-import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 import { bytesText } from "./volume.tsx";
 
@@ -78,22 +77,20 @@ const MOST_ROWS = 15;
 function Table({ samples }: { readonly samples: readonly Sample[] }) {
   const cell = (value: number | null, quantity: Quantity) => (value === null ? "–" : TEXTS[quantity](value));
   return (
-    <Scroll label="The last looks">
-      <table>
-        <TableHead titles={["At"]} numbers={["New connections a second", "Bytes a second"]} />
-        <tbody>
-          {samples
-            .slice(-MOST_ROWS)
-            .toReversed()
-            .map(({ at, opened, bytes }) => (
-              <tr key={at}>
-                <th scope="row">{new Date(at).toLocaleTimeString()}</th>
-                <td class="number">{cell(opened, "opened")}</td>
-                <td class="number">{cell(bytes, "bytes")}</td>
-              </tr>
-            ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <table>
+      <TableHead titles={["At"]} numbers={["New connections a second", "Bytes a second"]} />
+      <tbody>
+        {samples
+          .slice(-MOST_ROWS)
+          .toReversed()
+          .map(({ at, opened, bytes }) => (
+            <tr key={at}>
+              <th scope="row">{new Date(at).toLocaleTimeString()}</th>
+              <td class="number">{cell(opened, "opened")}</td>
+              <td class="number">{cell(bytes, "bytes")}</td>
+            </tr>
+          ))}
+      </tbody>
+    </table>
   );
 }

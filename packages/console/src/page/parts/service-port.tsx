@@ -3,7 +3,6 @@ import type { FrontendExplanation, LostFrontend, PortExplanation } from "@fairle
 import { addressOf } from "../router.ts";
 import { socket } from "../socket.ts";
 import { Badge } from "./badge.tsx";
-import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 import { WayPicture } from "./way-picture.tsx";
 
@@ -23,10 +22,8 @@ export function ServicePort({
       <h3>
         {protocol} {name === "" ? "" : `port ${name}`}
       </h3>
-      <Scroll label={`The way to ${service} ${name}`}>
-        <WayPicture port={port} service={service} node={node} />
-      </Scroll>
-      <Scroll label={`Frontends and endpoints of ${protocol} ${name}`}>
+      <WayPicture port={port} service={service} node={node} />
+      <div class="scroll">
         <table>
           <TableHead titles={["Frontend", "from pods", "from the node", "from outside"]} />
           <tbody>
@@ -44,7 +41,7 @@ export function ServicePort({
           </tbody>
         </table>
         <Endpoints endpoints={endpoints} />
-      </Scroll>
+      </div>
     </>
   );
 }

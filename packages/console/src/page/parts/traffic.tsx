@@ -4,7 +4,6 @@ import type { Tone } from "../findings.ts";
 import { serviceAddress } from "../router.ts";
 import { socket } from "../socket.ts";
 import { Badge, Owner } from "./badge.tsx";
-import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 import { Volume } from "./volume.tsx";
 
@@ -36,7 +35,7 @@ export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; reado
   const { traffic } = answer;
   if (traffic.length === 0) return <p class="quiet">No connection with a service.</p>;
   return (
-    <Scroll label="Connections by service and endpoint">
+    <div class="scroll">
       <table>
         <TableHead
           titles={["Service and endpoint", "Node"]}
@@ -57,7 +56,7 @@ export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; reado
           </tbody>
         ))}
       </table>
-    </Scroll>
+    </div>
   );
 }
 

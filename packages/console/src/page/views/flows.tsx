@@ -4,7 +4,6 @@ import type { FlowsAnswer } from "../../protocol.ts";
 import { Age } from "../parts/age.tsx";
 import { Curves } from "../parts/curves.tsx";
 import { NodeChoice } from "../parts/node-choice.tsx";
-import { Scroll } from "../parts/scroll.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { FlowEnd, Traffic } from "../parts/traffic.tsx";
 import { Volume } from "../parts/volume.tsx";
@@ -102,7 +101,7 @@ function Listed({ asked, node }: { readonly asked: Polled<FlowsAnswer>["asked"];
 
 function Connections({ flows }: { readonly flows: readonly Flow[] }) {
   return (
-    <Scroll label="Connections">
+    <div class="scroll">
       <table>
         <TableHead titles={["Client", "Called", "Service", "Answered by", "State"]} numbers={["Sent", "Received"]} />
         <tbody>
@@ -111,7 +110,7 @@ function Connections({ flows }: { readonly flows: readonly Flow[] }) {
           ))}
         </tbody>
       </table>
-    </Scroll>
+    </div>
   );
 }
 
