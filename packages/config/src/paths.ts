@@ -29,14 +29,25 @@ export function withValueAt(root: RawObject, path: string, value: unknown): RawO
   return { ...root, [head]: withValueAt(isObject(below) ? below : {}, rest.join("."), value) };
 }
 
-/** A copy of `root` without the keys at `paths`. */
-export function withoutKeys(root: RawObject, paths: readonly (readonly PropertyKey[])[]): RawObject {
+type Path = readonly PropertyKey[];
+
+/** A copy of `root` without the keys at `paths`, also of blocks in lists. */
+export function withoutKeys(root: RawObject, paths: readonly Path[]): RawObject {
   const entries = Object.entries(root).flatMap(([key, value]) => {
-    const below = paths.filter(([head]) => head === key).map(([, ...rest]) => rest);
-    if (below.some((rest) => rest.length === 0)) return [];
-    return [[key, isObject(value) && below.length > 0 ? withoutKeys(value, below) : value] as const];
+    const below = pathsBelow(paths, key);
+    return below.some((rest) => rest.length === 0) ? [] : [[key, withoutKeysIn(value, below)] as const];
   });
   return Object.fromEntries(entries);
+}
+
+function withoutKeysIn(value: unknown, paths: readonly Path[]): unknown {
+  if (paths.length === 0) return value;
+  if (Array.isArray(value)) return value.map((entry, at) => withoutKeysIn(entry, pathsBelow(paths, at)));
+  return isObject(value) ? withoutKeys(value, paths) : value;
+}
+
+function pathsBelow(paths: readonly Path[], key: PropertyKey): readonly Path[] {
+  return paths.filter(([head]) => head === key).map(([, ...rest]) => rest);
 }
 
 /** Paths of all values below objects: `conntrack.min`, `mode`, … What lies deeper than `depth` is one value. */

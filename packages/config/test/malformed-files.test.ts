@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { configFile, errorsOf, FILE, parse, parseFile, warningsOf } from "./parse.ts";
+import { configFile, configOf, errorsOf, FILE, parse, parseFile, warningsOf } from "./parse.ts";
 
 const ADDRESS = "must be an IP address, such as 10.0.0.1 or fd00::1";
 const CIDR = "must be a CIDR, such as 10.144.0.0/16 or fd00:144::/48";
@@ -148,6 +148,23 @@ describe("files that are no configuration", () => {
     const errors = errorsOf(parse([`--config=${FILE}`], text));
     expect(errors).toHaveLength(1);
     expect(errors[0]).toContain(`${FILE}: ${error}`);
+  });
+
+  test("an unknown field of a source or a rule is ignored, and the rest is in effect", () => {
+    const sources = "[{source: kube-ovn-subnets, inside: [10.16.0.0/12]}, {source: flannel, a: 1, b: 2}]";
+    const rules = "[{namespaceLabel: team, owner: me, ownership: foreign}]";
+    const multiCNI = `{excludeCIDRsFrom: ${sources}, excludedFrontends: all, serviceRules: ${rules}}`;
+    const text = `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1alpha1\nmultiCNI: ${multiCNI}`;
+    const result = parse([`--config=${FILE}`], text);
+    expect(warningsOf(result)).toEqual(
+      ["excludeCIDRsFrom[0].inside", "excludeCIDRsFrom[1].a", "excludeCIDRsFrom[1].b", "serviceRules[0].owner"].map(
+        (path) => `${FILE}: multiCNI.${path}: unknown field, ignored`,
+      ),
+    );
+    expect(configOf(result).multiCNI).toMatchObject({
+      excludeCIDRsFrom: [{ source: "kube-ovn-subnets" }, { source: "flannel" }],
+      serviceRules: [{ namespaceLabel: "team", ownership: "foreign" }],
+    });
   });
 
   test("a FairleadConfiguration's values are checked as strictly", () => {
