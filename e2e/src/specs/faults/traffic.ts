@@ -37,6 +37,7 @@ const LONGEST_MS = 60_000;
 const PAUSE_MS = 100;
 const AT_A_TIME = 4;
 const BATCH = { parallel: 2, timeoutMs: 3_000 } as const;
+const MOST_SHOWN = 20;
 /** So that all ways together stay below 200 a second. */
 const MOST_WAYS = 4;
 
@@ -103,8 +104,10 @@ async function ask(flow: TrafficFlow, count: number) {
   return results.map((result) => ({ flow, result }));
 }
 
+/** With the moment at which it was known, as logs have it. */
 function failureText({ from, to, protocol = "TCP" }: TrafficFlow, result: ProbeResult): string {
-  return `${from.name} to ${protocol} ${to}: ${result.kind === "error" ? result.code : result.kind}`;
+  const at = new Date(result.at).toISOString().slice("2030-01-01T".length, -1);
+  return `${at} ${from.name} to ${protocol} ${to}: ${result.kind === "error" ? result.code : result.kind}`;
 }
 
 /** @throws Error when a request has failed */
@@ -112,7 +115,8 @@ export function withoutFailure(seen: TrafficSeen): Figures {
   const reported = figures(seen);
   if (seen.failures.length === 0) return reported;
   const counted = Object.entries(reported).map(([what, value]) => `${what} ${value}`);
-  throw new Error(`wanted no failed request; ${counted.join(", ")}: ${[...new Set(seen.failures)].join(", ")}`);
+  const first = seen.failures.toSorted().slice(0, MOST_SHOWN);
+  throw new Error(`wanted no failed request; ${counted.join(", ")}; the first: ${first.join(", ")}`);
 }
 
 export function figures({ requests, failures, longestGapMs }: TrafficSeen): Figures {
