@@ -14,10 +14,12 @@ const AT_ONCE = 5;
 /** How long a pod goes on serving after its deletion: what a preStop hook does in clusters. */
 const GRACE_MS = 3_000;
 
+type Protocol = (typeof PORTS)[number]["protocol"];
+
 /** Services with one pod each, which move from network to network. */
 export interface Fleet {
   readonly names: readonly string[];
-  /** A client's requests to the ClusterIP of each, over TCP and UDP. */
+  /** A client's requests to the ClusterIP of each. */
   atClusterIPs(from: Client): readonly TrafficFlow[];
   /** The same at the node ports of the first node. */
   atNodePorts(from: Client): readonly TrafficFlow[];
@@ -25,8 +27,11 @@ export interface Fleet {
   moveTo(network: string): Promise<void>;
 }
 
-/** @param count of the services; their pods are on both nodes, in the scene's network at first */
-export async function openFleet(scene: Scene, count: number): Promise<Fleet> {
+/**
+ * @param count of the services; their pods are on both nodes, in the scene's network at first
+ * @param protocols of the requests
+ */
+export async function openFleet(scene: Scene, count: number, protocols: readonly Protocol[]): Promise<Fleet> {
   const numbers = Array.from({ length: count }, (_, at) => at);
   const ships = await Promise.all(numbers.map((at) => openShip(scene, at)));
   const moveTo = async (network: string) => {
@@ -35,7 +40,7 @@ export async function openFleet(scene: Scene, count: number): Promise<Fleet> {
     }
   };
   const flows = (from: Client, target: (service: ServiceHandle) => Pick<TrafficFlow, "to" | "port">) =>
-    PORTS.flatMap(({ protocol }) => ships.map(({ service }) => ({ from, protocol, ...target(service) })));
+    protocols.flatMap((protocol) => ships.map(({ service }) => ({ from, protocol, ...target(service) })));
   const node = scene.nodes[0].addresses[scene.family] ?? "";
   return {
     names: ships.map(({ service }) => service.name),
