@@ -1,0 +1,6 @@
+export { SERVICE_NETWORK } from "./decode-service.ts";
+export { NETWORK_STATUS } from "./network-status.ts";
+export { MOST_ENDPOINTS, type SliceWrites } from "./plan-slices.ts";
+export type { NetworkService, ProblemReason, SliceProblem } from "./service.ts";
+export { decodeOwnSlice, MANAGED_BY, type OwnSlice, type SliceContent, sliceObject } from "./slice.ts";
+export { type Key, type ServicePlan, SliceState } from "./slice-state.ts";

@@ -1,0 +1,159 @@
+import { inAnyOf } from "@fairlead/base";
+import { decodePod } from "./decode-pod.ts";
+import { decodeNetworkService, SERVICE_NETWORK } from "./decode-service.ts";
+import { type EndpointFacts, endpointSets } from "./endpoints.ts";
+import { planSlices, type SliceWrites } from "./plan-slices.ts";
+import type { Pod } from "./pod.ts";
+import type { NetworkService, SliceProblem } from "./service.ts";
+import { decodeOwnSlice, type OwnSlice, sliceLabels } from "./slice.ts";
+import { summarized } from "./summary.ts";
+
+/** `namespace/name`. */
+export type Key = `${string}/${string}`;
+
+/** What is to be done for one Service. */
+export interface ServicePlan extends SliceWrites {
+  readonly key: Key;
+  /** Undefined: it is gone, or does not ask for a network. */
+  readonly service: NetworkService | undefined;
+  /** One for each reason. */
+  readonly problems: readonly SliceProblem[];
+}
+
+/**
+ * The objects that slices are made of, and which Services a change of them concerns. A change of a pod costs the
+ * Services of its namespace, not the cluster's.
+ */
+export class SliceState {
+  readonly #services = new Map<Key, NetworkService>();
+  /** Services that cannot be read: their slices stay as they were. */
+  readonly #refused = new Map<Key, SliceProblem>();
+  readonly #servicesIn = new Map<string, Set<Key>>();
+  readonly #podsIn = new Map<string, Map<string, Pod>>();
+  /** By Service, by their own key. */
+  readonly #slices = new Map<Key, Map<Key, OwnSlice>>();
+  readonly #serviceOf = new Map<Key, Key>();
+  readonly #zones = new Map<string, string>();
+  /** Undefined: the resource cannot be read, so that no network is said to be missing. */
+  #networks: ReadonlySet<string> | undefined;
+  #inServiceCIDR: EndpointFacts["inServiceCIDR"] = () => false;
+  readonly #dirty = new Set<Key>();
+
+  /** Services whose slices may be other than they are to be. */
+  get dirty(): ReadonlySet<Key> {
+    return this.#dirty;
+  }
+
+  /** @param raw undefined: it is gone */
+  setService(key: Key, raw: unknown): void {
+    const decoded = raw === undefined ? undefined : decodeNetworkService(raw);
+    this.#services.delete(key);
+    this.#refused.delete(key);
+    const [namespace] = key.split("/") as [string];
+    const here = this.#servicesIn.get(namespace) ?? new Set();
+    if (decoded !== undefined && "service" in decoded) {
+      this.#services.set(key, decoded.service);
+      this.#servicesIn.set(namespace, here.add(key));
+    } else {
+      here.delete(key);
+      if (decoded !== undefined) this.#refused.set(key, decoded.problem);
+    }
+    this.#dirty.add(key);
+  }
+
+  /** @param raw undefined: it is gone */
+  setPod(key: Key, raw: unknown): void {
+    const [namespace, name] = key.split("/") as [string, string];
+    const pods = this.#podsIn.get(namespace) ?? new Map<string, Pod>();
+    this.#podsIn.set(namespace, pods);
+    const [old, now] = [pods.get(name), raw === undefined ? undefined : decodePod(raw)];
+    if (JSON.stringify(old) === JSON.stringify(now)) return;
+    if (now === undefined) pods.delete(name);
+    else pods.set(name, now);
+    if (pods.size === 0) this.#podsIn.delete(namespace);
+    for (const service of this.#servicesIn.get(namespace) ?? []) {
+      const selector = this.#services.get(service)?.selector;
+      if (selector !== undefined && [old, now].some((pod) => isSelected(selector, pod))) this.#dirty.add(service);
+    }
+  }
+
+  /** @param zone of the Node; undefined: it has none, or is gone */
+  setZone(node: string, zone: string | undefined): void {
+    if (this.#zones.get(node) === zone) return;
+    if (zone === undefined) this.#zones.delete(node);
+    else this.#zones.set(node, zone);
+    this.#allDirty();
+  }
+
+  /** @param raw undefined: it is gone */
+  setSlice(key: Key, raw: unknown): void {
+    const slice = raw === undefined ? undefined : decodeOwnSlice(raw);
+    const before = this.#serviceOf.get(key);
+    if (before !== undefined) this.#slices.get(before)?.delete(key);
+    if (slice === undefined) this.#serviceOf.delete(key);
+    else this.#keep(key, slice);
+    for (const service of [before, this.#serviceOf.get(key)]) if (service !== undefined) this.#dirty.add(service);
+  }
+
+  #keep(key: Key, slice: OwnSlice): void {
+    const service: Key = `${slice.namespace}/${slice.serviceName}`;
+    const slices = this.#slices.get(service) ?? new Map<Key, OwnSlice>();
+    this.#slices.set(service, slices.set(key, slice));
+    this.#serviceOf.set(key, service);
+  }
+
+  /** @param names `namespace/name` of all NetworkAttachmentDefinitions; undefined: they cannot be read */
+  setNetworks(names: ReadonlySet<string> | undefined): void {
+    this.#networks = names;
+    this.#allDirty();
+  }
+
+  /** @throws RangeError when one is not a CIDR */
+  setServiceCIDRs(cidrs: readonly string[]): void {
+    this.#inServiceCIDR = inAnyOf(cidrs);
+    this.#allDirty();
+  }
+
+  /**
+   * What is to be written for a Service; it is no longer dirty.
+   *
+   * @param most endpoints of a slice
+   */
+  plan(key: Key, most: number): ServicePlan {
+    this.#dirty.delete(key);
+    const refused = this.#refused.get(key);
+    if (refused !== undefined) return { key, service: undefined, ...NO_WRITES, problems: [refused] };
+    const own = [...(this.#slices.get(key)?.values() ?? [])];
+    const service = this.#services.get(key);
+    if (service === undefined) return { key, service, ...NO_WRITES, remove: own, problems: [] };
+    const facts = { zoneOf: (node: string) => this.#zones.get(node), inServiceCIDR: this.#inServiceCIDR };
+    const { sets, problems } = endpointSets(service, this.#selected(service), facts);
+    const writes = planSlices(sets, sliceLabels(service), own, most);
+    return { key, service, ...writes, problems: this.#problemsOf(service, problems) };
+  }
+
+  *#selected({ namespace, selector }: NetworkService): Generator<Pod> {
+    for (const pod of this.#podsIn.get(namespace)?.values() ?? []) if (isSelected(selector, pod)) yield pod;
+  }
+
+  /** Where the network is not there, that says why no pod is attached to it. */
+  #problemsOf({ network }: NetworkService, problems: readonly SliceProblem[]): readonly SliceProblem[] {
+    if (this.#networks?.has(network) !== false) return summarized(problems);
+    const missing: SliceProblem = {
+      reason: "NetworkNotFound",
+      message: `annotation ${SERVICE_NETWORK}: there is no NetworkAttachmentDefinition ${network}`,
+    };
+    return [missing, ...summarized(problems.filter(({ reason }) => reason !== "NoNetworkAddress"))];
+  }
+
+  #allDirty(): void {
+    for (const key of this.#services.keys()) this.#dirty.add(key);
+  }
+}
+
+const NO_WRITES: SliceWrites = { create: [], update: [], remove: [] };
+
+function isSelected(selector: Readonly<Record<string, string>>, pod: Pod | undefined): boolean {
+  if (pod === undefined) return false;
+  return Object.entries(selector).every(([key, value]) => pod.labels[key] === value);
+}

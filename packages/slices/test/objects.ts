@@ -1,0 +1,142 @@
+import {
+  MANAGED_BY,
+  NETWORK_STATUS,
+  SERVICE_NETWORK,
+  type ServicePlan,
+  type SliceState,
+  sliceObject,
+} from "../src/index.ts";
+
+const NETWORK = "lab/storage";
+
+export interface PodFields {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly ready?: boolean;
+  readonly terminating?: boolean;
+  readonly hostNetwork?: boolean;
+  readonly phase?: string;
+  readonly nodeName?: string;
+  /** Addresses on the network; undefined: not attached. */
+  readonly ips?: readonly string[];
+  /** In place of a good annotation; null: none. */
+  readonly status?: string | null;
+  readonly port?: number;
+}
+
+/** As the API has it, with a status as Multus writes it. */
+export function pod(fields: PodFields): unknown {
+  const { name, namespace = "lab", labels = { app: "web" }, nodeName = "node-a", ips, port = 8080 } = fields;
+  const networks = [
+    { name: "cbr0", interface: "eth0", ips: ["10.144.1.9"], mac: "02:00:00:00:00:01", default: true, dns: {} },
+    ...(ips === undefined ? [] : [{ name: NETWORK, interface: "net1", ips, mac: "02:00:00:00:00:02", dns: {} }]),
+  ];
+  const { status = JSON.stringify(networks) } = fields;
+  return {
+    metadata: {
+      namespace,
+      name,
+      uid: `uid-${name}`,
+      labels,
+      ...(status !== null && { annotations: { [NETWORK_STATUS]: status } }),
+      ...(fields.terminating && { deletionTimestamp: "2026-11-01T00:00:00Z" }),
+    },
+    spec: {
+      nodeName,
+      ...(fields.hostNetwork && { hostNetwork: true }),
+      containers: [{ name: "c", ports: [{ name: "http", containerPort: port }] }],
+    },
+    status: {
+      phase: fields.phase ?? "Running",
+      conditions: [{ type: "Ready", status: fields.ready === false ? "False" : "True" }],
+    },
+  };
+}
+
+export interface ServiceFields {
+  readonly network?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly spec?: Readonly<Record<string, unknown>>;
+}
+
+export function service({ network = "storage", labels = {}, spec = {} }: ServiceFields = {}): unknown {
+  return {
+    metadata: {
+      namespace: "lab",
+      name: "web",
+      uid: "uid-web",
+      labels: { "service.kubernetes.io/service-proxy-name": "storage", ...labels },
+      annotations: { [SERVICE_NETWORK]: network },
+    },
+    spec: {
+      clusterIP: "10.96.0.10",
+      ipFamilies: ["IPv4"],
+      selector: { app: "web" },
+      ports: [{ name: "http", protocol: "TCP", port: 80, targetPort: "http" }],
+      ...spec,
+    },
+  };
+}
+
+/** The API server, as far as slices go: names, versions, and what it answers. */
+export class Cluster {
+  readonly slices = new Map<string, ReturnType<typeof sliceObject>>();
+  writes = 0;
+  #made = 0;
+
+  /** Carries out a plan and reports what it made to the state. */
+  apply(state: SliceState, { service: owner, create, update, remove }: ServicePlan): void {
+    for (const { namespace, name } of remove) {
+      this.slices.delete(name);
+      state.setSlice(`${namespace}/${name}`, undefined);
+      this.writes += 1;
+    }
+    if (owner === undefined) return;
+    for (const content of create) {
+      this.#made += 1;
+      this.#put(state, `made-${this.#made}`, sliceObject(owner, content));
+    }
+    for (const { over, content } of update) this.#put(state, over.name, sliceObject(owner, content, over));
+  }
+
+  #put(state: SliceState, name: string, object: ReturnType<typeof sliceObject>): void {
+    this.writes += 1;
+    const metadata = { ...object.metadata, name, resourceVersion: String(this.writes) };
+    const stored = { ...object, metadata } as typeof object;
+    this.slices.set(name, stored);
+    // As it comes back: text.
+    state.setSlice(`lab/${name}`, JSON.parse(JSON.stringify(stored)));
+  }
+
+  /** Plans and writes all that is dirty. @returns the plans */
+  settle(state: SliceState, most = 100): readonly ServicePlan[] {
+    const plans = [...state.dirty].map((key) => state.plan(key, most));
+    for (const plan of plans) this.apply(state, plan);
+    return plans;
+  }
+
+  /** Addresses by port: `10.1.0.1:8080`, with what is said of readiness. */
+  endpoints(): readonly string[] {
+    return [...this.slices.values()]
+      .flatMap(({ ports, endpoints }) =>
+        endpoints.map(({ addresses: [address], conditions }) => {
+          const { ready, serving, terminating } = conditions;
+          const words = [ready && "ready", serving && "serving", terminating && "terminating"].filter(Boolean);
+          return `${address}:${ports.map(({ port }) => port).join(",")} ${words.join(" ")}`.trim();
+        }),
+      )
+      .sort();
+  }
+}
+
+export const ANOTHERS = {
+  metadata: {
+    namespace: "lab",
+    name: "web-abcde",
+    labels: { "kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": `not-${MANAGED_BY}` },
+  },
+  addressType: "IPv4",
+  ports: [{ name: "http", port: 8080 }],
+  endpoints: [{ addresses: ["10.144.1.9"] }],
+};
