@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import type { Options } from "tsup";
+import { INSPECTOR_OPTION } from "./agent-node.ts";
 
 /**
  * Build settings of a published package: ESM with types alongside it, one entry for each public subpath.
@@ -21,11 +22,10 @@ export function libraryBuild(entry: Record<string, string> = { index: "src/index
 }
 
 /**
- * A first line that every Node and every `env` takes, so that an old Node gets as far as the words about it. Some
- * bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. Taking SIGUSR1
- * keeps Node's inspector closed.
+ * Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. Taking SIGUSR1
+ * keeps Node's inspector closed where the bundle is started by other means than its first line.
  */
-const BANNER = `#!/usr/bin/env node
+const BANNER = `#!/usr/bin/env -S node ${INSPECTOR_OPTION}
 import { createRequire as createRequireOfBundle } from "node:module";
 const require = createRequireOfBundle(import.meta.url);
 process.on("SIGUSR1", () => {});`;

@@ -4,6 +4,7 @@ import { parseArguments } from "@fairlead/config";
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { agentVersion } from "../src/agent-version.ts";
+import { valuesSchema } from "../src/chart/values-schema.ts";
 import { deployDir } from "../src/paths.ts";
 
 /** The chart's shape, without helm; tools/chart.tools.ts renders it. */
@@ -36,11 +37,54 @@ const properties = (value: unknown) => (isRecord(value) ? value["properties"] : 
 
 test("values and their schema name the same", async () => {
   const schema = JSON.parse(await read("values.schema.json"));
-  const known = paths(schema.properties, properties).filter((path) => path !== "global");
+  // What is in config follows from the agent, and has no defaults here.
+  const known = paths(schema.properties, properties).filter((path) => !/^(?:global$|config\.)/.test(path));
   const given = known.filter((path) => valueAt(path) !== undefined);
   expect(given).toEqual(known);
-  const topLevel = new Set(known.map((path) => path.split(".")[0]));
+  const topLevel = new Set([...known.map((path) => path.split(".")[0]), "config"]);
   expect(Object.keys(values).filter((key) => !topLevel.has(key))).toEqual([]);
+});
+
+test("what of the schema follows from the agent is what `pnpm --filter @fairlead/deploy run chart-schema` writes", async () => {
+  const schema = JSON.parse(await read("values.schema.json"));
+  const configuration = await readFile(join(deployDir, "../packages/config/schema/configuration.json"), "utf8");
+  expect(valuesSchema(schema, JSON.parse(configuration))).toEqual(schema);
+  expect(Object.keys(schema.properties.config.properties)).toContain("nodePortAddresses");
+  expect(Object.keys(schema.properties.config.properties)).not.toContain("mode");
+});
+
+test.each([
+  ["10.144.0.0/16", true],
+  ["0.0.0.0/0", true],
+  ["fd00:144::/48", true],
+  ["::/0", true],
+  ["::ffff:10.0.0.0/104", true],
+  ["10.144.0.0/33", false],
+  ["10.144.0.256/16", false],
+  ["10.144.0/16", false],
+  ["010.144.0.0/16", false],
+  ["fd00::/129", false],
+  ["10.144.0.0", false],
+  ["pods", false],
+])("%s as a CIDR: %s", async (cidr, isOne) => {
+  const { definitions } = JSON.parse(await read("values.schema.json"));
+  expect(new RegExp(definitions.cidrs.items.pattern).test(cidr)).toBe(isOne);
+});
+
+test.each([
+  ["--mixed-services=skip", true],
+  ["--reset-stale-tcp", true],
+  ["-v=4", true],
+  ["--v=4", true],
+  ["--nope=1", false],
+  ["--mixed-services-too", false],
+  // Without effect alongside a configuration file, the chart's own, or the end of the agent.
+  ["--cluster-cidr=10.0.0.0/8", false],
+  ["--config=/tmp/other", false],
+  ["--cleanup", false],
+])("%s in extraArgs: %s", async (flag, isTaken) => {
+  const { properties: values } = JSON.parse(await read("values.schema.json"));
+  expect(new RegExp(values.extraArgs.items.pattern).test(flag)).toBe(isTaken);
 });
 
 test("templates use every value, and none that is not there", () => {

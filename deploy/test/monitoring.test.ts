@@ -18,7 +18,7 @@ interface Panel {
 interface Rule {
   readonly alert: string;
   readonly expr: string;
-  readonly annotations: { readonly summary: string };
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
 }
 
 const read = (name: string) => readFile(join(deployDir, "helm/fairlead/monitoring", name), "utf8");
@@ -114,7 +114,7 @@ describe("the dashboard", () => {
     const used = expressions().flatMap((expr) => [...expr.matchAll(/\$([a-z]\w*)/g)].map(([, name]) => name));
     expect([...new Set(used)].filter((name) => !variables.some((variable) => variable.name === name))).toEqual([]);
     expect(variables.flatMap(({ query }) => seriesOf(query)).filter((name) => series.has(name))).toEqual([
-      "fairlead_mode_fallback",
+      "fairlead_build_info",
     ]);
   });
 });
@@ -125,4 +125,13 @@ test("every alert has a name of its own and says what is the matter", () => {
     expect(alert).toMatch(/^Fairlead[A-Z]/);
     expect(annotations.summary).toMatch(/^.{10,}/);
   }
+});
+
+test("every alert has its heading on the page that it names, and the page has no other", async () => {
+  const page = await readFile(join(deployDir, "../docs/runbooks/alerts.md"), "utf8");
+  const url = "https://github.com/fairlead-dev/fairlead/blob/main/docs/runbooks/alerts.md#";
+  expect(rules.map(({ annotations }) => annotations.runbook_url)).toEqual(
+    rules.map(({ alert }) => `${url}${alert.toLowerCase()}`),
+  );
+  expect([...page.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)).toEqual(rules.map(({ alert }) => alert));
 });

@@ -25,9 +25,9 @@ test("promtool takes them", async () => {
  */
 const SERIES = [
   ['up{job="kube-proxy",instance="a"}', "1x59 0x60"],
-  ['fairlead_mode_fallback{job="kube-proxy",instance="a"}', "0x59 _x60"],
+  ['fairlead_build_info{job="kube-proxy",instance="a"}', "1x59 _x60"],
   ['process_resident_memory_bytes{job="second-release",instance="b"}', "900000000x120"],
-  ['fairlead_mode_fallback{job="second-release",instance="b"}', "0x120"],
+  ['fairlead_build_info{job="second-release",instance="b"}', "1x120"],
   ['fairlead_shadow_differences{job="shadow",instance="d",ip_family="IPv4",kind="missing"}', "0x10 2x110"],
   ['fairlead_shadow_blind{job="shadow",instance="d",ip_family="IPv6"}', "0x10 1x110"],
   ['fairlead_cidr_source_state{job="learns",instance="e",source="kube-ovn-subnets",state="forbidden"}', "0x10 1x110"],

@@ -3,6 +3,7 @@ import type { Context } from "./frame/context.ts";
 import { CommandFailure, UsageError } from "./frame/errors.ts";
 import { fileErrorsInWords } from "./frame/file-errors.ts";
 import { commandUsage, readCommandLine } from "./frame/program.ts";
+import { printable } from "./output/printable.ts";
 import { version } from "./version.ts";
 
 export interface CommandLineIO extends Context {
@@ -13,7 +14,8 @@ export interface CommandLineIO extends Context {
 }
 
 /** Carries out a command line; resolves to the exit code (EXIT_CODES). */
-export async function runCommandLine(argv: readonly string[], io: CommandLineIO): Promise<number> {
+export async function runCommandLine(argv: readonly string[], terminal: CommandLineIO): Promise<number> {
+  const io = withPrintableErrors(terminal);
   const request = readCommandLine(argv, { name: io.program, version, commands: COMMANDS });
   if (request.kind === "print") {
     io.out(request.text);
@@ -23,14 +25,8 @@ export async function runCommandLine(argv: readonly string[], io: CommandLineIO)
     io.err(request.message);
     return 2;
   }
-  const { readStandardInput: read } = io;
-  let input: Promise<Uint8Array> | undefined;
-  const readStandardInput = () => {
-    input ??= read();
-    return input;
-  };
   try {
-    return await request.command.run(request.arguments, request.texts, { ...io, readStandardInput });
+    return await request.command.run(request.arguments, request.texts, io);
   } catch (error) {
     if (error instanceof UsageError) {
       io.err(`${error.message}\n${commandUsage(io.program, request.command)}`);
@@ -39,6 +35,11 @@ export async function runCommandLine(argv: readonly string[], io: CommandLineIO)
     io.err(`${messageOf(error)}\n`);
     return 3;
   }
+}
+
+/** Errors and warnings quote files and objects, which may have anything in them. */
+function withPrintableErrors(io: CommandLineIO): CommandLineIO {
+  return { ...io, err: (text) => io.err(printable(text)), warn: (line) => io.warn(printable(line)) };
 }
 
 /** A failure says what the operator needs; anything else is a mistake of ours, whose place is of use. */

@@ -155,7 +155,7 @@ describe("what if", () => {
   });
 
   test.each([
-    [{}, "give manifests or a CIDR"],
+    [{}, "give manifests, a configuration or a CIDR"],
     [{ cidr: "10.0.0.0/33" }, /CIDR 10\.0\.0\.0\/33: /],
     [{ manifests: "kind: [" }, /^manifests/],
     [{ manifests: "kind: ConfigMap\napiVersion: v1\nmetadata: { name: x }" }, /neither a Service nor an EndpointSlice/],

@@ -139,7 +139,7 @@ describe("a Service of another proxy", () => {
 });
 
 interface Described extends RawObject {
-  readonly spec: { readonly clusterIP?: string };
+  readonly spec: { readonly clusterIP?: string; readonly ports?: readonly { readonly port: number }[] };
   readonly metadata: RawObject["metadata"] & { readonly labels?: Readonly<Record<string, string>> };
 }
 
@@ -220,4 +220,17 @@ describe("what cannot be explained", () => {
     expect(err).toMatch(message);
     expect(code).toBe(expected);
   });
+});
+
+test("a port that the Service does not have is an error that names those it has", async () => {
+  const objects = goldenScenario("09-loadbalancer").objects;
+  const [found] = (objects as readonly Described[]).filter(({ kind }) => kind === "Service");
+  if (found === undefined) throw new Error("the scenario has no Service");
+  const { metadata, spec } = found;
+  const name = `${metadata.namespace ?? "default"}/${metadata.name}`;
+  const { err, code } = await explain(objects, `${name}:nosuchport`);
+  expect(err).toContain(`${name}:nosuchport: ${name} has no port nosuchport; it has: `);
+  expect(code).toBe(3);
+  const port = spec.ports?.[0]?.port;
+  expect(await explain(objects, `${name}:${port}`)).toMatchObject({ code: 0 });
 });

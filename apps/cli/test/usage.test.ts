@@ -64,7 +64,7 @@ test("plan -o yaml is plan -o json", async () => {
 
 describe("manifests with objects that no server would take", () => {
   const plan = (manifest: string, ...more: readonly string[]) =>
-    fairlead(["plan", "-f", "-", "--node", "node-a", "--mode", "iptables", ...more], { stdin: manifest });
+    fairlead(["plan", "-f", "-", "--node", "node-a", ...more], { stdin: manifest });
 
   test.each([
     [
@@ -177,4 +177,50 @@ describe("what plan prints is what --rules reads", () => {
     expect(err).toBe("--rules=-: rules of IPv6, and the packet is IPv4\n");
     expect(code).toBe(3);
   });
+});
+
+test("fairlead version is --version, and as JSON for programs", async () => {
+  const { out, code } = await fairlead(["version"]);
+  expect({ out, code }).toEqual({ out: (await fairlead(["--version"])).out, code: 0 });
+  expect(JSON.parse((await fairlead(["version", "-o", "json"])).out)).toEqual({
+    version: out.trim().replace("Fairlead v", ""),
+  });
+});
+
+describe("as kubectl's users type it", () => {
+  const stdin = JSON.stringify(goldenScenario("09-loadbalancer").objects);
+
+  test.each([
+    [["--node", "node-a", "-f", "-", "plan", "-o", "json"]],
+    [["--node=node-a", "plan", "-f", "-", "-o", "json"]],
+    [["-f", "-", "--node", "node-a", "-o", "json", "plan"]],
+  ])("%j: options may stand before the command", async (argv) => {
+    const { out } = await fairlead(["plan", "-f", "-", "--node", "node-a", "-o", "json"], { stdin });
+    expect(await fairlead(argv, { stdin })).toMatchObject({ code: 0, out });
+  });
+
+  test("the value of an option is no command", async () => {
+    const { err, code } = await fairlead(["--context", "status", "--kubeconfig", "/nowhere", "status"]);
+    expect(err).toContain("/nowhere");
+    expect(code).toBe(3);
+  });
+
+  test.each(["--as=admin", "--server=https://192.0.2.1", "--request-timeout=1s", "-v=6"])(
+    "%s: it says which of kubectl's global options there are",
+    async (option) => {
+      const { err, code } = await fairlead(["status", option]);
+      expect(err).toMatch(/^unknown option .*\nOf kubectl's global options there are --kubeconfig, --context and -n:/);
+      expect(code).toBe(2);
+    },
+  );
+});
+
+test("what a terminal would obey is not printed in messages", async () => {
+  const rules = "\u001b[31mnot rules\u0007\n";
+  const { err } = await fairlead(["trace", "--rules", "-", "--to", "10.96.0.1:80", "--from", "192.0.2.1"], {
+    stdin: rules,
+  });
+  expect(err).toContain("\\u001b");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
+  expect(err).not.toMatch(/[\u0000-\u0008\u000b-\u001f]/);
 });

@@ -6,6 +6,7 @@ import { LiveCluster } from "./model/cluster.ts";
 import { networksOf } from "./model/networks.ts";
 import { NodePoller, type NodePorts } from "./model/node-poller.ts";
 import { searchServices } from "./model/search.ts";
+import { SourceHealth } from "./model/source-health.ts";
 import { UnusableObjects } from "./model/unusable.ts";
 import type { ConsoleFacts, NetworksAnswer, NodeRow, SearchAnswer, ServiceAnswer, StreamEvent } from "./protocol.ts";
 import { RequestError } from "./server/request-error.ts";
@@ -23,6 +24,8 @@ export interface ConsoleOptions {
   readonly source: ObjectSource;
   /** Where objects that the source cannot read are reported; absent: none are reported. */
   readonly unusable?: UnusableObjects;
+  /** What the source reports of itself; absent: it always answers. */
+  readonly health?: SourceHealth;
   readonly setup: AgentSetup;
   /** The node to look from; undefined: the first by name. */
   readonly nodeName: string | undefined;
@@ -52,7 +55,7 @@ const PORTION = 500;
  */
 export async function startConsole(options: ConsoleOptions, signal: AbortSignal): Promise<RunningConsole> {
   const now = () => Date.now();
-  const { unusable = new UnusableObjects(now) } = options;
+  const { unusable = new UnusableObjects(now), health = new SourceHealth(now) } = options;
   const publish = (event: StreamEvent) => stream.publish(event);
   const cluster = new LiveCluster({
     setup: options.setup,
@@ -60,23 +63,34 @@ export async function startConsole(options: ConsoleOptions, signal: AbortSignal)
     now,
     unusable,
     onServices: (rows, gone) => publish({ name: "services", data: { objectsAt: cluster.changedAt, rows, gone } }),
+    onNodesForbidden: (are) => health.setNodesForbidden(are),
     onNode: (node, known) => {
-      const data = known === undefined ? { rows: [], gone: [node] } : { rows: [nodeRow(node)], gone: [] };
+      // The one that is looked from stays on the page, which says that it is gone.
+      const isGone = known === undefined && node !== cluster.nodeName;
+      const data = isGone ? { rows: [], gone: [node] } : { rows: [nodeRow(node)], gone: [] };
       publish({ name: "nodes", data });
     },
   });
   unusable.onChange = atOnce(() => publish({ name: "unusable", data: unusable.now() }));
+  health.onChange = atOnce(() => publish({ name: "source", data: health.now() }));
   const ports = options.looking?.(cluster);
   const onLook = (node: string) => publish({ name: "nodes", data: { rows: [nodeRow(node)], gone: [] } });
   const looks = ports && new NodePoller({ ports, clock: systemClock, now, onLook });
   const nodeRow = (node: string): NodeRow => {
     const { zone, addresses = [] } = cluster.nodes.get(node) ?? {};
-    return { node, ...(zone !== undefined && { zone }), addresses, ...looks?.of(node) };
+    const deleted = node === cluster.nodeName && cluster.nodeDeleted;
+    return {
+      node,
+      ...(zone !== undefined && { zone }),
+      addresses,
+      ...(deleted && { deleted }),
+      ...looks?.of(node),
+    };
   };
   const stream = new Stream({
     onGone: (page) => looks?.view(page, []),
     everything: async function* (page) {
-      await cluster.ready;
+      for await (const data of health.until(cluster.ready)) yield { name: "source", data };
       const facts: ConsoleFacts = {
         version: options.version,
         source: options.sourceName,
@@ -88,7 +102,8 @@ export async function startConsole(options: ConsoleOptions, signal: AbortSignal)
       const nodes = [...names].sort().map(nodeRow);
       const objectsAt = cluster.changedAt;
       const services = [...cluster.state.keys()].length;
-      yield { name: "begin", data: { stream: page, facts, nodes, services, objectsAt, unusable: unusable.now() } };
+      const known = { unusable: unusable.now(), source: health.now() };
+      yield { name: "begin", data: { stream: page, facts, nodes, services, objectsAt, ...known } };
       for await (const rows of cluster.rows(PORTION)) yield { name: "services", data: { objectsAt, rows, gone: [] } };
     },
   });

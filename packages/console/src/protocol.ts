@@ -25,6 +25,8 @@ export interface ServiceRow {
   readonly local: number;
   /** Terminating ones that still serve. */
   readonly draining: number;
+  /** When the Service was created, milliseconds since the epoch; absent: unknown, as in manifests. */
+  readonly created?: number;
 }
 
 /** A family of a node's kernel compared with the plan. */
@@ -42,6 +44,8 @@ export interface NodeRow {
   readonly node: string;
   readonly zone?: string;
   readonly addresses: readonly string[];
+  /** It was there when the console looked from it first; its plan is by what was known of it. */
+  readonly deleted?: true;
   /** Absent: not read yet, or nothing can be read. */
   readonly kernel?: ReadResult<readonly FamilyFindings[]>;
   readonly agent?: ReadResult<AgentStatus>;
@@ -57,6 +61,22 @@ export interface ConsoleFacts {
   readonly mode: string;
   /** Whether kernels and agents can be looked at. */
   readonly kernels: boolean;
+}
+
+/** Whether the source of the objects answers. */
+export interface SourceAnswer {
+  /** Absent: it answers. */
+  readonly failing?: {
+    readonly problem: "unreachable" | "refused" | "unreadable";
+    /** Its base URL. */
+    readonly server: string;
+    readonly error: string;
+    /** What is not followed meanwhile: `services`, `subnets.v1.kubeovn.io` */
+    readonly resources: readonly string[];
+    readonly since: number;
+  };
+  /** Zones and addresses of nodes are unknown. */
+  readonly nodesForbidden?: true;
 }
 
 /** A field of an object that cannot be used; of one that cannot be used at all the whole of it. */
@@ -91,7 +111,10 @@ export interface StreamEvents {
     readonly services: number;
     readonly objectsAt: number;
     readonly unusable: UnusableAnswer;
+    readonly source: SourceAnswer;
   };
+  /** Comes before the beginning as well, as long as the objects are not known. */
+  readonly source: SourceAnswer;
   /** Objects that cannot be read, or not whole: all of them anew. */
   readonly unusable: UnusableAnswer;
   /** Services that came or changed, and those that are gone. */
@@ -189,12 +212,46 @@ export interface TraceAnswer {
 /** Where packets end, with shares; or why that is unknown. */
 export type FateData = { readonly ways: Readonly<Record<string, number>> } | { readonly problem: string };
 
+/** A service that would get another owner in a family. */
+export interface OwnerMove {
+  readonly service: ServiceKey;
+  readonly family: IPFamily;
+  readonly before: Ownership;
+  readonly after: Ownership;
+  readonly why: string;
+}
+
+type ReportedCIDR = LearnedOnce["report"]["cidrs"][number];
+
+/**
+ * A learned CIDR that something else would become of; without `before` no object defines it now, without `after` none
+ * would.
+ */
+export interface CIDRMove extends Pick<ReportedCIDR, "cidr" | "side" | "source" | "objects" | "why"> {
+  readonly before?: ReportedCIDR["stage"];
+  readonly after?: ReportedCIDR["stage"];
+}
+
+/** What would be learned of networks that is not learned now. */
+export interface WhatIfNetworks {
+  readonly cidrs: readonly CIDRMove[];
+  /** What is wrong with objects: `Subnet/typo: spec.cidrBlock …` */
+  readonly problems: readonly string[];
+  /** Sources that cannot be read, and why: what they say is in neither plan. */
+  readonly unread: readonly string[];
+}
+
 /** `POST api/what-if`: the changed services, and what `fairlead diff --traffic-only -o json` says of them by family. */
 export interface WhatIfAnswer {
   readonly planAt: number;
   readonly node: string;
+  /** Those of which anything is planned differently. */
   readonly services: readonly string[];
-  readonly families: readonly {
+  readonly owners: readonly OwnerMove[];
+  /** Absent: nothing is learned, neither without nor with the change. */
+  readonly networks?: WhatIfNetworks;
+  /** Absent: the services are more than are compared while a user waits. */
+  readonly families?: readonly {
     readonly family: IPFamily;
     readonly traffic: {
       readonly compared: number;

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { endpointSlice } from "@fairlead/testkit";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -18,8 +17,6 @@ beforeAll(async () => {
   browser = opened.use(await openBrowser());
 });
 afterAll(() => opened.disposeAsync());
-
-const SHOTS = join(import.meta.dirname, "..", ".vitest", "screenshots");
 
 const nodes = { answers: () => cannedAnswers, looking: calmNodes };
 
@@ -57,10 +54,6 @@ describe("flows", () => {
     await go("#/flows", "Flows");
     await grows();
     await page.getByText("as a table").click();
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.screenshot({ path: join(SHOTS, `curves-${colorScheme}.png`) });
-    }
     await go("#/service/shop/web", "shop/web");
     await page.getByRole("button", { name: "Count connections on node-a" }).click();
     await grows();
@@ -118,6 +111,9 @@ test("doctor: what is bad comes first with what to do, node by node, what is goo
   await node("node-b").getByText("nothing is bad").waitFor();
   expect(await node("node-a").getByRole("row").nth(1).textContent()).toMatch(/ip_forward.*bad.*0→ sysctl -w/);
   expect(await node("node-a").getByText("connection tracking").isVisible()).toBe(false);
+  await page.getByRole("combobox", { name: "Node" }).selectOption("node-b");
+  await node("node-a").waitFor({ state: "detached" });
+  await page.getByRole("combobox", { name: "Node" }).selectOption("all");
   await node("node-a").getByText("1 check is good").click();
   expect(await node("node-a").getByText("connection tracking").isVisible()).toBe(true);
 });
@@ -135,6 +131,7 @@ test("networks: what the agent has learned, from which object and since when, an
   expect(await panel.getByRole("listitem").textContent()).toBe(
     "10.144.9.0/24, another network's, lies in 10.144.0.0/16, ours",
   );
+  expect(await row("10.144.2.0/24").textContent()).toMatch(/▲held back lies in ours.*What would change/);
   expect(await panel.getByText("calico-ippools: forbidden").isVisible()).toBe(true);
   expect(await page.evaluate("globalThis.hacked")).toBeUndefined();
   await panel.getByLabel("Learned by the agent of").selectOption("node-b");

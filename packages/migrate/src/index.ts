@@ -7,7 +7,13 @@ export {
   PROCESS_ANNOTATION,
 } from "./cluster/names.ts";
 export { placementOf, placementPatch } from "./cluster/placement.ts";
-export { type ClusterObjects, isManaged, migrationState, rememberedOptions } from "./cluster/state.ts";
+export {
+  type ClusterObjects,
+  isManaged,
+  migrationState,
+  rememberedOptions,
+  type WantedFairlead,
+} from "./cluster/state.ts";
 export { HeldByAnother, type HoldOptions, whileHolding } from "./holder/hold.ts";
 export type { HeldBy, HolderPort } from "./holder/port.ts";
 export {
@@ -20,6 +26,7 @@ export {
 } from "./manifests/objects.ts";
 export { nextStep, type Session, type Step } from "./plan/next-step.ts";
 export {
+  type InstalledFairlead,
   type MigrationState,
   type NodeState,
   type Placement,
@@ -28,6 +35,7 @@ export {
   PROVEN_ANNOTATION,
   PROXY_LABEL,
   type ProxyName,
+  provenText,
 } from "./plan/state.ts";
 export { type MigrateOptions, migrate, type Outcome, type Patience } from "./run/migrate.ts";
 export type { MigrationPort, Verified } from "./run/port.ts";

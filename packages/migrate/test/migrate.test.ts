@@ -192,3 +192,61 @@ describe("back to kube-proxy", () => {
     expect(await run(cluster, "kube-proxy")).toEqual({ kind: "stopped", reason });
   });
 });
+
+describe("in another mode", () => {
+  test("a node is held against kube-proxy's mode before its change, and against the new one after it", async () => {
+    const cluster = healthy(2);
+    cluster.mode = "nftables";
+    expect(await run(cluster, "fairlead")).toEqual({ kind: "done" });
+    expect(cluster.installedModes).toEqual(["nftables"]);
+    expect(cluster.verified).toEqual(["node-0 kube-proxy", "node-0 fairlead", "node-1 kube-proxy", "node-1 fairlead"]);
+  });
+
+  test("where Fairlead serves already it is installed anew, and each node proven again", async () => {
+    const cluster = healthy(3);
+    await run(cluster, "fairlead");
+    cluster.verified.length = 0;
+    cluster.mode = "nftables";
+    expect(await run(cluster, "fairlead")).toEqual({ kind: "done" });
+    expect(cluster.verified).toEqual(["node-0 fairlead", "node-1 fairlead", "node-2 fairlead"]);
+    expect(cluster.assigned).toHaveLength(3);
+  });
+
+  test("the way back leads through kube-proxy's mode: no node is given back in another one", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 4 }), async (nodes) => {
+        const cluster = healthy(nodes);
+        cluster.mode = "nftables";
+        await run(cluster, "fairlead");
+        cluster.mode = undefined;
+        expect(await run(cluster, "kube-proxy")).toEqual({ kind: "done" });
+        expect(cluster.installedModes).toEqual(["nftables", undefined]);
+        expect(cluster.leftIn).toEqual(cluster.nodes.map(() => undefined));
+        expect(cluster.nodes.map((node) => cluster.serving(node))).toEqual(cluster.nodes.map(() => ["kube-proxy"]));
+      }),
+    );
+  });
+
+  test("a node on which Fairlead does not come to serve in it is given back all the same", async () => {
+    const cluster = healthy(2);
+    cluster.mode = "nftables";
+    await run(cluster, "fairlead");
+    cluster.mode = undefined;
+    for (const node of cluster.nodes) Object.assign(node, { fault: "never ready", of: "fairlead" });
+    expect(await run(cluster, "kube-proxy")).toEqual({ kind: "done" });
+    expect(cluster.nodes.map((node) => cluster.serving(node))).toEqual([["kube-proxy"], ["kube-proxy"]]);
+  });
+
+  test("killed anywhere, as often as you like, both ways come to the same end", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 3 }), kills, kills, async (nodes, there, back) => {
+        const cluster = healthy(nodes);
+        cluster.mode = "nftables";
+        expect(await runKilled(cluster, "fairlead", there)).toEqual({ kind: "done" });
+        cluster.mode = undefined;
+        expect(await runKilled(cluster, "kube-proxy", back)).toEqual({ kind: "done" });
+        expect(cluster.nodes.map((node) => cluster.serving(node))).toEqual(cluster.nodes.map(() => ["kube-proxy"]));
+      }),
+    );
+  });
+});

@@ -73,3 +73,53 @@ describe("pods", () => {
     expect(podOf(pod("a", { generation: "0" }), onDelete)).toMatchObject({ "kube-proxy": { current: true } });
   });
 });
+
+describe("a mode that an earlier run was asked for", () => {
+  const fairlead = (mode?: string) => ({
+    kind: "DaemonSet",
+    metadata: {
+      name: "fairlead",
+      annotations: { "fairlead.dev/manifests": "m", "fairlead.dev/migrate-options": JSON.stringify({ mode }) },
+    },
+    spec: {
+      template: {
+        spec: {
+          affinity: {
+            nodeAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: {
+                nodeSelectorTerms: [
+                  { matchExpressions: [{ key: "fairlead.dev/proxy", operator: "In", values: ["fairlead"] }] },
+                ],
+              },
+            },
+          },
+        },
+      },
+    },
+  });
+  const state = (installed: string | undefined, wanted: string | undefined, proven: string) =>
+    migrationState(
+      {
+        kubeProxy: KUBE_PROXY,
+        fairlead: fairlead(installed),
+        nodes: [node("a", { "fairlead.dev/proxy": "fairlead" }, { "fairlead.dev/proxy-proven": proven })],
+        pods: [],
+      },
+      { manifests: "m", mode: wanted },
+    );
+
+  test("a node that was proven in another mode is not proven in this one", () => {
+    expect(state("nftables", "nftables", "fairlead").nodes[0]?.proven).toBeUndefined();
+    expect(state("nftables", "nftables", "fairlead/nftables").nodes[0]?.proven).toBe("fairlead");
+    expect(state(undefined, undefined, "fairlead").nodes[0]?.proven).toBe("fairlead");
+  });
+
+  test("what serves in another mode than what would be installed says so", () => {
+    expect(state("nftables", undefined, "").fairlead).toEqual({
+      placement: "labelled",
+      current: true,
+      otherMode: true,
+    });
+    expect(state("nftables", "nftables", "").fairlead).toEqual({ placement: "labelled", current: true });
+  });
+});

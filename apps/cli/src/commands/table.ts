@@ -12,6 +12,7 @@ import { statusCommand } from "./status/index.ts";
 import { topCommand } from "./top/index.ts";
 import { traceCommand } from "./trace/index.ts";
 import { verifyCommand } from "./verify/index.ts";
+import { versionCommand } from "./version/index.ts";
 
 /** Every command, in the order of help. */
 export const COMMANDS: readonly Command[] = [
@@ -27,5 +28,6 @@ export const COMMANDS: readonly Command[] = [
   doctorCommand,
   consoleCommand,
   migrateCommand,
+  versionCommand,
   completionCommand(() => COMMANDS),
 ];

@@ -1,6 +1,7 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import type { ArgumentSpec, Command } from "./command.ts";
 import { EXIT_CODES } from "./errors.ts";
+import { commandFirst } from "./leading-options.ts";
 import type { OptionSpec } from "./options.ts";
 
 /** What the command line asks for. */
@@ -25,11 +26,12 @@ export interface ProgramOptions {
 }
 
 /** Reads a command line; does nothing else. */
-export function readCommandLine(argv: readonly string[], options: ProgramOptions): Request {
+export function readCommandLine(given: readonly string[], options: ProgramOptions): Request {
+  const argv = commandFirst(given, options.commands);
   let request: Request | undefined;
   let printed = "";
-  const program = createProgram(options, (given) => {
-    request = given;
+  const program = createProgram(options, (read) => {
+    request = read;
   });
   const silent = { writeOut: (text: string) => (printed += text), writeErr: () => {} };
   for (const one of [program, ...program.commands]) one.exitOverride().configureOutput(silent);
@@ -45,7 +47,8 @@ export function readCommandLine(argv: readonly string[], options: ProgramOptions
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { kind: "print", text: printed };
     const usage = known === undefined ? programUsage(options) : commandUsage(options.name, known);
-    return { kind: "usage-error", message: `${error.message.replace(/^error: /, "")}\n${usage}` };
+    const hint = kubectlHint(error);
+    return { kind: "usage-error", message: `${error.message.replace(/^error: /, "")}\n${hint}${usage}` };
   }
   return request ?? { kind: "print", text: printed };
 }
@@ -57,6 +60,15 @@ function withoutValue(argv: readonly string[], { options }: Command): string | u
     return spec.withoutValue !== undefined && at >= 0 && (argv[at + 1] ?? "--").startsWith("--");
   });
   return found && `--${found[0]}: ${found[1].withoutValue}\n`;
+}
+
+/** Global options of kubectl, which those who type `kubectl fairlead` may give. */
+const KUBECTLS =
+  /unknown option '(?:--(?:as-group|as-uid|cluster|user|token|request-timeout|server|as|v|certificate-authority|client-certificate|client-key|insecure-skip-tls-verify|tls-server-name|cache-dir)\b|-[sv])/;
+
+function kubectlHint({ message }: CommanderError): string {
+  if (!KUBECTLS.test(message)) return "";
+  return "Of kubectl's global options there are --kubeconfig, --context and -n: put the others into a context of the kubeconfig.\n";
 }
 
 /** The word that is to be a command and is none; behind `help` as well. */

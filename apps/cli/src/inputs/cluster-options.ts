@@ -1,7 +1,6 @@
 import type { Mode } from "@fairlead/inspect";
 import { list, type OptionSpec, text } from "../frame/options.ts";
 import { nodeAddressOption } from "./node-address-option.ts";
-import { metricsPortOption } from "./node-options.ts";
 
 /** Which cluster, as for kubectl. */
 export const accessOptions = {
@@ -15,15 +14,12 @@ export const accessOptions = {
   context: text("NAME", "The context of the kubeconfig. Default: its current one."),
 } as const;
 
-/** For commands that are about services. */
+/** The same in every command: it narrows what is listed, and says where a service without a namespace is. */
 export const namespaceOption = text(
   "NAME",
-  "Where services are looked for that are named without a namespace. Default: the context's, else default.",
+  "Only services of that namespace, and where those are that are named without one. Default: all; of one that is named, the context's, else default.",
   { short: "n" },
 );
-
-/** For commands that tell of all services. */
-export const onlyNamespaceOption = text("NAME", "Only services of that namespace. Default: all.", { short: "n" });
 
 /** Where the objects come from. */
 export const sourceOptions = {
@@ -46,6 +42,11 @@ const mode: OptionSpec<Mode | undefined> = {
   read: (texts) => MODES.find((one) => one === texts.at(-1)),
 };
 
+/** `--to-mode`: another mode, that a command compares with or changes to. */
+export function toModeOption(help: string): OptionSpec<Mode | undefined> {
+  return { placeholder: MODES.join("|"), help, choices: MODES, read: mode.read };
+}
+
 /** How the agent of that node is set up. What is not named here is taken from --config or by --agent-flag. */
 export const agentOptions = {
   mode,
@@ -58,7 +59,6 @@ export const agentOptions = {
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as the agent's --exclude-cluster-cidr."),
   "agent-flag": list("NAME=VALUE", "Any other flag of the agent, such as masquerade-all=true."),
   "node-address": nodeAddressOption("An address of the node. Default: those of its Node object."),
-  "metrics-port": metricsPortOption,
   memory: text("FILE", "The agent's memory of owners (ownership.json in its --state-dir).", { completes: "path" }),
 } as const;
 

@@ -1,6 +1,8 @@
 import type { ClusterView, ServiceKey } from "@fairlead/core";
 import {
   factsOf,
+  type Mode,
+  type ModeSide,
   missingNodeDoubts,
   type PlannedNode,
   planNode,
@@ -11,24 +13,18 @@ import type { LearnedOnce } from "@fairlead/intake";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
-import type { AgentSetup } from "./agent.ts";
-import { apiConnection, NO_CLUSTER, orFailure } from "./cluster-access.ts";
+import { type AgentSetup, agentSetup } from "./agent.ts";
 import type { clusterOptions } from "./cluster-options.ts";
-import { type Configured, configurationOf, sayConfiguration, type WantedProxy } from "./configuration.ts";
 import { didYouMean } from "./did-you-mean.ts";
+import { inMode } from "./in-mode.ts";
 import { learnedDoubts, unmatched } from "./learned.ts";
-import { allNodes, clusterNow, nodeNameOf, type ReadCluster, ServerFailure, warnOfProblems } from "./source.ts";
-import { demandThisHost } from "./this-host.ts";
+import { allNodes, clusterNow, nodeNameOf, type ReadCluster, warnOfProblems } from "./source.ts";
 
 const LOOPBACK = ["127.0.0.1", "::1"];
 
 export type ClusterValues = OptionValues<typeof clusterOptions>;
 
 export interface PlannedNodeOptions {
-  /** Whose configuration counts. Default: that of the node in the cluster. */
-  readonly proxy?: WantedProxy;
-  /** The configuration, where nothing is to be asked for. */
-  readonly setup?: AgentSetup;
   /** The addresses that the node has, where its kernel is looked at. */
   readonly live?: readonly string[] | undefined;
   /**
@@ -37,10 +33,10 @@ export interface PlannedNodeOptions {
   readonly about?: Target;
   /** What is asked for is the same on every node: a node that there is not will do. */
   readonly everywhere?: boolean;
+  /** In the place of the mode that the options name. */
+  readonly inMode?: Mode | undefined;
   /** What is asked for is the same in every mode: also in one that no plan can be made for. */
   readonly anyMode?: boolean;
-  /** Without a configuration the defaults will do. Default: only of manifests. */
-  readonly lenient?: boolean;
 }
 
 export interface PlannedSetup {
@@ -48,20 +44,19 @@ export interface PlannedSetup {
   readonly setup: AgentSetup;
   /** Undefined: the agent learns no network. */
   readonly learned: LearnedOnce | undefined;
+  /** The same objects, planned in another mode. */
+  readonly planIn: (mode: Mode) => ModeSide;
 }
 
 /** What the agent of the node that is asked about makes of the objects that are given, and how it is set up. */
 export async function plannedNode(
-  given: ClusterValues,
+  options: ClusterValues,
   context: Context,
-  { live, about, everywhere = false, proxy = { any: everywhere }, ...more }: PlannedNodeOptions = {},
+  { live, about, everywhere = false, anyMode = false, inMode: mode }: PlannedNodeOptions = {},
 ): Promise<PlannedSetup> {
-  if (given.file.length === 0) await orFailure(NO_CLUSTER, apiConnection(given, context));
-  const configured =
-    more.setup === undefined ? await askedFor(given, proxy, context, { everywhere, ...more }) : { setup: more.setup };
-  const { setup } = configured;
+  const given = agentSetup(options, context, { anyMode });
+  const setup = mode === undefined ? given : inMode(given, mode);
   const { networks, config } = setup;
-  const options = proxy.here === true ? { ...given, node: given.node ?? config.hostnameOverride } : given;
   let services: ReadonlySet<ServiceKey> | undefined;
   const related = (state: ClusterView, to: Target) => {
     services = relatedServices(state, to);
@@ -70,77 +65,44 @@ export async function plannedNode(
   const slicesOf = about && ((state: ClusterView) => related(state, about));
   const { serviceCIDRs = false } = factsOf(setup.mode).needs;
   const cluster = await clusterNow(options, context, { slicesOf, about, serviceCIDRs, networks, config });
-  sayConfiguration(configured, context);
   const nodeName = nodeNameOf(options);
   if (!everywhere) await demandNode(options, context, cluster);
-  if (proxy.here === true && live !== undefined) demandThisHost(given, live, cluster.node);
   const own = options["node-address"];
   const known = own.length > 0 ? [...LOOPBACK, ...own] : live;
   const addresses = known === undefined ? {} : { addresses: known };
-  const planned = planNode({
-    ...setup,
-    ...addresses,
-    ...(services && { services }),
-    cluster,
-    nodeName,
-  });
+  const plan = (by: AgentSetup) => {
+    return planNode({ ...by, ...addresses, ...(services && { services }), cluster, nodeName });
+  };
+  const planned = plan(setup);
   warnOfProblems(planned.problems, context);
   const { learned } = cluster;
-  if (learned !== undefined) warnOfLearned(learned, options, context);
-  if (!everywhere) for (const doubt of missingNodeDoubts(cluster, nodeName, services)) context.warn(doubt);
-  return { planned, setup, learned };
-}
-
-/** Where the configuration of a node is not known, that there is no such node says more. */
-async function askedFor(
-  options: ClusterValues,
-  proxy: WantedProxy,
-  context: Context,
-  { everywhere, ...more }: Pick<PlannedNodeOptions, "anyMode" | "everywhere" | "lenient">,
-): Promise<Configured> {
-  try {
-    return await configurationOf(options, proxy, context, more);
-  } catch (error) {
-    if (!(error instanceof CommandFailure) || options.file.length > 0) throw error;
-    const names = await nodeNames(options, context);
-    if (everywhere !== true && names?.includes(nodeNameOf(options)) === false) throw noSuchNode(options, names);
-    throw error;
+  if (learned !== undefined) {
+    const missing = options.file.length > 0 ? unmatched(learned) : [];
+    for (const line of [...learnedDoubts(learned), ...missing]) context.warn(line);
   }
-}
-
-function warnOfLearned(learned: LearnedOnce, { file }: ClusterValues, { warn }: Context): void {
-  const missing = file.length > 0 ? unmatched(learned) : [];
-  for (const line of [...learnedDoubts(learned), ...missing]) warn(line);
+  if (!everywhere) for (const doubt of missingNodeDoubts(cluster, nodeName, services)) context.warn(doubt);
+  const planIn = (other: Mode) => {
+    const by = inMode(setup, other);
+    return { planned: plan(by), config: by.config };
+  };
+  return { planned, setup, learned, planIn };
 }
 
 /** @throws CommandFailure where the node is none of those that there are */
 async function demandNode(options: ClusterValues, context: Context, { node, otherNodes }: ReadCluster): Promise<void> {
   if (node !== undefined || otherNodes?.length === 0) return;
-  throw noSuchNode(options, otherNodes ?? (await nodeNames(options, context)));
+  const names = otherNodes ?? (await nodeNames(options, context));
+  const given = options.node === undefined ? undefined : nodeNameOf(options);
+  const list = names === undefined ? "kubectl get nodes lists those that there are" : `there are: ${names.join(", ")}`;
+  if (given === undefined) throw new CommandFailure(`no Node has this host's name: give --node; ${list}`);
+  throw new CommandFailure(`--node=${given}: there is no such Node; ${list}${didYouMean(given, names ?? [])}`);
 }
 
-function noSuchNode(options: ClusterValues, names: readonly string[] | undefined): CommandFailure {
-  const list = nodesText(names);
-  if (options.node === undefined) return new CommandFailure(`no Node has this host's name: give --node; ${list}`);
-  const given = nodeNameOf(options);
-  return new CommandFailure(`--node=${given}: there is no such Node; ${list}${didYouMean(given, names ?? [])}`);
-}
-
-function nodesText(names: readonly string[] | undefined): string {
-  if (names === undefined) return "kubectl get nodes lists those that there are";
-  return names.length === 0 ? "the cluster has no Nodes" : `there are: ${names.join(", ")}`;
-}
-
-/**
- * Undefined: they may not be listed.
- *
- * @throws CommandFailure when the API server does not answer
- */
+/** Undefined: they may not be listed. */
 async function nodeNames(options: ClusterValues, context: Context): Promise<readonly string[] | undefined> {
   try {
     return [...(await allNodes(options, context)).keys()];
-  } catch (error) {
-    if (error instanceof ServerFailure) throw error;
+  } catch {
     return undefined;
   }
 }

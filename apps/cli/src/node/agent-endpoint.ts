@@ -2,13 +2,12 @@ import { errorText } from "@fairlead/base";
 import { instanceDefaults } from "@fairlead/config";
 import type { AgentPages } from "@fairlead/inspect";
 import type { ClusterAccess } from "../cluster/access.ts";
-import { httpOver } from "../cluster/pod-port.ts";
+import { type HttpAnswer, httpOver } from "../cluster/pod-port.ts";
 import type { Container } from "../cluster/pod-runner.ts";
-import type { Context, HttpAnswer } from "../frame/context.ts";
+import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import { portOf } from "../frame/port.ts";
+import { portOf } from "../inputs/number.ts";
 import { type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
-import { PATIENCE_MS } from "./loopback.ts";
 
 export interface AgentAddress {
   /** The node whose agent is asked, through the API server; absent: this one. */
@@ -20,6 +19,9 @@ export interface AgentAddress {
   readonly port: number;
 }
 
+/** Milliseconds that an agent gets to answer. */
+const PATIENCE = 15_000;
+
 /**
  * What a running agent says at a path of its local endpoint, such as `/ownership`.
  *
@@ -28,11 +30,11 @@ export interface AgentAddress {
 export async function askAgent(
   path: string,
   { on, cluster: access, instance, port }: AgentAddress,
-  context: Pick<Context, "askHere" | "env" | "warn">,
+  context: Pick<Context, "env" | "warn">,
 ): Promise<string> {
-  if (on === undefined) return okText(proxyHere(context), port, path);
+  if (on === undefined) return okText(here, port, path);
   const agents = agentsOf({ ...access, "service-proxy-name": instance }, context);
-  return okText(proxyIn(await findAgentPod(on, agents), agents), port, path);
+  return okText(inPod(await findAgentPod(on, agents), agents), port, path);
 }
 
 /**
@@ -41,7 +43,7 @@ export async function askAgent(
  * @throws CommandFailure when it does not answer with 200
  */
 export function askAgentIn(pod: Container, path: string, port: number, agents: Agents): Promise<string> {
-  return okText(proxyIn(pod, agents), port, path);
+  return okText(inPod(pod, agents), port, path);
 }
 
 /** The ports at which an agent answers. */
@@ -85,14 +87,17 @@ export function agentAddressOf(
 /**
  * What an agent says of itself; a page that does not answer is left out.
  *
+ * @param pod absent: the agent of this host
  * @param pages `health` leaves out `/ownership`, which grows with the services
  * @throws CommandFailure when its metrics port does not answer
  */
 export async function agentPages(
-  way: ProxyAccess,
+  pod: Container | undefined,
   { metrics, health }: AgentPorts,
+  agents: Agents,
   pages: "all" | "health" = "all",
 ): Promise<AgentPages> {
+  const way = pod === undefined ? here : inPod(pod, agents);
   const page = (path: string) => okText(way, metrics, path).catch(() => undefined);
   const proxyMode = await okText(way, metrics, "/proxyMode");
   const [text, livez, ownership] = await Promise.all([
@@ -108,24 +113,27 @@ export async function agentPages(
 }
 
 /** A way to the loopback that an agent listens on. */
-export interface ProxyAccess {
+interface AgentAccess {
   readonly ask: (port: number, path: string) => Promise<HttpAnswer>;
   /** What messages call a port of it. */
   readonly nameOf: (port: number) => string;
 }
 
-/** Of this host. */
-export function proxyHere({ askHere }: Pick<Context, "askHere">): ProxyAccess {
-  return { ask: askHere, nameOf: (port) => `http://127.0.0.1:${port}` };
-}
+const here: AgentAccess = {
+  async ask(port, path) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(PATIENCE) });
+    return { status: response.status, text: await response.text() };
+  },
+  nameOf: (port) => `http://127.0.0.1:${port}`,
+};
 
 /** Through the API server. */
-export function proxyIn(pod: Container, { cluster }: Agents): ProxyAccess {
+function inPod(pod: Container, { cluster }: Agents): AgentAccess {
   return {
     async ask(port, path) {
       const connection = await cluster.connect(pod, port);
       try {
-        return await httpOver(connection, { path, timeoutMs: PATIENCE_MS });
+        return await httpOver(connection, { path, timeoutMs: PATIENCE });
       } finally {
         connection.destroy();
       }
@@ -135,7 +143,7 @@ export function proxyIn(pod: Container, { cluster }: Agents): ProxyAccess {
 }
 
 /** @throws CommandFailure unless it answers with 2xx */
-export async function okText(way: ProxyAccess, port: number, path: string): Promise<string> {
+async function okText(way: AgentAccess, port: number, path: string): Promise<string> {
   const name = `${way.nameOf(port)}${path}`;
   try {
     const { status, text } = await way.ask(port, path);

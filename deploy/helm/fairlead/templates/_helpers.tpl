@@ -1,5 +1,7 @@
 {{- define "fairlead.name" -}}
-{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- $name := .Release.Name -}}
+{{- with .Values.nameOverride }}{{ $name = printf "%s-%s" $name . }}{{ end -}}
+{{- .Values.fullnameOverride | default $name | trunc 53 | trimSuffix "-" -}}
 {{- end -}}
 
 {{- define "fairlead.selector" -}}
@@ -13,6 +15,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.serviceProxyName }}
 fairlead.dev/service-proxy-name: {{ . | quote }}
+{{- end }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
 {{- end }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
@@ -116,4 +121,13 @@ env:
   {{- toYaml . | nindent 2 }}
   {{- end }}
 resources: {{- toYaml .Values.resources | nindent 2 }}
+{{- end -}}
+
+{{/* What an update of the DaemonSet does. */}}
+{{- define "fairlead.updateStrategy" -}}
+type: {{ .Values.updateStrategy }}
+{{- if eq .Values.updateStrategy "RollingUpdate" }}
+rollingUpdate:
+  maxUnavailable: {{ .Values.maxUnavailable }}
+{{- end }}
 {{- end -}}

@@ -13,7 +13,6 @@ import { SerialQueue } from "./serial-queue.ts";
 import type { UnusableObjects } from "./unusable.ts";
 
 export interface ClusterOptions {
-  /** How the agents are set up; `setSetup` says it of a node. */
   readonly setup: AgentSetup;
   /** The node that the list looks from; undefined: the first one by name. */
   readonly nodeName: string | undefined;
@@ -25,11 +24,14 @@ export interface ClusterOptions {
   readonly onServices: (rows: readonly ServiceRow[], gone: readonly ServiceKey[]) => void;
   /** A node that came, changed or (undefined) went. */
   readonly onNode: (name: string, node: NodeState | undefined) => void;
+  /** Whether Nodes may be listed, whenever that is known. */
+  readonly onNodesForbidden?: (are: boolean) => void;
 }
 
 /** The objects as they are now, and the plans of the nodes in view. */
 export class LiveCluster {
   readonly state = new ClusterState();
+  /** Those that there are. */
   readonly nodes = new Map<string, NodeState>();
   readonly #options: ClusterOptions;
   readonly #turns = new SerialQueue();
@@ -38,6 +40,9 @@ export class LiveCluster {
   readonly #ready = Promise.withResolvers<void>();
   readonly #owners = new OwnerHistory();
   readonly #startedAt: number;
+  /** As the node that is looked from was last; undefined: it is there, or never was. */
+  #deleted: NodeState | undefined;
+  #source: ObjectSource | undefined;
   #begun = false;
   #updating = false;
   #changedAt: number;
@@ -46,7 +51,12 @@ export class LiveCluster {
     const { setup } = options;
     this.#options = options;
     this.#learning = setup.networks && new Learning(setup.networks, this.state);
-    this.#plans = new Plans({ setup, state: this.state, nodes: this.nodes, learned: () => this.#learning?.now() });
+    this.#plans = new Plans({
+      setup,
+      state: this.state,
+      nodeOf: (name) => this.nodes.get(name) ?? (name === this.nodeName ? this.#deleted : undefined),
+      learned: () => this.#learning?.now(),
+    });
     this.#plans.first = options.nodeName ?? "";
     this.#changedAt = options.now();
     this.#startedAt = this.#changedAt;
@@ -55,6 +65,11 @@ export class LiveCluster {
   /** The node that the list looks from. */
   get nodeName(): string {
     return this.#plans.first;
+  }
+
+  /** Whether the node that the list looks from was deleted meanwhile: its plan is by what was known of it. */
+  get nodeDeleted(): boolean {
+    return this.#deleted !== undefined;
   }
 
   /** When the last change of an object was taken in. */
@@ -67,6 +82,16 @@ export class LiveCluster {
     return this.#ready.promise;
   }
 
+  /**
+   * Where the objects come from: what is not followed can be read once.
+   *
+   * @throws Error before `follow`
+   */
+  get source(): ObjectSource {
+    if (this.#source === undefined) throw new Error("no objects are followed yet");
+    return this.#source;
+  }
+
   /** What the agents learn of networks; undefined: nothing. */
   get learning(): Pick<Learning, "now" | "cidrs"> | undefined {
     return this.#learning;
@@ -75,12 +100,14 @@ export class LiveCluster {
   /** Follows the objects until the signal aborts, or the source ends. */
   follow(source: ObjectSource, signal: AbortSignal): Promise<void> {
     const learning = this.#learning;
+    this.#source = source;
     const to = {
       state: this.state,
-      mode: this.#options.setup.mode,
+      setup: this.#options.setup,
       unusable: this.#options.unusable,
       onChange: () => void this.#changed(),
       onNode: (name: string, node: NodeState | undefined) => this.#node(name, node),
+      onNodesForbidden: this.#options.onNodesForbidden ?? (() => {}),
       onServiceCIDRs: (cidrs: readonly string[]) => this.#plans.setServiceCIDRs(cidrs),
       onNetworks: () => void this.#decided(),
       onComplete: () => void this.#begin(),
@@ -92,15 +119,6 @@ export class LiveCluster {
   /** What a node's own interfaces have, which counts from now on in place of what its Node object says. */
   setAddresses(nodeName: string, addresses: readonly string[]): void {
     this.#plans.setAddresses(nodeName, addresses);
-  }
-
-  /** How a node's own agent is set up, which counts from now on in place of what the others have. */
-  setSetup(nodeName: string, setup: AgentSetup): void {
-    this.#plans.setSetup(nodeName, setup);
-  }
-
-  setupOf(nodeName: string): AgentSetup {
-    return this.#plans.setupOf(nodeName);
   }
 
   /** The plan of a node, made when it is asked for the first time. Nothing changes it while the work goes on. */
@@ -149,10 +167,15 @@ export class LiveCluster {
   }
 
   #node(name: string, node: NodeState | undefined): void {
+    const isFirst = name === this.nodeName;
+    const before = this.nodes.get(name);
+    const planned = before ?? (isFirst ? this.#deleted : undefined);
     if (node === undefined) this.nodes.delete(name);
     else this.nodes.set(name, node);
-    // Zone and addresses decide about endpoints and node ports.
-    this.#plans.drop(name);
+    if (isFirst) this.#deleted = node === undefined ? planned : undefined;
+    // Heartbeats come every few seconds, and change nothing here.
+    if (isSame(before, node)) return;
+    if (node !== undefined && !isSame(planned, node)) this.#plans.outdate(name);
     this.#options.onNode(name, node);
   }
 
@@ -217,4 +240,10 @@ export class LiveCluster {
     const planner = this.#plans.firstNow?.planner;
     return planner && serviceRow(this.state, planner, key, this.nodeName);
   }
+}
+
+/** Whether the same is known of a Node of what decides about endpoints, node ports and local traffic. */
+function isSame(one: NodeState | undefined, other: NodeState | undefined): boolean {
+  const facts = (node: NodeState | undefined) => node && [node.zone, node.addresses, node.podCIDRs];
+  return JSON.stringify(facts(one)) === JSON.stringify(facts(other));
 }

@@ -1,7 +1,8 @@
 import { type ClusterState, decodeNode, type NodeState, splitKey } from "@fairlead/core";
-import { factsOf, type Mode } from "@fairlead/inspect";
-import { subscriptions } from "@fairlead/intake";
+import { factsOf } from "@fairlead/inspect";
+import { ruleAnnotations, subscriptions } from "@fairlead/intake";
 import type { ObjectSource, OtherSubscription, Subscription } from "@fairlead/watch";
+import type { AgentSetup } from "./agent-setup.ts";
 import { followedByBoth } from "./followed-by-both.ts";
 import type { Learning } from "./learning.ts";
 import type { UnusableObjects } from "./unusable.ts";
@@ -9,12 +10,14 @@ import type { UnusableObjects } from "./unusable.ts";
 export interface Followed {
   /** Services and slices go there. */
   readonly state: ClusterState;
-  readonly mode: Mode;
+  readonly setup: Pick<AgentSetup, "mode" | "config">;
   readonly unusable: Pick<UnusableObjects, "take">;
   /** A service or a slice changed. */
   readonly onChange: () => void;
   /** A node came, changed or (undefined) went. */
   readonly onNode: (name: string, node: NodeState | undefined) => void;
+  /** Whether Nodes may be listed, whenever that is known. */
+  readonly onNodesForbidden: (are: boolean) => void;
   readonly onServiceCIDRs: (cidrs: readonly string[]) => void;
   /** Absent: nothing is learned of networks. */
   readonly learning?: Learning;
@@ -34,9 +37,11 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
   const known = (what: string) => {
     if (missing.delete(what) && missing.size === 0) to.onComplete();
   };
-  const { serviceCIDRs: wanted = false } = factsOf(to.mode).needs;
+  const { serviceCIDRs: wanted = false } = factsOf(to.setup.mode).needs;
   const { services, endpointSlices, serviceCIDRs } = subscriptions({
     state: to.state,
+    annotations: ruleAnnotations(to.setup.config),
+    serviceProxyName: to.setup.config.serviceProxyName,
     problems: { object: (...found) => to.unusable.take(...found) },
     onNode: () => {},
     onChange: to.onChange,
@@ -67,6 +72,7 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
     onState: (state) => {
       // Who may not list nodes looks without their zones and addresses.
       if (state !== "listed") known("nodes");
+      to.onNodesForbidden(state === "forbidden");
     },
   };
   const followed = {

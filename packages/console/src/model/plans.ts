@@ -6,10 +6,10 @@ import type { LearnedOnce } from "@fairlead/intake";
 import type { AgentSetup } from "./agent-setup.ts";
 
 export interface PlansParts {
-  /** How the agents of nodes are set up of which nothing else is known. */
   readonly setup: AgentSetup;
   readonly state: ClusterState;
-  readonly nodes: ReadonlyMap<string, NodeState>;
+  /** The Node as it is, or was last; undefined: there is none. */
+  readonly nodeOf: (name: string) => NodeState | undefined;
   /** What the agents have learned of networks by now; undefined: they learn nothing. */
   readonly learned: () => LearnedOnce | undefined;
 }
@@ -31,15 +31,15 @@ export class Plans {
   readonly #kept = new Map<string, KeptPlan>();
   /** By node: what its kernel says, where it was asked. */
   readonly #addresses = new Map<string, readonly string[]>();
-  /** By node: how its own agent is set up. */
-  readonly #setups = new Map<string, AgentSetup>();
+  /** Nodes whose plans are made of something that has changed since: they are made anew when they are asked for. */
+  readonly #outdated = new Set<string>();
   #serviceCIDRs: readonly string[] | undefined;
 
   constructor(parts: PlansParts) {
     this.#parts = parts;
   }
 
-  /** The plan that is always there, unless something has just made it void. */
+  /** The plan that is always there, once it was made: while a new one is made it is the one before. */
   get firstNow(): PlannedNode | undefined {
     return this.#kept.get(this.first)?.planned;
   }
@@ -48,42 +48,36 @@ export class Plans {
     const sorted = [...addresses].sort();
     if (this.#addresses.get(nodeName)?.join() === sorted.join()) return;
     this.#addresses.set(nodeName, sorted);
-    this.drop(nodeName);
-  }
-
-  setupOf(nodeName: string): AgentSetup {
-    return this.#setups.get(nodeName) ?? this.#parts.setup;
-  }
-
-  setSetup(nodeName: string, setup: AgentSetup): void {
-    const isNew = identity(this.setupOf(nodeName)) !== identity(setup);
-    this.#setups.set(nodeName, setup);
-    if (isNew) this.drop(nodeName);
+    this.outdate(nodeName);
   }
 
   setServiceCIDRs(cidrs: readonly string[]): void {
     this.#serviceCIDRs = cidrs;
-    this.#kept.clear();
+    for (const nodeName of [this.first, ...this.#kept.keys()]) this.outdate(nodeName);
   }
 
-  drop(nodeName: string): void {
-    this.#kept.delete(nodeName);
+  /** What its plan is made of has changed. */
+  outdate(nodeName: string): void {
+    this.#outdated.add(nodeName);
   }
 
   /** Made when it is asked for the first time. */
   async of(nodeName: string): Promise<PlannedNode> {
     const known = this.#kept.get(nodeName);
-    if (known !== undefined) return known.planned;
+    if (known !== undefined && !this.#outdated.has(nodeName)) return known.planned;
+    // Before: what changes from now on may not be in it.
+    this.#outdated.delete(nodeName);
     const planned = await inSlices(planNodeSteps(this.#request(nodeName)));
     const [oldest] = [...this.#kept.keys()].filter((name) => name !== this.first);
     if (this.#kept.size >= MOST_PLANS && oldest !== undefined) this.#kept.delete(oldest);
-    this.#kept.set(nodeName, { planned, memory: this.setupOf(nodeName).memory.apply(planned.remembered) });
+    this.#kept.set(nodeName, { planned, memory: this.#parts.setup.memory.apply(planned.remembered) });
     return planned;
   }
 
-  /** These changed, or what decides about them did. */
+  /** These changed, or what decides about them did. Outdated plans are left: they are made anew first. */
   async replan(services: ReadonlySet<ServiceKey>): Promise<void> {
-    for (const plan of this.#kept.values()) {
+    for (const [nodeName, plan] of this.#kept) {
+      if (this.#outdated.has(nodeName)) continue;
       const step = await inSlices(plan.planned.planner.replan(this.#parts.state, services, plan.memory));
       plan.memory = plan.memory.apply(step.memory);
     }
@@ -93,6 +87,7 @@ export class Plans {
   /** Other CIDRs of networks count, which these services have to do with. */
   async learn(concerned: ReadonlySet<ServiceKey>): Promise<void> {
     for (const [nodeName, plan] of this.#kept) {
+      if (this.#outdated.has(nodeName)) continue;
       const options = nodeOptions(this.#request(nodeName));
       plan.planned.planner.setOptions(options, concerned);
       plan.planned = { ...plan.planned, options };
@@ -101,20 +96,10 @@ export class Plans {
   }
 
   #request(nodeName: string) {
-    const { state, nodes } = this.#parts;
-    const [node, learned] = [nodes.get(nodeName), this.#parts.learned()];
+    const { setup, state, nodeOf } = this.#parts;
+    const [node, learned] = [nodeOf(nodeName), this.#parts.learned()];
     const [serviceCIDRs, addresses] = [this.#serviceCIDRs, this.#addresses.get(nodeName)];
     const known = { ...(node && { node }), ...(serviceCIDRs && { serviceCIDRs }), ...(learned && { learned }) };
-    return {
-      ...this.setupOf(nodeName),
-      cluster: { state, problems: [], ...known },
-      nodeName,
-      ...(addresses && { addresses }),
-    };
+    return { ...setup, cluster: { state, problems: [], ...known }, nodeName, ...(addresses && { addresses }) };
   }
-}
-
-/** What of a configuration decides about plans, and more. */
-function identity({ mode, config }: AgentSetup): string {
-  return JSON.stringify([mode, config.kubeProxyConfiguration, config.fairleadConfiguration]);
 }

@@ -21,6 +21,7 @@ export function serviceRow(
     owners: ownersOf(planner, service),
     frontends: frontendsOf(object),
     ...counts(state, service, nodeName),
+    ...(object.created !== undefined && { created: object.created }),
   };
 }
 

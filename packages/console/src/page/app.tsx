@@ -1,5 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
-import { type Route, useRoute } from "./router.ts";
+import { Badge } from "./parts/badge.tsx";
+import { Notices, standing } from "./parts/notices.tsx";
+import { addressOf, type Route, useRoute } from "./router.ts";
+import { useSearchKey } from "./search-key.ts";
 import { type Store, useStore } from "./store.ts";
 import { DoctorView } from "./views/doctor.tsx";
 import { FlowsView } from "./views/flows.tsx";
@@ -20,13 +23,6 @@ const PAGES = [
   ["doctor", "Doctor"],
 ] as const;
 
-const LINKS: Readonly<Record<Store["link"], string>> = {
-  opening: "opening …",
-  live: "live",
-  lost: "connection lost, trying again …",
-  closed: "ended: start fairlead console again",
-};
-
 export function App({ store }: { readonly store: Store }) {
   useStore(store);
   const place = useRoute();
@@ -35,20 +31,31 @@ export function App({ store }: { readonly store: Store }) {
   const where = `${page} ${place.path.join("/")}`;
   useEffect(() => {
     document.title = `${titleOf(place)} – Fairlead`;
-    main.current?.focus({ preventScroll: true });
   }, [where]);
+  useSearchKey(where, () => main.current?.focus({ preventScroll: true }));
   return (
     <div class="frame">
       <Top store={store} page={page} />
       <main ref={main} id="main" tabIndex={-1} class={page === "services" ? "fixed" : ""}>
-        {store.facts === undefined ? <p role="status">{LINKS[store.link]}</p> : <View store={store} place={place} />}
+        <Notices store={store} />
+        {store.facts === undefined ? <Opening store={store} /> : <View store={store} place={place} />}
       </main>
     </div>
   );
 }
 
+/** Until the first objects are there. */
+function Opening({ store }: { readonly store: Store }) {
+  return (
+    <>
+      <h1>Fairlead console</h1>
+      <p role="status">{standing(store).text}</p>
+    </>
+  );
+}
+
 function Top({ store, page }: { readonly store: Store; readonly page: string }) {
-  const { facts, link } = store;
+  const { facts } = store;
   const current = page === "service" ? "services" : page;
   return (
     <header class="top">
@@ -69,8 +76,8 @@ function Top({ store, page }: { readonly store: Store; readonly page: string }) 
             {facts.source} · {facts.mode} mode
           </span>
         )}
-        <span role="status" class={`badge ${link === "live" ? "good" : "warn"}`}>
-          {LINKS[link]}
+        <span role="status">
+          <Badge {...standing(store)} />
         </span>
       </span>
     </header>
@@ -102,11 +109,18 @@ function View({ store, place }: { readonly store: Store; readonly place: Route }
     case "what-if":
       return <WhatIfView key={place.query.toString()} store={store} query={place.query} />;
     default:
-      return <p role="alert">There is no such page.</p>;
+      return (
+        <>
+          <h1>There is no such page</h1>
+          <p>
+            <a href={addressOf("overview")}>Overview</a> has what differs, the services by owner, and the nodes.
+          </p>
+        </>
+      );
   }
 }
 
 function titleOf({ page, path }: Route): string {
   if (page === "service") return path.join("/");
-  return PAGES.find(([name]) => name === page)?.[1] ?? "Console";
+  return PAGES.find(([name]) => name === page)?.[1] ?? "There is no such page";
 }

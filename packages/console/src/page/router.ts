@@ -34,6 +34,12 @@ export function go(address: string): void {
   location.hash = address;
 }
 
+/** The same page, shown differently: going back does not come by here. */
+export function replaceAddress(address: string): void {
+  history.replaceState(undefined, "", address);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
 export function useRoute(): Route {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useReducer } from "preact/hooks";
-import type { ConsoleFacts, NodeRow, ServiceRow, StreamEvents, UnusableAnswer } from "../protocol.ts";
+import type { ConsoleFacts, NodeRow, ServiceRow, SourceAnswer, StreamEvents, UnusableAnswer } from "../protocol.ts";
 
 /** What the stream has told so far. */
 export class Store {
@@ -7,8 +7,11 @@ export class Store {
   readonly nodes = new Map<string, NodeRow>();
   facts: ConsoleFacts | undefined;
   unusable: UnusableAnswer = { objects: 0, rows: [] };
+  /** Whether the objects' source answers. */
+  source: SourceAnswer = {};
   /** When the last change of an object was taken in, by the server's clock. */
   objectsAt = 0;
+  /** To the console itself. */
   link: "opening" | "live" | "lost" | "closed" = "opening";
   /** Grows with every change. */
   revision = 0;
@@ -28,8 +31,8 @@ export class Store {
     const events = new EventSource("events");
     const on = <K extends keyof StreamEvents>(name: K, take: (data: StreamEvents[K]) => void) => {
       events.addEventListener(name, (event) => {
-        this.link = "live";
         take(JSON.parse(event.data));
+        this.link = this.facts === undefined ? "opening" : "live";
         this.#changed();
       });
     };
@@ -38,6 +41,9 @@ export class Store {
     on("nodes", ({ rows, gone }) => {
       for (const row of rows) this.nodes.set(row.node, row);
       for (const node of gone) this.nodes.delete(node);
+    });
+    on("source", (data) => {
+      this.source = data;
     });
     on("unusable", (data) => {
       this.unusable = data;
@@ -66,9 +72,10 @@ export class Store {
     return () => this.#readers.delete(reader);
   }
 
-  #begin({ facts, nodes, objectsAt, unusable }: StreamEvents["begin"]): void {
+  #begin({ facts, nodes, objectsAt, unusable, source }: StreamEvents["begin"]): void {
     this.facts = facts;
     this.unusable = unusable;
+    this.source = source;
     this.objectsAt = objectsAt;
     this.rows.clear();
     this.nodes.clear();

@@ -55,6 +55,21 @@ const whatIf: WhatIfAnswer = {
   planAt: Date.now(),
   node: "node-a",
   services: ["shop/web"],
+  owners: [{ service: "shop/web", family: "IPv4", before: "ours", after: "mixed", why: "endpoints of both networks" }],
+  networks: {
+    cidrs: [
+      {
+        cidr: "10.144.2.0/24",
+        side: "excluded",
+        source: "kube-ovn-subnets",
+        objects: ["Subnet/blue"],
+        after: "held",
+        why: "lies in 10.144.0.0/16 (--cluster-cidr), which is ours; fairlead ownership --accept 10.144.2.0/24 lets it take effect",
+      },
+    ],
+    problems: [],
+    unread: ["calico-ippools: forbidden"],
+  },
   families: [
     {
       family: "IPv4",
@@ -127,6 +142,7 @@ function learned(query: URLSearchParams): LearnedAnswer {
         { ...pool, cidr: "10.244.0.0/16", objects: ["Subnet/ovn-default"], stage: "effective" },
         { ...pool, cidr: "10.144.9.0/24", objects: ["Subnet/blue", HOSTILE], stage: "effective" },
         { ...pool, cidr: "10.96.0.0/12", objects: ["Subnet/typo"], stage: "refused", why: "services have it" },
+        { ...pool, cidr: "10.144.2.0/24", objects: ["Subnet/red"], stage: "held", why: "lies in ours" },
       ],
       conflicts: [{ cidr: "10.144.9.0/24", side: "excluded", within: "10.144.0.0/16" }],
     },

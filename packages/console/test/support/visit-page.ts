@@ -11,15 +11,16 @@ export interface Visit {
 /**
  * Opens the address as its first visitor.
  *
- * @param options script: what runs in the page before its own
+ * @param options width: of the window in pixels, default 1280; script: what runs in the page before its own
  */
 export async function visitPage(
   browser: Browser,
   url: string,
-  options: { readonly dark?: boolean; readonly script?: string } = {},
+  options: { readonly dark?: boolean; readonly width?: number; readonly script?: string } = {},
 ): Promise<Visit> {
   const colorScheme = options.dark === true ? "dark" : "light";
-  const context = await browser.newContext({ colorScheme, viewport: { width: 1280, height: 800 } });
+  const viewport = { width: options.width ?? 1_280, height: 800 };
+  const context = await browser.newContext({ colorScheme, viewport });
   if (options.script !== undefined) await context.addInitScript(options.script);
   const page = await context.newPage();
   const complaints: string[] = [];

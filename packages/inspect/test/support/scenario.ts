@@ -2,7 +2,7 @@ import { parseArguments } from "@fairlead/config";
 import { filterSettings } from "@fairlead/intake";
 import type { GoldenNode, RawObject } from "@fairlead/testkit";
 import { createManifestsSnapshot } from "@fairlead/watch";
-import { type Mode, type PlannedNode, planNode, readCluster } from "../../src/index.ts";
+import { type Mode, type ModeSide, type PlannedNode, planNode, readCluster } from "../../src/index.ts";
 
 /** The agent's configuration for its flags. */
 function configOf(flags: readonly string[]) {
@@ -25,13 +25,29 @@ function clusterOf(objects: readonly RawObject[], nodeName = "node-a") {
   return readCluster(source, new AbortController().signal);
 }
 
+interface Scenario {
+  readonly objects: readonly RawObject[];
+  readonly node: GoldenNode;
+}
+
+interface Agent {
+  readonly mode?: Mode;
+  readonly flags?: readonly string[];
+}
+
 /** Objects planned for the node that the golden files were recorded on. */
-export async function planned(
-  { objects, node }: { readonly objects: readonly RawObject[]; readonly node: GoldenNode },
-  { mode = "iptables", flags = [] }: { readonly mode?: Mode; readonly flags?: readonly string[] } = {},
-): Promise<PlannedNode> {
+export async function planned(scenario: Scenario, agent: Agent = {}): Promise<PlannedNode> {
+  return (await sideOf(scenario, agent)).planned;
+}
+
+/** The same with the configuration that it follows from. */
+export async function sideOf(
+  { objects, node }: Scenario,
+  { mode = "iptables", flags = [] }: Agent = {},
+): Promise<ModeSide> {
   const cluster = await clusterOf(objects, node.name);
   const setup = configOf([`--cluster-cidr=${node.clusterCIDRs.join(",")}`, `--proxy-mode=${mode}`, ...flags]);
   const addresses = ["127.0.0.1", "::1", ...node.addresses];
-  return planNode({ ...setup, cluster, nodeName: node.name, mode, addresses });
+  const { config } = setup;
+  return { planned: planNode({ ...setup, cluster, nodeName: node.name, mode, addresses }), config };
 }

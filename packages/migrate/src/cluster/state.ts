@@ -1,5 +1,6 @@
 import { fieldsOf, itemsOf, type RawObject, stringOf } from "@fairlead/base";
 import {
+  type InstalledFairlead,
   type MigrationState,
   type NodeState,
   type PodState,
@@ -7,6 +8,7 @@ import {
   PROVEN_ANNOTATION,
   PROXY_LABEL,
   type ProxyName,
+  provenText,
 } from "../plan/state.ts";
 import { FAIRLEAD, MANAGED_BY_LABEL, MANAGER, MANIFESTS_ANNOTATION, OPTIONS_ANNOTATION } from "./names.ts";
 import { placementOf } from "./placement.ts";
@@ -22,20 +24,29 @@ export interface ClusterObjects {
   readonly pods: readonly unknown[];
 }
 
+/** What would be installed. */
+export interface WantedFairlead {
+  /** Its fingerprint. */
+  readonly manifests: string;
+  /** In place of kube-proxy's mode. */
+  readonly mode: string | undefined;
+}
+
 /**
  * What a migration looks at, of the objects that there are.
  *
- * @param manifests the fingerprint of what would be installed; undefined: whatever is there will do
+ * @param wanted undefined: whatever is there will do
  */
-export function migrationState(objects: ClusterObjects, manifests?: string): MigrationState {
+export function migrationState(objects: ClusterObjects, wanted?: WantedFairlead): MigrationState {
   const { kubeProxy, fairlead } = objects;
   const pods = podsByNode(objects);
   const selector = fieldsOf(podSpecOf(kubeProxy)["nodeSelector"]);
+  const mode = rememberedMode(fairlead);
   const nodes = objects.nodes.filter((node) => isServed(node, selector)).sort(workersFirst);
   return {
     kubeProxy: { placement: placementOf("kube-proxy", kubeProxy) },
-    ...(fairlead === undefined ? {} : { fairlead: installed(fairlead, manifests) }),
-    nodes: nodes.map((node) => nodeState(node, pods.get(nameOf(node)) ?? {})),
+    ...(fairlead === undefined ? {} : { fairlead: installed(fairlead, wanted) }),
+    nodes: nodes.map((node) => nodeState(node, pods.get(nameOf(node)) ?? {}, mode)),
   };
 }
 
@@ -53,28 +64,36 @@ export function rememberedOptions(daemonSet: unknown): RawObject {
   }
 }
 
-function installed(daemonSet: unknown, manifests: string | undefined): NonNullable<MigrationState["fairlead"]> {
-  const placement = placementOf("fairlead", daemonSet);
-  const isCurrent = manifests === undefined || annotationOf(daemonSet, MANIFESTS_ANNOTATION) === manifests;
-  // Somebody's change of it: written anew, it is where no unchanged node has it.
-  if (placement === "everywhere") return { placement: "labelled", current: false };
-  return { placement, current: isCurrent };
+/** The mode that an earlier run was asked for, in place of kube-proxy's. */
+function rememberedMode(daemonSet: unknown): string | undefined {
+  return stringOf(rememberedOptions(daemonSet)["mode"]);
 }
 
-function nodeState(node: unknown, pods: NodeState["pods"]): NodeState {
+function installed(daemonSet: unknown, wanted: WantedFairlead | undefined): InstalledFairlead {
+  const placement = placementOf("fairlead", daemonSet);
+  const isCurrent = wanted === undefined || annotationOf(daemonSet, MANIFESTS_ANNOTATION) === wanted.manifests;
+  const isOther = wanted !== undefined && rememberedMode(daemonSet) !== wanted.mode;
+  // Somebody's change of it: written anew, it is where no unchanged node has it.
+  if (placement === "everywhere") return { placement: "labelled", current: false };
+  return { placement, current: isCurrent, ...(isOther && { otherMode: true }) };
+}
+
+function nodeState(node: unknown, pods: NodeState["pods"], mode: string | undefined): NodeState {
   const conditions = itemsOf(fieldsOf(fieldsOf(node)["status"])["conditions"]).map(fieldsOf);
   return {
     name: nameOf(node),
     ready: conditions.some(({ type, status }) => type === "Ready" && status === "True"),
     label: proxyNamed(labelOf(node, PROXY_LABEL)),
-    proven: proxyNamed(annotationOf(node, PROVEN_ANNOTATION)),
+    proven: PROXIES.find((proxy) => annotationOf(node, PROVEN_ANNOTATION) === provenText(proxy, mode)),
     problem: annotationOf(node, PROBLEM_ANNOTATION),
     pods,
   };
 }
 
+const PROXIES: readonly ProxyName[] = ["kube-proxy", FAIRLEAD];
+
 function proxyNamed(text: string | undefined): ProxyName | undefined {
-  return text === "kube-proxy" || text === FAIRLEAD ? text : undefined;
+  return PROXIES.find((proxy) => proxy === text);
 }
 
 /** A DaemonSet of Linux has pods there. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ProxyMode } from "@fairlead/config";
 import { FAIRLEAD, MANAGED_BY_LABEL, MANAGER, NAME_LABEL, NAMESPACE } from "../cluster/names.ts";
 import type { Placement } from "../plan/state.ts";
 import { CAPABILITIES } from "./containers.ts";
@@ -10,6 +11,8 @@ export interface InstallationOptions {
   readonly excludeClusterCIDRs: readonly string[];
   /** In place of the kubeconfig's. */
   readonly apiServer: string | undefined;
+  /** In place of the one of kube-proxy's configuration; absent: that one. */
+  readonly mode?: ProxyMode;
   /** `NAMESPACE/NAME` of kube-proxy's DaemonSet; absent: `KUBE_PROXY_DAEMON_SET`. */
   readonly kubeProxy?: string;
 }

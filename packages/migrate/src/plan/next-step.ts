@@ -16,6 +16,8 @@ export interface Session {
   readonly failure?: { readonly node: string; readonly reason: string };
   /** What is waited for has not come in time. */
   readonly overdue: boolean;
+  /** This run has installed Fairlead in kube-proxy's mode on the way back: nodes change proxies when they are in it. */
+  readonly bridged?: boolean;
   /** This run has removed Fairlead's objects: one that was killed may have left some without the DaemonSet. */
   readonly uninstalled: boolean;
 }
@@ -77,8 +79,20 @@ function beginning(state: MigrationState, goal: ProxyName): Step | undefined {
   if (fairlead?.placement === "unless-other" && !changed) {
     return { do: "place", proxy: "fairlead", placement: "labelled" };
   }
-  if (goal === "kube-proxy" || fairlead?.current === true) return undefined;
+  if (goal === "kube-proxy") return bridge(state);
+  if (fairlead?.current === true) return undefined;
   return { do: "install", placement: fairlead?.placement ?? "labelled" };
+}
+
+/**
+ * kube-proxy removes another mode's rules before it has its own, Fairlead after it has them: so Fairlead goes back to
+ * kube-proxy's mode first.
+ */
+function bridge(state: MigrationState): Step | undefined {
+  const { fairlead } = state;
+  if (fairlead?.otherMode !== true) return undefined;
+  const isServing = state.nodes.some((node) => assignedProxy(state, node) === "fairlead");
+  return isServing ? { do: "install", placement: fairlead.placement } : undefined;
 }
 
 function waiting(state: MigrationState, goal: ProxyName, { overdue }: Session): Step | undefined {
@@ -101,17 +115,21 @@ function counts(state: MigrationState, node: NodeState, goal: ProxyName): boolea
   return goal === "fairlead" || assignedProxy(state, node) === goal;
 }
 
-function change(state: MigrationState, goal: ProxyName, { checked }: Session): Step | undefined {
+function change(state: MigrationState, goal: ProxyName, session: Session): Step | undefined {
+  const { checked, bridged = false, overdue } = session;
   const trial = state.nodes.find((node) => node.ready && isTrial(node, goal));
   if (trial !== undefined) return { do: "prove", node: trial.name, proxy: goal };
-  const left = state.nodes.filter((node) => assignedProxy(state, node) !== goal);
-  const next = left.find(({ ready }) => ready);
+  const rest = state.nodes.filter((node) => assignedProxy(state, node) !== goal);
+  const next = rest.find(({ ready }) => ready);
   if (next === undefined) {
-    const unchanged = [...left, ...state.nodes.filter((node) => isTrial(node, goal))].map(({ name }) => name);
+    const unchanged = [...rest, ...state.nodes.filter((node) => isTrial(node, goal))].map(({ name }) => name);
     if (unchanged.length === 0) return undefined;
     return { do: "stop", reason: `not Ready and not changed to ${goal}: ${unchanged.join(", ")}` };
   }
   if (goal === "fairlead" && !checked.has(next.name)) return { do: "check", node: next.name };
+  // Where Fairlead does not come to serve in that mode it may be the reason to go back.
+  const left = bridged && !overdue ? unsettled(state, next) : undefined;
+  if (left !== undefined) return { do: "wait", for: [left] };
   return { do: "switch", node: next.name, to: goal };
 }
 

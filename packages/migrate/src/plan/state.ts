@@ -4,7 +4,7 @@ export type ProxyName = "kube-proxy" | "fairlead";
 /** Says who serves a node: `kube-proxy` or `fairlead`; absent: whoever serves nodes without the label. */
 export const PROXY_LABEL = "fairlead.dev/proxy";
 
-/** Annotation of a Node: the proxy that was seen to serve it well after the change to it. */
+/** Annotation of a Node: the proxy that was seen to serve it well after the change to it; `provenText`. */
 export const PROVEN_ANNOTATION = "fairlead.dev/proxy-proven";
 
 /** Annotation of a Node: why it was put back. */
@@ -34,13 +34,27 @@ export interface NodeState {
   readonly pods: Readonly<Partial<Record<ProxyName, PodState>>>;
 }
 
+/** Fairlead's DaemonSet. */
+export interface InstalledFairlead {
+  readonly placement: Exclude<Placement, "everywhere">;
+  /** What is installed is what would be. */
+  readonly current: boolean;
+  /** It serves in another mode than what would be installed; absent: in the same one. */
+  readonly otherMode?: true;
+}
+
 /** What of a cluster a migration looks at: all that it remembers is in here. */
 export interface MigrationState {
   readonly kubeProxy: { readonly placement: Placement };
-  /** Absent: not installed. `current`: what is installed is what would be. */
-  readonly fairlead?: { readonly placement: Exclude<Placement, "everywhere">; readonly current: boolean };
+  /** Absent: not installed. */
+  readonly fairlead?: InstalledFairlead;
   /** Those that a proxy of Linux serves, in the order in which they are changed. */
   readonly nodes: readonly NodeState[];
+}
+
+/** `fairlead`, `fairlead/nftables`: with the mode that it was given in the place of kube-proxy's. */
+export function provenText(proxy: ProxyName, mode: string | undefined): string {
+  return proxy === "fairlead" && mode !== undefined ? `${proxy}/${mode}` : proxy;
 }
 
 export function otherProxy(proxy: ProxyName): ProxyName {

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "@fairlead/base";
 import { nextStep, type Session, type Step } from "../plan/next-step.ts";
-import type { NodeState, ProxyName } from "../plan/state.ts";
+import { type NodeState, otherProxy, type ProxyName } from "../plan/state.ts";
 import type { MigrationPort, Verified } from "./port.ts";
 
 /** How long is waited, in milliseconds. */
@@ -52,6 +52,7 @@ class MigrationRun {
   readonly #options: MigrateOptions;
   readonly #checked = new Set<string>();
   #failure: Session["failure"];
+  #bridged = false;
   #uninstalled = false;
   /** Since when for no fewer things. */
   #waiting: { readonly since: number; readonly things: number } | undefined;
@@ -69,6 +70,7 @@ class MigrationRun {
     const session: Session = {
       checked: this.#checked,
       overdue,
+      bridged: this.#bridged,
       uninstalled: this.#uninstalled,
       ...(this.#failure && { failure: this.#failure }),
     };
@@ -93,7 +95,9 @@ class MigrationRun {
     const port = this.#port;
     switch (step.do) {
       case "install":
-        return port.install(step.placement);
+        await port.install(step.placement);
+        this.#bridged = this.#options.goal === "kube-proxy";
+        return;
       case "uninstall":
         await port.uninstall();
         this.#uninstalled = true;
@@ -115,13 +119,13 @@ class MigrationRun {
   }
 
   async #check(node: string): Promise<void> {
-    const problem = await this.#verify(node);
+    const problem = await this.#verify(node, otherProxy(this.#options.goal));
     if (problem === undefined) this.#checked.add(node);
     else if (!this.#options.signal.aborted) this.#failure = { node, reason: `${node}, before its change: ${problem}` };
   }
 
   async #prove(node: string, proxy: ProxyName): Promise<void> {
-    const problem = (await this.#verify(node)) ?? (await this.#hold(node, proxy));
+    const problem = (await this.#verify(node, proxy)) ?? (await this.#hold(node, proxy));
     // The next run looks at it again.
     if (this.#options.signal.aborted) return;
     if (problem === undefined) await this.#port.prove(node, proxy);
@@ -129,12 +133,12 @@ class MigrationRun {
   }
 
   /** @returns what is wrong, and has been for a while */
-  async #verify(node: string): Promise<string | undefined> {
+  async #verify(node: string, proxy: ProxyName): Promise<string | undefined> {
     const { verify, clock, patience, signal } = this.#options;
     if (!verify) return undefined;
     const end = clock.monotonic() + patience.verifyMs;
     for (;;) {
-      const verified = await this.#port.verify(node);
+      const verified = await this.#port.verify(node, proxy);
       if (verified.kind === "clean") return undefined;
       if (clock.monotonic() >= end || signal.aborted) return problemText(verified);
       await this.#sleep(patience.lookMs);

@@ -14,8 +14,8 @@ export interface MigrationPort {
   /** Removes what is there of Fairlead's objects, also where an earlier call has removed some. */
   uninstall(): Promise<void>;
   place(proxy: ProxyName, placement: Placement): Promise<void>;
-  /** Compares the node's kernel with what should be programmed there. */
-  verify(node: string): Promise<Verified>;
+  /** Compares the node's kernel with what should be programmed there: with what that proxy serves, in its mode. */
+  verify(node: string, proxy: ProxyName): Promise<Verified>;
   /** Sets the node's label and takes its marks off. */
   assign(node: string, to: ProxyName): Promise<void>;
   /** As assign, and leaves the reason on the node. */

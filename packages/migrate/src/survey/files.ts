@@ -1,22 +1,28 @@
 import { errorText } from "@fairlead/base";
 import { parseAllDocuments, stringify } from "yaml";
 import { CONFIG_FOLDER } from "../manifests/containers.ts";
+import type { InstallationOptions } from "../manifests/objects.ts";
 
 const OWN_KIND = "FairleadConfiguration";
 
+/** What of an installation is in its file. */
+type OwnSettings = Pick<InstallationOptions, "excludeClusterCIDRs" | "mode">;
+
 /**
- * kube-proxy's file as Fairlead's DaemonSet mounts it: the kubeconfig beside it, other networks' CIDRs in the second
- * document. All else, comments included, stays.
+ * kube-proxy's file as Fairlead's DaemonSet mounts it: the kubeconfig beside it, another mode where one is asked for,
+ * other networks' CIDRs in the second document. All else, comments included, stays.
  *
  * @throws Error when it is no YAML
  */
-export function fairleadConfig(text: string, excludeClusterCIDRs: readonly string[]): string {
+export function fairleadConfig(text: string, { excludeClusterCIDRs, mode }: OwnSettings): string {
   const documents = [...parseAllDocuments(text)];
   for (const { errors } of documents) if (errors[0] !== undefined) throw new Error(errorText(errors[0]));
   const isOwn = (document: (typeof documents)[number]) => document.get("kind") === OWN_KIND;
   for (const document of documents) {
-    if (!isOwn(document)) document.setIn(["clientConnection", "kubeconfig"], `${CONFIG_FOLDER}/kubeconfig.conf`);
-    else if (excludeClusterCIDRs.length > 0)
+    if (!isOwn(document)) {
+      document.setIn(["clientConnection", "kubeconfig"], `${CONFIG_FOLDER}/kubeconfig.conf`);
+      if (mode !== undefined) document.set("mode", mode);
+    } else if (excludeClusterCIDRs.length > 0)
       document.setIn(["multiCNI", "excludeClusterCIDRs"], [...excludeClusterCIDRs]);
   }
   const texts = documents.map((document) => document.toString({ lineWidth: 0, directives: false }));

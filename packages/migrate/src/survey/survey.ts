@@ -37,10 +37,10 @@ export function survey(objects: SurveyObjects, options: SurveyOptions): Survey {
   const files = filesOf(setup, objects.configMaps);
   if (typeof files === "string") return { findings: [blocking("configuration", files, MANUAL)] };
   const { version, ...wanted } = options;
-  const { apiServer, excludeClusterCIDRs } = wanted;
+  const { apiServer } = wanted;
   let config = "";
   try {
-    config = fairleadConfig(files["config.conf"], excludeClusterCIDRs);
+    config = fairleadConfig(files["config.conf"], wanted);
   } catch (error) {
     return { findings: [blocking("configuration", `${setup.config?.path}: ${errorText(error)}`)] };
   }

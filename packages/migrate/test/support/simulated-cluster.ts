@@ -1,5 +1,5 @@
 import type { MigrationPort, MigrationState, NodeState, Placement, ProxyName, Verified } from "../../src/index.ts";
-import { assignedProxy, isPlacedOn } from "../../src/plan/state.ts";
+import { assignedProxy, isPlacedOn, provenText } from "../../src/plan/state.ts";
 
 /** What goes wrong on a node, with one of the proxies. */
 export type Fault = "none" | "never ready" | "crashes" | "rules differ" | "not Ready";
@@ -11,7 +11,7 @@ type Pod = { age: number; template: number; restarts: number };
 type Node = {
   name: string;
   label?: ProxyName | undefined;
-  proven?: ProxyName;
+  proven?: string;
   problem?: string;
   fault: Fault;
   of: ProxyName;
@@ -33,6 +33,15 @@ export class SimulatedCluster implements MigrationPort {
   killAfter = Number.POSITIVE_INFINITY;
   /** Every change of a label. */
   readonly assigned: string[] = [];
+  /** The mode that would be installed, and the one that is; undefined: kube-proxy's. */
+  mode: string | undefined;
+  #installed: string | undefined;
+  /** Every mode that was installed. */
+  readonly installedModes: (string | undefined)[] = [];
+  /** What each verified node was held against: `node-0 fairlead`. */
+  readonly verified: string[] = [];
+  /** The mode of Fairlead on each node that was given back to kube-proxy. */
+  readonly leftIn: (string | undefined)[] = [];
 
   constructor(faults: readonly (readonly [Fault, ProxyName])[]) {
     this.nodes = faults.map(([fault, of], at) => {
@@ -55,13 +64,24 @@ export class SimulatedCluster implements MigrationPort {
       kubeProxy: { placement: this.#placements.get("kube-proxy") ?? "everywhere" },
       ...(fairlead === undefined || fairlead === "everywhere"
         ? {}
-        : { fairlead: { placement: fairlead, current: true } }),
+        : {
+            fairlead: {
+              placement: fairlead,
+              current: this.mode === this.#installed,
+              ...(this.mode !== this.#installed && { otherMode: true as const }),
+            },
+          }),
       nodes: this.nodes.map((node) => this.#seen(node)),
     };
   }
 
   install(placement: Placement): Promise<void> {
-    return this.#change(() => this.#placements.set("fairlead", placement));
+    return this.#change(() => {
+      this.#placements.set("fairlead", placement);
+      if (this.#installed !== this.mode) this.#templates.set("fairlead", (this.#templates.get("fairlead") ?? 0) + 1);
+      this.#installed = this.mode;
+      this.installedModes.push(this.mode);
+    });
   }
 
   uninstall(): Promise<void> {
@@ -75,8 +95,9 @@ export class SimulatedCluster implements MigrationPort {
     });
   }
 
-  async verify(name: string): Promise<Verified> {
+  async verify(name: string, against: ProxyName): Promise<Verified> {
     const node = this.#node(name);
+    this.verified.push(`${name} ${against}`);
     const proxy = this.serving(node)[0];
     const isDifferent = node.fault === "rules differ" && proxy === node.of;
     return isDifferent ? { kind: "different", what: "default/web differs" } : { kind: "clean" };
@@ -86,6 +107,7 @@ export class SimulatedCluster implements MigrationPort {
     return this.#change(() => {
       const node = this.#node(name);
       this.assigned.push(`${name} ${to}`);
+      if (to === "kube-proxy") this.leftIn.push(this.#modeOn(node));
       node.label = to;
       delete node.proven;
       delete node.problem;
@@ -99,7 +121,7 @@ export class SimulatedCluster implements MigrationPort {
 
   prove(name: string, proxy: ProxyName): Promise<void> {
     return this.#change(() => {
-      this.#node(name).proven = proxy;
+      this.#node(name).proven = provenText(proxy, this.mode);
     });
   }
 
@@ -113,7 +135,14 @@ export class SimulatedCluster implements MigrationPort {
     });
   }
 
-  #seen({ name, label, proven, problem, fault, of, pods }: Node): NodeState {
+  /** Of its Fairlead pod: that of its template. */
+  #modeOn({ pods }: Node): string | undefined {
+    const template = pods.get("fairlead")?.template;
+    return template === this.#templates.get("fairlead") ? this.#installed : "an earlier one";
+  }
+
+  #seen({ name, label, proven: text, problem, fault, of, pods }: Node): NodeState {
+    const proven = PROXIES.find((proxy) => text === provenText(proxy, this.#installed));
     const states = [...pods].map(([proxy, { age, template, restarts }]) => {
       const isReady = age >= READY_AT && !(fault === "never ready" && proxy === of);
       return [proxy, { ready: isReady, current: template === this.#templates.get(proxy), restarts }] as const;

@@ -27,18 +27,19 @@ import { saidBy } from "./said.ts";
 type Values = CommandInput<typeof consoleOptions>["options"];
 
 /** What other commands answer, on the objects that the console has. */
-export function commandAnswers(cluster: LiveCluster, options: Values, context: Context): Answers {
+export function commandAnswers(cluster: LiveCluster, setup: AgentSetup, options: Values, context: Context): Answers {
   return {
     gets: {
-      "/api/trace": (query) => traced(cluster, options, query, context),
-      ...nodeAnswers(cluster, options, context),
+      "/api/trace": (query) => traced(cluster, setup, options, query, context),
+      ...nodeAnswers(cluster, setup, options, context),
     },
-    posts: { "/api/what-if": (_query, body) => whatIf(cluster, readChange(body), context) },
+    posts: { "/api/what-if": (_query, body) => whatIf(cluster, setup, readChange(body), context) },
   };
 }
 
 async function traced(
   cluster: LiveCluster,
+  setup: AgentSetup,
   options: Values,
   query: URLSearchParams,
   context: Context,
@@ -47,7 +48,6 @@ async function traced(
   const node = query.get("node") ?? cluster.nodeName;
   const to = query.get("to") ?? "";
   const from = query.get("from") ?? "pod";
-  const setup = cluster.setupOf(node);
   const { clusterCIDRs } = setup.config;
   const packet = { from: [from], to: [to], ...(clusterCIDRs.length > 0 && { "cluster-cidr": clusterCIDRs }) };
   const cidrs = clusterCIDRs.length === 0 ? "" : ` --cluster-cidr ${clusterCIDRs.join(",")}`;
@@ -86,40 +86,42 @@ async function traced(
   return { at, source: `plan of ${node}`, command: `fairlead plan … | ${command} --rules -`, trace };
 }
 
-async function planText({ planner, mode }: PlannedNode, { config }: AgentSetup, family: IPFamily): Promise<string> {
+async function planText(
+  { planner, mode }: PlannedNode,
+  { config }: Pick<AgentSetup, "config">,
+  family: IPFamily,
+): Promise<string> {
   return rulesText(await dryRun(planner.plan(family), { mode, config }));
 }
+
+type Families = NonNullable<WhatIfAnswer["families"]>;
 
 /** More services than that are compared by `fairlead diff`: here a user waits. */
 const MOST_SERVICES = 200;
 
 async function whatIf(
   cluster: LiveCluster,
+  setup: AgentSetup,
   change: Change & { readonly node?: string },
   context: Context,
 ): Promise<WhatIfAnswer> {
   await cluster.ready;
   const { node = cluster.nodeName } = change;
-  const setup = cluster.setupOf(node);
-  const { before, after, services } = await changedPlans(cluster, setup, node, change);
-  if (services.length > MOST_SERVICES) {
-    throw new RequestError(
-      400,
-      `${services.length} services change, at most ${MOST_SERVICES} are compared here: use fairlead diff`,
-    );
-  }
+  const { before, after, setup: changed, ...found } = await changedPlans(cluster, setup, node, change);
+  const answer = { planAt: cluster.changedAt, node, ...found };
+  if (found.services.length > MOST_SERVICES) return answer;
   const folder = await mkdtemp(join(tmpdir(), "fairlead-what-if-"));
   try {
-    const families: WhatIfAnswer["families"][number][] = [];
+    const families: Families[number][] = [];
     for (const family of IP_FAMILIES) {
       const [old, now] = [join(folder, "before.txt"), join(folder, "after.txt")];
       await writeFile(old, await planText(before, setup, family));
-      await writeFile(now, await planText(after, setup, family));
+      await writeFile(now, await planText(after, changed, family));
       const addresses = Object.values(before.options.nodeIPs);
       const given = { family: [family.toLowerCase()], "traffic-only": [""], "node-address": addresses };
-      families.push(await saidBy<WhatIfAnswer["families"][number]>(diffCommand, [old, now], given, context));
+      families.push(await saidBy<Families[number]>(diffCommand, [old, now], given, context));
     }
-    return { planAt: cluster.changedAt, node, services, families };
+    return { ...answer, families };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -130,8 +132,10 @@ function readChange(body: unknown): Change & { readonly node?: string } {
     const value: unknown = typeof body === "object" && body !== null ? Reflect.get(body, name) : undefined;
     return typeof value === "string" ? value : "";
   };
-  const change = { manifests: text("manifests"), excludeCIDR: text("cidr") };
-  if (change.manifests === "" && change.excludeCIDR === "") throw new RequestError(400, "give manifests or a CIDR");
+  const change = { manifests: text("manifests"), excludeCIDR: text("cidr"), configuration: text("configuration") };
+  if (Object.values(change).every((one) => one.trim() === "")) {
+    throw new RequestError(400, "give manifests, a configuration or a CIDR");
+  }
   const node = text("node");
   return node === "" ? change : { ...change, node };
 }

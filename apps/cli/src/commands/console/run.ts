@@ -1,13 +1,12 @@
 import { once } from "node:events";
 import { errorText } from "@fairlead/base";
-import { startConsole, UnusableObjects } from "@fairlead/console";
-import { createManifestsSnapshot, type ObjectSource } from "@fairlead/watch";
+import { SourceHealth, startConsole, UnusableObjects } from "@fairlead/console";
+import { createManifestsSnapshot, type ObjectSource, type SourceReport } from "@fairlead/watch";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import type { AgentSetup } from "../../inputs/agent.ts";
-import { configurationOf, sayConfiguration, type WantedProxy } from "../../inputs/configuration.ts";
-import { allNodes, liveSource, nodeNameOf } from "../../inputs/source.ts";
+import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
+import { liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { version } from "../../version.ts";
 import { commandAnswers } from "./answers.ts";
 import { openBrowser } from "./browser.ts";
@@ -21,22 +20,24 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
   const { file, live } = options;
   if (live && file.length === 0)
     throw new UsageError("--live: is for manifests (-f); a cluster's nodes are looked at anyway");
-  const configured = await configurationOf(options, await firstProxy(options, context), context);
-  sayConfiguration(configured, context);
-  const { setup } = configured;
+  const setup = agentSetup(options, context);
   const looked = live || file.length === 0;
-  const unusable = new UnusableObjects();
+  const [unusable, health] = [new UnusableObjects(), new SourceHealth()];
   const settings = {
     html: await readPage(),
     port: portOf(options),
     version,
     sourceName: file.length === 0 ? "cluster" : `manifests ${file.join(", ")}`,
-    source: await sourceOf(options, setup, context, unusable),
+    source: await sourceOf(options, setup, context, (report) => {
+      if (report.type === "badObject") unusable.report(report);
+      health.take(report);
+    }),
     unusable,
+    health,
     setup,
     nodeName: options.node !== undefined || live ? nodeNameOf(options) : undefined,
-    answers: (cluster) => commandAnswers(cluster, options, context),
-    ...(looked && { looking: (cluster) => nodePorts(cluster, options, context) }),
+    answers: (cluster) => commandAnswers(cluster, setup, options, context),
+    ...(looked && { looking: (cluster) => nodePorts(cluster, setup, options, context) }),
   } satisfies Parameters<typeof startConsole>[0];
   await context.untilStopped(async () => {
     await using opened = new AsyncDisposableStack();
@@ -51,18 +52,6 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
   return 0;
 }
 
-/** Of the node that the list looks from; each other one is asked when its kernel is looked at. */
-async function firstProxy(options: Values, context: Context): Promise<WantedProxy> {
-  if (options.file.length > 0) return { here: options.live };
-  if (options.node !== undefined) return { on: options.node };
-  const names = await allNodes(options, context).then(
-    (nodes) => [...nodes.keys()],
-    // Without the right to list them the list looks from a node that endpoints are on.
-    () => [],
-  );
-  return names[0] === undefined ? { any: true } : { on: names[0] };
-}
-
 function portOf({ port = "0" }: Values): number {
   const number = Number(port);
   if (Number.isInteger(number) && number >= 0 && number <= 65_535) return number;
@@ -74,23 +63,28 @@ function sourceOf(
   options: Values,
   { config }: AgentSetup,
   context: Context,
-  unusable: UnusableObjects,
+  onReport: (report: SourceReport) => void,
 ): Promise<ObjectSource> | ObjectSource {
   const { file } = options;
   const { serviceProxyName } = config;
   if (file.length < 2 && file[0] !== "-") {
-    return liveSource(options, config, context, (report) => unusable.report(report));
+    return liveSource(options, config, context, onReport);
   }
-  const { readStandardInput, warn } = context;
+  const { warn } = context;
+  // What if reads it again.
+  let read: ReturnType<Context["readStandardInput"]> | undefined;
+  const readStandardInput = () => {
+    read ??= context.readStandardInput();
+    return read;
+  };
   return createManifestsSnapshot({
     paths: file,
     nodeName: nodeNameOf(options),
     serviceProxyName,
     readStandardInput,
     onReport: (report) => {
-      if (report.type !== "badObject") return;
-      unusable.report(report);
-      warn(`${report.file ?? report.key}: ${report.error}`);
+      onReport(report);
+      if (report.type === "badObject") warn(`${report.file ?? report.key}: ${report.error}`);
     },
   });
 }

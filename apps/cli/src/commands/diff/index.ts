@@ -19,12 +19,16 @@ export const diffCommand = defineCommand(
     examples: [
       { line: "fairlead diff before.txt after.txt", what: "Two outputs of iptables-save" },
       {
-        line: "fairlead diff cluster node --on node-a",
+        line: "fairlead diff cluster node --on node-a --cluster-cidr 10.144.0.0/16",
         what: "Does node-a do what the cluster's objects ask for?",
       },
       {
         line: "fairlead diff ./services/ ./services-next/ --node node-a --cluster-cidr 10.144.0.0/16 --traffic-only",
         what: "What would this change of manifests mean for packets?",
+      },
+      {
+        line: "fairlead diff cluster cluster --to-mode nftables --traffic-only --cluster-cidr 10.144.0.0/16",
+        what: "What would another mode mean for packets?",
       },
     ],
     finding: "traffic or rules differ",

@@ -1,11 +1,12 @@
 import { choice, flag, text } from "../../frame/options.ts";
-import { accessOptions, agentOptions, sourceOptions } from "../../inputs/cluster-options.ts";
+import { accessOptions, agentOptions, sourceOptions, toModeOption } from "../../inputs/cluster-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const diffOptions = {
   ...accessOptions,
   node: sourceOptions.node,
   ...agentOptions,
+  "to-mode": toModeOption("The mode that B is planned in. Default: the one of A."),
   on: text("NODE", "The node whose kernel the word node means, by programs in its agent's pod. Default: this one."),
   family: choice(["ipv4", "ipv6"], "ipv4", "The IP family that is compared."),
   "traffic-only": flag("Leave out the rules: only what becomes of packets."),

@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { errorText } from "@fairlead/base";
 import type { KernelState } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
-import { dryRun } from "@fairlead/inspect";
+import { dryRun, type Mode } from "@fairlead/inspect";
 import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";
 import type { CommandInput } from "../../frame/command.ts";
@@ -15,14 +15,6 @@ import type { diffOptions } from "./options.ts";
 
 type Options = CommandInput<typeof diffOptions>["options"];
 
-/** The argument that means the kernel of a node. */
-export const NODE = "node";
-
-interface DiffedNode {
-  /** This host's kernel is one of the two. */
-  readonly here: boolean;
-}
-
 /** One of the two that are compared. */
 export interface Side {
   /** It is what an agent would write, with no rules of other programs alongside it. */
@@ -33,19 +25,21 @@ export interface Side {
 /**
  * What an argument of diff means.
  *
+ * @param mode that it is planned in, where it is planned; default: the one of the options
  * @throws CommandFailure when it cannot be read
  */
 export async function readSide(
   argument: string,
   family: IPFamily,
-  options: Options & DiffedNode,
+  options: Options,
   context: Context,
+  mode?: Mode,
 ): Promise<Side> {
-  if (argument === "cluster") return plannedSide([], family, options, context);
-  if (argument === NODE) return liveSide(family, options, context);
+  if (argument === "cluster") return plannedSide([], family, options, context, mode);
+  if (argument === "node") return liveSide(family, options, context);
   const text = await rulesIn(argument);
   return text === undefined
-    ? plannedSide([argument], family, options, context)
+    ? plannedSide([argument], family, options, context, mode)
     : textSide(argument, text, family, options);
 }
 
@@ -63,11 +57,11 @@ async function rulesIn(path: string): Promise<string | undefined> {
 async function plannedSide(
   file: readonly string[],
   family: IPFamily,
-  options: Options & DiffedNode,
+  options: Options,
   context: Context,
+  mode: Mode | undefined,
 ): Promise<Side> {
-  const { on, here } = options;
-  const { planned, setup } = await plannedNode({ ...options, file }, context, { proxy: { on, here } });
+  const { planned, setup } = await plannedNode({ ...options, file }, context, { inMode: mode });
   const settings = { mode: planned.mode, config: setup.config };
   const plan = planned.planner.plan(family);
   const host = hostOf(options, Object.values(planned.options.nodeIPs));

@@ -1,4 +1,4 @@
-import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
+import { clusterOptions, namespaceOption, toModeOption } from "../../inputs/cluster-options.ts";
 import { kernelOptions } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
@@ -6,5 +6,6 @@ export const explainOptions = {
   ...clusterOptions,
   namespace: namespaceOption,
   ...kernelOptions,
+  "to-mode": toModeOption("Explain the service as it will be in that mode, and what changes for its clients."),
   output: outputOption,
 } as const;

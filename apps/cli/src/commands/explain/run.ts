@@ -1,10 +1,14 @@
 import { agreementOf } from "@fairlead/compare";
 import type { AgentConfig } from "@fairlead/config";
-import { type ServicePortGroup, splitKey } from "@fairlead/core";
+import { type ServiceKey, type ServicePortGroup, splitKey } from "@fairlead/core";
 import {
   explainService,
   factsOf,
   findTarget,
+  type Mode,
+  type ModeChange,
+  type ModeFinding,
+  modeChange,
   type PlannedNode,
   type ServiceExplanation,
   type Target,
@@ -12,12 +16,14 @@ import {
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
+import type { Style } from "../../frame/style.ts";
 import { namespaceOf } from "../../inputs/cluster-access.ts";
-import { plannedNode } from "../../inputs/planned.ts";
+import { type PlannedSetup, plannedNode } from "../../inputs/planned.ts";
 import { servicesLike } from "../../inputs/services-like.ts";
 import { whyNotProxied } from "../../inputs/source.ts";
 import { targetOf } from "../../inputs/target.ts";
 import { type NodeKernel, openKernel } from "../../node/access.ts";
+import { findingsText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
 import type { FamilyAgreement } from "./family-agreement.ts";
 import type { explainOptions } from "./options.ts";
@@ -30,8 +36,11 @@ export async function run({ arguments: [text = ""], options }: Input, context: C
   const kernel = await openKernel(options, context);
   const node = options.node ?? options.on;
   const values = { ...options, node };
-  const proxy = { on: options.on, here: options.live };
-  const { planned, setup } = await plannedNode(values, context, { proxy, live: kernel?.addresses, about: target });
+  const now = await plannedNode(values, context, { live: kernel?.addresses, about: target });
+  const { setup } = now;
+  const change = changeOf(now, options, kernel);
+  const { planned } = change?.after ?? now;
+  demandPort(planned, target, text);
   const explained = findTarget(planned, target).flatMap(
     ({ service, port }) => explainService(planned, service, port) ?? [],
   );
@@ -39,23 +48,58 @@ export async function run({ arguments: [text = ""], options }: Input, context: C
     throw new CommandFailure(`${text}: ${await whyNothing(target, setup.config, values, context)}`);
   const answers: Answer[] = [];
   for (const explanation of explained) {
-    const agreements = kernel === undefined ? [] : await compare(planned, explanation, kernel);
-    answers.push({ explanation, agreements });
+    const agreements = kernel === undefined ? [] : await compare(now.planned, explanation, kernel);
+    answers.push({ explanation, agreements, ...(change && { change: findingsOf(explanation.service, change) }) });
   }
   const data = answers.map(dataOf);
   // An address can be several services'; whatever else is asked for is one.
   await print(
     options.output,
     target.kind === "host" ? data : data[0],
-    () => answers.map((one) => explanationText(one.explanation, one.agreements, context.style)).join("\n"),
+    () => answers.map((one) => answerText(one, now.planned.mode, context.style)).join("\n"),
     context,
   );
   return data.some(({ kernel: found }) => found.some(({ disagreements }) => disagreements.length > 0)) ? 1 : 0;
 }
 
+/** @throws CommandFailure where the service is there, and has no such port */
+function demandPort({ state }: PlannedNode, target: Target, text: string): void {
+  if (target.kind !== "service" || target.port === undefined) return;
+  const ports = state.service(target.service)?.ports;
+  if (ports === undefined || ports.some(({ name, port }) => name === target.port || String(port) === target.port)) {
+    return;
+  }
+  const names = ports.map(({ name, port, protocol }) => `${name === "" ? port : name} (${port}/${protocol})`);
+  throw new CommandFailure(`${text}: ${target.service} has no port ${target.port}; it has: ${names.join(", ")}`);
+}
+
 interface Answer {
   readonly explanation: ServiceExplanation;
+  /** Of the kernel with the mode of now. */
   readonly agreements: readonly FamilyAgreement[];
+  /** What changes with the mode that is asked for; absent: none is. */
+  readonly change?: readonly ModeFinding[];
+}
+
+function changeOf(
+  { planned, setup, planIn }: PlannedSetup,
+  { "to-mode": mode }: Input["options"],
+  kernel: NodeKernel | undefined,
+): ModeChange | undefined {
+  if (mode === undefined) return undefined;
+  const { addresses } = kernel ?? {};
+  return { before: { planned, config: setup.config }, after: planIn(mode), seen: { ...(addresses && { addresses }) } };
+}
+
+/** What is about the service, or about all. */
+function findingsOf(service: ServiceKey, change: ModeChange): readonly ModeFinding[] {
+  return modeChange(change).filter(({ services }) => services === undefined || services.includes(service));
+}
+
+function answerText({ explanation, agreements, change }: Answer, before: Mode, style: Style): string {
+  const text = explanationText(explanation, agreements, style);
+  if (change === undefined) return text;
+  return `${text}\n${style.bold(`What changes from ${before} mode:`)}\n${findingsText(change, style)}`;
 }
 
 async function whyNothing(
@@ -93,7 +137,7 @@ async function compare(
   return found;
 }
 
-function dataOf({ explanation, agreements }: Answer) {
+function dataOf({ explanation, agreements, change }: Answer) {
   const kernel = agreements.map(({ family, agreement: { checked, disagreements, unknown } }) => {
     return {
       family,
@@ -102,5 +146,5 @@ function dataOf({ explanation, agreements }: Answer) {
       unknown: unknown.map(findingData),
     };
   });
-  return { ...explanation, kernel };
+  return { ...explanation, kernel, ...(change && { change }) };
 }

@@ -18,6 +18,7 @@ import { targetOf } from "../../inputs/target.ts";
 import { runnerFor } from "../../node/access.ts";
 import { podTracking } from "../../node/connections.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
+import { flowFilter } from "./filter.ts";
 import type { connectionOptions } from "./options.ts";
 import { mayBeRelayed, relaysOf } from "./relays.ts";
 
@@ -33,6 +34,8 @@ export interface Attribution {
   readonly mayBeRelayed: (flow: Flow) => boolean;
   /** What the node's agent relays now; undefined: it does not tell. */
   readonly relays: () => Promise<Relays | undefined>;
+  /** Whether it is one that the options choose: asked once it is known what is relayed; absent: all are. */
+  readonly fits?: (flow: Flow) => boolean;
 }
 
 /** @throws CommandFailure when objects or kernel cannot be read, or there is no such service */
@@ -42,8 +45,7 @@ export async function openAttribution(options: Values, context: Context): Promis
   const runner = await runnerFor(options, context);
   const addresses = await nodeAddresses(runner);
   const values = { ...options, node: options.node ?? on };
-  const proxy = { on, here: on === undefined };
-  const { planned } = await plannedNode(values, context, { proxy, live: addresses, anyMode: true, lenient: true });
+  const { planned } = await plannedNode(values, context, { live: addresses, anyMode: true });
   const own = new Set(addresses);
   const attribute = flowAttribution(planned, own);
   const wanted = target === undefined ? () => true : await chosen(planned, target, values, context);
@@ -56,6 +58,8 @@ export async function openAttribution(options: Values, context: Context): Promis
     },
     mayBeRelayed: mayBeRelayed(own),
     relays: relaysOf(options, context),
+    // A service that is named is one whatever its namespace is.
+    fits: flowFilter(target === undefined ? options : { ...options, namespace: undefined }),
   };
 }
 

@@ -10,20 +10,19 @@ import type { Attribution } from "./attribution.ts";
  * @throws CommandFailure when they cannot be read
  */
 export async function listed(attribution: Attribution, limit = Number.POSITIVE_INFINITY): Promise<readonly Flow[]> {
-  const { node, tracking, flowOf } = attribution;
+  const { node, tracking, flowOf, mayBeRelayed, fits = () => true } = attribution;
   const flows: { readonly connection: Connection; readonly flow: Flow }[] = [];
   try {
     for await (const connection of tracking.list()) {
       const flow = flowOf(connection);
-      if (flow !== undefined) flows.push({ connection, flow });
+      if (flow !== undefined && (mayBeRelayed(flow) || fits(flow))) flows.push({ connection, flow });
       if (flows.length >= limit) break;
     }
   } catch (error) {
     throw unreadable(node, error);
   }
-  return flows.some(({ flow }) => attribution.mayBeRelayed(flow))
-    ? relayed(flows, attribution)
-    : flows.map(({ flow }) => flow);
+  if (!flows.some(({ flow }) => mayBeRelayed(flow))) return flows.map(({ flow }) => flow);
+  return (await relayed(flows, attribution)).filter(fits);
 }
 
 /** With the endpoints that only the node's agent knows. */

@@ -1,7 +1,8 @@
 import { flag, text } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
-import { kernelOptions } from "../../inputs/node-options.ts";
+import { kernelOptions, metricsPortOption } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
+import { filterOptions } from "./filter-options.ts";
 
 /** Whose connections, and of which node. */
 export const connectionOptions = {
@@ -9,6 +10,8 @@ export const connectionOptions = {
   namespace: namespaceOption,
   on: kernelOptions.on,
   service: text("SERVICE", "Only connections of it: [NAMESPACE/]SERVICE[:PORT], or an address of it."),
+  ...filterOptions,
+  "metrics-port": metricsPortOption,
   output: outputOption,
 } as const;
 

@@ -6,6 +6,7 @@ import { UsageError } from "../../frame/errors.ts";
 import { numberOf } from "../../inputs/number.ts";
 import { print } from "../../output/output.ts";
 import { type Attribution, openAttribution } from "./attribution.ts";
+import { inOrder } from "./filter.ts";
 import { listed, unreadable } from "./listed.ts";
 import type { flowsOptions } from "./options.ts";
 import { eventText, flowsText } from "./text.ts";
@@ -18,7 +19,7 @@ export async function run({ options }: CommandInput<typeof flowsOptions>, contex
   if (options.follow && options.output === "yaml") throw new UsageError("--follow: prints a table, or JSON by lines");
   const attribution = await openAttribution(options, context);
   if (options.follow) return follow(attribution, { limit, seconds }, options, context);
-  const flows = await context.progress("reading connections", () => listed(attribution, limit));
+  const flows = await context.progress("reading connections", async () => inOrder(await listed(attribution, limit)));
   await print(options.output, flows, () => flowsText(flows, context.style), context);
   return flows.some(hangs) ? 1 : 0;
 }
@@ -33,7 +34,7 @@ interface Bounds {
 }
 
 async function follow(
-  { node, tracking, flowOf, mayBeRelayed, relays }: Attribution,
+  { node, tracking, flowOf, mayBeRelayed, relays, fits = () => true }: Attribution,
   { limit, seconds }: Bounds,
   { output }: Values,
   context: Context,
@@ -49,7 +50,7 @@ async function follow(
     // What only changes its state began before, and will end.
     if (event.kind === "lost" || event.kind === "update") return 0;
     const flow = await attributed(event.connection);
-    if (flow === undefined) return 0;
+    if (flow === undefined || !fits(flow)) return 0;
     context.out(
       output === "json" ? `${JSON.stringify({ event: event.kind, ...flow })}\n` : eventText(event.kind, flow),
     );

@@ -1,7 +1,8 @@
 import { KUBE_PROXY_DAEMON_SET } from "@fairlead/migrate";
 import { flag, list, text } from "../../frame/options.ts";
-import { accessOptions } from "../../inputs/cluster-options.ts";
+import { accessOptions, toModeOption } from "../../inputs/cluster-options.ts";
 import { outputOption } from "../../output/output.ts";
+import { reportOptions } from "./mode/options.ts";
 
 export const migrateOptions = {
   ...accessOptions,
@@ -10,10 +11,14 @@ export const migrateOptions = {
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks that Fairlead does not serve."),
   "api-server": text("URL", "The API server's own address. Default: the one of kube-proxy's kubeconfig."),
   "output-dir": text("FOLDER", "Write the manifests there, a file for each object.", { completes: "path" }),
+  "to-mode": toModeOption(
+    "Report what changes for clients in that mode; with --apply give nodes Fairlead in that mode.",
+  ),
   apply: flag("Carry it out, node by node; goes on where an earlier run ended."),
   revert: flag("Go back to kube-proxy, node by node, and remove Fairlead."),
   "skip-verify": flag("Change nodes without comparing their kernels with what should be programmed."),
   hold: text("SECONDS", "How long a node must stay well before the next one is changed.", { defaultText: "10" }),
   timeout: text("SECONDS", "How long a node may take to be served by the other proxy.", { defaultText: "180" }),
+  ...reportOptions,
   output: outputOption,
 } as const;

@@ -15,6 +15,7 @@ import {
   PROXY_LABEL,
   type ProxyName,
   placementPatch,
+  provenText,
   type Verified,
 } from "@fairlead/migrate";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, PODS, type Resource } from "../../cluster/resources.ts";
@@ -38,16 +39,17 @@ const REASON = 1_000;
 export function clusterPort(
   changed: ChangedCluster,
   installation: Installation | undefined,
-  verify: (node: string) => Promise<Verified>,
+  verify: (node: string, proxy: ProxyName) => Promise<Verified>,
 ): MigrationPort {
   const { cluster } = changed;
   const patchNode = (node: string, metadata: object) => cluster.patch(NODES, node, { metadata });
   const marks = { [PROVEN_ANNOTATION]: null, [PROBLEM_ANNOTATION]: null };
-  const manifests = installation && fingerprint(installation);
+  const mode = installation?.options.mode;
+  const wanted = installation && { manifests: fingerprint(installation), mode };
   const removeAll = async (resource: Resource, labels: string) => {
     for (const object of await cluster.list(resource, { labels })) await cluster.remove(resource, nameOf(object));
   };
-  const observe = async () => migrationState(await clusterObjects(changed), manifests);
+  const observe = async () => migrationState(await clusterObjects(changed), wanted);
   return {
     observe,
     verify,
@@ -74,7 +76,7 @@ export function clusterPort(
       const annotations = { ...marks, [PROBLEM_ANNOTATION]: reason.slice(0, REASON) };
       return patchNode(node, { labels: { [PROXY_LABEL]: to }, annotations });
     },
-    prove: (node, proxy) => patchNode(node, { annotations: { [PROVEN_ANNOTATION]: proxy } }),
+    prove: (node, proxy) => patchNode(node, { annotations: { [PROVEN_ANNOTATION]: provenText(proxy, mode) } }),
     unmark: async () => {
       const { nodes } = await observe();
       const marked = nodes.filter(({ label, proven, problem }) => (label ?? proven ?? problem) !== undefined);

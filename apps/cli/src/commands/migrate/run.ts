@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { errorChainText, itemsOf, stringOf, systemClock } from "@fairlead/base";
 import {
+  type ClusterObjects,
   FAIRLEAD,
   type Installation,
   type InstallationOptions,
@@ -21,14 +22,17 @@ import { openCluster } from "../../cluster/cluster.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { findingsText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";
 import { type ChangedCluster, clusterObjects, kubeProxyName, surveyObjects } from "./cluster.ts";
 import { changingAlone } from "./holder.ts";
+import { answerText, dataOf, exitCodeOf, type ModeAnswer, modeAnswer, reportMode } from "./mode/run.ts";
+import { checkReportOptions, runningConfig, wantedMode } from "./mode/wanted.ts";
 import { givenDaemonSet } from "./object-name.ts";
 import type { migrateOptions } from "./options.ts";
 import { clusterPort } from "./port.ts";
-import { findingsText, GOES_ON, nodesText, outcomeText, planText, stepText } from "./text.ts";
+import { GOES_ON, nodesText, outcomeText, planText, stepText } from "./text.ts";
 import { nodeVerifier } from "./verify.ts";
 import { writeManifests } from "./write.ts";
 
@@ -40,9 +44,10 @@ const VERIFY_MS = 30_000;
 
 export async function run({ options }: CommandInput<typeof migrateOptions>, context: Context): Promise<ExitCode> {
   if (options.apply && options.revert) throw new UsageError("--apply and --revert: only one of them");
-  const waitMs = milliseconds("--timeout", options.timeout ?? "180");
-  const holdMs = milliseconds("--hold", options.hold ?? "10");
-  const patience = { lookMs: LOOK_MS, verifyMs: Math.min(VERIFY_MS, waitMs), holdMs, waitMs };
+  const patience = patienceOf(options);
+  const { "to-mode": toMode } = options;
+  checkReportOptions(options);
+  if (toMode !== undefined && options.file.length > 0) return reportMode(toMode, options, context);
   const asked = givenDaemonSet(options["kube-proxy"]);
   const opened = openCluster(options, context);
   const cluster = { cluster: opened, kubeProxy: await kubeProxyName(opened, asked) };
@@ -52,30 +57,65 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
       `DaemonSet kube-system/${FAIRLEAD} is there, and not from \`fairlead migrate\`: remove it, or go on by hand (docs/migrate-from-kube-proxy.md)`,
     );
   }
-  const wanted = installationOptions(options, objects.fairlead, cluster);
-  const found = survey(await surveyObjects(objects.kubeProxy, cluster), { ...wanted, version });
-  const state = migrationState(objects);
-  const { installation } = found;
-  if (state.nodes.length === 0 && !options.revert) {
-    throw new CommandFailure(
-      `no Node has what DaemonSet ${cluster.kubeProxy.namespace}/${cluster.kubeProxy.name} selects (nodeSelector): there is nothing to migrate`,
-    );
-  }
+  const surveyed = await surveyedOf(options, objects, cluster);
+  const { installation } = surveyed.found;
   if (options["output-dir"] !== undefined && installation !== undefined) {
     await writeManifests(options["output-dir"], installation);
   }
-  if (!options.apply && !options.revert) return report(found, state, wanted.image, options, context);
-  if (options.apply && installation === undefined) {
-    context.out(findingsText(found.findings, context.style));
+  const change = await changeOf(surveyed.before, objects, options, context);
+  if (!options.apply && !options.revert) return report(surveyed, migrationState(objects), change, options, context);
+  if (options.apply && (installation === undefined || isBlocked(change))) {
+    context.out(findingsText(surveyed.found.findings, context.style));
+    if (change !== undefined) context.out(answerText(change, context));
     return 1;
   }
   const goal = options.apply ? "fairlead" : "kube-proxy";
+  const installations = { installation, before: surveyed.before.installation };
   const outcome = await context.untilStopped(() =>
     changingAlone(opened, context, (signal) =>
-      carryOut(goal, installation, patience, options, cluster, { ...context, signal }),
+      carryOut(goal, installations, patience, options, cluster, { ...context, signal }),
     ),
   );
   return reported(outcome, goal, options, context);
+}
+
+function patienceOf(options: Values): Patience {
+  const waitMs = milliseconds("--timeout", options.timeout ?? "180");
+  const holdMs = milliseconds("--hold", options.hold ?? "10");
+  return { lookMs: LOOK_MS, verifyMs: Math.min(VERIFY_MS, waitMs), holdMs, waitMs };
+}
+
+/** What fits, and what would be installed. */
+interface Surveyed {
+  readonly found: Survey;
+  /** The same in kube-proxy's own mode, which is what kube-proxy serves. */
+  readonly before: Survey;
+  readonly image: string;
+}
+
+async function surveyedOf(options: Values, objects: ClusterObjects, cluster: ChangedCluster): Promise<Surveyed> {
+  const read = await surveyObjects(objects.kubeProxy, cluster);
+  const wanted = { ...installationOptions(options, objects.fairlead, cluster), version };
+  const before = survey(read, wanted);
+  const mode = wantedMode(options, objects.fairlead, before);
+  const found = mode === undefined ? before : survey(read, { ...wanted, mode });
+  return { found, before, image: wanted.image };
+}
+
+/** What the mode that is asked for means for the nodes; undefined: none is, or kube-proxy's setup cannot be read. */
+async function changeOf(
+  { config }: Survey,
+  { fairlead, nodes }: ClusterObjects,
+  options: Values,
+  context: Context,
+): Promise<ModeAnswer | undefined> {
+  const { "to-mode": toMode, revert } = options;
+  if (toMode === undefined || revert || config === undefined) return undefined;
+  return modeAnswer(toMode, options, { config: runningConfig(config, fairlead), nodes }, context);
+}
+
+function isBlocked(change: ModeAnswer | undefined): boolean {
+  return change !== undefined && exitCodeOf(change) === 1;
 }
 
 /** What is not given is what an earlier run was given: it goes on with the same. */
@@ -97,23 +137,35 @@ function installationOptions(
 }
 
 async function report(
-  { findings }: Survey,
+  { found: { findings }, image }: Surveyed,
   state: MigrationState,
-  image: string,
+  change: ModeAnswer | undefined,
   options: Values,
   context: Context,
 ): Promise<ExitCode> {
   const { nodes } = state;
-  const text = () => `${findingsText(findings, context.style)}\n${nodesText(state)}\n${planText(state, image)}`;
-  await print(options.output, { findings, image, nodes }, text, context);
-  return findings.some(({ state: one }) => one === "blocks") ? 1 : 0;
+  const parts = () => [
+    findingsText(findings, context.style),
+    ...(change === undefined ? [] : [answerText(change, context)]),
+    nodesText(state),
+    planText(state, image),
+  ];
+  const data = { findings, image, nodes, ...(change && { mode: dataOf(change) }) };
+  await print(options.output, data, () => parts().join("\n"), context);
+  return isBlocked(change) || findings.some(({ state: one }) => one === "blocks") ? 1 : 0;
 }
 
 type Patience = Parameters<typeof migrate>[1]["patience"];
 
+/** What is installed, and the same in kube-proxy's own mode. */
+interface Installations {
+  readonly installation: Installation | undefined;
+  readonly before: Installation | undefined;
+}
+
 async function carryOut(
   goal: ProxyName,
-  installation: Installation | undefined,
+  { installation, before }: Installations,
   patience: Patience,
   options: Values,
   cluster: ChangedCluster,
@@ -121,10 +173,13 @@ async function carryOut(
 ): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-migrate-"));
   try {
-    const config = join(folder, "config.conf");
-    await writeFile(config, installation?.files["config.conf"] ?? "");
+    const configs = { fairlead: join(folder, "config.conf"), "kube-proxy": join(folder, "kube-proxy.conf") };
+    await writeFile(configs.fairlead, installation?.files["config.conf"] ?? "");
+    // Only where the modes differ are they two: each is planned for by itself.
+    if (installation?.options.mode === undefined) configs["kube-proxy"] = configs.fairlead;
+    else await writeFile(configs["kube-proxy"], before?.files["config.conf"] ?? "");
     using verifier =
-      installation && nodeVerifier(installation, config, { cluster: cluster.cluster, access: options }, context);
+      installation && nodeVerifier(installation, configs, { cluster: cluster.cluster, access: options }, context);
     const unseen = { kind: "unseen", reason: "kube-proxy's configuration cannot be read; see --skip-verify" } as const;
     const port = clusterPort(cluster, installation, verifier?.verify ?? (async () => unseen));
     let last: string | undefined;

@@ -1,16 +1,5 @@
-import type { MigrationState, NodeState, Outcome, ProxyName, Step, SurveyFinding } from "@fairlead/migrate";
-import type { Style } from "../../frame/style.ts";
+import type { MigrationState, NodeState, Outcome, ProxyName, Step } from "@fairlead/migrate";
 import { tableText } from "../../output/table.ts";
-
-export function findingsText(findings: readonly SurveyFinding[], style: Style): string {
-  const signs = { fits: style.good("✓"), differs: style.warn("!"), blocks: style.bad("✗") };
-  return findings
-    .map(({ topic, state, found, advice }) => {
-      const what = advice === undefined ? "" : `\n    ${style.bold("→")} ${advice}`;
-      return `${signs[state]} ${topic}: ${found}${what}\n`;
-    })
-    .join("");
-}
 
 export function nodesText({ nodes }: MigrationState): string {
   const rows = nodes.map((node) => [node.name, node.ready ? "yes" : "no", servedBy(node), node.problem ?? ""]);

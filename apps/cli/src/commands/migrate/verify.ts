@@ -1,12 +1,12 @@
 import { errorText } from "@fairlead/base";
 import type { PlannedNode } from "@fairlead/inspect";
 import { CommandError, type Runner } from "@fairlead/kernel";
-import type { Installation, Verified } from "@fairlead/migrate";
+import type { Installation, ProxyName, Verified } from "@fairlead/migrate";
 import type { ClusterAccess } from "../../cluster/access.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
-import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
+import type { AgentSetup } from "../../inputs/agent.ts";
 import { FollowedNodes } from "../../inputs/followed-nodes.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
@@ -19,7 +19,7 @@ const NAMED = 5;
 
 /** Looks at nodes until it is disposed of. */
 export interface NodeVerifier extends Disposable {
-  verify(node: string): Promise<Verified>;
+  verify(node: string, proxy: ProxyName): Promise<Verified>;
 }
 
 /**
@@ -29,11 +29,11 @@ export interface NodeVerifier extends Disposable {
  * The cluster is read for the first node and followed for the others. Watches may be behind: a node that differs is
  * compared once more, with objects that are read after its rules.
  *
- * @param config the file of the configuration that Fairlead is given
+ * @param configs the files of what each proxy is given: they may be in different modes
  */
 export function nodeVerifier(
   { options: { image }, flags }: Installation,
-  config: string,
+  configs: Readonly<Record<ProxyName, string>>,
   { cluster, access }: { readonly cluster: Cluster; readonly access: ClusterAccess },
   context: Context,
 ): NodeVerifier {
@@ -41,41 +41,44 @@ export function nodeVerifier(
     file: [],
     kubeconfig: access.kubeconfig,
     context: access.context,
-    config,
     mode: "iptables",
     "service-proxy-name": undefined,
     "cluster-cidr": [],
     "exclude-cluster-cidr": [],
     "agent-flag": flags,
     "node-address": [],
-    "metrics-port": undefined,
     memory: undefined,
   } as const;
   // What is wrong with single objects was told by the survey, or is told by `fairlead verify`.
   const quiet = { ...context, warn: () => {} };
-  // What Fairlead is given counts, and not what runs on the nodes before.
-  const setup = agentSetup(values, quiet);
-  const nodes = new FollowedNodes(values, setup, quiet);
-  const look = async (node: string, runner: Runner): Promise<Verified> => {
+  const followed = new Map<string, FollowedNodes>();
+  const nodesBy = (config: string) => {
+    const known = followed.get(config) ?? new FollowedNodes({ ...values, config }, quiet);
+    followed.set(config, known);
+    return known;
+  };
+  const look = async (node: string, config: string, runner: Runner): Promise<Verified> => {
     const live = await nodeAddresses(runner);
-    const judge = (planned: PlannedNode) => judged(planned, setup, { ...quiet, runner });
-    const first = await nodes.withPlan(node, live, judge);
+    const judge = (planned: PlannedNode, setup: AgentSetup) => judged(planned, setup, { ...quiet, runner });
+    const first = await nodesBy(config).withPlan(node, live, judge);
     if (first?.kind === "clean") return first;
-    const { planned } = await plannedNode({ ...values, node }, quiet, { live, setup });
-    return judge(planned);
+    const { planned, setup } = await plannedNode({ ...values, config, node }, quiet, { live });
+    return judge(planned, setup);
   };
   return {
-    async verify(node) {
+    async verify(node, proxy) {
       try {
         return await withCheckPod(node, image, cluster, context.signal, async (pod) =>
-          look(node, await listedRunner(cluster.runner(pod))),
+          look(node, configs[proxy], await listedRunner(cluster.runner(pod))),
         );
       } catch (error) {
         if (!(error instanceof CommandFailure || error instanceof CommandError)) throw error;
         return { kind: "unseen", reason: errorText(error) };
       }
     },
-    [Symbol.dispose]: () => nodes[Symbol.dispose](),
+    [Symbol.dispose]: () => {
+      for (const nodes of followed.values()) nodes[Symbol.dispose]();
+    },
   };
 }
 

@@ -1,10 +1,11 @@
 import { flag, text } from "../../frame/options.ts";
-import { clusterOptions, onlyNamespaceOption } from "../../inputs/cluster-options.ts";
+import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
+import { metricsPortOption } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const ownershipOptions = {
   ...clusterOptions,
-  namespace: onlyNamespaceOption,
+  namespace: namespaceOption,
   watch: flag("Print every change that follows, until interrupted.", { short: "w" }),
   live: flag("Ask the running agent of this node instead of planning."),
   on: text("NODE", "Ask the running agent of that node, through the API server (pods/portforward)."),
@@ -21,5 +22,6 @@ export const ownershipOptions = {
   forget: text("CIDR", "Forget what agents keep of this CIDR and no object defines anymore, on all nodes."),
   why: text("TEXT", "With --accept: the reason, for those who read the ConfigMap."),
   yes: flag("With --accept, --forget: write the ConfigMap fairlead-networks. Without it they only show."),
+  "metrics-port": metricsPortOption,
   output: outputOption,
 } as const;

@@ -1,9 +1,10 @@
 import { choice, flag, text } from "../../frame/options.ts";
-import { clusterOptions } from "../../inputs/cluster-options.ts";
+import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
 import { kernelOptions, metricsPortsOption } from "../../inputs/node-options.ts";
 
 export const statusOptions = {
   ...clusterOptions,
+  namespace: namespaceOption,
   on: kernelOptions.on,
   live: flag("Ask the agent of this host only; needs no cluster."),
   verify: flag("Compare each node's kernel with what should be programmed, too."),

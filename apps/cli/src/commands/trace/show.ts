@@ -4,6 +4,8 @@ import { type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
 import { ruleText } from "@fairlead/netfilter/nft";
 import type { Assumption, Endpoint, Exploration, Outcome, Packet, Visit } from "@fairlead/trace";
 import type { Style } from "../../frame/style.ts";
+import { knownText } from "./known-text.ts";
+import { type MergedWay, mergedWays } from "./merged-ways.ts";
 
 /** An answer of the command. */
 export interface Answer {
@@ -26,15 +28,18 @@ export function answerText(
   style: Style,
 ): string {
   const place = placeIn(rules, lines);
-  const known = connections.map(
-    ({ original, reply }) => `known: port ${original.sourcePort} → ${socketText(reply.source, reply.sourcePort)}\n`,
-  );
-  const ways = exploration.outcomes.map((outcome) => `\n${outcomeText(outcome, place, style)}`);
+  const ways = mergedWays(exploration.outcomes).map((way) => `\n${mergedText(way, place, style)}`);
   const open = exploration.undecided.map(
     ({ probability, problem, visits, assumed }) =>
       `\n${style.warn(`${percent(probability)} unknown`)}: ${problem.message}\n${wayText(visits, assumed, place)}`,
   );
-  return [`${packetText(packet)}\n`, ...known, ...ways, ...open, routes === "asked" ? "" : NOT_ASKED].join("");
+  return [
+    `${packetText(packet)}\n`,
+    knownText(connections),
+    ...ways,
+    ...open,
+    routes === "asked" ? "" : NOT_ASKED,
+  ].join("");
 }
 
 type PlaceText = (visit: Visit) => string;
@@ -53,7 +58,7 @@ function packetText({ protocol, source, sport, destination, dport, inInterface, 
   return `${protocol} ${socket({ address: source, ...(sport !== undefined && { port: sport }) })} → ${socket({ address: destination, ...(dport !== undefined && { port: dport }) })}, ${from}${known}`;
 }
 
-function outcomeText(outcome: Outcome, place: PlaceText, style: Style): string {
+function mergedText({ outcome, ways }: MergedWay, place: PlaceText, style: Style): string {
   const { verdict, assumed = [], probability } = outcome;
   const paint = verdict === "accept" ? style.good : style.bad;
   const end = verdict === "accept" ? arrival(outcome) : `${verdict}${refusal(outcome)} ${lastPlace(outcome)}`;
@@ -63,7 +68,8 @@ function outcomeText(outcome: Outcome, place: PlaceText, style: Style): string {
       : `, ${style.warn(`if ${assumed.map((one) => assumptionText(one, place)).join(" and ")}`)}`;
   const open =
     outcome.routeUnknown === undefined ? "" : `, ${style.warn(`if routes allow it (${outcome.routeUnknown})`)}`;
-  return `${paint(`${percent(probability)} ${end}`)}${when}${open}\n${wayText(outcome.visits, assumed, place)}`;
+  const others = ways === 1 ? "" : style.dim(`  the likeliest of ${ways} ways there:\n`);
+  return `${paint(`${percent(probability)} ${end}`)}${when}${open}\n${others}${wayText(outcome.visits, assumed, place)}`;
 }
 
 function arrival({ destination, masqueraded, source, outInterface, path, virtualServer }: Outcome): string {

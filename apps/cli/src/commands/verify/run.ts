@@ -1,8 +1,7 @@
 import type { Runner } from "@fairlead/kernel";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { demandServices, isIn } from "../../inputs/namespaces.ts";
+import { UsageError } from "../../frame/errors.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { oneKernel, runnerFor } from "../../node/access.ts";
 import { tellOwnAgent, tellPodsAgent } from "../../node/full-sync.ts";
@@ -14,6 +13,7 @@ import { reportsOf } from "./look.ts";
 import type { verifyOptions } from "./options.ts";
 import { askForFullSync } from "./repair.ts";
 import { nodeReportsText, reportText } from "./show.ts";
+import { within } from "./within.ts";
 
 type Values = CommandInput<typeof verifyOptions>["options"];
 
@@ -26,9 +26,7 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
   const runner = await runnerFor(options, context);
   const node = options.node ?? options.on;
   const addresses = options.rules === undefined ? await nodeAddresses(runner) : undefined;
-  const proxy = { on: options.on, here: options.on === undefined && options.rules === undefined };
-  const { planned, setup } = await plannedNode({ ...options, node }, context, { proxy, live: addresses });
-  demandServices(options.namespace, planned.state);
+  const { planned, setup } = await plannedNode({ ...options, node }, context, { live: addresses });
   const lookBy = async (by: Runner) =>
     (await reportsOf(planned, setup, options, { ...context, runner: by })).map((report) => within(options, report));
   let reports = await lookBy(runner);
@@ -46,18 +44,6 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
   return differs(reports) ? 1 : 0;
 }
 
-/** Of the namespace that is asked for, with what all services share. */
-function within({ namespace }: Pick<Values, "namespace">, report: FamilyReport): FamilyReport {
-  const isAsked = ({ service }: { readonly service?: string }) => service === undefined || isIn(namespace, service);
-  const { services, notes, unknown } = report;
-  return {
-    ...report,
-    services: services.filter(isAsked),
-    ...(notes && { notes: notes.filter(isAsked) }),
-    ...(unknown && { unknown: unknown.filter(isAsked) }),
-  };
-}
-
 async function allNodes(options: Values, context: Context): Promise<ExitCode> {
   const { rules, on, live, repair, node } = options;
   if (rules !== undefined || on !== undefined || live || repair || node !== undefined) {
@@ -67,7 +53,6 @@ async function allNodes(options: Values, context: Context): Promise<ExitCode> {
     "problem" in report ? report : { ...report, families: report.families.map((one) => within(options, one)) },
   );
   await print(options.output, reports, () => nodeReportsText(reports, context.style), context);
-  if (reports.every((report) => "problem" in report)) throw new CommandFailure("no node was looked at");
   return reports.some((report) => "problem" in report || differs(report.families)) ? 1 : 0;
 }
 

@@ -14,6 +14,8 @@ export class Plot {
 
   constructor(element: HTMLElement, valueText: (value: number) => string) {
     const colour = (name: string) => () => getComputedStyle(element).getPropertyValue(`--${name}`);
+    // Without a value the axes would tell times of 1970.
+    const isEmpty = (plot: UPlot) => plot.data[0].length === 0;
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false } };
     const options: UPlot.Options = {
       width: element.clientWidth,
@@ -25,8 +27,8 @@ export class Plot {
         y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] },
       },
       axes: [
-        { ...axis, space: 90, values: (_plot, splits) => splits.map(timeText) },
-        { ...axis, size: 70, values: (_plot, splits) => splits.map(valueText) },
+        { ...axis, space: 90, values: (plot, splits) => (isEmpty(plot) ? [] : splits.map(timeText)) },
+        { ...axis, size: 70, values: (plot, splits) => (isEmpty(plot) ? [] : splits.map(valueText)) },
       ],
       series: [{}, { stroke: colour("accent"), width: 2, points: { show: false } }],
     };

@@ -14,8 +14,11 @@ export function Age({ source, at }: { readonly source: string; readonly at: numb
   );
 }
 
-function ageText(ms: number): string {
+/** `97 s`, `4 min`, `30 h`, `12 d` */
+export function ageText(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 120) return `${seconds} s`;
-  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  const hours = Math.round(seconds / 3_600);
+  return hours < 72 ? `${hours} h` : `${Math.round(hours / 24)} d`;
 }

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { FlowsAnswer } from "../../protocol.ts";
 import { Plot } from "../curve/plot.ts";
 import { pointsOf, type Quantity, type Sample, summaryOf, withSample } from "../curve/samples.ts";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 import { bytesText } from "./volume.tsx";
 
@@ -77,20 +78,22 @@ const MOST_ROWS = 15;
 function Table({ samples }: { readonly samples: readonly Sample[] }) {
   const cell = (value: number | null, quantity: Quantity) => (value === null ? "–" : TEXTS[quantity](value));
   return (
-    <table>
-      <TableHead titles={["At"]} numbers={["New connections a second", "Bytes a second"]} />
-      <tbody>
-        {samples
-          .slice(-MOST_ROWS)
-          .toReversed()
-          .map(({ at, opened, bytes }) => (
-            <tr key={at}>
-              <th scope="row">{new Date(at).toLocaleTimeString()}</th>
-              <td class="number">{cell(opened, "opened")}</td>
-              <td class="number">{cell(bytes, "bytes")}</td>
-            </tr>
-          ))}
-      </tbody>
-    </table>
+    <Scroll label="The last looks">
+      <table>
+        <TableHead titles={["At"]} numbers={["New connections a second", "Bytes a second"]} />
+        <tbody>
+          {samples
+            .slice(-MOST_ROWS)
+            .toReversed()
+            .map(({ at, opened, bytes }) => (
+              <tr key={at}>
+                <th scope="row">{new Date(at).toLocaleTimeString()}</th>
+                <td class="number">{cell(opened, "opened")}</td>
+                <td class="number">{cell(bytes, "bytes")}</td>
+              </tr>
+            ))}
+        </tbody>
+      </table>
+    </Scroll>
   );
 }

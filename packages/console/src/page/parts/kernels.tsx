@@ -3,6 +3,7 @@ import type { Store } from "../store.ts";
 import { Age } from "./age.tsx";
 import { Badge } from "./badge.tsx";
 import { Findings } from "./findings.tsx";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 
 interface Props {
@@ -18,33 +19,35 @@ export function Kernels({ store, nodes, differences }: Props) {
   return (
     <section class="panel" aria-label="Plan and kernel">
       <h2>Plan and kernel</h2>
-      <table>
-        <TableHead titles={["Node", "Agent", "This service in its kernel"]} />
-        <tbody>
-          {rows.map(({ node, agent, kernel }) => {
-            const own = differences.filter((one) => one.node === node);
-            const verdict =
-              kernel?.state === "read"
-                ? own.length > 0
-                  ? ({ tone: "bad", text: "differs" } as const)
-                  : ({ tone: "good", text: "as planned" } as const)
-                : kernelVerdict(kernel);
-            return (
-              <tr key={node}>
-                <th scope="row">{node}</th>
-                <td>
-                  <Badge {...agentVerdict(agent)} />
-                  {agent?.state === "failed" && <span class="quiet"> {agent.error}</span>}
-                </td>
-                <td>
-                  <Badge {...verdict} /> {kernel !== undefined && <Age source={`kernel of ${node}`} at={kernel.at} />}
-                  {kernel?.state === "failed" && <span class="quiet"> {kernel.error}</span>}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      <Scroll label="Plan and kernel">
+        <table>
+          <TableHead titles={["Node", "Agent", "This service in its kernel"]} />
+          <tbody>
+            {rows.map(({ node, agent, kernel }) => {
+              const own = differences.filter((one) => one.node === node);
+              const verdict =
+                kernel?.state === "read"
+                  ? own.length > 0
+                    ? ({ tone: "bad", text: "differs" } as const)
+                    : ({ tone: "good", text: "as planned" } as const)
+                  : kernelVerdict(kernel);
+              return (
+                <tr key={node}>
+                  <th scope="row">{node}</th>
+                  <td>
+                    <Badge {...agentVerdict(agent)} />
+                    {agent?.state === "failed" && <span class="quiet"> {agent.error}</span>}
+                  </td>
+                  <td>
+                    <Badge {...verdict} /> {kernel !== undefined && <Age source={`kernel of ${node}`} at={kernel.at} />}
+                    {kernel?.state === "failed" && <span class="quiet"> {kernel.error}</span>}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </Scroll>
       <Findings differences={differences} />
     </section>
   );

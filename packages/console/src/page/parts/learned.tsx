@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import type { LearnedAnswer } from "../../protocol.ts";
 import { useAnswer } from "../ask.ts";
-import type { Tone } from "../findings.ts";
+import { addressOf } from "../router.ts";
 import type { Store } from "../store.ts";
 import { Age } from "./age.tsx";
-import { Badge } from "./badge.tsx";
 import { NodeChoice } from "./node-choice.tsx";
+import { Scroll } from "./scroll.tsx";
+import { Stage, WHOSE } from "./stage.tsx";
 import { TableHead } from "./table-head.tsx";
 import { Waiting } from "./waiting.tsx";
 
@@ -44,13 +45,6 @@ export function LearnedHere({ networks, at }: { readonly networks: Networks; rea
   );
 }
 
-const STAGES: Readonly<Record<Networks["cidrs"][number]["stage"], readonly [Tone, string]>> = {
-  effective: ["good", "counts"],
-  pending: ["plain", "not decided yet"],
-  held: ["warn", "held back"],
-  refused: ["bad", "refused"],
-};
-
 function Report({ networks }: { readonly networks: Networks | undefined }) {
   if (networks === undefined) return <p class="quiet">This agent learns no CIDR: what counts is what is configured.</p>;
   const { sources, cidrs, conflicts } = networks;
@@ -64,7 +58,7 @@ function Report({ networks }: { readonly networks: Networks | undefined }) {
       ))}
       {cidrs.some(({ stage }) => stage === "held") && (
         <p class="notice warn">
-          What is held lies in a CIDR of ours: it takes effect with fairlead ownership --accept CIDR, on all nodes.
+          What is held back lies in a CIDR of ours. It takes effect on all nodes once an operator accepts it.
         </p>
       )}
       {cidrs.length === 0 ? <p class="quiet">No object says one.</p> : <CIDRs cidrs={cidrs} />}
@@ -85,34 +79,34 @@ function Report({ networks }: { readonly networks: Networks | undefined }) {
   );
 }
 
-const WHOSE = { own: "ours", excluded: "another network's" } as const;
-
 function CIDRs({ cidrs }: Pick<Networks, "cidrs">) {
   return (
-    <div class="scroll">
+    <Scroll label="Learned CIDRs">
       <table>
         <TableHead titles={["CIDR", "Whose", "State", "From", "Since"]} />
         <tbody>
-          {cidrs.map(({ cidr, side, source, objects, stage, why, since }) => {
-            const [tone, text] = STAGES[stage];
-            return (
-              <tr key={`${side} ${source} ${cidr}`}>
-                <th scope="row" class="mono">
-                  {cidr}
-                </th>
-                <td>{WHOSE[side]}</td>
-                <td>
-                  <Badge tone={tone} text={text} /> {why}
-                </td>
-                <td>
-                  {objects.join(", ")} <span class="quiet">{source}</span>
-                </td>
-                <td>{since === undefined ? "–" : new Date(since).toLocaleString()}</td>
-              </tr>
-            );
-          })}
+          {cidrs.map(({ cidr, side, source, objects, stage, why, since }) => (
+            <tr key={`${side} ${source} ${cidr}`}>
+              <th scope="row" class="mono">
+                {cidr}
+              </th>
+              <td>{WHOSE[side]}</td>
+              <td>
+                <Stage stage={stage} /> {why}
+                {stage === "held" && (
+                  <>
+                    . <a href={addressOf("what-if", [], { cidr })}>What would change</a>
+                  </>
+                )}
+              </td>
+              <td>
+                {objects.join(", ")} <span class="quiet">{source}</span>
+              </td>
+              <td>{since === undefined ? "–" : new Date(since).toLocaleString()}</td>
+            </tr>
+          ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }

@@ -1,6 +1,7 @@
 import type { OwnershipRow } from "@fairlead/intake";
 import { serviceAddress } from "../router.ts";
 import { Owner } from "./badge.tsx";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 
 /** More rows than anybody reads: the list of services filters. */
@@ -10,26 +11,30 @@ const MOST = 300;
 export function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[] }) {
   return (
     <>
-      <table>
-        <TableHead titles={["Service", "Owner", "Why"]} numbers={["Our endpoints", "Others'"]} />
-        <tbody>
-          {rows
-            .slice(0, MOST)
-            .map(({ service, ipFamily, ownership, why, learnedFrom = [], ownEndpoints, excludedEndpoints }) => (
-              <tr key={`${service} ${ipFamily}`}>
-                <th scope="row">
-                  <a href={serviceAddress(service)}>{service}</a> <span class="quiet">{ipFamily}</span>
-                </th>
-                <td>
-                  <Owner ownership={ownership} />
-                </td>
-                <td>{[why, ...learnedFrom.map(({ cidr, objects }) => `${cidr}: ${objects.join(", ")}`)].join("; ")}</td>
-                <td class="number">{ownEndpoints}</td>
-                <td class="number">{excludedEndpoints}</td>
-              </tr>
-            ))}
-        </tbody>
-      </table>
+      <Scroll label="Services of other networks">
+        <table>
+          <TableHead titles={["Service", "Owner", "Why"]} numbers={["Our endpoints", "Others'"]} />
+          <tbody>
+            {rows
+              .slice(0, MOST)
+              .map(({ service, ipFamily, ownership, why, learnedFrom = [], ownEndpoints, excludedEndpoints }) => (
+                <tr key={`${service} ${ipFamily}`}>
+                  <th scope="row">
+                    <a href={serviceAddress(service)}>{service}</a> <span class="quiet">{ipFamily}</span>
+                  </th>
+                  <td>
+                    <Owner ownership={ownership} />
+                  </td>
+                  <td>
+                    {[why, ...learnedFrom.map(({ cidr, objects }) => `${cidr}: ${objects.join(", ")}`)].join("; ")}
+                  </td>
+                  <td class="number">{ownEndpoints}</td>
+                  <td class="number">{excludedEndpoints}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </Scroll>
       {rows.length > MOST && (
         <p class="quiet">
           and {rows.length - MOST} more: <a href="#/services?owner=foreign">the list of services</a> has them

@@ -1,6 +1,7 @@
 import type { Ownership } from "@fairlead/core";
 import type { ServiceAnswer } from "../../protocol.ts";
 import { Owner } from "./badge.tsx";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 
 /** Who served a service before: what this console has seen, and nothing from before it was started. */
@@ -13,24 +14,26 @@ export function OwnerHistory({ history: { since, changes } }: { readonly history
       ) : (
         <>
           <p class="quiet">Since this console was started at {timeText(since)}; it knows nothing from before.</p>
-          <table>
-            <TableHead titles={["At", "Family", "Before", "Then", "Why"]} />
-            <tbody>
-              {changes.toReversed().map(({ at, family, before, after, why }) => (
-                <tr key={`${at} ${family}`}>
-                  <th scope="row">{timeText(at)}</th>
-                  <td>{family}</td>
-                  <td>
-                    <Known ownership={before} />
-                  </td>
-                  <td>
-                    <Known ownership={after} />
-                  </td>
-                  <td>{why ?? "–"}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Scroll label="Owners before">
+            <table>
+              <TableHead titles={["At", "Family", "Before", "Then", "Why"]} />
+              <tbody>
+                {changes.toReversed().map(({ at, family, before, after, why }) => (
+                  <tr key={`${at} ${family}`}>
+                    <th scope="row">{timeText(at)}</th>
+                    <td>{family}</td>
+                    <td>
+                      <Known ownership={before} />
+                    </td>
+                    <td>
+                      <Known ownership={after} />
+                    </td>
+                    <td>{why ?? "–"}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
         </>
       )}
     </section>

@@ -3,6 +3,7 @@ import type { FrontendExplanation, LostFrontend, PortExplanation } from "@fairle
 import { addressOf } from "../router.ts";
 import { socket } from "../socket.ts";
 import { Badge } from "./badge.tsx";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 import { WayPicture } from "./way-picture.tsx";
 
@@ -22,8 +23,10 @@ export function ServicePort({
       <h3>
         {protocol} {name === "" ? "" : `port ${name}`}
       </h3>
-      <WayPicture port={port} service={service} node={node} />
-      <div class="scroll">
+      <Scroll label={`The way to ${service} ${name}`}>
+        <WayPicture port={port} service={service} node={node} />
+      </Scroll>
+      <Scroll label={`Frontends and endpoints of ${protocol} ${name}`}>
         <table>
           <TableHead titles={["Frontend", "from pods", "from the node", "from outside"]} />
           <tbody>
@@ -41,7 +44,7 @@ export function ServicePort({
           </tbody>
         </table>
         <Endpoints endpoints={endpoints} />
-      </div>
+      </Scroll>
     </>
   );
 }

@@ -4,6 +4,7 @@ import type { Tone } from "../findings.ts";
 import { serviceAddress } from "../router.ts";
 import { socket } from "../socket.ts";
 import { Badge, Owner } from "./badge.tsx";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 import { Volume } from "./volume.tsx";
 
@@ -35,7 +36,7 @@ export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; reado
   const { traffic } = answer;
   if (traffic.length === 0) return <p class="quiet">No connection with a service.</p>;
   return (
-    <div class="scroll">
+    <Scroll label="Connections by service and endpoint">
       <table>
         <TableHead
           titles={["Service and endpoint", "Node"]}
@@ -56,7 +57,7 @@ export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; reado
           </tbody>
         ))}
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -1,5 +1,6 @@
 import type { UnusableAnswer } from "../../protocol.ts";
 import { Age } from "./age.tsx";
+import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";
 
 /** Objects that agents leave out, or take without some of their fields, and why. */
@@ -7,29 +8,31 @@ export function Unusable({ unusable: { objects, rows } }: { readonly unusable: U
   if (objects === 0) return null;
   const told = new Set(rows.map(({ object }) => object)).size;
   return (
-    <section class="panel scroll" aria-label="Objects that cannot be read">
+    <section class="panel" aria-label="Objects that cannot be read">
       <h2>
         {objects} {objects === 1 ? "object" : "objects"} cannot be read, or not whole
       </h2>
-      <table>
-        <TableHead titles={["Object", "Field", "Value", "Why", "Found"]} />
-        <tbody>
-          {rows.map(({ object, at, field, value, why, file }) => (
-            <tr key={`${object} ${field} ${why}`}>
-              <th scope="row">{object}</th>
-              <td class="mono">{field === "" ? "–" : field}</td>
-              <td class="mono">{value === "" ? "–" : value}</td>
-              <td>
-                {why}
-                {file !== undefined && <div class="quiet">{file}</div>}
-              </td>
-              <td>
-                <Age source="" at={at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Scroll label="Objects that cannot be read">
+        <table>
+          <TableHead titles={["Object", "Field", "Value", "Why", "Found"]} />
+          <tbody>
+            {rows.map(({ object, at, field, value, why, file }) => (
+              <tr key={`${object} ${field} ${why}`}>
+                <th scope="row">{object}</th>
+                <td class="mono">{field === "" ? "–" : field}</td>
+                <td class="mono">{value === "" ? "–" : value}</td>
+                <td>
+                  {why}
+                  {file !== undefined && <div class="quiet">{file}</div>}
+                </td>
+                <td>
+                  <Age source="" at={at} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
       {objects > told && <p class="quiet">and {objects - told} more objects</p>}
     </section>
   );

@@ -6,6 +6,7 @@ import type { Tone, Verdict } from "../findings.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { NodeChoice } from "../parts/node-choice.tsx";
+import { Scroll } from "../parts/scroll.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { Waiting } from "../parts/waiting.tsx";
 import { addressOf, go } from "../router.ts";
@@ -19,14 +20,14 @@ export function DoctorView({ store, query }: { readonly store: Store; readonly q
   const { facts } = store;
   const [times, setTimes] = useState(0);
   useEffect(() => store.look([]), [store]);
-  const chosen = query.get("node");
+  const chosen = query.get("node") ?? "";
   const all = [...store.nodes.keys()];
-  const nodes = chosen === null ? all.slice(0, MOST_NODES) : [chosen];
+  const nodes = chosen === "" ? all.slice(0, MOST_NODES) : [chosen];
   return (
     <>
       <div class="head">
         <h1>Doctor</h1>
-        {chosen === null && all.length > nodes.length && (
+        {chosen === "" && all.length > nodes.length && (
           <span class="quiet">
             {nodes.length} of {all.length} nodes
           </span>
@@ -36,15 +37,15 @@ export function DoctorView({ store, query }: { readonly store: Store; readonly q
         <>
           <div class="tools">
             <NodeChoice
-              label="Only of node"
+              label="Node"
               store={store}
-              node={chosen ?? facts.node}
+              node={chosen}
+              all={all.length > MOST_NODES ? `the first ${MOST_NODES}` : "all"}
               onNode={(node) => go(addressOf("doctor", [], { node }))}
             />
             <button type="button" onClick={() => setTimes(times + 1)}>
               Look again
             </button>
-            {chosen !== null && <a href={addressOf("doctor")}>All nodes</a>}
           </div>
           {nodes.map((node) => (
             <Node key={node} node={node} times={times} />
@@ -111,25 +112,27 @@ function Checks({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
 
 function Table({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
   return (
-    <table class="checks">
-      <TableHead titles={["Check", "State", "Found, and what to do"]} />
-      <tbody>
-        {diagnoses.map(({ check, state, found, advice }) => {
-          const [tone, text] = STATES[state];
-          return (
-            <tr key={`${check} ${found}`}>
-              <th scope="row">{check}</th>
-              <td>
-                <Badge tone={tone} text={text} />
-              </td>
-              <td>
-                {found}
-                {advice !== undefined && <div>→ {advice}</div>}
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <Scroll label="Checks">
+      <table class="checks">
+        <TableHead titles={["Check", "State", "Found, and what to do"]} />
+        <tbody>
+          {diagnoses.map(({ check, state, found, advice }) => {
+            const [tone, text] = STATES[state];
+            return (
+              <tr key={`${check} ${found}`}>
+                <th scope="row">{check}</th>
+                <td>
+                  <Badge tone={tone} text={text} />
+                </td>
+                <td>
+                  {found}
+                  {advice !== undefined && <div>→ {advice}</div>}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </Scroll>
   );
 }

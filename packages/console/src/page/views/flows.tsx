@@ -4,6 +4,7 @@ import type { FlowsAnswer } from "../../protocol.ts";
 import { Age } from "../parts/age.tsx";
 import { Curves } from "../parts/curves.tsx";
 import { NodeChoice } from "../parts/node-choice.tsx";
+import { Scroll } from "../parts/scroll.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { FlowEnd, Traffic } from "../parts/traffic.tsx";
 import { Volume } from "../parts/volume.tsx";
@@ -101,7 +102,7 @@ function Listed({ asked, node }: { readonly asked: Polled<FlowsAnswer>["asked"];
 
 function Connections({ flows }: { readonly flows: readonly Flow[] }) {
   return (
-    <div class="scroll">
+    <Scroll label="Connections">
       <table>
         <TableHead titles={["Client", "Called", "Service", "Answered by", "State"]} numbers={["Sent", "Received"]} />
         <tbody>
@@ -110,7 +111,7 @@ function Connections({ flows }: { readonly flows: readonly Flow[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

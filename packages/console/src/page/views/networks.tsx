@@ -4,6 +4,7 @@ import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Learned, LearnedHere } from "../parts/learned.tsx";
 import { OthersServices } from "../parts/others-services.tsx";
+import { Scroll } from "../parts/scroll.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { Waiting } from "../parts/waiting.tsx";
 import { addressOf } from "../router.ts";
@@ -26,25 +27,27 @@ export function NetworksView({ store }: { readonly store: Store }) {
         {cidrs.length === 0 ? (
           <p class="quiet">None is configured: every service is ours.</p>
         ) : (
-          <table>
-            <TableHead titles={["CIDR", "Whose", "From"]} />
-            <tbody>
-              {cidrs.map(({ cidr, whose, from }) => (
-                <tr key={`${whose} ${cidr}`}>
-                  <th scope="row" class="mono">
-                    {cidr}
-                  </th>
-                  <td>
-                    <Badge
-                      tone={whose === "ours" ? "good" : "plain"}
-                      text={whose === "ours" ? "ours" : "another network's"}
-                    />
-                  </td>
-                  <td class="mono">{from}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Scroll label="CIDRs">
+            <table>
+              <TableHead titles={["CIDR", "Whose", "From"]} />
+              <tbody>
+                {cidrs.map(({ cidr, whose, from }) => (
+                  <tr key={`${whose} ${cidr}`}>
+                    <th scope="row" class="mono">
+                      {cidr}
+                    </th>
+                    <td>
+                      <Badge
+                        tone={whose === "ours" ? "good" : "plain"}
+                        text={whose === "ours" ? "ours" : "another network's"}
+                      />
+                    </td>
+                    <td class="mono">{from}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
         )}
       </div>
       {learned !== undefined && <LearnedHere networks={learned} at={planAt} />}
@@ -52,36 +55,38 @@ export function NetworksView({ store }: { readonly store: Store }) {
       {suggestedCIDRs.length > 0 && (
         <div class="panel">
           <h2>These look like another network's</h2>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">CIDR</th>
-                <th scope="col" class="number">
-                  Endpoints
-                </th>
-                <th scope="col" class="number">
-                  Services
-                </th>
-                <th scope="col">
-                  <span class="quiet">What if</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {suggestedCIDRs.map(({ cidr, endpoints, services: count }) => (
-                <tr key={cidr}>
-                  <th scope="row" class="mono">
-                    {cidr}
+          <Scroll label="CIDRs">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">CIDR</th>
+                  <th scope="col" class="number">
+                    Endpoints
                   </th>
-                  <td class="number">{endpoints}</td>
-                  <td class="number">{count}</td>
-                  <td>
-                    <a href={addressOf("what-if", [], { cidr })}>which traffic would change</a>
-                  </td>
+                  <th scope="col" class="number">
+                    Services
+                  </th>
+                  <th scope="col">
+                    <span class="quiet">What if</span>
+                  </th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
+              </thead>
+              <tbody>
+                {suggestedCIDRs.map(({ cidr, endpoints, services: count }) => (
+                  <tr key={cidr}>
+                    <th scope="row" class="mono">
+                      {cidr}
+                    </th>
+                    <td class="number">{endpoints}</td>
+                    <td class="number">{count}</td>
+                    <td>
+                      <a href={addressOf("what-if", [], { cidr })}>which traffic would change</a>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
         </div>
       )}
       <div class="panel">

@@ -4,6 +4,7 @@ import { agentVerdict, type Difference, differingServices, kernelVerdict } from 
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Findings } from "../parts/findings.tsx";
+import { Scroll } from "../parts/scroll.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { Unusable } from "../parts/unusable.tsx";
 import { addressOf, serviceAddress } from "../router.ts";
@@ -11,6 +12,8 @@ import type { Store } from "../store.ts";
 
 /** As many nodes are looked at without being asked for. */
 const MOST_NODES = 12;
+/** More that differ are for the list of services: they have one cause, or nobody reads them here. */
+const MOST_SERVICES = 10;
 
 /** What differs first, then nodes, then services by owner. */
 export function OverviewView({ store }: { readonly store: Store }) {
@@ -26,19 +29,27 @@ export function OverviewView({ store }: { readonly store: Store }) {
         <h1>Overview</h1>
         <Age source={facts?.source ?? ""} at={store.objectsAt} />
       </div>
+      <Tiles rows={store.rows.values()} differing={facts?.kernels === true ? differing.size : undefined} />
       <Differing differing={differing} kernels={facts?.kernels === true} />
       <Unusable unusable={store.unusable} />
-      <Owners rows={store.rows.values()} />
       <h2>Nodes</h2>
-      <div class="panel scroll">
-        <table>
-          <TableHead titles={["Node", "Zone", "Addresses", "Agent", "Mode", "Last sync", "Kernel"]} />
-          <tbody>
-            {shown.map((row) => (
-              <Node key={row.node} row={row} />
-            ))}
-          </tbody>
-        </table>
+      <div class="panel">
+        {store.source.nodesForbidden === true && (
+          <p class="notice warn">
+            You may not list Nodes: zones and addresses are unknown, so topology and node ports may be planned
+            differently than on the node. The verbs get, list and watch of nodes let the console read them.
+          </p>
+        )}
+        <Scroll label="Nodes">
+          <table>
+            <TableHead titles={["Node", "Zone", "Addresses", "Agent", "Mode", "Last sync", "Kernel"]} />
+            <tbody>
+              {shown.map((row) => (
+                <Node key={row.node} row={row} />
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
         {nodes.length > shown.length && (
           <p class="quiet">
             {shown.length} of {nodes.length} nodes: each that is shown is asked again and again.
@@ -64,26 +75,41 @@ function Differing({
     );
   }
   if (differing.size === 0) return null;
+  const more = differing.size - MOST_SERVICES;
   return (
     <section class="panel" aria-label="What differs">
       <h2>What differs from the plan</h2>
-      {[...differing].map(([service, found]) => (
+      {[...differing].slice(0, MOST_SERVICES).map(([service, found]) => (
         <div key={service}>
           <h3>{service === "" ? "All services" : <a href={serviceAddress(service)}>{service}</a>}</h3>
           <Findings differences={found} />
         </div>
       ))}
+      {more > 0 && (
+        <p>
+          and <a href={addressOf("services", [], { state: "differs" })}>{more} more services</a>
+        </p>
+      )}
     </section>
   );
 }
 
-function Owners({ rows }: { readonly rows: Iterable<ServiceRow> }) {
+interface TilesProps {
+  readonly rows: Iterable<ServiceRow>;
+  /** Undefined: no kernel is looked at. */
+  readonly differing: number | undefined;
+}
+
+/** How many services of each kind; each leads to the list of those. */
+function Tiles({ rows, differing }: TilesProps) {
   const counts = { ours: 0, mixed: 0, foreign: 0 };
   let all = 0;
-  let without = 0;
-  for (const { owners, ready } of rows) {
+  let [without, draining] = [0, 0];
+  for (const row of rows) {
+    const { owners } = row;
     all += 1;
-    if (ready === 0) without += 1;
+    if (row.ready === 0) without += 1;
+    if (row.draining > 0) draining += 1;
     for (const owner of new Set(Object.values(owners))) counts[owner] += 1;
   }
   const tiles = [
@@ -91,6 +117,9 @@ function Owners({ rows }: { readonly rows: Iterable<ServiceRow> }) {
     ["ours", counts.ours, { owner: "ours" }],
     ["mixed", counts.mixed, { owner: "mixed" }],
     ["another network's", counts.foreign, { owner: "foreign" }],
+    ["no ready endpoint", without, { state: "unready" }],
+    ["draining", draining, { state: "draining" }],
+    ...(differing === undefined ? [] : [["differ", differing, { state: "differs" }] as const]),
   ] as const;
   return (
     <div class="tiles">
@@ -100,20 +129,18 @@ function Owners({ rows }: { readonly rows: Iterable<ServiceRow> }) {
           {title}
         </a>
       ))}
-      <div class="tile">
-        <b>{without}</b>
-        without an endpoint
-      </div>
     </div>
   );
 }
 
 function Node({ row }: { readonly row: NodeRow }) {
-  const { node, zone, addresses, agent, kernel } = row;
+  const { node, zone, addresses, deleted, agent, kernel } = row;
   const facts = agent?.state === "read" ? agent.value : undefined;
   return (
     <tr>
-      <th scope="row">{node}</th>
+      <th scope="row">
+        {node} {deleted === true && <Badge tone="warn" text="deleted" />}
+      </th>
       <td>{zone ?? "–"}</td>
       <td class="mono">{addresses.join(" ")}</td>
       <td>

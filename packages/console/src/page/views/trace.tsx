@@ -51,8 +51,8 @@ function Question({ store, asked }: { readonly store: Store; readonly asked: Tra
         ))}
       </datalist>
       <label>
-        To: ADDRESS:PORT, /udp behind it where it is not TCP
-        <input value={to} placeholder="10.96.0.10:80" onInput={(event) => setTo(event.currentTarget.value)} required />
+        To: a service as NAMESPACE/NAME or NAMESPACE/NAME:PORT, or ADDRESS:PORT; /udp behind it where it is not TCP
+        <input value={to} placeholder="shop/web" onInput={(event) => setTo(event.currentTarget.value)} required />
       </label>
       <NodeChoice label="On node" store={store} node={node} onNode={setNode} />
       <button type="submit" class="first">

@@ -1,11 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import type { FateData, WhatIfAnswer } from "../../protocol.ts";
+import type { WhatIfAnswer } from "../../protocol.ts";
 import { ask, type RequestState } from "../ask.ts";
-import { Age } from "../parts/age.tsx";
-import { Badge } from "../parts/badge.tsx";
-import { TableHead } from "../parts/table-head.tsx";
+import { TextOrFiles } from "../parts/text-or-files.tsx";
 import { Waiting } from "../parts/waiting.tsx";
-import { serviceAddress } from "../router.ts";
+import { WhatIfChanges } from "../parts/what-if-changes.tsx";
 import type { Store } from "../store.ts";
 
 interface Props {
@@ -13,14 +11,15 @@ interface Props {
   readonly query: URLSearchParams;
 }
 
-/** Which traffic a change would change. Nothing is applied to anything. */
+/** What a change would be decided about, and which traffic it would change. Nothing is applied to anything. */
 export function WhatIfView({ store, query }: Props) {
   const [manifests, setManifests] = useState("");
+  const [configuration, setConfiguration] = useState("");
   const [cidr, setCIDR] = useState(query.get("cidr") ?? "");
   const [asked, setAsked] = useState<RequestState<WhatIfAnswer> | undefined>();
   const compare = async () => {
     setAsked({ state: "asking" });
-    setAsked(await ask<WhatIfAnswer>("api/what-if", { manifests, cidr }));
+    setAsked(await ask<WhatIfAnswer>("api/what-if", { manifests, configuration, cidr }));
   };
   useEffect(() => {
     store.look([]);
@@ -34,13 +33,26 @@ export function WhatIfView({ store, query }: Props) {
     <>
       <div class="head">
         <h1>What if</h1>
-        <span class="quiet">What would change for packets on {store.facts?.node}. Nothing is applied.</span>
+        <span class="quiet">
+          What would be decided, and change for packets on {store.facts?.node}. Nothing is applied.
+        </span>
       </div>
       <form onSubmit={submit}>
-        <label>
-          Services and EndpointSlices that come, or take the place of those of their names (YAML or JSON)
-          <textarea value={manifests} onInput={(event) => setManifests(event.currentTarget.value)} spellcheck={false} />
-        </label>
+        <TextOrFiles
+          label="Objects that come, or take the place of those of their names: Services, EndpointSlices, and those that networks are learned from"
+          name="objects"
+          text={manifests}
+          onText={setManifests}
+        />
+        <details open={configuration !== ""}>
+          <summary>Another configuration of the agents</summary>
+          <TextOrFiles
+            label="A file of --config, in place of the agents' configuration; the mode stays"
+            name="configuration"
+            text={configuration}
+            onText={setConfiguration}
+          />
+        </details>
         <div class="tools">
           <label>
             A CIDR that would be another network's
@@ -52,62 +64,7 @@ export function WhatIfView({ store, query }: Props) {
         </div>
       </form>
       {asked !== undefined &&
-        (asked.state === "answered" ? <Changes answer={asked.answer} /> : <Waiting asked={asked} />)}
+        (asked.state === "answered" ? <WhatIfChanges answer={asked.answer} /> : <Waiting asked={asked} />)}
     </>
   );
-}
-
-function Changes({ answer }: { readonly answer: WhatIfAnswer }) {
-  const { services, families, planAt, node } = answer;
-  const changes = families.flatMap(({ family, traffic }) => traffic.changes.map((one) => ({ family, ...one })));
-  return (
-    <section class="panel" aria-label="What changes" aria-live="polite">
-      <h2>
-        {changes.length === 0 ? (
-          <Badge tone="good" text="no traffic changes" />
-        ) : (
-          <Badge
-            tone="warn"
-            text={changes.length === 1 ? "1 kind of traffic changes" : `${changes.length} kinds of traffic change`}
-          />
-        )}{" "}
-        <Age source={`plan of ${node}`} at={planAt} />
-      </h2>
-      {services.length > 0 && (
-        <p>
-          Planned differently:{" "}
-          {services.map((service, at) => (
-            <span key={service}>
-              {at === 0 ? "" : ", "}
-              <a href={serviceAddress(service)}>{service}</a>
-            </span>
-          ))}
-        </p>
-      )}
-      {changes.length > 0 && (
-        <table>
-          <TableHead titles={["To", "From", "Now", "Then"]} />
-          <tbody>
-            {changes.map(({ family, destination, from, before, after }) => (
-              <tr key={`${family} ${destination} ${from.join()}`}>
-                <th scope="row" class="mono">
-                  {destination}
-                </th>
-                <td>{from.join(", ")}</td>
-                <td class="mono">{fateText(before)}</td>
-                <td class="mono">{fateText(after)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </section>
-  );
-}
-
-function fateText(fate: FateData): string {
-  if ("problem" in fate) return `unknown: ${fate.problem}`;
-  const ways = Object.entries(fate.ways);
-  if (ways.length === 1) return ways[0]?.[0] ?? "";
-  return ways.map(([way, share]) => `${way} ${Number((share * 100).toFixed(1))} %`).join(", ");
 }

@@ -1,0 +1,14 @@
+import { defineCommand } from "../../frame/command.ts";
+import { versionOptions } from "./options.ts";
+
+export const versionCommand = defineCommand(
+  {
+    name: "version",
+    summary: "Print the version of this program",
+    description: "It asks no cluster: `fairlead status` shows the version of the agent on each node.",
+    arguments: [],
+    options: versionOptions,
+    examples: [{ line: "fairlead version -o json", what: "For programs" }],
+  },
+  () => import("./run.ts"),
+);

@@ -1,0 +1,3 @@
+import { outputOption } from "../../output/output.ts";
+
+export const versionOptions = { output: outputOption } as const;

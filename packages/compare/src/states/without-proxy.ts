@@ -1,0 +1,64 @@
+import { type ChainState, type Rule, type RuleSet, renderRule } from "@fairlead/netfilter";
+import type { KernelState } from "../packets/view.ts";
+
+/**
+ * The chains of a service proxy, in every mode and of every version. kubelet's own (KUBE-FIREWALL, …) and those of
+ * others that begin alike (KUBE-ROUTER-…) are not.
+ */
+const OWN_CHAIN =
+  /^KUBE-(?:SERVICES|EXTERNAL-SERVICES|NODEPORTS|NODE-PORT|POSTROUTING|FORWARD|MARK-MASQ|MARK-DROP|PROXY-FIREWALL|PROXY-CANARY|LOAD-BALANCER|SOURCE-RANGES-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER|(?:SVC|SVL|SEP|EXT|FW|XLB)-.+)$/;
+
+/** In each family, of nftables mode. */
+const OWN_TABLE = "kube-proxy";
+
+/** A kernel as it would be without its service proxy: the rules, tables and sets of everyone else. */
+export function withoutProxy(state: KernelState): KernelState {
+  const { ruleSet, nftables = [], environment } = state;
+  return { ruleSet: othersRules(ruleSet), nftables: nftables.filter(({ name }) => name !== OWN_TABLE), environment };
+}
+
+function othersRules(ruleSet: RuleSet): RuleSet {
+  return new Map(
+    [...ruleSet].map(([name, { table, chains }]) => {
+      const others = [...chains.values()].filter((chain) => !OWN_CHAIN.test(chain.name));
+      return [name, { table, chains: new Map(others.map((chain) => [chain.name, withoutJumps(chain)])) }];
+    }),
+  );
+}
+
+function withoutJumps({ name, policy, rules }: ChainState): ChainState {
+  return { name, ...(policy && { policy }), rules: rules.filter((rule) => !leadsToOwn(rule)) };
+}
+
+function leadsToOwn({ target }: Pick<Rule, "target">): boolean {
+  return target !== undefined && "chain" in target && OWN_CHAIN.test(target.chain);
+}
+
+/** A rule of another program that depends on chains or sets of a service proxy, which go with its mode. */
+export interface Reader {
+  /** `filter INPUT` */
+  readonly where: string;
+  readonly rule: string;
+}
+
+/** The rules that lead to a proxy's chains, or ask its sets, without being its own. */
+export function readersOf(ruleSet: RuleSet): readonly Reader[] {
+  return [...ruleSet.values()].flatMap(({ table, chains }) =>
+    [...chains.values()]
+      .filter(({ name }) => !OWN_CHAIN.test(name))
+      .flatMap(({ name, rules }) =>
+        rules
+          .map((rule) => ({ where: `${table} ${name}`, rule: renderRule(rule), own: isOwnJump(rule) }))
+          .filter(({ rule, own }) => !own && READS.test(rule)),
+      )
+      .map(({ where, rule }) => ({ where, rule })),
+  );
+}
+
+const READS = /(?:-[jg] KUBE-(?!FIREWALL|KUBELET|IPTABLES-HINT|ROUTER-|POD-FW-|NWPLCY-)|--match-set KUBE-)/;
+
+/** A proxy's jumps have its comments. */
+function isOwnJump(rule: Rule): boolean {
+  const comments = rule.matches.flatMap((match) => (match.kind === "comment" ? [match.text] : []));
+  return leadsToOwn(rule) && comments.some((text) => /^kube(?:rnetes |-proxy )/.test(text));
+}

@@ -1,0 +1,149 @@
+import { service } from "@fairlead/testkit";
+import type { ObjectSource, SourceReport } from "@fairlead/watch";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SourceHealth } from "../src/index.ts";
+import { calmNodes } from "./support/answers.ts";
+import { openBrowser } from "./support/browser.ts";
+import { LiveObjects } from "./support/live-objects.ts";
+import { shop } from "./support/objects.ts";
+import { builtPage } from "./support/page.ts";
+import { openConsole } from "./support/start.ts";
+import { visitPage } from "./support/visit-page.ts";
+
+const opened = new AsyncDisposableStack();
+let html = "";
+let browser: Browser;
+beforeAll(async () => {
+  html = await builtPage();
+  browser = opened.use(await openBrowser());
+});
+afterAll(() => opened.disposeAsync());
+
+const names = (page: Page) => page.locator(".list .name").allTextContents();
+
+const choice = (page: Page, name: string) => page.getByRole("combobox", { name, exact: true });
+/** What the header says of how current the page is. */
+const standing = (page: Page) => expect.poll(() => page.locator("header .badge").textContent());
+
+describe("the list of services", () => {
+  test("is filtered and sorted, and its address is a link to that", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html);
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/services", "Services");
+    await choice(page, "Namespace").selectOption("default");
+    await page.getByText("4 of 5").waitFor();
+    await choice(page, "State").selectOption("no ready endpoint");
+    await page.getByText("1 of 5").waitFor();
+    expect(await names(page)).toEqual(["default/nobody"]);
+    expect(page.url()).toMatch(/#\/services\?namespace=default&state=unready$/);
+
+    await go("#/services?namespace=default&sort=-ready", "Services");
+    expect(await names(page)).toEqual(["default/both", "default/nginx-ovn", "default/stray", "default/nobody"]);
+    const head = page.getByRole("columnheader", { name: "Ready" });
+    expect(await head.getAttribute("aria-sort")).toBe("descending");
+    await head.getByRole("button").press("Enter");
+    await page.locator("th[aria-sort=ascending]").waitFor();
+    expect((await names(page))[0]).toBe("default/nobody");
+    expect(await choice(page, "Sorted by").inputValue()).toBe("ready");
+    await page.reload();
+    await page.getByRole("link", { name: "default/nobody" }).waitFor();
+    expect((await names(page))[0]).toBe("default/nobody");
+  });
+
+  test("says why it is empty", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html);
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/services?namespace=shop&owner=foreign", "Services");
+    await page.getByText("There is no service in namespace shop, that is another network's.").waitFor();
+    await page.getByRole("link", { name: "All services" }).click();
+    await page.getByRole("link", { name: "shop/web" }).waitFor();
+  });
+
+  test("each number of the overview leads to its services", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html, { looking: calmNodes });
+    const { page, go } = await visitPage(browser, running.url);
+    for (const [tile, services] of [
+      [/^1 ?no ready endpoint/, ["default/nobody"]],
+      [/^1 ?draining/, ["shop/web"]],
+      [/^1 ?mixed/, ["default/both"]],
+    ] as const) {
+      await go("#/overview", "Overview");
+      await page.getByRole("link", { name: tile }).click();
+      await page.getByText(`${services.length} of 5`).waitFor();
+      expect(await names(page)).toEqual(services);
+    }
+  });
+
+  test("/ leads to the search box from any page, and stays a letter in a text", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html);
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/what-if", "What if");
+    await page.getByLabel("A CIDR").press("/");
+    expect(await page.getByLabel("A CIDR").inputValue()).toBe("/");
+    await page.getByRole("heading", { name: "What if" }).click();
+    await page.keyboard.press("/");
+    await page.getByRole("heading", { level: 1, name: "Services" }).waitFor();
+    await page.keyboard.type("10.144.2.7");
+    await page.getByText("1 of 5").waitFor();
+  });
+});
+
+const failing: SourceReport = {
+  type: "failing",
+  problem: "unreachable",
+  server: "https://10.0.0.1:6443",
+  address: "10.0.0.1",
+  milliseconds: 0,
+  error: "connect ECONNREFUSED",
+  resources: ["services"],
+};
+
+describe("what is shown is live", () => {
+  test("only where the API server answers; what was known stays", async () => {
+    const health = new SourceHealth();
+    await using running = await openConsole(new LiveObjects(shop), html, { health });
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/services", "Services");
+    await standing(page).toBe("✓live");
+    health.take(failing);
+    await page.getByRole("alert").getByText("https://10.0.0.1:6443 does not answer for services").waitFor();
+    await standing(page).toBe("✕API server does not answer");
+    expect(await names(page)).toHaveLength(5);
+    health.take({ type: "recovered", server: "https://10.0.0.1:6443", milliseconds: 900 });
+    await standing(page).toBe("✓live");
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("a user who may not read is given the reason in place of the first view", async () => {
+    const health = new SourceHealth();
+    const never: ObjectSource = {
+      run: (_to, signal) => new Promise((end) => signal.addEventListener("abort", () => end())),
+    };
+    await using running = await openConsole(never, html, { health });
+    const page = await browser.newPage();
+    await page.goto(running.url);
+    await page.getByText("opening …", { exact: true }).waitFor();
+    health.take({ ...failing, problem: "refused", error: '403 services is forbidden: User "eve" cannot list' });
+    await page.getByRole("alert").getByText("refuses requests for services").waitFor();
+    expect(await page.getByRole("alert").textContent()).toContain('403 services is forbidden: User "eve" cannot list');
+    await page.close();
+  });
+
+  test("Nodes that may not be listed, and a Node that was deleted, are named", async () => {
+    const [node] = shop;
+    await using forbidden = await openConsole(new LiveObjects(shop, { Node: "forbidden" }), html);
+    const { page } = await visitPage(browser, forbidden.url);
+    await page.getByText("You may not list Nodes").waitFor();
+    const objects = new LiveObjects(shop);
+    await using running = await openConsole(objects, html);
+    const other = await visitPage(browser, running.url);
+    if (node !== undefined) await objects.remove(node);
+    await other.page.getByText("Node node-a was deleted").waitFor();
+    await objects.put(service("new", { clusterIPs: ["10.96.0.99"], ports: [{ port: 80 }] }));
+    await other.go("#/services", "Services");
+    await other.page.getByText("6", { exact: true }).waitFor();
+    if (node !== undefined) await objects.put(node);
+    await other.page.getByText("Node node-a was deleted").waitFor({ state: "detached" });
+  });
+});

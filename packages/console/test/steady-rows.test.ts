@@ -1,0 +1,138 @@
+import { fieldsOf } from "@fairlead/base";
+import type { EndpointFate } from "@fairlead/core";
+import { endpointSlice, node, type RawObject } from "@fairlead/testkit";
+import { runs } from "@fairlead/tooling/runs";
+import { describe, expect, test } from "vitest";
+import { Events, type SentEvent } from "./support/events.ts";
+import { LiveObjects } from "./support/live-objects.ts";
+import { manyServices } from "./support/objects.ts";
+import { openConsole, setupOf } from "./support/start.ts";
+import { addressOf, cookieOf, visit } from "./support/visitor.ts";
+
+/** FAIRLEAD_RUNS=20 makes them 2,000. */
+const SERVICES = runs(100);
+const [EAST, WEST] = [
+  node("node-a", { zone: "east", addresses: ["10.201.0.10"] }),
+  node("node-a", { zone: "west", addresses: ["10.201.0.10"] }),
+];
+
+const isWhole = ({ name }: SentEvent) => name === "whole";
+const rowsOf = ({ data: { rows } }: SentEvent): readonly Record<string, unknown>[] => (Array.isArray(rows) ? rows : []);
+
+/** As a kubelet writes it: a later time, and nothing that a proxy reads. */
+function heartbeat(at: number): RawObject {
+  const lastHeartbeatTime = new Date(at * 1_000).toISOString();
+  return {
+    ...EAST,
+    status: { ...fieldsOf(EAST["status"]), conditions: [{ type: "Ready", status: "True", lastHeartbeatTime }] },
+  };
+}
+
+function labeled(value: string): RawObject {
+  return { ...EAST, metadata: { ...EAST.metadata, labels: { ...EAST.metadata.labels, note: value } } };
+}
+
+async function scene() {
+  const objects = new LiveObjects([EAST, ...manyServices(SERVICES)]);
+  const running = await openConsole(objects, "", { setup: setupOf(["--cluster-cidr=10.144.0.0/15"]) });
+  const { base } = addressOf(running.url);
+  const cookie = await cookieOf(running.url);
+  const open = () => Events.open(base, { cookie });
+  return {
+    objects,
+    running,
+    open,
+    /** What a page that is opened now is given. */
+    begin: async () => {
+      using events = await open();
+      const all = await events.until(isWhole);
+      const services = all.filter(({ name }) => name === "services").flatMap(rowsOf);
+      return { services, nodes: all.find(({ name }) => name === "begin")?.data["nodes"] };
+    },
+    /** The endpoints that the node's plan uses for the first service. */
+    explained: async (): Promise<readonly string[]> => {
+      const { text } = await visit(`${base}api/service?target=many/service-00000`, { headers: { cookie } });
+      const { endpoints } = JSON.parse(text).explanation.families[0].ports[0];
+      return endpoints.flatMap((one: EndpointFate) => (one.cluster.in ? [one.address] : []));
+    },
+  };
+}
+
+describe("the list stays whole through", () => {
+  test.each<[string, (objects: LiveObjects) => Promise<void>]>([
+    [
+      "40 heartbeats",
+      async (objects) => {
+        for (let at = 0; at < 40; at += 1) await objects.put(heartbeat(at));
+      },
+    ],
+    ["an unrelated label", (objects) => objects.put(labeled("any"))],
+    ["another zone", (objects) => objects.put(WEST)],
+    ["the Node's deletion", (objects) => objects.remove(EAST)],
+    [
+      "its deletion and creation",
+      async (objects) => {
+        await objects.remove(EAST);
+        await objects.put(WEST);
+      },
+    ],
+  ])("%s: for a page that is opened then, and for one that is open", async (_what, act) => {
+    const { objects, running, open, begin } = await scene();
+    await using _running = running;
+    using events = await open();
+    await events.until(isWhole);
+    await act(objects);
+    expect((await begin()).services).toHaveLength(SERVICES);
+    const none = { namespace: "many", service: "service-00000", family: "IPv4", ports: [], endpoints: [] } as const;
+    await objects.put(endpointSlice("service-00000-1", none));
+    const seen = await events.until(({ name }) => name === "services");
+    expect(seen.at(-1)?.data).toMatchObject({ rows: [{ service: "many/service-00000", ready: 0 }], gone: [] });
+    expect((await begin()).services).toHaveLength(SERVICES);
+  });
+});
+
+test("a heartbeat is no news for a page", async () => {
+  const { objects, running, open } = await scene();
+  await using _running = running;
+  using events = await open();
+  await events.until(isWhole);
+  await objects.put(heartbeat(1));
+  await objects.put(WEST);
+  const [first] = await events.until(({ name }) => name === "nodes");
+  expect(first?.data["rows"]).toMatchObject([{ node: "node-a", zone: "west" }]);
+});
+
+test("a deleted Node is reported as such, also to a page that is opened then, until it is there again", async () => {
+  const { objects, running, open, begin } = await scene();
+  await using _running = running;
+  using events = await open();
+  await events.until(isWhole);
+  await objects.remove(EAST);
+  expect((await events.until(({ name }) => name === "nodes")).at(-1)?.data).toMatchObject({
+    rows: [{ node: "node-a", deleted: true }],
+    gone: [],
+  });
+  expect((await begin()).nodes).toMatchObject([{ node: "node-a", deleted: true }]);
+  await objects.put(EAST);
+  expect((await events.until(({ name }) => name === "nodes")).at(-1)?.data["rows"]).toEqual([
+    { node: "node-a", zone: "east", addresses: ["10.201.0.10"] },
+  ]);
+});
+
+test("what a plan reads of its Node counts from the next question on", async () => {
+  const { objects, running, explained } = await scene();
+  await using _running = running;
+  const endpoints = [
+    { address: "10.144.0.0", nodeName: "node-a", zoneHints: ["east"] },
+    { address: "10.145.0.0", nodeName: "node-b", zoneHints: ["west"] },
+  ];
+  const ports = [{ port: 8080 }];
+  const hinted = { namespace: "many", service: "service-00000", family: "IPv4", ports, endpoints } as const;
+  await objects.put(endpointSlice("service-00000-1", hinted));
+  expect(await explained()).toEqual(["10.144.0.0"]);
+  await objects.put(WEST);
+  expect(await explained()).toEqual(["10.145.0.0"]);
+  // A proxy whose Node is gone goes on by what it knew.
+  await objects.remove(WEST);
+  expect(await explained()).toEqual(["10.145.0.0"]);
+});
