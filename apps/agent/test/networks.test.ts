@@ -280,22 +280,6 @@ describe("while it runs", () => {
     await decided(one);
     expect(serves(one, "10.96.95.98")).toBe(true);
   });
-
-  test("a service that is deleted while it waits for its owner is not planned again and again", async () => {
-    const one = await learning();
-    const [, , object] = services;
-    const moved = { service: "ovn", family: "IPv4", ports: [{ port: 80 }] } as const;
-    await one.source.put(endpointSlice("ovn-1", { ...moved, endpoints: [{ address: "10.144.154.73" }] }));
-    await settle(one, 2_000);
-    const theirs = endpointSlice("ovn-1", { ...moved, endpoints: [{ address: "10.16.0.5" }] });
-    await one.source.put(theirs);
-    await settle(one, 2_000);
-    const timers = one.clock.pending.length;
-    if (object === undefined) throw new Error("the Service of ovn is the third object");
-    await one.source.remove(object, theirs);
-    await settle(one, 2_000);
-    expect(one.clock.pending.length).toBe(timers - 1);
-  });
 });
 
 test("our own CIDRs are learned, and local traffic is told by them", async () => {
