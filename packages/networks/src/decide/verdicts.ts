@@ -7,11 +7,11 @@ import type { Acceptance } from "./consent.ts";
 /** Whether an operator accepted what an object says. An answer that changes needs `judgeAll`. */
 export type Accepts = (claim: Pick<Claim, "side" | "source" | "cidr">) => Acceptance | undefined;
 
-interface Place {
+interface DefinedCIDR {
   readonly cidr: string;
 }
 
-interface OwnCIDR extends Place {
+interface OwnCIDR extends DefinedCIDR {
   /** `IPPool/default` */
   readonly objects: readonly string[];
 }
@@ -31,8 +31,8 @@ export class Verdicts {
   readonly #accepts: Accepts;
   readonly #now: () => number;
   readonly #dirty = new Set<string>();
-  /** CIDRs that other networks' objects define. */
-  #theirs: PrefixMap<Place> = PrefixMap.empty();
+  /** CIDRs that other networks' objects define; undefined: they changed since it was asked, which is seldom. */
+  #theirs: PrefixMap<DefinedCIDR> | undefined;
   /** Learned CIDRs of ours that are in effect. */
   #own: PrefixMap<OwnCIDR> = PrefixMap.empty();
   #serviceCIDRs: readonly string[] = [];
@@ -105,15 +105,10 @@ export class Verdicts {
     const claim = after ?? before;
     if (claim === undefined || claim.unusable === true) return;
     if (before === undefined || after === undefined) {
-      if (claim.side === "excluded") this.#place(claim.cidr);
+      if (claim.side === "excluded") this.#theirs = undefined;
       this.#ask(claim);
     }
     if (claim.side === "own") this.#setOwn(claim.cidr);
-  }
-
-  #place(cidr: string): void {
-    const there = this.#claims.at(cidr).some(({ side }) => side === "excluded");
-    this.#theirs = there ? this.#theirs.with(cidr, { cidr }) : this.#theirs.without(cidr);
   }
 
   /** What lies in a CIDR of ours that came, went or has other objects is decided anew. */
@@ -125,7 +120,16 @@ export class Verdicts {
     const before = this.#own.get(cidr);
     if ((before?.objects.join() ?? "") === objects.join()) return;
     this.#own = objects.length === 0 ? this.#own.without(cidr) : this.#own.with(cidr, { cidr, objects });
-    for (const place of this.#theirs.within(cidr)) for (const claim of this.#claims.at(place.cidr)) this.#ask(claim);
+    this.#theirs ??= this.#definedByOthers();
+    for (const inside of this.#theirs.within(cidr)) for (const claim of this.#claims.at(inside.cidr)) this.#ask(claim);
+  }
+
+  #definedByOthers(): PrefixMap<DefinedCIDR> {
+    let defined = PrefixMap.empty<DefinedCIDR>();
+    for (const { side, cidr, unusable } of this.#claims.all()) {
+      if (side === "excluded" && unusable !== true) defined = defined.with(cidr, { cidr });
+    }
+    return defined;
   }
 
   #ask(claim: Claim): void {
