@@ -1,10 +1,11 @@
 import { containsCIDR } from "@fairlead/base";
+import type { Ownership } from "@fairlead/core";
 import { checkCIDR } from "@fairlead/endpoint-filter";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { NetworksDecision } from "../src/index.ts";
-import { TestServices } from "./services.ts";
+import { NODES, TestServices } from "./services.ts";
 import { ours, setup, theirs } from "./setup.ts";
 
 /** Few CIDRs, which nest, touch and repeat, and addresses at their edges. */
@@ -39,7 +40,7 @@ const services = fc
   .map((lists) => new TestServices(Object.fromEntries(lists.map((list, at) => [`s${at}`, list]))));
 
 interface Event {
-  readonly side: "theirs" | "ours" | "vpcs";
+  readonly side: "theirs" | "ours" | "vpcs" | "consent" | "nodes";
   readonly object: string;
   /** Absent, of a Subnet or pool: the object goes. */
   readonly cidr?: string;
@@ -47,6 +48,10 @@ interface Event {
   readonly vpc?: string | undefined;
   /** Of a Vpc; absent: it goes. */
   readonly isDefault?: boolean;
+  /** Of the consent object; absent: it goes. */
+  readonly accepted?: readonly string[] | undefined;
+  /** Of a node. */
+  readonly addresses?: readonly string[];
   /** Milliseconds until the next event. */
   readonly wait: number;
 }
@@ -69,21 +74,47 @@ const vpcEvent: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ side: fc.constant("vpcs"), object: vpc, wait }) },
 );
 
+/** All that decides: what operators accept, and where nodes say that they are. */
+const anyEvent: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 6, arbitrary: vpcEvent },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      side: fc.constant("consent"),
+      object: fc.constant("fairlead-networks"),
+      accepted: fc.option(fc.array(cidr, { maxLength: 2 }), { nil: undefined }),
+      wait,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      side: fc.constant("nodes"),
+      object: fc.constantFrom(...NODES),
+      addresses: fc.array(address, { maxLength: 2 }),
+      wait,
+    }),
+  },
+);
+
 type Setup = ReturnType<typeof setup>;
 
-function apply({ subnet, noSubnet, pool, noPool, vpc, noVpc }: Setup, event: Event): void {
-  const { side, object, cidr, isDefault } = event;
-  if (side === "vpcs") isDefault === undefined ? noVpc(object) : vpc(object, isDefault);
+function apply({ networks, accept, subnet, noSubnet, pool, noPool, vpc, noVpc }: Setup, event: Event): void {
+  const { side, object, cidr, isDefault, accepted, addresses = [] } = event;
+  if (side === "nodes") networks.objects.setNode(object, addresses);
+  else if (side === "consent") accepted === undefined ? networks.objects.setConsent(undefined) : accept(...accepted);
+  else if (side === "vpcs") isDefault === undefined ? noVpc(object) : vpc(object, isDefault);
   else if (side === "theirs") cidr === undefined ? noSubnet(object) : subnet(object, cidr, event.vpc);
   else cidr === undefined ? noPool(object) : pool(object, cidr);
 }
 
-function ownersUnder({ filter }: NetworksDecision, all: TestServices) {
+/** @param remembered what the memory holds, which decides nothing of services with endpoints */
+function ownersUnder({ filter }: NetworksDecision, all: TestServices, remembered?: Ownership) {
   return all.keys().flatMap((key) =>
     (["IPv4", "IPv6"] as const).map((family) => {
       const service = all.service(key);
       const endpoints = all.endpoints(key, family);
-      return service && endpoints.length > 0 ? filter.decide(service, family, endpoints, undefined).ownership : "none";
+      return service && endpoints.length > 0 ? filter.decide(service, family, endpoints, remembered).ownership : "none";
     }),
   );
 }
@@ -109,11 +140,12 @@ const settings = fc.constantFrom(OPEN, FILTERED, {});
 test("two nodes with the same objects and different pasts decide the same once the delays are over", () => {
   fc.assert(
     fc.property(
-      fc.array(vpcEvent, { maxLength: 20 }),
+      fc.array(anyEvent, { maxLength: 20 }),
       services,
       fc.infiniteStream(fc.nat()),
       settings,
-      (events, all, random, settings) => {
+      fc.constantFrom<Ownership>("ours", "foreign", "mixed"),
+      (events, all, random, settings, remembered) => {
         const history = setup({ settings, vpcs: "listed" });
         history.start();
         history.next(all);
@@ -126,12 +158,35 @@ test("two nodes with the same objects and different pasts decide the same once t
         for (const one of events) apply(fresh, one);
         fresh.start();
         const a = settled(history, all);
-        const b = fresh.next(all);
-        expect(ownersUnder(a, all)).toEqual(ownersUnder(b, all));
+        const b = settled(fresh, all);
+        expect(ownersUnder(a, all, remembered)).toEqual(ownersUnder(b, all));
+        expect(a.filter.excludedClients?.("IPv4")).toEqual(b.filter.excludedClients?.("IPv4"));
         expect({ exclude: a.excludeCIDRs, own: a.ownCIDRs }).toEqual({ exclude: b.excludeCIDRs, own: b.ownCIDRs });
       },
     ),
     { numRuns: runs(500) },
+  );
+});
+
+test("a node's claims decide nothing about endpoints that run elsewhere", () => {
+  fc.assert(
+    fc.property(
+      fc.array(vpcEvent, { maxLength: 10 }),
+      services,
+      fc.array(address, { maxLength: 8 }),
+      settings,
+      (events, all, claimed, settings) => {
+        const decided = (withIt: boolean) => {
+          const made = setup({ settings, vpcs: "listed" });
+          made.start();
+          for (const one of events) apply(made, one);
+          if (withIt) made.networks.objects.setNode("elsewhere", claimed);
+          return ownersUnder(made.next(all), all);
+        };
+        expect(decided(true)).toEqual(decided(false));
+      },
+    ),
+    { numRuns: runs(300) },
   );
 });
 
@@ -178,7 +233,7 @@ test("a network's object takes no address of our own network, without any filter
 test("deleting an object restores every decision that it brought about within the removal delay", () => {
   fc.assert(
     fc.property(
-      fc.array(event, { maxLength: 15 }),
+      fc.array(anyEvent, { maxLength: 15 }),
       services,
       side,
       cidr,
@@ -222,7 +277,7 @@ test("no sequence of events leaves the API server or the cluster's DNS without a
   const rules = fc.constantFrom([], [{ annotation: "vpc", ownership: "foreign" as const }]);
   fc.assert(
     fc.property(
-      fc.array(event, { maxLength: 15 }),
+      fc.array(anyEvent, { maxLength: 15 }),
       fc.array(address),
       settings,
       rules,
@@ -268,10 +323,10 @@ test("while a source cannot be read, and after its CRD is gone, nothing changes 
         // Deleting a CRD deletes its objects first.
         for (const name of "abcd") made.noSubnet(name);
         expect(ownersUnder(made.next(all), all)).toEqual(owners);
-        made.networks.setState(theirs.id, 0, "absent");
+        made.networks.objects.setState(theirs.id, 0, "absent");
         for (const one of happenings) {
-          made.networks.setState(theirs.id, 0, one.state);
-          made.networks.setState(theirs.id, 1, "absent");
+          made.networks.objects.setState(theirs.id, 0, one.state);
+          made.networks.objects.setState(theirs.id, 1, "absent");
           made.clock.advanceNow(one.wait);
           expect(ownersUnder(made.networks.decide(all), all)).toEqual(owners);
         }

@@ -2,7 +2,10 @@ import { familyOf } from "@fairlead/base";
 import type { FilterEndpoint, IPFamily, Service, ServiceKey } from "@fairlead/core";
 import { AddressIndex, type ServicesView } from "../src/index.ts";
 
-/** Services by name, each with the addresses of its endpoints. */
+/** Where endpoints may run. */
+export const NODES = ["a", "b"] as const;
+
+/** Services by name, each with the addresses of its endpoints, which alternate between the nodes. */
 export class TestServices implements ServicesView {
   readonly #index = new AddressIndex();
   readonly #addresses = new Map<ServiceKey, readonly string[]>();
@@ -35,7 +38,7 @@ export class TestServices implements ServicesView {
 
   endpoints(key: ServiceKey, family: IPFamily): readonly FilterEndpoint[] {
     const addresses = (this.#addresses.get(key) ?? []).filter((address) => familyOf(address) === family);
-    return addresses.map((address) => ({ address }));
+    return addresses.map((address, at) => ({ address, nodeName: NODES[at % 2] ?? "" }));
   }
 }
 
