@@ -63,10 +63,10 @@ for (const family of ["IPv4", "IPv6"] as const) {
       { now: () => now, monotonic: () => now++ },
     );
     const add = (name: string, cidrBlock: string) =>
-      networks.upsert(source.id, 0, `Subnet/${name}`, { spec: { cidrBlock } });
+      networks.objects.upsert(source.id, 0, `Subnet/${name}`, { spec: { cidrBlock } });
     for (let n = 0; n < count; n++) add(`s${n}`, subnet(n));
-    networks.setState(source.id, 0, "listed");
-    networks.setState(source.id, 1, "absent");
+    networks.objects.setState(source.id, 0, "listed");
+    networks.objects.setState(source.id, 1, "absent");
     const first = stepped(networks.deciding(services));
     const median = (cidr: (round: number) => string) => {
       const rounds = Array.from({ length: ROUNDS }, (_, round) => {

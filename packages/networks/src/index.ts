@@ -12,10 +12,10 @@ export {
 } from "./decide/last-known.ts";
 export type { KnownNamespaces } from "./decide/namespaces.ts";
 export { Networks } from "./decide/networks.ts";
-export type { CIDRChange, NetworksNews } from "./decide/news.ts";
 export type { CIDRReport, NetworksReport, SourceReport } from "./decide/report.ts";
 export { describeRule, ruleNeeds, type ServiceRule, serviceRule } from "./decide/service-rules.ts";
 export type { NetworksDecision, NetworksSettings } from "./decide/types.ts";
+export type { CIDRChange, NetworksUpdate } from "./decide/update.ts";
 export type { StaticCIDRs } from "./decide/written.ts";
 export { AddressIndex } from "./services/address-index.ts";
 export type { ServicesView } from "./services/view.ts";

@@ -77,13 +77,13 @@ test("a namespaced object decides nothing for the cluster, unless the configurat
   });
   const made = setup({ settings: { ...within({}), sources: { own: [], excluded: [theirs, all, one] } } });
   const raw = { metadata: { namespace: "tenant", name: "pool" }, spec: { cidr: "10.16.0.0/24" } };
-  expect(made.networks.upsert(all.id, 0, "pools/tenant/pool", raw)).toEqual([
+  expect(made.networks.objects.upsert(all.id, 0, "pools/tenant/pool", raw)).toEqual([
     "is in a namespace, so it decides nothing for the cluster; a source with namespace and name reads that one object",
   ]);
-  expect(made.networks.upsert(one.id, 0, "others/tenant/pool", raw)).toEqual([]);
-  for (const { id } of [all, one]) made.networks.setState(id, 0, "listed");
-  made.networks.setState(theirs.id, 0, "listed");
-  made.networks.setState(theirs.id, 1, "absent");
+  expect(made.networks.objects.upsert(one.id, 0, "others/tenant/pool", raw)).toEqual([]);
+  for (const { id } of [all, one]) made.networks.objects.setState(id, 0, "listed");
+  made.networks.objects.setState(theirs.id, 0, "listed");
+  made.networks.objects.setState(theirs.id, 1, "absent");
   made.next(services());
   expect(made.networks.report().cidrs).toMatchObject([{ source: one.id, cidr: "10.16.0.0/24", stage: "effective" }]);
 });
@@ -124,7 +124,7 @@ describe("without within: what lies in ours is held", () => {
     const { networks, next, subnet, noSubnet, cidr } = started();
     subnet("thief", "10.144.1.0/29");
     expect(next(services()).excludeCIDRs).toEqual([]);
-    expect(networks.takeNews().held).toBe(1);
+    expect(networks.takeUpdate().held).toBe(1);
     expect(cidr("10.144.1.0/29")).toMatchObject({
       stage: "held",
       objects: ["Subnet/thief"],
@@ -133,7 +133,7 @@ describe("without within: what lies in ours is held", () => {
     noSubnet("thief");
     next(services());
     expect(cidr("10.144.1.0/29")).toBeUndefined();
-    expect(networks.takeNews().held).toBe(0);
+    expect(networks.takeUpdate().held).toBe(0);
   });
 
   test("the same CIDR, and a part of a written one", () => {
@@ -170,13 +170,13 @@ describe("without within: what lies in ours is held", () => {
     });
     subnet("thief", "10.144.0.0/17");
     expect(next(padded).excludeCIDRs).toEqual([]);
-    expect(networks.takeNews().held).toBe(1);
+    expect(networks.takeUpdate().held).toBe(1);
   });
 });
 
 test("the API server's addresses belong to no learned network", () => {
   const made = setup({ settings: { written: { own: [], excluded: [] } } });
-  made.networks.setAPIServer(["10.16.0.5"]);
+  made.networks.objects.setAPIServer(["10.16.0.5"]);
   made.subnet("around", "10.16.0.0/16");
   made.start();
   const { filter, neutralAddresses } = made.next(services());
@@ -193,7 +193,7 @@ test("an entry lets the annotation give away the API server's Service, on every 
   const owner = () =>
     made.next(services()).filter.decide(kubernetes, "IPv4", [{ address: "10.0.0.1" }], undefined).ownership;
   expect(owner()).toBe("ours");
-  made.networks.setConsent({ data: { unprotected: "[default/kubernetes]" } });
+  made.networks.objects.setConsent({ data: { unprotected: "[default/kubernetes]" } });
   expect(made.networks.due).toBe(1_000);
   expect(owner()).toBe("foreign");
 });
@@ -223,7 +223,9 @@ describe("consent is an object", () => {
   test("of one source only, where it names one", () => {
     const { networks, next } = started();
     const accepted = (source: string) =>
-      networks.setConsent({ data: { accepted: `- {cidr: 10.144.1.0/24, source: ${source}, by: sre, why: moved}` } });
+      networks.objects.setConsent({
+        data: { accepted: `- {cidr: 10.144.1.0/24, source: ${source}, by: sre, why: moved}` },
+      });
     accepted("spiderpool");
     expect(next(services()).excludeCIDRs).toEqual([]);
     accepted("kube-ovn-subnets");
@@ -242,7 +244,7 @@ describe("consent is an object", () => {
     const { networks, clock, accept, next } = started();
     accept("10.144.1.0/24");
     next(services());
-    networks.setConsent(undefined);
+    networks.objects.setConsent(undefined);
     expect(next(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
     expect(networks.due).toBe(599_000);
     clock.advanceNow(599_000);
@@ -253,7 +255,7 @@ describe("consent is an object", () => {
     const { networks, clock, accept, next } = started();
     accept("10.144.1.0/24");
     next(services());
-    networks.setConsent(undefined);
+    networks.objects.setConsent(undefined);
     next(services());
     clock.advanceNow(300_000);
     const restarted = () => {
@@ -279,7 +281,7 @@ describe("consent is an object", () => {
     const { networks, clock, accept, next } = started();
     accept("10.144.1.0/24");
     next(services());
-    networks.setConsentState(state);
+    networks.objects.setConsentState(state);
     clock.advanceNow(HOUR);
     expect(networks.decide(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
     const { known } = parseLastKnown(serialiseLastKnown(networks.lastKnown()));
@@ -287,13 +289,13 @@ describe("consent is an object", () => {
     after.pool("default", "10.144.0.0/16");
     after.subnet("vpn", "10.144.1.0/24");
     after.start();
-    after.networks.setConsentState("forbidden");
+    after.networks.objects.setConsentState("forbidden");
     expect(after.networks.decide(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
   });
 
   test("wrong entries are reported once and skipped; a text that cannot be read leaves the last good one", () => {
     const { networks, next } = started();
-    const write = (accepted: unknown) => networks.setConsent({ data: { accepted, typo: "[]" } });
+    const write = (accepted: unknown) => networks.objects.setConsent({ data: { accepted, typo: "[]" } });
     const text = "[{cidr: 10.144.1.0/24}, {cidr: 10.144.1.1/24}, 7, {cidr: 10.0.0.0/8, source: [a]}]";
     expect(write(text)).toEqual([
       'data.accepted[1] is "{\\"cidr\\":\\"10.144.1.1/24\\"}": cidr has host bits set; write 10.144.1.0/24; it is skipped',
@@ -338,7 +340,7 @@ describe("an agent that finds the file of one that asked each node for consent",
     accept();
     expect(next(services()).excludeCIDRs).toEqual([]);
     expect(networks.lastKnown().consent.legacy).toEqual(NOTHING_KNOWN.consent.legacy);
-    networks.setConsent(undefined);
+    networks.objects.setConsent(undefined);
     expect(next(services()).excludeCIDRs).toEqual([]);
   });
 });

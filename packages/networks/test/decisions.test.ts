@@ -32,12 +32,12 @@ describe("absent, forbidden and empty are told apart", () => {
   test("forbidden: what was written counts, nothing waits, and the first list counts when it comes", () => {
     const { networks, start, next, subnet } = setup({ settings: { written: { own: [], excluded: ["10.17.0.0/16"] } } });
     start();
-    networks.setState(theirs.id, 0, "forbidden");
+    networks.objects.setState(theirs.id, 0, "forbidden");
     expect(networks.ready).toBe(true);
     expect(next(services()).excludeCIDRs).toEqual(["10.17.0.0/16"]);
     expect(networks.report().sources[0]?.state).toBe("forbidden");
     subnet("ovn-default", "10.16.0.0/16");
-    networks.setState(theirs.id, 0, "listed");
+    networks.objects.setState(theirs.id, 0, "listed");
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16", "10.17.0.0/16"]);
   });
 
@@ -46,11 +46,11 @@ describe("absent, forbidden and empty are told apart", () => {
     subnet("ovn-default", "10.16.0.0/16");
     start();
     next(services());
-    networks.setState(theirs.id, 0, "forbidden");
+    networks.objects.setState(theirs.id, 0, "forbidden");
     noSubnet("ovn-default");
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
     expect(cidr("10.16.0.0/16")?.why).toBeUndefined();
-    networks.setState(theirs.id, 0, "listed");
+    networks.objects.setState(theirs.id, 0, "listed");
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
     expect(cidr("10.16.0.0/16")?.why).toContain("no object defines it anymore");
   });
@@ -58,11 +58,11 @@ describe("absent, forbidden and empty are told apart", () => {
   test("unreachable keeps all, and is not a first list", () => {
     const { networks, start, next, subnet } = setup();
     subnet("ovn-default", "10.16.0.0/16");
-    networks.setState(theirs.id, 0, "unreachable");
+    networks.objects.setState(theirs.id, 0, "unreachable");
     expect(networks.ready).toBe(false);
     start();
     next(services());
-    networks.setState(theirs.id, 0, "unreachable");
+    networks.objects.setState(theirs.id, 0, "unreachable");
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
     expect(networks.report().sources[0]?.state).toBe("unreachable");
   });
@@ -79,7 +79,7 @@ describe("the start", () => {
     expect(networks.ready).toBe(true);
     expect(networks.due).toBe(0);
     expect(next(services()).excludeCIDRs).toEqual([]);
-    networks.setState(theirs.id, 0, "listed");
+    networks.objects.setState(theirs.id, 0, "listed");
     expect(networks.due).toBe(1_000);
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
   });
@@ -157,14 +157,14 @@ describe("what goes", () => {
     const { networks, clock, next, noSubnet, cidr } = learned();
     noSubnet("ovn-default");
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
-    networks.setState(theirs.id, 0, "absent");
+    networks.objects.setState(theirs.id, 0, "absent");
     for (let hour = 0; hour < 3; hour++) {
       clock.advanceNow(HOUR);
       expect(networks.decide(services())).toMatchObject({ excludeCIDRs: ["10.16.0.0/16"], touched: new Set() });
     }
     expect(cidr("10.16.0.0/16")).toMatchObject({ kept: true });
     expect(networks.due).toBeUndefined();
-    networks.setState(theirs.id, 0, "listed");
+    networks.objects.setState(theirs.id, 0, "listed");
     next(services());
     clock.advanceNow(599_999);
     expect(networks.decide(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
@@ -234,15 +234,15 @@ describe("what goes", () => {
   test("forgotten by an operator: at once, also while its CRD is gone", () => {
     const { networks, next, noSubnet, subnet } = learned();
     const forget = (fields: object) =>
-      networks.setConsent({ data: { forgotten: JSON.stringify([{ cidr: "10.16.0.0/12", ...fields }]) } });
+      networks.objects.setConsent({ data: { forgotten: JSON.stringify([{ cidr: "10.16.0.0/12", ...fields }]) } });
     noSubnet("ovn-default");
-    networks.setState(theirs.id, 0, "absent");
+    networks.objects.setState(theirs.id, 0, "absent");
     forget({ until: "2029-01-01T00:00:00Z" });
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
     forget({ until: "2031-01-01T00:00:00Z" });
     expect(next(services()).excludeCIDRs).toEqual([]);
     // What an object defines is not forgotten.
-    networks.setState(theirs.id, 0, "listed");
+    networks.objects.setState(theirs.id, 0, "listed");
     subnet("ovn-default", "10.16.0.0/16");
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
   });
@@ -305,11 +305,11 @@ describe("what comes", () => {
     expect(next(services()).touched).toEqual(new Set(["default/ovn"]));
     pool("b", "10.16.0.6/32");
     expect(next(services()).touched).toEqual(new Set(["default/ovn2"]));
-    networks.setNode("node-a", ["10.144.0.7"]);
+    networks.objects.setNode("node-a", ["10.144.0.7"]);
     const decision = next(services());
     expect(decision.touched).toEqual(new Set(["default/b"]));
     expect(decision.neutralAddresses).toEqual(new Map([["10.144.0.7", new Set(["node-a"])]]));
-    networks.setNode("node-b", ["10.144.0.7"]);
+    networks.objects.setNode("node-b", ["10.144.0.7"]);
     expect(next(services()).touched).toEqual(new Set(["default/b"]));
   });
 
@@ -324,10 +324,10 @@ describe("what comes", () => {
     start();
     const clients = () => next(services()).filter.excludedClients?.("IPv4");
     expect(clients()).toEqual(["10.16.0.0/24"]);
-    networks.setNode("node-a", ["10.16.0.255"]);
+    networks.objects.setNode("node-a", ["10.16.0.255"]);
     const [first, ...others] = clients() ?? [];
     expect([first, others.length, others.at(-1)]).toEqual(["10.16.0.0/25", 7, "10.16.0.254/32"]);
-    networks.setNode(
+    networks.objects.setNode(
       "node-a",
       Array.from({ length: 100 }, (_, at) => `10.16.0.${2 * at}`),
     );
@@ -352,7 +352,7 @@ describe("refused, the others kept", () => {
     ["10.0.0.0/8", "overlaps the service CIDR 10.96.0.0/12"],
   ])("%s", (bad, why) => {
     const { networks, start, next, subnet, cidr } = setup();
-    networks.setServiceCIDRs(["10.96.0.0/12"]);
+    networks.objects.setServiceCIDRs(["10.96.0.0/12"]);
     subnet("bad", bad);
     subnet("good", "10.16.0.0/16");
     start();
@@ -363,11 +363,11 @@ describe("refused, the others kept", () => {
 
   test("one that is no longer refused takes effect", () => {
     const { networks, start, next, subnet, cidr } = setup();
-    networks.setServiceCIDRs(["10.20.0.0/16"]);
+    networks.objects.setServiceCIDRs(["10.20.0.0/16"]);
     subnet("a", "10.20.0.0/17");
     start();
     next(services());
-    networks.setServiceCIDRs([]);
+    networks.objects.setServiceCIDRs([]);
     expect(next(services()).excludeCIDRs).toEqual(["10.20.0.0/17"]);
     expect(cidr("10.20.0.0/17")?.stage).toBe("effective");
   });
@@ -376,10 +376,11 @@ describe("refused, the others kept", () => {
     const { networks, subnet, start, next } = setup();
     const garbage = { spec: { cidrBlock: { a: 1 } } };
     subnet("good", "10.16.0.0/16");
-    const first = networks.upsert(theirs.id, 0, "Subnet/bad", garbage);
+    const first = networks.objects.upsert(theirs.id, 0, "Subnet/bad", garbage);
     expect(first).toEqual(['spec.cidrBlock is "{\\"a\\":1}"; must be a CIDR']);
-    expect(networks.upsert(theirs.id, 0, "Subnet/bad", garbage)).toEqual([]);
-    for (const raw of [null, 7, "x", [], { spec: [] }]) expect(networks.upsert(others.id, 0, "x/y", raw)).toEqual([]);
+    expect(networks.objects.upsert(theirs.id, 0, "Subnet/bad", garbage)).toEqual([]);
+    for (const raw of [null, 7, "x", [], { spec: [] }])
+      expect(networks.objects.upsert(others.id, 0, "x/y", raw)).toEqual([]);
     start();
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
   });

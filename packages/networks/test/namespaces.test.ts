@@ -32,8 +32,8 @@ describe("rules that ask for labels of namespaces", () => {
   test("the first decision waits for their list", () => {
     const { networks, next } = started();
     expect(networks.ready).toBe(false);
-    networks.setNamespace("default", LABELLED);
-    networks.setNamespacesState("listed");
+    networks.objects.setNamespace("default", LABELLED);
+    networks.objects.setNamespacesState("listed");
     expect(networks.ready).toBe(true);
     expect(owner(next(services()))).toBe("foreign");
     expect(networks.report().sources.at(-2)).toEqual({ source: "namespaces", side: "rules", state: "listed" });
@@ -41,16 +41,16 @@ describe("rules that ask for labels of namespaces", () => {
 
   test("a label that comes or goes touches the services of its namespace; another label touches nothing", () => {
     const { networks, next } = started();
-    networks.setNamespacesState("listed");
+    networks.objects.setNamespacesState("listed");
     const before = next(services());
     expect(owner(before)).toBe("ours");
-    networks.setNamespace("default", labelled({ other: "x" }));
+    networks.objects.setNamespace("default", labelled({ other: "x" }));
     expect(networks.due).toBeUndefined();
-    networks.setNamespace("default", LABELLED);
+    networks.objects.setNamespace("default", LABELLED);
     const after = next(services());
     expect([owner(after), [...after.touched]]).toEqual(["foreign", ["default/web"]]);
     expect(owner(before)).toBe("ours");
-    networks.setNamespace("default", undefined);
+    networks.objects.setNamespace("default", undefined);
     expect(owner(next(services()))).toBe("ours");
   });
 
@@ -63,29 +63,29 @@ describe("rules that ask for labels of namespaces", () => {
     labelled({ __proto__: { [UDN]: "" } }),
   ])("garbage is a namespace without the label: %j", (raw) => {
     const { networks, next } = started();
-    networks.setNamespace("default", raw);
-    networks.setNamespacesState("listed");
+    networks.objects.setNamespace("default", raw);
+    networks.objects.setNamespacesState("listed");
     expect(owner(next(services()))).toBe("ours");
   });
 
   test("what was known before counts until a list says otherwise; forbidden says nothing", () => {
     const before = started();
-    before.networks.setNamespace("default", LABELLED);
-    before.networks.setNamespacesState("listed");
+    before.networks.objects.setNamespace("default", LABELLED);
+    before.networks.objects.setNamespacesState("listed");
     before.next(services());
     const { known } = parseLastKnown(serialiseLastKnown(before.networks.lastKnown()));
     const { networks, next } = started(known);
     expect(networks.ready).toBe(true);
-    networks.setNamespacesState("forbidden");
+    networks.objects.setNamespacesState("forbidden");
     expect(owner(next(services()))).toBe("foreign");
-    networks.setNamespacesState("listed");
+    networks.objects.setNamespacesState("listed");
     expect(owner(next(services()))).toBe("ours");
   });
 
   test("without such a rule namespaces are neither waited for nor kept", () => {
     const { networks } = setup({ settings: { rules: [{ annotation: "a", ownership: "ours" }] } });
-    networks.setNamespace("default", LABELLED);
-    networks.setNamespacesState("listed");
+    networks.objects.setNamespace("default", LABELLED);
+    networks.objects.setNamespacesState("listed");
     expect(networks.lastKnown()).not.toHaveProperty("namespaces");
     expect(networks.report().sources.map(({ source }) => source)).not.toContain("namespaces");
   });

@@ -36,22 +36,23 @@ export interface SetupOptions {
 export function setup({ settings = {}, known, clock = new VirtualClock(), vpcs = "absent" }: SetupOptions = {}) {
   const networks = new Networks({ ...SETTINGS, ...settings }, clock, known);
   const subnet = (name: string, cidrBlock: string, vpc?: string) =>
-    networks.upsert(theirs.id, 0, `Subnet/${name}`, { spec: { cidrBlock, vpc } });
-  const noSubnet = (name: string) => networks.delete(theirs.id, 0, `Subnet/${name}`);
-  const pool = (name: string, cidr: string) => networks.upsert(ours.id, 0, `IPPool/${name}`, { spec: { cidr } });
-  const noPool = (name: string) => networks.delete(ours.id, 0, `IPPool/${name}`);
+    networks.objects.upsert(theirs.id, 0, `Subnet/${name}`, { spec: { cidrBlock, vpc } });
+  const noSubnet = (name: string) => networks.objects.delete(theirs.id, 0, `Subnet/${name}`);
+  const pool = (name: string, cidr: string) =>
+    networks.objects.upsert(ours.id, 0, `IPPool/${name}`, { spec: { cidr } });
+  const noPool = (name: string) => networks.objects.delete(ours.id, 0, `IPPool/${name}`);
   const vpc = (name: string, isDefault: boolean) =>
-    networks.upsert(theirs.id, 1, `Vpc/${name}`, { metadata: { name }, status: { default: isDefault } });
-  const noVpc = (name: string) => networks.delete(theirs.id, 1, `Vpc/${name}`);
+    networks.objects.upsert(theirs.id, 1, `Vpc/${name}`, { metadata: { name }, status: { default: isDefault } });
+  const noVpc = (name: string) => networks.objects.delete(theirs.id, 1, `Vpc/${name}`);
   const accept = (...cidrs: readonly string[]) =>
-    networks.setConsent({ data: { accepted: JSON.stringify(cidrs.map((cidr) => ({ cidr }))) } });
+    networks.objects.setConsent({ data: { accepted: JSON.stringify(cidrs.map((cidr) => ({ cidr }))) } });
   const start = () => {
-    networks.setConsentState("listed");
-    networks.setState(theirs.id, 0, "listed");
-    if (vpcs !== "waiting") networks.setState(theirs.id, 1, vpcs);
-    networks.setState(others.id, 0, "absent");
-    networks.setState(ours.id, 0, "listed");
-    networks.setState(ours.id, 1, "absent");
+    networks.objects.setConsentState("listed");
+    networks.objects.setState(theirs.id, 0, "listed");
+    if (vpcs !== "waiting") networks.objects.setState(theirs.id, 1, vpcs);
+    networks.objects.setState(others.id, 0, "absent");
+    networks.objects.setState(ours.id, 0, "listed");
+    networks.objects.setState(ours.id, 1, "absent");
   };
   const next = (services: TestServices): NetworksDecision => {
     clock.advanceNow(networks.due ?? 0);

@@ -17,7 +17,7 @@ const MOVED = "10.30.0.0/16";
 function renamed(options: SetupOptions = {}) {
   const made = setup({ vpcs: "listed", ...options });
   const { networks, clock, next } = made;
-  const state = (one: Exclude<ResourceState, "waiting">) => networks.setState(theirs.id, 1, one);
+  const state = (one: Exclude<ResourceState, "waiting">) => networks.objects.setState(theirs.id, 1, one);
   /** The decision after a while, with nobody at any address. */
   const later = (milliseconds: number) => {
     next(NOBODY);

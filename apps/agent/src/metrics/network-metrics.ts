@@ -1,5 +1,5 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
-import type { Conflict, NetworksNews, SourceState } from "@fairlead/networks";
+import type { Conflict, NetworksUpdate, SourceState } from "@fairlead/networks";
 import type { MetricFactory } from "./registry.ts";
 
 const STATES: readonly SourceState[] = ["waiting", "listed", "empty", "absent", "forbidden", "unreachable"];
@@ -33,7 +33,7 @@ export function networkMetrics(make: MetricFactory) {
     setManyForeign(family: IPFamily, isMany: boolean): void {
       manyForeign.set({ ip_family: family }, isMany ? 1 : 0);
     },
-    set(found: readonly Conflict[], { sources, counts, held: waiting }: NetworksNews): void {
+    set(found: readonly Conflict[], { sources, counts, held: waiting }: NetworksUpdate): void {
       conflicts.set(found.length);
       held.set(waiting);
       for (const { source, state, side } of sources) {

@@ -6,7 +6,7 @@ import type { NodeEvents } from "../events/node-events.ts";
 import type { Log } from "../log/log.ts";
 import type { NetworkMetrics } from "../metrics/network-metrics.ts";
 import type { KnownKeeper } from "./known-keeper.ts";
-import { newsOf, writeNews } from "./news.ts";
+import { logEntriesOf, writeLogEntries } from "./log-entries.ts";
 
 export interface LiveNetworksWorld {
   readonly clock: Clock;
@@ -31,10 +31,10 @@ export function liveNetworks(
       log.warn("Invalid network object; using its valid CIDRs", { source, object, problem });
     },
     keep: (read) => known.keep(read),
-    onDecided({ conflicts }, news) {
-      metrics?.set(conflicts, news);
-      writeNews(newsOf(told, news), log, (event) => void events?.report(event));
-      told = news.sources;
+    onDecided({ conflicts }, update) {
+      metrics?.set(conflicts, update);
+      writeLogEntries(logEntriesOf(told, update), log, (event) => void events?.report(event));
+      told = update.sources;
     },
   });
 }

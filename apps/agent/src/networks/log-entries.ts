@@ -1,11 +1,11 @@
-import type { CIDRReport, NetworksNews, SourceReport } from "@fairlead/networks";
+import type { CIDRReport, NetworksUpdate, SourceReport } from "@fairlead/networks";
 import type { NodeEvent } from "../events/node-event.ts";
 import type { Fields, Log } from "../log/log.ts";
 
 /** CIDRs of one decision that have a line of their own. */
 const MOST_LINES = 20;
 
-export interface News {
+export interface LogEntry {
   readonly level: "info" | "warn";
   readonly message: string;
   readonly fields: Fields;
@@ -17,7 +17,10 @@ export interface News {
  *
  * @param before the sources' states that were told before
  */
-export function newsOf(before: readonly SourceReport[], { sources, changes }: NetworksNews): readonly News[] {
+export function logEntriesOf(
+  before: readonly SourceReport[],
+  { sources, changes }: NetworksUpdate,
+): readonly LogEntry[] {
   const states = new Map(before.map(({ source, state }) => [source, state]));
   return [
     ...sources.flatMap((one) => (states.get(one.source) === one.state ? [] : ofSource(one))),
@@ -29,17 +32,17 @@ export function newsOf(before: readonly SourceReport[], { sources, changes }: Ne
   ];
 }
 
-export function writeNews(news: readonly News[], log: Log, onEvent: (event: NodeEvent) => void): void {
-  const worstFirst = news.toSorted((a, b) => Number(b.level === "warn") - Number(a.level === "warn"));
+export function writeLogEntries(entries: readonly LogEntry[], log: Log, onEvent: (event: NodeEvent) => void): void {
+  const worstFirst = entries.toSorted((a, b) => Number(b.level === "warn") - Number(a.level === "warn"));
   for (const { level, message, fields, event } of worstFirst.slice(0, MOST_LINES)) {
     log[level](message, fields);
     if (event !== undefined) onEvent(event);
   }
-  const more = news.length - MOST_LINES;
+  const more = entries.length - MOST_LINES;
   if (more > 0) log.info("Further changes of learned CIDRs suppressed; /ownership lists all", { more });
 }
 
-function ofSource({ source, side, state, forbidden = [] }: SourceReport): readonly News[] {
+function ofSource({ source, side, state, forbidden = [] }: SourceReport): readonly LogEntry[] {
   if (side === "consent") return ofConsent(source, state);
   if (state !== "forbidden") return [{ level: "info", message: "Source of pod networks", fields: { source, state } }];
   const message =
@@ -49,7 +52,7 @@ function ofSource({ source, side, state, forbidden = [] }: SourceReport): readon
   return [{ level: "warn", message, fields: { source, resources }, event }];
 }
 
-function ofConsent(configMap: string, state: SourceReport["state"]): readonly News[] {
+function ofConsent(configMap: string, state: SourceReport["state"]): readonly LogEntry[] {
   if (state !== "forbidden") return [{ level: "info", message: "Consent object", fields: { configMap, state } }];
   const message =
     "Cannot read the consent object; what was last read stays in effect, its role must allow get, list and watch";
@@ -57,7 +60,7 @@ function ofConsent(configMap: string, state: SourceReport["state"]): readonly Ne
   return [{ level: "warn", message, fields: { configMap }, event }];
 }
 
-function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly News[] {
+function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly LogEntry[] {
   const { cidr, source, side, stage, why = "", objects } = one;
   const fields = { cidr, source, side, object: objects.join(",") };
   switch (stage) {
@@ -94,7 +97,7 @@ function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly News[
   }
 }
 
-function ofGone({ cidr, source, side }: CIDRReport): readonly News[] {
+function ofGone({ cidr, source, side }: CIDRReport): readonly LogEntry[] {
   return [{ level: "info", message: "Learned CIDR no longer in effect", fields: { cidr, source, side } }];
 }
 

@@ -5,9 +5,9 @@ import {
   type LastKnown,
   Networks,
   type NetworksDecision,
-  type NetworksNews,
   type NetworksReport,
   type NetworksSettings,
+  type NetworksUpdate,
 } from "@fairlead/networks";
 import type { OtherSubscription } from "@fairlead/watch";
 import { ClusterServices } from "./cluster-services.ts";
@@ -26,7 +26,7 @@ export interface LiveNetworksParts {
   readonly clock: Clock;
   readonly onProblem: NetworkSubscriptionsOptions["onProblem"];
   /** Called with each decision, whether it differs from the one before or not. */
-  readonly onDecided: (decision: NetworksDecision, news: NetworksNews) => void;
+  readonly onDecided: (decision: NetworksDecision, update: NetworksUpdate) => void;
   /** Takes what gives the last known: only what is written has to be made. */
   readonly keep: (read: () => LastKnown) => void;
   /** How others get their turn. Default: as everywhere. */
@@ -90,7 +90,7 @@ export class LiveNetworks {
   }
 
   setServiceCIDRs(cidrs: readonly string[]): void {
-    this.#networks.setServiceCIDRs(cidrs);
+    this.#networks.objects.setServiceCIDRs(cidrs);
     this.#arm();
   }
 
@@ -119,7 +119,7 @@ export class LiveNetworks {
   }
 
   #seeAPIServer(): void {
-    this.#networks.setAPIServer(this.#services.addresses(API_SERVER));
+    this.#networks.objects.setAPIServer(this.#services.addresses(API_SERVER));
     this.#arm();
   }
 
@@ -146,14 +146,14 @@ export class LiveNetworks {
     this.#decisions++;
     if (before === undefined) {
       await inSlices(this.#services.refresh(this.#parts.state.keys()), slicing);
-      this.#networks.setAPIServer(this.#services.addresses(API_SERVER));
+      this.#networks.objects.setAPIServer(this.#services.addresses(API_SERVER));
     }
     const decision = await inSlices(this.#networks.deciding(this.#services), slicing);
     this.#deciding = false;
     if (this.#ends === undefined) return;
     this.#last = decision;
     for (const key of decision.touched) this.#concerned.add(key);
-    this.#parts.onDecided(decision, this.#networks.takeNews());
+    this.#parts.onDecided(decision, this.#networks.takeUpdate());
     this.#parts.keep(() => this.#networks.lastKnown());
     const same = before?.filter === decision.filter && before.clusterCIDRs === decision.clusterCIDRs;
     if (!same) this.#ends.onChange(decision);

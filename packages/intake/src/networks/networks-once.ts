@@ -44,8 +44,8 @@ export class NetworksOnce {
   decide(state: ClusterView, serviceCIDRs: readonly string[]): LearnedOnce {
     const services = new ClusterServices(state);
     for (const _one of services.refresh(state.keys()));
-    this.#networks.setServiceCIDRs(serviceCIDRs);
-    this.#networks.setAPIServer(services.addresses(API_SERVER));
+    this.#networks.objects.setServiceCIDRs(serviceCIDRs);
+    this.#networks.objects.setAPIServer(services.addresses(API_SERVER));
     const decision = this.#networks.decide(services);
     return { decision, report: this.#networks.report(), problems: this.#problems };
   }

@@ -110,18 +110,18 @@ function ofSource(
   return {
     upsert(key, raw) {
       const object = nameOf(key);
-      for (const problem of networks.upsert(id, at, object, raw)) onProblem(id, object, problem);
+      for (const problem of networks.objects.upsert(id, at, object, raw)) onProblem(id, object, problem);
     },
-    delete: (key) => networks.delete(id, at, nameOf(key)),
-    state: (state) => networks.setState(id, at, state),
+    delete: (key) => networks.objects.delete(id, at, nameOf(key)),
+    state: (state) => networks.objects.setState(id, at, state),
   };
 }
 
 /** Endpoints of a node there decide nothing. */
 function nodeAddresses(networks: Networks): Listener {
   return {
-    upsert: (key, raw) => networks.setNode(nameOf(key), decodeNode(raw).object?.addresses ?? []),
-    delete: (key) => networks.setNode(nameOf(key), []),
+    upsert: (key, raw) => networks.objects.setNode(nameOf(key), decodeNode(raw).object?.addresses ?? []),
+    delete: (key) => networks.objects.setNode(nameOf(key), []),
     state: () => {},
   };
 }
@@ -129,18 +129,18 @@ function nodeAddresses(networks: Networks): Listener {
 /** Rules for services ask for them. */
 function namespaceLabels(networks: Networks): Listener {
   return {
-    upsert: (key, raw) => networks.setNamespace(nameOf(key), raw),
-    delete: (key) => networks.setNamespace(nameOf(key), undefined),
-    state: (state) => networks.setNamespacesState(ofBuiltIn(state)),
+    upsert: (key, raw) => networks.objects.setNamespace(nameOf(key), raw),
+    delete: (key) => networks.objects.setNamespace(nameOf(key), undefined),
+    state: (state) => networks.objects.setNamespacesState(ofBuiltIn(state)),
   };
 }
 
 /** Rules for services ask for the default one. */
 function defaultVPCs(networks: Networks): Listener {
   return {
-    upsert: (key, raw) => networks.setVPC(key, raw),
-    delete: (key) => networks.setVPC(key, undefined),
-    state: (state) => networks.setVPCsState(state),
+    upsert: (key, raw) => networks.objects.setVPC(key, raw),
+    delete: (key) => networks.objects.setVPC(key, undefined),
+    state: (state) => networks.objects.setVPCsState(state),
   };
 }
 
@@ -149,10 +149,10 @@ function consent({ networks, onProblem, consentNamespace }: NetworkSubscriptions
   const object = `ConfigMap/${consentNamespace}/${CONSENT_NAME}`;
   return {
     upsert(_key, raw) {
-      for (const problem of networks.setConsent(raw)) onProblem(CONSENT_NAME, object, problem);
+      for (const problem of networks.objects.setConsent(raw)) onProblem(CONSENT_NAME, object, problem);
     },
-    delete: () => networks.setConsent(undefined),
-    state: (state) => networks.setConsentState(ofBuiltIn(state)),
+    delete: () => networks.objects.setConsent(undefined),
+    state: (state) => networks.objects.setConsentState(ofBuiltIn(state)),
   };
 }
 

@@ -70,8 +70,8 @@ export class FollowedSources {
     const speaker = { side, source: source.id };
     const unsaid: Claim[] = [];
     // All at once: what comes between two steps is heard whole, with the next decision.
-    const news = Array.from(facts.take(), (cidr) => [cidr, facts.said(cidr)] as const);
-    for (const [cidr, said] of news) {
+    const changed = Array.from(facts.take(), (cidr) => [cidr, facts.said(cidr)] as const);
+    for (const [cidr, said] of changed) {
       if (said !== undefined) hearSaid(this.#claims, speaker, cidr, said);
       else unsaid.push(...this.#claims.at(cidr));
       yield;

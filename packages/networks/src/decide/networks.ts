@@ -7,27 +7,29 @@ import { ClaimTable } from "./claim-table.ts";
 import { Conflicts } from "./conflicts.ts";
 import { ConsentFacts } from "./consent.ts";
 import { CountingCIDRs } from "./counting.ts";
-import type { ResourceState } from "./facts.ts";
 import { Filters } from "./filters.ts";
 import { FollowedSources } from "./followed.ts";
 import { forget } from "./kept.ts";
 import { type LastKnown, NOTHING_KNOWN } from "./last-known.ts";
 import { Namespaces, type RulesNow } from "./namespaces.ts";
-import { ClaimChanges, type NetworksNews } from "./news.ts";
 import { NodeAddresses } from "./node-addresses.ts";
+import { ObjectEvents } from "./object-events.ts";
 import { type BesideStates, type NetworksReport, report, sourceReports } from "./report.ts";
 import { touchedBy } from "./touched.ts";
 import type { NetworksDecision, NetworksSettings } from "./types.ts";
+import { ClaimChanges, type NetworksUpdate } from "./update.ts";
 import { Verdicts } from "./verdicts.ts";
 
 /** Milliseconds that a start waits for first lists where nothing is known from before. */
 const START_WAIT_MS = 10_000;
 
 /**
- * The networks of a cluster as their objects tell them: takes single events in any order, and decides when asked. Does
- * no I/O and sets no timer: `due` says when to ask again.
+ * The networks of a cluster as their objects tell them: takes single events (`objects`) in any order, and decides when
+ * asked. Does no I/O and sets no timer: `due` says when to ask again.
  */
 export class Networks {
+  /** Where events of objects go. */
+  readonly objects: ObjectEvents;
   readonly #settings: NetworksSettings;
   readonly #clock: Pick<Clock, "now" | "monotonic">;
   readonly #claims = new ClaimTable();
@@ -43,8 +45,6 @@ export class Networks {
   readonly #startedAt: number;
   #rule: RulesNow["rule"];
   #protection: Protection;
-  /** Monotonic milliseconds of the first event since the last decision that took them in. */
-  #changedAt: number | undefined;
   #last: NetworksDecision | undefined;
 
   constructor(settings: NetworksSettings, clock: Pick<Clock, "now" | "monotonic">, known: LastKnown = NOTHING_KNOWN) {
@@ -69,79 +69,11 @@ export class Networks {
     this.#conflicts = new Conflicts(this.#claims, settings.written);
     this.#changes = new ClaimChanges(this.#claims);
     this.#namespaces = new Namespaces(settings.rules ?? [], known.namespaces, known.defaultVPCs);
-  }
-
-  /**
-   * An object is so now.
-   *
-   * @param resource its place in the source's `resources`
-   * @param object how people call it: `Subnet/ovn-default`
-   * @param raw straight from JSON, untrusted
-   * @returns what is wrong with it and was not told before
-   */
-  upsert(source: string, resource: number, object: string, raw: unknown): readonly string[] {
-    this.#changed();
-    return this.#sources.facts(source).upsert(resource, object, raw);
-  }
-
-  delete(source: string, resource: number, object: string): void {
-    this.#changed();
-    this.#sources.facts(source).delete(resource, object);
-  }
-
-  /** `listed` comes after the first list's objects, and again after what interrupted it. */
-  setState(source: string, resource: number, state: Exclude<ResourceState, "waiting">): void {
-    this.#changed();
-    this.#sources.facts(source).setState(resource, state);
-  }
-
-  /** @param cidrs canonical, all of them */
-  setServiceCIDRs(cidrs: readonly string[]): void {
-    this.#verdicts.setServiceCIDRs(cidrs);
-    this.#changed();
-  }
-
-  /** @param raw a Namespace, straight from JSON and untrusted; undefined: it is gone */
-  setNamespace(namespace: string, raw: unknown): void {
-    if (this.#namespaces.set(namespace, raw)) this.#changed();
-  }
-
-  /** `listed` comes after the first list's namespaces, and again after what interrupted it. */
-  setNamespacesState(state: Exclude<ResourceState, "waiting">): void {
-    this.#namespaces.setState(state);
-    this.#changed();
-  }
-
-  /** @param raw a Vpc, straight from JSON and untrusted; undefined: it is gone */
-  setVPC(object: string, raw: unknown): void {
-    if (this.#namespaces.setVPC(object, raw)) this.#changed();
-  }
-
-  setVPCsState(state: Exclude<ResourceState, "waiting">): void {
-    this.#namespaces.setVPCsState(state);
-    this.#changed();
-  }
-
-  /** @param addresses canonical; none: the node is gone */
-  setNode(node: string, addresses: readonly string[]): void {
-    if (this.#nodes.set(node, addresses)) this.#changed();
-  }
-
-  /**
-   * @param raw the ConfigMap `fairlead-networks`, straight from JSON and untrusted; undefined: it is gone
-   * @returns what is wrong with it and was not reported before
-   */
-  setConsent(raw: unknown): readonly string[] {
-    this.#changed();
-    if (raw !== undefined) return this.#consent.set(raw);
-    this.#consent.delete(this.#clock.now());
-    return [];
-  }
-
-  /** `listed` comes after the object, if there is one, and again after what interrupted it. */
-  setConsentState(state: Exclude<ResourceState, "waiting">): void {
-    this.#consent.setState(state, this.#clock.now());
-    this.#changed();
+    const [sources, consent, namespaces] = [this.#sources, this.#consent, this.#namespaces] as const;
+    this.objects = new ObjectEvents(
+      { sources, consent, namespaces, nodes: this.#nodes, verdicts: this.#verdicts },
+      clock,
+    );
   }
 
   /** Whether to decide at all: before that the kernel stays as it is. */
@@ -150,20 +82,12 @@ export class Networks {
     return waited || (this.#namespaces.settled && this.#sources.settled && this.#consent.settled);
   }
 
-  /**
-   * Where the API server is, as the endpoints of default/kubernetes say: such an address belongs to no network.
-   *
-   * @param addresses canonical
-   */
-  setAPIServer(addresses: readonly string[]): void {
-    if (this.#nodes.set(API_SERVER, addresses)) this.#changed();
-  }
-
   /** Milliseconds from now until `decide` may have something new; undefined: not before the next event. */
   get due(): number | undefined {
     const now = this.#clock.monotonic();
     if (this.#last === undefined) return this.ready ? 0 : Math.max(0, this.#startedAt + START_WAIT_MS - now);
-    const times = this.#changedAt === undefined ? [] : [this.#changedAt + this.#settings.debounceMs];
+    const { changedAt } = this.objects;
+    const times = changedAt === undefined ? [] : [changedAt + this.#settings.debounceMs];
     const { removalDelayMs } = this.#settings;
     const ends = [
       this.#consent.endsAt(removalDelayMs),
@@ -180,12 +104,12 @@ export class Networks {
 
   /** As `decide`, in steps: what comes between two of them counts with the next decision, which begins after this. */
   *deciding(services: ServicesView): Generator<void, NetworksDecision> {
-    const isDue =
-      this.#changedAt !== undefined && this.#clock.monotonic() - this.#changedAt >= this.#settings.debounceMs;
+    const { changedAt } = this.objects;
+    const isDue = changedAt !== undefined && this.#clock.monotonic() - changedAt >= this.#settings.debounceMs;
     const now = this.#clock.now();
     const { removalDelayMs } = this.#settings;
     if (isDue || this.#last === undefined) {
-      this.#changedAt = undefined;
+      this.objects.take();
       yield* this.#sources.hear(now);
     }
     const consented = this.#consent.take(now, removalDelayMs);
@@ -217,8 +141,8 @@ export class Networks {
     return report(this.#sources.all(), this.#beside, this.#claims.all(), this.#last?.conflicts ?? []);
   }
 
-  /** What is new since the last call. */
-  takeNews(): NetworksNews {
+  /** What changed since the last call. */
+  takeUpdate(): NetworksUpdate {
     const sources = sourceReports(this.#sources.all(), this.#beside);
     const { held } = this.#changes;
     return { sources, changes: this.#changes.take(), counts: this.#counting.counts, held };
@@ -228,10 +152,6 @@ export class Networks {
     const namespaces = this.#namespaces.followed ? this.#namespaces.state : undefined;
     const vpcs = this.#namespaces.asksForVPCs ? this.#namespaces.vpcs.state : undefined;
     return { namespaces, vpcs, consent: this.#consent.state };
-  }
-
-  #changed(): void {
-    this.#changedAt ??= this.#clock.monotonic();
   }
 
   #takeConsent(): void {

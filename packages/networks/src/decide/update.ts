@@ -11,8 +11,8 @@ export interface CIDRChange {
   readonly after?: CIDRReport;
 }
 
-/** What is new since the news before; what it costs follows that. */
-export interface NetworksNews {
+/** What changed since the update before; its cost follows that. */
+export interface NetworksUpdate {
   /** All of them. */
   readonly sources: readonly SourceReport[];
   /** In the order of side, source and text. */

@@ -1,0 +1,125 @@
+import type { Clock } from "@fairlead/base";
+import { API_SERVER } from "@fairlead/endpoint-filter";
+import type { ConsentFacts } from "./consent.ts";
+import type { ResourceState } from "./facts.ts";
+import type { FollowedSources } from "./followed.ts";
+import type { Namespaces } from "./namespaces.ts";
+import type { NodeAddresses } from "./node-addresses.ts";
+import type { Verdicts } from "./verdicts.ts";
+
+/** What is known from objects, and kept up with them. */
+export interface KnownFacts {
+  readonly sources: FollowedSources;
+  readonly consent: ConsentFacts;
+  readonly namespaces: Namespaces;
+  readonly nodes: NodeAddresses;
+  readonly verdicts: Pick<Verdicts, "setServiceCIDRs">;
+}
+
+/** Takes what a cluster's objects say, one event at a time and in any order; the next decision takes it in. */
+export class ObjectEvents {
+  readonly #facts: KnownFacts;
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
+  #changedAt: number | undefined;
+
+  constructor(facts: KnownFacts, clock: Pick<Clock, "now" | "monotonic">) {
+    this.#facts = facts;
+    this.#clock = clock;
+  }
+
+  /** Monotonic milliseconds of the first event since the last `take`; undefined: there was none. */
+  get changedAt(): number | undefined {
+    return this.#changedAt;
+  }
+
+  /** A decision takes in all events until now. */
+  take(): void {
+    this.#changedAt = undefined;
+  }
+
+  /**
+   * An object is so now.
+   *
+   * @param resource its place in the source's `resources`
+   * @param object how people call it: `Subnet/ovn-default`
+   * @param raw straight from JSON, untrusted
+   * @returns what is wrong with it and was not told before
+   */
+  upsert(source: string, resource: number, object: string, raw: unknown): readonly string[] {
+    this.#changed();
+    return this.#facts.sources.facts(source).upsert(resource, object, raw);
+  }
+
+  delete(source: string, resource: number, object: string): void {
+    this.#changed();
+    this.#facts.sources.facts(source).delete(resource, object);
+  }
+
+  /** `listed` comes after the first list's objects, and again after what interrupted it. */
+  setState(source: string, resource: number, state: Exclude<ResourceState, "waiting">): void {
+    this.#changed();
+    this.#facts.sources.facts(source).setState(resource, state);
+  }
+
+  /** @param cidrs canonical, all of them */
+  setServiceCIDRs(cidrs: readonly string[]): void {
+    this.#facts.verdicts.setServiceCIDRs(cidrs);
+    this.#changed();
+  }
+
+  /** @param raw a Namespace, straight from JSON and untrusted; undefined: it is gone */
+  setNamespace(namespace: string, raw: unknown): void {
+    if (this.#facts.namespaces.set(namespace, raw)) this.#changed();
+  }
+
+  /** `listed` comes after the first list's namespaces, and again after what interrupted it. */
+  setNamespacesState(state: Exclude<ResourceState, "waiting">): void {
+    this.#facts.namespaces.setState(state);
+    this.#changed();
+  }
+
+  /** @param raw a Vpc, straight from JSON and untrusted; undefined: it is gone */
+  setVPC(object: string, raw: unknown): void {
+    if (this.#facts.namespaces.setVPC(object, raw)) this.#changed();
+  }
+
+  setVPCsState(state: Exclude<ResourceState, "waiting">): void {
+    this.#facts.namespaces.setVPCsState(state);
+    this.#changed();
+  }
+
+  /** @param addresses canonical; none: the node is gone */
+  setNode(node: string, addresses: readonly string[]): void {
+    if (this.#facts.nodes.set(node, addresses)) this.#changed();
+  }
+
+  /**
+   * @param raw the ConfigMap `fairlead-networks`, straight from JSON and untrusted; undefined: it is gone
+   * @returns what is wrong with it and was not reported before
+   */
+  setConsent(raw: unknown): readonly string[] {
+    this.#changed();
+    if (raw !== undefined) return this.#facts.consent.set(raw);
+    this.#facts.consent.delete(this.#clock.now());
+    return [];
+  }
+
+  /** `listed` comes after the object, if there is one, and again after what interrupted it. */
+  setConsentState(state: Exclude<ResourceState, "waiting">): void {
+    this.#facts.consent.setState(state, this.#clock.now());
+    this.#changed();
+  }
+
+  /**
+   * Where the API server is, as the endpoints of default/kubernetes say: such an address belongs to no network.
+   *
+   * @param addresses canonical
+   */
+  setAPIServer(addresses: readonly string[]): void {
+    if (this.#facts.nodes.set(API_SERVER, addresses)) this.#changed();
+  }
+
+  #changed(): void {
+    this.#changedAt ??= this.#clock.monotonic();
+  }
+}
