@@ -58,6 +58,7 @@ nodes: []
 {{- $settings := deepCopy .Values.multiCNI -}}
 {{- $default := ternary "excluded-clients" "all" (ne (include "fairlead.learns" .) "") -}}
 {{- $_ := set $settings "excludedFrontends" (default $default $settings.excludedFrontends) -}}
+{{- if kindIs "invalid" $settings.masqueradeToExcluded -}}{{- $settings = omit $settings "masqueradeToExcluded" -}}{{- end -}}
 {{- if not $settings.consentNamespace -}}{{- $settings = omit $settings "consentNamespace" -}}{{- end -}}
 {{- $settings | toJson -}}
 {{- end -}}
