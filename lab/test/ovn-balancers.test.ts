@@ -1,65 +1,91 @@
-import { familyOf } from "@fairlead/base";
-import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import { decodeEndpointSlice, decodeService } from "@fairlead/core";
 import { expect, test } from "vitest";
-import { balancerCommands } from "../src/cni/ovn/controller/balancers.ts";
+import {
+  balancerCommands,
+  createBalancers,
+  type VirtualAddress,
+  virtualAddresses,
+} from "../src/cni/ovn/controller/balancers.ts";
+import { vpcToWrite } from "../src/cni/ovn/controller/vpc.ts";
 
-const OPTIONS = { podCIDRs: ["10.244.0.0/16", "fd00:244::/48"], switches: ["pods-1", "pods-2"] };
-const LEAVE = { verdict: "leave" } as const;
+const metadata = { namespace: "default", name: "web" };
+const PORTS = [
+  { name: "http", port: 80, protocol: "TCP" },
+  { name: "dns", port: 53, protocol: "UDP" },
+];
 
-function group(address: string, cluster: readonly PlanEndpoint[]): ServicePortGroup {
-  return {
-    id: "default/web/tcp",
-    name: "default/web",
-    service: "default/web",
-    family: familyOf(address),
-    protocol: "TCP",
-    cluster,
-    local: [],
-    serving: cluster,
-    endpointCount: cluster.length,
-    frontends: [
-      {
-        kind: "cluster-ip",
-        reach: "internal",
-        at: "address",
-        address,
-        port: 80,
-        policy: "Cluster",
-        treatments: { pod: LEAVE, node: LEAVE, outside: LEAVE },
-      },
-    ],
-    annotations: {},
-  };
+function service(spec: Readonly<Record<string, unknown>> = {}, annotations: Readonly<Record<string, string>> = {}) {
+  const raw = { metadata: { ...metadata, annotations }, spec: { clusterIP: "10.96.0.9", ports: PORTS, ...spec } };
+  const { object } = decodeService(raw, undefined, { annotations: new Set(Object.keys(annotations)) });
+  if (object === undefined) throw new Error("not a Service");
+  return object;
 }
 
-const endpoint = (address: string): PlanEndpoint => ({ address, port: 8080, local: false });
-const REMOVED = [["--if-exists", "lb-del", "IPv4/default/web/tcp"]];
+/** @param ready by address */
+function slice(ready: Readonly<Record<string, boolean>>, addressType = "IPv4") {
+  const { object } = decodeEndpointSlice({
+    metadata: { ...metadata, labels: { "kubernetes.io/service-name": "web" } },
+    addressType,
+    ports: [
+      { name: "http", port: 8080, protocol: "TCP" },
+      { name: "dns", port: 5353, protocol: "UDP" },
+    ],
+    endpoints: Object.entries(ready).map(([address, ready]) => ({ addresses: [address], conditions: { ready } })),
+  });
+  if (object === undefined) throw new Error("not an EndpointSlice");
+  return object;
+}
 
-test("a service whose endpoints are all OVN's gets a load balancer on every switch", () => {
-  const after = group("10.96.0.9", [endpoint("10.244.1.11"), endpoint("10.244.2.11")]);
-  expect(balancerCommands([{ after }], OPTIONS)).toEqual([
-    ...REMOVED,
-    ["lb-add", "IPv4/default/web/tcp", "10.96.0.9:80", "10.244.1.11:8080,10.244.2.11:8080", "tcp"],
-    ["ls-lb-add", "pods-1", "IPv4/default/web/tcp"],
-    ["ls-lb-add", "pods-2", "IPv4/default/web/tcp"],
+test("every ready endpoint of a service, whoever's it is, is in the cluster's load balancer of its protocol", () => {
+  const slices = [slice({ "10.244.1.11": true, "10.144.1.11": true, "10.144.1.12": false })];
+  expect(virtualAddresses(service(), slices)).toEqual([
+    { balancer: "cluster-tcp-loadbalancer", at: "10.96.0.9:80", backends: "10.244.1.11:8080,10.144.1.11:8080" },
+    { balancer: "cluster-udp-loadbalancer", at: "10.96.0.9:53", backends: "10.244.1.11:5353,10.144.1.11:5353" },
   ]);
 });
 
-test("IPv6 addresses are bracketed", () => {
-  const after = group("fd00:10:96::9", [endpoint("fd00:244::1:b")]);
-  expect(balancerCommands([{ after }], OPTIONS)).toContainEqual([
-    "lb-add",
-    "IPv6/default/web/tcp",
-    "[fd00:10:96::9]:80",
-    "[fd00:244::1:b]:8080",
-    "tcp",
+test("a service with affinity is in another one, and each family has its own endpoints", () => {
+  const dual = service({
+    clusterIPs: ["10.96.0.9", "fd00:10:96::9"],
+    ports: PORTS.slice(0, 1),
+    sessionAffinity: "ClientIP",
+  });
+  expect(virtualAddresses(dual, [slice({ "10.244.1.11": true }), slice({ "fd00:144::1": true }, "IPv6")])).toEqual([
+    { balancer: "cluster-tcp-session-loadbalancer", at: "10.96.0.9:80", backends: "10.244.1.11:8080" },
+    { balancer: "cluster-tcp-session-loadbalancer", at: "[fd00:10:96::9]:80", backends: "[fd00:144::1]:8080" },
   ]);
 });
 
-test("with one endpoint of somebody else, with none, or gone, it has none", () => {
-  const mixed = group("10.96.0.9", [endpoint("10.244.1.11"), endpoint("10.144.1.11")]);
-  const before = group("10.96.0.9", [endpoint("10.244.1.11")]);
-  expect(balancerCommands([{ before, after: mixed }], OPTIONS)).toEqual(REMOVED);
-  expect(balancerCommands([{ before, after: group("10.96.0.9", []) }], OPTIONS)).toEqual(REMOVED);
-  expect(balancerCommands([{ before }], OPTIONS)).toEqual(REMOVED);
+test("without ready endpoints, and without its Service, it is in none", () => {
+  expect(virtualAddresses(service(), [slice({ "10.244.1.11": false })])).toEqual([]);
+  expect(virtualAddresses(undefined, [slice({ "10.244.1.11": true })])).toEqual([]);
+});
+
+test("only what differs is written", () => {
+  const at = (backends: string, balancer = "tcp"): VirtualAddress => ({ balancer, at: "10.96.0.9:80", backends });
+  expect(balancerCommands([], [at("a")])).toEqual([["set", "load_balancer", "tcp", 'vips:"10.96.0.9:80"="a"']]);
+  expect(balancerCommands([at("a")], [at("a")])).toEqual([]);
+  expect(balancerCommands([at("a")], [])).toEqual([["remove", "load_balancer", "tcp", "vips", '"10.96.0.9:80"']]);
+  expect(balancerCommands([at("a")], [at("a", "tcp-session")])).toEqual([
+    ["remove", "load_balancer", "tcp", "vips", '"10.96.0.9:80"'],
+    ["set", "load_balancer", "tcp-session", 'vips:"10.96.0.9:80"="a"'],
+  ]);
+});
+
+test("six load balancers are on every switch", () => {
+  const commands = createBalancers(["pods-1", "pods-2"]);
+  expect(commands.filter(([verb]) => verb === "create")).toHaveLength(6);
+  for (const name of ["cluster-tcp-loadbalancer", "cluster-udp-session-loadbalancer"]) {
+    for (const one of ["pods-1", "pods-2"]) expect(commands).toContainEqual(["ls-lb-add", one, name]);
+  }
+});
+
+test("each Service gets the default VPC, unless another one is written and no endpoint is OVN's", () => {
+  const vpc = "ovn.kubernetes.io/vpc";
+  const written = (annotations: Readonly<Record<string, string>>, endpoint: string) =>
+    vpcToWrite({ service: service({}, annotations), slices: [slice({ [endpoint]: true })] }, ["10.244.0.0/16"]);
+  expect(written({}, "10.144.1.11")).toBe("ovn-cluster");
+  expect(written({ [vpc]: "ovn-cluster" }, "10.144.1.11")).toBeUndefined();
+  expect(written({ [vpc]: "other" }, "10.144.1.11")).toBeUndefined();
+  expect(written({ [vpc]: "other" }, "10.244.1.11")).toBe("ovn-cluster");
 });

@@ -12,9 +12,11 @@ import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { excludedClients, excludedClientsTogether } from "./multi-cni/excluded-clients.ts";
 import { kubeOVNReject } from "./multi-cni/kube-ovn-reject.ts";
+import { ownBalancer } from "./multi-cni/own-balancer.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { webhook } from "./multi-cni/webhook.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
+import { everyAnswer } from "./networks/authority/answers.ts";
 import { attacksOnNetworks } from "./networks/authority/attacks.ts";
 import { tooManyRequests } from "./networks/busy.ts";
 import { flapping } from "./networks/flapping.ts";
@@ -49,6 +51,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   watch,
   tools,
   ...sideBySide,
+  ...ownBalancer,
   ...changes,
   ...elsewhere,
   excludedClients,
@@ -63,6 +66,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   networksFromServer,
   defaultVpc,
   tooManyRequests,
+  everyAnswer,
   recut,
   flapping,
   ...migration,

@@ -91,10 +91,11 @@ export interface PodNetwork {
   /** For the artefacts of a failed run: file name → what it knows (routes, flows, databases). */
   state(): Promise<Readonly<Record<string, string>>>;
   /**
-   * Flavours with their own load balancer: starts what has it serve the services of its own pods, as the API server
-   * tells of them. Called at most once, when there is an API server and Fairlead leaves these services alone.
+   * Flavours with their own load balancer: starts what has it serve services to its own pods, as the API server tells
+   * of them. Called at most once, when there is an API server and Fairlead leaves the services of these pods alone.
    *
-   * @param kubeconfig a file for a user who may read services and endpoint slices, good on every node
+   * @param kubeconfig a file for a user who may read services and endpoint slices and annotate services, good on every
+   *   node
    */
   followServices?(kubeconfig: string): Promise<void>;
   dispose(): Promise<void>;

@@ -41,6 +41,8 @@ export interface ControlPlane {
   readonly ca: string;
   /** What proxies are given. */
   readonly proxyKubeconfig: string;
+  /** The administrator's; what stands in for controllers is given. */
+  readonly adminKubeconfig: string;
   /** The API server's, PEM files; absent where it is out of reach. */
   readonly certificate?: Certificate;
   /** Ends the API server only, or starts it again and waits until it is ready. */
@@ -83,7 +85,7 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
   if (settings.controllers !== false) {
     await run(
       "kube-controller-manager",
-      controllerManagerArgv(programs["kube-controller-manager"], files.kcmKubeconfig),
+      controllerManagerArgv(programs["kube-controller-manager"], files.adminKubeconfig),
     );
   }
   const kept = started.move();
@@ -93,6 +95,7 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
     token: USERS.admin.token,
     ca,
     proxyKubeconfig: files.proxyKubeconfig,
+    adminKubeconfig: files.adminKubeconfig,
     certificate: { certFile: files.certFile, keyFile: files.keyFile },
     stopApiServer: () => apiServer.stop("SIGKILL"),
     startApiServer: async () => {
@@ -114,7 +117,7 @@ async function prepareFiles({ folder, address }: ControlPlaneSettings) {
     "tokens.csv": tokenFile(),
     "sa.key": key,
     "sa.pub": pub,
-    "kcm.kubeconfig": config("admin"),
+    "admin.kubeconfig": config("admin"),
     "proxy.kubeconfig": config("proxy"),
   };
   await Promise.all(Object.entries(contents).map(([name, text]) => writeFile(file(name), text, { mode: 0o600 })));
@@ -123,7 +126,7 @@ async function prepareFiles({ folder, address }: ControlPlaneSettings) {
     server,
     certFile,
     keyFile,
-    kcmKubeconfig: file("kcm.kubeconfig"),
+    adminKubeconfig: file("admin.kubeconfig"),
     proxyKubeconfig: file("proxy.kubeconfig"),
   };
 }

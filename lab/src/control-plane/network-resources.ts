@@ -1,73 +1,35 @@
 import type { ApiObject } from "./api-client.ts";
+import {
+  ANTREA_IP_POOL,
+  CALICO_IP_POOL,
+  CILIUM_NODE,
+  CILIUM_POD_IP_POOL,
+  CLUSTER_USER_DEFINED_NETWORK,
+  type Schema,
+  SPIDER_IP_POOL,
+  SUBNET,
+  USER_DEFINED_NETWORK,
+  VPC,
+} from "./network-schemas.ts";
 
-/** A part of an OpenAPI schema, as a CustomResourceDefinition has it. */
-type Schema = Readonly<Record<string, unknown>>;
-
-const TEXT: Schema = { type: "string" };
-const FLAG: Schema = { type: "boolean" };
-const TEXTS: Schema = { type: "array", items: TEXT };
-const fields = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: "object", properties });
-const items = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: "array", items: fields(properties) });
-const spec = (properties: Readonly<Record<string, Schema>>) => fields({ spec: fields(properties) });
-const ROLE: Schema = { type: "string", enum: ["Primary", "Secondary"] };
-
-const calicoIPPool = spec({
-  cidr: TEXT,
-  disabled: FLAG,
-  nodeSelector: TEXT,
-  namespaceSelector: fields({}),
-  allowedUses: { type: "array", items: { type: "string", enum: ["Workload", "Tunnel", "LoadBalancer"] } },
-});
-const userDefinedNetwork = {
-  topology: { type: "string", enum: ["Layer2", "Layer3", "Localnet"] },
-  layer2: fields({ role: ROLE, subnets: TEXTS }),
-  layer3: fields({ role: ROLE, subnets: items({ cidr: TEXT, hostSubnet: { type: "integer" } }) }),
-};
-
-/** What pod networks describe themselves by, with the fields that their documentation has for pods' addresses. */
+/**
+ * What pod networks describe themselves by. The schemas have, of the fields about pods' addresses, the names, types,
+ * required ones and limits of each project's own CustomResourceDefinition (network-schemas.ts); what it has alongside
+ * them, the API server drops here. Status is written apart from the rest where the project has it so.
+ */
 export const networkResources: readonly ApiObject[] = [
-  definition("kubeovn.io", "Subnet", "subnets", {
-    v1: spec({
-      ...{ cidrBlock: TEXT, vpc: TEXT, protocol: TEXT, provider: TEXT, vlan: TEXT, gateway: TEXT, gatewayType: TEXT },
-      ...{
-        default: FLAG,
-        logicalGateway: FLAG,
-        enableLb: FLAG,
-        natOutgoing: FLAG,
-        namespaces: TEXTS,
-        excludeIps: TEXTS,
-      },
-    }),
-  }),
-  definition("kubeovn.io", "Vpc", "vpcs", {
-    v1: fields({ spec: fields({ namespaces: TEXTS }), status: fields({ default: FLAG, subnets: TEXTS }) }),
-  }),
-  definition("crd.projectcalico.org", "IPPool", "ippools", { v1: calicoIPPool }),
-  definition("projectcalico.org", "IPPool", "ippools", { v3: calicoIPPool }),
-  definition("cilium.io", "CiliumNode", "ciliumnodes", {
-    v2: spec({
-      ipam: fields({ podCIDRs: TEXTS, pools: fields({ allocated: items({ pool: TEXT, cidrs: TEXTS }) }) }),
-    }),
-  }),
-  definition("cilium.io", "CiliumPodIPPool", "ciliumpodippools", {
-    v2: spec({ ipv4: fields({ cidrs: items({ cidr: TEXT }) }), ipv6: fields({ cidrs: items({ cidr: TEXT }) }) }),
-  }),
+  definition("kubeovn.io", "Subnet", "subnets", { v1: SUBNET }),
+  definition("kubeovn.io", "Vpc", "vpcs", { v1: VPC }),
+  definition("crd.projectcalico.org", "IPPool", "ippools", { v1: CALICO_IP_POOL }),
+  definition("projectcalico.org", "IPPool", "ippools", { v3: CALICO_IP_POOL }),
+  definition("cilium.io", "CiliumNode", "ciliumnodes", { v2: CILIUM_NODE }),
+  definition("cilium.io", "CiliumPodIPPool", "ciliumpodippools", { v2: CILIUM_POD_IP_POOL }),
   definition("k8s.ovn.org", "ClusterUserDefinedNetwork", "clusteruserdefinednetworks", {
-    v1: spec({ namespaceSelector: fields({}), network: fields(userDefinedNetwork) }),
+    v1: CLUSTER_USER_DEFINED_NETWORK,
   }),
-  definition(
-    "k8s.ovn.org",
-    "UserDefinedNetwork",
-    "userdefinednetworks",
-    { v1: spec(userDefinedNetwork) },
-    "Namespaced",
-  ),
-  definition("crd.antrea.io", "IPPool", "ippools", {
-    v1beta1: spec({ ipRanges: items({ cidr: TEXT, start: TEXT, end: TEXT }) }),
-  }),
-  definition("spiderpool.spidernet.io", "SpiderIPPool", "spiderippools", {
-    v2beta1: spec({ subnet: TEXT, disable: FLAG, ips: TEXTS }),
-  }),
+  definition("k8s.ovn.org", "UserDefinedNetwork", "userdefinednetworks", { v1: USER_DEFINED_NETWORK }, "Namespaced"),
+  definition("crd.antrea.io", "IPPool", "ippools", { v1beta1: ANTREA_IP_POOL }),
+  definition("spiderpool.spidernet.io", "SpiderIPPool", "spiderippools", { v2beta1: SPIDER_IP_POOL }),
 ];
 
 /** One of them. @throws Error when there is none of that kind in the group */
@@ -108,6 +70,7 @@ function definition(
         served: true,
         storage: at === 0,
         schema: { openAPIV3Schema },
+        ...(kind !== "CiliumPodIPPool" && { subresources: { status: {} } }),
       })),
     },
   };

@@ -106,6 +106,13 @@ export function ipPool(name: string, cidr: string): ApiObject {
   return { apiVersion: "crd.projectcalico.org/v1", kind: "IPPool", metadata: { name }, spec: { cidr } };
 }
 
+/** A Vpc with the status that kube-ovn's controller gives it. */
+export async function makeVpc(scene: Scene, name: string, status: unknown): Promise<void> {
+  const vpc = { apiVersion: "kubeovn.io/v1", kind: "Vpc", metadata: { name } };
+  await make(scene, vpc);
+  await scene.cluster.api.patch(`${objectPath(vpc)}/status`, { status });
+}
+
 /** The object with what operators accepted. */
 export function accepted(...cidrs: readonly string[]): ApiObject {
   const metadata = { namespace: "kube-system", name: "fairlead-networks" };

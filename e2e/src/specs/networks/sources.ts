@@ -9,9 +9,15 @@ const reported: readonly (readonly [object: ApiObject, cidr: string])[] = [
   [subnet("ovn-default", "10.16.0.0/16,fd00:10:16::/112"), "10.16.0.0/16"],
   [ipPool("default-ipv4-ippool", "10.17.0.0/16"), "10.17.0.0/16"],
   [object("projectcalico.org/v3", "IPPool", { cidr: "10.18.0.0/16", disabled: true }), "10.18.0.0/16"],
-  [object("cilium.io/v2", "CiliumPodIPPool", { ipv4: { cidrs: [{ cidr: "10.20.0.0/16" }] } }), "10.20.0.0/16"],
   [
-    object("crd.antrea.io/v1beta1", "IPPool", { ipRanges: [{ start: "10.22.0.0", end: "10.22.1.255" }] }),
+    object("cilium.io/v2", "CiliumPodIPPool", { ipv4: { cidrs: [{ cidr: "10.20.0.0/16" }], maskSize: 24 } }),
+    "10.20.0.0/16",
+  ],
+  [
+    object("crd.antrea.io/v1beta1", "IPPool", {
+      ipRanges: [{ start: "10.22.0.0", end: "10.22.1.255" }],
+      subnetInfo: { gateway: "10.22.0.1", prefixLength: 23 },
+    }),
     "10.22.0.0/23",
   ],
   [object("spiderpool.spidernet.io/v2beta1", "SpiderIPPool", { subnet: "10.23.0.0/16" }), "10.23.0.0/16"],

@@ -2,7 +2,7 @@ import { networkResource } from "@fairlead/lab/control-plane/network-resources";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
 import { needs, onlyIPv4 } from "../needs.ts";
 import type { Spec } from "../spec.ts";
-import { allow, install, learnFrom, make, subnet, untilLearned, untilStage, untilState } from "./learning.ts";
+import { allow, install, learnFrom, make, makeVpc, subnet, untilLearned, untilStage, untilState } from "./learning.ts";
 import { CIDR, openOthers } from "./open-others.ts";
 
 const SOURCE = "kube-ovn-subnets";
@@ -23,12 +23,7 @@ export const defaultVpc: Spec = {
     const uninstall = await install(scene, networkResource("kubeovn.io", "Vpc"));
     await make(scene, subnet("main-default", CIDR, "main"));
     await make(scene, subnet("bare", BARE));
-    await make(scene, {
-      apiVersion: "kubeovn.io/v1",
-      kind: "Vpc",
-      metadata: { name: "main" },
-      status: { default: true, subnets: ["main-default"] },
-    });
+    await makeVpc(scene, "main", { default: true, subnets: ["main-default"] });
     const revoke = await allow(scene, "vpcs");
     const startAnew = await learnFrom(scene, `--exclude-cidrs-from=${SOURCE}`);
     const traffic = startTraffic([{ from: caller, ...atOurs }], scene.later, TRAFFIC_MS);

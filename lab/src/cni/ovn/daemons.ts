@@ -11,7 +11,6 @@ import {
   northboundDatabase,
   southboundDatabase,
 } from "./clients.ts";
-import { switchOf } from "./topology.ts";
 
 /** Where the agents of all nodes find OVN's southbound database. */
 export const SOUTHBOUND_PORT = 6642;
@@ -58,16 +57,15 @@ export async function startController({ folder, daemon }: CniGround, node: CniNo
 
 const CONTROLLER = fileURLToPath(new URL("controller/main.ts", import.meta.url));
 
-/** Has OVN's load balancer serve the services of OVN's pods. */
+/** Has OVN's load balancer serve all services, for OVN's pods. @param kubeconfig may annotate services */
 export async function startServiceController(ground: CniGround, node: CniNode, kubeconfig: string): Promise<void> {
-  const { nodes, families, folder, daemon } = ground;
+  const { families, folder, daemon } = ground;
   const argv = [
     process.execPath,
     ...["--conditions=@fairlead/source", "--no-warnings", CONTROLLER],
     `--kubeconfig=${kubeconfig}`,
     `--northbound=${northboundDatabase(folder)}`,
     ...families.map((family) => `--pod-cidr=${subnets.podCIDRs[family]}`),
-    ...nodes.map(({ index }) => `--switch=${switchOf(index)}`),
   ] as const;
   await daemon({ node, name: "service-controller", argv: [...argv] });
 }

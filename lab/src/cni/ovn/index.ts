@@ -2,12 +2,13 @@ import { waitUntil } from "../../agent/wait-until.ts";
 import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
 import { subnets } from "./addresses.ts";
 import { type OvnClients, openClients } from "./clients.ts";
+import { createBalancers } from "./controller/balancers.ts";
 import { startCentral, startController, startServiceController, startSwitch } from "./daemons.ts";
 import { masquerade } from "./masquerade.ts";
 import { attach, detach } from "./pod.ts";
 import { ovnState } from "./state.ts";
 import { addressSwitch, MTU, setUpSwitch } from "./switch.ts";
-import { topology } from "./topology.ts";
+import { switchOf, topology } from "./topology.ts";
 
 /** OVN with Open vSwitch's userspace datapath, as kube-ovn lays it out. */
 export const flavour: CniFlavour = {
@@ -44,7 +45,10 @@ async function install(ground: CniGround): Promise<PodNetwork> {
     detach: (pod) => detach(clients, pod),
     ready: () => ready(clients, nodes),
     state: () => ovnState(clients, ground),
-    followServices: (kubeconfig) => startServiceController(ground, central, kubeconfig),
+    followServices: async (kubeconfig) => {
+      await clients.northbound(createBalancers(nodes.map(({ index }) => switchOf(index))));
+      await startServiceController(ground, central, kubeconfig);
+    },
     dispose: async () => {},
   };
 }

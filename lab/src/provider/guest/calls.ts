@@ -21,6 +21,8 @@ export interface GuestSettings {
   };
   /** File that the agents are given. */
   readonly proxyKubeconfig: string;
+  /** File for what stands in for controllers. */
+  readonly adminKubeconfig: string;
   /** Where the machine's side waits for the guest to connect. */
   readonly host: string;
   readonly port: number;

@@ -55,6 +55,7 @@ async function reachControlPlane(...[{ fabric }, opened]: Parameters<ReachContro
     token,
     ca,
     proxyKubeconfig: settings.proxyKubeconfig,
+    adminKubeconfig: settings.adminKubeconfig,
     stopApiServer: elsewhere,
     startApiServer: elsewhere,
     dispose: async () => {},

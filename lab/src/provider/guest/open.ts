@@ -71,9 +71,9 @@ async function build({ request, shape, folder, progress }: Parts, opened: AsyncD
 }
 
 function guestSettings(request: ClusterRequest, shape: ClusterShape, { host, controlPlane }: Outside): GuestSettings {
-  const { url, token, ca, proxyKubeconfig } = controlPlane;
+  const { url, token, ca, proxyKubeconfig, adminKubeconfig } = controlPlane;
   const apiServer = { host, port: API_PORT, ca, url, token };
-  return { request, shape, apiServer, proxyKubeconfig, host, port: CALLS_PORT };
+  return { request, shape, apiServer, proxyKubeconfig, adminKubeconfig, host, port: CALLS_PORT };
 }
 
 /** Boots the guest, and gives its connection. */

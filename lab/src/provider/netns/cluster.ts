@@ -57,7 +57,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     installNetworks(flavours, ground, folder, opened),
     peerIn(ground.outside, "outside", opened),
   ]);
-  await followServices(shape, networks, controlPlane.proxyKubeconfig);
+  await followServices(shape, networks, controlPlane.adminKubeconfig);
   progress("the control plane answers, the pod networks are up");
   const { certificate } = controlPlane;
   const [family = "IPv4"] = shape.families;

@@ -7,8 +7,11 @@ import { SYNC_PERIOD_MS } from "@fairlead/lab/provider/netns/proxy-flags";
 import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
 import { excludedNetwork } from "../../multi-cni/networks.ts";
 import type { Scene } from "../../scene.ts";
-import { allow, install, ipPool, learnFrom, make, subnet } from "../learning.ts";
+import { allow, install, ipPool, learnFrom, make, makeVpc, subnet } from "../learning.ts";
 import { CIDR } from "../open-others.ts";
+
+/** The default VPC where it once got another name: kube-ovn has both for the default one then. */
+export const RENAMED_VPC = "main";
 
 const OURS = { clusterCIDRsFrom: ["calico-ippools"], cidrChanges: { removalDelay: "1s" } };
 
@@ -50,6 +53,7 @@ export async function describeNetworks(scene: Scene): Promise<void> {
   ] as const) {
     await install(scene, networkResource(group, kind));
   }
+  for (const name of ["ovn-cluster", RENAMED_VPC]) await makeVpc(scene, name, { default: true });
   await make(scene, subnet("ovn-default", Object.values(excludedNetwork(cluster).podCIDRs).join(",")));
   for (const [family, cidr] of Object.entries(network.podCIDRs)) {
     await make(scene, ipPool(`default-${family.toLowerCase()}`, cidr));

@@ -3,6 +3,7 @@ import { ipPool, subnet } from "../learning.ts";
 import { around, CONTROLLER, EDITOR, endpointSubnets, KUBELET, overAPI, PORTS, service, TENANT, typo } from "./aims.ts";
 import type { NetworkAttack, Step } from "./attack.ts";
 import type { Bystanders } from "./bystanders.ts";
+import { RENAMED_VPC } from "./configuration.ts";
 
 const VPC_ANNOTATION = "ovn.kubernetes.io/vpc";
 
@@ -25,19 +26,16 @@ function nodeOf(at: Bystanders): readonly Step[] {
 }
 
 function vpcOf({ scene }: Bystanders): readonly Step[] {
-  const vpc = { apiVersion: "kubeovn.io/v1", kind: "Vpc", metadata: { name: "main" }, status: { default: true } };
   const annotated = [
     ["kube-system", "kube-dns"],
     ["default", "kubernetes"],
     [scene.namespace, "web"],
+    [scene.namespace, "balanced"],
   ] as const;
   const annotation = (value: string | null) => ({ metadata: { annotations: { [VPC_ANNOTATION]: value } } });
-  return [
-    { create: vpc },
-    ...annotated.map(([namespace, name]) => {
-      return { patch: service(namespace, name), change: annotation("main"), back: annotation(null) };
-    }),
-  ];
+  return annotated.map(([namespace, name]) => {
+    return { patch: service(namespace, name), change: annotation(RENAMED_VPC), back: annotation(null) };
+  });
 }
 
 const claimed = ({ tenant, balancer }: Bystanders, annotations = {}): readonly Step[] => [

@@ -3,43 +3,57 @@ import {
   decodeEndpointSlice,
   decodeService,
   type EndpointSlice,
-  type GroupChange,
-  type IPFamily,
-  Planner,
   type Service,
+  type ServiceKey,
 } from "@fairlead/core";
 import type { ObjectChange, Subscriptions } from "@fairlead/watch";
+import type { NbCommand } from "../topology.ts";
+import { balancerCommands, type VirtualAddress, virtualAddresses } from "./balancers.ts";
+import { type FollowedService, VPC_ANNOTATION } from "./vpc.ts";
 
-const NO_MEMORY = { get: () => undefined };
+/** What a change of services and endpoints asks for. */
+export interface ServiceChanges {
+  readonly commands: readonly NbCommand[];
+  /** The services that changed and are there. */
+  readonly services: readonly FollowedService[];
+}
+
+const KEPT = { annotations: new Set([VPC_ANNOTATION]) };
 
 /**
- * Follows Services and EndpointSlices, and gives what changed of their ports and endpoints: the service model of
- * Fairlead, for no node in particular.
+ * Follows Services and EndpointSlices.
  *
  * @param onChanges called one at a time, from the first complete lists on
  */
 export function followServices(
-  families: readonly IPFamily[],
-  onChanges: (changes: readonly GroupChange[]) => Promise<void>,
+  onChanges: (changes: ServiceChanges) => Promise<void>,
 ): Subscriptions<Service, EndpointSlice> {
   const state = new ClusterState();
-  const planner = createPlanner(families);
+  const known = new Map<ServiceKey, readonly VirtualAddress[]>();
   const incomplete = new Set(["services", "endpointSlices"]);
   let turn: Promise<void> = Promise.resolve();
-  const replan = async () => {
+  const look = (key: ServiceKey) => {
+    const [service, slices] = [state.service(key), state.slices(key)];
+    const after = virtualAddresses(service, slices);
+    const commands = balancerCommands(known.get(key) ?? [], after);
+    known.set(key, after);
+    return { commands, services: service === undefined ? [] : [{ service, slices }] };
+  };
+  const takeAll = async () => {
     if (incomplete.size > 0 || !state.dirty) return;
-    const steps = planner.replan(state, state.takeDirty().services, NO_MEMORY);
-    let step = steps.next();
-    while (step.done !== true) step = steps.next();
-    await onChanges([...step.value.changes.values()].flatMap(({ groups }) => [...groups.values()]));
+    const looked = [...state.takeDirty().services].map(look);
+    await onChanges({
+      commands: looked.flatMap(({ commands }) => commands),
+      services: looked.flatMap(({ services }) => services),
+    });
   };
   const inTurn = () => {
-    turn = turn.then(replan);
+    turn = turn.then(takeAll);
     return turn;
   };
   return {
     services: {
-      decode: (raw) => decodeService(raw).object,
+      decode: (raw) => decodeService(raw, undefined, KEPT).object,
       onChange: (change) => {
         if (change.type === "upsert") state.upsertService(change.object);
         else if (change.type === "delete") state.deleteService(...parts(change));
@@ -57,18 +71,6 @@ export function followServices(
       },
     },
   };
-}
-
-function createPlanner(families: readonly IPFamily[]): Planner {
-  return new Planner({
-    nodeName: "",
-    families,
-    nodeIPs: {},
-    detectors: {},
-    nodePortAddresses: {},
-    masqueradeAll: false,
-    semantics: { localSourcesShortCut: true, localWithoutEndpoints: "drop", withoutEndpoints: "reject" },
-  });
 }
 
 function parts({ key }: Extract<ObjectChange<unknown>, { type: "delete" }>): [namespace: string, name: string] {

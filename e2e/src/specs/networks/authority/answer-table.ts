@@ -1,0 +1,112 @@
+import type { Pod } from "@fairlead/lab/provider/cluster";
+import type { Client } from "@fairlead/lab/provider/node";
+import type { Target } from "../../expect.ts";
+import { excludedNetwork } from "../../multi-cni/networks.ts";
+import type { Scene } from "../../scene.ts";
+import { createService, type ServiceHandle } from "../../service.ts";
+
+/** Whose endpoints a service has. */
+const SERVICES = ["theirs", "ours", "mixed"] as const;
+type ServiceName = (typeof SERVICES)[number] | "kube-dns";
+
+/** One request of the table: who asks which service at which of its addresses. */
+export interface Cell {
+  /** `our pod → ClusterIP` */
+  readonly row: string;
+  readonly service: ServiceName;
+  readonly from: Client;
+  readonly target: Target;
+  /** The endpoints that have to answer, each of them. */
+  readonly by: readonly Pod[];
+}
+
+type Endpoints = Readonly<Record<ServiceName, readonly Pod[]>>;
+
+/**
+ * Services of both networks and a mixed one, each at every address that a Service can have, and the cluster's DNS in
+ * the other network; a client of each kind.
+ */
+export async function openTable(scene: Scene): Promise<readonly Cell[]> {
+  const [first] = scene.nodes;
+  const network = excludedNetwork(scene.cluster).name;
+  const endpoints = await openEndpoints(scene);
+  const [ownPod, theirPod] = await Promise.all([scene.pod({ node: first }), scene.pod({ node: first, network })]);
+  const clients = { "our pod": ownPod, "their pod": theirPod, node: first, outside: scene.cluster.outside };
+  const cells: Cell[] = [];
+  for (const service of SERVICES) {
+    const addresses = Object.entries(await openService(scene, service));
+    for (const [client, from] of Object.entries(clients)) {
+      for (const [address, target] of addresses) {
+        const by = endpointsFor(endpoints, service, from === theirPod && INSIDE.has(address));
+        cells.push({ row: `${client} → ${address}`, service, from, target, by });
+      }
+    }
+  }
+  const dns = await openDNS(scene);
+  for (const [client, from] of Object.entries(clients)) {
+    const target: Target = { to: dns.clusterIP, port: 53, protocol: "UDP" };
+    cells.push({ row: `${client} → kube-dns`, service: "kube-dns", from, target, by: endpoints["kube-dns"] });
+  }
+  return cells;
+}
+
+/** What the other network's own load balancer answers for its pods. */
+const INSIDE: ReadonlySet<string> = new Set(["ClusterIP", "ClusterIP, UDP"]);
+
+/** Fairlead uses our endpoints of a mixed service, the other network's load balancer all of them. */
+function endpointsFor(endpoints: Endpoints, service: ServiceName, inside: boolean): readonly Pod[] {
+  if (service !== "mixed" || inside) return endpoints[service];
+  return endpoints.mixed.slice(0, 1);
+}
+
+/** Two of each; ours is the first of the mixed ones. */
+async function openEndpoints(scene: Scene): Promise<Endpoints> {
+  const { cluster, nodes } = scene;
+  const [first, second] = nodes;
+  const network = excludedNetwork(cluster).name;
+  const dns = { namespace: "kube-system", node: second, network, labels: { app: dnsLabel(scene) } };
+  const [near, far, theirNear, theirFar, mixedNear, mixedFar, resolver] = await Promise.all([
+    scene.pod({ node: first, app: "ours" }),
+    scene.pod({ node: second, app: "ours" }),
+    scene.pod({ node: first, network, app: "theirs" }),
+    scene.pod({ node: second, network, app: "theirs" }),
+    scene.pod({ node: first, app: "mixed" }),
+    scene.pod({ node: second, network, app: "mixed" }),
+    cluster.startPod(dns),
+  ]);
+  scene.later(resolver.remove);
+  return { ours: [near, far], theirs: [theirNear, theirFar], mixed: [mixedNear, mixedFar], "kube-dns": [resolver] };
+}
+
+/** Its addresses, by what they are. */
+async function openService(scene: Scene, app: string): Promise<Readonly<Record<string, Target>>> {
+  const { cluster, family, nodes } = scene;
+  const [first, second] = nodes;
+  const [external, balancer] = [cluster.gateAddress(first, family), cluster.gateAddress(first, family)];
+  const ports = [
+    { name: "http", port: 80, protocol: "TCP" },
+    { name: "dns", port: 53, protocol: "UDP" },
+  ];
+  const spec = { type: "LoadBalancer", selector: { app }, ports, externalIPs: [external] };
+  const service = await scene.service(app, spec);
+  await service.setIngress([balancer]);
+  return {
+    ClusterIP: { to: service.clusterIP, port: 80 },
+    "ClusterIP, UDP": { to: service.clusterIP, port: 53, protocol: "UDP" },
+    "node port": { to: second.addresses[family] ?? "", port: service.nodePort },
+    "external IP": { to: external, port: 80 },
+    "load balancer": { to: balancer, port: 80 },
+  };
+}
+
+const dnsLabel = ({ namespace }: Scene) => `dns-${namespace}`;
+
+async function openDNS(scene: Scene): Promise<ServiceHandle> {
+  const service = await createService(scene.cluster.api, {
+    ...{ name: "kube-dns", namespace: "kube-system", family: scene.family, annotations: {} },
+    labels: { "k8s-app": "kube-dns" },
+    spec: { selector: { app: dnsLabel(scene) }, ports: [{ name: "dns", port: 53, protocol: "UDP" }] },
+  });
+  scene.later(service.remove);
+  return service;
+}
