@@ -11,8 +11,11 @@ export interface LocalServer {
   stop(): Promise<void>;
 }
 
-/** Renovate does not know it; it is a program of the rehearsal only, and no part of what is released. */
-const VERDACCIO = "verdaccio@6.10.4";
+/**
+ * The npm registry is installed where the rehearsal works: it is a large tree, and no part of what is built or released.
+ * A dependency of it names another by a tag, which can be moved.
+ */
+const VERDACCIO = { dependencies: { verdaccio: "6.10.4" }, overrides: { "node-fetch": "2.7.0" } };
 
 /** An npm registry that has nothing yet and takes packages of anyone who has an account. */
 export async function startNpmRegistry(dir: string): Promise<LocalServer> {
@@ -29,7 +32,12 @@ export async function startNpmRegistry(dir: string): Promise<LocalServer> {
     max_body_size: "100mb",
   };
   await writeFile(join(dir, "config.yaml"), JSON.stringify(config));
-  return startServer(["npx", "--yes", VERDACCIO, "--config", join(dir, "config.yaml")], at, "/-/ping");
+  await writeFile(join(dir, "package.json"), JSON.stringify(VERDACCIO));
+  await createRunner().run(["npm", "install", `--prefix=${dir}`, "--no-audit", "--no-fund", "--silent"], {
+    timeoutMs: 0,
+  });
+  const program = join(dir, "node_modules/.bin/verdaccio");
+  return startServer([program, "--config", join(dir, "config.yaml")], at, "/-/ping");
 }
 
 /** An account at a registry; its token stands for trusted publishing, which only GitHub's own jobs have. */
