@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { ownArch } from "../../image/arch.ts";
 import { ARTIFACT_STEPS } from "./artifact-steps.ts";
 import { PACKAGE_STEPS } from "./package-steps.ts";
-import { startImageRegistry, startNpmRegistry } from "./registries.ts";
+import { type LocalServer, startImageRegistry, startNpmRegistry } from "./registries.ts";
 import type { Rehearsal } from "./rehearsal.ts";
 import { createScratch } from "./scratch.ts";
 import { VERSION_STEPS } from "./version-steps.ts";
@@ -29,18 +29,19 @@ const { action, arch, keep } = new Command("pnpm release:rehearse")
   .opts<Flags>();
 
 const scratch = await createScratch();
-const npm = await startNpmRegistry(join(scratch.dir, "npm"));
-const images = await startImageRegistry(join(scratch.dir, "images"));
+const servers: LocalServer[] = [];
 try {
-  process.exitCode = await rehearse({
-    scratch,
-    npm,
-    images,
-    arches: arch,
-    ...(action === undefined ? {} : { action }),
-  });
+  const npm = await startNpmRegistry(join(scratch.dir, "npm"));
+  servers.push(npm);
+  const images = await startImageRegistry(join(scratch.dir, "images"));
+  servers.push(images);
+  const rehearsal = { scratch, npm, images, arches: arch, ...(action === undefined ? {} : { action }) };
+  process.exitCode = await rehearse(rehearsal);
+} catch (error) {
+  process.stderr.write(`${messageOf(error)}\n`);
+  process.exitCode = 1;
 } finally {
-  await Promise.all([npm.stop(), images.stop()]);
+  await Promise.all(servers.map(({ stop }) => stop()));
   if (keep) process.stdout.write(`left in ${scratch.dir}\n`);
   else await scratch.remove();
 }

@@ -12,8 +12,8 @@ export interface LocalServer {
 }
 
 /**
- * The npm registry is installed where the rehearsal works: it is a large tree, and no part of what is built or released.
- * A dependency of it names another by a tag, which can be moved.
+ * The npm registry is installed where the rehearsal works: it is a large tree, and no part of what is built or
+ * released. A dependency of it names another by a tag, which can be moved.
  */
 const VERDACCIO = { dependencies: { verdaccio: "6.10.4" }, overrides: { "node-fetch": "2.7.0" } };
 

@@ -19,8 +19,9 @@ const version: RehearsalStep = {
   },
 };
 
+/** Those that read a version. CI runs all tests, for the pull request as for its commit on main. */
 const tests: RehearsalStep = {
-  name: "linters and pure tests of that version",
+  name: "linters, and tests that read the version",
   run: async ({ scratch }) => {
     await scratch.inCheckout(["pnpm", "run", "lint"]);
     const report = join(scratch.dir, "tests.json");
@@ -30,6 +31,8 @@ const tests: RehearsalStep = {
       "vitest",
       "run",
       "--project=pure",
+      "deploy/",
+      "apps/",
       "--reporter=json",
       `--outputFile=${report}`,
     ]);
