@@ -15,11 +15,18 @@ export function libraryBuild(entry: Record<string, string> = { index: "src/index
     platform: "node",
     target: "node22",
     dts: true,
+    removeNodeProtocol: false,
     clean: true,
     sourcemap: true,
     treeshake: true,
   };
 }
+
+/**
+ * For packages whose types name Node's: `@types/node` is a dependency of theirs, and a compiler finds it from their own
+ * files, whether a package manager hoists it or not.
+ */
+export const withNodeTypes = { dts: { banner: '/// <reference types="node" />' } } as const satisfies Options;
 
 /**
  * Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. Taking SIGUSR1

@@ -86,3 +86,33 @@ test("each published package is on the page that helps to choose, with who uses 
   const users = Array.from(page.matchAll(/^\| (@fairlead\/[\w-]+) +\| \S.* \|$/gm), ([, name]) => name);
   expect(users.sort()).toEqual((await publishedPackages()).map(({ name }) => name).sort());
 });
+
+/** Whether a range of engines, such as `^20.19.0 || >=22.12`, has a version and all later ones. */
+function admits(range: string, version: string): boolean {
+  const last = range.split("||").at(-1)?.trim() ?? "";
+  const [, bound] = /^>=\s*([\d.]+)$/.exec(last) ?? [];
+  return bound !== undefined && compareVersions(version, bound) >= 0;
+}
+
+function compareVersions(one: string, other: string): number {
+  const [a, b] = [one, other].map((text) => text.split(".").map(Number));
+  const differing = [0, 1, 2].find((at) => (a?.[at] ?? 0) !== (b?.[at] ?? 0));
+  return differing === undefined ? 0 : (a?.[differing] ?? 0) - (b?.[differing] ?? 0);
+}
+
+test("a package asks for the Node that its dependencies ask for", async () => {
+  for (const { name, dir } of await publishedPackages()) {
+    const { dependencies = {}, engines } = JSON.parse(await readFile(join(dir, "package.json"), "utf8"));
+    for (const dependency of Object.keys(dependencies)) {
+      const { engines: theirs = {} } = JSON.parse(
+        await readFile(join(dir, "node_modules", dependency, "package.json"), "utf8"),
+      );
+      const own = String(engines.node).replace(">=", "");
+      expect([name, dependency, theirs.node === undefined || admits(theirs.node, own)]).toEqual([
+        name,
+        dependency,
+        true,
+      ]);
+    }
+  }
+});

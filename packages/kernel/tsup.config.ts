@@ -1,7 +1,7 @@
 import { copyFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { libraryBuild } from "@fairlead/tooling/tsup";
+import { libraryBuild, withNodeTypes } from "@fairlead/tooling/tsup";
 
 export default {
   ...libraryBuild({
@@ -9,6 +9,7 @@ export default {
     "fake/index": "src/fake/index.ts",
     "netns/index": "src/netns/index.ts",
   }),
+  ...withNodeTypes,
   // koffi's JavaScript is in the build: by itself it would bring a build script and the compiled code of twenty
   // machines.
   onSuccess: async () => {

@@ -1,3 +1,4 @@
+export { sha256, startDigest } from "#sha256";
 export type * from "./ipset/ipset.ts";
 export { parseSetCommand } from "./ipset/parse-command.ts";
 export { SetReader } from "./ipset/parse-sets.ts";
@@ -47,6 +48,7 @@ export { FIRST_PACKET } from "./rule/matches/tcp-flags.ts";
 export { shareProbability, statisticProbability } from "./rule/numbers.ts";
 export { comment, jump } from "./rule/parts.ts";
 export type * from "./rule/rule.ts";
+export type { TextDigest } from "./sha256/digest.ts";
 export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./text/compare.ts";
 export { canonicalRule, isWritable, isWritableKey, ruleEquals, ruleKey } from "./text/key.ts";
 export { atLine, parseChainLine, parseTableLine, readRule } from "./text/line.ts";

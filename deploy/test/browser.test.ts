@@ -1,0 +1,58 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createContext, runInContext } from "node:vm";
+import { readmeExample } from "@fairlead/tooling/readme";
+import { build } from "esbuild";
+import { expect, test } from "vitest";
+import { repositoryDir } from "../src/paths.ts";
+
+/** A program as a bundler makes it for a browser, out of the packages' sources. */
+async function bundle(code: string, folder: string): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: { contents: code, resolveDir: join(repositoryDir, folder), loader: "ts" },
+    bundle: true,
+    write: false,
+    platform: "browser",
+    format: "esm",
+    conditions: ["@fairlead/source"],
+    logLevel: "silent",
+  });
+  return outputFiles[0]?.text ?? "";
+}
+
+const page = await readFile(join(repositoryDir, "docs/packages.md"), "utf8");
+const anyEngine = Array.from(page.matchAll(/^\| @fairlead\/([\w-]+) .*\| any engine +\|$/gm), ([, name = ""]) => name);
+
+test.each(anyEngine)("@fairlead/%s needs no module of Node", async (name) => {
+  const text = await bundle(`export * from "@fairlead/${name}";`, `packages/${name}`);
+  expect(text).toContain("export {");
+});
+
+test("that there are such packages", () => {
+  expect(anyEngine).toEqual(expect.arrayContaining(["core", "netfilter", "trace"]));
+});
+
+/** What an engine has that is not Node, as far as the examples use it. */
+function engine(print: (...parts: readonly unknown[]) => void) {
+  return createContext({
+    console: { log: print },
+    TextEncoder,
+    TextDecoder,
+    btoa,
+    performance,
+    setTimeout,
+    clearTimeout,
+  });
+}
+
+test.each(["base", "core", "endpoint-filter", "netfilter", "networks", "trace"])(
+  "the example of @fairlead/%s runs without Node",
+  async (name) => {
+    const { code, promised } = await readmeExample(join(repositoryDir, "packages", name));
+    const lines: string[] = [];
+    const program = await bundle(code, `packages/${name}`);
+    const context = engine((...parts) => lines.push(parts.map(String).join(" ")));
+    await runInContext(`(async () => {${program}\n})()`, context);
+    expect(lines.join("\n")).toBe(promised);
+  },
+);

@@ -1,0 +1,6 @@
+/** SHA-256 of a text that comes in pieces. */
+export interface TextDigest {
+  update(piece: string): void;
+  /** Of all pieces, in base64; ends it. */
+  base64(): string;
+}
