@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { ClusterState, type EndpointFilter, Planner, type PlannerOptions, type Service } from "../src/index.ts";
+import {
+  ClusterState,
+  type EndpointFilter,
+  Planner,
+  type PlannerOptions,
+  releasedFlows,
+  type Service,
+} from "../src/index.ts";
 import { fakeFilter } from "./fake-filter.ts";
+import { flow } from "./flow.ts";
 import { endpoint, HERE, Memory, NO_SHORT_CUT, OPTIONS, replan, SHORT_CUT, service, slice } from "./objects.ts";
 
 const FOREIGN = "10.244.1.5";
@@ -96,6 +104,14 @@ describe("conntrack entries that we made for clients which are excluded now", ()
     const { move } = cluster([OWN], NODE_PORT);
     const { released } = move([FOREIGN]);
     expect(released.map((group) => group.frontends.map(({ kind }) => kind))).toEqual([["cluster-ip"]]);
+  });
+
+  test("those of clients that we go on serving stay", () => {
+    const { move } = cluster([OWN], NODE_PORT);
+    const { released } = move([FOREIGN]);
+    const unknown = flow(`udp 10.96.0.10:53 <- ${OWN}:8080`);
+    const flows = ["10.144.0.9", "10.244.7.7"].map((originalSource) => ({ ...unknown, originalSource }));
+    expect([...releasedFlows(released, [...flows, unknown])]).toEqual([flows[1], unknown]);
   });
 
   test("are released when CIDRs are added, and not otherwise", () => {

@@ -9,6 +9,8 @@ export interface ConntrackFlow {
   readonly originalDestination: string;
   /** Absent where the protocol has no ports. */
   readonly originalPort?: number;
+  /** Canonical address of the client. Absent: unknown. */
+  readonly originalSource?: string;
   /** Canonical address and port that the answer comes from: the endpoint, where the flow was translated. */
   readonly replySource: string;
   readonly replyPort?: number;

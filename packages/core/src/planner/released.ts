@@ -12,15 +12,20 @@ import { isLeft } from "./treatments.ts";
 export function releasedGroups(
   before: readonly ServicePortGroup[],
   after: readonly ServicePortGroup[],
-): readonly ServicePortGroup[] {
+): readonly ReleasedGroup[] {
   return before.flatMap((group) => {
-    const now = after.find((other) => other.id === group.id);
-    const frontends = group.frontends.filter(
-      (frontend) =>
-        !isLeft(frontend) && !now?.frontends.some((other) => isSame(frontend, other) && serves(other, frontend)),
-    );
-    return frontends.length === 0 ? [] : [{ ...group, frontends }];
+    const now = after.find((other) => other.id === group.id)?.frontends ?? [];
+    const nowOf = (frontend: Frontend) => now.find((other) => isSame(frontend, other) && !isLeft(other));
+    const frontends = group.frontends.filter((one) => !isLeft(one) && !serves(nowOf(one), one));
+    if (frontends.length === 0) return [];
+    const clients = clientsOf(frontends.map((one) => nowOf(one)?.excludedClients));
+    return [{ ...group, frontends, ...(clients && { clients }) }];
   });
+}
+
+/** Undefined where any of the frontends is left for all clients. */
+function clientsOf([first, ...others]: readonly Frontend["excludedClients"][]): readonly string[] | undefined {
+  return others.every((one) => equal(one, first)) ? first : undefined;
 }
 
 /**
@@ -49,8 +54,8 @@ function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
 }
 
 /** Whether no client that `before` may have served is left now. */
-function serves(now: Frontend, before: Frontend): boolean {
-  if (isLeft(now)) return false;
+function serves(now: Frontend | undefined, before: Frontend): boolean {
+  if (now === undefined) return false;
   return now.excludedClients === undefined || equal(now.excludedClients, before.excludedClients);
 }
 

@@ -29,6 +29,8 @@ export interface ServiceOwnership {
 
 /** A group as it was, with those frontends only that another network has taken over. */
 export interface ReleasedGroup extends ServicePortGroup {
+  /** The CIDRs of the clients that the other network has taken over, canonical; absent: all clients. */
+  readonly clients?: readonly string[];
   /**
    * Present where it is unknown which endpoints it was proxied to, since another process did that: whether an
    * address may be one of the other network's, so that a flow that it answers need not be ours.

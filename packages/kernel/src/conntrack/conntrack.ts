@@ -7,6 +7,8 @@ export interface ConntrackFlow {
   /** Where the client's packets went, before any translation; canonical address. */
   readonly originalDestination: string;
   readonly originalPort: number;
+  /** The client, before any translation; canonical. Absent where only the tool `conntrack` reads and deletes. */
+  readonly originalSource?: string;
   /** Who answers: the endpoint after DNAT. Canonical address. */
   readonly replySource: string;
   readonly replyPort: number;

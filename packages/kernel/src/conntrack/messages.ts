@@ -63,6 +63,7 @@ export function decodeEntry(
   if (original?.protocol !== PROTOCOL_NUMBERS[protocol] || reply === undefined) return undefined;
   if (isInOtherZone(bytes, findAttribute(bytes, within, entry.zone))) return undefined;
   const destination = findAttribute(bytes, original.addresses, ADDRESS[family].destination);
+  const client = findAttribute(bytes, original.addresses, ADDRESS[family].source);
   const source = findAttribute(bytes, reply.addresses, ADDRESS[family].source);
   if (destination === undefined || source === undefined) return undefined;
   return {
@@ -70,6 +71,7 @@ export function decodeEntry(
     protocol,
     originalDestination: formatAddress(bytes, destination),
     originalPort: original.destinationPort,
+    ...(client !== undefined && { originalSource: formatAddress(bytes, client) }),
     replySource: formatAddress(bytes, source),
     replyPort: reply.sourcePort,
   };

@@ -27,13 +27,15 @@ function onKernel(...datagrams: readonly Buffer[]) {
 /** Of a request, without the number of its listing. */
 const unnumbered = (request: Buffer | undefined) => request && [request.subarray(0, 8), request.subarray(12)];
 
+/** As netlink says it: with the client. */
+const read = flow({ originalSource: "10.1.1.1" });
 const all = (flows: readonly ConntrackFlow[]) => flows;
 
 describe("netlink", () => {
   test("an entry, and the message that deletes it", () => {
     const [got] = decodeReplies(entry);
     if (got?.kind !== "data") throw new Error(`no data: ${got?.kind}`);
-    expect(decodeEntry(entry, got.attributes, "IPv4", "UDP")).toEqual(flow());
+    expect(decodeEntry(entry, got.attributes, "IPv4", "UDP")).toEqual(read);
     expect(decodeEntry(entry, got.attributes, "IPv4", "SCTP")).toBeUndefined();
     const deletion = encodeDeletion(entry, got.attributes, "IPv4");
     expect(deletion.subarray(20)).toEqual(Buffer.concat([original, id, zone(0)]));
@@ -51,7 +53,7 @@ describe("netlink", () => {
 
   test("zone 0 may be named", () => {
     const bytes = message(0x100, Buffer.concat([original, reply, zone(0)]));
-    expect(decodeEntry(bytes, { start: 20, end: bytes.length }, "IPv4", "UDP")).toEqual(flow());
+    expect(decodeEntry(bytes, { start: 20, end: bytes.length }, "IPv4", "UDP")).toEqual(read);
   });
 
   test("IPv6 addresses are canonical", () => {
@@ -62,7 +64,10 @@ describe("netlink", () => {
       0x100,
       Buffer.concat([tuple(1, endpoint, service, [1, 53]), tuple(2, endpoint, endpoint, [5353, 1])]),
     );
-    expect(decodeEntry(bytes, { start: 20, end: bytes.length }, "IPv6", "UDP")).toEqual(v6);
+    expect(decodeEntry(bytes, { start: 20, end: bytes.length }, "IPv6", "UDP")).toEqual({
+      ...v6,
+      originalSource: "fd00:144::5",
+    });
   });
 
   test("entries over several datagrams, those picked deleted, one gone meanwhile", async () => {
@@ -74,7 +79,7 @@ describe("netlink", () => {
       return flows;
     };
     expect(await kernel.conntrack.sweep("IPv4", "UDP", choose)).toBe(3);
-    expect(seen).toEqual([flow(), flow(), flow()]);
+    expect(seen).toEqual([read, read, read]);
     expect(unnumbered(kernel.sent[0])).toEqual(unnumbered(encodeDump("IPv4", "UDP")));
     expect(kernel.sent.slice(1).map(({ length }) => length)).toEqual([
       3 * (20 + original.length + id.length + zone(0).length),
