@@ -34,7 +34,9 @@ describe("the chart", () => {
 
   test("sources of networks come with a role for what they read, and no other", async () => {
     const roles = async (...settings: readonly string[]) =>
-      parseManifests(await helm(API_SERVER, ...settings)).filter(({ kind }) => kind === "ClusterRole");
+      parseManifests(await helm(API_SERVER, ...settings)).filter(
+        ({ kind, metadata }) => kind === "ClusterRole" && metadata.name.endsWith(":networks"),
+      );
     expect(await roles()).toEqual([]);
     const custom = ["source=custom", "resource=pools.v1.example.org", "fields={spec.cidr}"];
     const [role, ...others] = await roles(
@@ -94,6 +96,51 @@ describe("the chart", () => {
     expect(agentOf(text).result).toMatchObject({ kind: "run", config: { multiCNI: { mixedServices: "skip" } } });
     const account = parseManifests(await helm(API_SERVER, "serviceAccount.name=x", "serviceAccount.annotations.a=b"));
     expect(only(account, "ServiceAccount").metadata).toMatchObject({ name: "x", annotations: { a: "b" } });
+  });
+
+  test("names, labels, volumes, probes and updates of one's own", async () => {
+    const names = async (...settings: readonly string[]) =>
+      parseManifests(await helm(API_SERVER, ...settings)).map(({ metadata }) => metadata.name);
+    for (const name of await names("nameOverride=edge")) expect(name).toMatch(/^fairlead-edge\b/);
+    for (const name of await names("fullnameOverride=proxy")) expect(name).toMatch(/^proxy\b/);
+    const own = [
+      "commonLabels.team=net",
+      "extraVolumes[0].name=ca",
+      "extraVolumes[0].hostPath.path=/etc/ca",
+      "extraVolumeMounts[0].name=ca",
+      "extraVolumeMounts[0].mountPath=/etc/ca",
+      "livenessProbe.failureThreshold=9",
+      "updateStrategy=OnDelete",
+    ];
+    const manifests = parseManifests(await helm(API_SERVER, ...own));
+    for (const { metadata } of manifests.filter(({ metadata: { name } }) => !name.endsWith("-test"))) {
+      expect(metadata).toMatchObject({ labels: { team: "net" } });
+    }
+    const { updateStrategy, selector, template } = only(manifests, "DaemonSet")["spec"];
+    expect(updateStrategy).toEqual({ type: "OnDelete" });
+    expect(selector.matchLabels).not.toHaveProperty("team");
+    expect(template.metadata.labels).toMatchObject({ team: "net", "app.kubernetes.io/name": "fairlead" });
+    const [container] = template.spec.containers;
+    expect(container.volumeMounts).toContainEqual({ name: "ca", mountPath: "/etc/ca" });
+    expect(template.spec.volumes).toContainEqual({ name: "ca", hostPath: { path: "/etc/ca" } });
+    expect(container.livenessProbe).toEqual({
+      httpGet: { path: "/livez", port: "healthz" },
+      periodSeconds: 10,
+      timeoutSeconds: 5,
+      failureThreshold: 9,
+    });
+    const shadow = only(parseManifests(await helm(API_SERVER, ...own, "shadow=true")), "DaemonSet")["spec"];
+    expect(shadow.updateStrategy).toEqual({ type: "OnDelete" });
+    expect(shadow.template.spec.volumes).toContainEqual({ name: "ca", hostPath: { path: "/etc/ca" } });
+    const { updateStrategy: rolling } = only(parseManifests(await helm(API_SERVER)), "DaemonSet")["spec"];
+    expect(rolling).toEqual({ type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1 } });
+  });
+
+  test("helm lint without values says what is required, and nothing else", async () => {
+    const { stdout, stderr } = await runner.run(["helm", "lint", join(deployDir, "helm/fairlead")]);
+    expect(stdout).toContain("0 chart(s) failed");
+    expect(stdout).not.toMatch(/\[(?:WARNING|ERROR|INFO)\]/);
+    expect(stderr).toContain("apiServer is required");
   });
 
   test("carries every value into the configuration", async () => {
@@ -184,6 +231,11 @@ describe("the chart", () => {
     ["no API server", [], /apiServer/],
     ["a field of its own in config", [API_SERVER, "config.mode=ipvs"], /config/],
     ["an unknown value", [API_SERVER, "clusterCidr=10.0.0.0/8"], /clusterCidr/],
+    ["a CIDR that is none", [API_SERVER, "clusterCIDRs={10.144.0.0/33}"], /clusterCIDRs/],
+    ["a flag that the agent does not have", [API_SERVER, "extraArgs={--nope=1}"], /extraArgs/],
+    ["a field in another case", [API_SERVER, "config.iptables.masqueradeall=true"], /masqueradeall/],
+    ["a label that is the chart's", [API_SERVER, "commonLabels.helm\\.sh/chart=mine"], /commonLabels/],
+    ["an update strategy that there is not", [API_SERVER, "updateStrategy=Recreate"], /updateStrategy/],
     ["a digest that is none", [API_SERVER, "image.digest=latest"], /digest/],
     ["an argument that is no flag", [API_SERVER, "extraArgs={cleanup}"], /extraArgs/],
     ["an account of no name", [API_SERVER, "serviceAccount.create=false"], /serviceAccount\.name is required/],

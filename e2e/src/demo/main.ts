@@ -25,8 +25,8 @@ process.exitCode = await main(process.argv.slice(2).filter((arg) => arg !== "--"
 
 async function main(args: readonly string[]): Promise<number> {
   const flags = parseFlags(args);
-  if (flags === undefined) {
-    console.error(usage);
+  if (typeof flags === "string") {
+    console.error(`${flags}\n${usage}`);
     return 2;
   }
   try {
@@ -39,18 +39,20 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+/** @returns a text: what is wrong */
 function parseFlags(args: readonly string[]) {
   try {
     const flag = { type: "boolean", default: false } as const;
     const mode = { type: "string", default: OFFERED[0] } as const;
     const { values } = parseArgs({ args: [...args], options: { keep: flag, memory: flag, console: flag, mode } });
-    return OFFERED.some((name) => name === values.mode) ? values : undefined;
-  } catch {
-    return undefined;
+    if (OFFERED.some((name) => name === values.mode)) return values;
+    return `--mode ${values.mode}: the demo plays in ${OFFERED.join(" or ")} mode`;
+  } catch (error) {
+    return errorText(error);
   }
 }
 
-type Flags = NonNullable<ReturnType<typeof parseFlags>>;
+type Flags = Exclude<ReturnType<typeof parseFlags>, string>;
 
 /** Without namespaces the rules are played in memory, and what needs no rule with real requests. */
 async function stages({ memory, mode }: Flags): Promise<readonly (() => Promise<DemoEnvironment>)[]> {

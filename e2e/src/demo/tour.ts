@@ -3,7 +3,7 @@ import type { AgentFolder } from "@fairlead/lab/agent/manifests";
 import { type Mode, servesLocalhost } from "@fairlead/lab/modes/mode";
 import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { clientA } from "@fairlead/testkit";
-import { NGINX_CALICO_IP, WEB } from "./services.ts";
+import { CONSOLE_FLAGS, NGINX_CALICO_IP, WEB } from "./services.ts";
 
 interface Running {
   readonly lab: Lab;
@@ -15,6 +15,16 @@ interface Running {
 /** Commands to look around with while the demo is kept running. */
 export function tourOf({ lab, folder, agent, mode }: Running): readonly string[] {
   const inside = (name: string, command: string) => `${lab.namespace(name).argvPrefix.join(" ")} ${command}`;
+  const tool = (command: string) =>
+    [
+      "apps/cli/dist/main.js",
+      command,
+      "-f",
+      folder.manifests,
+      "--node node-a --mode",
+      mode.name,
+      ...CONSOLE_FLAGS,
+    ].join(" ");
   return [
     "the node's rules:",
     `  ${inside("node-a", mode.rules.look)}`,
@@ -24,6 +34,8 @@ export function tourOf({ lab, folder, agent, mode }: Running): readonly string[]
     "who owns which service, and the metrics:",
     `  ${inside("node-a", "curl -s http://127.0.0.1:10249/ownership")}`,
     `  ${inside("node-a", "curl -s http://127.0.0.1:10249/metrics")}`,
+    "what the tool says of the node, once it is built (npm run demo -- --console builds it):",
+    ...["verify", "explain nginx-calico --live", "flows"].map((command) => `  ${inside("node-a", tool(command))}`),
     `the objects, followed live: ${folder.manifests}/objects.yaml`,
     `the agent: process ${agent.pid}`,
   ];

@@ -70,7 +70,7 @@ async function notThere({ namespace, name }: ObjectName, cluster: Cluster): Prom
     others.length > 0
       ? `kube-proxy is the program of ${others.join(", ")}: give --kube-proxy=${others[0]}`
       : "migrate takes its place only; where kube-proxy is a part of another program or a static pod (k3s, RKE2, GKE) " +
-        "turn it off there and install Fairlead by hand (docs/migrate-from-kube-proxy.md)";
+        "turn it off there and install Fairlead by hand (docs/migrate-from-kube-proxy.md); --to-mode reports on manifests, too (-f)";
   return `DaemonSet ${namespace}/${name} is not there: ${advice}`;
 }
 
