@@ -1,4 +1,6 @@
 export { SERVICE_NETWORK } from "./decode-service.ts";
+export { Election, type ElectionOptions, type Leadership, type LeasePort } from "./election.ts";
+export type { LeaseRecord } from "./lease.ts";
 export { NETWORK_STATUS } from "./network-status.ts";
 export { MOST_ENDPOINTS, type SliceWrites } from "./plan-slices.ts";
 export type { NetworkService, ProblemReason, SliceProblem } from "./service.ts";

@@ -1,0 +1,150 @@
+import { type Clock, sleep } from "@fairlead/base";
+import { heldAgain, LEASE_SECONDS, type LeaseRecord, released } from "./lease.ts";
+
+/** Milliseconds, as client-go's leader election has them by default. */
+const RENEW_DEADLINE = 10_000;
+const RETRY_PERIOD = 2000;
+/** Waiting candidates do not all ask at once (client-go's JitterFactor). */
+const JITTER = 1.2;
+
+/** A coordination.k8s.io/v1 Lease. */
+export interface LeasePort {
+  /** @returns undefined: there is none. @throws Error when the API server gives no answer, or refuses */
+  read(): Promise<{ readonly record: LeaseRecord; readonly version: string } | undefined>;
+  /**
+   * Writes it over the version that was read; creates it where that is undefined.
+   *
+   * @throws Error also where another candidate has written in between
+   */
+  write(record: LeaseRecord, version: string | undefined): Promise<void>;
+}
+
+export interface ElectionOptions {
+  readonly identity: string;
+  readonly lease: LeasePort;
+  readonly clock: Clock;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  /** What a try ended with that did not take or renew the lease. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** The right to write, as far as it is known now. */
+export interface Leadership {
+  /** Aborts when the lease is lost, or could not be renewed in time. */
+  readonly signal: AbortSignal;
+  /**
+   * Whether this process may still write. To be asked before each write: a process that was paused goes on without its
+   * timers having run, and another may lead by then.
+   */
+  holds(): boolean;
+}
+
+/**
+ * One of several processes leads: as client-go's k8s.io/client-go/tools/leaderelection, by a Lease of 15 s that is
+ * renewed every 2 s and given up after 10 s without success. Other processes' clocks are not believed: a lease has ended
+ * when it did not change for 15 s of this process's own time.
+ */
+export class Election {
+  readonly #options: ElectionOptions;
+  /** What was read last, and when that was new, in monotonic milliseconds. */
+  #observed: { readonly text: string; readonly record: LeaseRecord; readonly at: number } | undefined;
+  #renewed = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ElectionOptions) {
+    this.#options = options;
+  }
+
+  /** Who leads, as far as it was read; undefined: not read yet, or released. */
+  get holder(): string | undefined {
+    return this.#observed?.record.holderIdentity || undefined;
+  }
+
+  /**
+   * Waits for the lease, leads, and waits again when it is lost, until the signal aborts; then releases it, so that
+   * another process leads within 2 s.
+   *
+   * @throws what `lead` throws, after a release
+   */
+  async run(lead: (leadership: Leadership) => Promise<void>, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (await this.#try()) await this.#leading(lead, signal);
+      else await sleep(this.#options.clock, RETRY_PERIOD * (1 + this.#options.random() * JITTER), signal);
+    }
+  }
+
+  async #leading(lead: (leadership: Leadership) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const abort = () => stop.abort();
+    signal.addEventListener("abort", abort);
+    if (signal.aborted) stop.abort();
+    const renewing = this.#renew(stop);
+    try {
+      await lead({ signal: stop.signal, holds: () => !stop.signal.aborted && this.#isFresh() });
+    } finally {
+      stop.abort();
+      signal.removeEventListener("abort", abort);
+      await renewing;
+      await this.#release();
+    }
+  }
+
+  async #renew(stop: AbortController): Promise<void> {
+    const { clock } = this.#options;
+    while (!stop.signal.aborted) {
+      await sleep(clock, RETRY_PERIOD, stop.signal);
+      if (stop.signal.aborted) return;
+      await this.#try();
+      if (!this.#isFresh() || this.holder !== this.#options.identity) stop.abort();
+    }
+  }
+
+  #isFresh(): boolean {
+    return this.#options.clock.monotonic() - this.#renewed < RENEW_DEADLINE;
+  }
+
+  /** Takes or renews the lease. @returns whether this process holds it now */
+  async #try(): Promise<boolean> {
+    const { identity, lease, clock, onError } = this.#options;
+    // The lease counts from before the request: until then nobody else can have seen it change.
+    const before = clock.monotonic();
+    try {
+      const found = await lease.read();
+      if (found !== undefined) this.#observe(found.record);
+      if (found !== undefined && this.#isHeldByAnother(found.record)) return false;
+      const record = heldAgain(found?.record, identity, clock.now());
+      await lease.write(record, found?.version);
+      this.#observe(record);
+      this.#renewed = before;
+      return true;
+    } catch (error) {
+      onError(error);
+      return false;
+    }
+  }
+
+  #observe(record: LeaseRecord): void {
+    const text = JSON.stringify(record);
+    if (this.#observed?.text !== text) this.#observed = { text, record, at: this.#options.clock.monotonic() };
+  }
+
+  #isHeldByAnother({ holderIdentity, leaseDurationSeconds }: LeaseRecord): boolean {
+    if (holderIdentity === "" || holderIdentity === this.#options.identity) return false;
+    const since = this.#options.clock.monotonic() - (this.#observed?.at ?? 0);
+    return since < 1000 * Math.max(leaseDurationSeconds, LEASE_SECONDS);
+  }
+
+  async #release(): Promise<void> {
+    const { identity, lease, clock, onError } = this.#options;
+    this.#renewed = Number.NEGATIVE_INFINITY;
+    try {
+      const found = await lease.read();
+      if (found?.record.holderIdentity !== identity) return;
+      await lease.write(released(found.record, clock.now()), found.version);
+      this.#observed = undefined;
+    } catch (error) {
+      // It ends by itself after 15 s.
+      onError(error);
+    }
+  }
+}
