@@ -1,8 +1,16 @@
+export { type ControllerOptions, SliceController, type SliceWriter } from "./controller.ts";
 export { SERVICE_NETWORK } from "./decode-service.ts";
 export { Election, type ElectionOptions, type Leadership, type LeasePort } from "./election.ts";
 export type { LeaseRecord } from "./lease.ts";
 export { NETWORK_STATUS } from "./network-status.ts";
 export { MOST_ENDPOINTS, type SliceWrites } from "./plan-slices.ts";
 export type { NetworkService, ProblemReason, SliceProblem } from "./service.ts";
-export { decodeOwnSlice, MANAGED_BY, type OwnSlice, type SliceContent, sliceObject } from "./slice.ts";
+export {
+  decodeOwnSlice,
+  MANAGED_BY,
+  type OwnSlice,
+  type SliceContent,
+  type SliceObject,
+  sliceObject,
+} from "./slice.ts";
 export { type Key, type ServicePlan, SliceState } from "./slice-state.ts";

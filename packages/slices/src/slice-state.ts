@@ -44,6 +44,11 @@ export class SliceState {
     return this.#dirty;
   }
 
+  /** A Service whose writes failed is planned again. */
+  again(key: Key): void {
+    this.#dirty.add(key);
+  }
+
   /** @param raw undefined: it is gone */
   setService(key: Key, raw: unknown): void {
     const decoded = raw === undefined ? undefined : decodeNetworkService(raw);

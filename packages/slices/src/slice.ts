@@ -36,8 +36,27 @@ export function sliceLabels({ labels, name }: NetworkService): Readonly<Record<s
   return Object.fromEntries(all.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
+/** An EndpointSlice as it is written. */
+export interface SliceObject {
+  readonly apiVersion: "discovery.k8s.io/v1";
+  readonly kind: "EndpointSlice";
+  readonly metadata: {
+    readonly namespace: string;
+    /** Of a new one. */
+    readonly generateName?: string;
+    /** Of one that is there. */
+    readonly name?: string;
+    readonly resourceVersion?: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly ownerReferences: readonly object[];
+  };
+  readonly addressType: IPFamily;
+  readonly ports: readonly SlicePort[];
+  readonly endpoints: readonly Endpoint[];
+}
+
 /** The object that is written; without a name the API server makes one. The Service's end is the slice's as well. */
-export function sliceObject(service: NetworkService, content: SliceContent, over?: OwnSlice) {
+export function sliceObject(service: NetworkService, content: SliceContent, over?: OwnSlice): SliceObject {
   const { namespace, name, uid } = service;
   return {
     apiVersion: "discovery.k8s.io/v1",

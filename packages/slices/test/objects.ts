@@ -3,6 +3,7 @@ import {
   NETWORK_STATUS,
   SERVICE_NETWORK,
   type ServicePlan,
+  type SliceObject,
   type SliceState,
   sliceObject,
 } from "../src/index.ts";
@@ -81,7 +82,7 @@ export function service({ network = "storage", labels = {}, spec = {} }: Service
 
 /** The API server, as far as slices go: names, versions, and what it answers. */
 export class Cluster {
-  readonly slices = new Map<string, ReturnType<typeof sliceObject>>();
+  readonly slices = new Map<string, SliceObject>();
   writes = 0;
   #made = 0;
 
@@ -100,7 +101,7 @@ export class Cluster {
     for (const { over, content } of update) this.#put(state, over.name, sliceObject(owner, content, over));
   }
 
-  #put(state: SliceState, name: string, object: ReturnType<typeof sliceObject>): void {
+  #put(state: SliceState, name: string, object: SliceObject): void {
     this.writes += 1;
     const metadata = { ...object.metadata, name, resourceVersion: String(this.writes) };
     const stored = { ...object, metadata } as typeof object;
