@@ -1,10 +1,9 @@
 import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Argv, Runner } from "@fairlead/kernel";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Output } from "./support/output.ts";
-import { fairlead, type Run } from "./support/run.ts";
+import { openedConsole } from "./support/opened-console.ts";
+import { fairlead } from "./support/run.ts";
 
 const page = await readFile(join(import.meta.dirname, "..", "..", "..", "docs", "tools.md"), "utf8");
 const [, manifests = ""] = /^```yaml\n(.*?)^```/ms.exec(page) ?? [];
@@ -19,55 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true }));
 
-/** The console of the manifests, asked as its page asks. */
-async function opened(...args: readonly string[]) {
-  const stop = new AbortController();
-  const output = new Output();
-  let text = "";
-  const onOut = (piece: string) => {
-    text += piece;
-    output.add(piece);
-  };
-  const calls: Argv[] = [];
-  const runner: Runner = {
-    run: async (argv) => {
-      calls.push(argv);
-      throw new Error("there is none");
-    },
-    stream: () => {
-      throw new Error("nothing is read here");
-    },
-  };
-  const ended = fairlead(["console", "-f", file, "--node", "node-a", ...NETWORKS, ...args], {
-    signal: stop.signal,
-    onOut,
-    runner,
-  });
-  await Promise.race([output.until(/#token=\S+/), ended]);
-  const [base = "", token = ""] = (/http:\S+/.exec(text)?.[0] ?? "").split("#token=");
-  const origin = base === "" ? "" : new URL(base).origin;
-  const post = (path: string, body: unknown, headers = {}) =>
-    fetch(`${base}${path}`, { method: "POST", body: JSON.stringify(body), headers: { origin, ...headers } });
-  const cookie = (await post("session", { token })).headers.get("set-cookie")?.split(";", 1)[0] ?? "";
-  return {
-    calls,
-    get: async (path: string) => JSON.parse(await (await fetch(`${base}${path}`, { headers: { cookie } })).text()),
-    post: async (path: string, body: unknown) => JSON.parse(await (await post(path, body, { cookie })).text()),
-    /** Reads what the page is told until it matches. */
-    told: async (pattern: RegExp) => {
-      const { body } = await fetch(`${base}events`, { headers: { cookie } });
-      let seen = "";
-      for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
-        seen += piece;
-        if (pattern.test(seen)) break;
-      }
-    },
-    close: async (): Promise<Run> => {
-      stop.abort();
-      return ended;
-    },
-  };
-}
+/** The console of the manifests. */
+const opened = (...args: readonly string[]) => openedConsole(["-f", file, "--node", "node-a", ...NETWORKS, ...args]);
 
 test("it runs until it is interrupted, and says so", async () => {
   const running = await opened("--no-open");

@@ -10,10 +10,10 @@ export const watch: Spec = {
   about: ["watch"],
 };
 
-/** The command line tool's own tests against a real API server: what it writes, and what it is refused. */
+/** The command line tool's own tests against a real API server: what it writes, is refused, and shows of changes. */
 export const cli: Spec = {
   name: "fairlead: its tests against the real API server",
-  ...apiServerTests("apps/cli/", "test/cluster.apiserver.test.ts"),
+  ...apiServerTests("apps/cli/", ".apiserver.test.ts"),
   about: ["cli"],
 };
 

@@ -1,0 +1,66 @@
+import type { Argv, Runner } from "@fairlead/kernel";
+import { Output } from "./output.ts";
+import { fairlead, type Run, type RunOptions } from "./run.ts";
+
+/** What a page that is opened now is given at first. */
+export interface Beginning {
+  readonly services: readonly Readonly<Record<string, unknown>>[];
+  readonly begin: Readonly<Record<string, unknown>>;
+}
+
+/** `fairlead console` in this process, asked as its page asks. */
+export async function openedConsole(args: readonly string[], { env = {} }: Pick<RunOptions, "env"> = {}) {
+  const stop = new AbortController();
+  const output = new Output();
+  let text = "";
+  const onOut = (piece: string) => {
+    text += piece;
+    output.add(piece);
+  };
+  const calls: Argv[] = [];
+  const runner: Runner = {
+    run: async (argv) => {
+      calls.push(argv);
+      throw new Error("there is none");
+    },
+    stream: () => {
+      throw new Error("nothing is read here");
+    },
+  };
+  const ended = fairlead(["console", ...args], { signal: stop.signal, env, onOut, runner });
+  await Promise.race([output.until(/#token=\S+/), ended]);
+  const [base = "", token = ""] = (/http:\S+/.exec(text)?.[0] ?? "").split("#token=");
+  const origin = base === "" ? "" : new URL(base).origin;
+  const post = (path: string, body: unknown, headers = {}) =>
+    fetch(`${base}${path}`, { method: "POST", body: JSON.stringify(body), headers: { origin, ...headers } });
+  const cookie = (await post("session", { token })).headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+  /** Reads what the page is given until it matches. */
+  const told = async (pattern: RegExp): Promise<string> => {
+    const { body } = await fetch(`${base}events`, { headers: { cookie } });
+    let seen = "";
+    for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      seen += piece;
+      if (pattern.test(seen)) break;
+    }
+    return seen;
+  };
+  return {
+    calls,
+    told,
+    get: async (path: string) => JSON.parse(await (await fetch(`${base}${path}`, { headers: { cookie } })).text()),
+    post: async (path: string, body: unknown) => JSON.parse(await (await post(path, body, { cookie })).text()),
+    beginning: async (): Promise<Beginning> => {
+      const blocks = (await told(/^event: whole\n.*\n\n/m)).split("\n\n");
+      const all = (name: string) =>
+        blocks.flatMap((block) => {
+          const [, data = ""] = new RegExp(`^event: ${name}\\ndata: (.*)$`, "m").exec(block) ?? [];
+          return data === "" ? [] : [JSON.parse(data)];
+        });
+      return { begin: all("begin")[0], services: all("services").flatMap(({ rows }) => rows) };
+    },
+    close: async (): Promise<Run> => {
+      stop.abort();
+      return ended;
+    },
+  };
+}
