@@ -2,11 +2,11 @@ import { service } from "@fairlead/testkit";
 import type { ObjectSource, SourceReport } from "@fairlead/watch";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SourceHealth } from "../src/index.ts";
+import { type ConsoleOptions, SourceHealth } from "../src/index.ts";
 import { calmNodes } from "./support/answers.ts";
 import { openBrowser } from "./support/browser.ts";
 import { LiveObjects } from "./support/live-objects.ts";
-import { shop } from "./support/objects.ts";
+import { manyServices, shop } from "./support/objects.ts";
 import { builtPage } from "./support/page.ts";
 import { openConsole } from "./support/start.ts";
 import { visitPage } from "./support/visit-page.ts";
@@ -73,6 +73,25 @@ describe("the list of services", () => {
       await page.getByText(`${services.length} of 5`).waitFor();
       expect(await names(page)).toEqual(services);
     }
+  });
+
+  test("where most of them differ the overview names the likely cause, and shows a few", async () => {
+    const services = manyServices(30).flatMap(({ kind, metadata }) =>
+      kind === "Service" ? [{ service: `many/${metadata.name}`, kind: "missing" as const, findings: [] }] : [],
+    );
+    const looking: ConsoleOptions["looking"] = () => ({
+      reaches: () => true,
+      kernel: async () => [{ family: "IPv4", services }],
+      agent: async () => ({ mode: "nftables", healthy: true }),
+    });
+    await using running = await openConsole(new LiveObjects(manyServices(30)), html, { looking });
+    const { page } = await visitPage(browser, running.url);
+    const panel = page.getByRole("region", { name: "What differs" });
+    await panel.getByText("This looks like another configuration").waitFor();
+    expect(await panel.getByRole("heading", { level: 3 }).count()).toBe(10);
+    await panel.getByRole("link", { name: "20 more services" }).click();
+    await page.getByText("30", { exact: true }).waitFor();
+    expect(page.url()).toContain("#/services?state=differs");
   });
 
   test("/ leads to the search box from any page, and stays a letter in a text", async () => {

@@ -30,7 +30,7 @@ export function OverviewView({ store }: { readonly store: Store }) {
         <Age source={facts?.source ?? ""} at={store.objectsAt} />
       </div>
       <Tiles rows={store.rows.values()} differing={facts?.kernels === true ? differing.size : undefined} />
-      <Differing differing={differing} kernels={facts?.kernels === true} />
+      <Differing differing={differing} kernels={facts?.kernels === true} services={store.rows.size} />
       <Unusable unusable={store.unusable} />
       <h2>Nodes</h2>
       <div class="panel">
@@ -63,9 +63,12 @@ export function OverviewView({ store }: { readonly store: Store }) {
 function Differing({
   differing,
   kernels,
+  services,
 }: {
   readonly differing: ReadonlyMap<string, readonly Difference[]>;
   readonly kernels: boolean;
+  /** All that there are. */
+  readonly services: number;
 }) {
   if (!kernels) {
     return (
@@ -79,6 +82,12 @@ function Differing({
   return (
     <section class="panel" aria-label="What differs">
       <h2>What differs from the plan</h2>
+      {differing.size > 1 && differing.size * 2 > services && (
+        <p class="notice warn">
+          More than half of all services differ. This looks like another configuration: compare the mode and the cluster
+          CIDRs that this console goes by with those of the agents.
+        </p>
+      )}
       {[...differing].slice(0, MOST_SERVICES).map(([service, found]) => (
         <div key={service}>
           <h3>{service === "" ? "All services" : <a href={serviceAddress(service)}>{service}</a>}</h3>
