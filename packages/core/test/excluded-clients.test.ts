@@ -42,6 +42,7 @@ function cluster(addresses: readonly string[], fields: Partial<Service> = {}, op
 }
 
 const NODE_PORT = { ports: [{ name: "", protocol: "UDP", port: 53, nodePort: 30_053 }] } as const;
+const UDP_PORT = { ports: [{ name: "", protocol: "UDP", port: 53 }] } as const;
 const frontends = (plan: ReturnType<typeof cluster>["plan"]) => plan.groups.get("default/web/udp")?.frontends;
 
 describe("a foreign service that only some clients are to be left with", () => {
@@ -71,6 +72,18 @@ describe("a foreign service that only some clients are to be left with", () => {
     ]);
     expect([...plan.foreignClusterIPs]).toEqual([]);
     expect(planner.counts("IPv4").services).toEqual({ ours: 1, foreign: 0, mixed: 0 });
+  });
+
+  test("whose endpoints answer past this node: our pods are masqueraded, in a mode that cannot tell clients apart, too", () => {
+    const filter = filterOf(CIDRS);
+    const pod = { verdict: "proxy", masquerade: true };
+    for (const semantics of [CAN, NO_SHORT_CUT]) {
+      const decide: EndpointFilter["decide"] = (...args) => {
+        return { ...filter.decide(...args), protected: true, masqueradesPods: true };
+      };
+      const { plan } = cluster([FOREIGN], UDP_PORT, { semantics, filter: { ...filter, decide } });
+      expect(frontends(plan)).toMatchObject([{ kind: "cluster-ip", treatments: { pod } }]);
+    }
   });
 
   test("is left for all where the mode cannot tell clients apart, and that is said", () => {
