@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import type { Options } from "tsup";
-import { INSPECTOR_OPTION } from "./agent-node.ts";
 
 /**
  * Build settings of a published package: ESM with types alongside it, one entry for each public subpath.
@@ -29,10 +28,11 @@ export function libraryBuild(entry: Record<string, string> = { index: "src/index
 export const withNodeTypes = { dts: { banner: '/// <reference types="node" />' } } as const satisfies Options;
 
 /**
- * Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. Taking SIGUSR1
- * keeps Node's inspector closed where the bundle is started by other means than its first line.
+ * A first line that every Node and every `env` takes, so that an old Node gets as far as the words about it. Some
+ * bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. Taking SIGUSR1
+ * keeps Node's inspector closed.
  */
-const BANNER = `#!/usr/bin/env -S node ${INSPECTOR_OPTION}
+const BANNER = `#!/usr/bin/env node
 import { createRequire as createRequireOfBundle } from "node:module";
 const require = createRequireOfBundle(import.meta.url);
 process.on("SIGUSR1", () => {});`;

@@ -158,7 +158,12 @@ describe("the metrics port", () => {
     {
       metrics: async () => ({ text: "a 1\n", contentType: "text/plain; version=0.0.4; charset=utf-8" }),
       proxyMode: () => "iptables",
-      configuration: () => ({ kind: "KubeProxyConfiguration", apiVersion: "kubeproxy.config.k8s.io/v1alpha1" }),
+      configuration: () => ({
+        "kubeproxy.config.k8s.io": {
+          kind: "KubeProxyConfiguration",
+          apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+        },
+      }),
       ownership: () => ({ services: [] }),
       slis: sliMetrics(0),
     },

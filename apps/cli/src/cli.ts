@@ -25,8 +25,14 @@ export async function runCommandLine(argv: readonly string[], terminal: CommandL
     io.err(request.message);
     return 2;
   }
+  const { readStandardInput: read } = io;
+  let input: Promise<Uint8Array> | undefined;
+  const readStandardInput = () => {
+    input ??= read();
+    return input;
+  };
   try {
-    return await request.command.run(request.arguments, request.texts, io);
+    return await request.command.run(request.arguments, request.texts, { ...io, readStandardInput });
   } catch (error) {
     if (error instanceof UsageError) {
       io.err(`${error.message}\n${commandUsage(io.program, request.command)}`);

@@ -10,6 +10,7 @@ import { CONNECTIONS } from "./node/connections-call.ts";
 import { FULL_SYNC } from "./node/full-sync-call.ts";
 import { lazyRunner } from "./node/host-runner.ts";
 import { LISTINGS } from "./node/listings-call.ts";
+import { askLoopback } from "./node/loopback.ts";
 import { TABLES } from "./node/tables-call.ts";
 import { createProgress } from "./output/progress.ts";
 
@@ -77,6 +78,7 @@ function command(): Promise<number> {
     style: styleFor(process.stdout.isTTY === true, process.env),
     readStandardInput: async () => (await import("node:stream/consumers")).buffer(process.stdin),
     progress: createProgress(process.stderr),
+    askHere: askLoopback,
     runner: lazyRunner(),
     signal: ending.signal,
     untilStopped: ending.untilStopped,

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { openCluster } from "../src/cluster/cluster.ts";
-import { agentPages } from "../src/node/agent-endpoint.ts";
+import { agentPages, proxyHere } from "../src/node/agent-endpoint.ts";
+import { askLoopback } from "../src/node/loopback.ts";
 
 const asked: string[] = [];
 const server = createServer(({ url = "" }, response) => {
@@ -15,8 +15,7 @@ beforeEach(() => asked.splice(0));
 function pages(which?: "health") {
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
-  const agents = { cluster: openCluster({}, { env: {}, warn: () => {} }) };
-  return agentPages(undefined, { metrics: port, health: port }, agents, which);
+  return agentPages(proxyHere({ askHere: askLoopback }), { metrics: port, health: port }, which);
 }
 
 test("an agent is asked for all that it says of itself", async () => {

@@ -47,7 +47,7 @@ describe("what other networks left on the node", () => {
     const runner = host({ ...rules(""), "ip6tables-nft-save -t filter": `${REJECT.replace("ovn40", "ovn60")}\n` });
     const { out } = await fairlead(HOST, { ...noCluster, runner });
     expect(out).toContain("! kube-ovn's REJECT of services: -A INPUT");
-    expect(out).toContain("remove the ipset KUBE-CLUSTER-IP that ipvs mode left");
+    expect(out).toContain("remove the ipset that ipvs mode left with `ipset destroy KUBE-CLUSTER-IP`");
   });
 
   test("pinned maps speak for Calico's BPF and for Cilium", async () => {

@@ -64,7 +64,7 @@ test("plan -o yaml is plan -o json", async () => {
 
 describe("manifests with objects that no server would take", () => {
   const plan = (manifest: string, ...more: readonly string[]) =>
-    fairlead(["plan", "-f", "-", "--node", "node-a", ...more], { stdin: manifest });
+    fairlead(["plan", "-f", "-", "--node", "node-a", "--mode", "iptables", ...more], { stdin: manifest });
 
   test.each([
     [

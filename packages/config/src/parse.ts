@@ -1,5 +1,5 @@
 import { toKubeProxyConfiguration, toYAML } from "./external.ts";
-import { readCommandLine } from "./flags/command-line.ts";
+import { type GivenFlags, readCommandLine } from "./flags/command-line.ts";
 import { deprecations, type FlagDocuments, flagDocuments } from "./flags/documents.ts";
 import { flagValues } from "./flags/values.ts";
 import { resolveInstance } from "./modes/instance.ts";
@@ -12,9 +12,9 @@ import type { CommandOptions, ConfigInput } from "./resolve/input.ts";
 import { resolveNode } from "./resolve/node.ts";
 import { resolveProcess } from "./resolve/process.ts";
 import { decode } from "./schema/decode.ts";
-import { fairleadSchema } from "./schema/fairlead.ts";
+import { API_VERSION, fairleadSchema, KIND } from "./schema/fairlead.ts";
 import { kubeProxySchema } from "./schema/kube-proxy.ts";
-import { chooseSource, type Source } from "./source.ts";
+import { chooseSource, type Source, withOverrides } from "./source.ts";
 import type { Action, AgentConfig, ParseEnvironment, ParseResult } from "./types.ts";
 import { versionAsked } from "./version.ts";
 
@@ -27,14 +27,23 @@ import { versionAsked } from "./version.ts";
 export function parseArguments(argv: readonly string[], environment: ParseEnvironment): ParseResult {
   const line = readCommandLine(argv);
   if (line.kind !== "flags") return line;
-  const flags = flagDocuments(line.flags);
+  const over = readCommandLine(environment.overrides ?? []);
+  if (over.kind !== "flags") return over;
+  const overrides = flagDocuments(over.flags);
+  const own = flagDocuments(line.flags);
+  const flags = { ...own, options: { ...own.options, ...overrides.options } };
   const { version: asked } = flags.options;
   const version = versionAsked(asked, environment.version);
   if (version.kind === "print") return { kind: "version", text: version.text };
-  const source = chooseSource(line.flags, flags, environment);
-  const given = { ...source.kubeProxy, ...source.fairlead, ...flags.options };
-  const report = createReport(given, (path) => (Object.hasOwn(flags.options, path) ? `--${path}` : source.name(path)));
-  const config = { ...resolve(source, flags.options, report), flags: flagValues(line.flags) };
+  const source = withOverrides(chooseSource(line.flags, flags, environment), overrides);
+  const raw = { ...source.kubeProxy, ...source.fairlead, ...flags.options };
+  const report = createReport(raw, (path) => (Object.hasOwn(flags.options, path) ? `--${path}` : source.name(path)));
+  const values = flagValues(line.flags);
+  const config = {
+    ...resolve(source, flags.options, report),
+    flags: values,
+    commandLine: givenValues(line.flags, values),
+  };
   const warnings = [...deprecations(line.flags), ...version.warnings, ...source.warnings, ...report.warnings];
   const errors = [...source.errors, ...report.errors];
   if (errors.length > 0) return { kind: "invalid", errors, warnings };
@@ -42,7 +51,11 @@ export function parseArguments(argv: readonly string[], environment: ParseEnviro
 }
 
 /** What it gives while the report has errors is not to be used. */
-function resolve(source: Source, options: FlagDocuments["options"], report: Report): Omit<AgentConfig, "flags"> {
+function resolve(
+  source: Source,
+  options: FlagDocuments["options"],
+  report: Report,
+): Omit<AgentConfig, "commandLine" | "flags"> {
   const input: ConfigInput = {
     origin: source.origin,
     kubeProxy: decode(kubeProxySchema, source.kubeProxy, report),
@@ -66,7 +79,12 @@ function resolve(source: Source, options: FlagDocuments["options"], report: Repo
   if (resolved.shadow !== undefined && WRITES.has(action.kind)) {
     report.error("shadow", `cannot be combined with --${action.kind}: a shadow run writes nothing; remove one of them`);
   }
-  return { ...resolved, action, provenance: provenance(source), kubeProxyConfiguration };
+  const fairleadConfiguration = { ...source.fairlead, apiVersion: API_VERSION, kind: KIND };
+  return { ...resolved, action, provenance: provenance(source), kubeProxyConfiguration, fairleadConfiguration };
+}
+
+function givenValues(given: GivenFlags, values: AgentConfig["flags"]): AgentConfig["commandLine"] {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => given.has(name)));
 }
 
 /** What changes this node. */

@@ -22,7 +22,7 @@ export function chooseSource(given: GivenFlags, flags: FlagDocuments, environmen
   const { config: path } = flags.options;
   if (typeof path === "string") return fileSource(path, given, flags, environment);
   const { kubeProxy, fairlead, errors, names } = flags;
-  return { origin: "flags", kubeProxy, fairlead, name: namer(names), errors, warnings: [] };
+  return { origin: "flags", kubeProxy, fairlead, name: namer(names, flagFor), errors, warnings: [] };
 }
 
 function fileSource(path: string, given: GivenFlags, all: FlagDocuments, environment: ParseEnvironment): Source {
@@ -37,10 +37,21 @@ function fileSource(path: string, given: GivenFlags, all: FlagDocuments, environ
     kubeProxy: overlay(documents.kubeProxy, flags.kubeProxy),
     fairlead: overlay(documents.fairlead, flags.fairlead),
     ...(typeof text === "string" ? { configFile: { path, text } } : {}),
-    name: namer(flags.names, path),
+    name: namer(flags.names, (field) => `${path}: ${field}`),
     // A flag that cannot be read is wrong although it would be ignored: it is so for kube-proxy.
     errors: [...all.errors, ...documents.errors],
     warnings,
+  };
+}
+
+/** The source with flags that override all of it. */
+export function withOverrides(source: Source, { kubeProxy, fairlead, names, errors }: FlagDocuments): Source {
+  return {
+    ...source,
+    kubeProxy: overlay(source.kubeProxy, kubeProxy),
+    fairlead: overlay(source.fairlead, fairlead),
+    name: namer(names, source.name),
+    errors: [...source.errors, ...errors],
   };
 }
 
@@ -69,14 +80,14 @@ function overridden(names: FlagDocuments["names"], { kubeProxy, fairlead }: Docu
 }
 
 /** Names the flag that set a field, or the file and the field; an entry of a flag's list has the flag's name. */
-function namer(flags: Readonly<Record<string, string>>, file?: string): FieldNames {
+function namer(flags: Readonly<Record<string, string>>, others: FieldNames): FieldNames {
   return (path) => {
     const keys = splitPath(path);
     for (let length = keys.length; length > 0; length--) {
       const above = joinPath(keys.slice(0, length));
       if (Object.hasOwn(flags, above)) return flags[above] ?? above;
     }
-    return file === undefined ? flagFor(path) : `${file}: ${path}`;
+    return others(path);
   };
 }
 

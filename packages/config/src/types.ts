@@ -141,12 +141,16 @@ export interface AgentConfig {
   readonly multiCNI: MultiCNISettings;
   /** Every flag, without its dashes, with its value on this command line or its default, as text. */
   readonly flags: Readonly<Record<string, string>>;
+  /** Those of `flags` that are on this command line. */
+  readonly commandLine: Readonly<Record<string, string>>;
   /**
    * Flag or file field by path (`clusterCIDR`, `multiCNI.excludeClusterCIDRs`, …) that set it; defaults are not in it.
    */
   readonly provenance: Readonly<Record<string, string>>;
   /** The whole configuration in the form of KubeProxyConfiguration v1alpha1, as kube-proxy serves it at /configz. */
   readonly kubeProxyConfiguration: Readonly<Record<string, unknown>>;
+  /** The FairleadConfiguration as the file and the flags say it; fields that neither has are left out. */
+  readonly fairleadConfiguration: Readonly<Record<string, unknown>>;
 }
 
 /** What feature gates give and take, each by the gate of Kubernetes that it has. On by default, unless it says so. */
@@ -191,7 +195,15 @@ export interface ParseEnvironment {
   readonly readFile: (path: string) => string;
   /** Fairlead's own version, for --version. */
   readonly version: string;
+  /**
+   * Flags that override everything else, the file of --config included: what a user says of a proxy whose configuration
+   * is known. Default: none.
+   */
+  readonly overrides?: readonly string[];
 }
 
 /** What the agent runs with, without what it was started for and where each value came from. */
-export type ResolvedConfig = Omit<AgentConfig, "action" | "flags" | "kubeProxyConfiguration" | "provenance">;
+export type ResolvedConfig = Omit<
+  AgentConfig,
+  "action" | "commandLine" | "flags" | "fairleadConfiguration" | "kubeProxyConfiguration" | "provenance"
+>;

@@ -31,6 +31,8 @@ export interface ReadOptions {
   readonly slicesOf?: ((state: ClusterView) => ReadonlySet<ServiceKey>) | undefined;
   /** Whether the ranges of services are wanted: by modes that tell ClusterIPs that no service has. Default false. */
   readonly serviceCIDRs?: boolean;
+  /** What may not be read: it is done without. */
+  readonly without?: ReadonlySet<"node" | "serviceCIDRs">;
   /** Networks that the agent would learn. Default: none. */
   readonly networks?: NetworksOnceParts["settings"] | undefined;
   /** The agent's: which services it is for, and which annotations its rules ask for. Default: the first proxy's. */
@@ -46,13 +48,15 @@ export interface ReadOptions {
 export async function readCluster(
   source: ObjectSource,
   signal: AbortSignal,
-  { slicesOf, networks: settings, config, ...options }: ReadOptions = {},
+  { slicesOf, networks: settings, config, without = new Set(), ...options }: ReadOptions = {},
 ): Promise<Cluster> {
   const state = new ClusterState();
   const problems: Problem[] = [];
   // Whether a learned CIDR meets them is asked.
-  const serviceCIDRs = options.serviceCIDRs === true || settings !== undefined;
+  const wantsCIDRs = options.serviceCIDRs === true || settings !== undefined;
+  const serviceCIDRs = wantsCIDRs && !without.has("serviceCIDRs");
   const missing = new Set<Resource | "serviceCIDRs" | "networks">(["services", "endpointSlices", "node"]);
+  if (without.has("node")) missing.delete("node");
   if (settings !== undefined) missing.add("networks");
   if (serviceCIDRs) missing.add("serviceCIDRs");
   const done = new AbortController();
@@ -62,7 +66,7 @@ export async function readCluster(
     missing.delete(resource);
     if (missing.size === 0) done.abort();
   };
-  const into = subscriptions({
+  const { node: nodes, ...objects } = subscriptions({
     state,
     annotations: config && ruleAnnotations(config),
     serviceProxyName: config?.serviceProxyName,
@@ -84,7 +88,8 @@ export async function readCluster(
   });
   const once = settings && new NetworksOnce({ settings, clock: systemClock, onReady: () => synced("networks") });
   const others = once && { others: once.subscriptions };
-  const slices = selectedSlices(into.endpointSlices);
+  const into = without.has("node") ? objects : { ...objects, node: nodes };
+  const slices = selectedSlices(objects.endpointSlices);
   const stop = AbortSignal.any([signal, done.signal]);
   if (slicesOf === undefined) await source.run({ ...into, ...others }, stop);
   else await source.run({ ...into, ...others, endpointSlices: slices.subscription }, stop);

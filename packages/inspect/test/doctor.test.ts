@@ -124,9 +124,42 @@ describe("the doctor", () => {
     ],
     ["firewalld", { nftTables: ["inet firewalld"] }, ["warning nft tables of others: inet firewalld"]],
     [
-      "kube-proxy's nftables mode",
+      "what nftables mode left, beside a proxy that says that it is in another mode",
+      { nftTables: ["ip kube-proxy"], running: { mode: "iptables", nftTables: [] } },
+      ["bad nft tables of others: ip kube-proxy: left by nftables mode; the proxy runs in iptables mode"],
+    ],
+    [
+      "what nftables mode left, and no proxy",
+      { nftTables: ["ip kube-proxy"], proxies: [] },
+      [
+        "bad nft tables of others: ip kube-proxy: left by nftables mode, and no proxy runs",
+        "warning proxies on this node: none runs",
+      ],
+    ],
+    [
+      "the table of a proxy that runs in nftables mode, whatever mode was given",
+      { nftTables: ["ip kube-proxy"], running: { mode: "nftables", nftTables: ["kube-proxy"] } },
+      [],
+    ],
+    [
+      "a table that a proxy may serve by that does not say its mode",
       { nftTables: ["ip kube-proxy"] },
-      ["bad nft tables of others: ip kube-proxy: what kube-proxy's nftables mode left"],
+      ["unknown nft tables of others: ip kube-proxy: whether a proxy in nftables mode serves by them is not known"],
+    ],
+    [
+      "a proxy that answers, where processes are not seen",
+      { proxies: [], allProcesses: false, running: { mode: "ipvs", nftTables: [] } },
+      [],
+    ],
+    [
+      "rules of a proxy in the other variant only: its own image chose that one",
+      {
+        rules: [
+          { variant: "nft", readable: true, proxy: 0, others: 3, dropping: [] },
+          { variant: "legacy", readable: true, proxy: 40, others: 0, dropping: [] },
+        ],
+      },
+      ["warning rules of the other variant: legacy has 40 rules of a proxy and 0 of others, alongside nft"],
     ],
     ["no forwarding", { sysctls: { "net/ipv4/ip_forward": "0" } }, ["bad net.ipv4.ip_forward: 0"]],
     [

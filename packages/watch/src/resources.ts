@@ -40,13 +40,25 @@ export interface Selection {
    * such label.
    */
   readonly serviceProxyName?: string | undefined;
+  /** Services and EndpointSlices of this namespace only, for a reader who may read no others. Default: of all. */
+  readonly namespace?: string | undefined;
 }
 
 export function resourceSpecs(
-  { nodeName, serviceProxyName = "" }: Selection,
+  { nodeName, serviceProxyName = "", namespace }: Selection,
   others: readonly OtherSubscription[] = [],
 ): readonly ResourceSpec[] {
-  return [servicesOf(serviceProxyName), endpointSlices, ownNode(nodeName), serviceCIDRs, ...others.map(otherSpec)];
+  const ofServices = [servicesOf(serviceProxyName), endpointSlices].map((spec) => within(spec, namespace));
+  return [...ofServices, ownNode(nodeName), serviceCIDRs, ...others.map(otherSpec)];
+}
+
+function within(spec: ResourceSpec, namespace: string | undefined): ResourceSpec {
+  if (namespace === undefined) return spec;
+  return {
+    ...spec,
+    path: spec.path.replace(/(?=\/[^/]+$)/, `/namespaces/${namespace}`),
+    selects: (raw) => spec.selects(raw) && textAt(objectAt(raw, "metadata"), "namespace") === namespace,
+  };
 }
 
 /** One object of a resource is a resource of its own: `configmaps.v1/kube-system/fairlead-networks`. */

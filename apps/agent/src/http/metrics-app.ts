@@ -12,8 +12,8 @@ export interface MetricsSources {
   metrics(): Promise<{ readonly text: string; readonly contentType: string }>;
   /** The mode that really runs. */
   proxyMode(): string;
-  /** The configuration in force, as KubeProxyConfiguration v1alpha1. */
-  configuration(): unknown;
+  /** The configuration in force: what /configz answers. */
+  configuration(): object;
   /** Who serves each Service, and why. */
   ownership(): unknown;
   /** What another proxy does otherwise; absent: this one serves. */
@@ -47,10 +47,7 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
   const handlers: Record<string, Handler> = {
     ...pingRoutes(slis),
     "/proxyMode": () => ({ status: 200, headers: PLAIN_TEXT, body: sources.proxyMode() }),
-    "/configz": () => {
-      const body = JSON.stringify({ "kubeproxy.config.k8s.io": sources.configuration() });
-      return { status: 200, headers: JSON_TYPE, body };
-    },
+    "/configz": () => ({ status: 200, headers: JSON_TYPE, body: JSON.stringify(sources.configuration()) }),
     "/metrics": async () => {
       const { body, contentType } = await metrics();
       return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body };

@@ -5,6 +5,7 @@ import { version } from "../about/version.ts";
 import { serverNotListening } from "../events/port-events.ts";
 import { healthApp } from "../health/app.ts";
 import { bind, type ServerName } from "../http/bind.ts";
+import { configz } from "../http/configz.ts";
 import { metricsApp } from "../http/metrics-app.ts";
 import { nodeProfiles } from "../http/profiles.ts";
 import { sliMetrics } from "../metrics/sli-metrics.ts";
@@ -39,7 +40,7 @@ export function openServers(
     {
       metrics: () => metrics.text(),
       proxyMode: () => mode.name,
-      configuration: () => config.kubeProxyConfiguration,
+      configuration: () => configz(config),
       ownership: () => {
         const learned = networks?.report();
         return { ...ownershipReport(planner.ownerships(), learned), ...(learned && { networks: learned }) };

@@ -1,5 +1,6 @@
 import { errorText, fieldsOf, stringOf } from "@fairlead/base";
 import { CommandFailure } from "../frame/errors.ts";
+import { forbiddenIn, mayNot } from "./forbidden.ts";
 
 /** What an API server answers in the place of what was asked for. */
 export class ApiError extends CommandFailure {
@@ -21,6 +22,8 @@ export function refusal(status: number, body: string, { server, file }: ApiServe
   if (status === 401) {
     return new ApiError(status, `the API server ${server} does not accept the credentials of ${file}: sign in again`);
   }
+  const forbidden = status === 403 ? forbiddenIn(said) : undefined;
+  if (forbidden !== undefined) return new ApiError(status, `${mayNot(forbidden)} (${server})`);
   return new ApiError(status, `the API server ${server} answers ${status}${said === "" ? "" : `: ${said}`}`);
 }
 

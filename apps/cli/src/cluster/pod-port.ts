@@ -2,6 +2,7 @@ import { request } from "node:http";
 import { Duplex, PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { WebSocket } from "ws";
+import type { HttpAnswer } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import type { OpenKubeconfig } from "./kubeconfig.ts";
 import type { Container } from "./pod-runner.ts";
@@ -33,11 +34,6 @@ export async function connectToPod(
   // Readers and writers get the error themselves; a connection that is destroyed early ends with one as well.
   both.on("error", () => {}).on("close", () => socket.terminate());
   return both;
-}
-
-export interface HttpAnswer {
-  readonly status: number;
-  readonly text: string;
 }
 
 /** One GET over a connection that is open already. */

@@ -36,6 +36,9 @@ export function resourceOf({ apiVersion, kind, metadata: { namespace } }: Manife
   return { apiVersion, plural: `${kind.toLowerCase()}s`, ...(namespace !== undefined && { namespace }) };
 }
 
+/** Where kubeadm has kube-proxy, and deploy/ has Fairlead. */
+export const SYSTEM_NAMESPACE = "kube-system";
+
 export const NODES: Resource = { apiVersion: "v1", plural: "nodes" };
 export const PODS: Resource = { apiVersion: "v1", plural: "pods" };
 export const DAEMON_SETS: Resource = { apiVersion: "apps/v1", plural: "daemonsets" };

@@ -1,6 +1,11 @@
 import type { Runner } from "@fairlead/kernel";
 import type { Style } from "./style.ts";
 
+export interface HttpAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
 /** Everything outside of a command that it may use; tests give their own. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -14,6 +19,8 @@ export interface Context {
   readonly readStandardInput: () => Promise<Uint8Array>;
   /** Runs `work` and tells on standard error what takes longer than a second. */
   readonly progress: <T>(what: string, work: () => Promise<T>) => Promise<T>;
+  /** One GET of a port of this host's loopback. */
+  readonly askHere: (port: number, path: string) => Promise<HttpAnswer>;
   /** Starts programs on this host. */
   readonly runner: Runner;
   /** Aborts with SIGINT, SIGTERM and SIGHUP, and when nothing reads standard output any more. */

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { errorText } from "@fairlead/base";
-import { type AgentConfig, formatError, parseArguments } from "@fairlead/config";
+import { type AgentConfig, formatError, parseArguments, withMode } from "@fairlead/config";
 import { type FilterOptions, Memory, parseMemory } from "@fairlead/endpoint-filter";
 import { MODES, type Mode } from "@fairlead/inspect";
 import { filterSettings, type NetworksOnceParts, networksSettings } from "@fairlead/intake";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
+import type { ProxyConfig } from "../node/running-config.ts";
 import { version } from "../version.ts";
 import type { agentOptions } from "./cluster-options.ts";
 
@@ -18,27 +19,39 @@ export interface AgentSetup {
   readonly config: AgentConfig;
   readonly filter: FilterOptions;
   /** Undefined: the agent learns no network. */
-  readonly networks: NetworksOnceParts["settings"] | undefined;
+  readonly networks?: NetworksOnceParts["settings"] | undefined;
   readonly memory: Memory;
+}
+
+export interface SetupOptions {
+  /** A mode that no plan can be made for (userspace) counts as iptables mode. */
+  readonly anyMode?: boolean;
+  /** What the options override. Default: what an agent does without flags. */
+  readonly base?: ProxyConfig | undefined;
 }
 
 /**
  * Reads the options as the agent would read its own.
  *
- * @param anyMode a mode that no plan can be made for (userspace) counts as iptables mode
  * @throws CommandFailure naming each wrong value; UsageError for a flag that the agent does not have
  */
 export function agentSetup(
   options: AgentValues,
   { warn }: Pick<Context, "warn">,
-  { anyMode = false }: { readonly anyMode?: boolean } = {},
+  { anyMode = false, base }: SetupOptions = {},
 ): AgentSetup {
-  const parsed = parseArguments(agentArguments(options), { readFile: readText, version });
+  const given = agentArguments(options);
+  const own = options.config === undefined ? base : undefined;
+  const parsed =
+    own === undefined
+      ? parseArguments(given, { readFile: readText, version })
+      : parseArguments(proxyArguments(own), { readFile: () => own.text, version, overrides: given });
   if (parsed.kind === "usage-error") throw new UsageError(`--agent-flag: ${parsed.message.split("\n", 1)[0]}`);
   if (parsed.kind === "invalid") throw new CommandFailure(parsed.errors.map(formatError).join("\n"));
   if (parsed.kind !== "run") throw new UsageError("--agent-flag: that flag prints something in place of being read");
-  for (const warning of parsed.warnings) warn(warning);
-  const { config } = parsed;
+  // The proxy itself has said what its own configuration is warned of.
+  if (own === undefined) for (const warning of parsed.warnings) warn(warning);
+  const config = inRunningMode(parsed.config, own);
   const filter = filterSettings(config);
   if (!filter.ok) throw new CommandFailure(filter.errors.join("\n"));
   return {
@@ -48,6 +61,32 @@ export function agentSetup(
     networks: networksSettings(config, filter.options),
     memory: memoryOf(options.memory, filter.options, warn),
   };
+}
+
+/**
+ * The configuration of a proxy alone.
+ *
+ * @throws CommandFailure when this version cannot read it
+ */
+export function proxySettings(proxy: ProxyConfig): AgentConfig {
+  const parsed = parseArguments(proxyArguments(proxy), { readFile: () => proxy.text, version });
+  if (parsed.kind === "run") return inRunningMode(parsed.config, proxy);
+  const errors =
+    parsed.kind === "invalid"
+      ? parsed.errors.map(formatError)
+      : ["message" in parsed ? parsed.message.split("\n", 1)[0] : parsed.kind];
+  throw new CommandFailure(`${proxy.from} has a configuration that cannot be read: ${errors.join("; ")}`);
+}
+
+function proxyArguments({ from, flags }: ProxyConfig): readonly string[] {
+  return [`--config=${from}`, ...flags];
+}
+
+/** A proxy may have fallen back to another mode than the one of its configuration. */
+function inRunningMode(config: AgentConfig, proxy: ProxyConfig | undefined): AgentConfig {
+  const running = MODES.find((one) => one === proxy?.mode);
+  const isGiven = config.provenance["mode"]?.startsWith("--") === true;
+  return running === undefined || running === config.mode || isGiven ? config : withMode(config, running);
 }
 
 /** For what does not read networks' objects. */

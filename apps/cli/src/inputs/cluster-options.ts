@@ -1,6 +1,7 @@
 import type { Mode } from "@fairlead/inspect";
 import { list, type OptionSpec, text } from "../frame/options.ts";
 import { nodeAddressOption } from "./node-address-option.ts";
+import { metricsPortOption } from "./node-options.ts";
 
 /** Which cluster, as for kubectl. */
 export const accessOptions = {
@@ -59,6 +60,7 @@ export const agentOptions = {
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as the agent's --exclude-cluster-cidr."),
   "agent-flag": list("NAME=VALUE", "Any other flag of the agent, such as masquerade-all=true."),
   "node-address": nodeAddressOption("An address of the node. Default: those of its Node object."),
+  "metrics-port": metricsPortOption,
   memory: text("FILE", "The agent's memory of owners (ownership.json in its --state-dir).", { completes: "path" }),
 } as const;
 

@@ -1,30 +1,26 @@
 import { LiveCluster } from "@fairlead/console";
 import type { PlannedNode } from "@fairlead/inspect";
 import { createApiSource, type SourceReport } from "@fairlead/watch";
+import type { ClusterAccess } from "../cluster/access.ts";
 import type { Context } from "../frame/context.ts";
 import { version } from "../version.ts";
-import { type AgentSetup, agentSetup } from "./agent.ts";
+import type { AgentSetup } from "./agent.ts";
 import { apiConnection, NO_CLUSTER, orFailure } from "./cluster-access.ts";
-import type { ClusterValues } from "./planned.ts";
-
-type FollowedOptions = Omit<ClusterValues, "node" | "file">;
-
-interface Followed {
-  readonly setup: AgentSetup;
-  readonly cluster: LiveCluster;
-}
 
 /** A cluster that is read once, when it is asked for, and followed from then on: planned for any of its nodes. */
 export class FollowedNodes implements Disposable {
-  readonly #options: FollowedOptions;
+  readonly #access: ClusterAccess;
+  readonly #setup: AgentSetup;
   readonly #context: Context;
   readonly #stop = new AbortController();
-  #followed: Followed | undefined;
+  #followed: LiveCluster | undefined;
   /** Aborted while the objects are not followed: they may be old. */
   #down = new AbortController();
 
-  constructor(options: FollowedOptions, context: Context) {
-    this.#options = options;
+  /** @param setup of every node's agent */
+  constructor(access: ClusterAccess, setup: AgentSetup, context: Context) {
+    this.#access = access;
+    this.#setup = setup;
     this.#context = context;
   }
 
@@ -33,20 +29,20 @@ export class FollowedNodes implements Disposable {
    *
    * @param addresses those that the node has
    * @returns undefined: the node is not known, or the objects cannot be followed now; reading them anew says more
-   * @throws CommandFailure when no cluster is known, or the options are wrong
+   * @throws CommandFailure when no cluster is known
    */
   async withPlan<T>(
     node: string,
     addresses: readonly string[],
-    work: (planned: PlannedNode, setup: AgentSetup) => Promise<T>,
+    work: (planned: PlannedNode) => Promise<T>,
   ): Promise<T | undefined> {
     this.#followed ??= await this.#follow(node);
-    const { setup, cluster } = this.#followed;
+    const cluster = this.#followed;
     const { signal } = this.#down;
     await Promise.race([cluster.ready, aborted(signal)]);
     if (signal.aborted || !cluster.nodes.has(node)) return undefined;
     cluster.setAddresses(node, addresses);
-    return cluster.withPlan(node, (planned) => work(planned, setup));
+    return cluster.withPlan(node, work);
   }
 
   [Symbol.dispose](): void {
@@ -54,9 +50,9 @@ export class FollowedNodes implements Disposable {
   }
 
   /** @param nodeName whose plan is made at once */
-  async #follow(nodeName: string): Promise<Followed> {
-    const setup = agentSetup(this.#options, this.#context);
-    const connection = await orFailure(NO_CLUSTER, apiConnection(this.#options, this.#context));
+  async #follow(nodeName: string): Promise<LiveCluster> {
+    const setup = this.#setup;
+    const connection = await orFailure(NO_CLUSTER, apiConnection(this.#access, this.#context));
     const cluster = new LiveCluster({
       setup,
       nodeName,
@@ -76,7 +72,7 @@ export class FollowedNodes implements Disposable {
     });
     const end = () => this.#down.abort();
     cluster.follow(source, AbortSignal.any([this.#stop.signal, this.#context.signal])).then(end, end);
-    return { setup, cluster };
+    return cluster;
   }
 
   #take({ type }: SourceReport): void {

@@ -11,14 +11,3 @@ export function numberOf(option: string, text: string | undefined): number | und
   if (/^\d+$/.test(text) && number >= 1 && Number.isSafeInteger(number)) return number;
   throw new UsageError(`--${option}=${text}: must be a whole number from 1 on`);
 }
-
-/**
- * The value of an option that is a port.
- *
- * @throws UsageError naming the option and what would be right
- */
-export function portOf(option: string, text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
-  throw new UsageError(`--${option}=${text}: a port is a number from 1 to 65535`);
-}

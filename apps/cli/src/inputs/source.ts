@@ -21,14 +21,16 @@ import {
   type SourceReport,
 } from "@fairlead/watch";
 import type { ClusterAccess } from "../cluster/access.ts";
+import { type Forbidden, forbiddenIn, mayNot } from "../cluster/forbidden.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { version } from "../version.ts";
 import { apiConnection, NO_CLUSTER, orFailure } from "./cluster-access.ts";
 import type { sourceOptions } from "./cluster-options.ts";
+import { ALL_RIGHTS, type Rights, withoutRight } from "./rights.ts";
 
-type SourceValues = OptionValues<typeof sourceOptions>;
+type SourceValues = OptionValues<typeof sourceOptions> & { readonly namespace?: string | undefined };
 
 /** The name of the node that is asked about, as its agent would call it. */
 export function nodeNameOf({ node }: Pick<SourceValues, "node">): string {
@@ -36,7 +38,7 @@ export function nodeNameOf({ node }: Pick<SourceValues, "node">): string {
 }
 
 /** Which objects are wanted. */
-interface ReadRequest extends ReadOptions {
+interface ReadRequest extends Omit<ReadOptions, "without"> {
   /** The only thing that is asked about. */
   readonly about?: Target | undefined;
 }
@@ -102,24 +104,68 @@ async function fromManifests(
   return { ...cluster, otherNodes: otherNodes.sort() };
 }
 
-async function fromApi(
+async function fromApi(options: SourceValues, context: Context, wanted: ReadRequest): Promise<ReadCluster> {
+  const connection = await connect(options, context);
+  let rights: Rights = ALL_RIGHTS;
+  for (;;) {
+    try {
+      return await readAllowed(connection, options, context, wanted, rights);
+    } catch (error) {
+      const less =
+        error instanceof Refused ? withoutRight(rights, error.forbidden, namespaceIn(options, wanted)) : undefined;
+      if (less === undefined) throw error;
+      context.warn(less.remark);
+      rights = less.rights;
+    }
+  }
+}
+
+/** The namespace that is asked about; undefined: all are. */
+function namespaceIn({ namespace }: SourceValues, { about }: ReadRequest): string | undefined {
+  return about?.kind === "service" ? about.service.slice(0, about.service.indexOf("/")) : namespace;
+}
+
+/** The API server does not allow it. */
+class Refused extends CommandFailure {
+  readonly forbidden: Forbidden;
+
+  constructor(forbidden: Forbidden, server: string) {
+    super(`${mayNot(forbidden)} (${server})`);
+    this.forbidden = forbidden;
+  }
+}
+
+async function readAllowed(
+  connection: ApiConnection,
   options: SourceValues,
   context: Context,
   { about: _, ...wanted }: ReadRequest,
+  { without, namespace }: Rights,
 ): Promise<ReadCluster> {
-  const connection = await connect(options, context);
   const down = new AbortController();
-  const selection = { nodeName: nodeNameOf(options), serviceProxyName: wanted.config?.serviceProxyName };
+  const selection = { nodeName: nodeNameOf(options), serviceProxyName: wanted.config?.serviceProxyName, namespace };
   const source = apiSource(connection, selection, (report) => {
-    if (report.type === "failing") down.abort(new CommandFailure(failureText(report)));
+    if (report.type === "failing") down.abort(failureOf(report));
     else warnOf(report, context);
   });
-  const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]), wanted);
+  const signal = AbortSignal.any([context.signal, down.signal]);
   try {
-    return { ...(await context.progress(`reading ${connection.server}`, work)), otherNodes: undefined };
+    const read = () => readCluster(source, signal, { ...wanted, without });
+    return {
+      ...(await context.progress(`reading ${connection.server}`, read)),
+      otherNodes: without.has("node") ? [] : undefined,
+    };
   } catch (error) {
     throw down.signal.aborted ? down.signal.reason : error;
   }
+}
+
+/** The API server does not answer, or not as it should. */
+export class ServerFailure extends CommandFailure {}
+
+function failureOf(report: Extract<SourceReport, { type: "failing" }>): CommandFailure {
+  const forbidden = forbiddenIn(report.error);
+  return forbidden === undefined ? new ServerFailure(failureText(report)) : new Refused(forbidden, report.server);
 }
 
 /**
@@ -164,7 +210,7 @@ async function readOnce<T>(
     paths.length > 0
       ? createManifestsSnapshot({ paths, nodeName, readStandardInput })
       : apiSource(await connect(options, context), { nodeName }, (report) => {
-          if (report.type === "failing") down.abort(new CommandFailure(failureText(report)));
+          if (report.type === "failing") down.abort(failureOf(report));
         });
   try {
     return await read(source, AbortSignal.any([signal, down.signal]));
@@ -203,7 +249,7 @@ export async function liveSource(
 
 function apiSource(
   connection: ApiConnection,
-  selection: Pick<ApiSourceOptions, "nodeName" | "serviceProxyName">,
+  selection: Pick<ApiSourceOptions, "namespace" | "nodeName" | "serviceProxyName">,
   onReport: (report: SourceReport) => void,
 ): ObjectSource {
   return createApiSource({ connection, ...selection, userAgent: `fairlead/${version}`, onReport });
@@ -216,6 +262,8 @@ const PROBLEMS = {
 } as const;
 
 function failureText({ server, problem, error }: Extract<SourceReport, { type: "failing" }>): string {
+  const forbidden = forbiddenIn(error);
+  if (forbidden !== undefined) return `${mayNot(forbidden)} (${server})`;
   return `the API server ${server} ${PROBLEMS[problem]}: ${error}`;
 }
 

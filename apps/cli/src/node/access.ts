@@ -5,14 +5,19 @@ import type { IPFamily } from "@fairlead/core";
 import type { Runner } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
-import type { OptionValues } from "../frame/options.ts";
-import type { kernelOptions } from "../inputs/node-options.ts";
 import { type AgentAccess, type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
 import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
 import { listedRunner } from "./listings.ts";
 import { familiesOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
 
-type KernelValues = OptionValues<typeof kernelOptions> & AgentAccess;
+/** Which kernel a command's options name. */
+interface NamedKernel {
+  readonly live: boolean;
+  readonly on: string | undefined;
+  readonly rules: string | undefined;
+}
+
+type KernelValues = NamedKernel & AgentAccess;
 
 /** The kernel that is asked about. */
 export interface NodeKernel {
@@ -44,7 +49,7 @@ export async function openKernel(options: KernelValues, context: Context): Promi
 }
 
 /** @throws UsageError for options that name more than one kernel */
-export function oneKernel({ live, on, rules }: OptionValues<typeof kernelOptions>): void {
+export function oneKernel({ live, on, rules }: NamedKernel): void {
   if ([live, on !== undefined, rules !== undefined].filter(Boolean).length > 1) {
     throw new UsageError("--live, --on and --rules: only one of them, each names another kernel");
   }

@@ -2,12 +2,13 @@ import { errorText } from "@fairlead/base";
 import { instanceDefaults } from "@fairlead/config";
 import type { AgentPages } from "@fairlead/inspect";
 import type { ClusterAccess } from "../cluster/access.ts";
-import { type HttpAnswer, httpOver } from "../cluster/pod-port.ts";
+import { httpOver } from "../cluster/pod-port.ts";
 import type { Container } from "../cluster/pod-runner.ts";
-import type { Context } from "../frame/context.ts";
+import type { Context, HttpAnswer } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import { portOf } from "../inputs/number.ts";
+import { portOf } from "../frame/port.ts";
 import { type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
+import { PATIENCE_MS } from "./loopback.ts";
 
 export interface AgentAddress {
   /** The node whose agent is asked, through the API server; absent: this one. */
@@ -19,9 +20,6 @@ export interface AgentAddress {
   readonly port: number;
 }
 
-/** Milliseconds that an agent gets to answer. */
-const PATIENCE = 15_000;
-
 /**
  * What a running agent says at a path of its local endpoint, such as `/ownership`.
  *
@@ -30,11 +28,11 @@ const PATIENCE = 15_000;
 export async function askAgent(
   path: string,
   { on, cluster: access, instance, port }: AgentAddress,
-  context: Pick<Context, "env" | "warn">,
+  context: Pick<Context, "askHere" | "env" | "warn">,
 ): Promise<string> {
-  if (on === undefined) return okText(here, port, path);
+  if (on === undefined) return okText(proxyHere(context), port, path);
   const agents = agentsOf({ ...access, "service-proxy-name": instance }, context);
-  return okText(inPod(await findAgentPod(on, agents), agents), port, path);
+  return okText(proxyIn(await findAgentPod(on, agents), agents), port, path);
 }
 
 /**
@@ -43,7 +41,7 @@ export async function askAgent(
  * @throws CommandFailure when it does not answer with 200
  */
 export function askAgentIn(pod: Container, path: string, port: number, agents: Agents): Promise<string> {
-  return okText(inPod(pod, agents), port, path);
+  return okText(proxyIn(pod, agents), port, path);
 }
 
 /** The ports at which an agent answers. */
@@ -87,17 +85,14 @@ export function agentAddressOf(
 /**
  * What an agent says of itself; a page that does not answer is left out.
  *
- * @param pod absent: the agent of this host
  * @param pages `health` leaves out `/ownership`, which grows with the services
  * @throws CommandFailure when its metrics port does not answer
  */
 export async function agentPages(
-  pod: Container | undefined,
+  way: ProxyAccess,
   { metrics, health }: AgentPorts,
-  agents: Agents,
   pages: "all" | "health" = "all",
 ): Promise<AgentPages> {
-  const way = pod === undefined ? here : inPod(pod, agents);
   const page = (path: string) => okText(way, metrics, path).catch(() => undefined);
   const proxyMode = await okText(way, metrics, "/proxyMode");
   const [text, livez, ownership] = await Promise.all([
@@ -113,27 +108,24 @@ export async function agentPages(
 }
 
 /** A way to the loopback that an agent listens on. */
-interface AgentAccess {
+export interface ProxyAccess {
   readonly ask: (port: number, path: string) => Promise<HttpAnswer>;
   /** What messages call a port of it. */
   readonly nameOf: (port: number) => string;
 }
 
-const here: AgentAccess = {
-  async ask(port, path) {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(PATIENCE) });
-    return { status: response.status, text: await response.text() };
-  },
-  nameOf: (port) => `http://127.0.0.1:${port}`,
-};
+/** Of this host. */
+export function proxyHere({ askHere }: Pick<Context, "askHere">): ProxyAccess {
+  return { ask: askHere, nameOf: (port) => `http://127.0.0.1:${port}` };
+}
 
 /** Through the API server. */
-function inPod(pod: Container, { cluster }: Agents): AgentAccess {
+export function proxyIn(pod: Container, { cluster }: Agents): ProxyAccess {
   return {
     async ask(port, path) {
       const connection = await cluster.connect(pod, port);
       try {
-        return await httpOver(connection, { path, timeoutMs: PATIENCE });
+        return await httpOver(connection, { path, timeoutMs: PATIENCE_MS });
       } finally {
         connection.destroy();
       }
@@ -143,7 +135,7 @@ function inPod(pod: Container, { cluster }: Agents): AgentAccess {
 }
 
 /** @throws CommandFailure unless it answers with 2xx */
-async function okText(way: AgentAccess, port: number, path: string): Promise<string> {
+export async function okText(way: ProxyAccess, port: number, path: string): Promise<string> {
   const name = `${way.nameOf(port)}${path}`;
   try {
     const { status, text } = await way.ask(port, path);

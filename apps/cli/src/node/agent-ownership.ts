@@ -13,7 +13,7 @@ export interface AgentOwnership {
 /** @throws CommandFailure when it does not answer, or says something else */
 export async function agentOwnership(
   at: AgentAddress,
-  context: Pick<Context, "env" | "warn">,
+  context: Pick<Context, "askHere" | "env" | "warn">,
 ): Promise<AgentOwnership> {
   return ownershipOf(await askAgent("/ownership", at, context));
 }

@@ -1,8 +1,9 @@
-import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
+import { fieldsOf, itemsOf, type RawObject, stringOf } from "@fairlead/base";
 import type { ClusterAccess } from "../cluster/access.ts";
+import { ApiError } from "../cluster/api-error.ts";
 import { type Cluster, openCluster } from "../cluster/cluster.ts";
 import type { Container } from "../cluster/pod-runner.ts";
-import { PODS, type Selection } from "../cluster/resources.ts";
+import { inNamespace, PODS, type Resource, type Selection, SYSTEM_NAMESPACE } from "../cluster/resources.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 
@@ -41,12 +42,26 @@ function selectorsOf({ instance = "" }: Agents): readonly string[] {
  * @throws CommandFailure when the pods cannot be listed, or no agent runs there
  */
 export async function findAgentPod(node: string, agents: Agents): Promise<Container> {
-  const selectors = selectorsOf(agents);
-  for (const labels of selectors) {
-    const [found] = await podsOf(agents, { labels, fields: `spec.nodeName=${node},status.phase=Running` });
-    if (found !== undefined) return found.container;
+  const found = await placedAgent(node, agents);
+  if (found !== undefined) return found.container;
+  const selectors = selectorsOf(agents).join(" or ");
+  throw new CommandFailure(`--on=${node}: no agent runs there (no running pod with ${selectors})`);
+}
+
+/**
+ * The pod of a node's running agent.
+ *
+ * @param node undefined: any
+ * @returns undefined: there is none
+ * @throws CommandFailure when the pods cannot be listed
+ */
+export async function placedAgent(node: string | undefined, agents: Agents): Promise<PlacedPod | undefined> {
+  const onNode = node === undefined ? "" : `spec.nodeName=${node},`;
+  for (const labels of selectorsOf(agents)) {
+    const [found] = await podsOf(agents, { labels, fields: `${onNode}status.phase=Running` });
+    if (found !== undefined) return found;
   }
-  throw new CommandFailure(`--on=${node}: no agent runs there (no running pod with ${selectors.join(" or ")})`);
+  return undefined;
 }
 
 /**
@@ -64,20 +79,32 @@ export async function agentPods(agents: Agents): Promise<ReadonlyMap<string, Con
   return byNode;
 }
 
-interface PlacedPod {
+/** An agent's pod. */
+export interface PlacedPod {
   readonly node: string;
   readonly container: Container;
+  /** Straight from JSON. */
+  readonly spec: RawObject;
 }
 
 async function podsOf({ cluster }: Agents, selection: Selection): Promise<readonly PlacedPod[]> {
-  return (await cluster.list(PODS, selection)).flatMap(podIn);
+  const list = async (resource: Resource) => (await cluster.list(resource, selection)).flatMap(podIn);
+  try {
+    return await list(PODS);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 403) throw error;
+    // Who may not read all pods may read those of the namespace that proxies are in.
+    return list(inNamespace(PODS, SYSTEM_NAMESPACE)).catch(() => {
+      throw error;
+    });
+  }
 }
 
 function podIn(pod: unknown): readonly PlacedPod[] {
   const { name, namespace } = fieldsOf(fieldsOf(pod)["metadata"]);
-  const { nodeName, containers } = fieldsOf(fieldsOf(pod)["spec"]);
-  const node = stringOf(nodeName);
-  const container = stringOf(fieldsOf(itemsOf(containers)[0])["name"]);
+  const spec = fieldsOf(fieldsOf(pod)["spec"]);
+  const node = stringOf(spec["nodeName"]);
+  const container = stringOf(fieldsOf(itemsOf(spec["containers"])[0])["name"]);
   if (node === undefined || container === undefined) return [];
-  return [{ node, container: { name: stringOf(name) ?? "", namespace: stringOf(namespace) ?? "", container } }];
+  return [{ node, container: { name: stringOf(name) ?? "", namespace: stringOf(namespace) ?? "", container }, spec }];
 }

@@ -13,6 +13,7 @@ import { SerialQueue } from "./serial-queue.ts";
 import type { UnusableObjects } from "./unusable.ts";
 
 export interface ClusterOptions {
+  /** How the agents are set up; `setSetup` says it of a node. */
   readonly setup: AgentSetup;
   /** The node that the list looks from; undefined: the first one by name. */
   readonly nodeName: string | undefined;
@@ -119,6 +120,15 @@ export class LiveCluster {
   /** What a node's own interfaces have, which counts from now on in place of what its Node object says. */
   setAddresses(nodeName: string, addresses: readonly string[]): void {
     this.#plans.setAddresses(nodeName, addresses);
+  }
+
+  /** How a node's own agent is set up, which counts from now on in place of what the others have. */
+  setSetup(nodeName: string, setup: AgentSetup): void {
+    this.#plans.setSetup(nodeName, setup);
+  }
+
+  setupOf(nodeName: string): AgentSetup {
+    return this.#plans.setupOf(nodeName);
   }
 
   /** The plan of a node, made when it is asked for the first time. Nothing changes it while the work goes on. */

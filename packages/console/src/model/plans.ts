@@ -6,6 +6,7 @@ import type { LearnedOnce } from "@fairlead/intake";
 import type { AgentSetup } from "./agent-setup.ts";
 
 export interface PlansParts {
+  /** How the agents of nodes are set up of which nothing else is known. */
   readonly setup: AgentSetup;
   readonly state: ClusterState;
   /** The Node as it is, or was last; undefined: there is none. */
@@ -33,6 +34,8 @@ export class Plans {
   readonly #addresses = new Map<string, readonly string[]>();
   /** Nodes whose plans are made of something that has changed since: they are made anew when they are asked for. */
   readonly #outdated = new Set<string>();
+  /** By node: how its own agent is set up. */
+  readonly #setups = new Map<string, AgentSetup>();
   #serviceCIDRs: readonly string[] | undefined;
 
   constructor(parts: PlansParts) {
@@ -49,6 +52,16 @@ export class Plans {
     if (this.#addresses.get(nodeName)?.join() === sorted.join()) return;
     this.#addresses.set(nodeName, sorted);
     this.outdate(nodeName);
+  }
+
+  setupOf(nodeName: string): AgentSetup {
+    return this.#setups.get(nodeName) ?? this.#parts.setup;
+  }
+
+  setSetup(nodeName: string, setup: AgentSetup): void {
+    const isNew = identity(this.setupOf(nodeName)) !== identity(setup);
+    this.#setups.set(nodeName, setup);
+    if (isNew) this.outdate(nodeName);
   }
 
   setServiceCIDRs(cidrs: readonly string[]): void {
@@ -70,7 +83,7 @@ export class Plans {
     const planned = await inSlices(planNodeSteps(this.#request(nodeName)));
     const [oldest] = [...this.#kept.keys()].filter((name) => name !== this.first);
     if (this.#kept.size >= MOST_PLANS && oldest !== undefined) this.#kept.delete(oldest);
-    this.#kept.set(nodeName, { planned, memory: this.#parts.setup.memory.apply(planned.remembered) });
+    this.#kept.set(nodeName, { planned, memory: this.setupOf(nodeName).memory.apply(planned.remembered) });
     return planned;
   }
 
@@ -96,10 +109,20 @@ export class Plans {
   }
 
   #request(nodeName: string) {
-    const { setup, state, nodeOf } = this.#parts;
+    const { state, nodeOf } = this.#parts;
     const [node, learned] = [nodeOf(nodeName), this.#parts.learned()];
     const [serviceCIDRs, addresses] = [this.#serviceCIDRs, this.#addresses.get(nodeName)];
     const known = { ...(node && { node }), ...(serviceCIDRs && { serviceCIDRs }), ...(learned && { learned }) };
-    return { ...setup, cluster: { state, problems: [], ...known }, nodeName, ...(addresses && { addresses }) };
+    return {
+      ...this.setupOf(nodeName),
+      cluster: { state, problems: [], ...known },
+      nodeName,
+      ...(addresses && { addresses }),
+    };
   }
+}
+
+/** What of a configuration decides about plans, and more. */
+function identity({ mode, config }: AgentSetup): string {
+  return JSON.stringify([mode, config.kubeProxyConfiguration, config.fairleadConfiguration]);
 }

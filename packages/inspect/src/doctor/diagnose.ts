@@ -79,7 +79,7 @@ function sysctls(facts: NodeFacts): readonly Diagnosis[] {
     const value = facts.sysctls[key];
     if (value === wanted) return good(check, value);
     if (value === undefined && key in facts.sysctls) return unknown(check, "may not be read", AS_ROOT);
-    return { check, state, found: value ?? "not there", advice: `sysctl -w ${check}=${wanted}: ${why}` };
+    return { check, state, found: value ?? "not there", advice: `run \`sysctl -w ${check}=${wanted}\`: ${why}` };
   });
 }
 
@@ -95,7 +95,7 @@ function excludedClients({ tellsClients }: NodeFacts): readonly Diagnosis[] {
 
 const ALL_PROCESSES = "run as root and in the host's process namespace: other processes cannot be seen from here";
 
-const secondProxy: Check = ({ proxies, allProcesses }) => {
+const secondProxy: Check = ({ proxies, allProcesses, running }) => {
   const check = "proxies on this node";
   const text = proxies.map(({ name, pid }) => `${name} (process ${pid})`).join(", ");
   if (proxies.length > 1)
@@ -104,6 +104,7 @@ const secondProxy: Check = ({ proxies, allProcesses }) => {
       text,
       "leave one of them: they write the same chains and undo each other's work (docs/migrate-from-kube-proxy.md)",
     );
+  if (proxies.length === 0 && running !== undefined) return good(check, `one answers, in ${running.mode} mode`);
   if (!allProcesses) return unknown(check, text === "" ? "none is seen" : `${text} is seen`, ALL_PROCESSES);
   if (proxies.length === 1) return good(check, text);
   return warning(check, "none runs", "start the agent; rules that are there go on serving but follow no change");

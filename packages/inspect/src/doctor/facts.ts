@@ -29,6 +29,11 @@ export interface NodeFacts {
   readonly kernel: Readonly<Record<string, boolean | undefined>>;
   /** Processes that serve as a proxy on this node, as far as they are seen. */
   readonly proxies: readonly { readonly pid: number; readonly name: string }[];
+  /** What the running proxy says of itself; absent: none answers. */
+  readonly running?: {
+    readonly mode: string /** The tables of nftables that its mode programs, by name. */;
+    readonly nftTables: readonly string[];
+  };
   /** Whether every process of the node can be seen. */
   readonly allProcesses: boolean;
   /** CIDRs of the node's routes, defaults left out. */

@@ -27,7 +27,7 @@ function kubeOVN({ others: { kubeOVNRejects: rules, servesBySets } }: NodeFacts)
   return warning(
     check,
     found,
-    "remove the ipset KUBE-CLUSTER-IP that ipvs mode left (fairlead-proxy --cleanup): kube-ovn makes these rules for it; outside of " +
+    "remove the ipset that ipvs mode left with `ipset destroy KUBE-CLUSTER-IP`: kube-ovn makes these rules for it; outside of " +
       "ipvs mode they meet only what no rule serves",
   );
 }

@@ -20,8 +20,22 @@ function otherVariant({ variant, rules }: Parameters<Check>[0]): ReturnType<Chec
   if (!other.readable) return unknown(check, `those of ${other.variant} may not be read`, AS_ROOT);
   if (other.proxy + other.others === 0) return good(check, "none");
   const found = `${other.variant} has ${other.proxy} rules of a proxy and ${other.others} of others, alongside ${variant}`;
-  const advice = `the kernel asks both: remove a proxy's leftovers with ${other.variant === "nft" ? "iptables-nft" : "iptables-legacy"}, or have all programs use one variant`;
-  return other.proxy > 0 ? bad(check, found, advice) : warning(check, found, advice);
+  if (other.proxy === 0) return warning(check, found, `the kernel asks both: ${ONE_VARIANT}`);
+  const own = rules.find((count) => count.variant === variant)?.proxy ?? 0;
+  // The proxy's own image may choose otherwise than this host.
+  if (own === 0)
+    return warning(check, found, `the kernel asks both, and the proxy uses ${other.variant}: ${ONE_VARIANT}`);
+  return bad(check, found, `the kernel asks both: ${ONE_VARIANT}; ${removal(other.variant)}`);
+}
+
+const ONE_VARIANT = "have all programs use one variant";
+
+/** Nothing but the proxy's chains goes, in that variant only. */
+function removal(variant: "nft" | "legacy"): string {
+  const commands = ["iptables", "ip6tables"].map((tool) => {
+    return `\`${tool}-${variant}-save | grep -v KUBE- | ${tool}-${variant}-restore\``;
+  });
+  return `what a proxy left in ${variant} goes with ${commands.join(" and ")}`;
 }
 
 function policies({ rules, variant, needs }: Parameters<Check>[0]): ReturnType<Check> {
@@ -72,29 +86,47 @@ export function otherInstances({ instances = [] }: Parameters<Check>[0]): readon
 }
 
 function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
-  const { nftTables: all, needs, serviceProxyName, instances = [] } = facts;
+  const { nftTables: all, needs, serviceProxyName, running, instances = [] } = facts;
   const check = "nft tables of others";
   if (all === undefined)
     return unknown(check, "cannot be listed", `${AS_ROOT}; where this machine has no netlink it takes nft (nftables)`);
   const known = instances.flatMap(({ tables }) => tables);
   // An agent with a name runs alongside the node's first proxy, which may have them.
-  const firsts = serviceProxyName === undefined ? [] : ["kube-proxy"];
+  const firsts = [...(serviceProxyName === undefined ? [] : [FIRST_PROXYS]), ...(running?.nftTables ?? [])];
   const nftTables = all.filter(
     (name) => !isNamed(name, [...(needs.nftTables ?? []), ...firsts]) && !known.includes(name),
   );
-  const proxies = nftTables.filter((name) => / kube-proxy$/.test(name));
-  if (proxies.length > 0)
-    return bad(
-      check,
-      `${proxies.join(", ")}: what kube-proxy's nftables mode left`,
-      "remove it: kube-proxy --cleanup, or nft delete table",
-    );
+  const proxys = nftTables.filter((name) => isNamed(name, [FIRST_PROXYS]));
+  if (proxys.length > 0) return leftTables(check, proxys, facts);
   if (nftTables.length === 0) return good(check, "none");
   return warning(
     check,
     named(nftTables),
     "make sure that these tables do not drop what services need; packets meet them in addition to iptables",
   );
+}
+
+/** The table of the node's first proxy in nftables mode. */
+const FIRST_PROXYS = "kube-proxy";
+
+/** Tables that may serve are not to be removed: what a proxy in nftables mode has there comes back late or never. */
+function leftTables(check: string, tables: readonly string[], facts: Parameters<Check>[0]): ReturnType<Check> {
+  const { running, proxies, allProcesses } = facts;
+  const names = tables.join(", ");
+  const remove = tables.map((table) => `\`nft delete table ${table}\``).join(" and ");
+  if (running !== undefined) {
+    return bad(check, `${names}: left by nftables mode; the proxy runs in ${running.mode} mode`, `run ${remove}`);
+  }
+  if (proxies.length > 0 || !allProcesses) {
+    const found = `${names}: whether a proxy in nftables mode serves by them is not known`;
+    return unknown(
+      check,
+      found,
+      "run it where the proxy's metrics port answers, or give --mode nftables if that is its mode",
+    );
+  }
+  const found = `${names}: left by nftables mode, and no proxy runs`;
+  return bad(check, found, `start the proxy; if it is to run in another mode, run ${remove} after that`);
 }
 
 /** `fairlead trace --watch` takes its rule away; one that was killed could not. */

@@ -3,6 +3,9 @@ import type { ObjectSource, OtherResource } from "@fairlead/watch";
 
 const NODES: OtherResource = { group: "", version: "v1", plural: "nodes", kind: "Node", namespaced: false };
 
+const FORBIDDEN =
+  'the user may not list nodes; a ClusterRole with this rule allows it: {apiGroups: [""], resources: [nodes], verbs: [list, watch]}';
+
 /**
  * All Nodes of a source, by their names in their order.
  *
@@ -33,7 +36,7 @@ export async function readNodes(source: ObjectSource, signal: AbortSignal): Prom
     },
   };
   await source.run({ others: [subscription] }, AbortSignal.any([signal, done.signal]));
-  if (forbidden) throw new Error("Nodes may not be listed");
+  if (forbidden) throw new Error(FORBIDDEN);
   if (!synced) throw new Error("given up before all nodes were read");
   return new Map(nodes.map((node) => [node.name, node] as const).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

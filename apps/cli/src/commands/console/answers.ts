@@ -27,19 +27,18 @@ import { saidBy } from "./said.ts";
 type Values = CommandInput<typeof consoleOptions>["options"];
 
 /** What other commands answer, on the objects that the console has. */
-export function commandAnswers(cluster: LiveCluster, setup: AgentSetup, options: Values, context: Context): Answers {
+export function commandAnswers(cluster: LiveCluster, options: Values, context: Context): Answers {
   return {
     gets: {
-      "/api/trace": (query) => traced(cluster, setup, options, query, context),
-      ...nodeAnswers(cluster, setup, options, context),
+      "/api/trace": (query) => traced(cluster, options, query, context),
+      ...nodeAnswers(cluster, options, context),
     },
-    posts: { "/api/what-if": (_query, body) => whatIf(cluster, setup, readChange(body), context) },
+    posts: { "/api/what-if": (_query, body) => whatIf(cluster, readChange(body), context) },
   };
 }
 
 async function traced(
   cluster: LiveCluster,
-  setup: AgentSetup,
   options: Values,
   query: URLSearchParams,
   context: Context,
@@ -48,6 +47,7 @@ async function traced(
   const node = query.get("node") ?? cluster.nodeName;
   const to = query.get("to") ?? "";
   const from = query.get("from") ?? "pod";
+  const setup = cluster.setupOf(node);
   const { clusterCIDRs } = setup.config;
   const packet = { from: [from], to: [to], ...(clusterCIDRs.length > 0 && { "cluster-cidr": clusterCIDRs }) };
   const cidrs = clusterCIDRs.length === 0 ? "" : ` --cluster-cidr ${clusterCIDRs.join(",")}`;
@@ -101,12 +101,12 @@ const MOST_SERVICES = 200;
 
 async function whatIf(
   cluster: LiveCluster,
-  setup: AgentSetup,
   change: Change & { readonly node?: string },
   context: Context,
 ): Promise<WhatIfAnswer> {
   await cluster.ready;
   const { node = cluster.nodeName } = change;
+  const setup = cluster.setupOf(node);
   const { before, after, setup: changed, ...found } = await changedPlans(cluster, setup, node, change);
   const answer = { planAt: cluster.changedAt, node, ...found };
   if (found.services.length > MOST_SERVICES) return answer;

@@ -12,7 +12,7 @@ import { diagnose, flowAttribution } from "@fairlead/inspect";
 import { openTracking, type Runner } from "@fairlead/kernel";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import type { AgentSetup } from "../../inputs/agent.ts";
+import { configurationOf } from "../../inputs/configuration.ts";
 import { runnerFor } from "../../node/access.ts";
 import { agentAddressOf } from "../../node/agent-endpoint.ts";
 import { agentOwnership } from "../../node/agent-ownership.ts";
@@ -27,12 +27,7 @@ import type { consoleOptions } from "./options.ts";
 type Values = CommandInput<typeof consoleOptions>["options"];
 
 /** What is asked of a node on request, and not periodically. */
-export function nodeAnswers(
-  cluster: LiveCluster,
-  setup: AgentSetup,
-  options: Values,
-  context: Context,
-): Answers["gets"] {
+export function nodeAnswers(cluster: LiveCluster, options: Values, context: Context): Answers["gets"] {
   const asked = async (query: URLSearchParams): Promise<AskedNode> => {
     await cluster.ready;
     const node = query.get("node") ?? cluster.nodeName;
@@ -48,7 +43,7 @@ export function nodeAnswers(
   return {
     "/api/flows": async (query) => flows(cluster, await asked(query), query.get("service"), rates),
     "/api/networks/learned": async (query) => learned(await asked(query), options, context),
-    "/api/doctor": async (query) => doctor(setup, await asked(query), options, context),
+    "/api/doctor": async (query) => doctor(await asked(query), options, context),
   };
 }
 
@@ -93,14 +88,12 @@ async function learned({ node, live }: AskedNode, options: Values, context: Cont
   return { node, at: Date.now(), ...(networks && { networks }) };
 }
 
-async function doctor(
-  setup: AgentSetup,
-  { node, live, runner }: AskedNode,
-  options: Values,
-  context: Context,
-): Promise<DoctorAnswer> {
+async function doctor({ node, live, runner }: AskedNode, options: Values, context: Context): Promise<DoctorAnswer> {
+  const wanted = live ? { here: true } : { on: node };
+  const quiet = { ...context, warn: () => {} };
+  const { setup, running } = await configurationOf(options, wanted, quiet, { lenient: true });
   // Manifests have no API server, whatever the user's own kubeconfig names.
   const api = live ? ({ kind: "unasked" } as const) : await apiFacts(options, context);
-  const facts = await nodeFacts(setup, { serviceCIDRs: [], api, here: live, tidies: false }, runner);
+  const facts = await nodeFacts(setup, { serviceCIDRs: [], api, here: live, running, tidies: false }, runner);
   return { node, at: Date.now(), diagnoses: diagnose(facts) };
 }

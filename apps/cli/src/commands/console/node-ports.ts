@@ -2,9 +2,9 @@ import type { LiveCluster, NodePorts } from "@fairlead/console";
 import { agentStatus } from "@fairlead/inspect";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import type { AgentSetup } from "../../inputs/agent.ts";
+import { configurationOf } from "../../inputs/configuration.ts";
 import { runnerFor } from "../../node/access.ts";
-import { agentPages, portsOf } from "../../node/agent-endpoint.ts";
+import { agentPages, portsOf, proxyHere, proxyIn } from "../../node/agent-endpoint.ts";
 import { agentsOf, findAgentPod } from "../../node/agent-pods.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { reportsOf } from "../verify/look.ts";
@@ -13,7 +13,7 @@ import type { consoleOptions } from "./options.ts";
 type Values = CommandInput<typeof consoleOptions>["options"];
 
 /** How the console looks at nodes: this one, or others as `--on` does. */
-export function nodePorts(cluster: LiveCluster, setup: AgentSetup, options: Values, context: Context): NodePorts {
+export function nodePorts(cluster: LiveCluster, options: Values, context: Context): NodePorts {
   // A page says itself how long something takes.
   const quiet: Context = { ...context, warn: () => {}, progress: (_what, work) => work() };
   const { live } = options;
@@ -24,11 +24,13 @@ export function nodePorts(cluster: LiveCluster, setup: AgentSetup, options: Valu
     kernel: async (node) => {
       const runner = await runnerFor({ ...options, on: live ? undefined : node }, quiet);
       cluster.setAddresses(node, await nodeAddresses(runner));
+      if (!live) cluster.setSetup(node, (await configurationOf(options, { on: node }, quiet)).setup);
+      const setup = cluster.setupOf(node);
       return cluster.withPlan(node, (planned) => reportsOf(planned, setup, { rules: undefined }, { ...quiet, runner }));
     },
     agent: async (node) => {
-      const pod = live ? undefined : await findAgentPod(node, agents);
-      return agentStatus(await agentPages(pod, portsOf(options), agents, "health"));
+      const way = live ? proxyHere(context) : proxyIn(await findAgentPod(node, agents), agents);
+      return agentStatus(await agentPages(way, portsOf(options), "health"));
     },
   };
 }

@@ -5,8 +5,9 @@ import { createManifestsSnapshot, type ObjectSource, type SourceReport } from "@
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
-import { liveSource, nodeNameOf } from "../../inputs/source.ts";
+import type { AgentSetup } from "../../inputs/agent.ts";
+import { configurationOf, sayConfiguration, type WantedProxy } from "../../inputs/configuration.ts";
+import { allNodes, liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { version } from "../../version.ts";
 import { commandAnswers } from "./answers.ts";
 import { openBrowser } from "./browser.ts";
@@ -20,7 +21,9 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
   const { file, live } = options;
   if (live && file.length === 0)
     throw new UsageError("--live: is for manifests (-f); a cluster's nodes are looked at anyway");
-  const setup = agentSetup(options, context);
+  const configured = await configurationOf(options, await firstProxy(options, context), context);
+  sayConfiguration(configured, context);
+  const { setup } = configured;
   const looked = live || file.length === 0;
   const [unusable, health] = [new UnusableObjects(), new SourceHealth()];
   const settings = {
@@ -36,8 +39,8 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
     health,
     setup,
     nodeName: options.node !== undefined || live ? nodeNameOf(options) : undefined,
-    answers: (cluster) => commandAnswers(cluster, setup, options, context),
-    ...(looked && { looking: (cluster) => nodePorts(cluster, setup, options, context) }),
+    answers: (cluster) => commandAnswers(cluster, options, context),
+    ...(looked && { looking: (cluster) => nodePorts(cluster, options, context) }),
   } satisfies Parameters<typeof startConsole>[0];
   await context.untilStopped(async () => {
     await using opened = new AsyncDisposableStack();
@@ -50,6 +53,18 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
     if (!context.signal.aborted) await once(context.signal, "abort");
   });
   return 0;
+}
+
+/** Of the node that the list looks from; each other one is asked when its kernel is looked at. */
+async function firstProxy(options: Values, context: Context): Promise<WantedProxy> {
+  if (options.file.length > 0) return { here: options.live };
+  if (options.node !== undefined) return { on: options.node };
+  const names = await allNodes(options, context).then(
+    (nodes) => [...nodes.keys()],
+    // Without the right to list them the list looks from a node that endpoints are on.
+    () => [],
+  );
+  return names[0] === undefined ? { any: true } : { on: names[0] };
 }
 
 function portOf({ port = "0" }: Values): number {

@@ -19,7 +19,7 @@ export const diffCommand = defineCommand(
     examples: [
       { line: "fairlead diff before.txt after.txt", what: "Two outputs of iptables-save" },
       {
-        line: "fairlead diff cluster node --on node-a --cluster-cidr 10.144.0.0/16",
+        line: "fairlead diff cluster node --on node-a",
         what: "Does node-a do what the cluster's objects ask for?",
       },
       {

@@ -6,7 +6,7 @@ import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { print } from "../../output/output.ts";
 import type { diffOptions } from "./options.ts";
-import { readSide, type Side } from "./sides.ts";
+import { NODE, readSide, type Side } from "./sides.ts";
 import { differentTables } from "./tables.ts";
 import { diffText, fateData } from "./text.ts";
 
@@ -15,8 +15,9 @@ export async function run(
   context: Context,
 ): Promise<ExitCode> {
   const family: IPFamily = options.family === "ipv4" ? "IPv4" : "IPv6";
-  const before = await readSide(a, family, options, context);
-  const after = await readSide(b, family, options, context, options["to-mode"]);
+  const values = { ...options, here: options.on === undefined && [a, b].includes(NODE) };
+  const before = await readSide(a, family, values, context);
+  const after = await readSide(b, family, values, context, options["to-mode"]);
   const traffic = await context.progress("tracing packets through both", async () => {
     return compareTraffic(before.state, after.state, family, nodeAddress(family, before, after));
   });

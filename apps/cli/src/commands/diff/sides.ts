@@ -15,6 +15,14 @@ import type { diffOptions } from "./options.ts";
 
 type Options = CommandInput<typeof diffOptions>["options"];
 
+/** The argument that means the kernel of a node. */
+export const NODE = "node";
+
+interface DiffedNode {
+  /** This host's kernel is one of the two. */
+  readonly here: boolean;
+}
+
 /** One of the two that are compared. */
 export interface Side {
   /** It is what an agent would write, with no rules of other programs alongside it. */
@@ -31,12 +39,12 @@ export interface Side {
 export async function readSide(
   argument: string,
   family: IPFamily,
-  options: Options,
+  options: Options & DiffedNode,
   context: Context,
   mode?: Mode,
 ): Promise<Side> {
   if (argument === "cluster") return plannedSide([], family, options, context, mode);
-  if (argument === "node") return liveSide(family, options, context);
+  if (argument === NODE) return liveSide(family, options, context);
   const text = await rulesIn(argument);
   return text === undefined
     ? plannedSide([argument], family, options, context, mode)
@@ -57,11 +65,13 @@ async function rulesIn(path: string): Promise<string | undefined> {
 async function plannedSide(
   file: readonly string[],
   family: IPFamily,
-  options: Options,
+  options: Options & DiffedNode,
   context: Context,
   mode: Mode | undefined,
 ): Promise<Side> {
-  const { planned, setup } = await plannedNode({ ...options, file }, context, { inMode: mode });
+  const { on, here } = options;
+  const more = { inMode: mode, proxy: { on, here } };
+  const { planned, setup } = await plannedNode({ ...options, file }, context, more);
   const settings = { mode: planned.mode, config: setup.config };
   const plan = planned.planner.plan(family);
   const host = hostOf(options, Object.values(planned.options.nodeIPs));

@@ -1,6 +1,6 @@
 import { hostCIDR } from "@fairlead/base";
 import type { ModeNeeds } from "@fairlead/core";
-import { type ApiFacts, factsOf, type NamedCIDR, type NodeFacts, type TraceRules } from "@fairlead/inspect";
+import { type ApiFacts, factsOf, MODES, type NamedCIDR, type NodeFacts, type TraceRules } from "@fairlead/inspect";
 import { detectVariant, nodeLockProcess, type Runner } from "@fairlead/kernel";
 import { parseRoutes } from "@fairlead/trace";
 import type { AgentSetup } from "../../inputs/agent.ts";
@@ -24,6 +24,8 @@ interface NodeFactsOptions {
   readonly networks?: ClusterNetworks | undefined;
   /** Whether the runner starts programs on this host: of another one its processes cannot be told here. */
   readonly here: boolean;
+  /** What the running proxy says of itself; undefined: none answers. */
+  readonly running: { readonly mode: string } | undefined;
   /** Whether rules that a killed `trace --watch` left on this host are removed. */
   readonly tidies: boolean;
 }
@@ -31,7 +33,7 @@ interface NodeFactsOptions {
 /** Looks at a node. What may not be looked at is undefined, and what is not there is told so. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
-  { serviceCIDRs, api, networks: read, here, tidies }: NodeFactsOptions,
+  { serviceCIDRs, api, networks: read, here, running, tidies }: NodeFactsOptions,
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
@@ -73,6 +75,7 @@ export async function nodeFacts(
       ...(await partsOf(needs, attempt)),
     },
     proxies: await proxies(attempt, serviceProxyName, here),
+    ...(running && { running: { ...running, nftTables: tablesOf(running.mode, serviceProxyName) } }),
     allProcesses,
     routes: await routes(attempt),
     cidrs: [
@@ -86,6 +89,12 @@ export async function nodeFacts(
     api,
     ...(read && { networks: read.facts }),
   };
+}
+
+/** None of a mode that is not known here. */
+function tablesOf(mode: string, serviceProxyName: string): readonly string[] {
+  const known = MODES.find((one) => one === mode);
+  return (known && factsOf(known).nftTables?.(serviceProxyName)) ?? [];
 }
 
 /** Whether the parts of the kernel that a mode needs are there. */

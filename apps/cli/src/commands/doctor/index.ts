@@ -13,7 +13,7 @@ export const doctorCommand = defineCommand(
     arguments: [],
     options: doctorOptions,
     examples: [
-      { line: "fairlead doctor --cluster-cidr 10.144.0.0/16 --service-cidr 10.96.0.0/12", what: "In iptables mode" },
+      { line: "fairlead doctor --service-cidr 10.96.0.0/12", what: "This host, by what its proxy says of itself" },
       {
         line: "fairlead doctor --config /var/lib/kube-proxy/config.conf --kubeconfig /var/lib/kube-proxy/kubeconfig.conf",
         what: "With the proxy's own configuration and rights",

@@ -9,6 +9,7 @@ export const doctorOptions = {
   "cluster-cidr": agentOptions["cluster-cidr"],
   "exclude-cluster-cidr": agentOptions["exclude-cluster-cidr"],
   "agent-flag": agentOptions["agent-flag"],
+  "metrics-port": agentOptions["metrics-port"],
   "service-cidr": list("CIDR", "Where the services' addresses are."),
   ...accessOptions,
   on: text("NODE", "Look at that node, by programs that are started in its agent's pod."),

@@ -2,7 +2,8 @@ import { type Diagnosis, diagnose } from "@fairlead/inspect";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { Style } from "../../frame/style.ts";
-import { agentSetup, warnOfUnlearned } from "../../inputs/agent.ts";
+import { warnOfUnlearned } from "../../inputs/agent.ts";
+import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
 import { runnerFor } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
@@ -11,15 +12,18 @@ import { clusterNetworks } from "./networks.ts";
 import type { doctorOptions } from "./options.ts";
 
 export async function run({ options }: CommandInput<typeof doctorOptions>, context: Context): Promise<ExitCode> {
-  const setup = agentSetup({ ...options, "node-address": [], memory: undefined }, context);
+  const { on } = options;
+  const here = on === undefined;
+  const values = { ...options, file: [], node: undefined, "node-address": [], memory: undefined };
+  const configured = await configurationOf(values, { on, here }, context, { lenient: true });
+  sayConfiguration(configured, context);
+  const { setup, running } = configured;
   const api = await context.progress("asking the API server", () => apiFacts(options, context));
   if (api.kind !== "answers") warnOfUnlearned(setup, context);
   const networks = api.kind === "answers" ? await clusterNetworks(setup, options, context) : undefined;
-  const { on } = options;
-  const here = on === undefined;
   const runner = await runnerFor(options, context);
   const facts = await context.progress(`looking at ${on ?? "this node"}`, () =>
-    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, networks, here, tidies: here }, runner),
+    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, networks, here, running, tidies: here }, runner),
   );
   const diagnoses = diagnose(facts);
   await print(

@@ -45,7 +45,8 @@ export async function openAttribution(options: Values, context: Context): Promis
   const runner = await runnerFor(options, context);
   const addresses = await nodeAddresses(runner);
   const values = { ...options, node: options.node ?? on };
-  const { planned } = await plannedNode(values, context, { live: addresses, anyMode: true });
+  const proxy = { on, here: on === undefined };
+  const { planned } = await plannedNode(values, context, { proxy, live: addresses, anyMode: true, lenient: true });
   const own = new Set(addresses);
   const attribute = flowAttribution(planned, own);
   const wanted = target === undefined ? () => true : await chosen(planned, target, values, context);

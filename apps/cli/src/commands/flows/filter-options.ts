@@ -1,7 +1,7 @@
 import { parseAddress, parseCIDR } from "@fairlead/base";
 import { UsageError } from "../../frame/errors.ts";
 import { list, type OptionSpec } from "../../frame/options.ts";
-import { portOf } from "../../inputs/number.ts";
+import { portOf } from "../../frame/port.ts";
 
 /** Of TCP and SCTP, as conntrack calls them. Written out, so that help loads no kernel; a test compares them. */
 export const CONNTRACK_STATES: ReadonlySet<string> = new Set([

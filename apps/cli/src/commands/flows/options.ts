@@ -1,6 +1,6 @@
 import { flag, text } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
-import { kernelOptions, metricsPortOption } from "../../inputs/node-options.ts";
+import { kernelOptions } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 import { filterOptions } from "./filter-options.ts";
 
@@ -11,7 +11,6 @@ export const connectionOptions = {
   on: kernelOptions.on,
   service: text("SERVICE", "Only connections of it: [NAMESPACE/]SERVICE[:PORT], or an address of it."),
   ...filterOptions,
-  "metrics-port": metricsPortOption,
   output: outputOption,
 } as const;
 

@@ -59,6 +59,11 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   }
   const surveyed = await surveyedOf(options, objects, cluster);
   const { installation } = surveyed.found;
+  if (migrationState(objects).nodes.length === 0 && !options.revert) {
+    throw new CommandFailure(
+      `no Node has what DaemonSet ${cluster.kubeProxy.namespace}/${cluster.kubeProxy.name} selects (nodeSelector): there is nothing to migrate`,
+    );
+  }
   if (options["output-dir"] !== undefined && installation !== undefined) {
     await writeManifests(options["output-dir"], installation);
   }

@@ -6,7 +6,7 @@ import type { ClusterAccess } from "../../cluster/access.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
-import type { AgentSetup } from "../../inputs/agent.ts";
+import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
 import { FollowedNodes } from "../../inputs/followed-nodes.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
@@ -47,23 +47,29 @@ export function nodeVerifier(
     "exclude-cluster-cidr": [],
     "agent-flag": flags,
     "node-address": [],
+    "metrics-port": undefined,
     memory: undefined,
   } as const;
   // What is wrong with single objects was told by the survey, or is told by `fairlead verify`.
   const quiet = { ...context, warn: () => {} };
-  const followed = new Map<string, FollowedNodes>();
-  const nodesBy = (config: string) => {
-    const known = followed.get(config) ?? new FollowedNodes({ ...values, config }, quiet);
-    followed.set(config, known);
-    return known;
+  const followed = new Map<string, Followed>();
+  // What a node's proxy is given counts, and not what runs there before.
+  const followedBy = (config: string) => {
+    const known = followed.get(config);
+    if (known !== undefined) return known;
+    const setup = agentSetup({ ...values, config }, quiet);
+    const nodes = new FollowedNodes(access, setup, quiet);
+    followed.set(config, { setup, nodes });
+    return { setup, nodes };
   };
   const look = async (node: string, config: string, runner: Runner): Promise<Verified> => {
     const live = await nodeAddresses(runner);
-    const judge = (planned: PlannedNode, setup: AgentSetup) => judged(planned, setup, { ...quiet, runner });
-    const first = await nodesBy(config).withPlan(node, live, judge);
+    const { setup, nodes } = followedBy(config);
+    const judge = (planned: PlannedNode) => judged(planned, setup, { ...quiet, runner });
+    const first = await nodes.withPlan(node, live, judge);
     if (first?.kind === "clean") return first;
-    const { planned, setup } = await plannedNode({ ...values, config, node }, quiet, { live });
-    return judge(planned, setup);
+    const { planned } = await plannedNode({ ...values, config, node }, quiet, { live, setup });
+    return judge(planned);
   };
   return {
     async verify(node, proxy) {
@@ -77,9 +83,15 @@ export function nodeVerifier(
       }
     },
     [Symbol.dispose]: () => {
-      for (const nodes of followed.values()) nodes[Symbol.dispose]();
+      for (const { nodes } of followed.values()) nodes[Symbol.dispose]();
     },
   };
+}
+
+/** Nodes whose proxies are given the same. */
+interface Followed {
+  readonly setup: AgentSetup;
+  readonly nodes: FollowedNodes;
 }
 
 async function judged(planned: PlannedNode, setup: AgentSetup, context: Context): Promise<Verified> {

@@ -1,6 +1,5 @@
 import { flag, text } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
-import { metricsPortOption } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const ownershipOptions = {
@@ -22,6 +21,5 @@ export const ownershipOptions = {
   forget: text("CIDR", "Forget what agents keep of this CIDR and no object defines anymore, on all nodes."),
   why: text("TEXT", "With --accept: the reason, for those who read the ConfigMap."),
   yes: flag("With --accept, --forget: write the ConfigMap fairlead-networks. Without it they only show."),
-  "metrics-port": metricsPortOption,
   output: outputOption,
 } as const;

@@ -5,7 +5,7 @@ import { openCluster } from "../../cluster/cluster.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
-import { agentSetup } from "../../inputs/agent.ts";
+import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
 import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
@@ -76,6 +76,9 @@ async function fromAgent(options: Options, context: Context): Promise<Report> {
 
 async function report({ output, namespace }: Options, all: Report, context: Context): Promise<void> {
   const found = { ...all, services: all.services.filter(({ service }) => isIn(namespace, service)) };
+  if (found.services.length === 0) {
+    context.warn(`No services found${namespace === undefined ? "" : ` in ${namespace} namespace`}.`);
+  }
   await print(
     output,
     found,
@@ -86,7 +89,9 @@ async function report({ output, namespace }: Options, all: Report, context: Cont
 
 async function watch(options: Options, context: Context): Promise<void> {
   const { out, style, signal, untilStopped } = context;
-  const setup = agentSetup(options, context);
+  const configured = await configurationOf(options, { any: true }, context);
+  sayConfiguration(configured, context);
+  const { setup } = configured;
   const source = await liveSource(options, setup.config, context);
   const request = { ...setup, nodeName: nodeNameOf(options) };
   const wanted = ({ service }: OwnershipRow) => isIn(options.namespace, service);

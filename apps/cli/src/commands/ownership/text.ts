@@ -9,10 +9,8 @@ export function ownershipText(
   style: Style,
 ): string {
   const head = ["service", "family", "owner", "own", "excluded", "why"];
-  const table = tableText(
-    head,
-    rows.map((row) => cells(row, style)),
-  );
+  const cellsOf = (row: OwnershipRow) => cells(row, style);
+  const table = rows.length === 0 ? "" : tableText(head, rows.map(cellsOf));
   if (suggested.length === 0) return table;
   const lines = suggested.map(({ cidr, endpoints, services }) => {
     return `  ${cidr}   ${count(endpoints, "endpoint")} of ${count(services, "service")}\n`;

@@ -1,14 +1,20 @@
 import { hostname } from "node:os";
 import { errorText } from "@fairlead/base";
 import { agentStatus, type NodeStatus } from "@fairlead/inspect";
-import type { Container } from "../../cluster/pod-runner.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { didYouMean } from "../../inputs/did-you-mean.ts";
 import { allNodes } from "../../inputs/source.ts";
-import { type AgentPorts, agentPages, portsOf } from "../../node/agent-endpoint.ts";
-import { type Agents, agentPods, agentsOf } from "../../node/agent-pods.ts";
+import {
+  type AgentPorts,
+  agentPages,
+  type ProxyAccess,
+  portsOf,
+  proxyHere,
+  proxyIn,
+} from "../../node/agent-endpoint.ts";
+import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { eachNode } from "../../node/each-node.ts";
 import { print } from "../../output/output.ts";
 import { verifyNodes } from "../verify/all-nodes.ts";
@@ -22,7 +28,7 @@ export async function run({ options }: CommandInput<typeof statusOptions>, conte
   const { live, on, verify, output } = options;
   if (live && (on !== undefined || verify)) throw new UsageError("--live: leave out --on and --verify");
   const asked = live
-    ? [await askOne(hostname(), undefined, portsOf(options), agentsOf(options, context))]
+    ? [await askOne(hostname(), proxyHere(context), portsOf(options))]
     : await askAll(options, context);
   const rows = verify ? await withDifferences(asked, options, context) : asked;
   const wide = output === "wide";
@@ -37,6 +43,7 @@ function isWell({ answers, healthy, differences = 0 }: NodeStatus): boolean {
 async function askAll(options: Values, context: Context): Promise<readonly NodeStatus[]> {
   const names = [...(await allNodes(options, context)).keys()];
   const { on } = options;
+  if (names.length === 0) throw new CommandFailure("the cluster has no Nodes: nothing was asked");
   if (on !== undefined && !names.includes(on)) {
     throw new CommandFailure(
       `--on=${on}: there is no such Node; there are: ${names.join(", ")}${didYouMean(on, names)}`,
@@ -48,20 +55,15 @@ async function askAll(options: Values, context: Context): Promise<readonly NodeS
   const ask = async (node: string): Promise<NodeStatus> => {
     const pod = agents.get(node);
     if (pod === undefined) return { node, answers: false, problem: "no agent runs there", readAt: now() };
-    return askOne(node, pod, ports, meant);
+    return askOne(node, proxyIn(pod, meant), ports);
   };
   const wanted = on === undefined ? names : [on];
   return context.progress(`asking ${wanted.length} nodes`, () => eachNode(wanted, ask));
 }
 
-async function askOne(
-  node: string,
-  pod: Container | undefined,
-  ports: AgentPorts,
-  agents: Agents,
-): Promise<NodeStatus> {
+async function askOne(node: string, way: ProxyAccess, ports: AgentPorts): Promise<NodeStatus> {
   try {
-    const pages = await agentPages(pod, ports, agents);
+    const pages = await agentPages(way, ports);
     return { node, answers: true, ...agentStatus(pages), readAt: now() };
   } catch (error) {
     return { node, answers: false, problem: errorText(error), readAt: now() };

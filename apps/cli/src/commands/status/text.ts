@@ -11,7 +11,6 @@ export interface TextOptions {
 
 /** One row a node. */
 export function statusText(rows: readonly NodeStatus[], options: TextOptions, style: Style): string {
-  if (rows.length === 0) return "no nodes\n";
   const head = ["node", "mode", "version", "healthy", "last sync", "owners", "differs"];
   return tableText(
     options.wide ? [...head, "age", "remark"] : head,

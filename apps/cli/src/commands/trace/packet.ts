@@ -5,7 +5,7 @@ import type { IPFamily, Protocol } from "@fairlead/core";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
 import { UsageError } from "../../frame/errors.ts";
 import type { OptionValues } from "../../frame/options.ts";
-import { portOf } from "../../inputs/number.ts";
+import { portOf } from "../../frame/port.ts";
 import { addressIn } from "../../node/pod-address.ts";
 import type { traceOptions } from "./options.ts";
 

@@ -36,7 +36,8 @@ export async function readTraceDestination(options: Values, context: Context): P
   if (target?.kind === "host" && rules !== undefined && file.length === 0) throw noDestination(to);
   const everywhere = !plans && target?.kind !== "nodePort";
   const values = { ...options, node: options.node ?? on };
-  const { planned, setup } = await plannedNode(values, context, { everywhere });
+  const proxy = { on, here: live, any: everywhere };
+  const { planned, setup } = await plannedNode(values, context, { everywhere, proxy, lenient: true });
   const destination = socket ?? (await destinationOf(planned, target, options, context));
   return { destination, ...(plans && { planned: await plannedRules(planned, setup, destination) }) };
 }

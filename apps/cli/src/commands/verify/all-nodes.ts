@@ -1,8 +1,10 @@
 import { errorText } from "@fairlead/base";
 import type { Container } from "../../cluster/pod-runner.ts";
 import type { Context } from "../../frame/context.ts";
+import { CommandFailure } from "../../frame/errors.ts";
+import { demandServices } from "../../inputs/namespaces.ts";
 import type { ClusterValues } from "../../inputs/planned.ts";
-import { plannedNodes } from "../../inputs/planned-nodes.ts";
+import { PlannedNodes } from "../../inputs/planned-nodes.ts";
 import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { eachNode } from "../../node/each-node.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
@@ -22,13 +24,19 @@ export type NodeReport =
  *
  * @throws CommandFailure when the cluster or its pods cannot be read
  */
-export async function verifyNodes(options: ClusterValues, context: Context): Promise<readonly NodeReport[]> {
+export async function verifyNodes(
+  options: ClusterValues & { readonly namespace?: string | undefined },
+  context: Context,
+): Promise<readonly NodeReport[]> {
   const all = agentsOf(options, context);
-  const { setup, names, plan } = await plannedNodes(options, context);
+  const nodes = await PlannedNodes.of(options, context);
+  const { names } = nodes;
+  if (names.length === 0) throw new CommandFailure("the cluster has no Nodes: nothing was compared");
   const agents = await agentPods(all);
   const look = async (node: string, pod: Container): Promise<readonly FamilyReport[]> => {
     const runner = await listedRunner(all.cluster.runner(pod));
-    const planned = plan(node, await nodeAddresses(runner));
+    const { planned, setup } = await nodes.plan(node, await nodeAddresses(runner));
+    demandServices(options.namespace, planned.state);
     return reportsOf(planned, setup, { rules: undefined }, { ...context, runner, progress: (_what, work) => work() });
   };
   let done = 0;
@@ -46,5 +54,7 @@ export async function verifyNodes(options: ClusterValues, context: Context): Pro
       done += 1;
     }
   };
-  return eachNode(names, report);
+  const reports = await eachNode(names, report);
+  for (const line of nodes.remarks) context.warn(line);
+  return reports;
 }

@@ -76,9 +76,10 @@ export async function check(
   const notes = findings.filter(({ others }) => others === true);
   const differences = findings.filter(({ kind, others }) => kind !== "unknown" && others === undefined);
   const noted = { ...(notes.length > 0 && { notes }), ...(unknown.length > 0 && { unknown }) };
-  if (differences.length === 0) return { services: [], ...noted };
   const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
-  return { services: byService(differences, names, await present(plan, tables, held)), ...noted };
+  const planned = names.size;
+  if (differences.length === 0) return { planned, services: [], ...noted };
+  return { planned, services: byService(differences, names, await present(plan, tables, held)), ...noted };
 }
 
 function* compareTables(

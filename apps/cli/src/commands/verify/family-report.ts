@@ -4,6 +4,8 @@ import type { IPFamily } from "@fairlead/core";
 /** What was found in one family. */
 export interface FamilyReport {
   readonly family: IPFamily;
+  /** How many services the plan has. */
+  readonly planned: number;
   readonly services: readonly ServiceReport[];
   /** What others' rules do, and no difference; absent: nothing that is known. */
   readonly notes?: readonly Finding[];

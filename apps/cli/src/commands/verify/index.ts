@@ -14,7 +14,7 @@ export const verifyCommand = defineCommand(
     options: verifyOptions,
     examples: [
       { line: "fairlead verify --all-nodes --context production", what: "Every node of a cluster, from a laptop" },
-      { line: "fairlead verify --cluster-cidr 10.144.0.0/16", what: "This node against its cluster" },
+      { line: "fairlead verify", what: "This node against its cluster" },
       {
         line: "fairlead verify --config /var/lib/kube-proxy/config.conf --repair",
         what: "With the proxy's own configuration; has the agent repair what differs",

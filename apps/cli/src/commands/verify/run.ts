@@ -1,7 +1,8 @@
 import type { Runner } from "@fairlead/kernel";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import { UsageError } from "../../frame/errors.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { demandServices } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { oneKernel, runnerFor } from "../../node/access.ts";
 import { tellOwnAgent, tellPodsAgent } from "../../node/full-sync.ts";
@@ -26,7 +27,9 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
   const runner = await runnerFor(options, context);
   const node = options.node ?? options.on;
   const addresses = options.rules === undefined ? await nodeAddresses(runner) : undefined;
-  const { planned, setup } = await plannedNode({ ...options, node }, context, { live: addresses });
+  const proxy = { on: options.on, here: options.on === undefined && options.rules === undefined };
+  const { planned, setup } = await plannedNode({ ...options, node }, context, { proxy, live: addresses });
+  demandServices(options.namespace, planned.state);
   const lookBy = async (by: Runner) =>
     (await reportsOf(planned, setup, options, { ...context, runner: by })).map((report) => within(options, report));
   let reports = await lookBy(runner);
@@ -53,6 +56,7 @@ async function allNodes(options: Values, context: Context): Promise<ExitCode> {
     "problem" in report ? report : { ...report, families: report.families.map((one) => within(options, one)) },
   );
   await print(options.output, reports, () => nodeReportsText(reports, context.style), context);
+  if (reports.every((report) => "problem" in report)) throw new CommandFailure("no node was looked at");
   return reports.some((report) => "problem" in report || differs(report.families)) ? 1 : 0;
 }
 

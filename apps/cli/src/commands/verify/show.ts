@@ -34,8 +34,20 @@ export function reportText(reports: readonly FamilyReport[], style: Style): stri
     }),
   );
   const notes = reports.flatMap((report) => [...unknownText(report, style), ...notesText(report)]);
-  if (all.length > 0) return [...all, ...notes].join("");
+  if (all.length > 0) return [...otherConfiguration(reports, style), ...all, ...notes].join("");
   return [`${style.good("nothing differs")} (${reports.map(({ family }) => family).join(", ")})\n`, ...notes].join("");
+}
+
+/** Fewer say nothing about the configuration. */
+const TELLING = 3;
+
+/** Where most services differ the plan is wrong sooner than the kernel. */
+function otherConfiguration(reports: readonly FamilyReport[], style: Style): readonly string[] {
+  const planned = reports.reduce((sum, report) => sum + report.planned, 0);
+  const differing = reports.flatMap(({ services }) => services).filter(({ service }) => service !== undefined).length;
+  if (differing < TELLING || differing * 2 <= planned) return [];
+  const what = `${differing} of ${planned} services differ: this looks like another configuration`;
+  return [`${style.warn(what)} (mode, CIDRs) than that of the proxy, or like no proxy at all\n`];
 }
 
 /** A rule that cannot be decided is met by packets to many services: one line says so, with an example. */

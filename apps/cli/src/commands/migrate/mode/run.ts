@@ -79,5 +79,5 @@ function portOf({ config }: AgentSetup): number {
 
 /** With what a migration is never about: a second agent, and what one remembers. */
 function given(options: Values) {
-  return { ...options, "service-proxy-name": undefined, memory: undefined };
+  return { ...options, "service-proxy-name": undefined, "metrics-port": undefined, memory: undefined };
 }

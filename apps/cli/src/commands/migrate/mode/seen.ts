@@ -2,7 +2,7 @@ import { release } from "node:os";
 import { fieldsOf, stringOf } from "@fairlead/base";
 import type { SeenNode } from "@fairlead/inspect";
 import type { Context } from "../../../frame/context.ts";
-import { agentPages } from "../../../node/agent-endpoint.ts";
+import { agentPages, type ProxyAccess, proxyIn } from "../../../node/agent-endpoint.ts";
 import { type Agents, agentPods } from "../../../node/agent-pods.ts";
 import { eachNode } from "../../../node/each-node.ts";
 
@@ -35,16 +35,16 @@ export async function seenNodes(
   const all = await context.progress("asking the nodes' proxies", () =>
     eachNode([...byName.keys()], async (name) => {
       const pod = pods.get(name);
-      const metrics = pod === undefined ? undefined : await metricsOf(pod, agents, port);
+      const metrics = pod === undefined ? undefined : await metricsOf(proxyIn(pod, agents), port);
       return { name, seen: { ...byName.get(name), ...countersIn(metrics ?? "") } };
     }),
   );
   return new Map(all.map(({ name, seen }) => [name, seen]));
 }
 
-async function metricsOf(pod: Parameters<typeof agentPages>[0], agents: Agents, port: number) {
+async function metricsOf(way: ProxyAccess, port: number) {
   try {
-    return (await agentPages(pod, { metrics: port, health: port }, agents, "health")).metrics;
+    return (await agentPages(way, { metrics: port, health: port }, "health")).metrics;
   } catch {
     return undefined;
   }

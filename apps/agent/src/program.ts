@@ -1,0 +1,22 @@
+// The process. start/action.ts chooses what it runs, start/node.ts prepares the node, run/run-agent.ts runs the agent;
+// run/agent.ts composes the agent: planner, syncer (one sync) and sync loop (when syncs run).
+import { readFile } from "node:fs/promises";
+import { runCommandLine } from "./cli.ts";
+import { setUpEngine } from "./start/engine.ts";
+import { inspectorProblem } from "./start/inspector.ts";
+import { endOnSignal, endProcess } from "./start/process.ts";
+
+const problem = inspectorProblem(process.execArgv, process.env["NODE_OPTIONS"]);
+if (problem !== undefined) {
+  process.stderr.write(`${problem}\n`);
+  process.exit(1);
+}
+setUpEngine();
+endOnSignal();
+const code = await runCommandLine(process.argv.slice(2), {
+  readFile: (path) => readFile(path, "utf8"),
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+});
+// Watchers and processes that are still there must not keep it.
+endProcess(code);

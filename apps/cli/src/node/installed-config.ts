@@ -1,0 +1,79 @@
+import { fieldsOf, stringOf } from "@fairlead/base";
+import { type KubeProxySetup, kubeProxySetup } from "@fairlead/migrate";
+import { ApiError } from "../cluster/api-error.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { CONFIG_MAPS, DAEMON_SETS, inNamespace, SYSTEM_NAMESPACE } from "../cluster/resources.ts";
+import { CommandFailure } from "../frame/errors.ts";
+import type { PlacedPod } from "./agent-pods.ts";
+import type { ProxyConfig } from "./running-config.ts";
+
+const NAMES = ["fairlead", "kube-proxy"];
+
+/**
+ * The configuration that a node's proxy was started with: its pod's command line, and the ConfigMap that it has as the
+ * file of --config.
+ *
+ * @throws CommandFailure when it cannot be read
+ */
+export async function podConfig({ node, spec, container }: PlacedPod, cluster: Cluster): Promise<ProxyConfig> {
+  return mountedConfig(kubeProxySetup(templateOf(spec)), container.namespace, node, cluster);
+}
+
+/**
+ * The configuration that the cluster's only service proxy is installed with, for a reader who may not list pods.
+ *
+ * @param node undefined: any
+ * @throws CommandFailure when there is none, two, or it cannot be read
+ */
+export async function installedConfig(node: string | undefined, cluster: Cluster): Promise<ProxyConfig> {
+  const found = await Promise.all(
+    NAMES.map(async (name) => unlessRefused(cluster.get(inNamespace(DAEMON_SETS, SYSTEM_NAMESPACE), name))),
+  );
+  const [first, second] = found.filter((one) => one !== undefined);
+  if (second !== undefined) throw new CommandFailure("both kube-proxy and Fairlead are installed");
+  if (first !== undefined) return mountedConfig(kubeProxySetup(first), SYSTEM_NAMESPACE, node, cluster);
+  return configMapConfig({ configMap: "kube-proxy", key: "config.conf", namespace: SYSTEM_NAMESPACE }, [], cluster);
+}
+
+/** A reader may read one ConfigMap and no DaemonSet. */
+async function unlessRefused<T>(asking: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asking;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) return undefined;
+    throw error;
+  }
+}
+
+function mountedConfig(
+  { flags, config }: KubeProxySetup,
+  namespace: string,
+  node = "node",
+  cluster: Cluster,
+): Promise<ProxyConfig> {
+  if (config === undefined) throw new CommandFailure("the proxy's --config is not from a ConfigMap");
+  const others = flags.filter((flag) => !flag.startsWith("--config=")).map((flag) => withNode(flag, node));
+  return configMapConfig({ ...config, namespace }, others, cluster);
+}
+
+/** As the kubelet replaces it, from the field `spec.nodeName`. */
+function withNode(flag: string, node: string): string {
+  return flag.replaceAll(/\$\(\w+\)/g, node);
+}
+
+async function configMapConfig(
+  { namespace, configMap, key }: { readonly namespace: string; readonly configMap: string; readonly key: string },
+  flags: readonly string[],
+  cluster: Cluster,
+): Promise<ProxyConfig> {
+  const name = `ConfigMap ${namespace}/${configMap}`;
+  const found = await cluster.get(inNamespace(CONFIG_MAPS, namespace), configMap);
+  if (found === undefined) throw new CommandFailure(`${name} is not there`);
+  const text = stringOf(fieldsOf(fieldsOf(found)["data"])[key]);
+  if (text === undefined) throw new CommandFailure(`${name} has no ${key}`);
+  return { from: name, flags, text };
+}
+
+function templateOf(spec: object): object {
+  return { spec: { template: { spec } } };
+}
