@@ -1,4 +1,6 @@
 import { attacks } from "./attacks/index.ts";
+import { deletedByHand } from "./connectivity/by-hand.ts";
+import { connectivity } from "./connectivity/connectivity.ts";
 import { agents } from "./faults/agents.ts";
 import { apiServer } from "./faults/api-server.ts";
 import { byHand } from "./faults/by-hand.ts";
@@ -79,9 +81,11 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   consolePage,
   ...nftByHand,
   ...swaps,
+  ...connectivity,
   instanceBesideKubeProxy,
   ...attacks,
   ...checker,
+  deletedByHand,
   soak(settings),
   ...sigNetwork,
   ...rollout,

@@ -44,6 +44,8 @@ export function apiServerArgv(program: string, { folder, address, serviceCIDRs }
     `--service-account-signing-key-file=${file("sa.key")}`,
     // Pods without service accounts: nothing makes those here.
     "--disable-admission-plugins=ServiceAccount",
+    // Nothing resolves the nodes' names.
+    "--kubelet-preferred-address-types=InternalIP",
     "--max-requests-inflight=2000",
     "--max-mutating-requests-inflight=1000",
   ];

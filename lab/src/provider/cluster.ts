@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { RunOptions, RunResult } from "@fairlead/kernel";
+import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
 import type { ApiClient } from "../control-plane/api-client.ts";
 import type { Script } from "../support/script.ts";
 import type { ApiServerControl } from "./api-server-control.ts";
@@ -28,7 +28,8 @@ export interface ClusterShape {
  * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`, `.bundle`. busy:
  * `ApiServerControl.turnBusy`. console: `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance:
  * `ClusterNode.startInstance`, `AgentOnNode.remove`. local-instance: `ClusterNode.startLocalInstance`. webhook:
- * `Pod.startScript`, and openssl alongside the API server. pod-script: `Pod.startScript`.
+ * `Pod.startScript`, and openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name
+ * a node run there, `Cluster.runPodsOf`.
  */
 export type Ability =
   | "dns"
@@ -40,6 +41,7 @@ export type Ability =
   | "busy"
   | "console"
   | "instance"
+  | "kubelet"
   | "local-instance"
   | "pod-script"
   | "webhook";
@@ -62,7 +64,10 @@ export interface Cluster extends ClusterShape {
   readonly nodes: readonly ClusterNode[];
   readonly api: ApiClient;
   /** Beyond the nodes; routes ClusterIPs to the first node, and `gateAddress` to the node that it was made for. */
-  readonly outside: Client;
+  readonly outside: Client & {
+    /** Runs a program there; absent where that is not a namespace of this machine. */
+    run?(argv: Argv, options?: RunOptions): Promise<RunResult>;
+  };
   /** Further addresses of `outside`, to send from (`Probe.source`): somebody whom source ranges do not let in. */
   readonly strangerAddresses: Readonly<Partial<Record<IPFamily, string>>>;
   readonly apiServer: ApiServerControl;
@@ -70,6 +75,11 @@ export interface Cluster extends ClusterShape {
   readonly kubernetes?: WholeKubernetes;
   /** Starts a pod: its namespace, its servers, its object with the status a kubelet would set. */
   startPod(wanted: WantedPod): Promise<Pod>;
+  /**
+   * Has the nodes run the Pods of a Kubernetes namespace, of the first network, until it is disposed of. Absent where
+   * kubelets run all.
+   */
+  runPodsOf?(namespace: string): Promise<{ dispose(): Promise<void> }>;
   /**
    * An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each
    * time.

@@ -86,6 +86,7 @@ async function abilities(): Promise<readonly Ability[]> {
     "learn",
     "busy",
     "instance",
+    "kubelet",
     "local-instance",
     "pod-script",
   ] as const;

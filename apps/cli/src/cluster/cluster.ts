@@ -11,7 +11,7 @@ import { type OpenKubeconfig, openKubeconfig } from "./kubeconfig.ts";
 import { connectToPod } from "./pod-port.ts";
 import { type Container, podRunner } from "./pod-runner.ts";
 import { Requests } from "./requests.ts";
-import { type Manifest, pathOf, type Resource, resourceOf, type Selection } from "./resources.ts";
+import { inNamespace, type Manifest, PODS, pathOf, type Resource, resourceOf, type Selection } from "./resources.ts";
 
 /**
  * A cluster, through its API server and with the caller's rights. Each call throws a CommandFailure that says what the
@@ -26,6 +26,8 @@ export interface Cluster {
   replace(object: Manifest): Promise<unknown>;
   /** A merge patch (RFC 7396). */
   patch(resource: Resource, name: string, patch: object): Promise<void>;
+  /** The same of the object's status. */
+  patchStatus(resource: Resource, name: string, patch: object): Promise<void>;
   /** Server-side apply: what others have set in the same fields is taken over. */
   apply(object: Manifest): Promise<void>;
   /**
@@ -34,10 +36,24 @@ export interface Cluster {
    * @param dependents first: what it owns goes before it. Default: after it
    */
   remove(resource: Resource, name: string, dependents?: "first"): Promise<void>;
+  /** Has an object deleted, and does not wait; one that is not there is no failure. */
+  delete(resource: Resource, name: string): Promise<void>;
+  /**
+   * The end of what a container wrote, as it is.
+   *
+   * @param previous of the one that ran before it
+   */
+  log(container: Container, bounds: LogBounds & { readonly previous: boolean }): Promise<string>;
   /** Starts programs in a container. */
   runner(container: Container): Runner;
   /** A connection to a port of the pod. */
   connect(pod: Pick<Container, "namespace" | "name">, port: number): Promise<Duplex>;
+}
+
+/** How much of a log is wanted. */
+export interface LogBounds {
+  readonly lines: number;
+  readonly bytes: number;
 }
 
 /** The owner of fields, for server-side apply. */
@@ -94,6 +110,11 @@ class ApiCluster implements Cluster {
     await this.#send("PATCH", pathOf(resource, name), { body: patch, contentType, query: FIELD_MANAGER });
   }
 
+  async patchStatus(resource: Resource, name: string, patch: object): Promise<void> {
+    const path = `${pathOf(resource, name)}/status`;
+    await this.#send("PATCH", path, { body: patch, contentType: "application/merge-patch+json", query: FIELD_MANAGER });
+  }
+
   async apply(object: Manifest): Promise<void> {
     const path = pathOf(resourceOf(object), object.metadata.name);
     const query = { ...FIELD_MANAGER, force: "true" };
@@ -117,6 +138,22 @@ class ApiCluster implements Cluster {
         throw new CommandFailure(`${path} is not gone ${GONE_MS / 1000} s after its deletion`);
       await sleep(LOOK_MS);
     }
+  }
+
+  async delete(resource: Resource, name: string): Promise<void> {
+    await unlessMissing(
+      this.#send("DELETE", pathOf(resource, name), { body: { apiVersion: "v1", kind: "DeleteOptions" } }),
+    );
+  }
+
+  async log(
+    { namespace, name, container }: Container,
+    { previous, lines, bytes }: LogBounds & { readonly previous: boolean },
+  ): Promise<string> {
+    const path = `${pathOf(inNamespace(PODS, namespace), name)}/log`;
+    const bounds = { tailLines: String(lines), limitBytes: String(bytes) };
+    const query = { container, ...bounds, ...(previous && { previous: "true" }) };
+    return (await this.#requests()).text({ method: "GET", path, query });
   }
 
   runner(container: Container): Runner {

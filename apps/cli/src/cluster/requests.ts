@@ -36,13 +36,22 @@ export class Requests {
    * @throws ApiError for another status than 2xx; CommandFailure when there is no answer
    */
   async send(call: ApiCall): Promise<unknown> {
-    const { status, text } = await this.#answer(call);
-    if (status < 200 || status > 299) throw refusal(status, text, this.#opened);
+    const text = await this.text(call);
     try {
       return JSON.parse(text);
     } catch (error) {
       throw notJson(text, this.#opened, error);
     }
+  }
+
+  /**
+   * @returns the answer as it is
+   * @throws ApiError for another status than 2xx; CommandFailure when there is no answer
+   */
+  async text(call: ApiCall): Promise<string> {
+    const { status, text } = await this.#answer(call);
+    if (status < 200 || status > 299) throw refusal(status, text, this.#opened);
+    return text;
   }
 
   /** All objects of a collection, in as many answers as the server makes of them. */

@@ -39,6 +39,7 @@ export function resourceOf({ apiVersion, kind, metadata: { namespace } }: Manife
 /** Where kubeadm has kube-proxy, and deploy/ has Fairlead. */
 export const SYSTEM_NAMESPACE = "kube-system";
 
+export const NAMESPACES: Resource = { apiVersion: "v1", plural: "namespaces" };
 export const NODES: Resource = { apiVersion: "v1", plural: "nodes" };
 export const PODS: Resource = { apiVersion: "v1", plural: "pods" };
 export const DAEMON_SETS: Resource = { apiVersion: "apps/v1", plural: "daemonsets" };

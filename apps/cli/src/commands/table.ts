@@ -1,5 +1,6 @@
 import type { Command } from "../frame/command.ts";
 import { completionCommand } from "./completion/index.ts";
+import { connectivityCommand } from "./connectivity/index.ts";
 import { consoleCommand } from "./console/index.ts";
 import { diffCommand } from "./diff/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
@@ -9,6 +10,7 @@ import { migrateCommand } from "./migrate/index.ts";
 import { ownershipCommand } from "./ownership/index.ts";
 import { planCommand } from "./plan/index.ts";
 import { statusCommand } from "./status/index.ts";
+import { sysdumpCommand } from "./sysdump/index.ts";
 import { topCommand } from "./top/index.ts";
 import { traceCommand } from "./trace/index.ts";
 import { verifyCommand } from "./verify/index.ts";
@@ -26,6 +28,8 @@ export const COMMANDS: readonly Command[] = [
   topCommand,
   statusCommand,
   doctorCommand,
+  sysdumpCommand,
+  connectivityCommand,
   consoleCommand,
   migrateCommand,
   versionCommand,

@@ -7,6 +7,11 @@ export const kernelOptions = {
   rules: text("FILE", "Look at what iptables-save printed there; - for standard input.", { completes: "path" }),
 } as const;
 
+/** In the place of a cluster and its nodes. */
+export const sysdumpOption = text("FILE", "Look at what fairlead sysdump wrote there, of --on or the only node.", {
+  completes: "path",
+});
+
 const metricsPort = (whose: string) =>
   text("PORT", `The port of the ${whose} metricsBindAddress.`, {
     defaultText: "10249, with --service-proxy-name 10349",

@@ -22,6 +22,7 @@ import {
 import { startNodeAgent, startNodeInstance } from "./agent.ts";
 import { gatesBefore } from "./gates.ts";
 import { type Ground, type GroundNode, openGround } from "./ground.ts";
+import { startKubelet } from "./kubelet.ts";
 import { installNetworks } from "./networks.ts";
 import { nodeObject, nodeStatus } from "./pod-object.ts";
 import { numberedPods } from "./pods.ts";
@@ -76,6 +77,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       name: "outside",
       addresses: familiesOnly(shape.families, OUTSIDE_ADDRESS),
       send: (probe) => outside.send(probe),
+      run: (argv, options) => runnerIn(ground.outside).run(argv, options),
     },
     strangerAddresses: familiesOnly(shape.families, STRANGER_ADDRESS),
     apiServer: {
@@ -90,6 +92,14 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
         gatesBefore({ namespace: ground.fabric, family, host: FABRIC_ADDRESS[family], certificate, nodes })),
     },
     startPod: pods.start,
+    ...(certificate !== undefined && {
+      runPodsOf: (namespace) => {
+        const [network] = networks.keys();
+        const place = (node: GroundNode, undo: AsyncDisposableStack) => pods.attach(node, known(network), undo);
+        const kubelet = { nodes: ground.nodes, api: controlPlane.api, certificate, place };
+        return startKubelet({ ...kubelet, folder: join(folder, `pods-${namespace}`) }, namespace);
+      },
+    }),
     gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
     tour: ground.nodes.map(({ name, namespace }) => `${name}: ${namespace.argvPrefix.join(" ")} bash`),
     state: () => clusterState({ nodes: pairs, networks, folder }),

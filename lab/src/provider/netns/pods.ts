@@ -27,29 +27,43 @@ export interface PodGround {
 /** Starts pods, and numbers them by node and network. */
 export function numberedPods(place: PodGround) {
   const counts = new Map<string, number>();
-  return podStarter((wanted, undo) => {
-    const node = place.groundNode(wanted.node);
-    const key = `${node.name} ${wanted.network}`;
+  const attach = (node: GroundNode, network: string, undo: AsyncDisposableStack) => {
+    const key = `${node.name} ${network}`;
     const index = (counts.get(key) ?? 0) + 1;
     counts.set(key, index);
-    return openPod(place, wanted, { node, index }, undo);
+    return attached(place, network, { node, index }, undo);
+  };
+  const starter = podStarter(async (wanted, undo) => {
+    const node = place.groundNode(wanted.node);
+    return openPod(place, wanted, { node, ...(await attach(node, wanted.network, undo)) }, undo);
   });
+  return { ...starter, attach };
 }
 
-async function openPod(
-  { ground, api, networks, folder }: PodGround,
-  wanted: WantedPod,
+/** A namespace on a pod network; it ends with `undo`. */
+async function attached(
+  { ground, networks }: PodGround,
+  of: string,
   { node, index }: { readonly node: GroundNode; readonly index: number },
   undo: AsyncDisposableStack,
 ) {
-  const network = networks.get(wanted.network);
-  if (network === undefined) throw new Error(`there is no pod network ${wanted.network} in this cluster`);
-  const name = `${node.name.slice("node-".length)}${index}-${wanted.network}`;
+  const network = networks.get(of);
+  if (network === undefined) throw new Error(`there is no pod network ${of} in this cluster`);
+  const name = `${node.name.slice("node-".length)}${index}-${of}`;
   const namespace = undo.use(await podNamespace(ground));
   const runner = runnerIn(namespace);
   const toAttach = { name, node, index, namespace, runner };
   const addresses = await network.attach(toAttach);
   undo.defer(() => network.detach(toAttach));
+  return { name, namespace, runner, addresses };
+}
+
+async function openPod(
+  { api, folder }: PodGround,
+  wanted: WantedPod,
+  { node, name, namespace, runner, addresses }: { readonly node: GroundNode } & Awaited<ReturnType<typeof attached>>,
+  undo: AsyncDisposableStack,
+) {
   const peer = await startPeer(namespace, { name, listen: POD_PORTS });
   undo.defer(() => peer.stop());
   const object = podObject(name, wanted, { containers: [{ name: "peer", image: "peer" }] });

@@ -26,12 +26,21 @@ import { saidBy } from "./said.ts";
 
 type Values = CommandInput<typeof consoleOptions>["options"];
 
-/** What other commands answer, on the objects that the console has. */
-export function commandAnswers(cluster: LiveCluster, options: Values, context: Context): Answers {
+/**
+ * What other commands answer, on the objects that the console has.
+ *
+ * @param archive what --sysdump names; undefined: nodes are asked
+ */
+export function commandAnswers(
+  cluster: LiveCluster,
+  options: Values,
+  context: Context,
+  archive: string | undefined,
+): Answers {
   return {
     gets: {
-      "/api/trace": (query) => traced(cluster, options, query, context),
-      ...nodeAnswers(cluster, options, context),
+      "/api/trace": (query) => traced(cluster, { ...options, sysdump: archive }, query, context),
+      ...nodeAnswers(cluster, options, context, archive !== undefined),
     },
     posts: { "/api/what-if": (_query, body) => whatIf(cluster, readChange(body), context) },
   };
@@ -52,7 +61,13 @@ async function traced(
   const packet = { from: [from], to: [to], ...(clusterCIDRs.length > 0 && { "cluster-cidr": clusterCIDRs }) };
   const cidrs = clusterCIDRs.length === 0 ? "" : ` --cluster-cidr ${clusterCIDRs.join(",")}`;
   const command = `fairlead trace --from ${from} --to ${to}${cidrs}`;
-  const { live, kubeconfig, context: named } = options;
+  const { live, kubeconfig, context: named, sysdump } = options;
+  if (sysdump !== undefined) {
+    const where = { sysdump: [sysdump], on: [node] };
+    const trace = await saidBy<TraceAnswer["trace"]>(traceCommand, [], { ...packet, ...where }, context);
+    const source = `archive of ${node}`;
+    return { at: Date.now(), source, command: `${command} --sysdump ${sysdump} --on ${node}`, trace };
+  }
   if (live || options.file.length === 0) {
     const where = live
       ? { live: [""] }

@@ -27,7 +27,17 @@ import type { consoleOptions } from "./options.ts";
 type Values = CommandInput<typeof consoleOptions>["options"];
 
 /** What is asked of a node on request, and not periodically. */
-export function nodeAnswers(cluster: LiveCluster, options: Values, context: Context): Answers["gets"] {
+export function nodeAnswers(
+  cluster: LiveCluster,
+  options: Values,
+  context: Context,
+  archived: boolean,
+): Answers["gets"] {
+  // This machine would answer in the place of the node.
+  const unlessArchived = () => {
+    if (archived)
+      throw new RequestError(400, "an archive has no connections and no processes; look at the node itself");
+  };
   const asked = async (query: URLSearchParams): Promise<AskedNode> => {
     await cluster.ready;
     const node = query.get("node") ?? cluster.nodeName;
@@ -41,9 +51,15 @@ export function nodeAnswers(cluster: LiveCluster, options: Values, context: Cont
   };
   const rates = new FlowRates();
   return {
-    "/api/flows": async (query) => flows(cluster, await asked(query), query.get("service"), rates),
+    "/api/flows": async (query) => {
+      unlessArchived();
+      return flows(cluster, await asked(query), query.get("service"), rates);
+    },
     "/api/networks/learned": async (query) => learned(await asked(query), options, context),
-    "/api/doctor": async (query) => doctor(await asked(query), options, context),
+    "/api/doctor": async (query) => {
+      unlessArchived();
+      return doctor(await asked(query), options, context);
+    },
   };
 }
 

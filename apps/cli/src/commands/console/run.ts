@@ -8,6 +8,7 @@ import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { configurationOf, sayConfiguration, type WantedProxy } from "../../inputs/configuration.ts";
 import { allNodes, liveSource, nodeNameOf } from "../../inputs/source.ts";
+import { fromSysdump } from "../../sysdump/replayed.ts";
 import { version } from "../../version.ts";
 import { commandAnswers } from "./answers.ts";
 import { openBrowser } from "./browser.ts";
@@ -17,7 +18,8 @@ import { readPage } from "./page-file.ts";
 
 type Values = CommandInput<typeof consoleOptions>["options"];
 
-export async function run({ options }: CommandInput<typeof consoleOptions>, context: Context): Promise<ExitCode> {
+export async function run({ options: given }: CommandInput<typeof consoleOptions>, around: Context): Promise<ExitCode> {
+  const { options, context } = await fromSysdump(given, around);
   const { file, live } = options;
   if (live && file.length === 0)
     throw new UsageError("--live: is for manifests (-f); a cluster's nodes are looked at anyway");
@@ -30,7 +32,7 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
     html: await readPage(),
     port: portOf(options),
     version,
-    sourceName: file.length === 0 ? "cluster" : `manifests ${file.join(", ")}`,
+    sourceName: sourceName(given),
     source: await sourceOf(options, setup, context, (report) => {
       if (report.type === "badObject") unusable.report(report);
       health.take(report);
@@ -39,7 +41,7 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
     health,
     setup,
     nodeName: options.node !== undefined || live ? nodeNameOf(options) : undefined,
-    answers: (cluster) => commandAnswers(cluster, options, context),
+    answers: (cluster) => commandAnswers(cluster, options, context, given.sysdump),
     ...(looked && { looking: (cluster) => nodePorts(cluster, options, context) }),
   } satisfies Parameters<typeof startConsole>[0];
   await context.untilStopped(async () => {
@@ -53,6 +55,11 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
     if (!context.signal.aborted) await once(context.signal, "abort");
   });
   return 0;
+}
+
+function sourceName({ file, sysdump }: Values): string {
+  if (sysdump !== undefined) return `archive ${sysdump}`;
+  return file.length === 0 ? "cluster" : `manifests ${file.join(", ")}`;
 }
 
 /** Of the node that the list looks from; each other one is asked when its kernel is looked at. */

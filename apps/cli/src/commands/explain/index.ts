@@ -26,6 +26,10 @@ export const explainCommand = defineCommand(
         line: "fairlead explain web -f ./services/ --node node-a --rules saved.txt",
         what: "Manifests against what iptables-save printed",
       },
+      {
+        line: "fairlead explain shop/web --sysdump dump.tar.gz --on node-a",
+        what: "What it was when a report was made",
+      },
     ],
     finding: "the kernel does something else than the plan wants",
   },

@@ -25,13 +25,15 @@ import { targetOf } from "../../inputs/target.ts";
 import { type NodeKernel, openKernel } from "../../node/access.ts";
 import { findingsText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
+import { fromSysdump } from "../../sysdump/replayed.ts";
 import type { FamilyAgreement } from "./family-agreement.ts";
 import type { explainOptions } from "./options.ts";
 import { explanationText, findingData } from "./text.ts";
 
 type Input = CommandInput<typeof explainOptions>;
 
-export async function run({ arguments: [text = ""], options }: Input, context: Context): Promise<ExitCode> {
+export async function run({ arguments: [text = ""], options: given }: Input, around: Context): Promise<ExitCode> {
+  const { options, context } = await fromSysdump(given, around);
   const target = targetOf(text, await namespaceOf(options, context));
   const kernel = await openKernel(options, context);
   const node = options.node ?? options.on;

@@ -1,7 +1,7 @@
 import { flag, list, text } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
 import { nodeAddressOption } from "../../inputs/node-address-option.ts";
-import { kernelOptions } from "../../inputs/node-options.ts";
+import { kernelOptions, sysdumpOption } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const traceOptions = {
@@ -11,6 +11,7 @@ export const traceOptions = {
     "Where to: 10.96.0.10:53/udp, [fd00::1]:80 (tcp unless said otherwise), shop/web:http, svc/web, :30080.",
   ),
   ...kernelOptions,
+  sysdump: sysdumpOption,
   ...clusterOptions,
   namespace: namespaceOption,
   "in-interface": text("NAME", "The interface that the packet comes in by. Default: by the routes, else eth0."),

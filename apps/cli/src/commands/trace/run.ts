@@ -7,6 +7,7 @@ import { askRoutes } from "../../node/ask-routes.ts";
 import { liveEnvironment } from "../../node/environment.ts";
 import { readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
+import { fromSysdump } from "../../sysdump/replayed.ts";
 import { knownOf } from "./known.ts";
 import type { traceOptions } from "./options.ts";
 import { readPacket, withFacts } from "./packet.ts";
@@ -16,11 +17,12 @@ import { watch } from "./watch.ts";
 
 type Values = CommandInput<typeof traceOptions>["options"];
 
-export async function run({ options }: CommandInput<typeof traceOptions>, context: Context): Promise<ExitCode> {
-  oneKernel(options);
-  if (options.watch && (options.rules ?? options.on) !== undefined) {
-    throw new UsageError("--watch follows packets of this host: leave out --rules and --on");
+export async function run({ options: given }: CommandInput<typeof traceOptions>, around: Context): Promise<ExitCode> {
+  oneKernel(given);
+  if (given.watch && (given.rules ?? given.on ?? given.sysdump) !== undefined) {
+    throw new UsageError("--watch follows packets of this host: leave out --rules, --on and --sysdump");
   }
+  const { options, context } = await fromSysdump(given, around);
   // Manifests only tell then which service is meant.
   const values = { ...options, live: options.live || options.watch };
   const { destination, planned } = await readTraceDestination(values, context);
@@ -30,7 +32,8 @@ export async function run({ options }: CommandInput<typeof traceOptions>, contex
   const saved = live ? undefined : (planned ?? (await read()));
   const host = saved?.environment ?? (await liveEnvironment(runner, destination.family));
   const environment = withFacts(options, destination.family, host, live);
-  const ask = live && asksKernel(options) ? askRoutes(runner) : undefined;
+  // An archive has routes, and no kernel that could be asked for a routing decision.
+  const ask = live && given.sysdump === undefined && asksKernel(options) ? askRoutes(runner) : undefined;
   const asked = await arriving(readPacket(options, destination, environment), options, ask);
   if (options.watch) return watch(asked, options, { ...context, runner });
   const { rules, nftables = [] } = saved ?? (await read());

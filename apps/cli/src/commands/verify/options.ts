@@ -1,12 +1,13 @@
 import { flag } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
-import { kernelOptions } from "../../inputs/node-options.ts";
+import { kernelOptions, sysdumpOption } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const verifyOptions = {
   ...clusterOptions,
   namespace: namespaceOption,
   ...kernelOptions,
+  sysdump: sysdumpOption,
   "all-nodes": flag("Look at every node of the cluster, by programs that are started in their agents' pods."),
   repair: flag("Ask the agent of this host, or of --on, for a full sync where anything differs, and look again."),
   output: outputOption,

@@ -8,7 +8,9 @@ import { oneKernel, runnerFor } from "../../node/access.ts";
 import { tellOwnAgent, tellPodsAgent } from "../../node/full-sync.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { print } from "../../output/output.ts";
+import { fromSysdump } from "../../sysdump/replayed.ts";
 import { verifyNodes } from "./all-nodes.ts";
+import { verifyDumped } from "./dumped.ts";
 import type { FamilyReport } from "./family-report.ts";
 import { reportsOf } from "./look.ts";
 import type { verifyOptions } from "./options.ts";
@@ -18,9 +20,13 @@ import { within } from "./within.ts";
 
 type Values = CommandInput<typeof verifyOptions>["options"];
 
-export async function run({ options }: CommandInput<typeof verifyOptions>, context: Context): Promise<ExitCode> {
-  if (options["all-nodes"]) return allNodes(options, context);
-  oneKernel(options);
+export async function run({ options: given }: CommandInput<typeof verifyOptions>, around: Context): Promise<ExitCode> {
+  if (given["all-nodes"]) return allNodes(given, around);
+  oneKernel(given);
+  if (given.repair && given.sysdump !== undefined) {
+    throw new UsageError("--repair: an archive has no agent that could be asked; leave out --sysdump");
+  }
+  const { options, context } = await fromSysdump(given, around);
   if (options.repair && options.rules !== undefined) {
     throw new UsageError("--repair: a listing has no agent that could be asked; leave out --rules");
   }
@@ -52,7 +58,8 @@ async function allNodes(options: Values, context: Context): Promise<ExitCode> {
   if (rules !== undefined || on !== undefined || live || repair || node !== undefined) {
     throw new UsageError("--all-nodes: leave out --node, --on, --live, --rules and --repair");
   }
-  const reports = (await verifyNodes(options, context)).map((report) =>
+  const found = await (options.sysdump === undefined ? verifyNodes(options, context) : verifyDumped(options, context));
+  const reports = found.map((report) =>
     "problem" in report ? report : { ...report, families: report.families.map((one) => within(options, one)) },
   );
   await print(options.output, reports, () => nodeReportsText(reports, context.style), context);

@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { familyOf, fieldsOf, type IPFamily, itemsOf, stringOf } from "@fairlead/base";
+import { ApiError } from "../../cluster/api-error.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
+import type { Container } from "../../cluster/pod-runner.ts";
+import { inNamespace, type Manifest, PODS, resourceOf } from "../../cluster/resources.ts";
+import { CommandFailure } from "../../frame/errors.ts";
+import type { TestPod } from "./model.ts";
+import { type PodSettings, type PodWanted, podObject } from "./objects.ts";
+import type { Line } from "./pod/probe.ts";
+
+/** Milliseconds between two looks, and until a pod has to run: its image may have to come first. */
+const LOOK_MS = 500;
+const PATIENCE_MS = 180_000;
+
+const LOG = { lines: 20_000, bytes: 8 << 20, previous: false } as const;
+
+/** What the steps of the test act with. */
+export interface Acting {
+  readonly cluster: Cluster;
+  readonly settings: PodSettings;
+  readonly signal: AbortSignal;
+}
+
+/** Creates an object, or takes the one that is there. */
+export async function ensured({ cluster }: Pick<Acting, "cluster">, object: Manifest): Promise<unknown> {
+  try {
+    return await cluster.create(object);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    return cluster.get(resourceOf(object), object.metadata.name);
+  }
+}
+
+export function startPod(acting: Acting, wanted: PodWanted): Promise<unknown> {
+  return ensured(acting, podObject(acting.settings, wanted));
+}
+
+/** @throws CommandFailure when it does not become ready, with what the kubelet says of it */
+export async function readyPod(acting: Acting, name: string): Promise<TestPod> {
+  const pods = inNamespace(PODS, acting.settings.namespace);
+  const found = await waitFor(`pod ${name}`, acting.signal, async () => {
+    const pod = await acting.cluster.get(pods, name);
+    return isReady(pod) ? { pod } : whyNot(pod);
+  });
+  const ips = itemsOf(fieldsOf(fieldsOf(found.pod)["status"])["podIPs"]).flatMap((one) => {
+    return stringOf(fieldsOf(one)["ip"]) ?? [];
+  });
+  return { name, addresses: Object.fromEntries(ips.map((ip): [IPFamily, string] => [familyOf(ip), ip])) };
+}
+
+/** Removes a pod and waits until it is gone: also one that is not there. */
+export function removePod({ cluster, settings }: Acting, name: string): Promise<void> {
+  return cluster.remove(inNamespace(PODS, settings.namespace), name);
+}
+
+/** What a container has printed once one of its lines is of that kind. */
+export function linesUntil(
+  acting: Acting,
+  pod: string,
+  container: string,
+  kind: Line["kind"],
+): Promise<readonly Line[]> {
+  return waitFor(`${container} of pod ${pod} to end`, acting.signal, async () => {
+    const lines = await linesOf(acting, pod, container);
+    return lines.some((line) => line.kind === kind) ? lines : "no answer yet";
+  });
+}
+
+/** What a container has printed so far. */
+export async function linesOf({ cluster, settings }: Acting, pod: string, container: string): Promise<readonly Line[]> {
+  const from: Container = { namespace: settings.namespace, name: pod, container };
+  return linesIn(await cluster.log(from, LOG).catch(notStarted));
+}
+
+/** The kubelet has no log of a container that has not started. */
+function notStarted(error: unknown): string {
+  if (error instanceof ApiError && error.status !== 403) return "";
+  throw error;
+}
+
+function linesIn(log: string): readonly Line[] {
+  return log
+    .split("\n")
+    .flatMap((line): readonly Line[] => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line)] : []));
+}
+
+/**
+ * Looks again and again; a text is why it is not so yet.
+ *
+ * @throws CommandFailure with the last of them
+ */
+export async function waitFor<T extends object>(
+  what: string,
+  signal: AbortSignal,
+  look: () => Promise<T | string>,
+): Promise<T> {
+  const end = performance.now() + PATIENCE_MS;
+  for (;;) {
+    if (signal.aborted) throw new CommandFailure("stopped");
+    const found = await look();
+    if (typeof found !== "string") return found;
+    if (performance.now() > end) throw new CommandFailure(`waited ${PATIENCE_MS / 1_000} s for ${what}: ${found}`);
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function isReady(pod: unknown): boolean {
+  return itemsOf(fieldsOf(fieldsOf(pod)["status"])["conditions"])
+    .map(fieldsOf)
+    .some(({ type, status }) => type === "Ready" && status === "True");
+}
+
+/** `ErrImagePull: …`, else its phase. */
+function whyNot(pod: unknown): string {
+  const { phase, containerStatuses } = fieldsOf(fieldsOf(pod)["status"]);
+  const waiting = itemsOf(containerStatuses).map((one) => fieldsOf(fieldsOf(fieldsOf(one)["state"])["waiting"]));
+  const reason = waiting.find((one) => stringOf(one["reason"]) !== undefined);
+  if (reason === undefined) return `it is ${stringOf(phase) ?? "not there"}`;
+  return [reason["reason"], reason["message"]].filter((part) => typeof part === "string").join(": ");
+}

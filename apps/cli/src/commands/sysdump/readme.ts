@@ -1,0 +1,41 @@
+import type { Missing, SysdumpIndex } from "../../sysdump/layout.ts";
+
+/** README.md of the archive. */
+export function readmeText({ version, made, nodes, missing }: SysdumpIndex, archive: string): string {
+  const answered = nodes.filter((node) => node.answered);
+  const silent = nodes.filter((node) => !node.answered);
+  return [
+    `# ${archive}\n\nMade by fairlead ${version} at ${made}. ${answered.length} of ${nodes.length} nodes answered.\n`,
+    ...(silent.length === 0 ? [] : [`\nNodes that did not answer: ${silent.map(({ name }) => name).join(", ")}\n`]),
+    "\n## What is here\n\n",
+    "| path | contents |\n| --- | --- |\n",
+    ...CONTENTS.map(([path, contents]) => `| \`${path}\` | ${contents} |\n`),
+    "\n## What is missing\n\n",
+    ...missingLines("the cluster", missing),
+    ...nodes.flatMap(({ name, missing: own }) => missingLines(name, own)),
+    "\n## Look at it\n\n```sh\n",
+    ...["explain NAMESPACE/SERVICE", "verify", "trace --from pod --to NAMESPACE/SERVICE", "console"].map(
+      (command) => `fairlead ${command} --sysdump ${archive}.tar.gz --on ${answered[0]?.name ?? "NODE"}\n`,
+    ),
+    "```\n\n## What was left out\n\n",
+    "Only named fields of objects and configuration are kept, each only if its value has the form of that field. There are no Secrets,\n",
+    "no environment, no arguments of containers, no other annotations and labels, and nothing else of ConfigMaps. In logs and metrics,\n",
+    "what looks like a key, a token or a password is replaced by `[left out]`, and in rules every comment that no proxy or pod network\n",
+    "writes. Addresses, names of objects and names of nodes are here. Read what you send.\n",
+  ].join("");
+}
+
+const CONTENTS = [
+  ["objects.json", "Services, EndpointSlices, Nodes, ServiceCIDRs and networks' objects, as manifests"],
+  ["nodes/NODE/agent", "pages of the agent: /metrics, /configz, /proxyMode, /ownership, /livez"],
+  ["nodes/NODE/kernel", "what programs print: rules, tables, sets, virtual servers, addresses, routes, affinity"],
+  ["nodes/NODE/connections.json", "how many connections are tracked, by family, protocol and state"],
+  ["nodes/NODE/verify.json", "what `fairlead verify` finds"],
+  ["nodes/NODE/log.txt", "the end of the agent's log; previous-log.txt is that of the container before it"],
+  ["index.json, nodes/NODE/runs.json", "for programs"],
+] as const;
+
+function missingLines(of: string, missing: readonly Missing[]): readonly string[] {
+  if (missing.length === 0) return [`- ${of}: nothing\n`];
+  return missing.map(({ what, why }) => `- ${of}: ${what}: ${why.replaceAll(/\s+/g, " ")}\n`);
+}

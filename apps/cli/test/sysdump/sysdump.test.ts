@@ -1,0 +1,228 @@
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { goldenScenario } from "@fairlead/testkit";
+import { collectionOf } from "@fairlead/testkit/api-server";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { readArchive } from "../../src/sysdump/archive.ts";
+import { addresses } from "../support/addresses.ts";
+import { NodeCluster } from "../support/node-cluster.ts";
+import { fairlead as run } from "../support/run.ts";
+import { SECRETS } from "./plant.ts";
+
+const scenario = goldenScenario("09-loadbalancer");
+const cluster = new NodeCluster();
+const fairlead = (
+  argv: readonly string[],
+  env: Readonly<Record<string, string>> = { KUBECONFIG: cluster.kubeconfig },
+) => run(argv, { env });
+let folder = "";
+let count = 0;
+/** What the agents' pods wrote. */
+let log = "";
+
+const CONFIGURATION = {
+  apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+  kind: "KubeProxyConfiguration",
+  mode: "iptables",
+  clusterCIDR: "10.144.0.0/16",
+};
+const PAGES = {
+  "/proxyMode": "iptables",
+  "/configz": { "kubeproxy.config.k8s.io": CONFIGURATION },
+  "/metrics": "kubeproxy_sync_proxy_rules_last_timestamp_seconds 1\n",
+  "/ownership": { services: [] },
+  "/livez": "ok",
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "fairlead-sysdump-"));
+  await cluster.start();
+  for (const object of scenario.objects) cluster.api.store.put(collectionOf(object), object);
+  for (const [name, address] of [
+    ["node-a", "10.201.0.10"],
+    ["node-z", "10.201.0.26"],
+  ]) {
+    const status = { addresses: [{ type: "InternalIP", address }] };
+    cluster.api.store.put("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name }, status });
+  }
+  cluster.api.answerInstead = ({ path }, response) => {
+    if (!/^\/api\/v1\/namespaces\/kube-system\/pods\/[^/]+\/log$/.test(path)) return false;
+    response.end(log);
+    return true;
+  };
+});
+afterAll(async () => {
+  await cluster.stop();
+  await rm(folder, { recursive: true });
+});
+beforeEach(() => {
+  log = "I1123 started\n";
+  setNode({}, PAGES);
+});
+
+function setNode(programs: Readonly<Record<string, string>>, endpoint: Readonly<Record<string, unknown>>): void {
+  const labels = { "app.kubernetes.io/name": "fairlead" };
+  const own = {
+    "iptables-nft-save": scenario.iptables,
+    "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
+    "ip6tables-nft-save": "",
+    "iptables --version": "iptables v1.8.9 (nf_tables)\n",
+    "ip -json address": addresses,
+    "cat /proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal": "0\n",
+    ip: "[]",
+    ...programs,
+  };
+  const pods = [{ node: "node-a", name: "fairlead-x7k2p", labels, container: "fairlead" }];
+  cluster.set({ pods, programs: own, endpoint });
+}
+
+async function dumped(...more: readonly string[]) {
+  count += 1;
+  const file = join(folder, `dump-${count}.tar.gz`);
+  const result = await fairlead(["sysdump", "--output-file", file, ...more]);
+  if (result.code > 1) throw new Error(result.err);
+  return { ...result, file, files: await readArchive(file, await readFile(file)) };
+}
+
+test.each([
+  ["explain", ["explain", "lb"]],
+  ["explain, by an address, as JSON", ["explain", "203.0.113.9:80", "-o", "json"]],
+  ["verify", ["verify", "-o", "json"]],
+])("%s says the same of an archive, on a machine without a cluster", async (_what, command) => {
+  const live = await fairlead([...command, "--on", "node-a"]);
+  const { file } = await dumped();
+  const later = await fairlead([...command, "--sysdump", file, "--on", "node-a"], {});
+  expect(live.out).not.toBe("");
+  expect(later).toMatchObject({ out: live.out, code: live.code });
+});
+
+test("a proxy that does not serve its configuration: what the options said is in the archive", async () => {
+  setNode({}, {});
+  const said = ["--mode", "iptables", "--cluster-cidr", "10.144.0.0/16"];
+  const live = await fairlead(["explain", "lb", "--on", "node-a", ...said]);
+  const { file } = await dumped(...said);
+  expect(await fairlead(["explain", "lb", "--sysdump", file], {})).toMatchObject({ out: live.out, code: 0 });
+});
+
+test("what differs on the node differs in the archive", async () => {
+  setNode({ "iptables-nft-save": scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "") }, PAGES);
+  const live = await fairlead(["verify", "--on", "node-a"]);
+  const { file, files } = await dumped();
+  expect(live.code).toBe(1);
+  expect(await fairlead(["verify", "--sysdump", file], {})).toMatchObject({ out: live.out, code: 1 });
+  expect(files.get("nodes/node-a/verify.json")).toContain("KUBE-SERVICES");
+  const all = await fairlead(["verify", "--all-nodes", "--sysdump", file], {});
+  expect(all).toMatchObject({ out: `node-a: ${live.out}`, code: 1 });
+});
+
+test("trace goes the way of the archive's rules", async () => {
+  const { file } = await dumped();
+  const argv = ["trace", "--from", "198.51.100.7", "--to", "203.0.113.9:80", "--sysdump", file];
+  expect((await fairlead(argv, {})).out).toContain("→ 10.144.");
+});
+
+test("nodes that do not answer are named, in the archive and by exit code 1", async () => {
+  const { code, out, files } = await dumped();
+  expect(code).toBe(1);
+  expect(out).toMatch(/: [\d.]+ KiB, 1 of \d+ nodes answered \(not .*node-z\)/);
+  expect(files.get("README.md")).toMatch(/^- node-z: agent: no agent runs there$/m);
+});
+
+test("the file is its owner's, and none is overwritten", async () => {
+  const { file } = await dumped();
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await fairlead(["sysdump", "--output-file", file])).toMatchObject({ code: 3 });
+});
+
+test("a node of which the archive has nothing is named", async () => {
+  const { file } = await dumped();
+  const { code, err } = await fairlead(["explain", "lb", "--sysdump", file, "--on", "node-z"], {});
+  expect(err).toContain("--on=node-z: the archive has nothing of that node; there are: node-a");
+  expect(code).toBe(2);
+});
+
+test.each([["--live"], ["-f", "x.yaml"], ["--rules", "x"], ["--kubeconfig", "x"]])(
+  "%s names another source",
+  async (...more) => {
+    const { code } = await fairlead(["explain", "lb", "--sysdump", "x.tar.gz", ...more], {});
+    expect(code).toBe(2);
+  },
+);
+
+test.each([
+  ["README.md of this test", __filename],
+  ["nothing", "/nowhere/x.tar.gz"],
+])("%s is no archive", async (_what, file) => {
+  const { code, err } = await fairlead(["explain", "lb", "--sysdump", file], {});
+  expect(err).toContain(`--sysdump=${file}: `);
+  expect(code).toBe(3);
+});
+
+test.each(SECRETS)("a secret that is in all that is read is nowhere in the archive: %s", async (secret) => {
+  const before = cluster.api.store.list("/api/v1/services");
+  const labels = { token: secret, "k8s-app": secret };
+  const annotations = {
+    "kubectl.kubernetes.io/last-applied-configuration": `{"env":"${secret}"}`,
+    "fairlead.dev/ownership": secret,
+  };
+  const metadata = { name: "planted", namespace: "default", labels, annotations };
+  const spec = { clusterIP: "10.96.9.9", ports: [{ port: 80, appProtocol: secret }], selector: { app: secret } };
+  const objects = [
+    { kind: "Service", apiVersion: "v1", metadata, spec },
+    {
+      kind: "Node",
+      apiVersion: "v1",
+      metadata: { name: "node-z", labels, annotations },
+      status: { nodeInfo: { osImage: secret } },
+    },
+    {
+      kind: "EndpointSlice",
+      apiVersion: "discovery.k8s.io/v1",
+      metadata: { ...metadata, name: "planted-1" },
+      addressType: "IPv4",
+      endpoints: [{ addresses: ["10.144.9.9"], hostname: secret, deprecatedTopology: { a: secret } }],
+      ports: [],
+    },
+    {
+      kind: "ConfigMap",
+      apiVersion: "v1",
+      metadata: { ...metadata, name: "fairlead-networks", namespace: "kube-system" },
+      data: { accepted: secret, other: secret },
+    },
+  ];
+  const pathOf = (object: { readonly kind: string }) =>
+    object.kind === "ConfigMap" ? "/api/v1/configmaps" : collectionOf(object);
+  for (const object of objects) cluster.api.store.put(pathOf(object), object);
+  log = `I1123 Authorization: Bearer ${secret}\npassword="${secret}" token: ${secret}\n`;
+  setNode(
+    {
+      "iptables-nft-save": `${scenario.iptables}\n*raw\n:X - [0:0]\n-A X -m comment --comment "${secret}" -j ACCEPT\nCOMMIT\n`,
+      "fairlead __tables ip": JSON.stringify([{ family: "ip", name: "mine", comment: secret, chains: [], sets: [] }]),
+      "ipset save": `create X hash:ip comment\nadd X 10.0.0.1 comment "${secret}"\n`,
+      "ip -json address": JSON.stringify([
+        ...JSON.parse(addresses),
+        { ifname: "eth1", ifalias: secret, addr_info: [] },
+      ]),
+      "cat /proc/timer_list": `${secret}\n`,
+    },
+    {
+      ...PAGES,
+      "/configz": {
+        "kubeproxy.config.k8s.io": { ...CONFIGURATION, clientConnection: { kubeconfig: secret } },
+        commandLine: { master: secret },
+      },
+      "/metrics": `fairlead_x{a="token=${secret}"} 1\nother{a="${secret}"} 1\n`,
+      "/ownership": {
+        services: [{ service: "default/planted", why: `fairlead.dev/ownership is "${secret}"` }],
+        token: secret,
+      },
+      "/livez": `token=${secret}`,
+    },
+  );
+  const { files } = await dumped();
+  expect(files.size).toBeGreaterThan(10);
+  for (const [path, content] of files) expect(`${path}: ${content}`).not.toContain(secret);
+  for (const object of objects.slice(0, 1)) cluster.api.store.delete(collectionOf(object), "default/planted");
+  expect(cluster.api.store.list("/api/v1/services")).toEqual(before);
+});
