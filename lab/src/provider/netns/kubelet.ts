@@ -2,7 +2,7 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { fieldsOf, itemsOf, numberOf, stringOf, valueAt } from "@fairlead/base";
+import { errorCode, fieldsOf, itemsOf, numberOf, stringOf, valueAt } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
@@ -102,8 +102,8 @@ class Kubelet {
       if (running === undefined) this.#begin(uid, pod);
       else if (valueAt(pod, "metadata", "deletionTimestamp") !== undefined) this.#end(running, pod);
       else if (!running.ready && (await isReady(running))) {
-        running.ready = true;
-        await this.#setStatus(pod, running);
+        // What the API server does not take now it takes at the next look.
+        running.ready = await this.#setStatus(pod, running, true);
       }
     }
     for (const [uid, { undo }] of this.#running) {
@@ -131,9 +131,9 @@ class Kubelet {
         itemsOf(valueAt(pod, "spec", "containers")).map((container) => this.#container(pod, container, place)),
       );
       undo.defer(async () => void (await Promise.all(containers.map(({ daemon }) => daemon.stop("SIGKILL")))));
-      const running = { place, containers, undo: undo.move(), ready: false, ending: false };
+      const running: RunningPod = { place, containers, undo: undo.move(), ready: false, ending: false };
       this.#running.set(uid, running);
-      await this.#setStatus(pod, running);
+      await this.#setStatus(pod, running, false);
     });
   }
 
@@ -150,16 +150,31 @@ class Kubelet {
   #end(running: RunningPod, pod: unknown): void {
     if (running.ending) return;
     running.ending = true;
-    for (const { daemon } of running.containers) process.kill(daemon.pid, "SIGTERM");
+    for (const { daemon } of running.containers) terminate(daemon.pid);
     const ended = Promise.all(running.containers.map(({ daemon }) => daemon.ended));
-    void ended.then(() => this.#parts.api.delete(`${this.#path}/${nameOf(pod)}`)).catch(() => {});
+    const gone = ended.then(() => this.#parts.api.delete(`${this.#path}/${nameOf(pod)}`));
+    gone.catch(() => {
+      running.ending = false;
+    });
   }
 
-  async #setStatus(pod: unknown, { place, ready }: RunningPod): Promise<void> {
+  /** @returns whether the API server has taken it: it may be away, or the pod deleted */
+  async #setStatus(pod: unknown, { place }: RunningPod, ready: boolean): Promise<boolean> {
     const node = this.#parts.nodes.find(({ name }) => name === valueAt(pod, "spec", "nodeName"));
     const status = podStatus(place.addresses, node?.addresses ?? {}, ready);
-    // It may be deleted meanwhile.
-    await this.#parts.api.patch(`${this.#path}/${nameOf(pod)}/status`, status).catch(() => {});
+    return this.#parts.api.patch(`${this.#path}/${nameOf(pod)}/status`, status).then(
+      () => true,
+      () => false,
+    );
+  }
+}
+
+/** One that has ended already is as good. */
+function terminate(pid: number): void {
+  try {
+    process.kill(pid, "SIGTERM");
+  } catch (error) {
+    if (errorCode(error) !== "ESRCH") throw error;
   }
 }
 
