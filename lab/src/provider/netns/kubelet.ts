@@ -18,7 +18,7 @@ const SERVER = fileURLToPath(new URL("kubelet-main.ts", import.meta.url));
 const PAUSE_MS = 100;
 
 /** Where a pod of the API is to run. */
-export interface PodPlace {
+interface PodPlace {
   readonly namespace: NetworkNamespace;
   readonly addresses: Readonly<Partial<Record<IPFamily, string>>>;
 }
