@@ -29,6 +29,8 @@ describe("options", () => {
     [{ nodes: "two" }, /--nodes two/],
     [{ ipFamily: "ipv5" }, /--ip-family ipv5: give one of ipv4/],
     [{ spec: "(" }, /--spec \(/],
+    [{ record: true, spec: "DNS" }, /--record: only with whole suites/],
+    [{ record: true, package: "watch" }, /--record: only with whole suites/],
     [{ hours: "0" }, /--hours 0: give a number above 0/],
     [{ hours: "a day" }, /--hours a day/],
     [{ seed: "-1" }, /--seed -1: give a whole number from 0/],

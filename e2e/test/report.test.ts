@@ -1,7 +1,10 @@
-import { expect, test } from "vitest";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
 import { junit } from "../src/report/junit.ts";
 import type { Outcome } from "../src/report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../src/report/table.ts";
+import { readRuns, testedPage, withRun } from "../src/report/tested.ts";
 
 const COMMON = { suite: "services", mode: "iptables", ms: 1_500 } as const;
 const passed: Outcome = {
@@ -49,4 +52,38 @@ test("JUnit: counts, and texts that cannot break the XML", () => {
   expect(xml).toContain('<skipped message="IPv4 alone"/>');
   expect(xml).toContain('message="wanted &quot;a&quot; &amp; &lt;b&gt;; came refused"');
   expect(xml).not.toContain("\u0000");
+});
+
+describe("runs that are recorded", () => {
+  const run = {
+    date: "2030-01-02",
+    kubernetes: "v1.36.3",
+    kernel: "6.1.0",
+    provider: "netns",
+    mode: "nftables",
+    networks: ["bridge"],
+    families: ["IPv4", "IPv6"] as const,
+    suites: ["services"],
+    specs: 40,
+  };
+
+  test("a run takes the place of the earlier one of its kind", () => {
+    const later = { ...run, date: "2030-02-03", specs: 41 };
+    const other = { ...run, kernel: "5.15.0" };
+    expect(withRun([run, other], later)).toEqual([other, later]);
+  });
+
+  test("each is a row", () => {
+    expect(testedPage([run])).toContain(
+      "| v1.36.3 | 6.1.0 | network namespaces | nftables | bridge | IPv4, IPv6 | services | 40 | 2030-01-02 |\n",
+    );
+  });
+
+  test("docs/tested.md is made of the recorded ones", async () => {
+    const file = (path: string) => new URL(`../${path}`, import.meta.url);
+    const runs = await readRuns(fileURLToPath(file("tested.json")));
+    expect(runs.length).toBeGreaterThan(0);
+    const cells = (text: string) => text.replaceAll(/ *\| */g, "|").replaceAll(/-+/g, "-");
+    expect(cells(await readFile(file("../docs/tested.md"), "utf8"))).toBe(cells(testedPage(runs)));
+  });
 });

@@ -33,6 +33,7 @@ export function commandLine(actions: Actions): Command {
     .option("--keep", "leaves the cluster running to look around in, until Ctrl-C")
     .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
     .option("--overlay <name>", "kind: the folder of deploy/overlays that Fairlead comes by; default: the mode's")
+    .option("--record", "adds a run in which everything passed to docs/tested.md; not with --spec or --package")
     .option("--junit <file>", "where the results go as JUnit XML; default: e2e/.e2e/junit.xml")
     // What stands behind a subcommand is the subcommand's, though the program has an option of that name.
     .enablePositionalOptions()

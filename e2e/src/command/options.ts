@@ -27,6 +27,8 @@ export interface RunOptions {
   /** Undefined: the manifests of the mode. */
   readonly overlay: string | undefined;
   readonly junit: string | undefined;
+  /** Add the run to those that docs/tested.md lists. */
+  readonly record: boolean;
   /** Of the suite that is one. */
   readonly soak: SoakSettings;
 }
@@ -73,8 +75,17 @@ export function readOptions(raw: RawOptions): RunOptions {
     kubernetes: kubernetesOption(text("kubernetes") ?? DEFAULT_KUBERNETES),
     overlay: text("overlay"),
     junit: text("junit"),
+    record: recorded(raw),
     soak: { hours: hours(text("hours") ?? "0.1"), seed: seedOf(text("seed")) },
   };
+}
+
+/** A run of some specs only says nothing of the suite. */
+function recorded({ record, spec, package: about }: RawOptions): boolean {
+  if (record === true && (spec !== undefined || about !== undefined)) {
+    throw new UsageError("--record: only with whole suites; leave out --spec and --package");
+  }
+  return record === true;
 }
 
 function list(option: string, value: string): readonly string[] {

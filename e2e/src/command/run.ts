@@ -2,6 +2,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AGENT_VARIABLE, requireAgent, settleAgent } from "@fairlead/lab/agent/agent-file";
+import { kubernetesVersion } from "@fairlead/lab/control-plane/versions";
+import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
 import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
 import { lackText } from "@fairlead/lab/support/lack";
 import { RUN_VARIABLE } from "@fairlead/lab/support/run-variable";
@@ -9,6 +11,7 @@ import { readDurations, withOutcomes, writeDurations } from "../report/durations
 import { junit } from "../report/junit.ts";
 import { count, type Outcome } from "../report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../report/table.ts";
+import { recordRun } from "../report/tested.ts";
 import { specsFor } from "../specs/index.ts";
 import { buildPrograms } from "./build-programs.ts";
 import { checkKeep, keepRunning } from "./keep.ts";
@@ -117,6 +120,7 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
       onOutcome: (outcome) => console.log(progressLine(outcome)),
       signal,
     });
+    if (options.record && !signal.aborted) await record(run, shape, cluster, outcomes);
     if (options.keep && !signal.aborted) await keepRunning(cluster, folder, signal);
     return outcomes;
   } finally {
@@ -124,6 +128,32 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
     await cluster.dispose();
     progress("taken down\n");
   }
+}
+
+/** The runs that are recorded, and the page of them: part of the project. */
+const recorded = {
+  runs: fileURLToPath(new URL("../../tested.json", import.meta.url)),
+  page: fileURLToPath(new URL("../../../docs/tested.md", import.meta.url)),
+};
+
+async function record(
+  { request, options }: ClusterRun,
+  { networks }: ClusterShape,
+  { nodes }: Cluster,
+  outcomes: readonly Outcome[],
+): Promise<void> {
+  const { passed, failed } = count(outcomes);
+  const [node] = nodes;
+  if (failed > 0 || node === undefined) return;
+  const { stdout } = await node.run(["uname", "-r"]);
+  const { provider, suites } = options;
+  const { mode } = request;
+  const kubernetes = kubernetesVersion(request.kubernetes);
+  const date = new Date().toISOString().slice(0, 10);
+  // Without what a distribution adds to it.
+  const kernel = /^\d+(?:\.\d+)*/.exec(stdout)?.[0] ?? "";
+  const about = { date, kubernetes, kernel, provider, mode, networks: networks.map(({ name }) => name) };
+  await recordRun({ ...about, families: request.families, suites, specs: passed }, recorded);
 }
 
 async function report(options: RunOptions, outcomes: readonly Outcome[]): Promise<void> {

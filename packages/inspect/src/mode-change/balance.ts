@@ -1,7 +1,7 @@
 import { IP_FAMILIES } from "@fairlead/base";
 import type { ServicePortGroup } from "@fairlead/core";
 import { type ModeFinding, sortedServices } from "./finding.ts";
-import { hasTables, hasVirtualServers, type ModeChange, type ModeSide } from "./sides.ts";
+import { hasVirtualServers, type ModeChange, type ModeSide } from "./sides.ts";
 
 /** Names a scheduler of IPVS for one Service (docs/ipvs.md). */
 const SCHEDULER_ANNOTATION = "fairlead.dev/ipvs-scheduler";
@@ -48,7 +48,7 @@ export function affinityFindings({ before, after }: ModeChange): readonly ModeFi
       .filter(({ affinitySeconds }) => affinitySeconds !== undefined)
       .map(({ service }) => service),
   );
-  if (services.length === 0 || hasTables(before) === hasTables(after)) return [];
+  if (services.length === 0 || before.planned.mode === after.planned.mode) return [];
   const count = `${services.length} ${services.length === 1 ? "service has" : "services have"} session affinity`;
   const found = `${count}: it is kept, but a mode does not read what another one remembers, so the next connection of a client may go to another endpoint once; open connections stay`;
   return [{ topic: "affinity", state: "differs", found, services }];

@@ -18,8 +18,8 @@ export interface ReportRequest {
   readonly after: AgentSetup;
   /** What is known of nodes beyond their objects. */
   readonly seen: ReadonlyMap<string, SeenNode>;
-  /** The only node that is asked about; absent: all. */
-  readonly node?: string | undefined;
+  /** The only nodes that are asked about; absent: all. */
+  readonly nodes?: readonly string[] | undefined;
   /** Its addresses in place of those of its Node. */
   readonly addresses?: readonly string[] | undefined;
   /** Its kernel; absent: none is looked at. */
@@ -36,9 +36,9 @@ export async function modeReport(
   options: OptionValues<typeof sourceOptions>,
   context: Context,
 ): Promise<readonly NodeReport[]> {
-  const { before, after, node: only } = request;
+  const { before, after } = request;
   const nodes = await allNodes(options, context);
-  const names = only === undefined ? [...nodes.keys()] : [only];
+  const names = request.nodes ?? [...nodes.keys()];
   const wanted = { serviceCIDRs: true, networks: after.networks, config: after.config };
   const cluster = await clusterNow(options, context, wanted);
   const reports: NodeReport[] = [];

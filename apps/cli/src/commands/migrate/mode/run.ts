@@ -48,8 +48,15 @@ export async function modeAnswer(
   const here = nodeNameOf(options);
   if (options.live) seen.set(here, { ...seen.get(here), ...thisHost(kernel?.addresses ?? []) });
   const addresses = options["node-address"].length > 0 ? options["node-address"] : undefined;
-  const request = { before, after: inMode(before, to), seen, node: only?.toLowerCase(), addresses, kernel };
+  const asked = only === undefined ? undefined : [only.toLowerCase()];
+  // What is only asked before a change is whether a kernel is in its way.
+  const nodes = options.apply ? oneOfEachKernel(seen) : asked;
+  const request = { before, after: inMode(before, to), seen, nodes, addresses, kernel };
   return { from: before.mode, to, reports: await modeReport(request, options, context) };
+}
+
+function oneOfEachKernel(seen: ReadonlyMap<string, SeenNode>): readonly string[] {
+  return [...new Map([...seen].map(([name, { kernel }]) => [kernel, name])).values()];
 }
 
 /** From manifests alone. */
