@@ -95,7 +95,7 @@ export async function startConsole(options: ConsoleOptions, signal: AbortSignal)
         version: options.version,
         source: options.sourceName,
         node: cluster.nodeName,
-        mode: options.setup.mode,
+        mode: cluster.setupOf(cluster.nodeName).mode,
         kernels: looks !== undefined,
       };
       const names = new Set([cluster.nodeName, ...cluster.nodes.keys()]);
@@ -112,7 +112,7 @@ export async function startConsole(options: ConsoleOptions, signal: AbortSignal)
     html: options.html,
     port: options.port,
     stream,
-    gets: { ...clusterAnswers(cluster, options.setup), ...more.gets },
+    gets: { ...clusterAnswers(cluster), ...more.gets },
     posts: { "/api/view": viewAnswer(stream, looks), ...more.posts },
   });
   const ended = cluster.follow(options.source, signal).finally(() => looks?.stop());
@@ -132,7 +132,7 @@ function atOnce(work: () => void): () => void {
   };
 }
 
-function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Record<string, Answer>> {
+function clusterAnswers(cluster: LiveCluster): Readonly<Record<string, Answer>> {
   const nodeOf = (query: URLSearchParams) => query.get("node") ?? cluster.nodeName;
   return {
     "/api/search": async (query): Promise<SearchAnswer> => {
@@ -160,7 +160,7 @@ function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Recor
     "/api/networks": async (query): Promise<NetworksAnswer> => {
       await cluster.ready;
       const networks = await cluster.withPlan(nodeOf(query), (planned) =>
-        networksOf(planned, setup, cluster.learning?.now()),
+        networksOf(planned, cluster.setupOf(planned.nodeName), cluster.learning?.now()),
       );
       return { planAt: cluster.changedAt, ...networks };
     },

@@ -124,7 +124,7 @@ export class LiveCluster {
 
   /** How a node's own agent is set up, which counts from now on in place of what the others have. */
   setSetup(nodeName: string, setup: AgentSetup): void {
-    this.#plans.setSetup(nodeName, setup);
+    if (this.#plans.setSetup(nodeName, setup) && nodeName === this.nodeName) void this.#renew();
   }
 
   setupOf(nodeName: string): AgentSetup {
@@ -159,7 +159,8 @@ export class LiveCluster {
   async #begin(): Promise<void> {
     if (this.nodeName === "") this.#plans.first = this.#someNode();
     this.#begun = true;
-    // The first plan has everything that is there now.
+    // The first plan has everything that is there now, and the first decision has seen it.
+    this.#learning?.live.syncBegins();
     const { services } = this.state.takeDirty();
     this.#learning?.live.takeConcerned();
     await this.#turns.run(() => this.#plans.of(this.nodeName));
@@ -203,6 +204,13 @@ export class LiveCluster {
       await this.#take(services, () => this.#plans.replan(services));
       void this.#see(services);
     });
+  }
+
+  /** Every service may have another owner than in the plan before. */
+  async #renew(): Promise<void> {
+    if (!this.#begun) return;
+    const services = new Set(this.state.keys());
+    await this.#turns.run(() => this.#take(services, async () => void (await this.#plans.of(this.nodeName))));
   }
 
   /** Other CIDRs of networks may count. */

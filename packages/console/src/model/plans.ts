@@ -58,10 +58,12 @@ export class Plans {
     return this.#setups.get(nodeName) ?? this.#parts.setup;
   }
 
-  setSetup(nodeName: string, setup: AgentSetup): void {
+  /** @returns whether it is another one */
+  setSetup(nodeName: string, setup: AgentSetup): boolean {
     const isNew = identity(this.setupOf(nodeName)) !== identity(setup);
     this.#setups.set(nodeName, setup);
     if (isNew) this.outdate(nodeName);
+    return isNew;
   }
 
   setServiceCIDRs(cidrs: readonly string[]): void {
