@@ -7,6 +7,8 @@ import { kubernetesOption, readOptions, UsageError } from "./options.ts";
 import { run } from "./run.ts";
 
 const USAGE = 2;
+/** What taking a cluster down may take after Ctrl-C. */
+const GRACE_MS = 5_000;
 
 const program = commandLine({
   run: async (options) => {
@@ -31,9 +33,6 @@ async function main(): Promise<number> {
     return error instanceof UsageError ? USAGE : 1;
   }
 }
-
-/** What taking a cluster down may take after Ctrl-C. */
-const GRACE_MS = 5_000;
 
 /**
  * Aborted by Ctrl-C or SIGTERM. What then takes longer, or is asked twice, ends at once; the kernel takes all
