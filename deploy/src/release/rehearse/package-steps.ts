@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { checkPackages } from "../check.ts";
 import { publishedPackages } from "../published.ts";
+import { MANAGERS, tryManager } from "./managers.ts";
 import { publishAction, runPublishAction } from "./publish-action.ts";
 import { npmToken } from "./registries.ts";
 import { type Rehearsal, type RehearsalStep, versionOf } from "./rehearsal.ts";
@@ -73,4 +74,15 @@ const installed: RehearsalStep = {
   },
 };
 
-export const PACKAGE_STEPS: readonly RehearsalStep[] = [packed, publish, installed];
+const matrix: RehearsalStep = {
+  name: "installed by other package managers",
+  run: async ({ scratch, npm }) => {
+    const version = await versionOf(scratch);
+    for (const [index, manager] of MANAGERS.entries()) {
+      await tryManager(manager, join(scratch.dir, `manager-${index}`), `http://${npm.at}/`, version);
+    }
+    return MANAGERS.map(({ name }) => name).join(", ");
+  },
+};
+
+export const PACKAGE_STEPS: readonly RehearsalStep[] = [packed, publish, installed, matrix];

@@ -32,7 +32,8 @@ export interface ReadNftOptions {
 /**
  * The names of all tables, of any family: no rule is read.
  *
- * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nf_tables, or not for
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no
+ *   nf_tables, or not for
  *   this process
  */
 export async function nftTableNames(options: ReadNftOptions = {}): Promise<readonly NftTableName[]> {

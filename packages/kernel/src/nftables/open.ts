@@ -25,7 +25,8 @@ const QUIET = 1 << 16;
 /**
  * Opens nf_tables by netlink; `nft` is not needed. What is asked for at once is done one after the other.
  *
- * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
+ * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no
+ *   nfnetlink
  */
 export async function openNftables(options: NftablesOptions = {}): Promise<NftablesClient> {
   const { open = openTransactionSocket, listen = openListening, timers = systemClock } = options;
