@@ -1,4 +1,4 @@
-// `pnpm lint:package` in a package: what it exports, as its built types say, against the file api.txt that is kept with it.
+// `pnpm lint:api` in a package that is built: what it exports, as its built types say, against the file api.txt that is kept with it.
 // A change of it is one of the package's interface: `pnpm api` writes it anew, and a reviewer sees what changes for users.
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
