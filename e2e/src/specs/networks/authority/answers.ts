@@ -50,8 +50,9 @@ function fairleadLines(cells: readonly Cell[]): Figures {
 
 /** The same of the real kube-proxy on the same nodes. */
 async function askKubeProxy(scene: Scene, cells: readonly Cell[]): Promise<Figures> {
-  if (kubeProxy === "") return {};
-  const { mode } = scene.cluster;
+  const { mode, networks } = scene.cluster;
+  // It refuses several clusterCIDRs of a family.
+  if (kubeProxy === "" || networks.filter(({ excluded }) => !excluded).length > 1) return {};
   scene.later(() => each(scene, ({ agent }) => able(agent.swap)({ mode })));
   await each(scene, ({ agent }) => able(agent.swap)({ mode, kubeProxy }));
   const answers = new Map<Cell, string>();
