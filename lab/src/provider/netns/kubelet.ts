@@ -1,8 +1,8 @@
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { errorCode, fieldsOf, itemsOf, numberOf, stringOf, valueAt } from "@fairlead/base";
+import { errorChainText, errorCode, fieldsOf, itemsOf, numberOf, stringOf, valueAt } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
@@ -73,6 +73,11 @@ class Kubelet {
   readonly #running = new Map<string, RunningPod>();
   readonly #starting = new Map<string, Promise<void>>();
 
+  /** For the artefacts of a failed run. */
+  readonly #note = async (error: unknown): Promise<void> => {
+    await appendFile(join(this.#parts.folder, "kubelet.log"), `${new Date().toISOString()} ${errorChainText(error)}\n`);
+  };
+
   constructor(parts: KubeletParts, namespace: string) {
     this.#parts = parts;
     this.#path = `/api/v1/namespaces/${namespace}/pods`;
@@ -82,7 +87,7 @@ class Kubelet {
     while (!signal.aborted) {
       // The API server may be away.
       const list = await this.#parts.api.get(this.#path).catch(() => undefined);
-      if (list !== undefined) await this.#reconcile(itemsOf(fieldsOf(list)["items"]));
+      if (list !== undefined) await this.#reconcile(itemsOf(fieldsOf(list)["items"])).catch(this.#note);
       await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
     }
     await Promise.allSettled(this.#starting.values());
@@ -109,13 +114,14 @@ class Kubelet {
     for (const [uid, { undo }] of this.#running) {
       if (there.has(uid)) continue;
       this.#running.delete(uid);
-      await undo.disposeAsync();
+      // Others do not wait for it.
+      this.#starting.set(uid, undo.disposeAsync().catch(this.#note));
     }
   }
 
   #begin(uid: string, pod: unknown): void {
     if (this.#starting.has(uid)) return;
-    const started = this.#start(uid, pod).catch(() => {});
+    const started = this.#start(uid, pod).catch(this.#note);
     this.#starting.set(uid, started);
   }
 
@@ -132,8 +138,9 @@ class Kubelet {
       );
       undo.defer(async () => void (await Promise.all(containers.map(({ daemon }) => daemon.stop("SIGKILL")))));
       const running: RunningPod = { place, containers, undo: undo.move(), ready: false, ending: false };
-      this.#running.set(uid, running);
+      // Before it is looked at: what is written later counts.
       await this.#setStatus(pod, running, false);
+      this.#running.set(uid, running);
     });
   }
 
@@ -143,6 +150,8 @@ class Kubelet {
     const argv: Argv = [process.execPath, ...args];
     const { namespace: of, name: podName } = fieldsOf(fieldsOf(pod)["metadata"]);
     const logFile = join(this.#parts.folder, `${of}_${podName}_${name}.log`);
+    // A pod of that name may have run before.
+    await rm(logFile, { force: true });
     const daemon = await startDaemon(namespace, { name, argv, logFile });
     return { daemon, port: numberOf(valueAt(container, "readinessProbe", "httpGet", "port")) };
   }
@@ -164,7 +173,10 @@ class Kubelet {
     const status = podStatus(place.addresses, node?.addresses ?? {}, ready);
     return this.#parts.api.patch(`${this.#path}/${nameOf(pod)}/status`, status).then(
       () => true,
-      () => false,
+      async (error: unknown) => {
+        await this.#note(error);
+        return false;
+      },
     );
   }
 }
