@@ -34,6 +34,7 @@ import { checker } from "./self-test/checker.ts";
 import { cli, watch } from "./services/api-server-tests.ts";
 import { dns } from "./services/dns.ts";
 import { endpoints } from "./services/endpoints.ts";
+import { firstHour } from "./services/first-hour.ts";
 import { policies } from "./services/policies.ts";
 import { protocols } from "./services/protocols.ts";
 import { reach } from "./services/reach.ts";
@@ -52,6 +53,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   cli,
   watch,
   tools,
+  firstHour,
   ...sideBySide,
   ...ownBalancer,
   ...changes,

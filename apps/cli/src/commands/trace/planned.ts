@@ -4,6 +4,7 @@ import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { namespaceOf } from "../../inputs/cluster-access.ts";
+import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { servicesLike } from "../../inputs/services-like.ts";
 import { stateOfParts } from "../../node/plan-text.ts";
@@ -19,6 +20,8 @@ export interface TraceDestination {
   readonly destination: Destination;
   /** What an agent would write for the manifests; absent: the rules are a file's or a kernel's. */
   readonly planned?: ReadRules;
+  /** Where pods are, as the proxy has it; absent: it was not asked. */
+  readonly clusterCIDRs?: readonly string[];
 }
 
 /**
@@ -30,16 +33,31 @@ export async function readTraceDestination(options: Values, context: Context): P
   const { to, file, rules, live, on } = options;
   const socket = socketDestination(options);
   const plans = file.length > 0 && rules === undefined && on === undefined && !live;
-  if (socket !== undefined && !plans) return { destination: socket };
+  const here = !plans && rules === undefined && on === undefined;
+  if (socket !== undefined && !plans) return { destination: socket, ...(await podCIDRs(options, here, context)) };
   const target = socket === undefined ? targetOf(to, await namespaceOf(options, context)) : undefined;
   // Rules from elsewhere: the owner of the address is unknown there.
   if (target?.kind === "host" && rules !== undefined && file.length === 0) throw noDestination(to);
   const everywhere = !plans && target?.kind !== "nodePort";
   const values = { ...options, node: options.node ?? on };
-  const proxy = { on, here: live, any: everywhere };
+  const proxy = { on, here, any: everywhere };
   const { planned, setup } = await plannedNode(values, context, { everywhere, proxy, lenient: true });
   const destination = socket ?? (await destinationOf(planned, target, options, context));
-  return { destination, ...(plans && { planned: await plannedRules(planned, setup, destination) }) };
+  const { clusterCIDRs } = setup.config;
+  return { destination, clusterCIDRs, ...(plans && { planned: await plannedRules(planned, setup, destination) }) };
+}
+
+/** Only where a sender is named by what it is, of a kernel that is looked at. */
+async function podCIDRs(
+  options: Values,
+  here: boolean,
+  context: Context,
+): Promise<Pick<TraceDestination, "clusterCIDRs">> {
+  const { from, on, "cluster-cidr": given } = options;
+  if ((from !== "pod" && from !== "outside") || given.length > 0 || (!here && on === undefined)) return {};
+  const configured = await configurationOf(options, { on, here }, context, { anyMode: true, lenient: true });
+  sayConfiguration(configured, context);
+  return { clusterCIDRs: configured.setup.config.clusterCIDRs };
 }
 
 function targetOf(to: string | undefined, namespace: string): Exclude<Target, { kind: "address" }> {

@@ -1,10 +1,15 @@
+import type { Runner } from "@fairlead/kernel";
 import { type AskRoutes, createTracer, type Exploration, exploreAsking, type Packet } from "@fairlead/trace";
+import { hasCluster } from "../../cluster/access.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
+import { allNodes, nodeNameOf } from "../../inputs/source.ts";
+import { demandThisHost } from "../../inputs/this-host.ts";
 import { oneKernel, runnerFor } from "../../node/access.ts";
 import { askRoutes } from "../../node/ask-routes.ts";
 import { liveEnvironment } from "../../node/environment.ts";
+import { nodeAddresses } from "../../node/kernel-state.ts";
 import { readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
 import { fromSysdump } from "../../sysdump/replayed.ts";
@@ -18,16 +23,15 @@ import { watch } from "./watch.ts";
 type Values = CommandInput<typeof traceOptions>["options"];
 
 export async function run({ options: given }: CommandInput<typeof traceOptions>, around: Context): Promise<ExitCode> {
-  oneKernel(given);
-  if (given.watch && (given.rules ?? given.on ?? given.sysdump) !== undefined) {
-    throw new UsageError("--watch follows packets of this host: leave out --rules, --on and --sysdump");
-  }
-  const { options, context } = await fromSysdump(given, around);
+  checkKernel(given);
+  const { options: opened, context } = await fromSysdump(given, around);
   // Manifests only tell then which service is meant.
-  const values = { ...options, live: options.live || options.watch };
-  const { destination, planned } = await readTraceDestination(values, context);
+  const values = { ...opened, live: opened.live || opened.watch };
+  const { destination, planned, clusterCIDRs = [] } = await readTraceDestination(values, context);
+  const options = opened["cluster-cidr"].length > 0 ? opened : { ...opened, "cluster-cidr": clusterCIDRs };
   const live = options.rules === undefined && planned === undefined;
   const runner = await runnerFor(options, context);
+  if (live && given.sysdump === undefined && options.on === undefined) await demandNode(options, runner, context);
   const read = () => readRules(options.rules, destination.family, runner, context);
   const saved = live ? undefined : (planned ?? (await read()));
   const host = saved?.environment ?? (await liveEnvironment(runner, destination.family));
@@ -50,6 +54,21 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
     context,
   );
   return arrives(exploration) ? 0 : 1;
+}
+
+/** @throws UsageError for options that contradict each other */
+function checkKernel(given: Values): void {
+  oneKernel(given);
+  if (given.watch && (given.rules ?? given.on ?? given.sysdump) !== undefined) {
+    throw new UsageError("--watch follows packets of this host: leave out --rules, --on and --sysdump");
+  }
+}
+
+/** A node that is named is not taken for this host. */
+async function demandNode(options: Values, runner: Runner, context: Context): Promise<void> {
+  if (options.node === undefined || (options.file.length === 0 && !hasCluster(options, context))) return;
+  const nodes = await allNodes(options, context).catch(() => undefined);
+  demandThisHost(options, await nodeAddresses(runner), nodes?.get(nodeNameOf(options)));
 }
 
 /** What is given of the host stands in place of its own addresses and routes. */
