@@ -241,6 +241,16 @@ describe("the doctor", () => {
       ["bad CIDRs with nodes: overlapping: node 10.201.0.10/32 and excluded pods 10.201.0.0/24"],
     ],
     [
+      "the node's address on its pods' bridge, beside the node's own",
+      { cidrs: [...HEALTHY.cidrs, { cidr: "10.144.1.1/32", use: "node" }] },
+      ["warning CIDRs with nodes: overlapping: pods 10.144.0.0/16 and node 10.144.1.1/32"],
+    ],
+    [
+      "a node whose only address is in the pods' CIDR",
+      { cidrs: [...HEALTHY.cidrs.slice(0, 3), { cidr: "10.144.1.1/32", use: "node" }] },
+      ["bad CIDRs with nodes: overlapping: pods 10.144.0.0/16 and node 10.144.1.1/32"],
+    ],
+    [
       "an underlay that was learned",
       { cidrs: [...HEALTHY.cidrs, { cidr: "10.201.0.0/24", use: "excluded pods", source: subnet("under") }] },
       [

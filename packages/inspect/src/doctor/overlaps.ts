@@ -1,4 +1,4 @@
-import { addressRange, rangesOverlap } from "@fairlead/base";
+import { addressRange, familyOf, overlap, rangesOverlap } from "@fairlead/base";
 import { bad, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, NamedCIDR, NodeFacts } from "./facts.ts";
 
@@ -7,12 +7,29 @@ const MOST_NAMED = 5;
 
 /** CIDRs that must not have an address in common, or that two sources claim; one line of its own for each kind. */
 export function overlaps({ cidrs }: NodeFacts): readonly Diagnosis[] {
-  const pairs = overlapping(cidrs);
+  const [bridges, pairs] = split(overlapping(cidrs), (pair) => isOnBridge(pair, cidrs));
   const found = KINDS.flatMap(({ is, state, check, advice }) => {
     const these = pairs.filter(is);
     return these.length === 0 ? [] : [state(check, `overlapping: ${pairsText(these)}`, advice)];
   });
+  if (bridges.length > 0) found.push(warning("CIDRs with nodes", `overlapping: ${pairsText(bridges)}`, BRIDGE));
   return found.length > 0 ? found : [without(cidrs)];
+}
+
+const BRIDGE =
+  "nothing, if it is this node's address on its pods' bridge; else leave the nodes' addresses out of the CIDRs";
+
+function split<T>(all: readonly T[], is: (one: T) => boolean): readonly [yes: readonly T[], no: readonly T[]] {
+  return [all.filter(is), all.filter((one) => !is(one))];
+}
+
+/** A node has an address on its pods' bridge, which is in their CIDR, and another one that is the node's own. */
+function isOnBridge(pair: Pair, cidrs: readonly NamedCIDR[]): boolean {
+  const node = pair.find(({ use }) => use === "node");
+  if (node === undefined || !uses(pair).has("pods") || isLearned(pair)) return false;
+  const pods = cidrs.filter(({ use }) => use === "pods");
+  const others = cidrs.filter(({ use, cidr }) => use === "node" && familyOf(cidr) === familyOf(node.cidr));
+  return others.some(({ cidr }) => pods.every((one) => !overlap(one.cidr, cidr)));
 }
 
 type Pair = readonly [one: NamedCIDR, other: NamedCIDR];
