@@ -118,7 +118,7 @@ export function podObject(
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       restartPolicy: "Never",
-      terminationGracePeriodSeconds: 10,
+      terminationGracePeriodSeconds: 20,
       ...(hostNetwork === true && { hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" }),
       containers,
     },

@@ -28,9 +28,9 @@ export async function rolledUpdate(acting: Acting, { here, there }: Prepared): P
   await startPod(acting, { name: "client-load", node: there.name, roles: [load] });
   await linesUntil(acting, "client-load", "load", "loading");
   await generation("new");
-  for (const name of old) await removePod(acting, name);
+  await Promise.all(old.map((name) => removePod(acting, name)));
   const lines = await linesUntil(acting, "client-load", "load", "loaded");
-  for (const name of [...until, "client-load"]) await removePod(acting, name);
+  await Promise.all([...until, "client-load"].map((name) => removePod(acting, name)));
   const loaded = lines.find((line) => line.kind === "loaded");
   const failures = Object.entries(loaded?.failures ?? {});
   if (failures.length === 0) return { name: `${NAME} (${loaded?.requests ?? 0} requests to ${SERVICE})` };

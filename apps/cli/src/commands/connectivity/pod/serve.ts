@@ -2,8 +2,8 @@ import { createSocket } from "node:dgram";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Milliseconds for which a server that is to end goes on answering: proxies learn of it meanwhile. */
-const DRAIN_MS = 4_000;
+/** Milliseconds for which a server that is to end goes on answering: a busy proxy may sync seconds later. */
+const DRAIN_MS = 8_000;
 
 /** Says who answers, and which address the client has here, over HTTP and UDP. */
 export function serve(name: string, port: number): void {
