@@ -14,6 +14,7 @@ export async function load(
   until: readonly string[],
   print: (line: Line) => void,
 ): Promise<void> {
+  await firstAnswer(address, port);
   const failures: Record<string, number> = {};
   let requests = 0;
   const began = performance.now();
@@ -27,4 +28,10 @@ export async function load(
     await sleep(PAUSE_MS);
   }
   print({ kind: "loaded", requests, failures });
+}
+
+/** What is programmed for the first servers takes effect some time after they are ready. */
+async function firstAnswer(address: string, port: number): Promise<void> {
+  const end = performance.now() + MOST_MS;
+  while ("error" in (await ask({ protocol: "TCP", address, port })) && performance.now() < end) await sleep(PAUSE_MS);
 }
