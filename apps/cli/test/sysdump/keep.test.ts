@@ -4,7 +4,7 @@ import { keptComment } from "../../src/sysdump/keep/comments.ts";
 import { withoutSecrets } from "../../src/sysdump/keep/free-text.ts";
 import type { Keep } from "../../src/sysdump/keep/keep.ts";
 import { networkKeep } from "../../src/sysdump/keep/networks.ts";
-import { FAIRLEAD_CONFIGURATION, KUBE_PROXY_CONFIGURATION, keptPage } from "../../src/sysdump/keep/pages.ts";
+import { AGENT_CONFIGURATION, KUBE_PROXY_CONFIGURATION, keptPage } from "../../src/sysdump/keep/pages.ts";
 import { keptRun } from "../../src/sysdump/keep/runs.ts";
 import { ENDPOINT_SLICE, SERVICE_CIDR, serviceKeep } from "../../src/sysdump/keep/services.ts";
 import { CONFIG_MAP, FULL, NETWORKS } from "./full-objects.ts";
@@ -15,7 +15,7 @@ const KINDS: readonly (readonly [kind: string, keep: Keep])[] = [
   ["EndpointSlice", ENDPOINT_SLICE],
   ["ServiceCIDR", SERVICE_CIDR],
   ["KubeProxyConfiguration", KUBE_PROXY_CONFIGURATION],
-  ["FairleadConfiguration", FAIRLEAD_CONFIGURATION],
+  ["FairleadConfiguration", AGENT_CONFIGURATION],
   ...Object.entries(NETWORKS).map(([kind, { resource, settings }]) => [kind, networkKeep(resource, settings)] as const),
 ];
 

@@ -84,7 +84,7 @@ const RULE = fields({
 });
 
 /** FairleadConfiguration, as far as it decides what is programmed. */
-export const FAIRLEAD_CONFIGURATION = fields({
+export const AGENT_CONFIGURATION = fields({
   apiVersion: oneOf("fairlead.dev/v1alpha1"),
   kind: oneOf("FairleadConfiguration"),
   multiCNI: fields({
@@ -141,7 +141,7 @@ const PAGES: Readonly<Record<string, (page: string) => string | undefined>> = {
   "/configz": jsonPage(
     fields({
       "kubeproxy.config.k8s.io": KUBE_PROXY_CONFIGURATION,
-      "fairlead.dev": FAIRLEAD_CONFIGURATION,
+      "fairlead.dev": AGENT_CONFIGURATION,
       commandLine: fields({ "userspace-only": oneOf("true", "false") }),
     }),
   ),
