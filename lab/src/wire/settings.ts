@@ -16,9 +16,10 @@ const ROUTER = {
   // A packet that goes out by the interface it came in by is meant to.
   "net/ipv4/conf/all/send_redirects": "0",
   "net/ipv4/conf/default/send_redirects": "0",
-  // Every rejected packet is to be answered, not one a second.
-  "net/ipv4/icmp_ratelimit": "0",
-  "net/ipv6/icmp/ratelimit": "0",
+  // Every rejected packet is to be answered: no kind of error is limited, neither to one a second for a destination nor
+  // to bursts of 50. The list of IPv6 has to name a kind: 255 is one that the kernel never sends.
+  "net/ipv4/icmp_ratemask": "0",
+  "net/ipv6/icmp/ratemask": "255",
 } as const;
 
 export function kernelSettings(namespace: string): Readonly<Record<string, string>> {
