@@ -1,6 +1,6 @@
 import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { type Connection, listConnections, type Runner } from "@fairlead/kernel";
+import { type Connection, listConnections } from "@fairlead/kernel";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { NODE_A, SECOND_NODE_ADDRESS } from "@fairlead/testkit";
@@ -32,25 +32,16 @@ export async function sendAll(
 ): Promise<readonly SendOutcome[]> {
   const results = await Promise.all(packets.map((packet) => sendOne(lab, packet)));
   const runner = lab.runner("node-a");
-  const connections = new Map(await connectionsOf(runner, family));
-  const found = (packet: Shipment) => connections.get(flowKey(packet.protocol, packet.source, packet.sourcePort));
-  // A listing is no snapshot: the kernel has one table for all network namespaces, and entries move when it is resized.
-  const missed = packets.some((packet, at) => results[at]?.kind === "answer" && found(packet) === undefined);
-  if (missed) for (const [key, connection] of await connectionsOf(runner, family)) connections.set(key, connection);
-  return packets.map((packet, at) => {
-    const connection = found(packet);
-    return connection === undefined ? { verdict: stopped(results[at]) } : fateOf(packet, connection, results[at]);
-  });
-}
-
-async function connectionsOf(runner: Runner, family: IPFamily): Promise<ReadonlyMap<string, Connection>> {
   const connections = new Map<string, Connection>();
   for (const protocol of ["TCP", "UDP"] as const) {
     for await (const connection of listConnections(runner, family, protocol)) {
       connections.set(flowKey(protocol, connection.original.source, connection.original.sourcePort), connection);
     }
   }
-  return connections;
+  return packets.map((packet, at) => {
+    const connection = connections.get(flowKey(packet.protocol, packet.source, packet.sourcePort));
+    return connection === undefined ? { verdict: stopped(results[at]) } : fateOf(packet, connection, results[at]);
+  });
 }
 
 async function sendOne(lab: Lab, packet: Shipment): Promise<ProbeResult | undefined> {
