@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "@fairlead/lab/provider/cluster";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
-import { needs, notIn, onlyIPv4 } from "../needs.ts";
+import { excludedNetwork } from "../multi-cni/networks.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { learnByFile } from "./authority/configuration.ts";
+import { handsOver } from "./fit.ts";
 import { ownerChanges, untilEndpoints, untilOwners, withOwnerChanges } from "./owners-on.ts";
 
 const TRAFFIC_MS = 15 * 60_000;
@@ -21,11 +21,7 @@ export const flapping: Spec = {
   suite: "networks",
   eachFamily: false,
   alone: true,
-  unfit: (shape) =>
-    needs("learn")(shape) ??
-    needsExcluded(shape) ??
-    onlyIPv4("its CIDRs are IPv4")(shape) ??
-    notIn(["ipvs"], "ipvs mode leaves a foreign ClusterIP to its network for all clients")(shape),
+  unfit: handsOver,
   run: async (scene) => {
     const { ways, ours } = await openMixed(scene);
     const ownedBy = (owner: string) => Object.fromEntries(NAMES.map((name) => [name, owner]));

@@ -1,10 +1,10 @@
-import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { excludedNetwork, needsExcluded, needsOwnLoadBalancer } from "../multi-cni/networks.ts";
-import { needs, notIn, onlyIPv4 } from "../needs.ts";
+import { excludedNetwork, needsOwnLoadBalancer } from "../multi-cni/networks.ts";
+import { notIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures, Spec } from "../spec.ts";
 import { learnByFile } from "./authority/configuration.ts";
+import { learnsTwo } from "./fit.ts";
 import { type Fleet, openFleet } from "./fleet.ts";
 import { ipPool, make, untilStage } from "./learning.ts";
 import { untilAllAgree, untilOwners, withOwnerChanges } from "./owners-on.ts";
@@ -18,7 +18,7 @@ const toBalancer: Spec = {
   ...COMMON,
   name: "from one pod network to another that serves its pods itself, and back: every pod of 20 services moves under load",
   unfit: (shape) =>
-    unfitForAll(shape) ??
+    learnsTwo(shape) ??
     needsOwnLoadBalancer(shape) ??
     notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address")(shape),
   run: async (scene) => {
@@ -32,7 +32,7 @@ const toBalancer: Spec = {
 const toProxied: Spec = {
   ...COMMON,
   name: "from one pod network to another without a load balancer, and back: every pod of 20 services moves under load",
-  unfit: (shape) => unfitForAll(shape) ?? (needsOwnLoadBalancer(shape) === undefined ? "its own serves it" : undefined),
+  unfit: (shape) => learnsTwo(shape) ?? (needsOwnLoadBalancer(shape) === undefined ? "its own serves it" : undefined),
   run: async (scene) => {
     const next = excludedNetwork(scene.cluster).podCIDRs.IPv4 ?? "";
     await learnByFile(scene, bothOurs(scene));
@@ -44,10 +44,6 @@ const toProxied: Spec = {
 };
 
 export const migration: readonly Spec[] = [toBalancer, toProxied];
-
-function unfitForAll(shape: ClusterShape): string | undefined {
-  return needs("learn")(shape) ?? needsExcluded(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape);
-}
 
 /** `multiCNI` while pods move to a network that has a load balancer, as docs/migrate-networks.md has it. */
 function whileMoving({ cluster, network }: Scene): unknown {

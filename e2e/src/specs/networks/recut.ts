@@ -1,12 +1,12 @@
 import { parseCIDRLeniently } from "@fairlead/base";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
+import { excludedNetwork } from "../multi-cni/networks.ts";
 import { nearAndFar } from "../near-and-far.ts";
-import { needs, notIn, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { learnByFile } from "./authority/configuration.ts";
+import { handsOver } from "./fit.ts";
 import { make, subnet, untilLearned } from "./learning.ts";
 import { untilAllAgree, untilOwners, withOwnerChanges } from "./owners-on.ts";
 
@@ -20,11 +20,7 @@ export const recut: Spec = {
   suite: "networks",
   eachFamily: false,
   alone: true,
-  unfit: (shape) =>
-    needs("learn")(shape) ??
-    needsExcluded(shape) ??
-    onlyIPv4("its CIDRs are IPv4")(shape) ??
-    notIn(["ipvs"], "ipvs mode leaves a foreign ClusterIP to its network for all clients")(shape),
+  unfit: handsOver,
   run: async (scene) => {
     const { api } = scene.cluster;
     const { ways, cidrs } = await openHalves(scene);

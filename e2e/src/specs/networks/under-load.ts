@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { networkResource } from "@fairlead/lab/control-plane/network-resources";
-import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { startTraffic, type TrafficFlow, withoutFailure } from "../faults/traffic.ts";
-import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
+import { excludedNetwork } from "../multi-cni/networks.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
 import { nearAndFar } from "../near-and-far.ts";
-import { needs, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
+import { learnsTwo } from "./fit.ts";
 import { untilLeft, untilServed } from "./hand-over.ts";
 import { accepted, allow, install, ipPool, learnFrom, make, subnet, untilStage } from "./learning.ts";
 
@@ -19,10 +18,6 @@ const PORTS = [
 
 /** Longer than a guest on a busy machine takes. */
 const TRAFFIC_MS = 15 * 60_000;
-
-function unfit(shape: ClusterShape): string | undefined {
-  return needs("learn")(shape) ?? needsExcluded(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape);
-}
 
 /** The CRDs, the role, and the objects of the networks that are here, in place of flags. */
 async function describeNetworks(scene: Scene): Promise<void> {
@@ -68,7 +63,7 @@ export const underLoad: Spec = {
   about: ["endpoint-filter", "networks"],
   eachFamily: false,
   alone: true,
-  unfit,
+  unfit: learnsTwo,
   run: async (scene) => {
     await describeNetworks(scene);
     const { ways, foreign, moving, mover, asked, cidr } = await openServices(scene);

@@ -3,14 +3,14 @@ import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { tool } from "@fairlead/lab/tools/fairlead";
 import { restoreAgents } from "../every-node.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
+import { excludedNetwork } from "../multi-cni/networks.ts";
 import { nearAndFar } from "../near-and-far.ts";
-import { needs, notIn, onlyIPv4 } from "../needs.ts";
 import { requireLogged } from "../require-logged.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { openKubeconfig } from "../tool-on.ts";
 import { configFile, describeNetworks } from "./authority/configuration.ts";
+import { handsOver } from "./fit.ts";
 import { make, subnet, untilLearned } from "./learning.ts";
 import { ownerChanges, untilAllAgree, untilOwners } from "./owners-on.ts";
 
@@ -25,11 +25,7 @@ export const upgrade: Spec = {
   eachFamily: false,
   alone: true,
   unfit: (shape) =>
-    needs("learn")(shape) ??
-    needsExcluded(shape) ??
-    onlyIPv4("its CIDRs are IPv4")(shape) ??
-    notIn(["ipvs"], "ipvs mode leaves a foreign ClusterIP to its network for all clients")(shape) ??
-    (old === "" ? "needs the bundle of a build before in FAIRLEAD_OLD_AGENT" : undefined),
+    handsOver(shape) ?? (old === "" ? "needs the bundle of a build before in FAIRLEAD_OLD_AGENT" : undefined),
   run: async (scene) => {
     await access(old);
     const { ways, cidr } = await openServices(scene);
