@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { type Connection, listConnections } from "@fairlead/kernel";
+import { type Connection, listConnections, type Runner } from "@fairlead/kernel";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { NODE_A, SECOND_NODE_ADDRESS } from "@fairlead/testkit";
@@ -9,6 +10,8 @@ import type { SentPacket } from "./arbitrary-packets.ts";
 /** How long a refusal may take that is to come, and one that is not. */
 const PATIENCE_MS = 60_000;
 const SILENCE_MS = 300;
+/** Well before an entry of UDP ends. */
+const EARLY_MS = 5_000;
 
 export interface Shipment extends SentPacket {
   readonly sourcePort: number;
@@ -30,18 +33,28 @@ export async function sendAll(
   packets: readonly Shipment[],
   family: IPFamily,
 ): Promise<readonly SendOutcome[]> {
-  const results = await Promise.all(packets.map((packet) => sendOne(lab, packet)));
+  const sent = packets.map((packet) => sendOne(lab, packet));
+  const all = Promise.all(sent);
   const runner = lab.runner("node-a");
+  // Most are answered at once. An entry of UDP lives for 30 s, and the last answer may take longer.
+  await Promise.race([all, sleep(EARLY_MS)]);
+  const early = await connectionsOf(runner, family);
+  const results = await all;
+  const connections = new Map([...early, ...(await connectionsOf(runner, family))]);
+  return packets.map((packet, at) => {
+    const connection = connections.get(flowKey(packet.protocol, packet.source, packet.sourcePort));
+    return connection === undefined ? { verdict: stopped(results[at]) } : fateOf(packet, connection, results[at]);
+  });
+}
+
+async function connectionsOf(runner: Runner, family: IPFamily): Promise<ReadonlyMap<string, Connection>> {
   const connections = new Map<string, Connection>();
   for (const protocol of ["TCP", "UDP"] as const) {
     for await (const connection of listConnections(runner, family, protocol)) {
       connections.set(flowKey(protocol, connection.original.source, connection.original.sourcePort), connection);
     }
   }
-  return packets.map((packet, at) => {
-    const connection = connections.get(flowKey(packet.protocol, packet.source, packet.sourcePort));
-    return connection === undefined ? { verdict: stopped(results[at]) } : fateOf(packet, connection, results[at]);
-  });
+  return connections;
 }
 
 async function sendOne(lab: Lab, packet: Shipment): Promise<ProbeResult | undefined> {
