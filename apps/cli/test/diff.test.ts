@@ -116,6 +116,33 @@ describe("tables of nftables", () => {
   });
 });
 
+describe("-n", () => {
+  test("compares one namespace of manifests", async () => {
+    const { objects } = goldenScenario("05-nodeport");
+    const web = {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "web", namespace: "elsewhere" },
+      spec: { clusterIP: "10.96.9.9", ports: [{ port: 80 }] },
+    };
+    const [a, b] = [await put("all.json", objects), await put("more.json", [...objects, web])];
+    const changed = async (...more: readonly string[]) => (await diff(a, b, "--traffic-only", ...more)).code;
+    expect(await changed("-n", "default")).toBe(0);
+    expect(await changed("-n", "elsewhere")).toBe(1);
+    expect(await changed("-n", "nowhere")).toBe(3);
+  });
+
+  test("is refused where a side is rules, which do not say of which namespace they are", async () => {
+    const { iptables } = goldenScenario("05-nodeport");
+    const file = await put("rules.txt", iptables);
+    const { code, err } = await fairlead(["diff", file, "node", "-n", "shop", ...AGENT]);
+    expect(err).toMatch(
+      /^--namespace: only for manifests and the word cluster; fairlead verify -n compares a kernel\n/,
+    );
+    expect(code).toBe(2);
+  });
+});
+
 describe("what cannot be compared", () => {
   test.each([
     ["a file that is not there", "/does/not/exist", /^\/does\/not\/exist: no such file or folder/],

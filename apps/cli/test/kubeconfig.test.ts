@@ -1,11 +1,16 @@
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { LightApiServer, tlsFolder } from "@fairlead/testkit/api-server";
+import { isAllowed } from "@fairlead/watch";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { ClusterAccess } from "../src/cluster/access.ts";
+import { openCluster } from "../src/cluster/cluster.ts";
 import { mergedKubeconfig } from "../src/cluster/merged.ts";
+import { requestTimeoutOf } from "../src/cluster/request-timeout.ts";
 import { NODES } from "../src/cluster/resources.ts";
 import { apiConnection } from "../src/inputs/cluster-access.ts";
 import { Kubeconfigs } from "./support/kubeconfigs.ts";
+import { fairlead } from "./support/run.ts";
 
 const pem = (name: string) => readFile(join(tlsFolder, name), "utf8");
 const base64 = async (name: string) => Buffer.from(await pem(name)).toString("base64");
@@ -35,6 +40,21 @@ async function askedWith(KUBECONFIG: string, context?: string) {
   const { credentials } = await apiConnection({ context }, { env, warn: () => {} });
   expect((await credentials()).headers).toEqual(chosen(headers));
   return chosen(headers);
+}
+
+/** The headers of impersonation in a request of the library's, which those of the object sources equal. */
+async function impersonated(KUBECONFIG: string, access: ClusterAccess): Promise<object> {
+  const context = { env: { KUBECONFIG }, warn: () => {} };
+  const headersOf = () => {
+    const entries = Object.entries(api.requests.at(-1)?.headers ?? {});
+    return Object.fromEntries(entries.filter(([name]) => name.startsWith("impersonate-")));
+  };
+  await openCluster(access, context).list(NODES);
+  const headers = headersOf();
+  const connection = await apiConnection(access, context);
+  await isAllowed(connection, { verb: "list", group: "", resource: "nodes" }, "test").catch(() => undefined);
+  expect(headersOf()).toEqual(headers);
+  return headers;
 }
 
 function chosen(headers: NodeJS.Dict<string | string[]>): object {
@@ -93,12 +113,24 @@ describe("credentials", () => {
     );
   });
 
-  test.each(["as-groups", "as-uid", "as-user-extra"])("%s is refused, not left out", async (field) => {
-    const file = await files.write("c", { server, ...TRUSTED }, { as: "eve", [field]: "x" });
-    await expect(files.cluster({ KUBECONFIG: file }).list(NODES)).rejects.toThrow(
-      `${file}: users[].user.${field} is not supported`,
+  test("another user is impersonated with groups, a line each, uid and more; options go before the kubeconfig", async () => {
+    const more = { "as-groups": ["dev", "ops"], "as-uid": "7", "as-user-extra": { "example.com/team": ["a", "b"] } };
+    const KUBECONFIG = await files.write("c", { server, ...TRUSTED }, { token: "t", as: "eve", ...more });
+    const rest = { "impersonate-uid": "7", "impersonate-extra-example.com%2fteam": "a, b" };
+    expect(await impersonated(KUBECONFIG, {})).toEqual({
+      "impersonate-user": "eve",
+      "impersonate-group": "dev, ops",
+      ...rest,
+    });
+    expect(await impersonated(KUBECONFIG, { as: "mallory", "as-group": ["one", "two"] })).toEqual({
+      "impersonate-user": "mallory",
+      "impersonate-group": "one, two",
+      ...rest,
+    });
+    const plain = await files.write("d", { server, ...TRUSTED }, { token: "t" });
+    await expect(impersonated(plain, { "as-group": ["one"] })).rejects.toThrow(
+      "--as-group: name the user with --as, too",
     );
-    expect(api.requests).toEqual([]);
   });
 
   test("are not sent without TLS, which is warned of", async () => {
@@ -135,6 +167,62 @@ describe("trust", () => {
   ])("%s is an error", async (_what, cluster, message) => {
     const file = await files.write("c", { server, ...cluster }, {});
     await expect(files.cluster({ KUBECONFIG: file }).list(NODES)).rejects.toThrow(message);
+  });
+});
+
+describe("options of the command line", () => {
+  test("--server goes before the kubeconfig's, with its credentials, and does without a kubeconfig", async () => {
+    const KUBECONFIG = await files.write(
+      "c",
+      { server: "https://192.0.2.1", "tls-server-name": "elsewhere.test", ...TRUSTED },
+      { token: "t" },
+    );
+    const context = { env: { KUBECONFIG }, warn: () => {} };
+    expect(await openCluster({ server }, context).list(NODES)).toEqual([]);
+    expect(api.requests.at(-1)?.headers.authorization).toBe("Bearer t");
+    const plain = new LightApiServer();
+    const url = await plain.start();
+    try {
+      const without = { env: { KUBECONFIG: "", HOME: "/nowhere" }, warn: () => {} };
+      expect(await openCluster({ server: `${url}/` }, without).list(NODES)).toEqual([]);
+    } finally {
+      await plain.stop();
+    }
+    await expect(openCluster({ server: "nowhere:6443" }, context).list(NODES)).rejects.toThrow(
+      "--server=nowhere:6443: must be a URL such as https://192.0.2.10:6443",
+    );
+  });
+
+  test.each(["50ms", "0.05s"])("--request-timeout=%s ends a request that is not answered", async (time) => {
+    const KUBECONFIG = await files.write("c", { server, ...TRUSTED }, {});
+    // The server never answers.
+    api.answerInstead = () => true;
+    const access = { "request-timeout": time };
+    await expect(openCluster(access, { env: { KUBECONFIG }, warn: () => {} }).list(NODES)).rejects.toThrow(
+      `the API server ${server} does not answer: no answer within 0.05 s`,
+    );
+    const { code, err } = await fairlead(["ownership", "--mode", "iptables", "--request-timeout", time], {
+      env: { KUBECONFIG },
+    });
+    expect(err).toContain(`the API server ${server} does not answer: no answer within 0.05 s\n`);
+    expect(code).toBe(3);
+  });
+
+  test.each([
+    ["5s", 5_000],
+    ["1m30s", 90_000],
+    ["30", 30_000],
+    ["0", Number.POSITIVE_INFINITY],
+    ["0s", Number.POSITIVE_INFINITY],
+    [undefined, undefined],
+  ])("--request-timeout=%s", (text, ms) => {
+    expect(requestTimeoutOf({ "request-timeout": text })).toBe(ms);
+  });
+
+  test.each(["soon", "-1s", "5 s", "1000h"])("--request-timeout=%s is refused", (text) => {
+    expect(() => requestTimeoutOf({ "request-timeout": text })).toThrow(
+      `--request-timeout=${text}: must be a time such as 5s, 1m or 30 (seconds); 0 means no limit`,
+    );
   });
 });
 

@@ -1,5 +1,5 @@
 import { goldenScenario } from "@fairlead/testkit";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
 
 test("CIDRs are given together or one by one", async () => {
@@ -12,4 +12,48 @@ test("CIDRs are given together or one by one", async () => {
   const oneByOne = await plan("--cluster-cidr", "10.144.0.0/16", "--cluster-cidr", "fd00:144::/48");
   expect(oneByOne).toEqual(await plan("--cluster-cidr", "10.144.0.0/16,fd00:144::/48"));
   expect(oneByOne.out).toContain("! -s 10.144.0.0/16");
+});
+
+describe("of one namespace", () => {
+  const service = (namespace: string, clusterIP: string, more: object = {}) => ({
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "web", namespace, creationTimestamp: namespace === "shop" ? "2026-01-02" : "2026-01-01" },
+    spec: { clusterIP, ports: [{ port: 80 }], ...more },
+  });
+  const slice = (namespace: string, address: string) => ({
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: "web-1", namespace, labels: { "kubernetes.io/service-name": "web" } },
+    addressType: "IPv4",
+    ports: [{ port: 8080 }],
+    endpoints: [{ addresses: [address] }],
+  });
+  const stdin = JSON.stringify([
+    service("shop", "10.96.0.1", { externalIPs: ["192.0.2.1"] }),
+    service("other", "10.96.0.2", { externalIPs: ["192.0.2.1"] }),
+    slice("shop", "10.144.0.5"),
+    slice("other", "10.144.0.6"),
+  ]);
+  const plan = (...more: readonly string[]) => {
+    return fairlead(["plan", "-f", "-", "--node", "node-a", "--cluster-cidr", "10.144.0.0/16", ...more], { stdin });
+  };
+
+  test("its services only, decided alongside those that claim the same addresses", async () => {
+    const { out } = await plan("-n", "shop", "-o", "summary");
+    // 192.0.2.1:80 is the older service's.
+    expect(out).toMatch(/^shop\/web +IPv4 +10\.96\.0\.1:80 +1 +0/m);
+    expect(out).not.toContain("other/web");
+    const rules = (await plan("-n", "shop")).out;
+    expect(rules).toContain("10.144.0.5");
+    expect(rules).not.toContain("10.144.0.6");
+    const data = JSON.parse((await plan("-n", "shop", "-o", "json")).out);
+    expect(data.families[0]).toMatchObject({ endpointCount: 1, groups: [{ service: "shop/web" }] });
+  });
+
+  test("without services it is no plan", async () => {
+    const { code, err } = await plan("-n", "nowhere");
+    expect(err).toContain("no services found in nowhere namespace: nothing was planned\n");
+    expect(code).toBe(3);
+  });
 });

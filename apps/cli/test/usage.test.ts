@@ -205,14 +205,18 @@ describe("as kubectl's users type it", () => {
     expect(code).toBe(3);
   });
 
-  test.each(["--as=admin", "--server=https://192.0.2.1", "--request-timeout=1s", "-v=6"])(
-    "%s: it says which of kubectl's global options there are",
-    async (option) => {
-      const { err, code } = await fairlead(["status", option]);
-      expect(err).toMatch(/^unknown option .*\nOf kubectl's global options there are --kubeconfig, --context and -n:/);
-      expect(code).toBe(2);
-    },
-  );
+  test.each([
+    ["status", "--token=x", "Of kubectl's global options there are --kubeconfig, --context, --server, --as,"],
+    ["status", "-v=6", "Of kubectl's global options there are --kubeconfig, --context, --server, --as,"],
+    ["explain", "-A", "All namespaces are looked at unless -n names one; a SERVICE is NAMESPACE/NAME.\n"],
+    ["doctor", "--node=node-a", "doctor looks at this host, or at another node with --on NODE.\n"],
+    ["doctor", "-f", "doctor looks at a node and not at manifests: fairlead explain -f,"],
+  ])("%s %s: it says what to use", async (command, option, hint) => {
+    const { err, code } = await fairlead([command, option]);
+    expect(err).toMatch(/^unknown option /);
+    expect(err.split("\n").slice(1).join("\n")).toContain(hint);
+    expect(code).toBe(2);
+  });
 });
 
 test("what a terminal would obey is not printed in messages", async () => {

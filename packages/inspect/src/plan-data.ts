@@ -4,8 +4,13 @@ import type { Mode } from "./modes/index.ts";
 import type { PlannedNode } from "./node-plan.ts";
 
 /** A forwarding plan as JSON: maps and sets are arrays, groups stand in the order of their ids. */
-export function planData({ mode, nodeName, planner }: PlannedNode): PlanData {
+export function planData({ mode, nodeName, planner }: PlanReader): PlanData {
   return { mode, node: nodeName, families: IP_FAMILIES.map((family) => familyData(planner.plan(family))) };
+}
+
+/** As much of a `PlannedNode` as its data needs. */
+export interface PlanReader extends Pick<PlannedNode, "mode" | "nodeName"> {
+  readonly planner: Pick<PlannedNode["planner"], "plan">;
 }
 
 export interface PlanData {

@@ -8,6 +8,34 @@ export interface ClusterAccess {
   readonly kubeconfig?: string | undefined;
   /** Of the kubeconfig; absent: its current one. */
   readonly context?: string | undefined;
+  /** Base URL in the place of the kubeconfig's. */
+  readonly server?: string | undefined;
+  /** The user to impersonate in the place of the kubeconfig's. */
+  readonly as?: string | undefined;
+  /** The groups of that user; none: those of the kubeconfig. */
+  readonly "as-group"?: readonly string[] | undefined;
+  /** How long a request may take, as a duration or in seconds; 0: as long as it likes. */
+  readonly "request-timeout"?: string | undefined;
+}
+
+/** What of a command's options says which cluster is meant. */
+export function accessOf({ kubeconfig, context, server, as, ...more }: ClusterAccess) {
+  return {
+    kubeconfig,
+    context,
+    server,
+    as,
+    "as-group": more["as-group"] ?? [],
+    "request-timeout": more["request-timeout"],
+  } as const;
+}
+
+/** The same as texts of a command line, by option. */
+export function accessTexts(options: ClusterAccess): Readonly<Record<string, readonly string[] | undefined>> {
+  const entries = Object.entries(accessOf(options)).map(([name, value]): [string, readonly string[] | undefined] => {
+    return [name, typeof value === "string" ? [value] : value];
+  });
+  return Object.fromEntries(entries);
 }
 
 /**
@@ -25,7 +53,7 @@ export function kubeconfigFiles({ kubeconfig }: ClusterAccess, env: Context["env
 
 /** Whether a cluster is named at all, by the options, the environment or the user's own kubeconfig. */
 export function hasCluster(options: ClusterAccess, { env }: Pick<Context, "env">): boolean {
-  return kubeconfigFiles(options, env).length > 0 || isInPod(env);
+  return options.server !== undefined || kubeconfigFiles(options, env).length > 0 || isInPod(env);
 }
 
 export function isInPod(env: Context["env"]): boolean {

@@ -1,5 +1,6 @@
 import type { RequestOptions } from "node:https";
 import { type ApiConnection, ConnectionError } from "@fairlead/watch";
+import type { Headers } from "./impersonation.ts";
 import type { OpenKubeconfig } from "./kubeconfig.ts";
 
 /**
@@ -23,8 +24,10 @@ export function connectionOf({ config, server, file }: OpenKubeconfig): ApiConne
   };
 }
 
-function headersOf({ headers = {}, auth }: RequestOptions): Readonly<Record<string, string>> {
-  const texts = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]);
+function headersOf({ headers = {}, auth }: RequestOptions): Headers {
+  const texts = Object.entries(headers).map(([name, value]) => {
+    return [name.toLowerCase(), Array.isArray(value) ? value.map(String) : String(value)];
+  });
   const basic = auth == null ? {} : { authorization: `Basic ${Buffer.from(auth).toString("base64")}` };
   return { ...basic, ...Object.fromEntries(texts) };
 }

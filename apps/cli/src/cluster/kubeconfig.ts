@@ -11,8 +11,11 @@ import {
 } from "@fairlead/watch";
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Context } from "../frame/context.ts";
-import { type ClusterAccess, isInPod, kubeconfigFiles } from "./access.ts";
+import { UsageError } from "../frame/errors.ts";
+import { accessOf, type ClusterAccess, isInPod, kubeconfigFiles } from "./access.ts";
+import { impersonation } from "./impersonation.ts";
 import { mergedKubeconfig } from "./merged.ts";
+import { requestTimeoutOf } from "./request-timeout.ts";
 
 /** A cluster as the client library knows it. */
 export interface OpenKubeconfig {
@@ -23,6 +26,8 @@ export interface OpenKubeconfig {
   readonly file: string;
   /** The context's; absent: it names none. */
   readonly namespace?: string;
+  /** Milliseconds that a request may take, as the user says; absent: the user does not. */
+  readonly requestMs?: number;
 }
 
 /** Of one command line: credentials are requested once. */
@@ -38,27 +43,54 @@ export function openKubeconfig(access: ClusterAccess, context: Pick<Context, "en
   const known = opened.get(context.env) ?? new Map<string, Promise<OpenKubeconfig>>();
   opened.set(context.env, known);
   const files = kubeconfigFiles(access, context.env);
-  const key = JSON.stringify([files, access.context]);
-  const opening = known.get(key) ?? open(files, access.context, context);
+  const key = JSON.stringify([files, accessOf(access)]);
+  const opening = known.get(key) ?? open(files, access, context);
   known.set(key, opening);
   return opening;
 }
 
 async function open(
   files: readonly string[],
-  context: string | undefined,
+  access: ClusterAccess,
   { env, warn }: Pick<Context, "env" | "warn">,
 ): Promise<OpenKubeconfig> {
-  if (files.length === 0) return inPod(env);
-  const chosen = await chosenFrom(files, context);
+  const requestMs = requestTimeoutOf(access);
+  const patience = requestMs === undefined ? {} : { requestMs };
+  if (files.length === 0 && access.server === undefined) return { ...(await inPod(access, env)), ...patience };
+  const chosen = withServer(files.length === 0 ? NO_FILE : await chosenFrom(files, access.context), access);
   const { server, secure } = checkedServer(chosen, undefined, warn);
-  const { KubeConfig } = await import("./library.ts");
-  const config = new KubeConfig();
+  const config = await newConfig(access, chosen.user);
   const ask = secure ? askedCredentials(chosen, warn) : undefined;
   if (ask !== undefined) config.addAuthenticator(authenticator(ask));
   config.loadFromString(JSON.stringify(forLibrary(chosen, server, secure)));
   const { file, namespace } = chosen;
-  return { config, server, file, ...(namespace !== undefined && { namespace }) };
+  return { config, server, file, ...(namespace !== undefined && { namespace }), ...patience };
+}
+
+/** `--server` without a kubeconfig: no credentials. */
+const NO_FILE: Kubeconfig = { file: "--server", context: "", cluster: {}, user: {} };
+
+/** As client-go: a name for TLS is that of the kubeconfig's own server. @throws UsageError for what is not a URL */
+function withServer(chosen: Kubeconfig, { server }: ClusterAccess): Kubeconfig {
+  if (server === undefined) return chosen;
+  const url = URL.parse(server);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new UsageError(`--server=${server}: must be a URL such as https://192.0.2.10:6443`);
+  }
+  return { ...chosen, cluster: { ...withoutFields(chosen.cluster, ["tls-server-name"]), server } };
+}
+
+/** The library knows one of the headers of impersonation, and writes the values of another into a single line. */
+async function newConfig(access: ClusterAccess, user: RawObject): Promise<KubeConfig> {
+  const headers = impersonation(access, user);
+  const { KubeConfig } = await import("./library.ts");
+  const config = new KubeConfig();
+  const apply = config.applyToHTTPSOptions.bind(config);
+  config.applyToHTTPSOptions = async (options) => {
+    await apply(options);
+    options.headers = { ...options.headers, ...headers };
+  };
+  return config;
 }
 
 /** The namespace of the context that is meant; undefined: it names none. The library is not loaded for it. */
@@ -75,37 +107,29 @@ async function chosenFrom(files: readonly string[], context: string | undefined)
   return chosenContext(files.join(", "), mergedKubeconfig(written), context);
 }
 
-async function inPod(env: Context["env"]): Promise<OpenKubeconfig> {
+async function inPod(access: ClusterAccess, env: Context["env"]): Promise<OpenKubeconfig> {
   if (!isInPod(env)) {
     throw new ConnectionError(
       "no kubeconfig: give --kubeconfig, set KUBECONFIG, or run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)",
     );
   }
-  const { KubeConfig } = await import("./library.ts");
-  const config = new KubeConfig();
+  const config = await newConfig(access, {});
   config.loadFromCluster();
   return { config, server: config.getCurrentCluster()?.server ?? "", file: "the pod's service account" };
 }
 
 const NAME = "chosen";
-/** What the library reads of a user; `exec` and `tokenFile` are asked for by `askedCredentials`. */
-const NOT_FOR_LIBRARY = ["exec", "tokenFile"];
-const UNSUPPORTED = ["as-groups", "as-uid", "as-user-extra"];
+/** Of a user: `exec` and `tokenFile` are asked for by `askedCredentials`, `as` is a header of `newConfig`. */
+const NOT_FOR_LIBRARY = ["exec", "tokenFile", "as"];
 
 /**
  * The context as the library takes it: it refuses servers without TLS, does not trust the cluster's CA
  * where there is no user, prefers a file to the data that is written alongside it, and a token to its file.
- *
- * @throws ConnectionError for what it would leave out without a word
  */
-function forLibrary({ file, cluster, user }: Kubeconfig, server: string, secure: boolean): object {
-  const left = UNSUPPORTED.find((field) => user[field] !== undefined);
-  if (left !== undefined) {
-    throw new ConnectionError(`${file}: users[].user.${left} is not supported: use only \`as\`, or another user`);
-  }
+function forLibrary({ cluster, user }: Kubeconfig, server: string, secure: boolean): object {
   const hasTokenFile = textAt(user, "tokenFile") !== undefined;
   const dropped = [...NOT_FOR_LIBRARY, ...(hasTokenFile ? ["token"] : [])];
-  const own = secure ? withoutFields(preferringData(user), dropped) : { as: user["as"] };
+  const own = secure ? withoutFields(preferringData(user), dropped) : {};
   const trusted = secure ? preferringData(cluster) : { "insecure-skip-tls-verify": true };
   return {
     clusters: [{ name: NAME, cluster: { ...trusted, "proxy-url": cluster["proxy-url"], server } }],

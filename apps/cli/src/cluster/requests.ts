@@ -1,10 +1,13 @@
+import { type IncomingMessage, request as overHttp, type RequestOptions } from "node:http";
+import { request as overTLS } from "node:https";
+import { text } from "node:stream/consumers";
 import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
 import { ConnectionError } from "@fairlead/watch";
-import type { Configuration, HttpMethod } from "@kubernetes/client-node";
 import { CommandFailure } from "../frame/errors.ts";
 import { version } from "../version.ts";
 import { notJson, refusal, unreachable } from "./api-error.ts";
 import type { OpenKubeconfig } from "./kubeconfig.ts";
+import { signalWithin } from "./request-timeout.ts";
 
 export interface ApiCall {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -21,14 +24,15 @@ const PATIENCE_MS = 60_000;
 /** Objects that one answer has at most, as kubectl asks for them. */
 const CHUNK = "500";
 
-/** Requests through the client library's transport. */
+/**
+ * Requests with the client library's credentials, trust and proxies. JSON is given as it is: the library's own models
+ * leave out fields that they do not know, and what is written back would lack them.
+ */
 export class Requests {
   readonly #opened: OpenKubeconfig;
-  readonly #api: RawApi;
 
   constructor(opened: OpenKubeconfig) {
     this.#opened = opened;
-    this.#api = opened.config.makeApiClient(RawApi);
   }
 
   /**
@@ -68,40 +72,41 @@ export class Requests {
   }
 
   async #answer(call: ApiCall) {
+    const { requestMs = PATIENCE_MS } = this.#opened;
+    const signal = signalWithin(requestMs);
     try {
-      return await this.#api.send(call);
+      return await answerTo(call, this.#opened, signal);
     } catch (error) {
       if (error instanceof ConnectionError) throw new CommandFailure(error.message, { cause: error });
-      throw unreachable(error, this.#opened);
+      throw unreachable(
+        signal?.aborted === true ? new Error(`no answer within ${requestMs / 1_000} s`) : error,
+        this.#opened,
+      );
     }
   }
 }
 
-/**
- * JSON as it is: the library's own models leave out fields that they do not know, and what is written back would lack
- * them.
- */
-class RawApi {
-  readonly #configuration: Configuration;
-
-  constructor(configuration: Configuration) {
-    this.#configuration = configuration;
-  }
-
-  async send({ method, path, query = {}, body, contentType = "application/json" }: ApiCall) {
-    const { baseServer, authMethods, httpApi } = this.#configuration;
-    // The names are HTTP's.
-    const request = baseServer.makeRequestContext(path, method as HttpMethod);
-    for (const [name, value] of Object.entries(query)) request.setQueryParam(name, value);
-    request.setHeaderParam("accept", "application/json");
-    request.setHeaderParam("user-agent", `fairlead/${version}`);
-    if (body !== undefined) {
-      request.setHeaderParam("content-type", contentType);
-      request.setBody(JSON.stringify(body));
-    }
-    request.setSignal(AbortSignal.timeout(PATIENCE_MS));
-    await authMethods.default?.applySecurityAuthentication(request);
-    const response = await httpApi.send(request).toPromise();
-    return { status: response.httpStatusCode, text: await response.body.text() };
-  }
+async function answerTo(
+  { method, path, query = {}, body, contentType = "application/json" }: ApiCall,
+  { config, server }: OpenKubeconfig,
+  signal: AbortSignal | undefined,
+) {
+  const options: RequestOptions = { method };
+  await config.applyToHTTPSOptions(options);
+  const url = new URL(server + path);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  const content = body === undefined ? undefined : JSON.stringify(body);
+  const headers = {
+    ...options.headers,
+    accept: "application/json",
+    "user-agent": `fairlead/${version}`,
+    ...(content !== undefined && { "content-type": contentType, "content-length": Buffer.byteLength(content) }),
+  };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const send = url.protocol === "https:" ? overTLS : overHttp;
+    send(url, { ...options, headers, ...(signal && { signal }) }, resolve)
+      .on("error", reject)
+      .end(content);
+  });
+  return { status: response.statusCode ?? 0, text: await text(response) };
 }

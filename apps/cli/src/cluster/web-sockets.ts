@@ -14,7 +14,8 @@ const HANDSHAKE_MS = 15_000;
 export async function webSocketHandler(opened: OpenKubeconfig): Promise<WebSocketHandler> {
   const library = await import("./library.ts");
   const open = (uri: string, protocols: string[], options: ClientOptions) => {
-    const settings = { ...options, handshakeTimeout: HANDSHAKE_MS, perMessageDeflate: false };
+    const handshakeTimeout = Math.min(opened.requestMs ?? HANDSHAKE_MS, HANDSHAKE_MS);
+    const settings = { ...options, handshakeTimeout, perMessageDeflate: false };
     const socket = new library.WebSocket(uri, protocols, settings);
     catchHandlerErrors(socket);
     socket.on("unexpected-response", (_request, response) => void refuse(socket, response, opened));

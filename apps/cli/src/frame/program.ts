@@ -47,7 +47,7 @@ export function readCommandLine(given: readonly string[], options: ProgramOption
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { kind: "print", text: printed };
     const usage = known === undefined ? programUsage(options) : commandUsage(options.name, known);
-    const hint = kubectlHint(error);
+    const hint = optionHint(known?.name ?? "", error);
     return { kind: "usage-error", message: `${error.message.replace(/^error: /, "")}\n${hint}${usage}` };
   }
   return request ?? { kind: "print", text: printed };
@@ -62,13 +62,28 @@ function withoutValue(argv: readonly string[], { options }: Command): string | u
   return found && `--${found[0]}: ${found[1].withoutValue}\n`;
 }
 
-/** Global options of kubectl, which those who type `kubectl fairlead` may give. */
-const KUBECTLS =
-  /unknown option '(?:--(?:as-group|as-uid|cluster|user|token|request-timeout|server|as|v|certificate-authority|client-certificate|client-key|insecure-skip-tls-verify|tls-server-name|cache-dir)\b|-[sv])/;
+/** Options that another command of kubectl's or of ours has, and what to use here. */
+const HINTS: readonly (readonly [command: RegExp, option: RegExp, hint: string])[] = [
+  [
+    /./,
+    /^(?:--(?:as-uid|as-user-extra|cluster|user|token|v|certificate-authority|client-certificate|client-key|insecure-skip-tls-verify|tls-server-name|cache-dir)\b|-v)/,
+    "Of kubectl's global options there are --kubeconfig, --context, --server, --as, --as-group, --request-timeout and -n: " +
+      "put the others into a context of the kubeconfig.",
+  ],
+  [/./, /^(?:-A|--all-namespaces\b)/, "All namespaces are looked at unless -n names one; a SERVICE is NAMESPACE/NAME."],
+  [/^doctor$/, /^--node\b/, "doctor looks at this host, or at another node with --on NODE."],
+  [
+    /^doctor$/,
+    /^(?:-f|--file\b)/,
+    "doctor looks at a node and not at manifests: fairlead explain -f, plan -f and verify -f do. Of another node: --on NODE.",
+  ],
+];
 
-function kubectlHint({ message }: CommanderError): string {
-  if (!KUBECTLS.test(message)) return "";
-  return "Of kubectl's global options there are --kubeconfig, --context and -n: put the others into a context of the kubeconfig.\n";
+function optionHint(command: string, { message }: CommanderError): string {
+  const [, option] = /unknown option '([^']*)'/.exec(message) ?? [];
+  if (option === undefined) return "";
+  const found = HINTS.find(([of, given]) => of.test(command) && given.test(option));
+  return found === undefined ? "" : `${found[2]}\n`;
 }
 
 /** The word that is to be a command and is none; behind `help` as well. */

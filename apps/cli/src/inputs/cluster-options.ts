@@ -13,6 +13,12 @@ export const accessOptions = {
     },
   ),
   context: text("NAME", "The context of the kubeconfig. Default: its current one."),
+  server: text("URL", "The API server's address. Default: the one of the kubeconfig.", { short: "s" }),
+  as: text("USER", "Ask the API server as this user (impersonation). Default: as the kubeconfig says."),
+  "as-group": list("GROUP", "Ask it as a member of this group, too; with --as."),
+  "request-timeout": text("TIME", "How long a request may take: 5s, 1m, or seconds; 0: no limit.", {
+    defaultText: "60s",
+  }),
 } as const;
 
 /** The same in every command: it narrows what is listed, and says where a service without a namespace is. */

@@ -22,6 +22,7 @@ import {
 } from "@fairlead/watch";
 import type { ClusterAccess } from "../cluster/access.ts";
 import { type Forbidden, forbiddenIn, mayNot } from "../cluster/forbidden.ts";
+import { requestTimeoutOf, signalWithin } from "../cluster/request-timeout.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
@@ -148,7 +149,8 @@ async function readAllowed(
     if (report.type === "failing") down.abort(failureOf(report));
     else warnOf(report, context);
   });
-  const signal = AbortSignal.any([context.signal, down.signal]);
+  const tooLong = lateSignal(options, connection);
+  const signal = AbortSignal.any([context.signal, down.signal, ...tooLong]);
   try {
     const read = () => readCluster(source, signal, { ...wanted, without });
     return {
@@ -156,8 +158,19 @@ async function readAllowed(
       otherNodes: without.has("node") ? [] : undefined,
     };
   } catch (error) {
-    throw down.signal.aborted ? down.signal.reason : error;
+    throw [down.signal, ...tooLong].find(({ aborted }) => aborted)?.reason ?? error;
   }
+}
+
+/** Aborts with the failure when all lists together take longer than the user lets a request take. */
+function lateSignal(options: ClusterAccess, { server }: ApiConnection): readonly AbortSignal[] {
+  const ms = requestTimeoutOf(options) ?? Number.POSITIVE_INFINITY;
+  const end = signalWithin(ms);
+  if (end === undefined) return [];
+  const late = new AbortController();
+  const failure = new ServerFailure(`the API server ${server} does not answer: no answer within ${ms / 1_000} s`);
+  end.addEventListener("abort", () => late.abort(failure));
+  return [late.signal];
 }
 
 /** The API server does not answer, or not as it should. */
@@ -206,16 +219,18 @@ async function readOnce<T>(
   const nodeName = nodeNameOf(options);
   const { file: paths } = options;
   const { readStandardInput, signal } = context;
+  const connection = paths.length > 0 ? undefined : await connect(options, context);
   const source =
-    paths.length > 0
+    connection === undefined
       ? createManifestsSnapshot({ paths, nodeName, readStandardInput })
-      : apiSource(await connect(options, context), { nodeName }, (report) => {
+      : apiSource(connection, { nodeName }, (report) => {
           if (report.type === "failing") down.abort(failureOf(report));
         });
+  const tooLong = connection === undefined ? [] : lateSignal(options, connection);
   try {
-    return await read(source, AbortSignal.any([signal, down.signal]));
+    return await read(source, AbortSignal.any([signal, down.signal, ...tooLong]));
   } catch (error) {
-    throw down.signal.aborted ? down.signal.reason : error;
+    throw [down.signal, ...tooLong].find(({ aborted }) => aborted)?.reason ?? error;
   }
 }
 

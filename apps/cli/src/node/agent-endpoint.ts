@@ -1,7 +1,7 @@
 import { errorText } from "@fairlead/base";
 import { instanceDefaults } from "@fairlead/config";
 import type { AgentPages } from "@fairlead/inspect";
-import type { ClusterAccess } from "../cluster/access.ts";
+import { accessOf, type ClusterAccess } from "../cluster/access.ts";
 import { httpOver } from "../cluster/pod-port.ts";
 import type { Container } from "../cluster/pod-runner.ts";
 import type { Context, HttpAnswer } from "../frame/context.ts";
@@ -78,8 +78,8 @@ export function agentAddressOf(
     readonly "service-proxy-name": string | undefined;
   },
 ): AgentAddress {
-  const { on, kubeconfig, context, "service-proxy-name": instance } = options;
-  return { on, cluster: { kubeconfig, context }, instance, port: portsOf(options).metrics };
+  const { on, "service-proxy-name": instance } = options;
+  return { on, cluster: accessOf(options), instance, port: portsOf(options).metrics };
 }
 
 /**

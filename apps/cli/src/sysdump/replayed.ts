@@ -9,6 +9,8 @@ interface DumpableOptions {
   readonly file: readonly string[];
   readonly kubeconfig: string | undefined;
   readonly context: string | undefined;
+  readonly server: string | undefined;
+  readonly as: string | undefined;
   readonly node: string | undefined;
   readonly live: boolean;
   readonly on?: string | undefined;
@@ -38,13 +40,11 @@ export async function fromSysdump<Options extends DumpableOptions>(
 }
 
 /** @throws UsageError */
-export function noOtherSource({ file, kubeconfig, context, live, rules }: DumpableOptions): void {
-  const others = [file.length > 0, kubeconfig !== undefined, context !== undefined, live, rules !== undefined];
-  if (others.includes(true)) {
-    throw new UsageError(
-      "--sysdump: leave out --file, --kubeconfig, --context, --live and --rules; the archive has all of it",
-    );
-  }
+export function noOtherSource({ file, kubeconfig, context, server, as, live, rules }: DumpableOptions): void {
+  const others = Object.entries({ file: file.length > 0 || undefined, kubeconfig, context, server, as, rules });
+  const given = others.filter(([, value]) => value !== undefined).map(([name]) => `--${name}`);
+  const left = live ? [...given, "--live"] : given;
+  if (left.length > 0) throw new UsageError(`--sysdump: leave out ${left.join(" and ")}; the archive has all of it`);
 }
 
 /** The options and the context with which a command looks at one node of a dump. */

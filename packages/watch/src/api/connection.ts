@@ -11,7 +11,7 @@ export interface ApiConnection {
 }
 
 export interface Credentials {
-  /** Authorization and Impersonate-* headers. */
-  readonly headers: Readonly<Record<string, string>>;
+  /** Authorization and Impersonate-* headers; one with several values is a line for each. */
+  readonly headers: Readonly<Record<string, string | string[]>>;
   readonly tls: TlsOptions;
 }

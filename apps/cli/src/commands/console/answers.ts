@@ -13,6 +13,7 @@ import {
 } from "@fairlead/console";
 import type { IPFamily } from "@fairlead/core";
 import { dryRun, type PlannedNode } from "@fairlead/inspect";
+import { accessTexts } from "../../cluster/access.ts";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
@@ -61,7 +62,7 @@ async function traced(
   const packet = { from: [from], to: [to], ...(clusterCIDRs.length > 0 && { "cluster-cidr": clusterCIDRs }) };
   const cidrs = clusterCIDRs.length === 0 ? "" : ` --cluster-cidr ${clusterCIDRs.join(",")}`;
   const command = `fairlead trace --from ${from} --to ${to}${cidrs}`;
-  const { live, kubeconfig, context: named, sysdump } = options;
+  const { live, sysdump } = options;
   if (sysdump !== undefined) {
     const where = { sysdump: [sysdump], on: [node] };
     const trace = await saidBy<TraceAnswer["trace"]>(traceCommand, [], { ...packet, ...where }, context);
@@ -69,13 +70,7 @@ async function traced(
     return { at: Date.now(), source, command: `${command} --sysdump ${sysdump} --on ${node}`, trace };
   }
   if (live || options.file.length === 0) {
-    const where = live
-      ? { live: [""] }
-      : {
-          on: [node],
-          kubeconfig: kubeconfig === undefined ? undefined : [kubeconfig],
-          ...(named !== undefined && { context: [named] }),
-        };
+    const where = live ? { live: [""] } : { on: [node], ...accessTexts(options) };
     const trace = await saidBy<TraceAnswer["trace"]>(traceCommand, [], { ...packet, ...where }, context);
     return {
       at: Date.now(),

@@ -5,6 +5,13 @@ import { outputOption } from "../../output/output.ts";
 export const diffOptions = {
   ...accessOptions,
   node: sourceOptions.node,
+  namespace: text(
+    "NAME",
+    "Only services of that namespace; where A and B are manifests or the cluster. Default: all.",
+    {
+      short: "n",
+    },
+  ),
   ...agentOptions,
   "to-mode": toModeOption("The mode that B is planned in. Default: the one of A."),
   on: text("NODE", "The node whose kernel the word node means, by programs in its agent's pod. Default: this one."),

@@ -4,6 +4,7 @@ import type { IPFamily } from "@fairlead/core";
 import { compareRuleSets, type RuleSetDifference } from "@fairlead/netfilter";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
+import { demandServices } from "../../inputs/namespaces.ts";
 import { print } from "../../output/output.ts";
 import type { diffOptions } from "./options.ts";
 import { NODE, readSide, type Side } from "./sides.ts";
@@ -18,6 +19,10 @@ export async function run(
   const values = { ...options, here: options.on === undefined && [a, b].includes(NODE) };
   const before = await readSide(a, family, values, context);
   const after = await readSide(b, family, values, context, options["to-mode"]);
+  demandServices(
+    options.namespace,
+    [before, after].flatMap(({ of }) => of ?? []),
+  );
   const traffic = await context.progress("tracing packets through both", async () => {
     return compareTraffic(before.state, after.state, family, nodeAddress(family, before, after));
   });

@@ -1,13 +1,14 @@
 import { readFile, stat } from "node:fs/promises";
 import { errorText } from "@fairlead/base";
 import type { KernelState } from "@fairlead/compare";
-import type { IPFamily } from "@fairlead/core";
+import type { ClusterView, IPFamily } from "@fairlead/core";
 import { dryRun, type Mode } from "@fairlead/inspect";
 import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import { CommandFailure } from "../../frame/errors.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { plansIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { openKernel } from "../../node/access.ts";
 import { isPlanText, plannedState, stateOfParts } from "../../node/plan-text.ts";
@@ -28,6 +29,8 @@ export interface Side {
   /** It is what an agent would write, with no rules of other programs alongside it. */
   readonly planned: boolean;
   readonly state: KernelState;
+  /** The objects that it is planned of. */
+  readonly of?: ClusterView;
 }
 
 /**
@@ -44,11 +47,21 @@ export async function readSide(
   mode?: Mode,
 ): Promise<Side> {
   if (argument === "cluster") return plannedSide([], family, options, context, mode);
-  if (argument === NODE) return liveSide(family, options, context);
+  if (argument === NODE) {
+    demandAll(options);
+    return liveSide(family, options, context);
+  }
   const text = await rulesIn(argument);
+  if (text !== undefined) demandAll(options);
   return text === undefined
     ? plannedSide([argument], family, options, context, mode)
     : textSide(argument, text, family, options);
+}
+
+/** @throws UsageError: rules do not say of which namespace they are */
+function demandAll({ namespace }: Options): void {
+  if (namespace === undefined) return;
+  throw new UsageError("--namespace: only for manifests and the word cluster; fairlead verify -n compares a kernel");
 }
 
 /** Undefined: it is a folder, or a file without a table of rules, so manifests. */
@@ -73,9 +86,9 @@ async function plannedSide(
   const more = { inMode: mode, proxy: { on, here } };
   const { planned, setup } = await plannedNode({ ...options, file }, context, more);
   const settings = { mode: planned.mode, config: setup.config };
-  const plan = planned.planner.plan(family);
+  const plan = plansIn(options.namespace, planned).planner.plan(family);
   const host = hostOf(options, Object.values(planned.options.nodeIPs));
-  return { planned: true, state: stateOfParts(await dryRun(plan, settings), family, host) };
+  return { planned: true, state: stateOfParts(await dryRun(plan, settings), family, host), of: planned.state };
 }
 
 async function liveSide(family: IPFamily, options: Options, context: Context): Promise<Side> {

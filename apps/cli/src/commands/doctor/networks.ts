@@ -1,6 +1,7 @@
 import { errorText } from "@fairlead/base";
 import { type AgentDecisions, type NetworksFacts, planNode } from "@fairlead/inspect";
 import { ownershipReport } from "@fairlead/intake";
+import { accessOf } from "../../cluster/access.ts";
 import { NO_CALLS, type ReadCalls, readCalls, unanswered } from "../../cluster/called-services.ts";
 import { openCluster } from "../../cluster/cluster.ts";
 import type { CommandInput } from "../../frame/command.ts";
@@ -40,7 +41,7 @@ export async function clusterNetworks(
     });
     // Where the endpoints of other services are is not asked.
     const slicesOf = () => new Set(calls.called.keys());
-    const access = { kubeconfig: options.kubeconfig, context: options.context, file: [], node: undefined };
+    const access = { ...accessOf(options), file: [], node: undefined };
     const cluster = await clusterNow(access, context, { slicesOf, networks, config });
     const called = { unanswered: unansweredCalls(setup, calls, cluster), unlisted: calls.unlisted };
     return {

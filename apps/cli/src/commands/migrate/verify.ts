@@ -2,7 +2,7 @@ import { errorText } from "@fairlead/base";
 import type { PlannedNode } from "@fairlead/inspect";
 import { CommandError, type Runner } from "@fairlead/kernel";
 import type { Installation, ProxyName, Verified } from "@fairlead/migrate";
-import type { ClusterAccess } from "../../cluster/access.ts";
+import { accessOf, type ClusterAccess } from "../../cluster/access.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
@@ -39,8 +39,7 @@ export function nodeVerifier(
 ): NodeVerifier {
   const values = {
     file: [],
-    kubeconfig: access.kubeconfig,
-    context: access.context,
+    ...accessOf(access),
     mode: "iptables",
     "service-proxy-name": undefined,
     "cluster-cidr": [],

@@ -1,8 +1,9 @@
 import { choice, flag } from "../../frame/options.ts";
-import { clusterOptions } from "../../inputs/cluster-options.ts";
+import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
 
 export const planOptions = {
   ...clusterOptions,
+  namespace: namespaceOption,
   output: choice(
     ["rules", "json", "yaml", "summary"],
     "rules",

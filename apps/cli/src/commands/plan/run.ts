@@ -1,8 +1,9 @@
 import type { ForwardingPlan, IPFamily } from "@fairlead/core";
-import { dryRun, type PlannedNode, planData } from "@fairlead/inspect";
+import { dryRun, planData } from "@fairlead/inspect";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
+import { demandServices, type Plans, plansIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { print } from "../../output/output.ts";
 import type { planOptions } from "./options.ts";
@@ -11,17 +12,19 @@ import { summaryText } from "./summary.ts";
 
 export async function run({ options }: CommandInput<typeof planOptions>, context: Context): Promise<ExitCode> {
   const { planned, setup } = await plannedNode(options, context);
-  const { output } = options;
-  if (output === "rules") await printRules(planned, setup, options, context);
-  else if (output === "summary") context.out(summaryText(planned));
-  else await print(output, planData(planned), () => "", context);
+  const { output, namespace } = options;
+  demandServices(namespace, [planned.state], "planned");
+  const plans = plansIn(namespace, planned);
+  if (output === "rules") await printRules(plans, setup, options, context);
+  else if (output === "summary") context.out(summaryText(plans));
+  else await print(output, planData(plans), () => "", context);
   return 0;
 }
 
 type RulesOptions = Pick<CommandInput<typeof planOptions>["options"], "family" | "without-counters">;
 
 async function printRules(
-  { planner, mode }: PlannedNode,
+  { planner, mode }: Plans,
   { config }: AgentSetup,
   options: RulesOptions,
   context: Context,

@@ -1,10 +1,10 @@
 import { IP_FAMILIES, socketText } from "@fairlead/base";
 import type { Frontend, ServicePortGroup } from "@fairlead/core";
-import type { PlannedNode } from "@fairlead/inspect";
+import type { Plans } from "../../inputs/namespaces.ts";
 import { tableText } from "../../output/table.ts";
 
 /** One row for each service port that is programmed, and one for each service that is left to another network. */
-export function summaryText({ planner }: PlannedNode): string {
+export function summaryText({ planner }: Pick<Plans, "planner">): string {
   const rows = IP_FAMILIES.flatMap((family) => [...planner.plan(family).groups.values()].map(groupRow));
   const foreign = [...planner.ownerships()].filter(({ decision }) => decision.frontends === "none");
   const left = foreign.map(({ service, family, decision }) => [service, family, "-", "-", "-", decision.why]);

@@ -36,7 +36,7 @@ export async function verifyNodes(
   const look = async (node: string, pod: Container): Promise<readonly FamilyReport[]> => {
     const runner = await listedRunner(all.cluster.runner(pod));
     const { planned, setup } = await nodes.plan(node, await nodeAddresses(runner));
-    demandServices(options.namespace, planned.state);
+    demandServices(options.namespace, [planned.state]);
     return reportsOf(planned, setup, { rules: undefined }, { ...context, runner, progress: (_what, work) => work() });
   };
   let done = 0;

@@ -35,7 +35,7 @@ export async function run({ options: given }: CommandInput<typeof verifyOptions>
   const addresses = options.rules === undefined ? await nodeAddresses(runner) : undefined;
   const proxy = { on: options.on, here: options.on === undefined && options.rules === undefined };
   const { planned, setup } = await plannedNode({ ...options, node }, context, { proxy, live: addresses });
-  demandServices(options.namespace, planned.state);
+  demandServices(options.namespace, [planned.state]);
   const lookBy = async (by: Runner) =>
     (await reportsOf(planned, setup, options, { ...context, runner: by })).map((report) => within(options, report));
   let reports = await lookBy(runner);
