@@ -17,6 +17,7 @@ export * from "./objects.ts";
 export type * from "./plan.ts";
 export { FRONTEND_KINDS, type FrontendSpec, frontendSpecs } from "./planner/frontend-spec.ts";
 export type * from "./planner/lookup.ts";
+export { type NodePortChoice, nodePortChoice } from "./planner/node-port-choice.ts";
 export type { PlannerOptions } from "./planner/options.ts";
 export { type PlannedOnce, type PlanOnceOptions, planOnce, planState } from "./planner/plan-once.ts";
 export { Planner } from "./planner/planner.ts";

@@ -31,7 +31,10 @@ export interface AllowedSources {
 /** Which clients a frontend is for: those of the cluster, or those outside as well. */
 export type Reach = "internal" | "external";
 
-/** What a frontend is served on: its address, or the node's addresses that `NodePlan.nodePortAddresses` selects. */
+/**
+ * What a frontend is served on: its address, which a node port has where its Service chooses some of the node's, or the
+ * node's addresses that `NodePlan.nodePortAddresses` selects.
+ */
 export type At = "address" | "node-port";
 
 export interface Frontend {
@@ -130,6 +133,8 @@ export interface HealthCheck {
   readonly port: number;
   /** Distinct addresses of ready endpoints on this node. */
   readonly localEndpoints: number;
+  /** The node's addresses that its server listens on, canonical; absent: those that node ports are served on. */
+  readonly addresses?: readonly string[];
 }
 
 /** What the node needs once, alongside the groups. */

@@ -1,9 +1,9 @@
 import { ofFamily } from "@fairlead/base";
 import type { AgentConfig, DetectLocal } from "@fairlead/config";
-import type { EndpointFilter, IPFamily, ModeFacts, NodeState, PlannerOptions } from "@fairlead/core";
+import type { EndpointFilter, IPFamily, ModeFacts, NodePortAddresses, NodeState, PlannerOptions } from "@fairlead/core";
 import { detectorFor } from "./detectors.ts";
 import { type NodeIPSources, type NodeIPs, nodeIPs, type PrimaryFamily, primaryFamily } from "./node-ips.ts";
-import { nodePortAddressesFor } from "./node-port-addresses.ts";
+import { nodePortAddressesFor, nodePortHosts } from "./node-port-addresses.ts";
 import { outermost } from "./service-cidrs.ts";
 
 /** What learned networks change of the options. */
@@ -48,12 +48,6 @@ export class NodeInputs {
   /** As far as it is known now. */
   get primaryFamily(): PrimaryFamily {
     return primaryFamily(this.#ipSources());
-  }
-
-  /** Whether a plan means nothing before the first `setAddresses`: node ports would be served nowhere. */
-  get needsAddresses(): boolean {
-    const chosen = Object.values(this.options().nodePortAddresses);
-    return this.#parts.mode.needs.nodeAddresses || chosen.some(({ kind }) => kind === "list");
   }
 
   /** Returns whether it matters. A node that vanished keeps its zone and addresses: they were good a moment ago. */
@@ -115,13 +109,19 @@ export class NodeInputs {
     const ips = nodeIPs(this.#ipSources());
     const each = <T>(make: (family: IPFamily) => T): Partial<Record<IPFamily, T>> =>
       Object.fromEntries(families.map((family) => [family, make(family)]));
+    const nodePortAddresses = each((family) =>
+      nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses),
+    );
     return {
       nodeName,
       ...(node?.zone === undefined ? {} : { zone: node.zone }),
       families,
       nodeIPs: ips,
       detectors: each((family) => detectorFor(family, this.#detectLocal(), node?.podCIDRs ?? [])),
-      nodePortAddresses: each((family) => nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses)),
+      nodePortAddresses,
+      ...(this.#addresses.length > 0 && {
+        nodePortHosts: each((family) => this.#hosts(family, nodePortAddresses[family])),
+      }),
       ...(needs.nodeAddresses && { nodeAddresses: each((family) => addressesOf(family, this.#addresses)) }),
       ...(cidrs && { serviceCIDRs: each((family) => outermost(cidrs.filter(ofFamily(family)))) }),
       masqueradeAll: config[config.mode].masqueradeAll,
@@ -131,6 +131,10 @@ export class NodeInputs {
       semantics,
       filter: this.#networks?.filter ?? this.#parts.filter,
     };
+  }
+
+  #hosts(family: IPFamily, served: NodePortAddresses = { kind: "all" }): readonly string[] {
+    return nodePortHosts(family, served, this.#addresses);
   }
 
   /** Where local traffic is told by CIDRs, those that were learned are among them. */

@@ -1,4 +1,4 @@
-import { containsCIDR, familyOf, hostCIDR, inAnyOf, isLoopback } from "@fairlead/base";
+import { contains, containsCIDR, familyOf, hostCIDR, inAnyOf, isLoopback, ofFamily } from "@fairlead/base";
 import type { IPFamily, NodePortAddresses } from "@fairlead/core";
 import type { NodeIPs } from "./node-ips.ts";
 
@@ -24,6 +24,18 @@ export function nodePortAddressesFor(
   const isSelected = inAnyOf(cidrs);
   const addresses = live.filter((address) => familyOf(address) === family && isSelected(address));
   return { kind: "list", addresses: [...new Set(addresses)].sort() };
+}
+
+/**
+ * The addresses among which a service may choose for its node ports: never loopback and never link-local IPv6 ones, which
+ * most modes do not serve.
+ *
+ * @param live the addresses that the node has now, of both families
+ */
+export function nodePortHosts(family: IPFamily, served: NodePortAddresses, live: readonly string[]): readonly string[] {
+  const addresses = served.kind === "all" ? live.filter(ofFamily(family)) : served.addresses;
+  const reachable = addresses.filter((address) => !isLoopback(address) && !contains("fe80::/10", address));
+  return [...new Set(reachable)].sort();
 }
 
 /**

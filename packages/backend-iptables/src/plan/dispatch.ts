@@ -82,7 +82,7 @@ const FRONTEND_LABELS = {
   "cluster-ip": "cluster IP",
   "external-ip": "external IP",
   "load-balancer": "loadbalancer IP",
-  "node-port": "",
+  "node-port": "node port",
 } as const satisfies Record<Frontend["kind"], string>;
 
 const ENTRY_CHAINS = {

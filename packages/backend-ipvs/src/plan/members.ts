@@ -25,12 +25,7 @@ export function* memberships(group: ServicePortGroup, context: PlanContext): Gen
 /** kube-proxy's sets are named after kinds of frontends: one that is not in here does not compile. */
 const MEMBERS = {
   "cluster-ip": clusterIPMembers,
-  "external-ip": (group, frontend) => [
-    {
-      set: keepsSource(frontend) ? "KUBE-EXTERNAL-IP-LOCAL" : "KUBE-EXTERNAL-IP",
-      member: memberOf(group, frontend),
-    },
-  ],
+  "external-ip": externalMembers,
   "load-balancer": loadBalancerMembers,
   "node-port": nodePortMembers,
 } as const satisfies Record<
@@ -51,6 +46,11 @@ function* clusterIPMembers(
   const member = memberOf(group, frontend);
   yield { set: "KUBE-CLUSTER-IP", member };
   if (!masqueradeAll && masqueradesPods(frontend)) yield { set: "KUBE-LOAD-BALANCER", member };
+}
+
+function* externalMembers(group: ServicePortGroup, frontend: Frontend): Generator<Membership> {
+  const set = keepsSource(frontend) ? "KUBE-EXTERNAL-IP-LOCAL" : "KUBE-EXTERNAL-IP";
+  yield { set, member: memberOf(group, frontend) };
 }
 
 function* loadBalancerMembers(group: ServicePortGroup, frontend: Frontend): Generator<Membership> {
@@ -85,6 +85,8 @@ const NODE_PORT_SETS = {
 } as const satisfies Record<Protocol, readonly [SetKey, SetKey]>;
 
 function* nodePortMembers(group: ServicePortGroup, frontend: Frontend, context: PlanContext): Generator<Membership> {
+  // On some of the node's addresses only: the sets of node ports tell no addresses apart.
+  if (frontend.address !== undefined) return yield* externalMembers(group, frontend);
   const [all, local] = NODE_PORT_SETS[group.protocol];
   const addresses = frontendAddresses(frontend, context);
   const ports = addresses.length === 0 ? [] : [String(frontend.port)];

@@ -2,9 +2,10 @@ import { Claimants } from "./claimants.ts";
 
 /**
  * What a claim is worth, the best first: a ClusterIP, from the API server; an address of a load balancer, from its
- * controller; what the Service's author wrote; what another network serves, which takes nothing from ours.
+ * controller; what the Service's author wrote; a node port, also on the node's addresses that its Service chooses; what
+ * another network serves, which takes nothing from ours.
  */
-export const CLAIM_RANKS = ["allocated", "status", "written", "left"] as const;
+export const CLAIM_RANKS = ["allocated", "status", "written", "chosen", "left"] as const;
 
 export type ClaimRank = (typeof CLAIM_RANKS)[number];
 

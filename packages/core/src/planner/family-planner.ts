@@ -63,6 +63,11 @@ export class FamilyPlanner implements FrontendLookup {
     for (const [key, { decision }] of this.#records) if (decision.frontends === "all-but-excluded-clients") yield key;
   }
 
+  /** The services that choose on which of the node's addresses their node ports are. */
+  *choosingServices(): Generator<ServiceKey> {
+    for (const [key, { nodePorts }] of this.#records) if (nodePorts !== undefined) yield key;
+  }
+
   decision(key: ServiceKey): OwnershipDecision | undefined {
     return this.#records.get(key)?.decision;
   }

@@ -6,7 +6,7 @@ import type { ClaimRank } from "./claims.ts";
 /** A frontend that a service port asks for, before anything is known of its endpoints. */
 export interface FrontendSpec {
   readonly kind: FrontendKind;
-  /** Absent for node-port. */
+  /** Absent at node-port, where the Service chooses none of the node's addresses. */
   readonly address?: string;
   readonly port: number;
   readonly policy: TrafficPolicy;
@@ -21,6 +21,7 @@ export type Leaves = "nothing" | "cluster-ip" | "everything";
  * The frontends of a service port in a family, in the order cluster-ip, external-ip, load-balancer, node-port.
  *
  * @param externalIPs `PlannerOptions.externalIPs`
+ * @param nodePortsAt the addresses that the service chooses for its node ports; default: all that have node ports
  */
 export function frontendSpecs(
   service: Service,
@@ -28,13 +29,14 @@ export function frontendSpecs(
   family: IPFamily,
   leaves: Leaves,
   externalIPs = true,
+  nodePortsAt?: readonly string[],
 ): readonly FrontendSpec[] {
   const { internalTrafficPolicy: internal, externalTrafficPolicy: external } = service;
   return KINDS.flatMap(({ kind, reach, at, allocated, addresses }): FrontendSpec[] => {
     const policy = { internal, external }[reach];
     const left = allocated ? leaves !== "nothing" : leaves === "everything";
     if (at === "node-port") {
-      return port.nodePort === undefined ? [] : [{ kind, port: port.nodePort, policy, left }];
+      return port.nodePort === undefined ? [] : nodePortSpecs({ kind, port: port.nodePort, policy, left }, nodePortsAt);
     }
     return addresses(service, externalIPs)
       .filter((address) => familyOf(address) === family)
@@ -42,10 +44,15 @@ export function frontendSpecs(
   });
 }
 
+function nodePortSpecs(spec: FrontendSpec, chosen: readonly string[] | undefined): FrontendSpec[] {
+  return chosen === undefined ? [spec] : chosen.map((address) => ({ ...spec, address }));
+}
+
 /** What a kind of frontend is. */
 export interface FrontendKindFacts {
   readonly kind: FrontendKind;
   readonly reach: Reach;
+  /** Where it is unless its Service chooses addresses for it. */
   readonly at: At;
   /** The API server allocates it to one Service; others are as their authors write them. */
   readonly allocated: boolean;
@@ -91,7 +98,7 @@ export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFact
     reach: "external",
     at: "node-port",
     allocated: false,
-    rank: "written",
+    rank: "chosen",
     gated: false,
     addresses: () => [],
   },

@@ -17,9 +17,10 @@ export function draftGroups(
   family: IPFamily,
   leaves: Leaves,
   externalIPs?: boolean,
+  nodePortsAt?: readonly string[],
 ): readonly GroupDraft[] {
   return service.ports.map((port): GroupDraft => {
-    const frontends = frontendSpecs(service, port, family, leaves, externalIPs);
+    const frontends = frontendSpecs(service, port, family, leaves, externalIPs, nodePortsAt);
     // Joined strings are flat: templates would leave each of these kept strings with its parts.
     const owner = [service.namespace, service.name].join("/");
     const name = port.name === "" ? owner : [owner, port.name].join(":");

@@ -149,7 +149,7 @@ function buildFrontend(
   return {
     kind,
     reach,
-    at,
+    at: address === undefined ? at : "address",
     port,
     policy,
     treatments: spec.left ? LEFT_ALONE : treatments(reach, policy, facts),

@@ -17,6 +17,11 @@ export interface PlannerOptions {
   readonly detectors: Partial<Readonly<Record<IPFamily, LocalTrafficDetector>>>;
   /** Absent for a family: kind all. */
   readonly nodePortAddresses: Partial<Readonly<Record<IPFamily, NodePortAddresses>>>;
+  /**
+   * The addresses that node ports may be served on, canonical, for services that choose among them: those of
+   * `nodePortAddresses`, without loopback and link-local IPv6 ones. Absent: not known; such services have no node port.
+   */
+  readonly nodePortHosts?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   /** `NodePlan.nodeAddresses` by family. */
   readonly nodeAddresses?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   /** `NodePlan.serviceCIDRs` by family. */

@@ -18,7 +18,7 @@ export class Planner {
   #options: PlannerOptions;
   /** Everything has to be planned with the next step, since the options changed. */
   #planAll = false;
-  /** What a new filter may decide differently, since the last step. */
+  /** What a new filter may decide differently, or other addresses of the node, since the last step. */
   readonly #concerned = new Set<ServiceKey>();
   #running = false;
 
@@ -41,6 +41,7 @@ export class Planner {
       this.#planAll = true;
       return "all";
     }
+    const chosenMoved = this.#concernChoosing(before, options);
     if (!sameFilter) {
       for (const key of concerned ?? []) this.#concerned.add(key);
       for (const planner of this.#each()) {
@@ -50,8 +51,19 @@ export class Planner {
       }
       return "concerned";
     }
+    if (chosenMoved) return "concerned";
     const nodeChanged = this.#each().some(({ family }) => !equal(nodePlan(before, family), nodePlan(options, family)));
     return nodeChanged ? "node" : "nothing";
+  }
+
+  /** Plans the services again that choose among the node's addresses; gives whether there are any. */
+  #concernChoosing(before: PlannerOptions, after: PlannerOptions): boolean {
+    const moved = this.#each().filter(
+      ({ family }) => !equal(before.nodePortHosts?.[family], after.nodePortHosts?.[family]),
+    );
+    const choosing = moved.flatMap((planner) => [...planner.choosingServices()]);
+    for (const key of choosing) this.#concerned.add(key);
+    return choosing.length > 0;
   }
 
   /** The live plan of a family; empty for a family that is not planned. */

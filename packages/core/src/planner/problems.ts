@@ -16,7 +16,7 @@ const FIELDS: Readonly<Record<FrontendKind, string>> = {
 
 /** What is wrong with a service's owner and annotations since this change: what was so before has been reported. */
 export function annotationProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
-  return [...ownershipProblems(draft, before), ...balanceProblems(draft, before)];
+  return [...ownershipProblems(draft, before), ...balanceProblems(draft, before), ...nodePortProblems(draft, before)];
 }
 
 function ownershipProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
@@ -32,6 +32,15 @@ function balanceProblems(draft: ServiceDraft, before: ServiceRecord | undefined)
   const found = balanceProblem(service.annotations, options.semantics);
   const known = before?.groups[0] && balanceProblem(before.groups[0].annotations, options.semantics);
   if (found === undefined || found.reason === known?.reason) return [];
+  return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
+}
+
+function nodePortProblems(
+  { nodePorts, ...draft }: ServiceDraft,
+  before: ServiceRecord | undefined,
+): readonly Problem[] {
+  const found = nodePorts?.problem;
+  if (found === undefined || found.reason === before?.nodePorts?.problem?.reason) return [];
   return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
 }
 

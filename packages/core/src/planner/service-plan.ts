@@ -7,6 +7,7 @@ import type { ServiceClaims } from "./frontend-claims.ts";
 import { claimKey, type Leaves } from "./frontend-spec.ts";
 import { type BuiltGroup, buildGroup, type GroupEndpoints, type GroupInput, groupEndpoints } from "./group.ts";
 import { claimsOf, draftClaimKey, draftGroups, type GroupDraft, groupClaims } from "./group-draft.ts";
+import { type NodePortChoice, nodePortChoice } from "./node-port-choice.ts";
 import { excludedClients } from "./options.ts";
 import { isLeft } from "./treatments.ts";
 
@@ -14,6 +15,8 @@ import { isLeft } from "./treatments.ts";
 export interface ServiceDraft {
   readonly clusterIP: string;
   readonly decision: OwnershipDecision;
+  /** Absent: its node ports are open wherever node ports are. */
+  readonly nodePorts?: NodePortChoice;
   /** Those with anything for us to serve. */
   readonly groups: readonly GroupDraft[];
   /** The claims of what is ours, and of what another network serves. */
@@ -27,6 +30,8 @@ export interface ServiceRecord {
   /** `Service.created`. */
   readonly created: number | undefined;
   readonly decision: OwnershipDecision;
+  /** `ServiceDraft.nodePorts` */
+  readonly nodePorts?: NodePortChoice;
   readonly groups: readonly ServicePortGroup[];
   /** The claims of what another network serves. */
   readonly left: readonly GroupClaims[];
@@ -53,10 +58,13 @@ export function draftService(
   decision: OwnershipDecision,
 ): ServiceDraft {
   const { service, family, options } = input;
-  const groups = draftGroups(service, family, LEAVES[decision.frontends], options.externalIPs);
+  const nodePorts = nodePortChoice(service, family, options);
+  const leaves = LEAVES[decision.frontends];
+  const groups = draftGroups(service, family, leaves, options.externalIPs, nodePorts?.addresses);
   return {
     clusterIP,
     decision,
+    ...(nodePorts && { nodePorts }),
     groups: groups.filter((group) => group.frontends.some((frontend) => !frontend.left)),
     ours: compact(groups.flatMap((group) => claimsOf(group, false, input.service.created))),
     left: compact(groups.flatMap((group) => claimsOf(group, true, input.service.created))),
@@ -112,6 +120,7 @@ export function finishService(draft: ServiceDraft, holder: Holder, endpoints: Se
   return {
     created: draft.input.service.created,
     decision: draft.decision,
+    ...(draft.nodePorts && { nodePorts: draft.nodePorts }),
     groups: built.map((one) => one.group),
     left: draft.left,
     lost: lostClaims([...draft.ours, ...draft.left], holder),
@@ -158,8 +167,12 @@ function lostClaims(claims: readonly GroupClaims[], holder: Holder): readonly Gr
   return compact(lost);
 }
 
-function healthCheck({ input: { key, service } }: ServiceDraft, localEndpoints: number): HealthCheck | undefined {
+function healthCheck(
+  { nodePorts, input: { key, service } }: ServiceDraft,
+  localEndpoints: number,
+): HealthCheck | undefined {
   const port = service.healthCheckNodePort;
   if (port === undefined) return undefined;
-  return { service: key, namespace: service.namespace, name: service.name, port, localEndpoints };
+  const check = { service: key, namespace: service.namespace, name: service.name, port, localEndpoints };
+  return nodePorts === undefined ? check : { ...check, addresses: nodePorts.addresses };
 }

@@ -57,6 +57,12 @@ export function nodePortAddressesOf(options: AgentOptions, family: IPFamily): No
   return { kind: "list", addresses: own.filter((address) => selected.check(address, blockFamily(address))).sort() };
 }
 
+/** `PlannerOptions.nodePortHosts` of one family on node-a. */
+export function nodePortHostsOf(options: AgentOptions, family: IPFamily): readonly string[] {
+  const served = nodePortAddressesOf(options, family);
+  return served.kind === "list" ? served.addresses : [NODE_A.addresses[family], SECOND_NODE_ADDRESS[family]];
+}
+
 function addSubnet(list: BlockList, cidr: string): void {
   const [network = "", length = ""] = cidr.split("/");
   list.addSubnet(network, Number(length), blockFamily(network));

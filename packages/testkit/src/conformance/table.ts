@@ -1,5 +1,6 @@
 import type { ConformanceCase } from "./case.ts";
 import { affinityCases } from "./cases/affinity.ts";
+import { chosenNodePortCases } from "./cases/chosen-node-ports.ts";
 import { clusterCIDRCases } from "./cases/cluster-cidrs.ts";
 import { clusterIPCases } from "./cases/cluster-ip.ts";
 import { dnsCases } from "./cases/dns.ts";
@@ -27,6 +28,7 @@ export const conformanceTable: readonly ConformanceCase[] = [
   ...dnsCases,
   ...hairpinCases,
   ...nodePortCases,
+  ...chosenNodePortCases,
   ...externalCases,
   ...loadBalancerCases,
   ...policyCases,

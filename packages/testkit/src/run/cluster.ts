@@ -2,7 +2,7 @@ import { IP_FAMILIES } from "@fairlead/base";
 import type { EndpointFilter, ForwardingPlan, IPFamily, ModeSemantics, PlannerOptions, PlanStep } from "@fairlead/core";
 import { NODE_A, NODE_A_ZONE, SECOND_NODE_ADDRESS } from "../addresses/hosts.ts";
 import { NETWORKS } from "../addresses/networks.ts";
-import { type AgentOptions, detectorOf, nodePortAddressesOf } from "../conformance/options.ts";
+import { type AgentOptions, detectorOf, nodePortAddressesOf, nodePortHostsOf } from "../conformance/options.ts";
 import type { RawObject } from "../objects/raw.ts";
 import { TestCluster } from "./test-cluster.ts";
 
@@ -45,6 +45,7 @@ function plannerOptions({ options, semantics, filter }: ClusterOptions): Planner
     nodeIPs: NODE_A.addresses,
     detectors: each((family) => detectorOf(options, family)),
     nodePortAddresses: each((family) => nodePortAddressesOf(options, family)),
+    nodePortHosts: each((family) => nodePortHostsOf(options, family)),
     nodeAddresses: each((family) => [LOOPBACK[family], NODE_A.addresses[family], SECOND_NODE_ADDRESS[family]].sort()),
     serviceCIDRs: each((family) => [NETWORKS.services[family]]),
     masqueradeAll: options.masqueradeAll,
