@@ -287,6 +287,22 @@ describe("health-check node ports", () => {
     ]);
   });
 
+  test("a service that chooses addresses is checked on those, and the others as before", async () => {
+    const { servers, moves, bound } = listening();
+    const other = { ...check(31_000, 1), name: "other" };
+    const both = (chosen?: readonly string[]) =>
+      new Map<ServiceKey, HealthCheck>([
+        ["default/web", { ...check(30_000, 1), ...(chosen && { addresses: chosen }) }],
+        ["default/other", other],
+      ]);
+    await servers.update(both(), ["192.0.2.1", "192.0.2.2"]);
+    moves.length = 0;
+    await servers.update(both(["192.0.2.2"]), ["192.0.2.1", "192.0.2.2"]);
+    await servers.update(both([]), ["192.0.2.1", "192.0.2.2"]);
+    expect(moves).toEqual(["-192.0.2.1:30000", "-192.0.2.2:30000"]);
+    expect([...bound]).toEqual(["192.0.2.1:31000", "192.0.2.2:31000"]);
+  });
+
   test("an address that cannot be bound yet keeps no other from answering, and is bound without another sync", async () => {
     const { servers, moves, busy, bound, clock } = listening("192.0.2.2:30000");
     await servers.update(one(30_000), ["192.0.2.1"]);

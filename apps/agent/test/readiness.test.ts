@@ -37,6 +37,7 @@ describe("the first listing of the node's addresses", () => {
 
   test.each<[string, string]>([
     ["iptables", some],
+    ["iptables", "--nodeport-addresses=all"],
     ["iptables", "--nodeport-addresses=primary"],
     ["iptables", "--nodeport-addresses=localhost"],
     ["ipvs", some],
@@ -52,13 +53,6 @@ describe("the first listing of the node's addresses", () => {
     await settled();
     await one.clock.advance(1_000);
     expect(written(one)).not.toEqual([]);
-  });
-
-  test("is not waited for where no rule needs it", async () => {
-    const one = await listed([nodeA], { addressesAfter: slow().promise });
-    await one.source.synced("node");
-    await one.clock.advance(0);
-    expect(nodePortJumps(one)).toHaveLength(1);
   });
 });
 

@@ -22,7 +22,7 @@ export interface ServiceHealthOptions extends Pick<HealthPortOptions, "onOpened"
 
 /**
  * The health-check node ports of one family's Services: opened, followed and closed as the plan says, on the node-port
- * addresses. What stays as it was is never closed. An address that cannot be bound changes nothing for the others, and
+ * addresses or those of them that the Service chooses. What stays as it was is never closed. An address that cannot be bound changes nothing for the others, and
  * is tried again by itself and with each call of `update`; upstream closes all addresses of the port, and tries with
  * each sync.
  */
@@ -51,12 +51,8 @@ export class ServiceHealthServers {
   /** @param hosts addresses to listen on; undefined: all of the family */
   update(checks: ReadonlyMap<ServiceKey, HealthCheck>, hosts: readonly string[] | undefined): Promise<void> {
     return this.#next(async () => {
-      const before = this.#hosts;
       this.#hosts = hosts ?? [this.#options.family === "IPv4" ? "0.0.0.0" : "::"];
-      await this.#release(
-        checks,
-        before.some((host) => !this.#hosts.includes(host)),
-      );
+      await this.#release(checks);
       for (const [service, check] of checks) {
         if (!this.#ports.has(service)) this.#ports.set(service, new HealthPort(check, this.#port));
       }
@@ -65,7 +61,7 @@ export class ServiceHealthServers {
   }
 
   async close(): Promise<void> {
-    const ended = this.#next(() => this.#release(new Map(), true));
+    const ended = this.#next(() => this.#release(new Map()));
     this.#closed = true;
     this.#cancelRetry();
     await ended;
@@ -78,23 +74,27 @@ export class ServiceHealthServers {
   }
 
   /** Closing comes before opening: a port may go from one service to another. */
-  async #release(checks: ReadonlyMap<ServiceKey, HealthCheck>, fewerHosts: boolean): Promise<void> {
-    const hosts = new Set(this.#hosts);
+  async #release(checks: ReadonlyMap<ServiceKey, HealthCheck>): Promise<void> {
     for (const [service, port] of this.#ports) {
       const wanted = checks.get(service);
       const stays = wanted?.port === port.check.port;
       if (stays) port.check = wanted;
       else this.#ports.delete(service);
-      if (!stays || fewerHosts) await port.release(stays ? hosts : new Set());
+      await port.release(new Set(stays ? this.#hostsOf(wanted) : []));
     }
+  }
+
+  #hostsOf({ addresses = this.#hosts }: HealthCheck): readonly string[] {
+    return addresses;
   }
 
   async #open(): Promise<void> {
     let [complete, news] = [true, false];
     for (const port of this.#ports.values()) {
-      if (port.isOpenOn(this.#hosts)) continue;
-      if (await port.open(this.#hosts)) news = true;
-      complete &&= port.isOpenOn(this.#hosts);
+      const hosts = this.#hostsOf(port.check);
+      if (port.isOpenOn(hosts)) continue;
+      if (await port.open(hosts)) news = true;
+      complete &&= port.isOpenOn(hosts);
     }
     this.#cancelRetry();
     if (complete || news) this.#attempt = 0;

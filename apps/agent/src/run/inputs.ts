@@ -34,7 +34,7 @@ export function followInputs(parts: AgentParts, agent: Agent, following: Followi
     if (refused === undefined) beginSyncs(parts, agent, without);
     else fail(refused);
   };
-  const readiness = new Readiness({ clock: parts.clock, needs: prerequisites(parts, agent), onReady });
+  const readiness = new Readiness({ clock: parts.clock, needs: prerequisites(parts), onReady });
   const request = (kind: SyncKind) => {
     if (readiness.ready) requestSync(parts, agent, kind);
   };
