@@ -44,6 +44,29 @@ describe("golden scenarios beside what kube-proxy wrote for them", () => {
   });
 });
 
+describe("node ports on chosen addresses", () => {
+  const explained = async (value: string) => {
+    const annotations = { "fairlead.dev/node-port-addresses": value };
+    const { objects } = workload(1, { endpoints: [webA1], nodePort: true, annotations });
+    const both = ["--node-address", "10.201.0.10,10.202.0.10"];
+    const run = await fairlead(["explain", "svc-1", "-f", "-", ...AGENT, ...both], { stdin: JSON.stringify(objects) });
+    return run.out;
+  };
+
+  test("are named with their addresses", async () => {
+    const text = await explained("10.202.0.0/24");
+    expect(text).toContain("node ports on 10.202.0.10 only");
+    expect(text).toMatch(/node-port 10\.202\.0\.10:30001 +1 cluster, masqueraded/);
+    expect(text).not.toContain("10.201.0.10:30001");
+  });
+
+  test("say why they are nowhere", async () => {
+    expect(await explained("eth1")).toContain(
+      "node ports on no address (fairlead.dev/node-port-addresses must be CIDRs",
+    );
+  });
+});
+
 describe("node ports on loopback addresses in nftables mode", () => {
   const explainWith = async (settings: string, protocol: "TCP" | "UDP" = "TCP") => {
     const lines = [

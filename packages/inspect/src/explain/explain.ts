@@ -7,6 +7,7 @@ import {
   hintsOutcome,
   type IPFamily,
   type Membership,
+  nodePortChoice,
   type OwnershipDecision,
   type Service,
   type ServiceKey,
@@ -63,14 +64,18 @@ function explainFamily(planned: PlannedNode, asked: FamilyQuery): FamilyExplanat
   };
 }
 
-function policies({ planner }: PlannedNode, { key, service, family }: FamilyQuery): Policies {
+function policies({ planner, options }: PlannedNode, { key, service, family }: FamilyQuery): Policies {
   const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, loadBalancerSourceRanges } = service;
   const check = planner.plan(family).healthChecks.get(key);
+  const chosen = nodePortChoice(service, family, options);
   return {
     internalTrafficPolicy,
     externalTrafficPolicy,
     ...(affinitySeconds === undefined ? undefined : { affinitySeconds }),
     loadBalancerSourceRanges: loadBalancerSourceRanges.filter((cidr) => familyOf(cidr) === family),
+    ...(chosen && {
+      nodePortAddresses: { addresses: chosen.addresses, ...(chosen.problem && { why: chosen.problem.reason }) },
+    }),
     ...(check === undefined ? undefined : { healthCheck: { port: check.port, localEndpoints: check.localEndpoints } }),
   };
 }
@@ -142,7 +147,8 @@ function lostFrontends(
 ): readonly LostFrontend[] {
   const { protocol } = spec;
   const lookup = planner.lookup(family);
-  return frontendSpecs(service, spec, family, "nothing", options.externalIPs).flatMap(
+  const chosen = nodePortChoice(service, family, options)?.addresses;
+  return frontendSpecs(service, spec, family, "nothing", options.externalIPs, chosen).flatMap(
     ({ kind, address, port }): LostFrontend[] => {
       const one = { kind, port, ...(address !== undefined && { address }) };
       const holder = address === undefined ? lookup.atNodePort(protocol, port) : lookup.at(protocol, address, port);

@@ -38,6 +38,12 @@ export interface Policies {
   /** Seconds of ClientIP affinity; absent: none. */
   readonly affinitySeconds?: number;
   readonly loadBalancerSourceRanges: readonly string[];
+  /** Where its node ports are, as the Service chooses; absent: wherever node ports are. */
+  readonly nodePortAddresses?: {
+    readonly addresses: readonly string[];
+    /** Why that is nowhere. */
+    readonly why?: string;
+  };
   readonly healthCheck?: { readonly port: number; readonly localEndpoints: number };
 }
 

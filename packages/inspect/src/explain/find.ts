@@ -1,5 +1,5 @@
 import { familyOf, IP_FAMILIES } from "@fairlead/base";
-import type { ServiceKey } from "@fairlead/core";
+import { FRONTEND_KINDS, type ServiceKey } from "@fairlead/core";
 import type { PlannedNode } from "../node-plan.ts";
 import type { Target } from "./target.ts";
 
@@ -61,9 +61,12 @@ type ServicePortMatch = { readonly service: ServiceKey; readonly port: number };
 function held({ planner, state }: PlannedNode, { address, port, protocol }: Address): ServicePortMatch | undefined {
   const lookup = planner.lookup(familyOf(address));
   const group = lookup.at(protocol, address, port);
-  if (group !== undefined) return { service: group.service, port };
+  const called = group?.frontends.find((one) => one.address === address && one.port === port);
+  if (group !== undefined && (called === undefined || FRONTEND_KINDS[called.kind].at === "address")) {
+    return { service: group.service, port };
+  }
   // A node port is served on addresses of the node, of which this may be one.
-  const behind = lookup.atNodePort(protocol, port);
+  const behind = group ?? lookup.atNodePort(protocol, port);
   const spec = behind && state.service(behind.service)?.ports.find(({ nodePort }) => nodePort === port);
   return behind === undefined || spec === undefined ? undefined : { service: behind.service, port: spec.port };
 }

@@ -3,6 +3,7 @@ import {
   type FrontendKind,
   frontendSpecs,
   type IPFamily,
+  nodePortChoice,
   type Protocol,
   type ServiceKey,
   type ServicePortSpec,
@@ -25,13 +26,11 @@ export type FindFrontend = (protocol: Protocol, address: string, port: number) =
  *
  * @param nodeAddresses where node ports are served; absent: everywhere
  */
-export function frontendIndex(
-  { state, planner }: PlannedNode,
-  nodeAddresses?: { has(address: string): boolean },
-): FindFrontend {
+export function frontendIndex(planned: PlannedNode, nodeAddresses?: { has(address: string): boolean }): FindFrontend {
+  const { planner } = planned;
   const addressed = new Map<string, CalledFrontend[]>();
   const nodePorts = new Map<string, CalledFrontend[]>();
-  for (const called of calledFrontends(state, IP_FAMILIES)) {
+  for (const called of calledFrontends(planned, IP_FAMILIES)) {
     const { address, found, family, port } = called;
     const { protocol } = found.port;
     if (address === undefined) add(nodePorts, `${family} ${protocol} ${port}`, found);
@@ -48,15 +47,17 @@ export function frontendIndex(
   };
 }
 
-function* calledFrontends(state: PlannedNode["state"], families: readonly IPFamily[]) {
+function* calledFrontends({ state, options }: PlannedNode, families: readonly IPFamily[]) {
   for (const key of state.keys()) {
     const service = state.service(key);
     if (service === undefined) continue;
     for (const family of families) {
       // A family that the service has no ClusterIP of is none of its.
       if (!service.clusterIPs.some((address) => familyOf(address) === family)) continue;
+      const chosen = nodePortChoice(service, family, options)?.addresses;
       for (const port of service.ports) {
-        for (const { kind, address, port: number } of frontendSpecs(service, port, family, "nothing")) {
+        for (const one of frontendSpecs(service, port, family, "nothing", undefined, chosen)) {
+          const { kind, address, port: number } = one;
           yield { family, address, port: number, found: { service: key, port, kind } };
         }
       }

@@ -1,5 +1,5 @@
 import { familyOf, IP_FAMILIES, isLoopback } from "@fairlead/base";
-import type { IPFamily, NodePortAddresses } from "@fairlead/core";
+import { FRONTEND_KINDS, type IPFamily, type NodePortAddresses } from "@fairlead/core";
 import { type ModeFinding, sortedServices } from "./finding.ts";
 import { hasTables, type ModeChange, type ModeSide } from "./sides.ts";
 
@@ -34,7 +34,9 @@ function isSet({ config }: ModeSide): boolean {
 /** Services with a node port, in that family. */
 export function nodePortServices(family: IPFamily, { planned }: ModeSide) {
   const groups = [...planned.planner.plan(family).groups.values()];
-  const having = groups.filter(({ frontends }) => frontends.some(({ at }) => at === "node-port"));
+  const having = groups.filter(({ frontends }) =>
+    frontends.some(({ kind }) => FRONTEND_KINDS[kind].at === "node-port"),
+  );
   return sortedServices(having.map(({ service }) => service));
 }
 

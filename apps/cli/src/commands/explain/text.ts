@@ -36,18 +36,24 @@ function familyText({ family, ownership, remembered, policies, ports }: FamilyEx
 }
 
 function policiesText(policies: Policies): string {
-  const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, loadBalancerSourceRanges, healthCheck } =
-    policies;
+  const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, loadBalancerSourceRanges } = policies;
+  const { nodePortAddresses, healthCheck } = policies;
   const parts = [
     `internal ${internalTrafficPolicy}`,
     `external ${externalTrafficPolicy}`,
     ...(affinitySeconds === undefined ? [] : [`ClientIP affinity for ${affinitySeconds} s`]),
     ...(loadBalancerSourceRanges.length === 0 ? [] : [`load balancer for ${loadBalancerSourceRanges.join(", ")} only`]),
+    ...(nodePortAddresses === undefined ? [] : [nodePortsText(nodePortAddresses)]),
     ...(healthCheck === undefined
       ? []
       : [`health check on ${healthCheck.port}: ${healthCheck.localEndpoints} ready here`]),
   ];
   return `Traffic policies: ${parts.join("; ")}`;
+}
+
+function nodePortsText({ addresses, why }: NonNullable<Policies["nodePortAddresses"]>): string {
+  if (addresses.length > 0) return `node ports on ${addresses.join(", ")} only`;
+  return `node ports on no address${why === undefined ? "" : ` (${why})`}`;
 }
 
 function portText(port: PortExplanation, style: Style): string {

@@ -1,10 +1,12 @@
-import type { Service, ServicePortSpec } from "@fairlead/core";
+import { IP_FAMILIES } from "@fairlead/base";
+import { nodePortChoice, type Service, type ServicePortSpec } from "@fairlead/core";
 import { findTarget, type PlannedNode, type Target } from "@fairlead/inspect";
 import { CommandFailure } from "../../frame/errors.ts";
 import { type Destination, destinationAt } from "./packet.ts";
 
 /**
- * Where a packet to a service goes: its primary ClusterIP, or for a node port the node's own address.
+ * Where a packet to a service goes: its primary ClusterIP, or for a node port the node's own address, the
+ * first one that the service chooses.
  *
  * @param text as the user wrote it, for messages
  * @returns undefined: there is no such service
@@ -19,7 +21,7 @@ export function serviceDestination(
   const [first] = found;
   const service = first && planned.state.service(first.service);
   if (first === undefined || service === undefined) return undefined;
-  if (target.kind === "nodePort") return atNode(planned, target, text);
+  if (target.kind === "nodePort") return atNode(planned, service, target, text);
   if (found.length > 1) {
     const names = found.map((one) => one.service).join(", ");
     throw new CommandFailure(`--to=${text}: that is an address of ${names}: name one of them, or a port`);
@@ -30,8 +32,14 @@ export function serviceDestination(
   return destinationAt(isOwn ? target.address : clusterIP, port, protocol);
 }
 
-function atNode({ options }: PlannedNode, { port, protocol }: Target & { kind: "nodePort" }, text: string) {
-  const address = options.nodeIPs.IPv4 ?? options.nodeIPs.IPv6;
+function atNode(
+  { options }: PlannedNode,
+  service: Service,
+  { port, protocol }: Target & { kind: "nodePort" },
+  text: string,
+): Destination {
+  const chosen = IP_FAMILIES.flatMap((family) => nodePortChoice(service, family, options)?.addresses ?? []);
+  const address = chosen[0] ?? options.nodeIPs.IPv4 ?? options.nodeIPs.IPv6;
   if (address !== undefined) return destinationAt(address, port, protocol);
   throw new CommandFailure(`--to=${text}: no address of the node is known; give --node-address`);
 }
