@@ -27,8 +27,8 @@ export function nodePortAddressesFor(
 }
 
 /**
- * The addresses among which a service may choose for its node ports: never loopback and never link-local IPv6 ones, which
- * most modes do not serve.
+ * The addresses among which a service may choose for its node ports: never loopback and never link-local IPv6 ones,
+ * which most modes do not serve.
  *
  * @param live the addresses that the node has now, of both families
  */

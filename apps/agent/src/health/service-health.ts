@@ -22,9 +22,9 @@ export interface ServiceHealthOptions extends Pick<HealthPortOptions, "onOpened"
 
 /**
  * The health-check node ports of one family's Services: opened, followed and closed as the plan says, on the node-port
- * addresses or those of them that the Service chooses. What stays as it was is never closed. An address that cannot be bound changes nothing for the others, and
- * is tried again by itself and with each call of `update`; upstream closes all addresses of the port, and tries with
- * each sync.
+ * addresses or those of them that the Service chooses. What stays as it was is never closed. An address that cannot be
+ * bound changes nothing for the others, and is tried again by itself and with each call of `update`; upstream closes
+ * all addresses of the port, and tries with each sync.
  */
 export class ServiceHealthServers {
   readonly #options: ServiceHealthOptions;
