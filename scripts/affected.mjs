@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root, tool } from "./steps.mjs";
 
-const CRUISED = ["packages", "apps", "lab", "bench", "e2e", "deploy"];
+const CRUISED = ["packages", "apps", "lab", "bench", "e2e", "deploy", "site"];
 
 /** The rules of the layers over all modules. */
 export const LAYERS = tool("depcruise", "--config", ".dependency-cruiser.cjs", ...CRUISED);
@@ -18,7 +18,7 @@ const EVERYTHING =
   /(^|\/)(package|tsconfig[.\w]*|turbo|biome|knip)\.json$|^pnpm-|\.config\.ts$|^\.dep|^tooling\/|^scripts\/[^/]+\.mjs$/;
 
 /** A folder whose tests may read any file in it. */
-const ROOM = /^((packages|apps)\/[^/]+|lab|bench|deploy|e2e|scripts)\//;
+const ROOM = /^((packages|apps)\/[^/]+|lab|bench|deploy|e2e|site|scripts)\//;
 
 /**
  * The files of the repository, new ones among them.

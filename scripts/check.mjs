@@ -39,6 +39,7 @@ const LINTS = [
   ["layers", LAYERS],
   ["unused", UNUSED],
   ["page types", tool("tsc", "-p", "packages/console/tsconfig.page.json")],
+  ["site types", tool("tsc", "-p", "site/tsconfig.page.json")],
   ["tree", [process.execPath, "scripts/check-tree.mjs"]],
 ];
 

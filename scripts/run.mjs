@@ -13,7 +13,7 @@ const STEPS = ["check", "build", "package lint", "kernel tests", "ipvs tests", "
 /** Parts of `check`, for one who wants no more than that. */
 const PARTS = {
   lint: ["biome", "layers", "unused", "tree"],
-  typecheck: ["types", "page types"],
+  typecheck: ["types", "page types", "site types"],
   tests: ["tests"],
 };
 
@@ -64,7 +64,7 @@ async function kernelTests() {
   const kinds = ["kernel", "program", "browser", "bounds"].map((kind) => `--project=${kind}`);
   const codes = await Promise.all([
     vitest("lab", ["--project=kernel", "--project=program", GROUND]),
-    vitest("kernel", [...kinds, "packages/", "apps/", "lab/", "bench/", "deploy/"]),
+    vitest("kernel", [...kinds, "packages/", "apps/", "lab/", "bench/", "deploy/", "site/"]),
   ]);
   return codes.every((code) => code === 0);
 }

@@ -2,10 +2,10 @@
 
 import { join } from "node:path";
 import { endpointSlice, type RawObject, service } from "@fairlead/testkit";
+import { openBrowser } from "@fairlead/tooling/browser";
 import type { Browser } from "playwright-core";
 import type { ConsoleOptions } from "../src/index.ts";
 import { cannedAnswers } from "../test/support/answers.ts";
-import { openBrowser } from "../test/support/browser.ts";
 import { LiveObjects } from "../test/support/live-objects.ts";
 import { shop } from "../test/support/objects.ts";
 import { builtPage } from "../test/support/page.ts";

@@ -1,7 +1,7 @@
+import { openBrowser } from "@fairlead/tooling/browser";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { calmNodes } from "./support/answers.ts";
-import { openBrowser } from "./support/browser.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { shop } from "./support/objects.ts";
 import { builtPage } from "./support/page.ts";

@@ -1,7 +1,7 @@
 import type { RawObject } from "@fairlead/testkit";
+import { openBrowser } from "@fairlead/tooling/browser";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openBrowser } from "./support/browser.ts";
 import { Events, type SentEvent } from "./support/events.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { shop } from "./support/objects.ts";

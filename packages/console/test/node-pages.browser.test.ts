@@ -1,8 +1,8 @@
 import { endpointSlice } from "@fairlead/testkit";
+import { openBrowser } from "@fairlead/tooling/browser";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { calmNodes, cannedAnswers, HOSTILE } from "./support/answers.ts";
-import { openBrowser } from "./support/browser.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { shop } from "./support/objects.ts";
 import { builtPage } from "./support/page.ts";

@@ -1,10 +1,10 @@
 import { gzipSync } from "node:zlib";
 import { service } from "@fairlead/testkit";
+import { openBrowser } from "@fairlead/tooling/browser";
 import axe from "axe-core";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { calmNodes, cannedAnswers } from "./support/answers.ts";
-import { openBrowser } from "./support/browser.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { manyServices, shop } from "./support/objects.ts";
 import { builtPage } from "./support/page.ts";

@@ -1,10 +1,10 @@
 import { service } from "@fairlead/testkit";
+import { openBrowser } from "@fairlead/tooling/browser";
 import type { ObjectSource, SourceReport } from "@fairlead/watch";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ConsoleOptions, SourceHealth } from "../src/index.ts";
 import { calmNodes } from "./support/answers.ts";
-import { openBrowser } from "./support/browser.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { manyServices, shop } from "./support/objects.ts";
 import { builtPage } from "./support/page.ts";

@@ -1,6 +1,6 @@
 import type { ResourceName } from "./change.ts";
 
-/** Events of a source that an operator may want to read. Objects are data, {@link reportText} makes the line. */
+/** Events of a source that an operator may want to read. Objects are data, `reportText` makes the line. */
 export type SourceReport =
   | ListedReport
   | RetryReport

@@ -1,0 +1,5 @@
+import { render } from "preact";
+import { Tracer } from "./tracer.tsx";
+
+const place = document.getElementById("tracer");
+if (place !== null) render(<Tracer />, place);

@@ -1,0 +1,54 @@
+export interface Section {
+  /** As the navigation has it. */
+  readonly title: string;
+  /** Markdown files in their order, relative to the repository. Each is one page with the file's own heading. */
+  readonly files: readonly string[];
+}
+
+/** The section of the published packages: each one's README, with the reference of what it exports. */
+export const PACKAGES = "Packages";
+
+/** Where each document is found in the navigation; a test fails on a file of docs/ that is in none. */
+export const SECTIONS: readonly Section[] = [
+  {
+    title: "Start",
+    files: [
+      "docs/install.md",
+      "docs/migrate-from-kube-proxy.md",
+      "docs/upgrade.md",
+      "docs/compatibility.md",
+      "docs/kubernetes-1.40.md",
+    ],
+  },
+  {
+    title: "A packet's way",
+    files: ["docs/tracer.md", "docs/iptables.md", "docs/nftables.md", "docs/ipvs.md", "docs/userspace.md"],
+  },
+  { title: "More than one network", files: ["docs/multi-cni.md", "docs/migrate-networks.md"] },
+  {
+    title: "Tools",
+    files: ["docs/tools.md", "docs/cli.md", "docs/console.md", "docs/shadow.md", "apps/cli/README.md"],
+  },
+  {
+    title: "Operation",
+    files: ["docs/metrics.md", "docs/runbooks/alerts.md", "docs/performance.md", "apps/agent/README.md"],
+  },
+  {
+    title: "Project",
+    files: [
+      "docs/architecture.md",
+      "CONTRIBUTING.md",
+      "docs/testing.md",
+      "docs/tested.md",
+      "e2e/README.md",
+      "lab/README.md",
+      "bench/README.md",
+      "deploy/README.md",
+      "docs/roadmap.md",
+      "docs/releasing.md",
+      "SECURITY.md",
+      "docs/licences.md",
+    ],
+  },
+  { title: PACKAGES, files: ["docs/packages.md"] },
+];

@@ -1,0 +1,83 @@
+import { posix } from "node:path";
+import { anchorsIn, linksIn } from "./markdown.ts";
+
+const REPOSITORY = "https://github.com/fairlead-dev/fairlead";
+const EXTERNAL = /^[a-z][a-z+.-]*:/i;
+const PICTURE = /\.(?:png|svg)$/;
+
+/** What links need to know of the repository. Paths are relative to it, with `/`. */
+export interface Tree {
+  readonly kind: (path: string) => "file" | "folder" | undefined;
+  /** @throws Error where there is no such file */
+  readonly text: (path: string) => string;
+}
+
+interface Place {
+  readonly path: string;
+  /** Without `#`; undefined where the link has none. */
+  readonly anchor?: string;
+}
+
+/** Where a link leads in the repository. Undefined where it leads out of it: to the web. */
+function placeOf(file: string, target: string): Place | undefined {
+  if (EXTERNAL.test(target)) return undefined;
+  const [path = "", anchor] = target.split("#", 2);
+  const there = path === "" ? file : posix.join(posix.dirname(file), decodeURI(path)).replace(/\/$/, "");
+  return anchor === undefined ? { path: there } : { path: there, anchor };
+}
+
+/**
+ * What is wrong with a Markdown file's links within the repository, one line each: `FILE:LINE: TARGET: …`.
+ *
+ * @param file path of the Markdown file, relative to the repository
+ */
+export function deadLinks(tree: Tree, file: string): readonly string[] {
+  const text = tree.text(file);
+  return linksIn(text).flatMap(({ target, at }) => {
+    const place = placeOf(file, target);
+    const problem = place === undefined ? undefined : problemOf(tree, place);
+    return problem === undefined ? [] : [`${file}:${text.slice(0, at).split("\n").length}: ${target}: ${problem}`];
+  });
+}
+
+function problemOf(tree: Tree, { path, anchor }: Place): string | undefined {
+  const kind = tree.kind(path);
+  if (kind === undefined) return "there is no such file";
+  if (anchor === undefined) return undefined;
+  const page = kind === "folder" ? readmeOf(tree, path) : path;
+  // Lines of sources (#L12) move; GitHub takes an anchor of a folder for one of its README.
+  if (!page?.endsWith(".md")) return "only Markdown files have anchors";
+  return anchorsIn(tree.text(page)).includes(anchor) ? undefined : `${page} has no heading with this anchor`;
+}
+
+function readmeOf(tree: Tree, folder: string): string | undefined {
+  const readme = posix.join(folder, "README.md");
+  return tree.kind(readme) === "file" ? readme : undefined;
+}
+
+/**
+ * The text with links as the site needs them: to a page by the path of its file, to a picture as they are, and to
+ * everything else on GitHub.
+ *
+ * @param isPage whether the site has a page of this Markdown file
+ */
+export function siteLinks(tree: Tree, file: string, text: string, isPage: (path: string) => boolean): string {
+  let done = 0;
+  const parts = linksIn(text).flatMap(({ target, at }) => {
+    const before = text.slice(done, at);
+    done = at + target.length;
+    return [before, siteLink(tree, file, target, isPage)];
+  });
+  return [...parts, text.slice(done)].join("");
+}
+
+function siteLink(tree: Tree, file: string, target: string, isPage: (path: string) => boolean): string {
+  const place = placeOf(file, target);
+  if (place === undefined || target.startsWith("#") || PICTURE.test(place.path)) return target;
+  const hash = place.anchor === undefined ? "" : `#${place.anchor}`;
+  const folder = tree.kind(place.path) === "folder";
+  const page = folder ? readmeOf(tree, place.path) : place.path;
+  if (page === undefined || !isPage(page)) return `${REPOSITORY}/${folder ? "tree" : "blob"}/main/${place.path}${hash}`;
+  // A link to itself needs its name as well: without a slash it would be taken for a heading.
+  return `./${posix.relative(posix.dirname(file), page)}${hash}`;
+}
