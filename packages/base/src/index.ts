@@ -14,7 +14,7 @@ export { canonicalIPv4Leniently, ipv4Number, ipv4Text } from "./ip/ipv4.ts";
 export { type Groups, ipv6Groups, ipv6GroupsLeniently, ipv6Text, ipv6TextOfTools, mappedIPv4 } from "./ip/ipv6.ts";
 export { PrefixMap } from "./ip/prefix-map.ts";
 export { PrefixRegions } from "./ip/prefix-regions.ts";
-export type { Protocol } from "./ip/protocol.ts";
+export { isPort, type Protocol, protocolOf } from "./ip/protocol.ts";
 export {
   type AddressRange,
   addressRange,

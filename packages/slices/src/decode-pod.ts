@@ -1,7 +1,17 @@
-import { itemsOf, numberOf, objectAt, objectsAt, type RawObject, stringOf, textAt, valueAt } from "@fairlead/base";
+import {
+  isPort,
+  itemsOf,
+  numberOf,
+  objectAt,
+  objectsAt,
+  protocolOf,
+  type RawObject,
+  stringOf,
+  textAt,
+  valueAt,
+} from "@fairlead/base";
 import { NETWORK_STATUS, readNetworkStatus } from "./network-status.ts";
 import type { NamedPort, Pod } from "./pod.ts";
-import { isPort, protocolOf } from "./protocols.ts";
 
 /**
  * Reads a core/v1 Pod. Never throws.

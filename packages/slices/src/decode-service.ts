@@ -1,6 +1,16 @@
-import { IP_FAMILIES, itemsOf, objectAt, objectsAt, type RawObject, stringOf, textAt, valueAt } from "@fairlead/base";
+import {
+  IP_FAMILIES,
+  isPort,
+  itemsOf,
+  objectAt,
+  objectsAt,
+  protocolOf,
+  type RawObject,
+  stringOf,
+  textAt,
+  valueAt,
+} from "@fairlead/base";
 import { labelsIn, textsIn } from "./decode-pod.ts";
-import { isPort, protocolOf } from "./protocols.ts";
 import type { NetworkService, ServicePort, SliceProblem } from "./service.ts";
 
 /** The network of a Service's endpoints: `name` or `namespace/name` of a NetworkAttachmentDefinition. */

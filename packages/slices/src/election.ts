@@ -1,9 +1,19 @@
 import { type Clock, sleep } from "@fairlead/base";
-import { heldAgain, LEASE_SECONDS, type LeaseRecord, released } from "./lease.ts";
+import { heldAgain, type LeaseRecord, released } from "./lease.ts";
 
-/** Milliseconds, as client-go's leader election has them by default. */
-const RENEW_DEADLINE = 10_000;
-const RETRY_PERIOD = 2000;
+/** Milliseconds. */
+export interface ElectionTimes {
+  /** For which the lease holds without being renewed; another candidate waits for its end. Whole seconds. */
+  readonly lease: number;
+  /** After which a leader that could not renew it writes no more. Less than `lease`. */
+  readonly renewDeadline: number;
+  /** Between two tries. Less than `renewDeadline`. */
+  readonly retryPeriod: number;
+}
+
+/** As client-go's leader election has them by default. */
+export const ELECTION_TIMES: ElectionTimes = { lease: 15_000, renewDeadline: 10_000, retryPeriod: 2000 };
+
 /** Waiting candidates do not all ask at once (client-go's JitterFactor). */
 const JITTER = 1.2;
 
@@ -25,6 +35,8 @@ export interface ElectionOptions {
   readonly clock: Clock;
   /** From 0 to 1. */
   readonly random: () => number;
+  /** Default: those of client-go. */
+  readonly times?: ElectionTimes;
   /** What a try ended with that did not take or renew the lease. */
   readonly onError: (error: unknown) => void;
 }
@@ -42,17 +54,19 @@ export interface Leadership {
 
 /**
  * One of several processes leads, as client-go's k8s.io/client-go/tools/leaderelection has it: by a Lease of 15 s that
- * is renewed every 2 s and given up after 10 s without success. Other processes' clocks are not believed: a lease has
- * ended when it did not change for 15 s of this process's own time.
+ * is renewed every 2 s and given up after 10 s without success, where nothing else is said. Other processes' clocks are not believed: a lease has
+ * ended when it did not change for as long of this process's own time.
  */
 export class Election {
   readonly #options: ElectionOptions;
+  readonly #times: ElectionTimes;
   /** What was read last, and when that was new, in monotonic milliseconds. */
   #observed: { readonly text: string; readonly record: LeaseRecord; readonly at: number } | undefined;
   #renewed = Number.NEGATIVE_INFINITY;
 
   constructor(options: ElectionOptions) {
     this.#options = options;
+    this.#times = options.times ?? ELECTION_TIMES;
   }
 
   /** Who leads, as far as it was read; undefined: not read yet, or released. */
@@ -69,7 +83,7 @@ export class Election {
   async run(lead: (leadership: Leadership) => Promise<void>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (await this.#try()) await this.#leading(lead, signal);
-      else await sleep(this.#options.clock, RETRY_PERIOD * (1 + this.#options.random() * JITTER), signal);
+      else await sleep(this.#options.clock, this.#times.retryPeriod * (1 + this.#options.random() * JITTER), signal);
     }
   }
 
@@ -92,7 +106,7 @@ export class Election {
   async #renew(stop: AbortController): Promise<void> {
     const { clock } = this.#options;
     while (!stop.signal.aborted) {
-      await sleep(clock, RETRY_PERIOD, stop.signal);
+      await sleep(clock, this.#times.retryPeriod, stop.signal);
       if (stop.signal.aborted) return;
       await this.#try();
       if (!this.#isFresh() || this.holder !== this.#options.identity) stop.abort();
@@ -100,7 +114,7 @@ export class Election {
   }
 
   #isFresh(): boolean {
-    return this.#options.clock.monotonic() - this.#renewed < RENEW_DEADLINE;
+    return this.#options.clock.monotonic() - this.#renewed < this.#times.renewDeadline;
   }
 
   /** Takes or renews the lease. @returns whether this process holds it now */
@@ -112,7 +126,7 @@ export class Election {
       const found = await lease.read();
       if (found !== undefined) this.#observe(found.record);
       if (found !== undefined && this.#isHeldByAnother(found.record)) return false;
-      const record = heldAgain(found?.record, identity, clock.now());
+      const record = heldAgain(found?.record, identity, this.#times.lease / 1000, clock.now());
       await lease.write(record, found?.version);
       this.#observe(record);
       this.#renewed = before;
@@ -131,7 +145,7 @@ export class Election {
   #isHeldByAnother({ holderIdentity, leaseDurationSeconds }: LeaseRecord): boolean {
     if (holderIdentity === "" || holderIdentity === this.#options.identity) return false;
     const since = this.#options.clock.monotonic() - (this.#observed?.at ?? 0);
-    return since < 1000 * Math.max(leaseDurationSeconds, LEASE_SECONDS);
+    return since < Math.max(1000 * leaseDurationSeconds, this.#times.lease);
   }
 
   async #release(): Promise<void> {

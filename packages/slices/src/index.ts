@@ -1,6 +1,13 @@
 export { type ControllerOptions, SliceController, type SliceWriter } from "./controller.ts";
 export { SERVICE_NETWORK } from "./decode-service.ts";
-export { Election, type ElectionOptions, type Leadership, type LeasePort } from "./election.ts";
+export {
+  ELECTION_TIMES,
+  Election,
+  type ElectionOptions,
+  type ElectionTimes,
+  type Leadership,
+  type LeasePort,
+} from "./election.ts";
 export type { LeaseRecord } from "./lease.ts";
 export { NETWORK_STATUS } from "./network-status.ts";
 export { MOST_ENDPOINTS, type SliceWrites } from "./plan-slices.ts";

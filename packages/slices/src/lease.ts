@@ -9,15 +9,13 @@ export interface LeaseRecord {
   readonly leaseTransitions: number;
 }
 
-export const LEASE_SECONDS = 15;
-
 /** The record by which a candidate takes the lease, or goes on holding it. */
-export function heldAgain(old: LeaseRecord | undefined, identity: string, now: number): LeaseRecord {
+export function heldAgain(old: LeaseRecord | undefined, identity: string, seconds: number, now: number): LeaseRecord {
   const time = microTime(now);
   const isOwn = old?.holderIdentity === identity;
   return {
     holderIdentity: identity,
-    leaseDurationSeconds: LEASE_SECONDS,
+    leaseDurationSeconds: seconds,
     acquireTime: isOwn ? old.acquireTime : time,
     renewTime: time,
     leaseTransitions: old === undefined ? 0 : old.leaseTransitions + (isOwn ? 0 : 1),

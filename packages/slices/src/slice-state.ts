@@ -49,6 +49,13 @@ export class SliceState {
     this.#dirty.add(key);
   }
 
+  /** Who begins to write plans all: what another process wrote, or left undone, is not known. */
+  allAgain(): void {
+    this.#allDirty();
+    for (const key of this.#refused.keys()) this.#dirty.add(key);
+    for (const [key, slices] of this.#slices) if (slices.size > 0) this.#dirty.add(key);
+  }
+
   /** @param raw undefined: it is gone */
   setService(key: Key, raw: unknown): void {
     const decoded = raw === undefined ? undefined : decodeNetworkService(raw);

@@ -1,7 +1,16 @@
-import { IP_FAMILIES, type IPFamily, itemsOf, objectAt, objectsAt, textAt, valueAt } from "@fairlead/base";
+import {
+  IP_FAMILIES,
+  type IPFamily,
+  isPort,
+  itemsOf,
+  objectAt,
+  objectsAt,
+  protocolOf,
+  textAt,
+  valueAt,
+} from "@fairlead/base";
 import { labelsIn } from "./decode-pod.ts";
 import type { Endpoint, SlicePort } from "./endpoints.ts";
-import { isPort, protocolOf } from "./protocols.ts";
 import type { NetworkService } from "./service.ts";
 
 /** Of the slices that are written here, in label endpointslice.kubernetes.io/managed-by. Others are never touched. */

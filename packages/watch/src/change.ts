@@ -55,6 +55,8 @@ export interface OtherResource {
   readonly namespaced: boolean;
   /** No other object of the resource is asked for. */
   readonly only?: { readonly namespace: string; readonly name: string };
+  /** Objects without this label are not asked for; without a value, it may have any. */
+  readonly label?: { readonly name: string; readonly value?: string };
 }
 
 /**

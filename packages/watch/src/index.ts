@@ -6,7 +6,7 @@ export { execCredentials } from "./api/exec-credentials.ts";
 export { chosenContext, type Kubeconfig, readKubeconfigFile } from "./api/kubeconfig.ts";
 export { type ConnectionOptions, checkedServer, loadConnection } from "./api/load.ts";
 export type { RequestFacts, RequestObserver } from "./api/observed.ts";
-export { postObject } from "./api/post.ts";
+export { type ObjectRequest, type PostAnswer, postObject, requestObject } from "./api/post.ts";
 export { type ApiSourceOptions, createApiSource } from "./api/source.ts";
 export type { TlsOptions } from "./api/tls.ts";
 export type { ApiRequest, ApiResponse, Transport } from "./api/transport.ts";

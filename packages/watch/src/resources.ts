@@ -30,6 +30,8 @@ export interface ResourceSpec {
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 /** EndpointSlices of headless services carry this. */
 const HEADLESS_LABEL = "service.kubernetes.io/headless";
+/** Which controller writes an EndpointSlice. */
+const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";
 
 /** What a proxy follows. */
 export interface Selection {
@@ -40,15 +42,19 @@ export interface Selection {
    * such label.
    */
   readonly serviceProxyName?: string | undefined;
+  /**
+   * The value that the label endpointslice.kubernetes.io/managed-by of its EndpointSlices has. Default: any, also none.
+   */
+  readonly slicesManagedBy?: string | undefined;
   /** Services and EndpointSlices of this namespace only, for a reader who may read no others. Default: of all. */
   readonly namespace?: string | undefined;
 }
 
 export function resourceSpecs(
-  { nodeName, serviceProxyName = "", namespace }: Selection,
+  { nodeName, serviceProxyName = "", slicesManagedBy, namespace }: Selection,
   others: readonly OtherSubscription[] = [],
 ): readonly ResourceSpec[] {
-  const ofServices = [servicesOf(serviceProxyName), endpointSlices].map((spec) => within(spec, namespace));
+  const ofServices = [servicesOf(serviceProxyName), slicesOf(slicesManagedBy)].map((spec) => within(spec, namespace));
   return [...ofServices, ownNode(nodeName), serviceCIDRs, ...others.map(otherSpec)];
 }
 
@@ -74,7 +80,7 @@ export function discoveryPath({ group, version }: OtherResource): string {
 
 function otherSpec(other: OtherSubscription): ResourceSpec {
   const { resource } = other;
-  const { group, version, plural, kind, namespaced, only } = resource;
+  const { group, version, plural, kind, namespaced, only, label } = resource;
   const root = discoveryPath(resource);
   return {
     name: otherName(resource),
@@ -83,9 +89,17 @@ function otherSpec(other: OtherSubscription): ResourceSpec {
     path: only === undefined ? `${root}/${plural}` : `${root}/namespaces/${only.namespace}/${plural}`,
     namespaced,
     ...(only && { fieldSelector: `metadata.name=${only.name}` }),
+    ...(label && { labelSelector: label.value === undefined ? label.name : `${label.name}=${label.value}` }),
     other,
-    selects: (raw) => only === undefined || objectKeyOf(raw) === `${only.namespace}/${only.name}`,
+    selects: (raw) =>
+      (only === undefined || objectKeyOf(raw) === `${only.namespace}/${only.name}`) &&
+      (label === undefined || hasLabel(raw, label)),
   };
+}
+
+function hasLabel(raw: RawObject, { name, value }: NonNullable<OtherResource["label"]>): boolean {
+  const own = labelOf(raw, name);
+  return value === undefined ? own !== undefined : own === value;
 }
 
 function servicesOf(proxy: string): ResourceSpec {
@@ -108,16 +122,21 @@ function servicesOf(proxy: string): ResourceSpec {
  * All of them, whatever proxy their service is for: the label is on those that Kubernetes' own controller makes, some
  * time after it is on the Service, and on others only if their makers put it there.
  */
-const endpointSlices: ResourceSpec = {
-  name: "endpointSlices",
-  apiVersion: "discovery.k8s.io/v1",
-  kind: "EndpointSlice",
-  protobuf: endpointSlice,
-  path: "/apis/discovery.k8s.io/v1/endpointslices",
-  namespaced: true,
-  labelSelector: `!${HEADLESS_LABEL}`,
-  selects: (raw) => labelOf(raw, HEADLESS_LABEL) === undefined,
-};
+function slicesOf(manager: string | undefined): ResourceSpec {
+  const managed = manager === undefined ? "" : `,${MANAGED_BY_LABEL}=${manager}`;
+  return {
+    name: "endpointSlices",
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    protobuf: endpointSlice,
+    path: "/apis/discovery.k8s.io/v1/endpointslices",
+    namespaced: true,
+    labelSelector: `!${HEADLESS_LABEL}${managed}`,
+    selects: (raw) =>
+      labelOf(raw, HEADLESS_LABEL) === undefined &&
+      (manager === undefined || labelOf(raw, MANAGED_BY_LABEL) === manager),
+  };
+}
 
 function ownNode(nodeName: string): ResourceSpec {
   return {

@@ -1,10 +1,9 @@
-import { fieldsOf, IP_FAMILIES, isAbsent, itemsOf, type RawObject, stringOf } from "@fairlead/base";
+import { fieldsOf, IP_FAMILIES, isAbsent, isPort, itemsOf, type RawObject, stringOf } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import type { Decoded } from "./decoded.ts";
 import { type EndpointReading, REFUSED, readEndpoint } from "./endpoint.ts";
-import { isPort } from "./fields.ts";
 import { type Intern, keepAsIs } from "./intern.ts";
 import { checkName, checkNames, type Metadata, metadataOf } from "./metadata.ts";
 import { isLabel, LABEL_FORM } from "./names.ts";

@@ -1,12 +1,9 @@
-import { fieldsOf, isAbsent, itemsOf, type RawObject } from "@fairlead/base";
+import { fieldsOf, isAbsent, isPort, itemsOf, protocolOf, type RawObject } from "@fairlead/base";
 import type { Protocol, ServicePortSpec } from "../objects.ts";
 import type { ProblemList } from "../problem.ts";
-import { isPort } from "./fields.ts";
 import type { Intern } from "./intern.ts";
 import { isLabel, LABEL_FORM } from "./names.ts";
 
-/** What is kept is one of these, not the text of each object. */
-const PROTOCOLS: readonly Protocol[] = ["TCP", "UDP", "SCTP"];
 const PORT_FORM = "must be a number from 1 to 65535";
 
 /** The usable ports of a Service. A bad port is reported and left out; a bad node port alone costs just that. */
@@ -50,8 +47,7 @@ function readPortName(field: string, value: unknown, problems: ProblemList): str
 
 /** Absent means TCP, as in the API. */
 export function readProtocol(field: string, value: unknown, problems: ProblemList): Protocol | undefined {
-  if (isAbsent(value) || value === "") return "TCP";
-  const known = PROTOCOLS.find((protocol) => protocol === value);
+  const known = protocolOf(value);
   if (known === undefined) problems.add(field, value, "must be TCP, UDP or SCTP");
   return known;
 }

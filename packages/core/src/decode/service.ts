@@ -1,11 +1,10 @@
-import { familyOf, fieldsOf, isAbsent, itemsOf, type RawObject, stringOf } from "@fairlead/base";
+import { familyOf, fieldsOf, isAbsent, isPort, itemsOf, type RawObject, stringOf } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import { onlyLocal, TRAFFIC_POLICIES } from "../traffic-policy.ts";
 import { readAddress, readAddresses } from "./addresses.ts";
 import type { Decoded } from "./decoded.ts";
-import { isPort } from "./fields.ts";
 import { type Intern, keepAsIs } from "./intern.ts";
 import { readIngressAddresses, readSourceRanges } from "./load-balancer.ts";
 import { checkNames, type Metadata, metadataOf } from "./metadata.ts";

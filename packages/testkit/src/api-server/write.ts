@@ -33,13 +33,19 @@ export function serveObject(
 }
 
 function create(store: Store, path: ResourcePath, body: unknown, response: ServerResponse): ServerResponse {
-  const name = textAt(objectAt(body, "metadata"), "name");
+  const name = nameOf(objectAt(body, "metadata"), store.version);
   if (!isObject(body) || name === undefined) return fail(response, 422, "Invalid", "metadata.name: Required value");
   const key = `${path.namespace ?? ""}/${name}`;
   if (store.get(path.collection, key) !== undefined) return fail(response, 409, "AlreadyExists", `${key} exists`);
   const own = path.namespace === undefined ? {} : { namespace: path.namespace };
-  const metadata = { ...objectAt(body, "metadata"), ...own };
+  const metadata = { ...objectAt(body, "metadata"), ...own, name };
   return json(response, 201, store.put(path.collection, { ...body, metadata }));
+}
+
+/** What it is called, or one that begins so as the server makes it. */
+function nameOf(metadata: Readonly<RawObject>, version: number): string | undefined {
+  const [name, beginning] = [textAt(metadata, "name"), textAt(metadata, "generateName")];
+  return name ?? (beginning === undefined ? undefined : `${beginning}${version}`);
 }
 
 /** Refuses to write over what is newer than what was read. */

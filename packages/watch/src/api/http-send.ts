@@ -19,7 +19,9 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** The Accept header. Default JSON. */
   readonly accept?: string;
-  /** JSON to POST; absent: GET. */
+  /** Default: POST with a body, GET without. */
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
+  /** JSON. */
   readonly body?: string;
 }
 
@@ -33,13 +35,13 @@ export async function sendHttp(
   connection: ApiConnection,
   userAgent: string,
   clock: Clock,
-  { path, signal, accept = JSON_TYPE, body }: HttpRequest,
+  { path, signal, accept = JSON_TYPE, body, method = body === undefined ? "GET" : "POST" }: HttpRequest,
 ): Promise<ApiResponse> {
   const { headers, tls } = await connection.credentials();
   const url = new URL(connection.server + path);
   const options: http.RequestOptions = {
     agent: agentOf(connection, url.protocol, tls),
-    method: body === undefined ? "GET" : "POST",
+    method,
     headers: {
       ...permitted(url.protocol, headers),
       accept,

@@ -1,7 +1,8 @@
 import { systemClock } from "@fairlead/base";
 import type { ApiConnection } from "./connection.ts";
 import { beginningOf } from "./errors.ts";
-import { sendHttp } from "./http-send.ts";
+import { type HttpRequest, sendHttp } from "./http-send.ts";
+import type { ApiResponse } from "./transport.ts";
 
 /** Milliseconds for the whole of it. */
 const TIMEOUT = 10_000;
@@ -31,19 +32,51 @@ export async function postObject(
 }
 
 /** As `postObject`, with what the server says. */
-export async function post(
+export function post(connection: ApiConnection, path: string, object: unknown, userAgent: string): Promise<PostAnswer> {
+  const request = { path, body: JSON.stringify(object) };
+  return inTime(connection, userAgent, request, async ({ status, body }) => {
+    // The status says what is needed, whatever becomes of the rest.
+    return { status, body: await beginningOf(body).catch(() => "") };
+  });
+}
+
+/**
+ * Sends one request, by the way that the connection's other requests take, and reads the whole answer.
+ *
+ * @throws Error when there is no connection, or no answer in time
+ */
+export function requestObject(
   connection: ApiConnection,
-  path: string,
-  object: unknown,
+  { method, path, object }: ObjectRequest,
   userAgent: string,
 ): Promise<PostAnswer> {
+  const request = { method, path, ...(object !== undefined && { body: JSON.stringify(object) }) };
+  return inTime(connection, userAgent, request, async ({ status, body }) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    return { status, body: Buffer.concat(chunks).toString() };
+  });
+}
+
+/** A request about one object, or one to create an object in a collection. */
+export interface ObjectRequest {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** Of the object, for POST of its collection. */
+  readonly path: string;
+  /** Sent as JSON. */
+  readonly object?: unknown;
+}
+
+async function inTime<T>(
+  connection: ApiConnection,
+  userAgent: string,
+  request: Omit<HttpRequest, "signal">,
+  read: (response: ApiResponse) => Promise<T>,
+): Promise<T> {
   const stop = new AbortController();
   const cancel = systemClock.after(TIMEOUT, () => stop.abort());
   try {
-    const request = { path, body: JSON.stringify(object), signal: stop.signal };
-    const { status, body } = await sendHttp(connection, userAgent, systemClock, request);
-    // The status says what is needed, whatever becomes of the rest.
-    return { status, body: await beginningOf(body).catch(() => "") };
+    return await read(await sendHttp(connection, userAgent, systemClock, { ...request, signal: stop.signal }));
   } catch (error) {
     throw stop.signal.aborted ? new Error(`no answer from ${connection.server} within ${TIMEOUT / 1000} s`) : error;
   } finally {
