@@ -2,4 +2,8 @@ import { koffiBeside } from "@fairlead/tooling/koffi";
 import { appBundle } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
-export default defineConfig([appBundle({ main: "src/main.ts" }, [koffiBeside])]);
+export default defineConfig([
+  appBundle({ main: "src/main.ts" }, [koffiBeside]),
+  // The controller needs nothing of the kernel.
+  appBundle({ slices: "src/slices-main.ts" }),
+]);

@@ -8,6 +8,9 @@ import { type Arch, isFor } from "./arch.ts";
 /** The names that the image starts the agent by: its own, and the one that kube-proxy's manifests use. */
 export const AGENT_NAMES = ["/usr/local/bin/fairlead-proxy", "/usr/local/bin/kube-proxy"] as const;
 
+/** The controller of secondary networks' EndpointSlices. */
+export const SLICES_NAME = "/usr/local/bin/fairlead-slices";
+
 /** The command line tool, for those who look into a running container. */
 export const CLI_NAME = "/usr/local/bin/fairlead";
 
@@ -20,6 +23,8 @@ export async function fillWithPrograms(
 ): Promise<void> {
   await mkdir(join(dir, "usr/local/bin"), { recursive: true });
   await fillWithApp(dir, agent, { arch, folder: "fairlead", names: AGENT_NAMES, nodeOption: HEAP_OPTION });
+  await chmod(join(dir, "usr/local/lib/fairlead/slices.js"), 0o755);
+  await symlink("../lib/fairlead/slices.js", join(dir, SLICES_NAME));
   await fillWithApp(dir, cli, {
     arch,
     folder: "fairlead-cli",

@@ -5,5 +5,6 @@ export type * from "./multi-cni-settings.ts";
 export { parseArguments } from "./parse.ts";
 export { formatError } from "./report.ts";
 export { type InstanceDefaults, instanceDefaults } from "./resolve/instance.ts";
+export { parseSlicesArguments, type SlicesConfig, type SlicesParseResult } from "./slices/parse.ts";
 export type * from "./types.ts";
 export { KUBE_PROXY_RELEASE } from "./version.ts";

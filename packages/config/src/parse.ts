@@ -1,6 +1,7 @@
 import { toKubeProxyConfiguration, toYAML } from "./external.ts";
 import { type GivenFlags, readCommandLine } from "./flags/command-line.ts";
 import { deprecations, type FlagDocuments, flagDocuments } from "./flags/documents.ts";
+import { PROXY } from "./flags/table.ts";
 import { flagValues } from "./flags/values.ts";
 import { resolveInstance } from "./modes/instance.ts";
 import { defaultNodePortAddresses, warnOfLoopbackNodePorts } from "./modes/node-port-addresses.ts";
@@ -25,9 +26,9 @@ import { versionAsked } from "./version.ts";
  * @param argv the arguments only, `process.argv.slice(2)`
  */
 export function parseArguments(argv: readonly string[], environment: ParseEnvironment): ParseResult {
-  const line = readCommandLine(argv);
+  const line = readCommandLine(argv, PROXY);
   if (line.kind !== "flags") return line;
-  const over = readCommandLine(environment.overrides ?? []);
+  const over = readCommandLine(environment.overrides ?? [], PROXY);
   if (over.kind !== "flags") return over;
   const overrides = flagDocuments(over.flags);
   const own = flagDocuments(line.flags);

@@ -17,4 +17,5 @@ export {
   ownershipReport,
   ownershipRow,
 } from "./ownership-report.ts";
+export { followServiceCIDRs } from "./service-cidrs.ts";
 export { type IntakeOptions, type ProxySubscriptions, type Resource, subscriptions } from "./subscriptions.ts";

@@ -2,6 +2,8 @@
 interface ServiceReference {
   readonly namespace: string;
   readonly name: string;
+  /** metadata.uid, by which `kubectl describe` finds an Event; absent: not known. */
+  readonly uid?: string;
 }
 
 /** What an operator should find with `kubectl describe` of the own Node, or of a Service. */
@@ -48,7 +50,7 @@ export function eventObject(event: NodeEvent, node: string, component: string, a
     involvedObject:
       service === undefined
         ? { kind: "Node", name: node, uid: node }
-        : { apiVersion: "v1", kind: "Service", namespace: service.namespace, name: service.name },
+        : { apiVersion: "v1", kind: "Service", ...service },
     type,
     reason,
     message: message.slice(0, LONGEST_MESSAGE),

@@ -5,18 +5,20 @@ export interface SourceLogOptions {
   readonly log: Log;
   /** Why an address is taken for that of a Service; undefined: it is not. */
   readonly serviceAddress: (address: string) => string | undefined;
+  /** What stays as it is while the API server cannot be asked. Default: rules. */
+  readonly keeps?: string;
 }
 
 type FailingReport = Extract<SourceReport, { readonly type: "failing" }>;
 
 const PROBLEMS: Readonly<Record<RequestProblem, string>> = {
-  unreachable: "API server cannot be reached; rules stay as they are, retrying",
-  refused: "API server refuses requests; rules stay as they are, retrying",
-  unreadable: "API server answers cannot be read; rules stay as they are, retrying",
+  unreachable: "API server cannot be reached",
+  refused: "API server refuses requests",
+  unreadable: "API server answers cannot be read",
 };
 
 /** Lines for what a source reports. */
-export function logSource({ log, serviceAddress }: SourceLogOptions): (report: SourceReport) => void {
+export function logSource({ log, serviceAddress, keeps = "rules" }: SourceLogOptions): (report: SourceReport) => void {
   return (report) => {
     const { type, ...details } = report;
     const fields = wholeMilliseconds(details);
@@ -28,7 +30,10 @@ export function logSource({ log, serviceAddress }: SourceLogOptions): (report: S
       case "encoding":
         return log.verbose(4, "Encoding of the API server's answers", fields);
       case "failing":
-        return log.error(PROBLEMS[report.problem], failing(report, serviceAddress));
+        return log.error(
+          `${PROBLEMS[report.problem]}; ${keeps} stay as they are, retrying`,
+          failing(report, serviceAddress),
+        );
       case "recovered":
         return log.info("API server requests succeed again", fields);
       case "badObject":

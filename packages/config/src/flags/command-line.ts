@@ -1,7 +1,6 @@
 import { Command, CommanderError, Option } from "commander";
 import { closest } from "../suggest.ts";
-import type { FlagDefinition } from "./definition.ts";
-import { FLAG_GROUPS, FLAGS } from "./table.ts";
+import type { FlagDefinition, FlagGroup } from "./definition.ts";
 
 /** Flags by name with their texts in the order given. */
 export type GivenFlags = ReadonlyMap<string, readonly [string, ...string[]]>;
@@ -11,54 +10,64 @@ export type CommandLine =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "usage-error"; readonly message: string };
 
-const PROGRAM = "fairlead-proxy";
+/** A program that takes flags and nothing else. */
+export interface Program {
+  readonly name: string;
+  /** Of --help, below the usage. */
+  readonly description: string;
+  readonly groups: readonly FlagGroup[];
+}
+
+type Flags = ReadonlyMap<string, FlagDefinition>;
+
+export function flagsOf(groups: readonly FlagGroup[]): Flags {
+  return new Map(groups.flatMap(({ flags }) => flags).map((flag) => [flag.name, flag]));
+}
 
 /**
- * Takes the arguments apart as kube-proxy's pflag does. What the flags' texts mean is not looked at.
+ * Takes the arguments apart as Kubernetes' pflag does. What the flags' texts mean is not looked at.
  *
  * @param argv the arguments only, without node and script
  */
-export function readCommandLine(argv: readonly string[]): CommandLine {
+export function readCommandLine(argv: readonly string[], program: Program): CommandLine {
+  const flags = flagsOf(program.groups);
   const given = new Map<string, [string, ...string[]]>();
-  const command = createCommand((name, text) => {
+  const command = createCommand(program, (name, text) => {
     const texts = given.get(name);
     if (texts === undefined) given.set(name, [text]);
     else texts.push(text);
   });
   try {
-    command.parse(asCommanderTakesIt(argv), { from: "user" });
+    command.parse(asCommanderTakesIt(argv, flags), { from: "user" });
     return { kind: "flags", flags: given };
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === "commander.helpDisplayed") return { kind: "help", text: command.helpInformation() };
-    return { kind: "usage-error", message: usage(error) };
+    return { kind: "usage-error", message: usage(error, program.name, flags) };
   }
 }
 
-function usage({ message }: CommanderError): string {
+function usage({ message }: CommanderError, program: string, flags: Flags): string {
   const unknown = /^error: unknown option '--([^=']+)/.exec(message)?.[1];
-  const near = unknown === undefined ? undefined : closest(unknown, [...FLAGS.keys()]);
+  const near = unknown === undefined ? undefined : closest(unknown, [...flags.keys()]);
   const hint = near === undefined ? "" : ` (did you mean --${near}?)`;
   const reason = message.replace(/^error: /, "").replace(/^unknown option/, "unknown flag") + hint;
-  return `${reason}\n\nUsage: ${PROGRAM} [flags]\nAll flags: ${PROGRAM} --help\n`;
+  return `${reason}\n\nUsage: ${program} [flags]\nAll flags: ${program} --help\n`;
 }
 
 type Collect = (name: string, text: string) => void;
 
-function createCommand(collect: Collect): Command {
-  const command = new Command(PROGRAM)
+function createCommand({ name, description, groups }: Program, collect: Collect): Command {
+  const command = new Command(name)
     .usage("[flags]")
-    .description(
-      "Kubernetes service proxy for clusters with more than one pod network; a drop-in for kube-proxy.\n" +
-        "With --config, only the flags marked * take effect.",
-    )
+    .description(description)
     .helpOption("-h, --help", "Print this help, and exit.")
     .allowExcessArguments(false)
     .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({ writeOut: () => {}, writeErr: () => {} })
     .configureHelp({ helpWidth: 110, optionTerm: ({ flags }) => flags.replace(" <bool>", "") });
-  for (const { title, flags } of FLAG_GROUPS) {
+  for (const { title, flags } of groups) {
     for (const flag of flags) command.addOption(optionOf(flag, collect).helpGroup(`${title}:`));
   }
   return command;
@@ -67,12 +76,12 @@ function createCommand(collect: Collect): Command {
 function optionOf(flag: FlagDefinition, collect: Collect): Option {
   const short = flag.name === "v" ? "-v, " : "";
   const placeholder = flag.type.placeholder.replace(/\[.*/, "") || "bool";
-  const option = new Option(`${short}--${flag.name} <${placeholder}>`, description(flag));
+  const option = new Option(`${short}--${flag.name} <${placeholder}>`, helpOf(flag));
   option.argParser((text: string) => collect(flag.name, text));
   return option.hideHelp(flag.windows === true || flag.deprecated !== undefined);
 }
 
-function description({ help, withConfig, defaultText }: FlagDefinition): string {
+function helpOf({ help, withConfig, defaultText }: FlagDefinition): string {
   const mark = withConfig === true ? "* " : "";
   return `${mark}${help}${defaultText === undefined ? "" : ` (default ${defaultText})`}`;
 }
@@ -83,7 +92,7 @@ function description({ help, withConfig, defaultText }: FlagDefinition): string 
  * does:
  * templates leave them.
  */
-function asCommanderTakesIt(argv: readonly string[]): string[] {
+function asCommanderTakesIt(argv: readonly string[], flags: Flags): string[] {
   const result: string[] = [];
   let valueFollows = false;
   for (const [index, argument] of argv.entries()) {
@@ -94,23 +103,23 @@ function asCommanderTakesIt(argv: readonly string[]): string[] {
     }
     if (argument === "--") return [...result, ...argv.slice(index).filter((rest) => rest !== "")];
     if (argument === "") continue;
-    const normal = normalised(argument);
+    const normal = normalised(argument, flags);
     result.push(normal);
-    valueFollows = wantsValue(normal);
+    valueFollows = wantsValue(normal, flags);
   }
   return result;
 }
 
-function normalised(argument: string): string {
+function normalised(argument: string, flags: Flags): string {
   if (/^-v[=\d]/.test(argument)) return `--v=${argument.slice(2).replace(/^=/, "")}`;
   const [, name, value] = /^--([^=]+)(=.*)?$/s.exec(argument) ?? [];
   if (name === undefined) return argument;
   const dashed = name.replaceAll("_", "-");
-  const bare = FLAGS.get(dashed)?.type.bare;
+  const bare = flags.get(dashed)?.type.bare;
   return `--${dashed}${value ?? (bare === undefined ? "" : `=${bare}`)}`;
 }
 
-function wantsValue(argument: string): boolean {
+function wantsValue(argument: string, flags: Flags): boolean {
   if (argument === "-v") return true;
-  return argument.startsWith("--") && !argument.includes("=") && FLAGS.has(argument.slice(2));
+  return argument.startsWith("--") && !argument.includes("=") && flags.has(argument.slice(2));
 }

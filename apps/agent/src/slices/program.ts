@@ -1,0 +1,47 @@
+// The process fairlead-slices: one command line, and the controller until a signal ends it.
+import { errorChainText } from "@fairlead/base";
+import { formatError, parseSlicesArguments } from "@fairlead/config";
+import { version } from "../about/version.ts";
+import { createLog } from "../log/pino.ts";
+import { inspectorProblem } from "../start/inspector.ts";
+import { endOnSignal, endProcess, failOnUnhandled, stopSignal } from "../start/process.ts";
+import { StartError } from "../start/start-error.ts";
+import { runSlices } from "./run.ts";
+
+const write = (text: string) => process.stderr.write(`${text.trimEnd()}\n`);
+
+/** Exit codes: 0 done or asked to stop, 1 it could not, 2 the command line is not one. */
+async function runCommandLine(argv: readonly string[]): Promise<number> {
+  const parsed = parseSlicesArguments(argv, version);
+  switch (parsed.kind) {
+    case "help":
+    case "version":
+      process.stdout.write(parsed.text);
+      return 0;
+    case "usage-error":
+      write(parsed.message);
+      return 2;
+    case "invalid":
+      for (const error of parsed.errors) write(formatError(error));
+      return 1;
+  }
+  const log = createLog(parsed.config.logging);
+  for (const warning of parsed.warnings) log.warn(warning);
+  failOnUnhandled(log);
+  try {
+    await runSlices(parsed.config, log, stopSignal(log));
+    return 0;
+  } catch (error) {
+    if (error instanceof StartError) write(error.message);
+    else log.error("fairlead-slices cannot continue; exiting", { reason: errorChainText(error) });
+    return 1;
+  }
+}
+
+const problem = inspectorProblem(process.execArgv, process.env["NODE_OPTIONS"]);
+if (problem !== undefined) {
+  write(problem);
+  process.exit(1);
+}
+endOnSignal();
+endProcess(await runCommandLine(process.argv.slice(2)));
