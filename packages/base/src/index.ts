@@ -44,6 +44,7 @@ export {
   valueAt,
 } from "./json.ts";
 export { isTooDeep } from "./json-depth.ts";
+export { SLICES_MANAGER } from "./names.ts";
 export { tooOld } from "./node-version.ts";
 export { type Clock, systemClock, type Timers } from "./time/clock.ts";
 export { Pace } from "./time/pace.ts";

@@ -64,10 +64,11 @@ function resolve(
     options: commandOptions(options),
   };
   const instance = resolveInstance(input, report);
-  const { serviceProxyName, defaults } = instance;
+  const { serviceProxyName, serviceNetwork, defaults } = instance;
   const mode = input.kubeProxy.mode ?? defaults.mode;
   const serving = {
     serviceProxyName,
+    serviceNetwork,
     ...(source.configFile === undefined ? {} : { configFile: source.configFile }),
     ...resolveModes(input, defaults, report),
     ...resolveNode(input, { ...defaults, nodePortAddresses: defaultNodePortAddresses(mode) }, report),

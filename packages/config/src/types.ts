@@ -95,6 +95,8 @@ export interface AgentConfig {
    * those without the label.
    */
   readonly serviceProxyName: string;
+  /** Endpoints are those of the EndpointSlices that fairlead-slices writes, on pods' secondary networks. */
+  readonly serviceNetwork: boolean;
   /** Trimmed, lower case. Absent: the node is called as the host. */
   readonly hostnameOverride?: string;
   /** Canonical address, whose family is the primary one; unspecified (0.0.0.0, ::): the Node's own says so. */

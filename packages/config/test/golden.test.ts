@@ -63,6 +63,7 @@ describe("as kube-proxy v1.37.1", () => {
       "masquerade-to-excluded",
       "ownership-annotation",
       "service-proxy-name",
+      "service-network",
       "state-dir",
       "manifests",
       "ipvs-fallback",

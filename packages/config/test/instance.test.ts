@@ -50,6 +50,21 @@ describe("an agent with a service proxy name", () => {
     expect(errorsOf(parse([NAME, mode]))).toEqual([expect.stringMatching(expected)]);
   });
 
+  test("pods' secondary networks are for an instance with a name, in nftables mode", () => {
+    const NETWORK = "--service-network";
+    expect(configOf(parse([NAME, NETWORK])).serviceNetwork).toBe(true);
+    expect(configOf(parse([NAME])).serviceNetwork).toBe(false);
+    expect(errorsOf(parse([NETWORK]))).toEqual([
+      expect.stringMatching(/^--service-network=true: needs serviceProxyName \(--service-proxy-name\)/),
+    ]);
+    expect(errorsOf(parse([NAME, NETWORK, "--proxy-mode=iptables"]))).toEqual([
+      expect.stringMatching(/^--proxy-mode=iptables: .*use nftables$/),
+    ]);
+    expect(errorsOf(parse([NAME, NETWORK, "--proxy-mode=userspace", "--userspace-only"]))).toEqual([
+      expect.stringMatching(/^--proxy-mode=userspace: .* --service-network requires; use nftables$/),
+    ]);
+  });
+
   test("a shadow compares with the first proxy, which does not serve what is labelled", () => {
     expect(errorsOf(parse([NAME, "--shadow"]))).toEqual([
       expect.stringMatching(/^--shadow=true: compares with the node's default proxy, .* --service-proxy-name selects$/),

@@ -14,6 +14,7 @@ const meaning = ({
   nodePortAddresses,
   multiCNI,
   serviceProxyName,
+  serviceNetwork,
   ...more
 }: AgentConfig) => {
   const { masqueradeAll, localhostNodePorts } = more.iptables;
@@ -24,6 +25,7 @@ const meaning = ({
     nodePortAddresses,
     multiCNI,
     serviceProxyName,
+    serviceNetwork,
     masqueradeAll,
     localhostNodePorts,
     features: more.features,
@@ -38,7 +40,7 @@ describe("what is served means the same when it is read again", () => {
     [["--feature-gates=KubeProxyNFTablesLocalhostNodePorts=true", "--proxy-mode=nftables"]],
     [["--exclude-cluster-cidr=10.244.0.0/16", "--mixed-services=skip", "--excluded-frontends=cluster-ip"]],
     [["--exclude-cidrs-from=kube-ovn-subnets", "--ownership-annotation=false", "--cidr-removal-delay=1m"]],
-    [["--service-proxy-name=edge", "--proxy-mode=nftables"]],
+    [["--service-proxy-name=edge", "--proxy-mode=nftables", "--service-network"]],
   ])("%s", (argv) => {
     const config = configOf(parse(argv));
     expect(meaning(configOf(parse([`--config=${FILE}`], served(config))))).toEqual(meaning(config));

@@ -17,5 +17,6 @@ export {
   ownershipReport,
   ownershipRow,
 } from "./ownership-report.ts";
+export { selectionOf } from "./selection.ts";
 export { followServiceCIDRs } from "./service-cidrs.ts";
 export { type IntakeOptions, type ProxySubscriptions, type Resource, subscriptions } from "./subscriptions.ts";

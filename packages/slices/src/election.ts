@@ -53,9 +53,9 @@ export interface Leadership {
 }
 
 /**
- * One of several processes leads, as client-go's k8s.io/client-go/tools/leaderelection has it: by a Lease of 15 s that
- * is renewed every 2 s and given up after 10 s without success, where nothing else is said. Other processes' clocks are not believed: a lease has
- * ended when it did not change for as long of this process's own time.
+ * One of several processes leads, as client-go's k8s.io/client-go/tools/leaderelection has it: by default with a Lease
+ * of 15 s that is renewed every 2 s and given up after 10 s without success. Other processes' clocks are not believed:
+ * a lease has ended when it did not change for as long of this process's own time.
  */
 export class Election {
   readonly #options: ElectionOptions;

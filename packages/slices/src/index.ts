@@ -14,7 +14,6 @@ export { MOST_ENDPOINTS, type SliceWrites } from "./plan-slices.ts";
 export type { NetworkService, ProblemReason, SliceProblem } from "./service.ts";
 export {
   decodeOwnSlice,
-  MANAGED_BY,
   type OwnSlice,
   type SliceContent,
   type SliceObject,

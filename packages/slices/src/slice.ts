@@ -6,15 +6,13 @@ import {
   objectAt,
   objectsAt,
   protocolOf,
+  SLICES_MANAGER,
   textAt,
   valueAt,
 } from "@fairlead/base";
 import { labelsIn } from "./decode-pod.ts";
 import type { Endpoint, SlicePort } from "./endpoints.ts";
 import type { NetworkService } from "./service.ts";
-
-/** Of the slices that are written here, in label endpointslice.kubernetes.io/managed-by. Others are never touched. */
-export const MANAGED_BY = "fairlead-slices.fairlead.dev";
 
 const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";
 const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
@@ -41,7 +39,7 @@ export interface OwnSlice extends SliceContent {
 /** The labels of a Service's slices: the Service's own, as upstream's controller copies them, and what they are. */
 export function sliceLabels({ labels, name }: NetworkService): Readonly<Record<string, string>> {
   const copied = Object.entries(labels).filter(([key]) => !NOT_COPIED.has(key));
-  const all = [...copied, [MANAGED_BY_LABEL, MANAGED_BY] as const, [SERVICE_NAME_LABEL, name] as const];
+  const all = [...copied, [MANAGED_BY_LABEL, SLICES_MANAGER] as const, [SERVICE_NAME_LABEL, name] as const];
   return Object.fromEntries(all.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
@@ -95,7 +93,7 @@ export function decodeOwnSlice(raw: unknown): OwnSlice | undefined {
   const [namespace, name] = [textAt(metadata, "namespace"), textAt(metadata, "name")];
   const family = IP_FAMILIES.find((one) => one === valueAt(raw, "addressType"));
   const serviceName = labels[SERVICE_NAME_LABEL];
-  if (labels[MANAGED_BY_LABEL] !== MANAGED_BY || serviceName === undefined) return undefined;
+  if (labels[MANAGED_BY_LABEL] !== SLICES_MANAGER || serviceName === undefined) return undefined;
   if (namespace === undefined || name === undefined || family === undefined) return undefined;
   return {
     namespace,

@@ -1,5 +1,5 @@
+import { SLICES_MANAGER } from "@fairlead/base";
 import {
-  MANAGED_BY,
   NETWORK_STATUS,
   SERVICE_NETWORK,
   type ServicePlan,
@@ -135,7 +135,7 @@ export const ANOTHERS = {
   metadata: {
     namespace: "lab",
     name: "web-abcde",
-    labels: { "kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": `not-${MANAGED_BY}` },
+    labels: { "kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": `not-${SLICES_MANAGER}` },
   },
   addressType: "IPv4",
   ports: [{ name: "http", port: 8080 }],

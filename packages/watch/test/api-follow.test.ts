@@ -63,6 +63,21 @@ test("a proxy with a name is given the services with its label, and all slices",
   expect(consumer.keys()).toEqual(["default/first"]);
 });
 
+test("EndpointSlices of one controller only", async () => {
+  const { api, server } = await fakeApi();
+  const slice = (name: string, labels: Record<string, string>) => ({
+    metadata: { namespace: "default", name, labels },
+  });
+  const managed = (by: string) => ({ "endpointslice.kubernetes.io/managed-by": by });
+  api.store.put(SLICES_PATH, slice("own", managed("slices.example.org")));
+  api.store.put(SLICES_PATH, slice("other", managed("endpointslice-controller.k8s.io")));
+  api.store.put(SLICES_PATH, slice("by-hand", {}));
+  const consumer = new Consumer();
+  run(server, { endpointSlices: consumer.subscription }, { slicesManagedBy: "slices.example.org" });
+  await consumer.until(() => consumer.synced > 0);
+  expect(consumer.keys()).toEqual(["default/own"]);
+});
+
 test("an object that leaves the selection is deleted, one that enters it is given", async () => {
   const { api, consumer } = await following(({ store }) => {
     store.put(SERVICES_PATH, service("a"));

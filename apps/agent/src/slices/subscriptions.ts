@@ -1,7 +1,7 @@
-import { objectAt, type RawObject, textAt } from "@fairlead/base";
+import { objectAt, type RawObject, SLICES_MANAGER, textAt } from "@fairlead/base";
 import { decodeServiceCIDR, type ServiceCIDR } from "@fairlead/core";
 import { followServiceCIDRs } from "@fairlead/intake";
-import { MANAGED_BY, type SliceState } from "@fairlead/slices";
+import type { SliceState } from "@fairlead/slices";
 import type { ObjectChange, OtherResource, OtherState, OtherSubscription, Subscriptions } from "@fairlead/watch";
 
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
@@ -84,7 +84,7 @@ const SLICES: OtherResource = {
   plural: "endpointslices",
   kind: "EndpointSlice",
   namespaced: true,
-  label: { name: MANAGED_BY_LABEL, value: MANAGED_BY },
+  label: { name: MANAGED_BY_LABEL, value: SLICES_MANAGER },
 };
 
 function whole(raw: unknown): unknown {

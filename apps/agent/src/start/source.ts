@@ -1,5 +1,6 @@
 import { errorChainText } from "@fairlead/base";
 import type { AgentConfig, ClientConnection } from "@fairlead/config";
+import { selectionOf } from "@fairlead/intake";
 import type { RequestObserver } from "@fairlead/watch";
 import { version } from "../about/version.ts";
 import type { Log } from "../log/log.ts";
@@ -20,11 +21,12 @@ export interface OpenedSource {
 export async function openSource(config: AgentConfig, nodeName: string, log: Log): Promise<OpenedSource> {
   const watch = await import("@fairlead/watch");
   const { createApiSource, createManifestsSource, loadConnection, postObject } = watch;
-  const { manifests: path, client, serviceProxyName } = config;
+  const { manifests: path, client } = config;
+  const selection = selectionOf(config);
   if (path !== undefined) {
     const reason = await watch.whyNoManifests(path);
     if (reason !== undefined) throw new StartError(`--manifests=${path}: ${reason}`);
-    return { source: (onReport) => createManifestsSource({ path, nodeName, serviceProxyName, onReport }) };
+    return { source: (onReport) => createManifestsSource({ path, nodeName, ...selection, onReport }) };
   }
   try {
     const connection = await loadConnection({ ...client, onWarning: (text) => log.warn(text) });
@@ -39,7 +41,7 @@ export async function openSource(config: AgentConfig, nodeName: string, log: Log
         const options = {
           connection,
           nodeName,
-          serviceProxyName,
+          ...selection,
           userAgent,
           qps,
           burst,

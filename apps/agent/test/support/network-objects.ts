@@ -1,5 +1,5 @@
-import type { RawObject } from "@fairlead/base";
-import { MANAGED_BY, NETWORK_STATUS, SERVICE_NETWORK } from "@fairlead/slices";
+import { type RawObject, SLICES_MANAGER } from "@fairlead/base";
+import { NETWORK_STATUS, SERVICE_NETWORK } from "@fairlead/slices";
 import type { LightApiServer } from "@fairlead/testkit/api-server";
 
 export const AT = {
@@ -48,7 +48,7 @@ export function networkPod(name: string, ip: string, ready = true): RawObject {
 export function writtenAddresses({ store }: LightApiServer): readonly string[] {
   return store
     .list(AT.slices)
-    .filter((slice) => managerOf(slice) === MANAGED_BY)
+    .filter((slice) => managerOf(slice) === SLICES_MANAGER)
     .flatMap((slice) => slice["endpoints"] as { addresses: string[]; conditions: { ready: boolean } }[])
     .map(({ addresses: [address = ""], conditions: { ready } }) => `${address}${ready ? "" : " not ready"}`)
     .sort();

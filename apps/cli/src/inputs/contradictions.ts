@@ -3,7 +3,7 @@ import type { AgentConfig } from "@fairlead/config";
 
 /** What decides about packets; how a proxy reaches its API server and logs does not. */
 const DECIDES =
-  /^(?:mode|clusterCIDR|detectLocal.*|nodePortAddresses|serviceProxyName|featureGates\..*|multiCNI\..*|(?:iptables|nftables)\.(?:masquerade|localhost).*|ipvs\.(?:scheduler|strictARP))$/;
+  /^(?:mode|clusterCIDR|detectLocal.*|nodePortAddresses|serviceProxyName|serviceNetwork|featureGates\..*|multiCNI\..*|(?:iptables|nftables)\.(?:masquerade|localhost).*|ipvs\.(?:scheduler|strictARP))$/;
 
 /**
  * Where what a user gives differs from what the proxy has, a line each.

@@ -1,5 +1,6 @@
 import { LiveCluster } from "@fairlead/console";
 import type { PlannedNode } from "@fairlead/inspect";
+import { selectionOf } from "@fairlead/intake";
 import { createApiSource, type SourceReport } from "@fairlead/watch";
 import type { ClusterAccess } from "../cluster/access.ts";
 import type { Context } from "../frame/context.ts";
@@ -61,12 +62,11 @@ export class FollowedNodes implements Disposable {
       onServices: () => {},
       onNode: () => {},
     });
-    const { serviceProxyName } = setup.config;
     const onReport = (report: SourceReport) => this.#take(report);
     const source = createApiSource({
       connection,
       nodeName,
-      serviceProxyName,
+      ...selectionOf(setup.config),
       userAgent: `fairlead/${version}`,
       onReport,
     });

@@ -67,8 +67,8 @@ export class PlannedNodes {
 
   #clusterFor({ mode, networks, config }: AgentSetup): Promise<ReadCluster> {
     const { serviceCIDRs = false } = factsOf(mode).needs;
-    const { multiCNI, serviceProxyName } = config;
-    const key = JSON.stringify([serviceCIDRs, multiCNI, serviceProxyName]);
+    const { multiCNI, serviceProxyName, serviceNetwork } = config;
+    const key = JSON.stringify([serviceCIDRs, multiCNI, serviceProxyName, serviceNetwork]);
     const known = this.#clusters.get(key);
     if (known !== undefined) return known;
     // What is wrong with single objects is the same again.

@@ -11,6 +11,7 @@ import {
   type Target,
   whyIgnored,
 } from "@fairlead/inspect";
+import { selectionOf } from "@fairlead/intake";
 import {
   type ApiConnection,
   type ApiSourceOptions,
@@ -81,13 +82,12 @@ async function fromManifests(
   { about, ...wanted }: ReadRequest,
 ): Promise<ReadCluster> {
   const { readStandardInput, signal } = context;
-  const serviceProxyName = wanted.config?.serviceProxyName;
   const otherNodes: string[] = [];
   const unusable: string[] = [];
   const source = createManifestsSnapshot({
     paths: options.file,
     nodeName: nodeNameOf(options),
-    serviceProxyName,
+    ...(wanted.config && selectionOf(wanted.config)),
     readStandardInput,
     onReport: (report) => {
       if (report.type === "badObject" && report.key === undefined) unusable.push(`${report.file}: ${report.error}`);
@@ -144,7 +144,7 @@ async function readAllowed(
   { without, namespace }: Rights,
 ): Promise<ReadCluster> {
   const down = new AbortController();
-  const selection = { nodeName: nodeNameOf(options), serviceProxyName: wanted.config?.serviceProxyName, namespace };
+  const selection = { nodeName: nodeNameOf(options), ...(wanted.config && selectionOf(wanted.config)), namespace };
   const source = apiSource(connection, selection, (report) => {
     if (report.type === "failing") down.abort(failureOf(report));
     else warnOf(report, context);
@@ -242,11 +242,11 @@ async function readOnce<T>(
  */
 export async function liveSource(
   options: SourceValues,
-  { serviceProxyName }: Pick<AgentConfig, "serviceProxyName">,
+  config: Pick<AgentConfig, "serviceNetwork" | "serviceProxyName">,
   context: Context,
   onReport: (report: SourceReport) => void = () => {},
 ): Promise<ObjectSource> {
-  const selection = { nodeName: nodeNameOf(options), serviceProxyName };
+  const selection = { nodeName: nodeNameOf(options), ...selectionOf(config) };
   const [path, ...others] = options.file;
   const told = (report: SourceReport) => {
     onReport(report);
@@ -264,7 +264,7 @@ export async function liveSource(
 
 function apiSource(
   connection: ApiConnection,
-  selection: Pick<ApiSourceOptions, "namespace" | "nodeName" | "serviceProxyName">,
+  selection: Pick<ApiSourceOptions, "namespace" | "nodeName" | "serviceProxyName" | "slicesManagedBy">,
   onReport: (report: SourceReport) => void,
 ): ObjectSource {
   return createApiSource({ connection, ...selection, userAgent: `fairlead/${version}`, onReport });

@@ -147,6 +147,14 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         help: "Serve only services whose label service.kubernetes.io/service-proxy-name has this value, alongside the node's default proxy. Needs nftables mode or --userspace-only.",
       },
       {
+        name: "service-network",
+        type: type.boolean,
+        fields: ["serviceNetwork"],
+        document: "fairlead",
+        withConfig: true,
+        help: "Use only EndpointSlices that fairlead-slices writes, which lead to pods' secondary networks. Needs --service-proxy-name and nftables mode.",
+      },
+      {
         name: "state-dir",
         type: type.string,
         withConfig: true,

@@ -5,21 +5,38 @@ import type { ProxyMode } from "../types.ts";
 
 /** Which services the agent is for, and what it does where nothing is said. */
 export function resolveInstance({ kubeProxy, fairlead, options }: ConfigInput, report: Report): Instance {
-  const { serviceProxyName = "" } = fairlead;
+  const { serviceProxyName = "", serviceNetwork = false } = fairlead;
   const defaults = instanceDefaults(serviceProxyName);
-  if (serviceProxyName === "") return { serviceProxyName, defaults };
+  const mode = kubeProxy.mode ?? defaults.mode;
+  if (serviceNetwork) checkNetwork(serviceProxyName, mode, report);
+  if (serviceProxyName === "") return { serviceProxyName, serviceNetwork, defaults };
   if (!isLabelValue(serviceProxyName)) {
     report.error(
       "serviceProxyName",
       "must be the value of a label: up to 63 letters, digits, dots, dashes and underscores, the first and the last a letter or digit",
     );
   }
-  const why = whyNotBeside(kubeProxy.mode ?? defaults.mode, options.userspaceOnly);
+  const why = whyNotBeside(mode, options.userspaceOnly);
   if (why !== undefined) {
     const name = report.name("serviceProxyName");
     report.error("mode", `cannot run alongside another proxy, which ${name} requires: ${why}; use nftables`);
   }
-  return { serviceProxyName, defaults };
+  return { serviceProxyName, serviceNetwork, defaults };
+}
+
+/** The first proxy would be left with no other service, and a relay of the node has no way into such a network. */
+function checkNetwork(serviceProxyName: string, mode: ProxyMode, report: Report): void {
+  if (serviceProxyName === "") {
+    report.error(
+      "serviceNetwork",
+      "needs serviceProxyName (--service-proxy-name): such services are served alongside the node's default proxy",
+    );
+  } else if (mode === "userspace") {
+    report.error(
+      "mode",
+      `cannot serve pods' secondary networks, which ${report.name("serviceNetwork")} requires; use nftables`,
+    );
+  }
 }
 
 /** As the API server has them (validation.IsValidLabelValue); it becomes a part of a table's and of a folder's name. */

@@ -43,5 +43,7 @@ export function instanceDefaults(serviceProxyName: string): InstanceDefaults {
 export interface Instance {
   /** Empty: the services that no other proxy was given. */
   readonly serviceProxyName: string;
+  /** It takes the slices of pods' secondary networks, and no others. */
+  readonly serviceNetwork: boolean;
   readonly defaults: InstanceDefaults;
 }

@@ -12,6 +12,7 @@ export const fairleadSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION).optional(),
   kind: z.literal(KIND).optional(),
   serviceProxyName: text.optional(),
+  serviceNetwork: flag.optional(),
   multiCNI: z
     .strictObject({
       excludeClusterCIDRs: list("CIDRs").optional(),

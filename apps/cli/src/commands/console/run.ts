@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { errorText } from "@fairlead/base";
 import { SourceHealth, startConsole, UnusableObjects } from "@fairlead/console";
+import { selectionOf } from "@fairlead/intake";
 import { createManifestsSnapshot, type ObjectSource, type SourceReport } from "@fairlead/watch";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
@@ -88,7 +89,6 @@ function sourceOf(
   onReport: (report: SourceReport) => void,
 ): Promise<ObjectSource> | ObjectSource {
   const { file } = options;
-  const { serviceProxyName } = config;
   if (file.length < 2 && file[0] !== "-") {
     return liveSource(options, config, context, onReport);
   }
@@ -102,7 +102,7 @@ function sourceOf(
   return createManifestsSnapshot({
     paths: file,
     nodeName: nodeNameOf(options),
-    serviceProxyName,
+    ...selectionOf(config),
     readStandardInput,
     onReport: (report) => {
       onReport(report);

@@ -1,6 +1,6 @@
 import type { AgentConfig } from "@fairlead/config";
 import type { ClusterState } from "@fairlead/core";
-import { ruleAnnotations, subscriptions } from "@fairlead/intake";
+import { ruleAnnotations, selectionOf, subscriptions } from "@fairlead/intake";
 import { createManifestsSnapshot, type ObjectKey, type OtherSubscription } from "@fairlead/watch";
 import { RequestError } from "../../server/request-error.ts";
 
@@ -47,7 +47,7 @@ export async function readPasted(options: PastedOptions): Promise<ReadonlyMap<Ot
   const source = createManifestsSnapshot({
     paths: ["-"],
     nodeName,
-    serviceProxyName: config.serviceProxyName,
+    ...selectionOf(config),
     readStandardInput: async () => Buffer.from(manifests),
     onReport: (report) => {
       if (report.type === "badObject") problems.push(String(report.error));
