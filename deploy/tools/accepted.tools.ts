@@ -32,6 +32,7 @@ describe.each([
   ["overlay iptables", kustomize("overlays/iptables")],
   ["overlay ipvs", kustomize("overlays/ipvs")],
   ["overlay multi-cni", kustomize("overlays/multi-cni")],
+  ["overlay slices", kustomize("overlays/slices")],
   ["overlay privileged", kustomize("overlays/privileged")],
   ["chart", helm()],
   ["chart, privileged", helm("hardened=false", "podAnnotations.a=b", "podLabels.c=d", "imagePullSecrets[0].name=pull")],
