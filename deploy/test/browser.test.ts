@@ -56,3 +56,15 @@ test.each(["base", "core", "endpoint-filter", "netfilter", "networks", "trace"])
     expect(lines.join("\n")).toBe(promised);
   },
 );
+
+test("work in slices gives other work its turn without Node", async () => {
+  const lines: unknown[] = [];
+  const code =
+    'import { inSlices } from "@fairlead/base";\nconsole.log(await inSlices([1, 2].values(), { budget: 0 }));';
+  const program = await bundle(code, "packages/base");
+  await runInContext(
+    `(async () => {${program}\n})()`,
+    engine((line) => lines.push(line)),
+  );
+  expect(lines).toEqual([undefined]);
+});

@@ -1,4 +1,5 @@
 import type { Clock } from "../time/clock.ts";
+import { nextTurn } from "../time/turns.ts";
 import { type Timer, TimerHeap } from "./timer-heap.ts";
 
 /** A clock that stands still until `advance`. Timers fire in the order of their time, then of their making. */
@@ -76,5 +77,5 @@ export class VirtualClock implements Clock {
 
 /** Lets everything run that waits only for promises. */
 export async function settled(): Promise<void> {
-  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 3; turn += 1) await nextTurn();
 }
