@@ -2,26 +2,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createContext, runInContext } from "node:vm";
 import { readmeExample } from "@fairlead/tooling/readme";
-import { build } from "esbuild";
 import { expect, test } from "vitest";
 import { repositoryDir } from "../src/paths.ts";
+import { anyEnginePackages, bundleForBrowser } from "../src/release/bundle-size.ts";
 
-/** A program as a bundler makes it for a browser, out of the packages' sources. */
-async function bundle(code: string, folder: string): Promise<string> {
-  const { outputFiles } = await build({
-    stdin: { contents: code, resolveDir: join(repositoryDir, folder), loader: "ts" },
-    bundle: true,
-    write: false,
-    platform: "browser",
-    format: "esm",
-    conditions: ["@fairlead/source"],
-    logLevel: "silent",
-  });
-  return outputFiles[0]?.text ?? "";
-}
+const bundle = (code: string, folder: string) =>
+  bundleForBrowser(code, { resolveDir: join(repositoryDir, folder), conditions: ["@fairlead/source"] });
 
-const page = await readFile(join(repositoryDir, "docs/packages.md"), "utf8");
-const anyEngine = Array.from(page.matchAll(/^\| @fairlead\/([\w-]+) .*\| any engine +\|$/gm), ([, name = ""]) => name);
+const anyEngine = anyEnginePackages(await readFile(join(repositoryDir, "docs/packages.md"), "utf8"));
 
 test.each(anyEngine)("@fairlead/%s needs no module of Node", async (name) => {
   const text = await bundle(`export * from "@fairlead/${name}";`, `packages/${name}`);

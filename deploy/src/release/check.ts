@@ -11,7 +11,7 @@ export interface PackageCheck {
 }
 
 /** Apps by package: a program of theirs that prints its version. */
-const PROGRAMS: ReadonlyMap<string, string> = new Map([
+export const PROGRAMS: ReadonlyMap<string, string> = new Map([
   ["@fairlead/agent", "fairlead-proxy"],
   ["@fairlead/cli", "fairlead"],
 ]);

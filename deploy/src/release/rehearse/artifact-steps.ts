@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { createRunner } from "@fairlead/kernel";
 import { krewArchiveName } from "../krew.ts";
 import { installPlugin } from "./krew-install.ts";
 import { type Rehearsal, type RehearsalStep, release, versionOf } from "./rehearsal.ts";
@@ -14,7 +13,9 @@ const image: RehearsalStep = {
     const pull = ["--all", "--src-tls-verify=false", `docker://${name}@${digest}`, `oci-archive:${archive}`] as const;
     await scratch.inCheckout(["skopeo", "copy", ...pull]);
     await scratch.inCheckout(["pnpm", "--filter", "@fairlead/deploy", "test:image"], { FAIRLEAD_IMAGE: archive });
-    return `${arches}, ${digest}`;
+    const version = (await scratch.inCheckout(["skopeo", "--version"])).trim();
+    const ran = "as the DaemonSet runs it; --version of each name";
+    return { said: `${arches}, ${digest}`, installs: [{ by: "image, pulled", version, ran }] };
   },
 };
 
@@ -34,7 +35,12 @@ const chart: RehearsalStep = {
     if (images.size !== 1 || !images.has(expected))
       throw new Error(`its images are ${[...images].join(", ")}, not ${expected}`);
     await scratch.inCheckout(["pnpm", "--filter", "@fairlead/deploy", "test:tools"]);
-    return `${expected}, ${digest}`;
+    const helm = (await scratch.inCheckout(["helm", "version", "--template={{.Version}}"])).trim();
+    const objects = manifests.match(/^kind: /gm)?.length ?? 0;
+    return {
+      said: `${expected}, ${digest}`,
+      installs: [{ by: "helm template", version: helm, ran: `${objects} objects, with the image of this version` }],
+    };
   },
 };
 
@@ -44,10 +50,10 @@ const plugin: RehearsalStep = {
     await release(scratch, "krew");
     const [version, files] = [await versionOf(scratch), join(scratch.checkout, "artifacts/krew")];
     const [manifest, archive] = [join(files, "fairlead.yaml"), join(files, krewArchiveName(version))];
-    const program = await installPlugin(createRunner(), manifest, archive, join(scratch.dir, "krew"));
+    const program = await installPlugin(scratch.runner, manifest, archive, join(scratch.dir, "krew"));
     const said = await scratch.inCheckout([program, "--version"]);
     if (said !== `Fairlead v${version}\n`) throw new Error(`${program} --version says ${said}`);
-    return said.trim();
+    return { said: said.trim(), installs: [{ by: "kubectl plugin's manifest", ran: "kubectl-fairlead --version" }] };
   },
 };
 
@@ -55,7 +61,7 @@ const notes: RehearsalStep = {
   name: "notes of the release",
   run: async ({ scratch }) => {
     const lines = (await release(scratch, "notes")).trim().split("\n");
-    return `${lines.length} lines, from ${JSON.stringify(lines[0])}`;
+    return { said: `${lines.length} lines, from ${JSON.stringify(lines[0])}` };
   },
 };
 

@@ -6,8 +6,9 @@ import { ownArch } from "../../image/arch.ts";
 import { ARTIFACT_STEPS } from "./artifact-steps.ts";
 import { PACKAGE_STEPS } from "./package-steps.ts";
 import { type LocalServer, startImageRegistry, startNpmRegistry } from "./registries.ts";
-import type { Rehearsal } from "./rehearsal.ts";
-import { createScratch } from "./scratch.ts";
+import type { Rehearsal, StepResult } from "./rehearsal.ts";
+import { createScratch, type Scratch } from "./scratch.ts";
+import { summaryText } from "./summary.ts";
 import { VERSION_STEPS } from "./version-steps.ts";
 
 /** `pnpm release:rehearse` */
@@ -28,42 +29,71 @@ const { action, arch, keep } = new Command("pnpm release:rehearse")
   .parse()
   .opts<Flags>();
 
-const scratch = await createScratch();
-const servers: LocalServer[] = [];
+const interrupted = new AbortController();
+for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143 })) {
+  process.on(signal, () => {
+    if (interrupted.signal.aborted) return;
+    process.stderr.write("\nending, and removing what was made\n");
+    process.exitCode = code;
+    interrupted.abort();
+  });
+}
+
 try {
-  const npm = await startNpmRegistry(join(scratch.dir, "npm"));
-  servers.push(npm);
-  const images = await startImageRegistry(join(scratch.dir, "images"));
-  servers.push(images);
-  const rehearsal = { scratch, npm, images, arches: arch, ...(action === undefined ? {} : { action }) };
-  process.exitCode = await rehearse(rehearsal);
+  const scratch = await createScratch(interrupted.signal);
+  try {
+    await rehearseIn(scratch);
+  } finally {
+    if (keep) process.stdout.write(`left in ${scratch.dir}\n`);
+    else await scratch.remove();
+  }
 } catch (error) {
-  process.stderr.write(`${messageOf(error)}\n`);
-  process.exitCode = 1;
-} finally {
-  await Promise.all(servers.map(({ stop }) => stop()));
-  if (keep) process.stdout.write(`left in ${scratch.dir}\n`);
-  else await scratch.remove();
+  fail(error);
+}
+
+async function rehearseIn(scratch: Scratch): Promise<void> {
+  const servers: LocalServer[] = [];
+  try {
+    const npm = await startNpmRegistry(scratch.runner, join(scratch.dir, "npm"));
+    servers.push(npm);
+    const images = await startImageRegistry(join(scratch.dir, "images"));
+    servers.push(images);
+    await rehearse({ scratch, npm, images, arches: arch, ...(action === undefined ? {} : { action }) });
+  } finally {
+    await Promise.all(servers.map(({ stop }) => stop()));
+  }
 }
 
 /** Each step needs what those before it have made: the first failure ends it. */
-async function rehearse(rehearsal: Rehearsal): Promise<number> {
+async function rehearse(rehearsal: Rehearsal): Promise<void> {
   const begun = performance.now();
+  const results: StepResult[] = [];
   for (const { name, run } of [...VERSION_STEPS, ...PACKAGE_STEPS, ...ARTIFACT_STEPS]) {
     const start = performance.now();
     try {
-      say("✓", name, start, await run(rehearsal));
+      const result = await run(rehearsal);
+      say("✓", name, start, result.said);
+      results.push(result);
     } catch (error) {
+      if (interrupted.signal.aborted) return;
       say("×", name, start, messageOf(error));
-      return 1;
+      process.exitCode = 1;
+      return;
     }
   }
   say("✓", "A release, rehearsed", begun, "nothing has left this machine");
-  return 0;
+  process.stdout.write(`\n${summaryText(results)}`);
 }
 
 function say(mark: string, name: string, start: number, what: string): void {
   process.stdout.write(`${mark} ${name} (${((performance.now() - start) / 1000).toFixed(0)} s): ${what}\n`);
+}
+
+/** What fails because it is to end has nothing to say. */
+function fail(error: unknown): void {
+  if (interrupted.signal.aborted) return;
+  process.stderr.write(`${messageOf(error)}\n`);
+  process.exitCode = 1;
 }
 
 /** A command that failed says why in its output, at the end. */

@@ -1,36 +1,56 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Argv, createRunner } from "@fairlead/kernel";
+import type { Argv, Runner } from "@fairlead/kernel";
+import { PROGRAMS } from "../check.ts";
+import type { PublishedPackage } from "../published.ts";
+import type { Install } from "./rehearsal.ts";
 
 /** A package manager as its users have it, in a project of its own. */
 export interface PackageManager {
   readonly name: string;
+  readonly version: Argv;
   /** Files that say where packages of @fairlead come from. @param registry with a slash at the end */
   readonly files: (registry: string) => Readonly<Record<string, string>>;
   /** It fails with any other exit code than 0: a warning that ends so stops a user's CI. */
   readonly add: Argv;
   /** Runs a module with the project's packages. */
   readonly run: Argv;
+  /** Runs a program of the project's packages. */
+  readonly exec: Argv;
 }
 
 const YARN = ["npx", "--yes", "--package=@yarnpkg/cli-dist@4.18.1", "yarn"] as const;
 const BUN = ["npx", "--yes", "--package=bun@1.4.5", "bun"] as const;
+const npmrc = (registry: string) => `@fairlead:registry=${registry}\n`;
 
-/** npm itself is what every other step installs with. */
+/** Those that docs/packages.md names. */
 export const MANAGERS: readonly PackageManager[] = [
   {
+    name: "npm",
+    version: ["npm", "--version"],
+    files: (registry) => ({ ".npmrc": npmrc(registry) }),
+    add: ["npm", "install", "--no-audit", "--no-fund"],
+    run: ["node"],
+    exec: ["npm", "exec", "--offline", "--"],
+  },
+  {
     name: "pnpm",
-    files: (registry) => ({ ".npmrc": `@fairlead:registry=${registry}\n`, "pnpm-workspace.yaml": "packages: []\n" }),
+    version: ["pnpm", "--version"],
+    files: (registry) => ({ ".npmrc": npmrc(registry), "pnpm-workspace.yaml": "packages: []\n" }),
     add: ["pnpm", "add"],
     run: ["node"],
+    exec: ["pnpm", "exec"],
   },
   {
     name: "Yarn with Plug'n'Play",
+    version: [...YARN, "--version"],
     files: (registry) => ({
       ".yarnrc.yml": JSON.stringify({
         npmScopes: { fairlead: { npmRegistryServer: registry.slice(0, -1) } },
         unsafeHttpWhitelist: ["127.0.0.1"],
         npmPreapprovedPackages: ["@fairlead/*"],
+        // Kept by the host's name without its port: an earlier rehearsal's.
+        globalFolder: ".yarn/global",
         enableGlobalCache: false,
         enableTelemetry: false,
       }),
@@ -38,40 +58,68 @@ export const MANAGERS: readonly PackageManager[] = [
     }),
     add: [...YARN, "add"],
     run: [...YARN, "node"],
+    exec: [...YARN, "run"],
   },
   {
-    name: "bun",
-    files: (registry) => ({ "bunfig.toml": `[install.scopes]\nfairlead = "${registry}"\n` }),
+    name: "Bun",
+    version: [...BUN, "--version"],
+    files: (registry) => ({
+      "bunfig.toml": `[install.scopes]\nfairlead = "${registry}"\n[install.cache]\ndir = ".cache"\n`,
+    }),
     add: [...BUN, "add"],
     run: [...BUN, "run"],
+    exec: [...BUN, "run"],
   },
 ];
 
-/** Compiled code, a package's choice by engine, and the tracer over both. In a network namespace without anything. */
-const PROGRAM = `import { openNftables } from "@fairlead/kernel";
-import { sha256 } from "@fairlead/netfilter";
-import { trace } from "@fairlead/trace";
-const nftables = await openNftables();
-await nftables.close();
-console.log(typeof trace, sha256("").length);
-`;
-
-const WHAT_IT_PRINTS = "function 32";
+/** Where a package manager is tried. */
+export interface Project {
+  /** Absolute path, not there yet. */
+  readonly dir: string;
+  /** With a slash at the end. */
+  readonly registry: string;
+  readonly packages: readonly PublishedPackage[];
+}
 
 /**
- * Installs packages by a package manager in a new project, and runs a program with them.
+ * Installs all packages by a package manager in a new project, imports each library, calls the kernel through compiled
+ * code, and runs each program.
  *
- * @param dir absolute path, not there yet
  * @throws Error when it prints something else; CommandError when it fails
  */
-export async function tryManager(manager: PackageManager, dir: string, registry: string, version: string) {
+export async function tryManager(runner: Runner, manager: PackageManager, project: Project): Promise<Install> {
+  const { dir, registry, packages } = project;
+  const libraries = packages.map(({ name }) => name).filter((name) => !PROGRAMS.has(name));
   await mkdir(dir, { recursive: true });
-  const files = { ...manager.files(registry), "package.json": '{ "type": "module" }', "program.js": PROGRAM };
+  const files = {
+    ...manager.files(registry),
+    "package.json": '{ "type": "module" }',
+    "program.js": program(libraries),
+  };
   for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text);
-  const runner = createRunner({ prefix: ["env", "-C", dir], timeoutMs: 0 });
-  const names = ["kernel", "netfilter", "trace"].map((name) => `@fairlead/${name}@${version}`);
-  await runner.run([...manager.add, ...names]);
-  const { stdout } = await runner.run(["unshare", "--net", ...manager.run, "program.js"]);
-  if (stdout.trim().split("\n").at(-1) !== WHAT_IT_PRINTS)
-    throw new Error(`${manager.name}: the program printed ${stdout}`);
+  const run = async (argv: Argv) => (await runner.run(["env", "-C", dir, ...argv])).stdout.trim().split("\n").at(-1);
+  await run([...manager.add, ...packages.map(({ name, version }) => `${name}@${version}`)]);
+  // In a network namespace of its own: what opens nf_tables here is not this machine's.
+  await expectPrinted(`imported ${libraries.length}`, () => run(["unshare", "--net", ...manager.run, "program.js"]));
+  for (const [name, bin] of PROGRAMS) {
+    const version = packages.find((one) => one.name === name)?.version;
+    await expectPrinted(`Fairlead v${version}`, () => run([...manager.exec, bin, "--version"]));
+  }
+  const bins = [...PROGRAMS.values()].map((bin) => `${bin} --version`);
+  const ran = [`import of ${libraries.length} libraries`, "netlink by compiled code", ...bins].join(", ");
+  return { by: manager.name, version: (await run(manager.version)) ?? "", ran };
+}
+
+function program(libraries: readonly string[]): string {
+  return `const names = ${JSON.stringify(libraries)};
+for (const name of names) await import(name);
+const { openNftables } = await import("@fairlead/kernel");
+await (await openNftables()).close();
+console.log("imported", names.length);
+`;
+}
+
+async function expectPrinted(expected: string, run: () => Promise<string | undefined>): Promise<void> {
+  const printed = await run();
+  if (printed !== expected) throw new Error(`it printed ${printed}, not ${expected}`);
 }

@@ -1,18 +1,18 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createRunner } from "@fairlead/kernel";
+import { anyEnginePackages, bundleSize } from "../bundle-size.ts";
 import { checkPackages } from "../check.ts";
 import { publishedPackages } from "../published.ts";
 import { MANAGERS, tryManager } from "./managers.ts";
 import { publishAction, runPublishAction } from "./publish-action.ts";
 import { npmToken } from "./registries.ts";
-import { type Rehearsal, type RehearsalStep, versionOf } from "./rehearsal.ts";
+import { type Install, type Rehearsal, type RehearsalStep, versionOf } from "./rehearsal.ts";
 
 const packed: RehearsalStep = {
   name: "packed packages in a clean project",
   run: async ({ scratch }) => {
     const said = await scratch.inCheckout(["pnpm", "--silent", "release:check"]);
-    return `${said.match(/: ok$/gm)?.length ?? 0} of ${said.trim().split("\n").length} ok`;
+    return { said: `${said.match(/: ok$/gm)?.length ?? 0} of ${said.trim().split("\n").length} ok` };
   },
 };
 
@@ -33,7 +33,8 @@ const publish: RehearsalStep = {
       throw new Error(`the action's outputs: published is ${published}, and published-packages lacks ${names}`);
     }
     if ((await runAction(rehearsal)).published) throw new Error("the action publishes a second time");
-    return `the action's outputs: published true, ${packages.length} of ${own.length} packages; a second run: nothing new`;
+    const count = `${packages.length} of ${own.length} packages`;
+    return { said: `the action's outputs: published true, ${count}; a second run: nothing new` };
   },
 };
 
@@ -52,37 +53,51 @@ const installed: RehearsalStep = {
   run: async ({ scratch, npm }) => {
     const packages = await publishedPackages(scratch.checkout);
     const registry = `http://${npm.at}/`;
-    const checks = await checkPackages(createRunner(), packages, registry);
+    const checks = await checkPackages(scratch.runner, packages, registry);
     const problems = checks.filter(({ problem }) => problem !== undefined);
     if (problems.length > 0) throw new Error(problems.map(({ name, problem }) => `${name}: ${problem}`).join("\n"));
     const prefix = join(scratch.dir, "global");
     const names = ["@fairlead/cli", "@fairlead/agent"];
-    await scratch.inCheckout([
-      "npm",
-      "install",
-      "--global",
-      `--prefix=${prefix}`,
-      `--@fairlead:registry=${registry}`,
-      ...names,
-    ]);
+    const options = [`--prefix=${prefix}`, `--@fairlead:registry=${registry}`];
+    await scratch.inCheckout(["npm", "install", "--global", ...options, ...names]);
     const programs = ["fairlead", "kubectl-fairlead", "fairlead-proxy"];
     for (const program of programs) {
       const said = await scratch.inCheckout([join(prefix, "bin", program), "--version"]);
       if (said !== `Fairlead v${await versionOf(scratch)}\n`) throw new Error(`${program} --version says ${said}`);
     }
-    return `${checks.length} of ${packages.length} examples and programs; npm install --global: ${programs.join(", ")}`;
+    const version = (await scratch.inCheckout(["npm", "--version"])).trim();
+    const ran = `${checks.length} of ${packages.length} examples and programs`;
+    return {
+      said: ran,
+      installs: [
+        { by: "npm install", version, ran },
+        { by: "npm install --global", version, ran: programs.map((name) => `${name} --version`).join(", ") },
+      ],
+    };
   },
 };
 
 const matrix: RehearsalStep = {
-  name: "installed by other package managers",
+  name: "installed by each package manager",
   run: async ({ scratch, npm }) => {
-    const version = await versionOf(scratch);
-    for (const [index, manager] of MANAGERS.entries()) {
-      await tryManager(manager, join(scratch.dir, `manager-${index}`), `http://${npm.at}/`, version);
+    const packages = await publishedPackages(scratch.checkout);
+    const installs: Install[] = [];
+    for (const manager of MANAGERS) {
+      const project = { dir: join(scratch.dir, "managers", manager.name), registry: `http://${npm.at}/`, packages };
+      installs.push(await tryManager(scratch.runner, manager, project));
     }
-    return MANAGERS.map(({ name }) => name).join(", ");
+    return { said: MANAGERS.map(({ name }) => name).join(", "), installs };
   },
 };
 
-export const PACKAGE_STEPS: readonly RehearsalStep[] = [packed, publish, installed, matrix];
+const sizes: RehearsalStep = {
+  name: "bundled for a browser",
+  run: async ({ scratch }) => {
+    const names = anyEnginePackages(await readFile(join(scratch.checkout, "docs/packages.md"), "utf8"));
+    const project = join(scratch.dir, "managers/npm");
+    const bundles = await Promise.all(names.map((name) => bundleSize(`@fairlead/${name}`, project)));
+    return { said: `${bundles.length} packages`, bundles };
+  },
+};
+
+export const PACKAGE_STEPS: readonly RehearsalStep[] = [packed, publish, installed, matrix, sizes];

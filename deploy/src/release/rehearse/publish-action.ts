@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createRunner, type Runner } from "@fairlead/kernel";
+import type { Runner } from "@fairlead/kernel";
 import { parse } from "yaml";
 import type { Scratch } from "./scratch.ts";
 
@@ -53,7 +53,7 @@ export async function runPublishAction(
   repository: string,
   env: Readonly<Record<string, string>>,
 ): Promise<Published> {
-  const runner = createRunner();
+  const { runner } = scratch;
   const dir = join(scratch.dir, "action");
   await checkOut(runner, repository, commit, dir);
   const temporary = join(scratch.dir, "runner");

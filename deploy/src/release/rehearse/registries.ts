@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { type Argv, createRunner } from "@fairlead/kernel";
+import { type Argv, createRunner, type Runner } from "@fairlead/kernel";
 
 /** A server on a loopback port of this machine that lives as long as the rehearsal. */
 export interface LocalServer {
@@ -18,7 +18,7 @@ export interface LocalServer {
 const VERDACCIO = { dependencies: { verdaccio: "6.10.4" }, overrides: { "node-fetch": "2.7.0" } };
 
 /** An npm registry that has nothing yet and takes packages of anyone who has an account. */
-export async function startNpmRegistry(dir: string): Promise<LocalServer> {
+export async function startNpmRegistry(runner: Runner, dir: string): Promise<LocalServer> {
   const at = await freeAddress();
   await mkdir(dir, { recursive: true });
   const config = {
@@ -33,9 +33,7 @@ export async function startNpmRegistry(dir: string): Promise<LocalServer> {
   };
   await writeFile(join(dir, "config.yaml"), JSON.stringify(config));
   await writeFile(join(dir, "package.json"), JSON.stringify(VERDACCIO));
-  await createRunner().run(["npm", "install", `--prefix=${dir}`, "--no-audit", "--no-fund", "--silent"], {
-    timeoutMs: 0,
-  });
+  await runner.run(["npm", "install", `--prefix=${dir}`, "--no-audit", "--no-fund", "--silent"]);
   const program = join(dir, "node_modules/.bin/verdaccio");
   return startServer([program, "--config", join(dir, "config.yaml")], at, "/-/ping");
 }

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { BundleSize } from "../bundle-size.ts";
 import type { LocalServer } from "./registries.ts";
 import type { Scratch } from "./scratch.ts";
 
@@ -14,11 +15,28 @@ export interface Rehearsal {
   readonly action?: string;
 }
 
-/** One step of a release: commands of the workflow, and what came of them in a few words. */
+/** One step of a release: commands of the workflow. */
 export interface RehearsalStep {
   readonly name: string;
   /** @throws Error when a release would fail here */
-  run(rehearsal: Rehearsal): Promise<string>;
+  run(rehearsal: Rehearsal): Promise<StepResult>;
+}
+
+export interface StepResult {
+  /** What came of it, in a few words. */
+  readonly said: string;
+  readonly installs?: readonly Install[];
+  readonly bundles?: readonly BundleSize[];
+}
+
+/** What was released, as one of its users gets it. */
+export interface Install {
+  /** A package manager's command, or a program that fetches. */
+  readonly by: string;
+  /** Of that program; absent: it is part of this project's tests. */
+  readonly version?: string;
+  /** What was run of it afterwards. */
+  readonly ran: string;
 }
 
 /** A command of `pnpm release`, as the workflow runs it. */

@@ -9,6 +9,8 @@ export interface Scratch {
   readonly dir: string;
   readonly checkout: string;
   readonly home: string;
+  /** Runs programs until the rehearsal is interrupted. */
+  readonly runner: Runner;
   /** Runs a program in the checkout; gives its standard output. @param env in addition to this process' own */
   inCheckout(argv: Argv, env?: Readonly<Record<string, string>>): Promise<string>;
   remove(): Promise<void>;
@@ -17,22 +19,33 @@ export interface Scratch {
 const HOUR = 3_600_000;
 const GIT_USER = ["-c", "user.name=Rehearsal", "-c", "user.email=rehearsal@example.invalid"] as const;
 
-/** Clones what is committed here, and installs what its lock file names. */
-export async function createScratch(): Promise<Scratch> {
+/**
+ * Clones what is committed here, and installs what its lock file names.
+ *
+ * @param interrupted kills what runs
+ */
+export async function createScratch(interrupted: AbortSignal): Promise<Scratch> {
   const dir = await mkdtemp(join(tmpdir(), "fairlead-rehearsal-"));
   const [checkout, home] = [join(dir, "checkout"), join(dir, "home")];
   await mkdir(home);
-  const runner = createRunner();
-  await runner.run(["git", "clone", "--quiet", "--no-hardlinks", repositoryDir, checkout]);
+  const runner = interruptible(interrupted);
   const scratch: Scratch = {
     dir,
     checkout,
     home,
-    inCheckout: async (argv, env = {}) => (await runIn(checkout, argv, env)).stdout,
+    runner,
+    inCheckout: async (argv, env = {}) =>
+      (await interruptible(interrupted, env).run(["env", "-C", checkout, ...argv])).stdout,
     remove: () => rm(dir, { recursive: true, force: true }),
   };
-  await scratch.inCheckout(["pnpm", "install", "--frozen-lockfile", "--prefer-offline", "--silent"]);
-  return scratch;
+  try {
+    await runner.run(["git", "clone", "--quiet", "--no-hardlinks", repositoryDir, checkout]);
+    await scratch.inCheckout(["pnpm", "install", "--frozen-lockfile", "--prefer-offline", "--silent"]);
+    return scratch;
+  } catch (error) {
+    await scratch.remove();
+    throw error;
+  }
 }
 
 /** Commits everything in the checkout, as a merge would have it. */
@@ -41,7 +54,10 @@ export async function commitAll({ inCheckout }: Scratch, message: string): Promi
   await inCheckout(["git", ...GIT_USER, "commit", "--quiet", "--message", message]);
 }
 
-/** @throws CommandError with what the program said, whose last lines name the failure */
-function runIn(cwd: string, argv: Argv, env: Readonly<Record<string, string>>): ReturnType<Runner["run"]> {
-  return createRunner({ env, timeoutMs: HOUR }).run(["env", "-C", cwd, ...argv]);
+function interruptible(signal: AbortSignal, env: Readonly<Record<string, string>> = {}): Runner {
+  const runner = createRunner({ env, timeoutMs: HOUR });
+  return {
+    run: (argv, options) => runner.run(argv, { signal, ...options }),
+    stream: (argv, options) => runner.stream(argv, { signal, ...options }),
+  };
 }

@@ -15,7 +15,7 @@ const version: RehearsalStep = {
     await commitAll(scratch, "release: the next version");
     await expectMode(scratch, "publish");
     const changed = (await scratch.inCheckout(["git", "diff", "--name-only", "HEAD~1"])).trim().split("\n");
-    return `${await versionOf(scratch)}, ${changed.length} files changed`;
+    return { said: `${await versionOf(scratch)}, ${changed.length} files changed` };
   },
 };
 
@@ -37,7 +37,7 @@ const tests: RehearsalStep = {
       `--outputFile=${report}`,
     ]);
     const { numPassedTests, numTotalTests } = JSON.parse(await readFile(report, "utf8"));
-    return `${numPassedTests} of ${numTotalTests} passed`;
+    return { said: `${numPassedTests} of ${numTotalTests} passed` };
   },
 };
 
