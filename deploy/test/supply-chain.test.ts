@@ -136,15 +136,3 @@ test("the release pull request, for which GitHub starts no workflow, has CI", as
   const ci = parse(await readFile(join(githubDir, "workflows/ci.yaml"), "utf8"));
   expect(Object.keys(ci.on)).toEqual(expect.arrayContaining(["pull_request", "workflow_call", "workflow_dispatch"]));
 });
-
-test("each job of a release runs what the rehearsal runs", async () => {
-  const rehearsed = await Promise.all(
-    ["version", "package", "artifact"].map((name) =>
-      readFile(join(deployDir, `src/release/rehearse/${name}-steps.ts`), "utf8"),
-    ),
-  );
-  const commands = commandsOf(Object.fromEntries(await releaseJobs())).join("\n");
-  const names = new Set(Array.from(commands.matchAll(/pnpm --silent release ([\w-]+)/g), ([, name]) => name));
-  expect([...names].sort()).toEqual(["krew", "mode", "notes", "push-chart", "push-image"]);
-  for (const name of names) expect(rehearsed.join("\n")).toContain(`"${name}"`);
-});

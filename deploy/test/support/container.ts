@@ -2,7 +2,7 @@ import { type ParseResult, parseArguments } from "@fairlead/config";
 import type { Manifest } from "./manifests.ts";
 
 /** The command line of a container, as kubelet fills it in on node-a. */
-function argumentsOf(container: Manifest["spec"]): string[] {
+export function argumentsOf(container: Manifest["spec"]): string[] {
   const [, ...ownArguments] = container.command ?? ["entrypoint"];
   const all: string[] = [...ownArguments, ...(container.args ?? [])];
   return all.map((argument) => argument.replaceAll("$(NODE_NAME)", "node-a"));
