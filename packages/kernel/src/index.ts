@@ -11,6 +11,7 @@ export type { Tracking } from "./conntrack/tracking.ts";
 export type { IPFamily, Protocol } from "./family.ts";
 export type { IpsetClient } from "./ipset/client.ts";
 export { createIpset, type IpsetOptions } from "./ipset/open.ts";
+export { type ChainsThere, createChainsThere } from "./iptables/chains-there.ts";
 export type { IptablesClient } from "./iptables/client.ts";
 export { detectVariant } from "./iptables/detect.ts";
 export { IptablesError, type IptablesErrorDetails, type IptablesErrorKind } from "./iptables/error.ts";

@@ -2,6 +2,7 @@ import { tableName } from "@fairlead/backend-nftables";
 import { errorChainText } from "@fairlead/base";
 import {
   areTablesThere,
+  createChainsThere,
   createConntrack,
   createGlance,
   createIpset,
@@ -41,8 +42,10 @@ export function realKernel(log: Log): Kernel {
   let variant: ReturnType<typeof detectVariant> | undefined;
   const detect = () => (variant ??= detectVariant(runner));
   return {
-    iptables: (family) => openIptables(runner, { family, detect, glance: createGlance }),
-    iptablesInUse: (family) => openIptablesInUse(runner, { family, areThere: areTablesThere }),
+    iptables: (family) =>
+      openIptables(runner, { family, detect, glance: createGlance, chainsThere: createChainsThere }),
+    iptablesInUse: (family) =>
+      openIptablesInUse(runner, { family, areThere: areTablesThere, chainsThere: createChainsThere }),
     ipvs: {
       servers: createIpvsadm(runner, { open: openGenericSocket }),
       sets: createIpset(runner, { open: openNetfilterSocket }),

@@ -2,9 +2,12 @@ import { getHeapStatistics, setFlagsFromString } from "node:v8";
 
 /** With more than this on it a heap is one of thousands of services, and its start is long enough to be optimised. */
 const LARGE_BYTES = 40_000_000;
-/** A start is over by then, its first sync included. */
-const STARTED_MS = 30_000;
+/** A start is over by then, and what follows the first sync. */
+const RESTS_MS = 30_000;
 const LOOK_EVERY_MS = 20;
+
+/** V8 is the process's. */
+let looking: NodeJS.Timeout | undefined;
 
 /**
  * Sets V8 up for a proxy, which idles after a burst of reading, alongside tools that need the other core. The young
@@ -15,20 +18,24 @@ export function setUpEngine(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
   setFlagsFromString("--no-parallel-scavenge");
   optimise(false);
-  const started = performance.now();
-  const looking = setInterval(() => {
-    if (getHeapStatistics().used_heap_size < LARGE_BYTES && performance.now() - started < STARTED_MS) return;
+  looking = setInterval(() => {
+    if (getHeapStatistics().used_heap_size < LARGE_BYTES) return;
     optimise(true);
     clearInterval(looking);
   }, LOOK_EVERY_MS).unref();
+  setTimeout(() => {
+    clearInterval(looking);
+    optimise(true);
+  }, RESTS_MS).unref();
 }
 
 /**
- * From now on V8 rather collects than grows, as a heap that grew once stays resident for good; what the start has left
- * is collected in some seconds. In a start itself that would be a tenth of its processor time: it would mark again and
- * again what stays.
+ * Called after the first sync. From now on V8 rather collects than grows, as a heap that grew once stays resident for
+ * good; what the start has left is collected in some seconds. In a start itself that would be a tenth of its processor
+ * time: it would mark again and again what stays. 50 looks a second would cost as much.
  */
 export function keepHeapSmall(): void {
+  clearInterval(looking);
   setFlagsFromString("--optimize-for-size");
 }
 

@@ -13,6 +13,7 @@ import { CommandError } from "../runner/command-error.ts";
 import type { Argv, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import { chainTexts } from "./chain-texts.ts";
+import type { ChainsThere } from "./chains-there.ts";
 import { chooseTools, type ToolChoice, toolsInUse } from "./choose-tools.ts";
 import type { IptablesClient } from "./client.ts";
 import { explain, isNoChain } from "./explain.ts";
@@ -28,6 +29,8 @@ export interface IptablesOptions extends ToolChoice {
    * namespace.
    */
   readonly glance?: (family: IPFamily, variant: Variant) => Glance;
+  /** Asked for names of chains before a tool is. Default: it is not, for the same reason. */
+  readonly chainsThere?: (family: IPFamily, variant: Variant) => ChainsThere;
   /** Seconds to wait for the xtables lock. Default 5, and 300 where the legacy variant restores. */
   readonly lockSeconds?: number;
   /** Milliseconds one restore or save may take. Default 600,000: large tables take minutes on slow machines. */
@@ -71,6 +74,7 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
   const restoreWait = String(options.lockSeconds ?? RESTORE_LOCK_SECONDS[tools.variant]);
   const restoreArgv: Argv = [tools.restore, "--noflush", "--counters", "-w", restoreWait];
   const size = new TransactionSize();
+  const there = options.chainsThere?.(family, tools.variant);
   return {
     family,
     variant: tools.variant,
@@ -84,8 +88,10 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
       return new Map(tables.map((table) => [table, withBuiltins(table, saved.get(table))]));
     },
     saveLines: (table) => savedLines(runner.stream([tools.save, "-t", table], { timeoutMs })),
-    chains: (table) => chainNames(runner.stream([tools.save, "-t", table], { timeoutMs }), table),
-    list: (table, chain, number) => {
+    chains: async (table) =>
+      (await there?.all(table)) ?? chainNames(runner.stream([tools.save, "-t", table], { timeoutMs }), table),
+    list: async (table, chain, number) => {
+      if ((await there?.has(table, chain)) === false) return undefined;
       const which = number === undefined ? [chain] : [chain, String(number)];
       return list(runner, [tools.iptables, "-w", wait, "-t", table, "-S", ...which], { table, chain, family });
     },

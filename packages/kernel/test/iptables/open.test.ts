@@ -75,6 +75,32 @@ describe("the variants that are in use", () => {
   });
 });
 
+describe("chains that the kernel reports itself", () => {
+  const open = async (names: readonly string[] | undefined) => {
+    const runner = new FakeRunner({ "iptables-nft": NFT, "iptables-nft-save": ":MINE - [0:0]\n" });
+    const chainsThere = () => ({
+      all: async () => names && new Set(names),
+      has: async (_: string, chain: string) => names?.includes(chain),
+    });
+    const client = await openIptables(runner, { family: "IPv4", variant: "nft", chainsThere });
+    const opened = runner.faults.calls.length;
+    return { client, processes: () => runner.faults.calls.length - opened };
+  };
+
+  test("no tool is asked for names, nor for a chain that is not there", async () => {
+    const { client, processes } = await open(["INPUT", "THEIRS"]);
+    expect(await client.chains("nat")).toEqual(new Set(["INPUT", "THEIRS"]));
+    expect(await client.list("nat", "MINE")).toBeUndefined();
+    expect(processes()).toBe(0);
+  });
+
+  test("the tool is asked where it does not", async () => {
+    const { client, processes } = await open(undefined);
+    expect(await client.chains("nat")).toContain("MINE");
+    expect(processes()).toBe(1);
+  });
+});
+
 describe("a restore's wait", () => {
   test.for<["nft" | "legacy", string]>([
     ["nft", "5"],

@@ -1,0 +1,90 @@
+import { readFile } from "node:fs/promises";
+import { errorCode } from "@fairlead/base";
+import { BUILTIN_CHAINS, type Table } from "@fairlead/netfilter";
+import { FAMILY_NUMBERS, NFT_FAMILY, nftNumbers } from "@fairlead/netfilter/nft";
+import type { IPFamily } from "../family.ts";
+import { dump } from "../netlink/dump.ts";
+import { decodeReplies } from "../netlink/messages.ts";
+import { DATAGRAM_SIZE, type NetlinkSocket, openNetfilterSocket } from "../netlink/socket.ts";
+import { attributes } from "../nftables/listing.ts";
+import { encodeGet, encodeGetOne } from "../nftables/requests.ts";
+import { FEW_ENTRIES } from "./glance.ts";
+import { chainNames, openLegacyTables } from "./legacy-tables.ts";
+import { LEGACY_TABLE_NAMES } from "./tables-there.ts";
+import type { Variant } from "./variant.ts";
+
+const { CHAIN } = nftNumbers;
+const ENOENT = 2;
+
+/**
+ * Which chains there are, without a process: a start that looks for what other modes left asks 14 times. Undefined:
+ * the kernel does not say, or not to this process, or the table is one of the legacy variant with more than
+ * `FEW_ENTRIES`.
+ */
+export interface ChainsThere {
+  /** Names, built-in ones included. */
+  all(table: Table): Promise<ReadonlySet<string> | undefined>;
+  has(table: Table, chain: string): Promise<boolean | undefined>;
+}
+
+/** Asks in the network namespace of this process. */
+export function createChainsThere(family: IPFamily, variant: Variant): ChainsThere {
+  const known = <T>(asked: Promise<T>): Promise<T | undefined> => asked.catch(() => undefined);
+  if (variant === "nft") {
+    return {
+      all: (table) => known(withSocket((socket) => nftChains(socket, family, table))),
+      has: (table, chain) => known(withSocket((socket) => hasNftChain(socket, family, table, chain))),
+    };
+  }
+  const all = (table: Table) => known(legacyChains(family, table));
+  return { all, has: async (table, chain) => (await all(table))?.has(chain) };
+}
+
+async function withSocket<T>(use: (socket: NetlinkSocket) => Promise<T>): Promise<T> {
+  const socket = await openNetfilterSocket();
+  try {
+    return await use(socket);
+  } finally {
+    await socket.close();
+  }
+}
+
+async function nftChains(socket: NetlinkSocket, family: IPFamily, table: Table): Promise<ReadonlySet<string>> {
+  const names = new Set(BUILTIN_CHAINS[table]);
+  const interrupted = await dump(socket, encodeGet("getChain", NFT_FAMILY[family]), "chains", (bytes, message) => {
+    const chain = attributes(bytes, message);
+    // Kernels list the chains of all tables of the family.
+    if (chain.text(CHAIN.table) === table) names.add(chain.text(CHAIN.name) ?? "");
+  });
+  if (interrupted) throw new Error("the chains changed while they were listed");
+  return names;
+}
+
+async function hasNftChain(socket: NetlinkSocket, family: IPFamily, table: Table, chain: string): Promise<boolean> {
+  await socket.send(encodeGetOne(FAMILY_NUMBERS[NFT_FAMILY[family]], table, { what: "chain", name: chain }));
+  for (const reply of decodeReplies(await socket.receive(Buffer.alloc(DATAGRAM_SIZE)))) {
+    if (reply.kind === "data") return true;
+    if (reply.kind === "result" && reply.errno === ENOENT) return false;
+  }
+  throw new Error("the kernel did not report the chain");
+}
+
+async function legacyChains(family: IPFamily, table: Table): Promise<ReadonlySet<string> | undefined> {
+  const names = new Set(BUILTIN_CHAINS[table]);
+  if (!(await loadedTables(family)).includes(table)) return names;
+  const tables = await openLegacyTables(family);
+  const { entries, bytes } = tables.size(table);
+  if (entries > FEW_ENTRIES) return undefined;
+  for (const name of chainNames(tables.entries(table, bytes), family)) names.add(name);
+  return names;
+}
+
+/** A question about another one would make the kernel create it. */
+async function loadedTables(family: IPFamily): Promise<readonly string[]> {
+  try {
+    return (await readFile(LEGACY_TABLE_NAMES[family], "utf8")).trim().split("\n");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return [];
+    throw error;
+  }
+}
