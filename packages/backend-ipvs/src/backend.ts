@@ -16,10 +16,16 @@ import { ipvsSemantics } from "./semantics.ts";
 
 /** What came to the service device or went from it; without an address it is the device itself. */
 export interface DeviceChange {
+  /** The canonical address that came or went. */
   readonly address?: string;
+  /** Whether it went; otherwise it came. */
   readonly gone: boolean;
 }
 
+/**
+ * The backend of ipvs mode: it also drains servers, and distinguishes its own changes of the service device from
+ * others'.
+ */
 export interface IpvsModeBackend extends Required<Omit<Backend, "prepare">> {
   /** Whether a change of the service device is another program's: that is not what the last sync has left there. */
   isStrange(change: DeviceChange): boolean;

@@ -62,8 +62,12 @@ export type RulesPort = Pick<IptablesPort, "family" | "variant" | "restore" | "s
 
 /** All of it, for one family. */
 export interface IpvsPort {
+  /** Virtual servers and their destinations. */
   readonly servers: ServersPort;
+  /** The ipsets that the mode's rules match on. */
   readonly sets: SetsPort;
+  /** The service device, kube-ipvs0, and its addresses. */
   readonly links: LinksPort;
+  /** The rules of iptables that send packets to the servers, masquerade and filter. */
   readonly rules: RulesPort;
 }

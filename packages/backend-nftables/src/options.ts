@@ -3,6 +3,7 @@ import { type ConfiguredOptions, DEFAULTS, type PlanSettings } from "./plan/cont
 
 /** What may be chosen when the backend is made; what a configuration decides, `configuredOptions` makes. */
 export interface NftablesOptions extends Partial<ConfiguredOptions> {
+  /** The family whose table this backend programs. */
   readonly family: IPFamily;
   /** Gives the event loop its turn between pieces of work. Default `nextTurn`. */
   readonly turn?: () => Promise<void>;

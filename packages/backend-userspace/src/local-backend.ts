@@ -12,6 +12,7 @@ import { userspaceSemantics } from "./semantics.ts";
 export interface LocalService {
   /** `namespace/name:port` */
   readonly name: string;
+  /** `TCP`, `UDP` or `SCTP`. */
   readonly protocol: string;
   /** `127.0.0.1:8080`; absent: nowhere. */
   readonly address?: string;

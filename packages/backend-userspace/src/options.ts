@@ -6,7 +6,9 @@ import { createTraffic, type RelayTraffic } from "./relay/traffic.ts";
 
 /** Ports that relays may listen on, both ends included. */
 export interface PortRange {
+  /** The lowest port, from 1. */
   readonly from: number;
+  /** The highest port, up to 65535. */
   readonly to: number;
 }
 

@@ -9,14 +9,17 @@ export class Heap<Item> {
     this.#items = [...sorted];
   }
 
+  /** How many items the heap has. */
   get size(): number {
     return this.#items.length;
   }
 
+  /** The item before all others; undefined in an empty heap. */
   get first(): Item | undefined {
     return this.#items[0];
   }
 
+  /** Adds an item, in time logarithmic in the size. */
   push(item: Item): void {
     const items = this.#items;
     let at = items.push(item) - 1;

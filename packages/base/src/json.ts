@@ -6,6 +6,7 @@ export type RawObject = Record<string, unknown>;
 const NO_FIELDS: RawObject = Object.freeze({});
 const NO_ITEMS: readonly unknown[] = [];
 
+/** Whether a value of JSON is an object: not null, not an array. */
 export function isObject(value: unknown): value is RawObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -20,10 +21,12 @@ export function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : NO_ITEMS;
 }
 
+/** The value where it is text; undefined otherwise. */
 export function stringOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
+/** The value where it is a number; undefined otherwise. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
 }

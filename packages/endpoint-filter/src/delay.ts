@@ -34,12 +34,17 @@ export class OwnershipDelay {
     this.#clock = clock;
   }
 
-  /** @param onDue is called when services that waited are to be decided again */
+  /**
+   * Begins to call back when a delay has passed.
+   *
+   * @param onDue is called when services that waited are to be decided again
+   */
   start(onDue: () => void): void {
     this.#onDue = onDue;
     this.#arm();
   }
 
+  /** Stops calling back. */
   stop(): void {
     this.#onDue = () => {};
     this.#cancel?.();
@@ -61,12 +66,20 @@ export class OwnershipDelay {
     return delayed;
   }
 
-  /** @param services those that CIDRs or rules decide otherwise than before: nothing of them waits */
+  /**
+   * Lets these services change hands without a delay in the next planning step.
+   *
+   * @param services those that CIDRs or rules decide otherwise than before: nothing of them waits
+   */
   exempt(services: ReadonlySet<ServiceKey>): void {
     this.#exempt = services;
   }
 
-  /** @param updates of a planning step: a service that it forgets is gone, and waits no longer */
+  /**
+   * Forgets delays of services that are gone.
+   *
+   * @param updates of a planning step: a service that it forgets is gone, and waits no longer
+   */
   forget(updates: Iterable<MemoryUpdate>): void {
     for (const { service, family, ownership } of updates) {
       if (ownership === undefined && this.#waiting.delete(waitingKey(service, family))) this.#arm();

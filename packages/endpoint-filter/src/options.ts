@@ -2,6 +2,7 @@ import type { Service, ServiceKey } from "@fairlead/core";
 import type { CIDRSides } from "./cidr/sides.ts";
 import type { NeutralAddresses } from "./neutral.ts";
 
+/** What decides about ownership: CIDRs, rules, annotations and where neither applies. */
 export interface FilterOptions {
   /** CIDRs whose endpoints another network serves, checked by `parseExcludeCIDRs`. */
   readonly excludeCIDRs: readonly string[];
@@ -53,9 +54,11 @@ export type OptionsBesideCIDRs = Omit<FilterOptions, "excludeCIDRs" | "ownCIDRs"
 
 /** What a rule says of a service. */
 export interface RuledOwner {
+  /** Who serves it: this proxy, or another network's. */
   readonly ownership: "ours" | "foreign";
   /** A sentence for the operator: which rule, and what of the service it met. */
   readonly why: string;
 }
 
+/** The annotation of a Service or namespace that decides its ownership, whatever its endpoints are. */
 export const OWNERSHIP_ANNOTATION = "fairlead.dev/ownership";

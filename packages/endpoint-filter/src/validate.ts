@@ -6,17 +6,23 @@ import { covers, overlaps } from "./cidr/cover.ts";
  * A list of CIDRs with the name under which the operator gave it: `--exclude-cluster-cidr`, `config.conf: clusterCIDR`.
  */
 export interface NamedCIDRs {
+  /** The flag or the path in the configuration file, for messages. */
   readonly field: string;
+  /** CIDRs as the operator wrote them. */
   readonly values: readonly string[];
 }
 
 /** A value that cannot be taken: what is wrong with it and what would be right. */
 export interface CIDRError {
+  /** As of the list that has it. */
   readonly field: string;
+  /** The value as it was written. */
   readonly value: string;
+  /** What is wrong and what would be right: it follows the field and the value in a sentence. */
   readonly message: string;
 }
 
+/** What validation gives: checked CIDRs, or errors. */
 export type ExcludeCIDRs =
   | {
       readonly ok: true;

@@ -8,32 +8,45 @@ export type RecentLists = ReadonlyMap<string, ReadonlyMap<string, readonly numbe
 
 /** What an ipset is asked about. Ports are absent where the protocol has none. */
 export interface SetQuery {
+  /** The family of both addresses. */
   readonly family: IPFamily;
+  /** As in `Packet.protocol`. */
   readonly protocol: string;
+  /** Where the packet comes from, as it is at this rule. */
   readonly source: Endpoint;
+  /** Where the packet goes, as it is at this rule. */
   readonly destination: Endpoint;
   /** One for each dimension of the set. */
   readonly flags: readonly ("src" | "dst")[];
 }
 
+/** The members of an ipset, for `-m set`. */
 export interface PacketSet {
+  /** Whether the set has what the query asks for, in the dimensions of its flags. */
   matches(query: SetQuery): boolean;
 }
 
 /** What the kernel decides about a packet's route by: its tables, and the rules of policy routing. */
 export interface RouteQuery {
+  /** The family of the destination. */
   readonly family: IPFamily;
+  /** Canonical address that a route is looked up for. */
   readonly destination: string;
   /** Absent: whatever sends it on has no source for it yet (ip_vs). */
   readonly source?: string;
   /** The interface that it came in by; absent: it is the host's own. */
   readonly inInterface?: string;
+  /** fwmark at this point, 32 bits; policy routing may select by it. */
   readonly mark: number;
+  /** As in `Packet.protocol`. */
   readonly protocol: string;
+  /** Source port, where the protocol has one. */
   readonly sport?: number;
+  /** Destination port, where the protocol has one. */
   readonly dport?: number;
 }
 
+/** What the kernel does with a packet: delivers it here, sends it on, refuses it; or that this cannot be said. */
 export type RouteAnswer =
   | { readonly kind: "local" }
   | { readonly kind: "unicast"; readonly outInterface: string }
@@ -72,9 +85,11 @@ export interface Environment {
   readonly redirectAddress?: (inInterface: string) => string | undefined;
   /** Whether the packet came in by a bridge's port, goes out by one, is bridged (`-m physdev`); default: none of it. */
   readonly physdev?: { readonly in?: boolean; readonly out?: boolean };
+  /** Entries of lists for `-m recent`; absent: rules that ask for one are an error. */
   readonly recent?: RecentLists;
   /** What packets before this one put into sets of nftables, alongside the elements that the tables have. */
   readonly remembered?: readonly Remembered[];
+  /** Ipsets by name, for `-m set`; absent: rules that ask for one are an error. */
   readonly sets?: ReadonlyMap<string, PacketSet>;
   /** Absent: there are no virtual servers. */
   readonly ipvs?: Ipvs;

@@ -5,7 +5,9 @@ import type { TableName } from "./table-name.ts";
 /** The packet reached a rule that the tracer can't decide, or the rule set is one that the kernel would refuse. */
 export class TraceError extends Error {
   override readonly name = "TraceError";
+  /** The table of the rule. */
   readonly table: TableName;
+  /** The chain of the rule. */
   readonly chain: string;
   /** Place of the rule in its chain, from 0. */
   readonly index: number;
@@ -27,10 +29,12 @@ export class TraceError extends Error {
     this.problem = problem;
   }
 
+  /** Of a rule of iptables. */
   static ofRule(place: PlaceOf<Table, Rule>, problem: string): TraceError {
     return new TraceError(place, `-A ${place.chain} ${renderRule(place.rule)}`.trimEnd(), problem);
   }
 
+  /** Of a rule of nftables. */
   static ofNftRule({ chain, index, rule, table }: PlaceOf<NftTable, NftRule>, problem: string): TraceError {
     const name: TableName = `${table.family} ${table.name}`;
     return new TraceError({ table: name, chain, index }, ruleText(rule, table), problem);

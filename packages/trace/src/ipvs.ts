@@ -5,6 +5,7 @@ import type { DestinationKey, VirtualServerKey, VirtualServerState } from "@fair
  * of its own, so an address that no interface has (`localAddresses`) is reached by the latter only.
  */
 export interface Ipvs {
+  /** All virtual servers of the host with their destinations. */
   readonly servers: Iterable<VirtualServerState>;
   /**
    * net.ipv4.vs.conntrack: without it nothing that a virtual server sends on is masqueraded. Default false, as the
@@ -22,7 +23,10 @@ export interface Ipvs {
 
 /** A client stays with the destination that it once got. */
 export interface PersistenceTemplate {
+  /** The virtual server that the client asked. */
   readonly server: VirtualServerKey;
+  /** Canonical address of the client, masked as the server's persistence says. */
   readonly client: string;
+  /** The destination that it stays with. */
   readonly destination: DestinationKey;
 }

@@ -3,11 +3,15 @@ import type { Outcome } from "./outcome.ts";
 
 /** Outcomes that only the host itself could distinguish, taken together. */
 export interface Landing {
+  /** What becomes of the packet there. */
   readonly verdict: Outcome["verdict"];
   /** `10.144.1.5:8080`, `[fd00::1]:80`; without a port where the protocol has none. */
   readonly destination: string;
+  /** Whether DNAT, REDIRECT or a virtual server gave it another destination. */
   readonly translated: boolean;
+  /** Whether MASQUERADE or SNAT gave it another source. */
   readonly masqueraded: boolean;
+  /** The sum over its outcomes: 0 < probability ≤ 1. */
   readonly probability: number;
 }
 

@@ -10,19 +10,27 @@ import type { TableName } from "./table-name.ts";
 export type Visit = IptablesVisit | NftVisit;
 
 interface VisitPlace {
+  /** The hook at which the packet met the rule. */
   readonly hook: Hook;
+  /** The chain that has the rule. */
   readonly chain: string;
   /** Place of the rule in its chain, from 0. */
   readonly index: number;
 }
 
+/** A visit to a rule of iptables. */
 export interface IptablesVisit extends VisitPlace {
+  /** The table of iptables that has the chain. */
   readonly table: Table;
+  /** The rule itself. */
   readonly rule: Rule;
 }
 
+/** A visit to a rule of nftables. */
 export interface NftVisit extends VisitPlace {
+  /** The table's family and name: `ip kube-proxy`. */
   readonly table: TableName;
+  /** The table, whose sets the rule may name, and the rule itself. */
   readonly nft: { readonly table: NftTable; readonly rule: NftRule };
 }
 
@@ -39,13 +47,17 @@ export interface Undecided {
   readonly probability: number;
   /** The rule, and what of it can't be decided. */
   readonly problem: TraceError;
+  /** Rules that matched before it. */
   readonly visits: readonly Visit[];
+  /** What the path takes for granted up to there. */
   readonly assumed: readonly Assumption[];
 }
 
 /** What can be told of a packet where not all rules can be decided. */
 export interface Exploration {
+  /** Ways that end. */
   readonly outcomes: readonly Outcome[];
+  /** Ways that reach a rule which the tracer cannot follow. */
   readonly undecided: readonly Undecided[];
 }
 
@@ -56,6 +68,7 @@ export interface Outcome {
    * exploration do for each way in which its assumptions may turn out.
    */
   readonly probability: number;
+  /** accept: it was delivered or sent on. reject: its sender gets an error. drop: it gets no answer. */
   readonly verdict: "accept" | "reject" | "drop";
   /** Type of the ICMP message or tcp-reset, where the verdict is reject. */
   readonly rejectWith?: string;
@@ -67,6 +80,7 @@ export interface Outcome {
   readonly routeUnknown?: string;
   /** Where it ended: hook and table of the verdict; for accept the last of the way. */
   readonly hook: Hook;
+  /** The stage at that hook. */
   readonly table: HookStage;
   /** Only of accepted packets: delivered on this host, sent on for another host, or sent by this one. */
   readonly path?: "input" | "forward" | "output";
@@ -76,6 +90,7 @@ export interface Outcome {
    * A DNAT or REDIRECT rule or a virtual server took the packet, or (`Packet.dnat`) had taken its connection before.
    */
   readonly translated: boolean;
+  /** A REDIRECT rule sent it to this host itself. */
   readonly redirected: boolean;
   /** The virtual server that took the packet; where the verdict is reject at the stage ipvs, it had no destination. */
   readonly virtualServer?: VirtualServerKey;
@@ -85,6 +100,7 @@ export interface Outcome {
   readonly masqueraded: boolean;
   /** After that, as far as the environment tells. */
   readonly source: Endpoint;
+  /** fwmark at the end, 32 bits. */
   readonly mark: number;
   /** As far as the environment tells. */
   readonly outInterface?: string;

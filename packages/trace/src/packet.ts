@@ -14,6 +14,7 @@ export type HookStage = TableName | "ipvs" | "routing";
 
 /** All rules that a packet may meet. */
 export interface Rules {
+  /** The tables of iptables in the packet's family; absent: there are none. */
   readonly iptables?: RuleSet;
   /** In the order in which they were made; those of another family than the packet's are not asked. */
   readonly nftables?: readonly NftTable[];
@@ -23,6 +24,7 @@ export interface Rules {
 export interface Endpoint {
   /** Canonical address without a length. */
   readonly address: string;
+  /** 1 to 65535; absent where the protocol has no ports. */
   readonly port?: number;
 }
 
@@ -32,9 +34,13 @@ export interface Packet {
   readonly family: IPFamily;
   /** As iptables-save writes it: tcp, udp, sctp, icmp, ipv6-icmp, … */
   readonly protocol: string;
+  /** Canonical address without a length. */
   readonly source: string;
+  /** Canonical address without a length, before any translation. */
   readonly destination: string;
+  /** Source port, 1 to 65535; absent where the protocol has none. */
   readonly sport?: number;
+  /** Destination port, 1 to 65535; absent where the protocol has none. */
   readonly dport?: number;
   /** The interface that it arrives on. Absent: this host made the packet, it begins at OUTPUT. */
   readonly inInterface?: string;

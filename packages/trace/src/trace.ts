@@ -15,6 +15,7 @@ import { endpointOf, startWalk, toArray, type Walk, type WalkContext } from "./w
 /** More ways than this are a rule set gone wrong: two random choices over 300 endpoints each, one after the other. */
 const MAX_OUTCOMES = 100_000;
 
+/** Rules that are made ready for many packets; chains are prepared when a packet first reaches them. */
 export interface Tracer {
   /** As `trace`. */
   trace(packet: Packet, environment?: Environment): readonly Outcome[];
@@ -22,6 +23,7 @@ export interface Tracer {
   explore(packet: Packet, environment?: Environment, options?: ExploreOptions): Exploration;
 }
 
+/** How an exploration gives its ways. */
 export interface ExploreOptions {
   /**
    * Draws of one chain that lead to the same are one way, with the sum of their chances and the visits of one of them.

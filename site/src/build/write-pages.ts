@@ -3,22 +3,8 @@ import { Application, type Context, Converter, type TypeDocOptions } from "typed
 import { publishedLibraries } from "../packages.ts";
 import { repositoryDir, siteDir } from "../paths.ts";
 import { PACKAGES, SECTIONS } from "../sections.ts";
+import { uncommented } from "./commented.ts";
 import { Pages, SiteRouter } from "./pages.ts";
-
-/** Packages in which every export and every member of one has a comment. */
-const COMMENTED: readonly string[] = [];
-
-/** What needs a comment in them. Parameters and type parameters do where their names do not say it. */
-const DOCUMENTED = [
-  "Variable",
-  "Function",
-  "Class",
-  "Interface",
-  "Property",
-  "Method",
-  "Accessor",
-  "TypeAlias",
-] as const satisfies TypeDocOptions["requiredToBeDocumented"];
 
 function options(outDir: string): TypeDocOptions {
   const libraries = publishedLibraries();
@@ -50,9 +36,7 @@ function options(outDir: string): TypeDocOptions {
     customJs: join(siteDir, "src/build/site.js"),
     highlightLanguages: ["typescript", "shellscript", "yaml", "json", "jsonc", "console", "diff", "docker", "toml"],
     ignoredHighlightLanguages: ["mermaid", "text", "promql"],
-    validation: { notExported: false, invalidLink: true, invalidPath: true, rewrittenLink: true, notDocumented: true },
-    requiredToBeDocumented: [...DOCUMENTED],
-    packagesRequiringDocumentation: [...COMMENTED],
+    validation: { notExported: false, invalidLink: true, invalidPath: true, rewrittenLink: true },
   };
 }
 
@@ -71,6 +55,7 @@ export async function writePages(outDir: string): Promise<boolean> {
   const project = await app.convert();
   if (project === undefined) return false;
   app.validate(project);
+  for (const problem of uncommented(project)) app.logger.warn(problem);
   await app.generateOutputs(project);
   return !app.logger.hasErrors() && !app.logger.hasWarnings();
 }

@@ -15,5 +15,7 @@ export const KUBELET_FIREWALL = "KUBE-FIREWALL";
 
 /** nfacct objects that rules count with; who runs the backend makes them (`IptablesOptions.counters`). */
 export const INVALID_DROPPED_COUNTER = "ct_state_invalid_dropped_pkts";
+/** Counts packets to node ports on 127.0.0.1 that route_localnet lets in. */
 export const LOCALHOST_ACCEPTED_COUNTER = "localhost_nps_accepted_pkts";
+/** All nfacct objects that rules of this mode may count with. */
 export const COUNTERS: readonly string[] = [INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER];

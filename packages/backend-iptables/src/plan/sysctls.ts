@@ -3,7 +3,9 @@ import { type IptablesSettings, servesLocalhost } from "./settings.ts";
 
 /** A kernel setting that the rules rely on; who runs the backend sets it. */
 export interface RequiredSysctl {
+  /** With dots, as sysctl prints it: `net.ipv4.conf.all.route_localnet`. */
   readonly name: string;
+  /** What it must be set to, as text. */
   readonly value: string;
   /** Why, for the log. */
   readonly reason: string;

@@ -12,5 +12,6 @@ export const LOAD_BALANCER = "KUBE-LOAD-BALANCER";
 export const FORWARD = "KUBE-FORWARD";
 export const PROXY_FIREWALL = "KUBE-PROXY-FIREWALL";
 export const SOURCE_RANGES = "KUBE-SOURCE-RANGES-FIREWALL";
+/** The chain of table filter that refuses packets to service addresses and ports which have no virtual server. */
 export const IPVS_FILTER = "KUBE-IPVS-FILTER";
 export const IPVS_OUT_FILTER = "KUBE-IPVS-OUT-FILTER";

@@ -20,10 +20,13 @@ const FLAGS = {
   twos: [],
 } as const satisfies Record<string, readonly string[]>;
 
+/** A scheduler of ip_vs by its kernel name, such as `rr` or `sh`. */
 export type Scheduler = keyof typeof FLAGS;
 
+/** Every scheduler that this mode accepts. */
 export const SCHEDULERS: readonly Scheduler[] = Object.keys(FLAGS).filter(isScheduler);
 
+/** Whether ip_vs has a scheduler of this name that this mode accepts. */
 export function isScheduler(name: string): name is Scheduler {
   return Object.hasOwn(FLAGS, name);
 }

@@ -56,6 +56,7 @@ export function setName(key: SetKey, family: IPFamily): string {
   return family === "IPv4" ? key : key.replace("KUBE-", "KUBE-6-").slice(0, MAX_SET_NAME_LENGTH);
 }
 
+/** The ipset of a key as the mode creates it: its name in the family and its type. */
 export function setDefinition(key: SetKey, family: IPFamily): SetDefinition {
   const type = TYPES[key];
   return { name: setName(key, family), type, ...(type !== "bitmap:port" && { family }) };

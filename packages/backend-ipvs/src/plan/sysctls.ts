@@ -1,11 +1,14 @@
 /** A kernel setting that this mode relies on; who runs the backend sets it. */
 export interface RequiredSysctl {
+  /** With dots, as sysctl prints it: `net.ipv4.vs.conntrack`. */
   readonly name: string;
+  /** What it must be set to, as text. */
   readonly value: string;
   /** Why, for the log. */
   readonly reason: string;
 }
 
+/** What decides which kernel settings the mode needs. */
 export interface SysctlFacts {
   /** ipvs.strictARP */
   readonly strictARP: boolean;

@@ -15,6 +15,7 @@ export class FakeSockets {
     return [...this.#listening.keys()].sort();
   }
 
+  /** Opens a relay that listens nowhere; a wanted port 0 gets the next free number. */
   readonly open = async (request: RelayRequest): Promise<OpenRelay> => {
     const port = request.port === 0 ? this.#next++ : request.port;
     const key = socketKey(request.protocol, socketText(request.address, port));

@@ -14,6 +14,7 @@ export interface TrafficCounts {
   readonly bytes: Readonly<Record<Direction, number>>;
   /** Open now: connections with their two sockets, flows with one, listening sockets. */
   readonly sockets: number;
+  /** How many of them may be open at once. */
   readonly maxSockets: number;
 }
 
@@ -54,6 +55,7 @@ export class SocketBudget {
 
 /** Counts and bounds what the relays of a process do, and knows what is alive. */
 export class RelayTraffic {
+  /** What sockets the relays may still open. */
   readonly sockets: SocketBudget;
   /** Where clients are accepted now. */
   readonly listening = new Set<ListeningRelay>();
@@ -69,6 +71,7 @@ export class RelayTraffic {
     this.sockets = new SocketBudget(maxSockets);
   }
 
+  /** A snapshot of all counts, for metrics. */
   get counts(): TrafficCounts {
     return {
       accepted: { ...this.#accepted },
@@ -81,30 +84,37 @@ export class RelayTraffic {
     };
   }
 
+  /** Counts a client's connection or flow that a relay took. */
   accepted(protocol: "TCP" | "UDP"): void {
     this.#accepted[protocol] += 1;
   }
 
+  /** Counts a client's connection or flow that a relay refused. */
   refused(reason: RefusalReason): void {
     this.#refused[reason] += 1;
   }
 
+  /** Counts an endpoint that did not answer, so that the next one was tried. */
   passedOver(): void {
     this.#passedOver += 1;
   }
 
+  /** Counts a flow that ended because nothing came for its idle time. */
   idled(): void {
     this.#idled += 1;
   }
 
+  /** Counts bytes that a relay carried in one direction. */
   carried(direction: Direction, bytes: number): void {
     this.#bytes[direction] += bytes;
   }
 
+  /** Adds a connection or flow that is alive. */
   add(live: Live): void {
     this.#live.add(live);
   }
 
+  /** Removes a connection or flow that has ended. */
   delete(live: Live): void {
     this.#live.delete(live);
     if (this.idle) this.#onIdle();
@@ -132,7 +142,11 @@ export class RelayTraffic {
   }
 }
 
-/** @param maxSockets that may be open at once. Default 32,000. */
+/**
+ * The traffic of a process, which all of its relays share.
+ *
+ * @param maxSockets that may be open at once. Default 32,000.
+ */
 export function createTraffic({ maxSockets = 32_000 }: { readonly maxSockets?: number } = {}): RelayTraffic {
   return new RelayTraffic(maxSockets);
 }

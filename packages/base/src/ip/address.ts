@@ -2,7 +2,9 @@ import type { IPFamily } from "./family.ts";
 import { canonicalIPv4Leniently, ipv4Number, ipv4Text } from "./ipv4.ts";
 import { type Groups, ipv6Groups, ipv6GroupsLeniently, ipv6Text, mappedIPv4 } from "./ipv6.ts";
 
+/** An IP address that was read from text. */
 export interface Address {
+  /** The family that its canonical text is of; an IPv4-mapped IPv6 address is of IPv4. */
   readonly family: IPFamily;
   /** Canonical: as Go prints it, RFC 5952 for IPv6. */
   readonly text: string;

@@ -3,10 +3,13 @@ import { ADDRESS_BITS, type IPFamily } from "./family.ts";
 import { ipv6GroupsLeniently, mappedIPv4 } from "./ipv6.ts";
 import { addressWords, masked, prefixMask, wordsText } from "./words.ts";
 
+/** An IP network that was read from text. */
 export interface CIDR {
+  /** The family that its canonical text is of. */
   readonly family: IPFamily;
   /** Canonical, without host bits: `10.244.0.0/16`, `fd00:244::/48`. */
   readonly text: string;
+  /** Length of the prefix in bits: 0 to 32 for IPv4, 0 to 128 for IPv6. */
   readonly prefixLength: number;
 }
 

@@ -1,3 +1,4 @@
+/** An IP family, spelled as Kubernetes' `ipFamilies` spells it. */
 export type IPFamily = "IPv4" | "IPv6";
 
 /** Both families, in the order in which Kubernetes lists them by default. */

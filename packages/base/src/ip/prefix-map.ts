@@ -21,10 +21,12 @@ export class PrefixMap<Value extends object> {
     this.#roots = roots;
   }
 
+  /** The map without CIDRs. */
   static empty<Value extends object>(): PrefixMap<Value> {
     return new PrefixMap<Value>({});
   }
 
+  /** A map that has the value at the CIDR, in place of what was there. */
   with(cidr: string, value: Value): PrefixMap<Value> {
     const prefix = prefixOf(cidr);
     return this.#replaced(prefix, put(this.#root(prefix.words), prefix, value));
@@ -36,6 +38,7 @@ export class PrefixMap<Value extends object> {
     return this.#replaced(prefix, remove(this.#root(prefix.words), prefix));
   }
 
+  /** The value at exactly this CIDR; undefined where there is none. */
   get(cidr: string): Value | undefined {
     const prefix = prefixOf(cidr);
     const node = beneath(this.#root(prefix.words), prefix);

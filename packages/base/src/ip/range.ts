@@ -2,7 +2,9 @@ import { type AddressWords, addressWords, prefixMask } from "./words.ts";
 
 /** A CIDR made ready for being compared with many addresses. */
 export interface AddressRange {
+  /** The first address, in words of 32 bits from the highest: one for IPv4, four for IPv6. */
   readonly words: AddressWords;
+  /** The bits that the prefix fixes, in words as above. */
   readonly masks: AddressWords;
 }
 

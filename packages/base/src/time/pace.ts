@@ -12,6 +12,7 @@ export class Pace {
     this.#share = share;
   }
 
+  /** Whether enough time has passed since the last piece of work to begin the next one. */
   get isDue(): boolean {
     return this.#clock.monotonic() >= this.#notBefore;
   }

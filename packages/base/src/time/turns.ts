@@ -18,6 +18,7 @@ export function nextTurn(): Promise<void> {
 /** Gives a promise to await once the slice is used up, and undefined before. */
 export type Yield = () => Promise<void> | undefined;
 
+/** How long work may keep the processor before other work gets its turn. */
 export interface Slicing {
   /** Real time by default, never a virtual one in production: it is the processor's time that others wait for. */
   readonly clock: Pick<Clock, "monotonic">;

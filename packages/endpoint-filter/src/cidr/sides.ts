@@ -31,6 +31,7 @@ export class CIDRSides {
     this.#cidrs = cidrs;
   }
 
+  /** No CIDRs: every endpoint is in this cluster's own network. */
   static readonly none: CIDRSides = new CIDRSides(PrefixMap.empty());
 
   /**
@@ -56,7 +57,11 @@ export class CIDRSides {
     return new CIDRSides(side === undefined ? this.#cidrs.without(cidr) : withSide(this.#cidrs, cidr, side));
   }
 
-  /** @param cidr canonical */
+  /**
+   * The side of exactly this CIDR; undefined where it is on neither.
+   *
+   * @param cidr canonical
+   */
   side(cidr: string): CIDRSide | undefined {
     return this.#cidrs.get(cidr)?.side;
   }

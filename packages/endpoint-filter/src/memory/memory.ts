@@ -12,6 +12,7 @@ const BESIDE = 64;
  * was, or gives the same one back when nothing changed. Many changes are cheaper in one `apply`.
  */
 export class Memory implements OwnershipMemory {
+  /** The memory of an agent that has decided nothing yet. */
   static readonly empty: Memory = new Memory(new Map(), new Map());
 
   /** Memories that follow one from another have it in common. */
@@ -27,6 +28,7 @@ export class Memory implements OwnershipMemory {
     this.#beside = beside;
   }
 
+  /** A memory of entries, such as those of a memory file. */
   static from(entries: Iterable<readonly [ServiceKey, Remembered]>): Memory {
     const settled = new Map<ServiceKey, Remembered>();
     for (const [service, { IPv4, IPv6 }] of entries) {
@@ -36,6 +38,7 @@ export class Memory implements OwnershipMemory {
     return new Memory(settled, new Map());
   }
 
+  /** How many decisions it has, those of both families counted. */
   get size(): number {
     let size = this.#settled.size;
     for (const [service, now] of this.#beside) {
@@ -44,6 +47,7 @@ export class Memory implements OwnershipMemory {
     return size;
   }
 
+  /** The last decision for a service in a family; undefined where there was none. */
   get(service: ServiceKey, family: IPFamily): Ownership | undefined {
     return this.#of(service)?.[family];
   }
@@ -52,11 +56,13 @@ export class Memory implements OwnershipMemory {
     for (const [service] of this.entries()) yield service;
   }
 
+  /** Each service with its decisions, in no particular order. */
   *entries(): Generator<readonly [ServiceKey, Remembered], void, void> {
     for (const entry of this.#settled) if (!this.#beside.has(entry[0])) yield entry;
     for (const [service, now] of this.#beside) if (now !== undefined) yield [service, now];
   }
 
+  /** The memory with one more decision, in place of an earlier one for the same service and family. */
   set(service: ServiceKey, family: IPFamily, ownership: Ownership): Memory {
     return this.apply([{ service, family, ownership }]);
   }

@@ -36,7 +36,9 @@ export function* serialiseInSteps(memory: Memory, scope: MemoryScope): Generator
   return `{\n "version": ${VERSION},\n "scope": ${JSON.stringify(scopeText(scope))},\n "services": ${services}\n}\n`;
 }
 
+/** What was read from the text of a memory file. */
 export interface ParsedMemory {
+  /** The decisions; empty where the text cannot be used. */
   readonly memory: Memory;
   /** Why the memory is empty although there was a text; one log line. */
   readonly reason?: string;

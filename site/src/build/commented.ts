@@ -1,0 +1,48 @@
+import { type DeclarationReflection, type ProjectReflection, type Reflection, ReflectionKind } from "typedoc";
+
+/** Packages in which every export and every member of one has a comment. */
+const COMMENTED = new Set(
+  [
+    "backend-iptables",
+    "backend-ipvs",
+    "backend-nftables",
+    "backend-userspace",
+    "base",
+    "endpoint-filter",
+    "trace",
+  ].map((room) => `@fairlead/${room}`),
+);
+
+const KINDS =
+  ReflectionKind.Variable |
+  ReflectionKind.Function |
+  ReflectionKind.Class |
+  ReflectionKind.Interface |
+  ReflectionKind.Property |
+  ReflectionKind.Method |
+  ReflectionKind.Accessor |
+  ReflectionKind.TypeAlias;
+
+/**
+ * Exports and members without a comment, a line each. TypeDoc's own check asks for one of two more kinds of members: of
+ * those of a type that is written inline, which the comment of the whole explains, and of those of a single literal type,
+ * such as `kind: "full"`.
+ */
+export function uncommented(project: ProjectReflection): readonly string[] {
+  return project.getReflectionsByKind(KINDS).flatMap((member) => {
+    const { packageName = "", packagePath = "" } = project.getSymbolIdFromReflection(member) ?? {};
+    if (!COMMENTED.has(packageName) || isInline(member) || !member.isDeclaration()) return [];
+    if (member.type?.type === "literal" || isCommented(member)) return [];
+    return [`${member.getFriendlyFullName()}, defined in ${packageName}/${packagePath}, has no comment`];
+  });
+}
+
+const isInline = ({ parent }: Reflection): boolean =>
+  parent !== undefined && (parent.name === "__type" || parent.kindOf(ReflectionKind.Parameter) || isInline(parent));
+
+/** The comment of a function is that of one of its signatures. */
+function isCommented(member: DeclarationReflection): boolean {
+  const { type } = member;
+  const inner = type?.type === "reflection" ? type.declaration.getAllSignatures() : [];
+  return [member, ...member.getAllSignatures(), ...inner].some((one) => one.hasComment());
+}
