@@ -4,13 +4,17 @@ import type { IPFamily } from "@fairlead/base";
 interface CommonSettings {
   /** 0…31 */
   readonly masqueradeBit: number;
+  /** Every packet to a service is masqueraded. */
   readonly masqueradeAll: boolean;
+  /** Milliseconds between full syncs. */
   readonly syncPeriodMs: number;
   /** 0: every change is written at once. */
   readonly minSyncPeriodMs: number;
 }
 
+/** Settings of iptables mode. */
 export interface IptablesSettings extends CommonSettings {
+  /** Node ports are served on 127.0.0.1 as well. */
   readonly localhostNodePorts: boolean;
 }
 
@@ -20,10 +24,16 @@ export interface IpvsSettings extends CommonSettings {
   readonly scheduler: string;
   /** Canonical CIDRs whose virtual servers the clean-up leaves alone. */
   readonly excludeCIDRs: readonly string[];
+  /**
+   * arp_ignore and arp_announce are set, so that the node answers ARP for service addresses on their own interface
+   * only.
+   */
   readonly strictARP: boolean;
   /** 0: leave as it is; so for the other two. */
   readonly tcpTimeoutMs: number;
+  /** Milliseconds of a connection after its FIN; 0: leave as it is. */
   readonly tcpFinTimeoutMs: number;
+  /** Milliseconds of a UDP flow; 0: leave as it is. */
   readonly udpTimeoutMs: number;
   /** Without IPVS in the kernel iptables mode serves; false: the agent ends. */
   readonly fallback: boolean;
@@ -38,6 +48,7 @@ export type LoopbackNodePorts =
   /** TCP is relayed by the agent's own process, other protocols are refused and counted. */
   | "relayed";
 
+/** Settings of nftables mode. */
 export interface NftablesSettings extends CommonSettings {
   /** By the gate KubeProxyNFTablesLocalhostNodePorts and nodePortAddresses. */
   readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
@@ -57,6 +68,8 @@ export interface UserspaceSettings extends IptablesSettings {
   readonly udpIdleTimeoutMs: number;
   /** 0: TCP connections may be idle for ever. */
   readonly tcpIdleTimeoutMs: number;
+  /** Sockets that all relays may have open at once. */
   readonly maxSockets: number;
+  /** Sockets that the relays of one service may have open at once. */
   readonly maxSocketsPerService: number;
 }

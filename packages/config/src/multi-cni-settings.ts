@@ -27,6 +27,7 @@ export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly n
   readonly ownership: "ours" | "foreign";
 };
 
+/** How changes of learned CIDRs take effect. */
 export interface CIDRChanges {
   /** Milliseconds that changes are gathered for. */
   readonly debounceMs: number;
@@ -38,15 +39,21 @@ export interface CIDRChanges {
 
 /** What the endpoint filter is made from. The CIDRs are as the operator wrote them: the filter itself checks them. */
 export interface MultiCNISettings {
+  /** CIDRs whose services another network serves. */
   readonly excludeClusterCIDRs: readonly string[];
   /** No source is listed twice, on either side. */
   readonly excludeCIDRsFrom: readonly CIDRSource[];
+  /** Sources of this cluster's own CIDRs; no source is listed twice. */
   readonly clusterCIDRsFrom: readonly CIDRSource[];
+  /** How changes of learned CIDRs take effect. */
   readonly cidrChanges: CIDRChanges;
+  /** What a service with endpoints in both networks gets: its own endpoints, nothing, or all of them. */
   readonly mixedServices: "own-endpoints" | "skip" | "all";
+  /** Which frontends of another network's services are left alone. */
   readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
   /** Undefined: as `excludedFrontends` has it. */
   readonly masqueradeToExcluded?: boolean | undefined;
+  /** The annotation `fairlead.dev/ownership` decides. */
   readonly ownershipAnnotation: boolean;
   /** Decide after that annotation and before the CIDRs; the first that a Service meets. */
   readonly serviceRules: readonly ServiceRuleSetting[];

@@ -17,6 +17,7 @@ import type { MultiCNISettings } from "./multi-cni-settings.ts";
  */
 export type ProxyMode = "iptables" | "ipvs" | "nftables" | "userspace";
 
+/** An address and a port that a server listens on. */
 export interface SocketAddress {
   /** Canonical IP address without brackets. */
   readonly address: string;
@@ -34,8 +35,11 @@ export interface ClientConnection {
   readonly allowExecCredentials: boolean;
   /** Requests a second; negative: no limit (client-go). */
   readonly qps: number;
+  /** Requests above `qps` for a moment. */
   readonly burst: number;
+  /** The media type of request bodies. */
   readonly contentType: string;
+  /** Media types that answers may have, "" for the default. */
   readonly acceptContentTypes: string;
 }
 
@@ -52,20 +56,31 @@ export type DetectLocal =
 
 /** 0 leaves the kernel's value as it is, everywhere in here. */
 export interface ConntrackSettings {
+  /** Entries of the connection tracking table for each core. */
   readonly maxPerCore: number;
+  /** The least number of entries, whatever `maxPerCore` comes to. */
   readonly min: number;
+  /** Milliseconds of an established TCP connection without packets. */
   readonly tcpEstablishedTimeoutMs: number;
+  /** Milliseconds of a TCP connection in CLOSE_WAIT. */
   readonly tcpCloseWaitTimeoutMs: number;
+  /** Packets outside of the TCP window are not INVALID. */
   readonly tcpBeLiberal: boolean;
+  /** Milliseconds of a UDP flow that was seen in one direction. */
   readonly udpTimeoutMs: number;
+  /** Milliseconds of a UDP flow that was seen in both. */
   readonly udpStreamTimeoutMs: number;
 }
 
+/** How the agent logs. */
 export interface LoggingSettings {
+  /** Lines for people, or one JSON object a line. */
   readonly format: "text" | "json";
   /** klog's level: 0 is quiet, 5 tells everything. */
   readonly verbosity: number;
+  /** Milliseconds between flushes of the log, as the configuration has it. */
   readonly flushFrequencyMs: number;
+  /** Verbosity of files by pattern, as klog has it. */
   readonly vmodule: readonly { readonly filePattern: string; readonly verbosity: number }[];
 }
 
@@ -85,10 +100,13 @@ export type Action =
   | { readonly kind: "cleanup" }
   | { readonly kind: "init-only" };
 
+/** Everything that the agent runs with: file, flags and defaults together. */
 export interface AgentConfig {
+  /** What is to be done: serve, clean up, write the configuration. */
   readonly action: Action;
   /** The file of --config with the text it had when it was read, to notice changes of it. */
   readonly configFile?: { readonly path: string; readonly text: string };
+  /** The mode whose settings are in use. */
   readonly mode: ProxyMode;
   /**
    * The services that it is for: those whose label service.kubernetes.io/service-proxy-name has this value. Empty:
@@ -103,16 +121,21 @@ export interface AgentConfig {
   readonly bindAddress: string;
   /** Absent: no health server (`--healthz-bind-address=`). */
   readonly healthzBindAddress?: SocketAddress;
+  /** Where metrics are served. */
   readonly metricsBindAddress: SocketAddress;
+  /** The agent ends where it cannot listen; false: it retries. */
   readonly bindAddressHardFail: boolean;
+  /** The metrics server has profiles below /debug/pprof. */
   readonly enableProfiling: boolean;
   /** `major.minor` or "". */
   readonly showHiddenMetricsForVersion: string;
+  /** How the API server is reached. */
   readonly client: ClientConnection;
   /** File or folder of manifests in place of the API server. */
   readonly manifests?: string;
   /** Folder for what has to outlive a restart; empty: nothing does. */
   readonly stateDir: string;
+  /** How packets of local pods are recognized. */
   readonly detectLocal: DetectLocal;
   /** Canonical, any number of each family, without duplicates; there in every detectLocalMode. */
   readonly clusterCIDRs: readonly string[];
@@ -120,18 +143,23 @@ export interface AgentConfig {
   readonly nodePortAddresses: readonly string[];
   /** Settings by mode; `config[config.mode]` are those in use. */
   readonly iptables: IptablesSettings;
+  /** Settings of ipvs mode. */
   readonly ipvs: IpvsSettings;
+  /** Settings of nftables mode. */
   readonly nftables: NftablesSettings;
+  /** Settings of userspace mode. */
   readonly userspace: UserspaceSettings;
   /** Absent: it serves. */
   readonly shadow?: ShadowSettings;
   /** Absent: there are none. */
   readonly serviceMetrics?: ServiceMetricsSettings;
+  /** Limits and timeouts of connection tracking. */
   readonly conntrack: ConntrackSettings;
   /** TCP connections of endpoints that are gone lose their conntrack entries, so that their clients are reset. */
   readonly resetStaleTCP: boolean;
   /** −1000…1000 */
   readonly oomScoreAdj: number;
+  /** configSyncPeriod in milliseconds, greater than 0. */
   readonly configSyncPeriodMs: number;
   /** Ports of the userspace mode; absent: any. */
   readonly portRange?: { readonly from: number; readonly to: number };
@@ -139,7 +167,9 @@ export interface AgentConfig {
   readonly featureGates: Readonly<Record<string, boolean>>;
   /** What they come to. */
   readonly features: Features;
+  /** How the agent logs. */
   readonly logging: LoggingSettings;
+  /** Which services belong to another network, and what becomes of them. */
   readonly multiCNI: MultiCNISettings;
   /** Every flag, without its dashes, with its value on this command line or its default, as text. */
   readonly flags: Readonly<Record<string, string>>;
@@ -165,6 +195,7 @@ export interface Features {
   readonly watchList: boolean;
   /** ComponentStatusz, ComponentFlagz: the metrics port serves /statusz, /flagz. */
   readonly statusz: boolean;
+  /** ComponentFlagz, in the same way. */
   readonly flagz: boolean;
   /**
    * KubeProxyNFTablesLocalhostNodePorts (KEP-6032), off by default: in nftables mode node ports on loopback addresses
@@ -183,6 +214,7 @@ export interface ConfigError {
   readonly message: string;
 }
 
+/** What a command line comes to. */
 export type ParseResult =
   | { readonly kind: "run"; readonly config: AgentConfig; readonly warnings: readonly string[] }
   /** For standard output, exit 0. */
@@ -192,6 +224,7 @@ export type ParseResult =
   /** For standard error, exit 1: every wrong value at once. */
   | { readonly kind: "invalid"; readonly errors: readonly ConfigError[]; readonly warnings: readonly string[] };
 
+/** What parsing needs of the process that it runs in. */
 export interface ParseEnvironment {
   /** Reads the file of --config. What it throws becomes an error that names the flag. */
   readonly readFile: (path: string) => string;

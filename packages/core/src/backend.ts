@@ -2,6 +2,7 @@ import type { ForwardingPlan, ModeSemantics, PlanChange } from "./plan.ts";
 
 /** What one sync wrote, for metrics and logs. */
 export interface SyncReport {
+  /** full: everything was compared or written. partial: what one change touches. */
   readonly kind: "full" | "partial";
   /**
    * Kernel objects that the plan needs in all and that this sync wrote, by the mode's own kinds (iptables: by table).
@@ -24,6 +25,7 @@ export interface Difference {
  * `apply` and `sync`. After a rejected call the kernel still serves the last good state and the caller calls `sync`.
  */
 export interface Backend {
+  /** How the planner has to read policies for this mode. */
   readonly semantics: ModeSemantics;
   /**
    * The next call will be `sync`, with a plan that is being made or whose objects are still being read: begins to read

@@ -8,6 +8,7 @@ export type FilterEndpoint = Pick<SliceEndpoint, "address" | "nodeName">;
 
 /** Last decided ownership by service and family: an argument and a result of planning, never a hidden state. */
 export interface OwnershipMemory {
+  /** The last decision for a service in a family; undefined where there was none. */
   get(service: ServiceKey, family: IPFamily): Ownership | undefined;
   /**
    * The services that it knows. With it a plan of everything also forgets services that went while it did not watch.
@@ -21,7 +22,12 @@ export interface OwnershipMemory {
  */
 export type DecidedBy = "annotation" | "rule" | "endpoints" | "memory" | "protected";
 
+/** Who owns a service in one family, and why. */
 export interface OwnershipDecision {
+  /**
+   * `ours`: this proxy serves it. `foreign`: another network's does. `mixed`: this proxy does, with a part of the
+   * endpoints.
+   */
   readonly ownership: Ownership;
   /**
    * False: no decision could be made from the objects (no endpoints); what the memory said goes on and is not
@@ -43,6 +49,7 @@ export interface OwnershipDecision {
   readonly decidingCIDRs: readonly string[];
   /** Distinct endpoint addresses outside and inside of the excluded CIDRs, ready or not. */
   readonly ownEndpoints: number;
+  /** Those inside of them, counted in the same way. */
   readonly excludedEndpoints: number;
   /** It must be answered here: a mode that cannot tell clients apart serves it to all of them. Absent: no. */
   readonly protected?: true;
@@ -58,6 +65,8 @@ export interface OwnershipDecision {
 /** Decides which services and endpoints are ours. Must be pure: same arguments, same decision. */
 export interface EndpointFilter {
   /**
+   * Decides who owns a service in one family.
+   *
    * @param endpoints all endpoints of the service in this family, ready or not, of all its ports
    * @param remembered what the memory holds for the service and family
    */

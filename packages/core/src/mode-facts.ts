@@ -7,13 +7,16 @@ import type { ModeSemantics } from "./plan.ts";
 export interface ModeFacts {
   /** As `mode` of KubeProxyConfiguration and `--proxy-mode` have it. */
   readonly name: string;
+  /** How the planner has to read policies for the mode. */
   readonly semantics: ModeSemantics;
+  /** What the node must have for the mode to work. */
   readonly needs: ModeNeeds;
   /**
    * The mode's iptables chains of fixed names, by table. Modes share names: these chains stay while the mode runs,
    * whatever is removed of another one.
    */
   readonly keeps: Readonly<Record<string, readonly string[]>>;
+  /** What the mode programs, for metrics and for tools that list it. */
   readonly objects: ModeObjects;
   /** The tables of nftables that an agent with that service proxy name programs, in each family; absent: none. */
   readonly nftTables?: (serviceProxyName: string) => readonly string[];
@@ -52,9 +55,11 @@ export interface KernelPart {
   readonly remedy: string;
 }
 
+/** A kernel setting without which the mode does not work as it should. */
 export interface NeededSysctl {
   /** Its path below /proc/sys. */
   readonly key: string;
+  /** The value that it must have, as text. */
   readonly value: string;
   /** Why the mode needs it, as a sentence for people. */
   readonly why: string;
@@ -70,6 +75,7 @@ export interface ModeObjects {
 
 /** What a mode programs alongside iptables rules; the agent counts it in `fairlead_NAME_objects`. */
 export interface OwnObjects {
+  /** Values of the metric's label `kind`. */
   readonly kinds: readonly string[];
   /** What they are, for the metric's help text. */
   readonly help: string;

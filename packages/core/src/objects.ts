@@ -7,14 +7,17 @@ import type { IPFamily, Protocol } from "@fairlead/base";
 
 export type { IPFamily, Protocol };
 
+/** A traffic policy of a Service, as Kubernetes spells it. */
 export type TrafficPolicy = "Cluster" | "Local";
 
 /** `namespace/name`, the key of a Service everywhere in Fairlead. Built by `serviceKey`. */
 export type ServiceKey = `${string}/${string}`;
 
+/** A port of a decoded Service. */
 export interface ServicePortSpec {
   /** "" where the Service has one unnamed port. */
   readonly name: string;
+  /** TCP where the Service says nothing. */
   readonly protocol: Protocol;
   /** 1…65535 */
   readonly port: number;
@@ -24,10 +27,13 @@ export interface ServicePortSpec {
 
 /** A decoded core/v1 Service that has a ClusterIP (headless and ExternalName ones never become one of these). */
 export interface Service {
+  /** metadata.namespace. */
   readonly namespace: string;
+  /** metadata.name. */
   readonly name: string;
   /** Canonical addresses, the primary one first; one or two families. */
   readonly clusterIPs: readonly string[];
+  /** In the order of spec.ports. */
   readonly ports: readonly ServicePortSpec[];
   /** Canonical addresses of both families, without duplicates. */
   readonly externalIPs: readonly string[];
@@ -35,6 +41,7 @@ export interface Service {
   readonly loadBalancerIPs: readonly string[];
   /** Canonical CIDRs of both families, spec.loadBalancerSourceRanges. */
   readonly loadBalancerSourceRanges: readonly string[];
+  /** spec.internalTrafficPolicy; "Cluster" where it is absent. */
   readonly internalTrafficPolicy: TrafficPolicy;
   /** "Cluster" for Services without external frontends' policy. */
   readonly externalTrafficPolicy: TrafficPolicy;
@@ -52,32 +59,47 @@ export interface Service {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+/** A port of a decoded EndpointSlice. Slices name the ports of the pods, which may differ from slice to slice. */
 export interface SlicePort {
+  /** The name of the Service's port; "" where that has none. */
   readonly name: string;
+  /** TCP where the slice says nothing. */
   readonly protocol: Protocol;
+  /** The pods' port, 1…65535. */
   readonly port: number;
 }
 
+/** An endpoint of a decoded EndpointSlice. */
 export interface SliceEndpoint {
   /** The first of the endpoint's addresses (KEP-752: consumers use the first), canonical. */
   readonly address: string;
+  /** conditions.ready; true where it is absent. */
   readonly ready: boolean;
+  /** conditions.serving; true where it is absent. */
   readonly serving: boolean;
+  /** conditions.terminating; false where it is absent. */
   readonly terminating: boolean;
+  /** The node that it runs on; absent where the slice does not say. */
   readonly nodeName?: string;
   /** hints.forZones / hints.forNodes names; absent where the endpoint has none. */
   readonly zoneHints?: readonly string[];
+  /** The names of hints.forNodes, in the same way. */
   readonly nodeHints?: readonly string[];
 }
 
 /** A decoded discovery.k8s.io/v1 EndpointSlice of addressType IPv4 or IPv6. */
 export interface EndpointSlice {
+  /** metadata.namespace, which is the Service's. */
   readonly namespace: string;
+  /** metadata.name. */
   readonly name: string;
   /** Label kubernetes.io/service-name. */
   readonly serviceName: string;
+  /** addressType. */
   readonly family: IPFamily;
+  /** Ports without a number are left out. */
   readonly ports: readonly SlicePort[];
+  /** In the order of the slice. */
   readonly endpoints: readonly SliceEndpoint[];
   /** Annotation endpoints.kubernetes.io/last-change-trigger-time, milliseconds since the epoch. */
   readonly triggerTime?: number;
@@ -85,11 +107,13 @@ export interface EndpointSlice {
 
 /** The own Node, as far as planning and health need it. */
 export interface NodeState {
+  /** metadata.name. */
   readonly name: string;
   /** Label topology.kubernetes.io/zone. */
   readonly zone?: string;
   /** Canonical InternalIP (then ExternalIP) addresses in the order of status.addresses. */
   readonly addresses: readonly string[];
+  /** spec.podCIDRs, canonical. */
   readonly podCIDRs: readonly string[];
   /** metadata.deletionTimestamp is set, or the taint ToBeDeletedByClusterAutoscaler is there. */
   readonly goingAway: boolean;
@@ -97,6 +121,7 @@ export interface NodeState {
 
 /** A networking.k8s.io/v1 ServiceCIDR. */
 export interface ServiceCIDR {
+  /** metadata.name. */
   readonly name: string;
   /** Canonical CIDRs of both families. */
   readonly cidrs: readonly string[];

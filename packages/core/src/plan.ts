@@ -11,6 +11,7 @@ export type SourceClass = "pod" | "node" | "outside";
 /** proxy: to an endpoint of `set`. leave: this proxy does nothing, another one owns the frontend. */
 export type Verdict = "proxy" | "reject" | "drop" | "leave";
 
+/** A set of a group: endpoints of the whole cluster by topology, or those of this node. */
 export type EndpointSetName = "cluster" | "local";
 
 /** What happens to packets of one source class at one frontend. */
@@ -18,6 +19,7 @@ export type Treatment =
   | { readonly verdict: "proxy"; readonly set: EndpointSetName; readonly masquerade: boolean }
   | { readonly verdict: Exclude<Verdict, "proxy"> };
 
+/** What kind of address a frontend is. `load-balancer`: from status.loadBalancer. */
 export type FrontendKind = "cluster-ip" | "node-port" | "external-ip" | "load-balancer";
 
 /** The sources that a frontend's gate lets in. */
@@ -37,16 +39,21 @@ export type Reach = "internal" | "external";
  */
 export type At = "address" | "node-port";
 
+/** An address and port, or a node port, at which a group is served, and what becomes of packets there. */
 export interface Frontend {
   /** What it is called. Backends name things after it, and decide by `reach`, `at` and `gate`. */
   readonly kind: FrontendKind;
+  /** Which clients it is for. */
   readonly reach: Reach;
+  /** What it is served on. */
   readonly at: At;
   /** Canonical; absent at node-port. */
   readonly address?: string;
+  /** 1…65535; the node port at node-port. */
   readonly port: number;
   /** The traffic policy that the treatments follow from, for those who print it. Backends follow the treatments. */
   readonly policy: TrafficPolicy;
+  /** What becomes of a packet, by where it comes from. */
   readonly treatments: Readonly<Record<SourceClass, Treatment>>;
   /** Who may use it; absent: every client. */
   readonly gate?: AllowedSources;
@@ -57,9 +64,11 @@ export interface Frontend {
   readonly excludedClients?: readonly string[];
 }
 
+/** An endpoint as backends need it. */
 export interface PlanEndpoint {
   /** Canonical address. */
   readonly address: string;
+  /** 1…65535. */
   readonly port: number;
   /** Runs on this node. */
   readonly local: boolean;
@@ -73,14 +82,18 @@ export interface ServicePortGroup {
    * `namespace/name:port`, without the colon where the port has no name: the text that names and comments are made of.
    */
   readonly name: string;
+  /** The service that the group is a port of. */
   readonly service: ServiceKey;
+  /** The family of its frontends and endpoints. */
   readonly family: IPFamily;
+  /** The protocol of the port. */
   readonly protocol: Protocol;
   /**
    * Sets in the byte order of `address:port`. A set that no frontend uses is empty. Endpoints that stand in more than
    * one of the lists are the same object.
    */
   readonly cluster: readonly PlanEndpoint[];
+  /** Endpoints of this node, for the policy Local. */
   readonly local: readonly PlanEndpoint[];
   /** Every endpoint that serves, policies and topology aside: conntrack entries to any other are stale. */
   readonly serving: readonly PlanEndpoint[];
@@ -127,9 +140,13 @@ export type NodePortAddresses =
 
 /** A health-check node port with what its server answers (spec.healthCheckNodePort). */
 export interface HealthCheck {
+  /** The service whose health the port reports. */
   readonly service: ServiceKey;
+  /** metadata.namespace of the service. */
   readonly namespace: string;
+  /** metadata.name of the service. */
   readonly name: string;
+  /** spec.healthCheckNodePort. */
   readonly port: number;
   /** Distinct addresses of ready endpoints on this node. */
   readonly localEndpoints: number;
@@ -139,7 +156,9 @@ export interface HealthCheck {
 
 /** What the node needs once, alongside the groups. */
 export interface NodePlan {
+  /** How local pods' packets are recognized. */
   readonly detector: LocalTrafficDetector;
+  /** Where node ports are served. */
   readonly nodePortAddresses: NodePortAddresses;
   /**
    * The addresses of the node's own interfaces, canonical, sorted; they change while the node runs. Absent where the
@@ -167,9 +186,13 @@ export interface NodePlan {
  * The whole plan of one IP family. The maps are live views of the planner: read them, do not keep them across changes.
  */
 export interface ForwardingPlan {
+  /** The family of all that is in it. */
   readonly family: IPFamily;
+  /** Groups by their id. */
   readonly groups: ReadonlyMap<string, ServicePortGroup>;
+  /** What the node needs once. */
   readonly node: NodePlan;
+  /** Health checks by service. */
   readonly healthChecks: ReadonlyMap<ServiceKey, HealthCheck>;
   /** ClusterIPs that another network serves, to its own clients at least (nftables lets them pass before its drop). */
   readonly foreignClusterIPs: ReadonlySet<string>;
@@ -177,6 +200,7 @@ export interface ForwardingPlan {
   readonly endpointCount: number;
 }
 
+/** One group before and after a change. */
 export interface GroupChange {
   /** Absent: the group is new. */
   readonly before?: ServicePortGroup;
@@ -186,12 +210,15 @@ export interface GroupChange {
 
 /** The step from one plan of a family to the next. Groups that stayed equal are not in it. */
 export interface PlanChange {
+  /** The family of both plans. */
   readonly family: IPFamily;
+  /** Changed groups by their id. */
   readonly groups: ReadonlyMap<string, GroupChange>;
   /** Present where `NodePlan` changed. */
   readonly node?: { readonly before: NodePlan; readonly after: NodePlan };
   /** Services whose health check appeared, changed or (undefined) went. */
   readonly healthChecks: ReadonlyMap<ServiceKey, HealthCheck | undefined>;
+  /** ClusterIPs that came to `ForwardingPlan.foreignClusterIPs`, and those that went. */
   readonly foreignClusterIPs: { readonly added: readonly string[]; readonly removed: readonly string[] };
 }
 

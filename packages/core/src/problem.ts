@@ -5,9 +5,11 @@ export type ObjectKind = "Service" | "EndpointSlice" | "Node" | "ServiceCIDR";
 
 /** Something wrong in an object, or between two. What it is about was skipped; the rest is served. */
 export interface Problem {
+  /** The kind of the object. */
   readonly kind: ObjectKind;
   /** "" for objects without a namespace. */
   readonly namespace: string;
+  /** metadata.name. */
   readonly name: string;
   /** Path of the field, `spec.ports[2].port`. */
   readonly field: string;

@@ -9,14 +9,19 @@
  */
 export type ObjectKey = `${string}/${string}`;
 
+/** An object was added, or is different now. */
 export interface Upsert<T> {
   readonly type: "upsert";
+  /** The object's namespace and name. */
   readonly key: ObjectKey;
+  /** The object, decoded. */
   readonly object: T;
 }
 
+/** An object is gone. */
 export interface Delete {
   readonly type: "delete";
+  /** The object's namespace and name. */
   readonly key: ObjectKey;
 }
 
@@ -49,9 +54,13 @@ export interface Subscription<T> {
 export interface OtherResource {
   /** Empty for the core group. */
   readonly group: string;
+  /** Its version in the API's path: `v1`. */
   readonly version: string;
+  /** Its name in the API's path: `subnets`. */
   readonly plural: string;
+  /** The kind of its objects: `Subnet`. */
   readonly kind: string;
+  /** Its objects are in namespaces; false: they are cluster-wide. */
   readonly namespaced: boolean;
   /** No other object of the resource is asked for. */
   readonly only?: { readonly namespace: string; readonly name: string };
@@ -67,6 +76,7 @@ export interface OtherResource {
 export type OtherState = "listed" | "absent" | "forbidden" | "unreachable";
 
 export interface OtherSubscription extends Subscription<unknown> {
+  /** The resource that is followed. */
   readonly resource: OtherResource;
   /** Called whenever it is known, also when nothing changed. Manifest files do not call it. */
   readonly onState: (state: OtherState) => void;

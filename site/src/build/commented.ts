@@ -8,8 +8,12 @@ const COMMENTED = new Set(
     "backend-nftables",
     "backend-userspace",
     "base",
+    "config",
+    "core",
     "endpoint-filter",
+    "networks",
     "trace",
+    "watch",
   ].map((room) => `@fairlead/${room}`),
 );
 

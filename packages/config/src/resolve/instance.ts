@@ -3,9 +3,13 @@ import type { ProxyMode } from "../types.ts";
 
 /** Defaults of an agent. One with a name runs alongside another proxy, which has kube-proxy's. */
 export interface InstanceDefaults {
+  /** The mode where none is chosen. */
   readonly mode: ProxyMode;
+  /** The port of the health server. */
   readonly healthzPort: number;
+  /** The port of the metrics server. */
   readonly metricsPort: number;
+  /** Limits and timeouts of connection tracking; 0: leave as they are. */
   readonly conntrack: {
     readonly maxPerCore: number;
     readonly min: number;
@@ -35,7 +39,11 @@ const NAMED: InstanceDefaults = {
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeoutMs: 0, tcpCloseWaitTimeoutMs: 0 },
 };
 
-/** @param serviceProxyName empty: the node's first proxy */
+/**
+ * The defaults of an agent with a service proxy name, or of the node's first proxy.
+ *
+ * @param serviceProxyName empty: the node's first proxy
+ */
 export function instanceDefaults(serviceProxyName: string): InstanceDefaults {
   return serviceProxyName === "" ? FIRST : NAMED;
 }

@@ -9,6 +9,7 @@ export interface GoneEndpoint {
   readonly group: string;
   /** Canonical address. */
   readonly address: string;
+  /** The endpoint's port, 1 to 65535. */
   readonly port: number;
 }
 

@@ -6,7 +6,9 @@ import type { Problem } from "../problem.ts";
 export interface Decoded<T> {
   /** As the object has them, unchecked: good for removing what was known under them, not for printing. */
   readonly namespace: string;
+  /** As `namespace`. */
   readonly name: string;
+  /** The decoded object; absent: nothing of it is served. */
   readonly object?: T;
   /** Why an object that is in order is not ours to serve (headless, ExternalName, another proxy's …). */
   readonly ignored?: string;

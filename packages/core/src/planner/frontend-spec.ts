@@ -5,10 +5,13 @@ import type { ClaimRank } from "./claims.ts";
 
 /** A frontend that a service port asks for, before anything is known of its endpoints. */
 export interface FrontendSpec {
+  /** What kind of address it is. */
   readonly kind: FrontendKind;
   /** Absent at node-port, where the Service chooses none of the node's addresses. */
   readonly address?: string;
+  /** 1…65535; the node port at node-port. */
   readonly port: number;
+  /** The traffic policy that holds for it. */
   readonly policy: TrafficPolicy;
   /** Another network serves it: it is not ours to program, nor another service's. */
   readonly left: boolean;

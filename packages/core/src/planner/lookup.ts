@@ -6,7 +6,10 @@ import type { ServicePortGroup } from "../plan.ts";
  * there.
  */
 export interface FrontendLookup<Group extends ServicePortGroup = ServicePortGroup> {
+  /** The family of the addresses. */
   readonly family: IPFamily;
+  /** The group at a canonical address and port; undefined where nothing is served. */
   at(protocol: Protocol, address: string, port: number): Group | undefined;
+  /** The group at a node port; undefined where nothing is served. */
   atNodePort(protocol: Protocol, port: number): Group | undefined;
 }

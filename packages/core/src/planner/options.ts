@@ -26,6 +26,7 @@ export interface PlannerOptions {
   readonly nodeAddresses?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   /** `NodePlan.serviceCIDRs` by family. */
   readonly serviceCIDRs?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
+  /** Every packet to a frontend is masqueraded (kube-proxy's --masquerade-all). */
   readonly masqueradeAll: boolean;
   /** False: spec.externalIPs are not served (the gate AllowServiceExternalIPs is off). */
   readonly externalIPs?: boolean;
@@ -36,6 +37,7 @@ export interface PlannerOptions {
    * to those that are gone are to be reset (`NodePlan.resetStaleTCP`).
    */
   readonly resetStaleTCP?: boolean;
+  /** Of the mode that is planned for: its backend exports it. */
   readonly semantics: ModeSemantics;
   /** Absent: every service is ours with all its endpoints. */
   readonly filter?: EndpointFilter;

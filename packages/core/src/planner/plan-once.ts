@@ -19,7 +19,9 @@ export interface PlanOnceOptions extends Partial<Omit<PlannerOptions, "semantics
   readonly serviceProxyName?: string;
 }
 
+/** What `planOnce` gives. */
 export interface PlannedOnce {
+  /** A plan for each family; without services it is empty. */
   readonly plans: Readonly<Record<IPFamily, ForwardingPlan>>;
   /** What is wrong in or between objects, and was skipped. */
   readonly problems: readonly Problem[];

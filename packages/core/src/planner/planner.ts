@@ -116,6 +116,7 @@ export class Planner {
     return this.#families[family];
   }
 
+  /** How many services, groups and endpoints the plan of a family has. */
   counts(family: IPFamily): PlanCounts {
     return this.#families[family].counts;
   }

@@ -6,7 +6,9 @@ import { type NodeTopology, topologyFilter } from "./topology.ts";
 
 /** Whether an endpoint is in a set, and why, in words that follow "it is". */
 export interface Membership {
+  /** Whether the endpoint is in the set. */
   readonly in: boolean;
+  /** The reason, for people. */
   readonly why: string;
 }
 
@@ -14,14 +16,21 @@ export interface Membership {
 export interface EndpointFate {
   /** Canonical address. */
   readonly address: string;
+  /** 1…65535. */
   readonly port: number;
   /** Name of the slice that it stands in. */
   readonly slice: string;
+  /** The node that it runs on; absent where the slice does not say. */
   readonly nodeName?: string;
+  /** As the slice has it. */
   readonly ready: boolean;
+  /** As the slice has it. */
   readonly serving: boolean;
+  /** As the slice has it. */
   readonly terminating: boolean;
+  /** Whether it is in the cluster set. */
   readonly cluster: Membership;
+  /** Whether it is in the local set. */
   readonly local: Membership;
 }
 

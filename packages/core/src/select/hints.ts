@@ -5,6 +5,9 @@ import type { NodeTopology } from "./topology.ts";
 
 /** Which hints of a service port's endpoints count here, and why the others do not. */
 export interface HintsOutcome {
+  /**
+   * `node`: hints for nodes choose endpoints. `zone`: those for zones do. `none`: endpoints are chosen without hints.
+   */
   readonly counts: "node" | "zone" | "none";
   /** Why hints for nodes do not count; absent: they do. */
   readonly noNode?: string;

@@ -40,6 +40,7 @@ export class ClusterState implements ClusterView {
     return changed;
   }
 
+  /** Removes a Service. */
   deleteService(namespace: string, name: string): boolean {
     const { key, service, slices } = this.#entryOf(namespace, name);
     const changed = service !== undefined;
@@ -62,6 +63,7 @@ export class ClusterState implements ClusterView {
     return changed;
   }
 
+  /** Removes an EndpointSlice. */
   deleteSlice(namespace: string, name: string): boolean {
     const id = sliceId(namespace, name);
     const key = this.#owners.get(id);
@@ -80,6 +82,7 @@ export class ClusterState implements ClusterView {
     return this.#entries.keys();
   }
 
+  /** The Service of a key; undefined where there are only slices, or nothing. */
   service(key: ServiceKey): Service | undefined {
     return this.#entries.get(key)?.service;
   }
@@ -93,10 +96,12 @@ export class ClusterState implements ClusterView {
     return this.#pending.any;
   }
 
+  /** Changes of Services, for metrics. */
   get serviceChanges(): ChangeCounts {
     return this.#pending.serviceCounts;
   }
 
+  /** Changes of EndpointSlices, for metrics. */
   get endpointChanges(): ChangeCounts {
     return this.#pending.endpointCounts;
   }

@@ -2,6 +2,7 @@ import type { EndpointSlice, ServiceKey } from "../objects.ts";
 
 /** What changed since it was last asked. */
 export interface DirtyServices {
+  /** Services whose plan may differ now. */
   readonly services: ReadonlySet<ServiceKey>;
   /**
    * When what caused the changes happened (annotation endpoints.kubernetes.io/last-change-trigger-time of each changed
@@ -14,7 +15,9 @@ export interface DirtyServices {
  * Changes seen in all and not yet taken, for the metrics sync_proxy_rules_{service,endpoint}_changes_{total,pending}.
  */
 export interface ChangeCounts {
+  /** Since the start. */
   readonly total: number;
+  /** Not yet taken. */
   readonly pending: number;
 }
 

@@ -5,7 +5,9 @@ import type { StaticCIDRs } from "./written.ts";
 
 /** A CIDR in one of the other side, or the same one: the longer prefix decides there. At least one is learned. */
 export interface Conflict {
+  /** Canonical; the longer one of both. */
   readonly cidr: string;
+  /** The side that it is on. */
   readonly side: Side;
   /** The most specific one of the other side around it. */
   readonly within: string;

@@ -20,7 +20,9 @@ export interface ForgottenCIDR {
 
 /** What the ConfigMap `fairlead-networks` says. */
 export interface Consent {
+  /** CIDRs that the operator accepted. */
   readonly accepted: readonly AcceptedCIDR[];
+  /** CIDRs of which nothing is kept once no object defines them. */
   readonly forgotten: readonly ForgottenCIDR[];
   /** Services that the annotation may give away although they are protected. */
   readonly unprotected: readonly ServiceKey[];

@@ -7,10 +7,13 @@ import type { KnownNamespaces } from "./namespaces.ts";
 
 /** A CIDR that was in effect. */
 export interface KnownCIDR {
+  /** Canonical. */
   readonly cidr: string;
+  /** The objects that defined it: `Subnet/ovn-default`. */
   readonly objects: readonly string[];
   /** Milliseconds since the epoch. */
   readonly since: number;
+  /** Since when no object defines it anymore; absent: one does. */
   readonly gone?: Gone;
 }
 
@@ -18,6 +21,7 @@ export interface KnownCIDR {
 export interface LastKnown {
   /** A source that was never complete is not there; one that was and is empty is. */
   readonly sources: ReadonlyMap<string, readonly KnownCIDR[]>;
+  /** What operators had accepted. */
   readonly consent: KnownConsent;
   /** Absent: namespaces were never listed, or no rule asks for them. */
   readonly namespaces?: KnownNamespaces;
@@ -25,6 +29,7 @@ export interface LastKnown {
   readonly defaultVPCs?: readonly string[];
 }
 
+/** Nothing was in effect: a first start. */
 export const NOTHING_KNOWN: LastKnown = { sources: new Map(), consent: NO_KNOWN_CONSENT };
 
 const VERSION = 2;
@@ -42,7 +47,9 @@ export function serialiseLastKnown({ sources, consent, namespaces, defaultVPCs }
   return `${JSON.stringify(written, undefined, 1)}\n`;
 }
 
+/** What was read from the text of a state file. */
 export interface ParsedLastKnown {
+  /** What was in effect; `NOTHING_KNOWN` where the text cannot be used. */
   readonly known: LastKnown;
   /** Why nothing is known although there was a text; one log line. */
   readonly reason?: string;

@@ -6,9 +6,11 @@ import type { Followed } from "./followed.ts";
 
 /** What a source is worth now. */
 export interface SourceReport {
+  /** The source's name in the configuration, such as `kube-ovn-subnets`. */
   readonly source: string;
   /** `rules`: the labels of namespaces, for the rules for services; `consent`: the object `fairlead-networks`. */
   readonly side: Side | "rules" | "consent";
+  /** Whether its objects are listed. */
   readonly state: SourceState;
   /** Resources of it that may not be read: `vpcs.kubeovn.io`. Absent: none. */
   readonly forbidden?: readonly string[];
@@ -16,11 +18,15 @@ export interface SourceReport {
 
 /** A learned CIDR, where it came from and what became of it. */
 export interface CIDRReport {
+  /** Canonical. */
   readonly cidr: string;
+  /** The side that it is on. */
   readonly side: Side;
+  /** The source that it was learned from. */
   readonly source: string;
   /** `Subnet/ovn-default` */
   readonly objects: readonly string[];
+  /** What became of it. */
   readonly stage: Stage;
   /** Why it is held or refused, or counts although no object says it any more. */
   readonly why?: string;
@@ -30,7 +36,9 @@ export interface CIDRReport {
   readonly kept?: true;
 }
 
+/** Everything that was learned, for status pages and tools. */
 export interface NetworksReport {
+  /** In the order of the configuration. */
   readonly sources: readonly SourceReport[];
   /** In the order of side, source and text. */
   readonly cidrs: readonly CIDRReport[];

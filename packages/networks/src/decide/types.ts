@@ -6,9 +6,11 @@ import type { Conflict } from "./conflicts.ts";
 import type { ServiceRule } from "./service-rules.ts";
 import type { StaticCIDRs } from "./written.ts";
 
+/** What decides which CIDRs count. */
 export interface NetworksSettings {
   /** Where the ConfigMap with what operators accepted is. */
   readonly consentNamespace: string;
+  /** CIDRs of the command line and the configuration file. */
   readonly written: StaticCIDRs;
   /** No source is listed twice, on either side. */
   readonly sources: Readonly<Record<Side, readonly NetworkSource[]>>;
@@ -35,13 +37,16 @@ export interface NetworksDecision {
   readonly sides: CIDRSides;
   /** Those of each side, in canonical order; made when they are asked for. */
   readonly excludeCIDRs: readonly string[];
+  /** Those of this cluster's own network. */
   readonly ownCIDRs: readonly string[];
   /** Decides by all this; the same one as before where nothing changed. */
   readonly filter: EndpointFilter;
   /** All of our own CIDRs, for telling local traffic; the same list while they are the same. */
   readonly clusterCIDRs: readonly string[];
+  /** Addresses that are in no network, whatever the CIDRs say. */
   readonly neutralAddresses: NeutralAddresses;
   /** Services with an endpoint where something changed with this decision, or in a namespace whose labels did. */
   readonly touched: ReadonlySet<ServiceKey>;
+  /** CIDRs within one of the other side. */
   readonly conflicts: readonly Conflict[];
 }

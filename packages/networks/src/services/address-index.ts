@@ -12,7 +12,11 @@ export class AddressIndex {
   readonly #addresses = new Map<ServiceKey, readonly string[]>();
   readonly #pairs = { IPv4: new SortedPairs<number>(), IPv6: new SortedPairs<bigint>() };
 
-  /** @param addresses of all its endpoints, canonical; none: the service is forgotten */
+  /**
+   * Notes the addresses of a service's endpoints, in place of earlier ones.
+   *
+   * @param addresses of all its endpoints, canonical; none: the service is forgotten
+   */
   set(service: ServiceKey, addresses: Iterable<string>): void {
     const before = this.#addresses.get(service) ?? NO_ADDRESSES;
     const after = [...new Set(addresses)];
@@ -24,7 +28,11 @@ export class AddressIndex {
     else this.#addresses.set(service, after);
   }
 
-  /** @param cidr canonical */
+  /**
+   * Services with an endpoint in a CIDR.
+   *
+   * @param cidr canonical
+   */
   within(cidr: string): ReadonlySet<ServiceKey> {
     const { words, masks } = addressRange(cidr);
     const end = words.map((word, at) => (word | ~(masks[at] ?? 0)) >>> 0);

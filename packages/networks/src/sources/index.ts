@@ -24,6 +24,7 @@ export const sourceKinds = {
   nodes,
 } as const satisfies Readonly<Record<string, SourceKind>>;
 
+/** The name of a source, as the configuration has it. */
 export type SourceName = keyof typeof sourceKinds;
 
 /** One of the sources that Fairlead knows. */

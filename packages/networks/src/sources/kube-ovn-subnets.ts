@@ -15,6 +15,7 @@ const cluster = (plural: string, kind: string): ResourceRef => ({
   namespaced: false,
 });
 const SUBNETS = cluster("subnets", "Subnet");
+/** kube-ovn's VPCs: the default one decides which subnets count. */
 export const VPCS = cluster("vpcs", "Vpc");
 
 /**

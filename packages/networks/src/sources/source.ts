@@ -2,10 +2,13 @@
 export interface ResourceRef {
   /** Empty for the core group. */
   readonly group: string;
+  /** Its version in the API's path: `v1`. */
   readonly version: string;
+  /** Its name in the API's path: `subnets`. */
   readonly plural: string;
   /** For people to read: `Subnet/ovn-default`. */
   readonly kind: string;
+  /** Its objects are in namespaces; false: they are cluster-wide. */
   readonly namespaced: boolean;
   /** No other object of the resource is asked for. */
   readonly only?: { readonly namespace: string; readonly name: string };
@@ -29,7 +32,11 @@ export interface Selection {
   readonly resource: ResourceRef;
   /** The group that an object selects, undefined: none. Straight from JSON and untrusted; never throws. */
   read(raw: unknown): string | undefined;
-  /** @param selected by all of its objects; none where it is absent, or may not be read */
+  /**
+   * Whether objects of a group count.
+   *
+   * @param selected by all of its objects; none where it is absent, or may not be read
+   */
   counts(group: string, selected: ReadonlySet<string>): boolean;
 }
 
@@ -52,15 +59,19 @@ export interface NetworkSource {
  * `pnpm run schema` write what follows from it; a test names each file that is missing something.
  */
 export interface SourceKind {
+  /** The resources that have its objects. */
   readonly resources: readonly ResourceRef[];
   /** Why nothing is learned from it, in words for the operator. Absent: it is. */
   readonly useless?: string;
   /** The credentials of a node can write its objects, so `within` has to be set. */
   readonly writtenByNodes?: true;
+  /** A second resource that selects which objects count; absent: all do. */
   selection?(settings: SourceSettings): Selection;
+  /** What an object says. Straight from JSON and untrusted; never throws. */
   read(raw: unknown): Reading;
 }
 
+/** What the configuration says of one source. */
 export interface SourceSettings {
   /** kube-ovn-subnets: the VPCs whose subnets count. Absent: the default one. */
   readonly vpcs?: readonly string[];

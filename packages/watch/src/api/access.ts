@@ -3,9 +3,11 @@ import { post } from "./post.ts";
 
 /** A permission in all namespaces. */
 export interface Access {
+  /** The verb of the request, as RBAC has it. */
   readonly verb: "get" | "list" | "watch" | "create";
   /** "" for the core group. */
   readonly group: string;
+  /** The plural name: `services`. */
   readonly resource: string;
 }
 

@@ -10,8 +10,10 @@ export interface ApiConnection {
   readonly credentials: () => Promise<Credentials>;
 }
 
+/** What authenticates a request. */
 export interface Credentials {
   /** Authorization and Impersonate-* headers; one with several values is a line for each. */
   readonly headers: Readonly<Record<string, string | string[]>>;
+  /** Certificates for the connection. */
   readonly tls: TlsOptions;
 }

@@ -9,9 +9,11 @@ import { ConnectionError } from "./connection-error.ts";
  * the agent does not use the client library's: README, "Why not the client library".
  */
 export interface Kubeconfig {
+  /** Path of the file, which relative paths in it are relative to. */
   readonly file: string;
   /** The context's name; "": the only one has none. */
   readonly context: string;
+  /** The cluster's fields. */
   readonly cluster: RawObject;
   /** Empty where the context names no user. */
   readonly user: RawObject;

@@ -5,6 +5,7 @@ import { kubeconfigCredentials, readText, readToken } from "./credentials.ts";
 import { chosenContext, type Kubeconfig, readKubeconfigFile } from "./kubeconfig.ts";
 import { urlForMessages } from "./redact.ts";
 
+/** Where the connection to the API server is described. */
 export interface ConnectionOptions {
   /** Path of a kubeconfig file; absent or "": the service account of the pod that this runs in. */
   readonly kubeconfig?: string;
@@ -19,7 +20,9 @@ export interface ConnectionOptions {
    * folder.
    */
   readonly clock?: Clock;
+  /** Environment variables. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Folder with the service account's token and certificate. */
   readonly serviceAccountDir?: string;
 }
 

@@ -2,10 +2,13 @@ import type { Clock } from "@fairlead/base";
 import type { TakeToken } from "./token-bucket.ts";
 import type { Transport } from "./transport.ts";
 
+/** A request that was answered, or that waited for its turn, for metrics. */
 export interface RequestFacts {
+  /** The method of the request. */
   readonly method: "GET" | "POST";
   /** Of the API server, with its port. */
   readonly host: string;
+  /** Until its answer began, or until its turn came. */
   readonly milliseconds: number;
 }
 

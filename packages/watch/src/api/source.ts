@@ -13,7 +13,9 @@ import type { ReflectorPorts } from "./reflector-ports.ts";
 import { tokenBucket } from "./token-bucket.ts";
 import type { Transport } from "./transport.ts";
 
+/** Which objects a source follows, and how. */
 export interface ApiSourceOptions extends Selection {
+  /** The API server; `loadConnection` makes it. */
   readonly connection: ApiConnection;
   /** For example `fairlead-proxy/1.2.3`. */
   readonly userAgent: string;
@@ -28,12 +30,15 @@ export interface ApiSourceOptions extends Selection {
    * service proxy reads of an object and nothing else. Default false.
    */
   readonly protobuf?: boolean;
+  /** Gets what an operator may want to read; default: it goes nowhere. */
   readonly onReport?: OnReport;
   /** Gets each request; default: none. */
   readonly onRequest?: RequestObserver;
   /** For tests: virtual time, 0 ≤ random() < 1, and requests that don't leave the process. */
   readonly clock?: Clock;
+  /** For the jitter of retries; default: Math.random. */
   readonly random?: () => number;
+  /** Carries requests; default: Node's own client. */
   readonly transport?: Transport;
 }
 

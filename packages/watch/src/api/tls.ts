@@ -4,6 +4,7 @@ export interface TlsOptions {
   readonly ca?: string;
   /** PEM client certificate (chain) and key. */
   readonly cert?: string;
+  /** PEM private key of `cert`. */
   readonly key?: string;
   /** tls-server-name: the name to expect instead of the URL's host. */
   readonly servername?: string;

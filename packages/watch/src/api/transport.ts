@@ -8,7 +8,9 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
 }
 
+/** An answer whose body has not been read. */
 export interface ApiResponse {
+  /** The HTTP status code. */
   readonly status: number;
   /** The header's value, lower-case name; undefined when absent. */
   header(name: string): string | undefined;

@@ -16,6 +16,7 @@ export interface ManifestsSnapshotOptions extends Selection {
   readonly paths: readonly string[];
   /** Needed where a path is `-`. */
   readonly readStandardInput?: () => Promise<Uint8Array>;
+  /** Gets what an operator may want to read of the files. */
   readonly onReport?: OnReport;
   /** Is told the names of the Nodes that are ignored. */
   readonly onOtherNode?: (name: string) => void;

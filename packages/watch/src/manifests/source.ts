@@ -15,6 +15,7 @@ export interface ManifestsSourceOptions extends Selection {
    * is removed takes its objects with it; when the folder itself vanishes, its objects stay until it is back.
    */
   readonly path: string;
+  /** Gets what an operator may want to read of the files. */
   readonly onReport?: OnReport;
   /** For tests. */
   readonly clock?: Clock;
