@@ -1,22 +1,5 @@
 import { type DeclarationReflection, type ProjectReflection, type Reflection, ReflectionKind } from "typedoc";
 
-/** Packages in which every export and every member of one has a comment. */
-const COMMENTED = new Set(
-  [
-    "backend-iptables",
-    "backend-ipvs",
-    "backend-nftables",
-    "backend-userspace",
-    "base",
-    "config",
-    "core",
-    "endpoint-filter",
-    "networks",
-    "trace",
-    "watch",
-  ].map((room) => `@fairlead/${room}`),
-);
-
 const KINDS =
   ReflectionKind.Variable |
   ReflectionKind.Function |
@@ -28,14 +11,16 @@ const KINDS =
   ReflectionKind.TypeAlias;
 
 /**
- * Exports and members without a comment, a line each. TypeDoc's own check asks for one of two more kinds of members: of
- * those of a type that is written inline, which the comment of the whole explains, and of those of a single literal type,
- * such as `kind: "full"`.
+ * Exports and members without a comment, a line each. Two kinds of members need none, which TypeDoc's own check asks
+ * for: those of a type that is written inline, which the comment of the whole explains, and those of a single literal
+ * type, such as `kind: "full"`.
+ *
+ * @param packages names of those that are looked at
  */
-export function uncommented(project: ProjectReflection): readonly string[] {
+export function uncommented(project: ProjectReflection, packages: ReadonlySet<string>): readonly string[] {
   return project.getReflectionsByKind(KINDS).flatMap((member) => {
     const { packageName = "", packagePath = "" } = project.getSymbolIdFromReflection(member) ?? {};
-    if (!COMMENTED.has(packageName) || isInline(member) || !member.isDeclaration()) return [];
+    if (!packages.has(packageName) || isInline(member) || !member.isDeclaration()) return [];
     if (member.type?.type === "literal" || isCommented(member)) return [];
     return [`${member.getFriendlyFullName()}, defined in ${packageName}/${packagePath}, has no comment`];
   });

@@ -2,10 +2,13 @@ import type { IPFamily } from "../family.ts";
 
 /** One address of the node. */
 export interface NodeAddress {
+  /** The family of the address. */
   readonly family: IPFamily;
   /** As the kernel prints it, which is canonical. */
   readonly address: string;
+  /** Length of its network's prefix in bits. */
   readonly prefixLength: number;
+  /** The name of the interface that has it. */
   readonly interface: string;
   /** `global`, `link`, `host`, … */
   readonly scope: string;
@@ -15,11 +18,15 @@ export interface NodeAddress {
 
 /** What came to the device of ipvs mode, kube-ipvs0, or went from it; without an address it is the device itself. */
 export interface ServiceDeviceChange {
+  /** The canonical address that came or went. */
   readonly address?: string;
+  /** Whether it went; otherwise it came. */
   readonly gone: boolean;
 }
 
+/** How addresses are watched. */
 export interface WatchOptions {
+  /** Ends the iteration. */
   readonly signal: AbortSignal;
   /** Gets each change of kube-ipvs0 by any program, except for those while the source repairs itself. */
   readonly onServiceDevice?: (change: ServiceDeviceChange) => void;

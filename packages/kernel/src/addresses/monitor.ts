@@ -19,6 +19,7 @@ export interface MonitorOptions {
    * that is killed until the next change.
    */
   readonly listen?: OpenListening;
+  /** Timers of the pauses; default: those of the process. */
   readonly timers?: Timers;
   /** Milliseconds until a monitor that ended is started again, doubled up to the second. Default 1,000 to 60,000. */
   readonly restartMs?: readonly [first: number, longest: number];

@@ -8,6 +8,7 @@ import { readNodeAddresses } from "./netlink.ts";
 import { parseAddresses } from "./parse.ts";
 import { Wake } from "./wake.ts";
 
+/** How the node's addresses are read and watched. */
 export interface NodeAddressesOptions extends MonitorOptions {
   /** Milliseconds to wait for more changes after one. Default 200. */
   readonly settleMs?: number;

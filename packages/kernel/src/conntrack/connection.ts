@@ -3,14 +3,19 @@ import type { Direction } from "./parse-flow.ts";
 
 /** Bytes and packets of one direction. */
 export interface Volume {
+  /** Bytes, headers of IP included. */
   readonly bytes: number;
+  /** Packets. */
   readonly packets: number;
 }
 
 /** An entry of connection tracking in zone 0, both directions with their addresses and ports. */
 export interface Connection {
+  /** The family of its addresses. */
   readonly family: IPFamily;
+  /** The transport protocol. */
   readonly protocol: Protocol;
+  /** As the client sent its first packet. */
   readonly original: Direction;
   /** Its source answers, its destination is where the answer goes: the client, or the address that masquerades it. */
   readonly reply: Direction;
@@ -22,6 +27,7 @@ export interface Connection {
   readonly expires?: number;
   /** Both only where accounting is on (net.netfilter.nf_conntrack_acct). */
   readonly sent?: Volume;
+  /** What the client got. */
   readonly received?: Volume;
 }
 

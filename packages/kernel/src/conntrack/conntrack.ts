@@ -2,15 +2,19 @@ import type { IPFamily, Protocol } from "../family.ts";
 
 /** What is read of a connection tracking entry: the destination that the client called, and the one that answers. */
 export interface ConntrackFlow {
+  /** The family of its addresses. */
   readonly family: IPFamily;
+  /** The transport protocol. */
   readonly protocol: Protocol;
   /** Where the client's packets went, before any translation; canonical address. */
   readonly originalDestination: string;
+  /** The port that the client called. */
   readonly originalPort: number;
   /** The client, before any translation; canonical. Absent where only the tool `conntrack` reads and deletes. */
   readonly originalSource?: string;
   /** Who answers: the endpoint after DNAT. Canonical address. */
   readonly replySource: string;
+  /** The port that answers. */
   readonly replyPort: number;
 }
 

@@ -6,9 +6,11 @@ import { createNetlinkTracking } from "./netlink-tracking.ts";
 import { createTrackingTools } from "./tools-tracking.ts";
 import type { Tracking } from "./tracking.ts";
 
+/** How connection tracking is read and listened to. */
 export interface TrackingOptions {
   /** How netlink is reached; default: in the network namespace of this process. */
   readonly open?: OpenNetlink;
+  /** How events are listened to; default: in the network namespace of this process. */
   readonly listen?: OpenListening;
 }
 

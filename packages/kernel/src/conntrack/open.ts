@@ -4,6 +4,7 @@ import type { Conntrack } from "./conntrack.ts";
 import { createNetlinkConntrack } from "./netlink.ts";
 import { createConntrackTools } from "./tools.ts";
 
+/** How entries are listed and deleted. */
 export interface ConntrackOptions {
   /** Reported once, with the reason, when conntrack-tools have to do instead of netlink. */
   readonly onFallback?: (reason: unknown) => void;

@@ -24,9 +24,13 @@ const DIRECTION = /src=(\S+) dst=(\S+) sport=(\d+) dport=(\d+)/g;
 
 /** One direction of a connection as connection tracking knows it; canonical addresses. */
 export interface Direction {
+  /** Who sends in this direction. */
   readonly source: string;
+  /** Where it sends to. */
   readonly destination: string;
+  /** 1 to 65535. */
   readonly sourcePort: number;
+  /** 1 to 65535. */
   readonly destinationPort: number;
 }
 

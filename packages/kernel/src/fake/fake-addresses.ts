@@ -5,6 +5,7 @@ import { Faults, singleStep } from "./faults.ts";
 
 /** Addresses in memory. What watches them is told of each change at once. */
 export class FakeNodeAddresses implements NodeAddresses {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   #addresses: readonly NodeAddress[];
   readonly #watchers = new Set<Wake>();
@@ -15,6 +16,7 @@ export class FakeNodeAddresses implements NodeAddresses {
     this.faults = faults;
   }
 
+  /** Adds addresses, as if an interface had got them. */
   add(...addresses: readonly NodeAddress[]): void {
     this.#set([...this.#addresses, ...addresses]);
   }

@@ -5,6 +5,7 @@ import { Faults, killed, singleStep } from "./faults.ts";
 
 /** A connection tracking table in memory. Each `track` is one client's entry. */
 export class FakeConntrack implements Conntrack {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   #entries: ConntrackFlow[] = [];
 

@@ -1,7 +1,9 @@
 import type { Nfacct, NfacctCount, NfacctResult } from "../nfacct/nfacct.ts";
 import { Faults, singleStep } from "./faults.ts";
 
+/** The kernel that the fake stands for. */
 export interface FakeNfacctOptions {
+  /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
   /** False: a kernel without nfnetlink_acct. Default true. */
   readonly supported?: boolean;
@@ -9,6 +11,7 @@ export interface FakeNfacctOptions {
 
 /** Named counters in memory. Given to a `FakeIptables`, rules may name those that are here and no others. */
 export class FakeNfacct implements Nfacct {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #supported: boolean;
   readonly #counts = new Map<string, NfacctCount>();
@@ -18,6 +21,7 @@ export class FakeNfacct implements Nfacct {
     this.#supported = options.supported ?? true;
   }
 
+  /** Whether there is a counter of this name. */
   has(name: string): boolean {
     return this.#counts.has(name);
   }

@@ -5,11 +5,16 @@ import { Faults, singleStep } from "./faults.ts";
 /** What a program would do: its standard output, or how it ends. */
 export type ProgramAnswer = string | { readonly stdout?: string; readonly stderr?: string; readonly exitCode?: number };
 
-/** @param input all of standard input */
+/**
+ * A program as a function of its arguments, without its own name, and its input.
+ *
+ * @param input all of standard input
+ */
 export type Program = (args: readonly string[], input: string) => ProgramAnswer;
 
 /** A runner whose programs are functions. A program that it does not have is not installed. */
 export class FakeRunner implements Runner {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #programs = new Map<string, Program>();
 
@@ -18,10 +23,12 @@ export class FakeRunner implements Runner {
     for (const [name, program] of Object.entries(programs)) this.install(name, program);
   }
 
+  /** Installs a program, in place of an earlier one of the name. */
   install(name: string, program: Program | ProgramAnswer): void {
     this.#programs.set(name, typeof program === "function" ? program : () => program);
   }
 
+  /** Removes a program: from now on it is not found. */
   uninstall(name: string): void {
     this.#programs.delete(name);
   }

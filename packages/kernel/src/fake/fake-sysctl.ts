@@ -2,6 +2,7 @@ import type { Sysctl, SysctlResult } from "../sysctl/sysctl.ts";
 
 /** Kernel settings in memory. Keys that it was not given do not exist; while `readOnly`, nothing may be written. */
 export class FakeSysctl implements Sysctl {
+  /** While true each write fails, as in a container. */
   readOnly = false;
   readonly #values: Map<string, string>;
 

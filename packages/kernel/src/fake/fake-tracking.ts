@@ -3,6 +3,7 @@ import type { Tracking } from "../conntrack/tracking.ts";
 
 /** Tracked connections in memory, which only their owner changes. */
 export class FakeTracking implements Pick<Tracking, "list"> {
+  /** What a listing gives. */
   connections: Iterable<Connection> = [];
   /** What a listing fails with after its last connection; undefined: it ends well. */
   failure: Error | undefined;

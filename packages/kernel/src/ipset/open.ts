@@ -14,6 +14,7 @@ import { encodeMember, encodeSetDump, type MemberCommand } from "./messages.ts";
 /** Up to so many members go by netlink, one message each; the tool puts more of them into one. */
 const FEW = 2_000;
 
+/** How ipsets are reached. */
 export interface IpsetOptions {
   /**
    * How netlink is reached in the network namespace of this process, for changes of few members, which then start no

@@ -10,6 +10,7 @@ import type { Variant } from "./variant.ts";
 
 /** The tools of a family that are to be used. */
 export interface ToolChoice {
+  /** iptables or ip6tables. */
   readonly family: IPFamily;
   /** Default: as the host does. */
   readonly variant?: Variant;

@@ -18,15 +18,20 @@ export type IptablesErrorKind =
   | "rejected"
   | "failed";
 
+/** What is known of a failure in addition to its kind. */
 export interface IptablesErrorDetails {
+  /** The process that failed. */
   readonly cause?: CommandError;
+  /** The payload's line, from 1. */
   readonly line?: number | undefined;
+  /** The text of that line. */
   readonly text?: string | undefined;
 }
 
 /** Something that iptables would not do, in the operator's words. */
 export class IptablesError extends Error {
   override readonly name = "IptablesError";
+  /** What kind of failure it is: whether another attempt may help. */
   readonly kind: IptablesErrorKind;
   /** The payload's line that failed, from 1. For what the kernel finds when it commits, this may be the COMMIT. */
   readonly line: number | undefined;

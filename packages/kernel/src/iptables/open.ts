@@ -23,6 +23,7 @@ import type { Tools } from "./tools.ts";
 import { TransactionSize } from "./transaction-size.ts";
 import type { Variant } from "./variant.ts";
 
+/** Which tools are used, and how. */
 export interface IptablesOptions extends ToolChoice {
   /**
    * How the kernel is asked of tables without their rules. Default: it is not, as a runner may work in another

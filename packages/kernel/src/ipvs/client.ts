@@ -3,8 +3,11 @@ import type { Turn } from "../runner/commands.ts";
 
 /** Seconds; 0 or absent leaves one as it is. */
 export interface IpvsTimeouts {
+  /** Of established TCP connections. */
   readonly tcp?: number;
+  /** Of TCP connections after a FIN. */
   readonly tcpFin?: number;
+  /** Of UDP flows. */
   readonly udp?: number;
 }
 

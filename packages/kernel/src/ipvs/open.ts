@@ -4,6 +4,7 @@ import type { IpvsadmClient } from "./client.ts";
 import { type IpvsSession, openIpvsSession } from "./session.ts";
 import { createIpvsadmTool } from "./tool.ts";
 
+/** How virtual servers are reached. */
 export interface IpvsadmOptions {
   /**
    * How generic netlink is reached, in the network namespace that the runner runs its processes in; nothing then starts

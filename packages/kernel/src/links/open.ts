@@ -9,6 +9,7 @@ import { changeLinks, readAddresses } from "./session.ts";
 /** Characters that a listing of a hundred thousand addresses stays below. */
 const MAX_LISTING = 64 * 1024 * 1024;
 
+/** How devices and their addresses are reached. */
 export interface LinksOptions {
   /**
    * How rtnetlink is reached, in the network namespace that the runner runs its processes in; nothing then starts a

@@ -1,8 +1,10 @@
 /** The process that holds a node's lock. */
 export interface LockHolder {
+  /** Its process id. */
   readonly pid: number;
   /** RFC 3339; absent like `version` where it cannot be read. */
   readonly startedAt?: string;
+  /** Of the program, as it gave it. */
   readonly version?: string;
 }
 

@@ -8,6 +8,7 @@ import { LOCK_FILE, openLockFile } from "./lock-file.ts";
 import { lockPlace, ownNetwork } from "./lock-place.ts";
 import { findLockProcess, isLockSeen } from "./lock-process.ts";
 
+/** Where the lock is, and what is written into it. */
 export interface NodeLockOptions {
   /** Version of the program that wants it, reported to later ones. */
   readonly version: string;
@@ -23,11 +24,13 @@ export interface NodeLockOptions {
   readonly proc?: string;
 }
 
+/** The lock of a node, or why there is none. */
 export interface NodeLock {
   /** Whether this process has the lock in one folder at least. */
   readonly held: boolean;
   /** Why there may be another agent all the same; absent: there is no sign of one. */
   readonly doubt?: string;
+  /** Gives the lock back; it also goes with the process. */
   release(): void;
 }
 

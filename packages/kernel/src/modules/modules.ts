@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { CommandError } from "../runner/command-error.ts";
 import type { Runner } from "../runner/runner.ts";
 
+/** How a module came to be there, or why it is not. */
 export type ModuleResult =
   | { readonly ok: true; readonly how: "loaded" | "built-in" | "modprobe" }
   | { readonly ok: false; readonly reason: string };
@@ -16,6 +17,7 @@ export interface Modules {
   load(name: string): Promise<ModuleResult>;
 }
 
+/** Where modules are looked for. */
 export interface ModulesOptions {
   /** Where /sys and /lib are. Default "/". */
   readonly root?: string;

@@ -17,9 +17,11 @@ export interface NetworkNamespace {
   readonly env: Readonly<Record<string, string>>;
   /** Ends the holder; the namespace goes with the last process in it. May be called twice. */
   dispose(): Promise<void>;
+  /** As `dispose`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** How a namespace is made. */
 export interface NamespaceOptions {
   /**
    * With mounts and processes of its own, which end with it, whatever they have become (root only). Default false.
@@ -31,6 +33,7 @@ export interface NamespaceOptions {
   readonly beside?: NetworkNamespace;
 }
 
+/** Whether this machine lets this user make namespaces, or why not. */
 export type NamespaceSupport =
   | { readonly ok: true; readonly as: "root" | "user" }
   | { readonly ok: false; readonly reason: string };

@@ -2,6 +2,7 @@ import type { OpenListening } from "../netlink/listening.ts";
 import { type OpenNetlink, type OpenTransactions, socketsIn } from "../netlink/socket.ts";
 import type { NetworkNamespace } from "./namespace.ts";
 
+/** Netlink sockets in a network namespace, for the `open` and `listen` of clients. */
 export interface NetlinkSockets {
   /** For devices and their addresses. */
   readonly route: OpenNetlink;

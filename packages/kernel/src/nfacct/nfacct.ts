@@ -1,9 +1,12 @@
 /** What an accounting object has counted. */
 export interface NfacctCount {
+  /** Packets since the object was made or reset. */
   readonly packets: number;
+  /** Bytes of these. */
   readonly bytes: number;
 }
 
+/** Whether it was done, or why not. */
 export type NfacctResult = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
 /** Netfilter's named counters (nfnetlink_acct). A rule with `-m nfacct` needs its counter before it. */

@@ -58,5 +58,6 @@ export interface NftablesClient {
    * are not told. It makes everybody's transactions dearer: one who has a whole table to write does that first.
    */
   watch(options: NftablesWatchOptions): AsyncIterable<NftablesNews>;
+  /** Closes the sockets; calls after that fail. */
   close(): Promise<void>;
 }

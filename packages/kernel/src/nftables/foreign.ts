@@ -19,7 +19,9 @@ import { encodeGetTables } from "./requests.ts";
 
 /** A table of nf_tables by its name; `family` as nft writes it, or a number where it has no name for it. */
 export interface NftTableName {
+  /** `ip`, `ip6`, `inet`, `arp`, `bridge`, `netdev`. */
   readonly family: string;
+  /** The table's name. */
   readonly name: string;
 }
 

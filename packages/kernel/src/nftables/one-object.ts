@@ -19,13 +19,17 @@ import { encodeGetOne, type ObjectName } from "./requests.ts";
 
 /** A table of any family, by NFPROTO_*. */
 export interface TablePlace {
+  /** The number of the table's family. */
   readonly family: number;
+  /** The table's name. */
   readonly table: string;
 }
 
 /** A rule with the sets that it asks: those of no name with their elements, which stand where they are used. */
 export interface RuleWithSets {
+  /** The rule, decoded. */
   readonly rule: NftRule;
+  /** By their names. */
   readonly sets: NftTable["sets"];
 }
 

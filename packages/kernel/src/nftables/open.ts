@@ -11,11 +11,13 @@ import { quietly } from "./quiet.ts";
 import { readSets, readTable } from "./read.ts";
 import { OVERHEAD, send } from "./send.ts";
 
+/** How nf_tables is reached. */
 export interface NftablesOptions {
   /** How netlink is reached. Default: in the network namespace of this process. */
   readonly open?: OpenTransactions;
   /** How the kernel is listened to. Default: in the network namespace of this process. */
   readonly listen?: OpenListening;
+  /** Timers of its waits; default: those of the process. */
   readonly timers?: Timers;
 }
 

@@ -42,11 +42,13 @@ export interface PacketTracing {
   close(): Promise<void>;
 }
 
+/** How traces are asked for. */
 export interface PacketTracingOptions {
   /** How netlink is reached. Default: in the network namespace of this process. */
   readonly open?: OpenTransactions;
   /** How the kernel is listened to. Default: in the network namespace of this process. */
   readonly listen?: OpenListening;
+  /** Timers of its waits; default: those of the process. */
   readonly timers?: Timers;
 }
 

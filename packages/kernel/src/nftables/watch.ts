@@ -19,12 +19,17 @@ export type NftablesNews =
       readonly tables: readonly TouchedTable[];
     };
 
+/** A table that a transaction touched. */
 export interface TouchedTable {
+  /** The table's family. */
   readonly family: NftFamily;
+  /** The table's name. */
   readonly name: string;
 }
 
+/** Which transactions are reported, and for how long. */
 export interface NftablesWatchOptions {
+  /** Ends the iteration. */
   readonly signal: AbortSignal;
   /** Names of tables: transactions that touch none of them are not reported. Default: all. */
   readonly tables?: readonly string[];

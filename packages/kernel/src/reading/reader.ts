@@ -35,6 +35,7 @@ export interface KernelReader {
   rulesGeneration(): Promise<number | undefined>;
   /** The same, of nf_tables only. */
   generation(): Promise<number>;
+  /** Whether nf_tables has a table of this family and name. */
   hasNftTable(family: IPFamily, name: string): Promise<boolean>;
   /**
    * As it is until it is asked for again: from the second time on that costs what has changed.
@@ -42,14 +43,17 @@ export interface KernelReader {
    * @returns undefined: there is no such table
    */
   nftTable(family: IPFamily, name: string): Promise<NftTable | undefined>;
+  /** All virtual servers of ip_vs with their destinations; none where the kernel has no ip_vs. */
   servers(): Promise<readonly VirtualServerState[]>;
   /** Those of the names that there are. */
   sets(names: Iterable<string>): Promise<readonly SetState[]>;
   /** undefined: there is no such device. */
   addressesOf(device: string): Promise<ReadonlySet<string> | undefined>;
+  /** The node's addresses. */
   readonly addresses: NodeAddresses;
   /** A kernel setting by its path below /proc/sys; undefined: there is none. */
   setting(key: string): Promise<string | undefined>;
+  /** Closes the sockets; calls after that fail. */
   close(): Promise<void>;
 }
 

@@ -62,6 +62,7 @@ export function readingOnly<Socket extends NetlinkSocket>(
   };
 }
 
+/** Something tried to write through a reader: a fault of the program, which the kernel did not see. */
 export class WritesRefused extends Error {
   override readonly name = "WritesRefused";
 

@@ -9,23 +9,32 @@ import type { Argv } from "./runner.ts";
  */
 export type FailureReason = "exit" | "signal" | "timeout" | "stopped" | "aborted" | "not-found" | "output" | "start";
 
+/** How a process failed. */
 export interface CommandFailure {
+  /** The program and its arguments. */
   readonly argv: Argv;
+  /** Why it counts as failed. */
   readonly reason: FailureReason;
+  /** Absent unless the process ended by itself. */
   readonly exitCode?: number | undefined;
   /** Name of the signal, `SIGKILL`. */
   readonly signal?: string | undefined;
+  /** What it wrote to standard error. */
   readonly stderr?: string | undefined;
+  /** What it wrote to standard output. */
   readonly stdout?: string | undefined;
   /** Only `timeout` and `stopped`: the milliseconds it had. */
   readonly timeoutMs?: number | undefined;
+  /** The error of Node or of the input, where there is one. */
   readonly cause?: unknown;
 }
 
 /** A process that did not do what it was asked for. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
+  /** The program and its arguments. */
   readonly argv: Argv;
+  /** Why it counts as failed. */
   readonly reason: FailureReason;
   /** Absent unless the process ended by itself. */
   readonly exitCode: number | undefined;
@@ -35,6 +44,7 @@ export class CommandError extends Error {
   readonly stderr: string;
   /** What it had printed, of `run`: a batch may fail in one of its lines only. */
   readonly stdout: string;
+  /** Whether its time was up (`reason` is `timeout`). */
   readonly timedOut: boolean;
 
   constructor(failure: CommandFailure) {

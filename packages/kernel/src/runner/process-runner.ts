@@ -7,6 +7,7 @@ import { type StopWatch, watchStopped } from "./stopped.ts";
 import { coalesce } from "./text.ts";
 import { toolMemory } from "./tool-memory.ts";
 
+/** How processes are started. */
 export interface ProcessRunnerOptions {
   /** Put before each argv, such as `NetworkNamespace.argvPrefix`. */
   readonly prefix?: readonly string[];

@@ -4,6 +4,7 @@ export type Argv = readonly [program: string, ...args: string[]];
 /** Text that is written in pieces as the process takes it. */
 export type Input = string | Iterable<string> | AsyncIterable<string>;
 
+/** What a process gets, and how long it may take. */
 export interface RunOptions {
   /** Standard input; without it the process reads an empty one. */
   readonly input?: Input;
@@ -15,6 +16,7 @@ export interface RunOptions {
   readonly maxStdout?: number;
 }
 
+/** How long a stream may take. */
 export interface StreamOptions {
   /** Milliseconds until the process is killed; 0: never. Default: the runner's. */
   readonly timeoutMs?: number;
@@ -22,8 +24,11 @@ export interface StreamOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What a process printed that succeeded. */
 export interface RunResult {
+  /** All of standard output. */
   readonly stdout: string;
+  /** All of standard error. */
   readonly stderr: string;
 }
 

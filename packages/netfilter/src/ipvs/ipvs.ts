@@ -2,10 +2,13 @@ import type { IPFamily } from "../rule/rule.ts";
 
 /** What identifies a virtual server. (Those by firewall mark are skipped.) */
 export interface VirtualServerKey {
+  /** The family of the address. */
   readonly family: IPFamily;
+  /** The transport protocol. */
   readonly protocol: "TCP" | "UDP" | "SCTP";
   /** Canonical address. */
   readonly address: string;
+  /** 1 to 65535, or 0 for every port. */
   readonly port: number;
 }
 
@@ -20,12 +23,15 @@ export interface VirtualServer extends VirtualServerKey {
   readonly others?: readonly string[];
 }
 
+/** What identifies a destination of a virtual server. */
 export interface DestinationKey {
   /** Canonical address. */
   readonly address: string;
+  /** 1 to 65535. */
   readonly port: number;
 }
 
+/** A destination of a virtual server: a real server in ipvsadm's words. */
 export interface Destination extends DestinationKey {
   /** 0: gets no new connections. */
   readonly weight: number;
@@ -35,16 +41,21 @@ export interface Destination extends DestinationKey {
 
 /** A virtual server with everything behind it, as `ipvsadm --save` gives it. */
 export interface VirtualServerState extends VirtualServer {
+  /** In the order of the save. */
   readonly destinations: readonly Destination[];
 }
 
 /** What `ipvsadm --list` tells of the connections to a server's destinations. */
 export interface ServerConnections extends VirtualServerKey {
+  /** In the order of the listing. */
   readonly destinations: readonly DestinationConnections[];
 }
 
+/** A destination with its connections. */
 export interface DestinationConnections extends Destination {
+  /** Connections that are established. */
   readonly active: number;
+  /** Connections in every other state. */
   readonly inactive: number;
 }
 

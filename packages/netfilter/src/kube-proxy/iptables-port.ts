@@ -17,6 +17,7 @@ export interface TableGlance {
  * the part that it uses (`Pick`) and imports neither.
  */
 export interface IptablesPort {
+  /** iptables or ip6tables. */
   readonly family: IPFamily;
   /** Which kernel API the tools speak to (nf_tables or x_tables): it decides how large one transaction may be. */
   readonly variant: "nft" | "legacy";

@@ -3,6 +3,7 @@ import { sha256 } from "#sha256";
 /** RFC 4648's alphabet for base32, as character codes. */
 const BASE32 = Uint8Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", (digit) => digit.charCodeAt(0));
 
+/** What a service's chain is for: its endpoints, those of this node, its external traffic, its firewall. */
 export type ServiceChainKind = "SVC" | "SVL" | "EXT" | "FW";
 
 /**

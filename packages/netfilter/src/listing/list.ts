@@ -4,6 +4,7 @@ import { atLine, chainOf, parseRuleText, policyField, readRule, withoutCounters 
 import { linesOf } from "../text/lines.ts";
 import { goesOn, isOpen } from "../text/rule-ends.ts";
 
+/** How a listing is read. */
 export interface ListOptions {
   /** Decides the defaults that the text leaves out. Default: IPv4. */
   readonly family?: IPFamily;

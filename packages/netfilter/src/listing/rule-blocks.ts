@@ -27,6 +27,7 @@ export interface ScanOptions {
 
 /** What takes a text apart. */
 export interface BlockSink {
+  /** Rules of one chain that follow each other in the text. */
   rules(chain: string, block: RuleBlock): void;
   /** A line that appends no rule, without its end. */
   line(text: string, line: number): void;
@@ -54,10 +55,12 @@ export class BlockScanner {
     this.#lenient = lenient;
   }
 
+  /** The number of lines that were read. */
   get line(): number {
     return this.#line;
   }
 
+  /** Takes more of the text, which may end anywhere. */
   push(chunk: string): void {
     const complete = chunk.lastIndexOf("\n") + 1;
     if (complete === 0) {

@@ -4,6 +4,7 @@ import { type RuleBlock, ruleLines, ruleTexts } from "./rule-blocks.ts";
 import { type ChainSink, SaveReader } from "./save-reader.ts";
 import { type SavedChain, TextChain } from "./saved-chain.ts";
 
+/** How a save is read. */
 export interface SaveOptions {
   /** Decides the defaults that the text leaves out (reject type, mask of recent). Default: IPv4. */
   readonly family?: IPFamily;
@@ -20,6 +21,7 @@ export interface SaveOptions {
 export type SavedRules = ReadonlyMap<Table, SavedTable>;
 
 export interface SavedTable extends TableState {
+  /** Its chains by name, in the order of the text. */
   readonly chains: ReadonlyMap<string, SavedChain>;
 }
 

@@ -31,6 +31,7 @@ export interface SavedChain extends ChainState {
  * then.
  */
 export class TextChain implements SavedChain {
+  /** The chain's name. */
   readonly name: string;
   readonly policy?: "ACCEPT" | "DROP";
   readonly #family: IPFamily;
@@ -44,13 +45,19 @@ export class TextChain implements SavedChain {
     this.#family = family;
   }
 
-  /** @param block rules of this chain, which come after those that it has */
+  /**
+   * Appends rules.
+   *
+   * @param block rules of this chain, which come after those that it has
+   */
   add(block: RuleBlock): void {
     this.#blocks = this.#blocks === NONE ? block : [...this.#all, block];
     this.#asked = undefined;
   }
 
   /**
+   * Puts a rule at a position.
+   *
    * @param position from 1
    * @param text the rule without `-A CHAIN `
    * @param line of the payload that it stands in

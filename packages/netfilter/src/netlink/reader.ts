@@ -11,26 +11,32 @@ export class Attributes {
     for (const found of attributesIn(bytes, { start, end })) this.#ranges.set(found.type, found);
   }
 
+  /** Whether there is an attribute of this type. */
   has(type: number): boolean {
     return this.#ranges.has(type);
   }
 
+  /** A byte; undefined where the attribute is absent. */
   u8(type: number): number | undefined {
     return this.#number(type, 1, (at) => this.#bytes.readUInt8(at));
   }
 
+  /** A number of 32 bits in network byte order; undefined where the attribute is absent. */
   u32(type: number): number | undefined {
     return this.#number(type, 4, (at) => this.#bytes.readUInt32BE(at));
   }
 
+  /** The same with a sign. */
   i32(type: number): number | undefined {
     return this.#number(type, 4, (at) => this.#bytes.readInt32BE(at));
   }
 
+  /** A number of 64 bits in network byte order; undefined where the attribute is absent. */
   u64(type: number): bigint | undefined {
     return this.#number(type, 8, (at) => this.#bytes.readBigUInt64BE(at));
   }
 
+  /** Text up to its first zero byte; undefined where the attribute is absent. */
   text(type: number): string | undefined {
     const range = this.#ranges.get(type);
     if (range === undefined) return undefined;
@@ -39,11 +45,13 @@ export class Attributes {
     return end < 0 ? text : text.slice(0, end);
   }
 
+  /** The bytes as hex digits; undefined where the attribute is absent. */
   hex(type: number): string | undefined {
     const range = this.#ranges.get(type);
     return range === undefined ? undefined : this.#bytes.toString("hex", range.start, range.end);
   }
 
+  /** The attributes within an attribute; undefined where it is absent. */
   nested(type: number): Attributes | undefined {
     const range = this.#ranges.get(type);
     return range === undefined ? undefined : new Attributes(this.#bytes, range.start, range.end);

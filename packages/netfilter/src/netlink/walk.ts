@@ -1,6 +1,8 @@
 /** Where something lies in a buffer: from `start` to before `end`. */
 export interface Range {
+  /** Offset of the first byte. */
   readonly start: number;
+  /** Offset behind the last byte. */
   readonly end: number;
 }
 

@@ -50,18 +50,21 @@ export class AttributeWriter {
     return this;
   }
 
+  /** Writes an attribute of one byte. */
   u8(type: number, value: number): this {
     const { bytes, at } = this.#header(type, 1);
     bytes[at] = value;
     return this;
   }
 
+  /** Writes an attribute of 32 bits in network byte order. */
   u32(type: number, value: number): this {
     const { bytes, at } = this.#header(type, 4);
     bytes.writeUInt32BE(value >>> 0, at);
     return this;
   }
 
+  /** Writes an attribute of 64 bits in network byte order. */
   u64(type: number, value: bigint): this {
     const { bytes, at } = this.#header(type, 8);
     bytes.writeBigUInt64BE(value, at);
@@ -75,12 +78,14 @@ export class AttributeWriter {
     return this;
   }
 
+  /** Writes an attribute of bytes that are given as hex digits. */
   hex(type: number, value: string): this {
     const { bytes, at } = this.#header(type, value.length / 2);
     bytes.write(value, at, "hex");
     return this;
   }
 
+  /** Writes an attribute of bytes. */
   raw(type: number, value: Uint8Array): this {
     const { bytes, at } = this.#header(type, value.length);
     bytes.set(value, at);

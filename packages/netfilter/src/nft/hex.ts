@@ -5,12 +5,14 @@ export type Hex = string;
 
 const DIGITS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
+/** Bytes as lower-case hex digits. */
 export function hexOf(bytes: Iterable<number>): Hex {
   let text = "";
   for (const byte of bytes) text += DIGITS[byte & 0xff] ?? "";
   return text;
 }
 
+/** The bytes that hex digits stand for. */
 export function bytesOf(hex: Hex): Uint8Array {
   return Uint8Array.from({ length: hex.length / 2 }, (_, at) => Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16));
 }

@@ -7,8 +7,11 @@ import type { DataType } from "./types.ts";
 
 /** A table as the kernel holds it. */
 export interface NftTable {
+  /** The family of the packets that reach it. */
   readonly family: NftFamily;
+  /** Unique within the family. */
   readonly name: string;
+  /** What people read of it in a listing. */
   readonly comment?: string;
   /** Packets do not reach its chains (`flags dormant`). */
   readonly dormant?: true;
@@ -19,26 +22,38 @@ export interface NftTable {
 }
 
 export const HOOKS = ["prerouting", "input", "forward", "output", "postrouting"] as const;
+/** A hook of netfilter, as nft spells it. */
 export type Hook = (typeof HOOKS)[number];
 
 /** What makes a chain a base chain: packets come to it by themselves. */
 export interface BaseChain {
+  /** nat: asked for the first packet of a connection only. route: a changed mark or address is routed again. */
   readonly type: "filter" | "nat" | "route";
+  /** Where packets come to it. */
   readonly hook: Hook;
   /** Chains of one hook run in ascending order of this number. */
   readonly priority: number;
+  /** What becomes of a packet that no rule decides. */
   readonly policy: "accept" | "drop";
 }
 
+/** A chain with its rules. */
 export interface NftChain {
+  /** Unique within the table. */
   readonly name: string;
+  /** Absent: packets come by jump and goto only. */
   readonly base?: BaseChain;
+  /** What people read of it in a listing. */
   readonly comment?: string;
+  /** In their order. */
   readonly rules: readonly NftRule[];
 }
 
+/** A rule: expressions that the kernel evaluates in their order until one does not match. */
 export interface NftRule {
+  /** Matches and statements. */
   readonly expressions: readonly Expression[];
+  /** What people read of it in a listing. */
   readonly comment?: string;
   /** The number by which the kernel knows it; absent in what is only planned. */
   readonly handle?: bigint;
@@ -46,17 +61,21 @@ export interface NftRule {
 
 /** A set, or a map where it has `data`. */
 export interface NftSet {
+  /** Unique within the table. */
   readonly name: string;
   /** One type, or the parts of a concatenation. */
   readonly key: readonly DataType[];
+  /** What a map gives for a key: a verdict, or a value of these types. */
   readonly data?: "verdict" | readonly DataType[];
   /** In place of `data`: the map leads to named objects of this kind. */
   readonly objects?: NamedObject;
+  /** What the set may do: hold intervals, be filled by packets, let elements go. */
   readonly flags: readonly SetFlag[];
   /** After which an element goes that has no time of its own, milliseconds. */
   readonly timeout?: number;
   /** The most elements that it takes; absent: as many as there is memory for. */
   readonly size?: number;
+  /** What people read of it in a listing. */
   readonly comment?: string;
   /** What `nft` needs to print the set as it was written, alongside the comment: attributes of libnftnl's user data. */
   readonly userData?: Hex;
@@ -73,8 +92,10 @@ export const SET_FLAGS = {
   timeout: 0x10,
   dynamic: 0x20,
 } as const;
+/** A flag of a set, as nft spells it. */
 export type SetFlag = Exclude<keyof typeof SET_FLAGS, "map">;
 
+/** An element of a set or map. */
 export interface SetElement {
   /** Each part padded to a multiple of four bytes where the key is a concatenation. */
   readonly key: Hex;
@@ -88,5 +109,6 @@ export interface SetElement {
   readonly expires?: number;
   /** In a set of intervals: the element is the first address behind one (NFT_SET_ELEM_INTERVAL_END). */
   readonly intervalEnd?: true;
+  /** What people read of it in a listing. */
   readonly comment?: string;
 }

@@ -207,11 +207,14 @@ export function dnatTo(family: NftFamily, address: string, port: number): readon
   ];
 }
 
+/** Ends the rule with a verdict. */
 export function verdict(of: Verdict): readonly Expression[] {
   return [{ kind: "immediate", verdict: of }];
 }
 
+/** Goes to a chain and comes back at its end. */
 export const jump = (chain: string): readonly Expression[] => verdict({ kind: "jump", chain });
+/** Goes to a chain for good. */
 export const goTo = (chain: string): readonly Expression[] => verdict({ kind: "goto", chain });
 
 /** `reject`: ICMP's "port unreachable". */

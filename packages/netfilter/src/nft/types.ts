@@ -25,6 +25,7 @@ export interface DataTypeFacts {
   readonly text: (hex: Hex) => string;
 }
 
+/** The name of a data type, as nft spells it. */
 export type DataType = keyof typeof DATA_TYPES;
 
 /** Bytes of a value in a register or a set: parts of a concatenation begin at multiples of four. */

@@ -3,6 +3,7 @@ export class RuleTextError extends Error {
   override readonly name = "RuleTextError";
   /** What was wrong: `comment`, `chain`, `interface`, … */
   readonly field: string;
+  /** The value that cannot be written. */
   readonly value: string;
 
   constructor(field: string, value: string, expected: string) {

@@ -11,6 +11,7 @@ export function comment(text: string): Match {
   return { kind: "comment", text: text.replace(/[^\x20-\x7e]|["\\]/g, "?").slice(0, COMMENT_BYTES) };
 }
 
+/** `-j CHAIN`: goes to a chain and comes back at its end. */
 export function jump(chain: string): Target {
   return { kind: "jump", chain };
 }

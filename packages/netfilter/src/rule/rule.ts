@@ -16,9 +16,12 @@ export type { TCPFlagsMatch } from "./matches/tcp-flags.ts";
 export type { Target } from "./targets/index.ts";
 export type { IPFamily, NameMatch } from "./values.ts";
 
+/** A table of iptables. */
 export type Table = "filter" | "nat" | "mangle" | "raw" | "security";
 
+/** `-s` or `-d`. */
 export interface AddressMatch {
+  /** `!`: every address but these. */
   readonly negated?: boolean;
   /** Canonical CIDR with its length, `10.96.0.1/32`. */
   readonly cidr: string;
@@ -26,15 +29,21 @@ export interface AddressMatch {
 
 /** One rule without its chain. Absent fields match everything; a rule without a target only counts. */
 export interface Rule {
+  /** Of the sender. */
   readonly source?: AddressMatch;
+  /** Of where the packet goes. */
   readonly destination?: AddressMatch;
+  /** The interface that it came in by; `eth+` for all whose name begins so. */
   readonly inInterface?: NameMatch;
+  /** The interface that it leaves by, in the same way. */
   readonly outInterface?: NameMatch;
   /** Lower case: tcp, udp, sctp, icmp, … */
   readonly protocol?: NameMatch;
+  /** `-f`: second and further fragments. */
   readonly fragment?: { readonly negated: boolean };
   /** In the order of the rule's text, which is the order in which the kernel asks them. */
   readonly matches: readonly Match[];
+  /** What the rule does; absent: it only counts. */
   readonly target?: Target;
 }
 
@@ -49,13 +58,17 @@ export type Command =
   | { readonly kind: "flush"; readonly chain: string }
   | { readonly kind: "delete-chain"; readonly chain: string };
 
+/** What a payload does to one table in one transaction. */
 export interface TableCommands {
+  /** The table. */
   readonly table: Table;
+  /** In their order. */
   readonly commands: readonly Command[];
 }
 
 /** Rules that may be made while they are read, each time anew; how many they are is known before. */
 export interface RuleList extends Iterable<Rule> {
+  /** How many rules there are. */
   readonly length: number;
 }
 
@@ -65,33 +78,45 @@ export interface RuleList extends Iterable<Rule> {
  */
 export interface ChainFill {
   readonly kind: "fill";
+  /** The chain's name. */
   readonly chain: string;
+  /** All of its rules. */
   readonly rules: RuleList;
+  /** Whether the chain is made, or flushed, before. */
   readonly make: boolean;
 }
 
 /** What a payload says to one table in a transaction; the commands may be made while they are written. */
 export interface PayloadSection {
+  /** The table. */
   readonly table: Table;
+  /** In their order. */
   readonly commands: Iterable<Command | ChainFill>;
 }
 
 /** What the renderer takes: the commands may be made while they are written. */
 export interface CommandSource {
+  /** The table. */
   readonly table: Table;
+  /** In their order. */
   readonly commands: Iterable<Command>;
 }
 
 /** A table as iptables-save prints it. */
 export interface TableState {
+  /** Which table it is. */
   readonly table: Table;
+  /** By their names, in the order of the save. */
   readonly chains: ReadonlyMap<string, ChainState>;
 }
 
+/** A chain as iptables-save prints it. */
 export interface ChainState {
+  /** The chain's name. */
   readonly name: string;
   /** Only built-in chains have one. */
   readonly policy?: "ACCEPT" | "DROP";
+  /** In their order. */
   readonly rules: readonly Rule[];
 }
 

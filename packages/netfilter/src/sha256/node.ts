@@ -8,6 +8,7 @@ export function sha256(text: string): string {
   return hash("sha256", text, "binary");
 }
 
+/** Begins the SHA-256 of a text that comes in pieces. */
 export function startDigest(): TextDigest {
   const digest = createHash("sha256");
   return {

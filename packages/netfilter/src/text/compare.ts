@@ -2,6 +2,7 @@ import { disjoint } from "../rule/disjoint.ts";
 import type { ChainState, Rule, RuleSet, Table } from "../rule/rule.ts";
 import { ruleKey } from "./key.ts";
 
+/** One difference between two rule sets. */
 export type RuleSetDifference =
   | { readonly kind: "chain-missing" | "chain-extra"; readonly table: Table; readonly chain: string }
   | {
@@ -27,6 +28,7 @@ export type RuleSetDifference =
       readonly second: string;
     };
 
+/** What is compared. */
 export interface CompareOptions {
   /** What to compare; default: everything. */
   readonly chains?: (table: Table, chain: string) => boolean;

@@ -21,11 +21,15 @@ import { checkRoom, restoreSection } from "./restore-section.ts";
 import { type Section, sections } from "./sections.ts";
 import { FakeTable } from "./table.ts";
 
+/** The tools and the kernel that the fake stands for. */
 export interface FakeIptablesOptions {
+  /** iptables or ip6tables. */
   readonly family: IPFamily;
   /** Default nft. */
   readonly variant?: Variant;
+  /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
+  /** Timers of its waits; default: those of the process. */
   readonly timers?: Timers;
   /** The counters that rules may name, a `FakeNfacct` for example. Default: none. */
   readonly nfacct?: { has(name: string): boolean };
@@ -46,8 +50,10 @@ const TABLES: readonly Table[] = ["filter", "nat", "mangle", "raw", "security"];
  * refuses what the tools and the kernel refuse, in their words.
  */
 export class FakeIptables implements IptablesClient {
+  /** iptables or ip6tables. */
   readonly family: IPFamily;
   readonly variant: Variant;
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #timers: Timers;
   readonly #kernel: FakeKernel;

@@ -4,7 +4,9 @@ import type { Argv } from "../../runner/runner.ts";
 import { Faults, singleStep } from "../faults.ts";
 import { type Executor, execute, type Outcome } from "./outcome.ts";
 
+/** The tool and the kernel that the fake stands for. */
 export interface FakeIpsetOptions {
+  /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
   /** Whether rules name a set, so that it can't be destroyed. Default: none do. */
   readonly inUse?: (name: string) => boolean;
@@ -20,6 +22,7 @@ const MAX_ELEMENTS = 65_536;
 
 /** The ipsets of the kernel in memory. Given to a `FakeIptables` as `sets`, rules may name those that are here. */
 export class FakeIpset implements IpsetClient {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #inUse: (name: string) => boolean;
   readonly #netlink: boolean;
@@ -31,6 +34,7 @@ export class FakeIpset implements IpsetClient {
     this.#netlink = options.netlink ?? false;
   }
 
+  /** Whether there is a set of this name. */
   has(name: string): boolean {
     return this.#sets.has(name);
   }

@@ -15,7 +15,9 @@ import type { Argv } from "../../runner/runner.ts";
 import { Faults, singleStep } from "../faults.ts";
 import { execute, type Outcome } from "./outcome.ts";
 
+/** The tool and the kernel that the fake stands for. */
 export interface FakeIpvsadmOptions {
+  /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
   /** Schedulers that this kernel has. Default: all of them. */
   readonly schedulers?: Iterable<string>;
@@ -36,7 +38,9 @@ interface FakeServer {
 
 /** The kernel's virtual servers in memory, and how many connections tests say there are. */
 export class FakeIpvsadm implements IpvsadmClient {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
+  /** The kernel's timeouts in seconds, with its own defaults. */
   timeouts: Required<IpvsTimeouts> = { tcp: 900, tcpFin: 120, udp: 300 };
   readonly #schedulers: ReadonlySet<string>;
   readonly #supported: boolean;

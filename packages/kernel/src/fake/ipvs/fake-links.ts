@@ -12,6 +12,7 @@ export interface FakeLinksOptions {
 
 /** Devices and their addresses in memory. */
 export class FakeLinks implements LinksClient {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #netlink: boolean;
   readonly #devices = new Map<string, Set<string>>();

@@ -20,7 +20,9 @@ import { type FakeSet, isThere, listed, listedElement, listedSet } from "./state
 import { Watchers } from "./watchers.ts";
 import { tableKey } from "./work.ts";
 
+/** The kernel that the fake stands for. */
 export interface FakeNftablesOptions {
+  /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
   /** By which elements with timeouts go. */
   readonly clock?: Pick<Clock, "monotonic">;
@@ -36,6 +38,7 @@ const SOMEBODY = { id: 4711, name: "nft" };
  * refuses what the kernel refuses, with the same error for the same message.
  */
 export class FakeNftables implements NftablesClient {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #room: number;
@@ -108,6 +111,7 @@ export class FakeNftables implements NftablesClient {
     return this.#watchers.watch(options);
   }
 
+  /** Does nothing: there is no socket. */
   async close(): Promise<void> {}
 
   /** A table as it is now, without a call. */

@@ -20,6 +20,7 @@ export function verdictOf(code: number, chain: string | undefined): Verdict | un
   return chain === undefined ? undefined : { kind, chain };
 }
 
+/** A verdict as nft prints it: `accept`, `jump services`. */
 export function verdictText(verdict: Verdict): string {
   return "chain" in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
 }

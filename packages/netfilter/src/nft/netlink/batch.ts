@@ -15,7 +15,9 @@ const FULL_LIST = 60_000;
 
 /** What a message is about, for the error that the kernel may answer. */
 export interface BatchObject {
+  /** What the message does. */
   readonly action: "add" | "delete" | "flush";
+  /** The kind of the object. */
   readonly what: "table" | "chain" | "rule" | "set" | "element";
   /** The table's, chain's or set's; a rule has its chain's. */
   readonly name: string;
@@ -38,10 +40,12 @@ export class NftBatch {
     this.#table = table;
   }
 
+  /** The family of the table. */
   get family(): NftFamily {
     return this.#family;
   }
 
+  /** The table that all messages are about. */
   get table(): string {
     return this.#table;
   }
@@ -61,7 +65,11 @@ export class NftBatch {
     return this.#objects[sequence - 1];
   }
 
-  /** @param owned it goes with the socket, however the process ends (Linux 5.12) */
+  /**
+   * Adds the table, or nothing where it exists.
+   *
+   * @param owned it goes with the socket, however the process ends (Linux 5.12)
+   */
   addTable(comment?: string, owned = false): this {
     return this.#add("add", "table", this.#table, MESSAGES.newTable, FLAGS.create, (to) => {
       to.text(numbers.TABLE.name, this.#table).u32(numbers.TABLE.flags, owned ? numbers.TABLE_OWNER : 0);
@@ -69,6 +77,7 @@ export class NftBatch {
     });
   }
 
+  /** Deletes the table with all that it has. */
   deleteTable(): this {
     return this.#add("delete", "table", this.#table, MESSAGES.delTable, 0, (to) => {
       to.text(numbers.TABLE.name, this.#table);
@@ -115,6 +124,7 @@ export class NftBatch {
     });
   }
 
+  /** Deletes the rule of a handle. */
   deleteRule(chain: string, handle: bigint): this {
     return this.#add("delete", "rule", chain, MESSAGES.delRule, 0, (to) => {
       to.text(numbers.RULE.table, this.#table).text(numbers.RULE.chain, chain).u64(numbers.RULE.handle, handle);
@@ -130,6 +140,7 @@ export class NftBatch {
     });
   }
 
+  /** Deletes a set or map, which no rule may name then. */
   deleteSet(name: string): this {
     return this.#add("delete", "set", name, MESSAGES.delSet, 0, (to) => {
       to.text(numbers.SET.table, this.#table).text(numbers.SET.name, name);

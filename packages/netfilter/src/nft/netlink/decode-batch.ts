@@ -22,15 +22,21 @@ export type NftChange =
   | { readonly kind: "delete-elements"; readonly set: string; readonly keys: readonly Hex[] }
   | { readonly kind: "flush-set"; readonly name: string };
 
+/** One message of a batch. */
 export interface NftRequest {
   /** By which the kernel's answer names it. */
   readonly sequence: number;
+  /** The family of the table. */
   readonly family: NftFamily;
+  /** The table's name. */
   readonly table: string;
+  /** What it does. */
   readonly change: NftChange;
 }
 
+/** A batch as the kernel reads it. */
 export interface DecodedBatch {
+  /** In their order. */
   readonly requests: readonly NftRequest[];
   /** False: it has no end, so that the kernel only checks it. */
   readonly commits: boolean;

@@ -11,7 +11,9 @@ export interface NftTraceEvent {
   readonly id: number;
   /** NFPROTO_* of the table. */
   readonly family: number;
+  /** The table's name. */
   readonly table: string;
+  /** The chain's name. */
   readonly chain: string;
   /** rule: one that matched. return: the end of a chain that was jumped to. policy: the end of a base chain. */
   readonly kind: "rule" | "return" | "policy";
@@ -27,12 +29,17 @@ export interface NftTraceEvent {
 export interface TracedPacket {
   /** Numbers of network devices. */
   readonly inInterface?: number;
+  /** As `inInterface`, of the device that it leaves by. */
   readonly outInterface?: number;
+  /** Number of the transport protocol: 6 for TCP. */
   readonly protocol: number;
+  /** Canonical address. */
   readonly source: string;
+  /** Canonical address. */
   readonly destination: string;
   /** Of protocols that have ports. */
   readonly sport?: number;
+  /** As `sport`, of the destination. */
   readonly dport?: number;
 }
 

@@ -28,10 +28,15 @@ export const TABLE = { name: 1, flags: 2, use: 3, userData: 6 } as const;
 export const TABLE_DORMANT = 1;
 /** NFT_TABLE_F_OWNER: the table goes with the socket that made it, however that ends. Linux 5.12. */
 export const TABLE_OWNER = 2;
+/** NFTA_CHAIN_*: attributes of a chain. */
 export const CHAIN = { table: 1, handle: 2, name: 3, hook: 4, policy: 5, use: 6, type: 7, userData: 12 } as const;
+/** NFTA_HOOK_*: attributes of a base chain's hook. */
 export const CHAIN_HOOK = { number: 1, priority: 2 } as const;
+/** NFTA_RULE_*: attributes of a rule. */
 export const RULE = { table: 1, chain: 2, handle: 3, expressions: 4, position: 6, userData: 7 } as const;
+/** NFTA_EXPR_*: attributes of an expression. */
 export const EXPRESSION = { name: 1, data: 2 } as const;
+/** NFTA_SET_*: attributes of a set. */
 export const SET = {
   table: 1,
   name: 2,
@@ -53,8 +58,11 @@ export const SET = {
 export const SET_OBJECT = 0x40;
 /** NFT_SET_CONCAT (intervals of concatenations): sets that are not read here. */
 export const UNREADABLE_SET_FLAGS = 0x80;
+/** NFTA_SET_DESC_*: attributes of a set's description. */
 export const SET_DESCRIPTION = { size: 1, concatenation: 2 } as const;
+/** NFTA_SET_ELEM_LIST_*: attributes of a message with elements. */
 export const ELEMENTS = { table: 1, set: 2, list: 3, setId: 4 } as const;
+/** NFTA_SET_ELEM_*: attributes of an element. */
 export const ELEMENT = {
   key: 1,
   data: 2,
@@ -66,6 +74,7 @@ export const ELEMENT = {
   object: 9,
   expressions: 11,
 } as const;
+/** NFTA_GEN_*: attributes of the message about a generation. */
 export const GENERATION = { id: 1, processId: 2, processName: 3 } as const;
 
 /** enum nft_trace_attributes. */
@@ -108,6 +117,7 @@ export const POLICIES = { drop: 0, accept: 1 } as const;
 
 /** NFNL_SUBSYS_NFTABLES, and the messages around a transaction (linux/netfilter/nfnetlink.h). */
 export const SUBSYSTEM = 10;
+/** NFNL_MSG_BATCH_*: the messages around a transaction. */
 export const BATCH = { begin: 0x10, end: 0x11 } as const;
 
 /** Flags of a request (linux/netlink.h). */

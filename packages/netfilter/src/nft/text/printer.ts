@@ -87,7 +87,11 @@ class RulePrinter implements Printer {
   }
 }
 
-/** @param table that the rule is in: its sets of no name are printed where they are used */
+/**
+ * A rule as `nft list` prints it.
+ *
+ * @param table that the rule is in: its sets of no name are printed where they are used
+ */
 export function ruleText({ expressions, comment }: NftRule, table: Pick<NftTable, "family" | "sets">): string {
   const printer = new RulePrinter(table);
   for (const expression of expressions) kindOf(expression).print(expression, printer);

@@ -32,6 +32,7 @@ type TypedMatch =
   | StatisticMatch
   | TCPMatch;
 
+/** A match of a rule: one of those that have a type of their own, or another one with its words. */
 export type Match =
   | TypedMatch
   /** A match this package has no type for, kept word for word; `args` are the arguments after `-m module`. */

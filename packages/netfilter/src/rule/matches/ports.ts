@@ -9,8 +9,11 @@ import { parseTCPFlags, renderTCPFlags, type TCPFlagsMatch } from "./tcp-flags.t
 
 /** Ports of a tcp, udp or sctp match; ranges are inclusive. */
 export interface PortMatch {
+  /** `!`: every port but these. */
   readonly negated?: boolean;
+  /** The lowest port. */
   readonly from: number;
+  /** The highest port; equal to `from` for a single one. */
   readonly to: number;
 }
 

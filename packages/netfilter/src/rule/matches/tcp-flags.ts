@@ -9,8 +9,11 @@ type TCPFlag = (typeof TCP_FLAGS)[number];
 
 /** `--tcp-flags ASKED SET`: of the flags that are asked for, a packet has just these. */
 export interface TCPFlagsMatch {
+  /** `!`: a packet that has other flags. */
   readonly negated?: boolean;
+  /** The flags that are looked at. */
   readonly asked: readonly TCPFlag[];
+  /** Those of them that a packet must have. */
   readonly set: readonly TCPFlag[];
 }
 

@@ -22,6 +22,7 @@ type TypedTarget =
   | VerdictTarget<"drop">
   | VerdictTarget<"return">;
 
+/** A target of a rule: one of those that have a type of their own, or another one with its words. */
 export type Target =
   | TypedTarget
   | { readonly kind: "jump" | "goto"; readonly chain: string }
