@@ -10,6 +10,7 @@ import { nftByHand } from "./faults/nft-by-hand.ts";
 import { swaps } from "./faults/swap.ts";
 import { instanceBesideFairlead, instanceBesideKubeProxy } from "./instances/beside.ts";
 import { instanceOnLocalPorts } from "./instances/local-ports.ts";
+import { secondaryBesideKubeProxy, secondaryNetwork } from "./instances/secondary.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { excludedClients, excludedClientsTogether } from "./multi-cni/excluded-clients.ts";
@@ -65,6 +66,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   openConnection,
   instanceBesideFairlead,
   instanceOnLocalPorts,
+  secondaryNetwork,
   underLoad,
   everySource,
   networksFromServer,
@@ -85,6 +87,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...swaps,
   ...connectivity,
   instanceBesideKubeProxy,
+  secondaryBesideKubeProxy,
   ...attacks,
   ...checker,
   deletedByHand,

@@ -1,10 +1,12 @@
 import { generateKeyPairSync } from "node:crypto";
 
 /**
- * Who may talk to the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier.
+ * Who may talk to the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier;
+ * `slices` has what a spec gives it.
  */
 export const USERS = {
   admin: { token: "test-ground-admin", name: "admin", groups: "system:masters" },
+  slices: { token: "test-ground-slices", name: "fairlead-slices", groups: "" },
   proxy: { token: "test-ground-proxy", name: "system:kube-proxy", groups: "" },
 } as const;
 

@@ -1,6 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
 import type { ApiClient } from "../control-plane/api-client.ts";
+import type { SecondaryNetwork } from "../secondary/network.ts";
 import type { Script } from "../support/script.ts";
 import type { ApiServerControl } from "./api-server-control.ts";
 import type { Client, ClusterNode } from "./node.ts";
@@ -29,7 +30,7 @@ export interface ClusterShape {
  * `ApiServerControl.turnBusy`. console: `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance:
  * `ClusterNode.startInstance`, `AgentOnNode.remove`. local-instance: `ClusterNode.startLocalInstance`. webhook:
  * `Pod.startScript`, and openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name
- * a node run there, `Cluster.runPodsOf`.
+ * a node run there, `Cluster.runPodsOf`. secondary-network: `Pod.join`.
  */
 export type Ability =
   | "dns"
@@ -44,6 +45,7 @@ export type Ability =
   | "kubelet"
   | "local-instance"
   | "pod-script"
+  | "secondary-network"
   | "webhook";
 
 /** A pod network of the cluster. */
@@ -132,6 +134,12 @@ export interface Pod extends Client {
   serveDns?(records: readonly DnsRecord[]): Promise<void>;
   /** Asks a DNS server at port 53 as resolver libraries do: over UDP, and over TCP when the answer is cut. */
   lookUp?(server: string, question: DnsQuestion): Promise<readonly string[]>;
+  /**
+   * Gives it a second interface, and its object the annotation that Multus would write.
+   *
+   * @returns its addresses there
+   */
+  join?(network: SecondaryNetwork): Promise<readonly string[]>;
   /** Runs a script in its network namespace; it ends with the pod. */
   startScript?(file: string, args?: readonly string[]): Promise<Script>;
   /** Deletes object, servers and namespace. May be called twice. */

@@ -1,6 +1,7 @@
 import { flavourNames, loadFlavour } from "../cni/load.ts";
 import { missingControlPlane } from "../control-plane/programs.ts";
 import { modeNamed } from "../modes/index.ts";
+import { missingPlugins } from "../secondary/plugins.ts";
 import { isThere } from "../support/is-there.ts";
 import { type Lack, lackingPrograms, lackOf } from "../support/lack.ts";
 import { isProgram, missingHere } from "../support/machine.ts";
@@ -94,6 +95,7 @@ async function abilities(): Promise<readonly Ability[]> {
     ...((await isProgram(DNS_PROGRAM)) ? ["dns" as const] : []),
     ...((await isProgram("openssl")) ? ["webhook" as const] : []),
     ...((await isThere(BROWSER)) ? ["console" as const] : []),
+    ...((await missingPlugins()) === undefined ? ["secondary-network" as const] : []),
     ...faults,
   ];
 }

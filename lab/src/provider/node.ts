@@ -20,8 +20,10 @@ export interface ClusterNode extends Client {
   /**
    * Starts an agent with a service proxy name alongside the node's first proxy; resolves once its rules are written. It
    * ends with the cluster, and its rules do.
+   *
+   * @param flags after its own; the last of a name counts
    */
-  startInstance?(serviceProxyName: string): Promise<Removable>;
+  startInstance?(serviceProxyName: string, ...flags: readonly string[]): Promise<Instance>;
   /** The same on local ports only (`--userspace-only`), at the node's own address: it has no rules. */
   startLocalInstance?(serviceProxyName: string): Promise<Removable>;
   /** Runs a script in its network namespace. */
@@ -31,6 +33,12 @@ export interface ClusterNode extends Client {
 export interface Removable {
   /** Ends it when it runs, and runs its `--cleanup`. */
   remove(): Promise<void>;
+}
+
+/** An agent alongside the node's first proxy. */
+export interface Instance extends Removable {
+  /** As a rollout would; resolves once its rules are written. */
+  restart(): Promise<void>;
 }
 
 /** Fairlead on one node. */

@@ -10,6 +10,7 @@ import { bind } from "../http/bind.ts";
 import { ConnectionLimit } from "../http/connection-limit.ts";
 import type { Log } from "../log/log.ts";
 import { logSource } from "../objects/source-log.ts";
+import { keepHeapSmall } from "../start/engine.ts";
 import { StartError } from "../start/start-error.ts";
 import { leasePort, type Send, sliceWriter } from "./api.ts";
 import { slicesApp } from "./app.ts";
@@ -46,6 +47,7 @@ export async function runSlices(config: SlicesConfig, log: Log, stop: AbortSigna
   const following = source(connection, log).run(subscriptions, stop);
   log.info("fairlead-slices started", { version, server: connection.server });
   await Promise.race([lists.complete, following]);
+  keepHeapSmall();
   const lead = leading(
     leadParts(config, send, log, metrics),
     async ({ signal, holds }) => {

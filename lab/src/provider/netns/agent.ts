@@ -1,6 +1,6 @@
 import { type AgentProcess, startAgent } from "../../agent/agent-process.ts";
 import { waitUntil } from "../../agent/wait-until.ts";
-import type { AgentOnNode, AgentStart, NodeProxy, Removable } from "../node.ts";
+import type { AgentOnNode, AgentStart, Instance, NodeProxy } from "../node.ts";
 import { asksOf } from "../node-http.ts";
 import type { GroundNode } from "./ground.ts";
 import { startSettings, stepClockTo } from "./start-how.ts";
@@ -75,9 +75,17 @@ export async function startNodeInstance(
   { namespace, addresses }: GroundNode,
   flags: readonly string[],
 ): Promise<NodeInstance> {
-  const agent = startAgent(namespace, { flags });
-  await inPlace(agent, Object.keys(addresses));
+  const start = async () => {
+    const started = startAgent(namespace, { flags });
+    await inPlace(started, Object.keys(addresses));
+    return started;
+  };
+  let agent = await start();
   return {
+    restart: async () => {
+      await agent.stop();
+      agent = await start();
+    },
     remove: async () => {
       await agent.stop();
       await cleanUp(namespace, undefined, flags);
@@ -86,7 +94,7 @@ export async function startNodeInstance(
   };
 }
 
-export interface NodeInstance extends Removable {
+export interface NodeInstance extends Instance {
   dispose(): Promise<void>;
 }
 

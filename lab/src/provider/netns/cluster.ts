@@ -146,7 +146,7 @@ async function openNode(
     agent,
     send: (probe) => peer.send(probe),
     run: (argv) => runner.run(argv),
-    startInstance: (name) => startInstance(name, "nftables"),
+    startInstance: (name, ...flags) => startInstance(name, "nftables", ...flags),
     startLocalInstance: (name) => startInstance(name, "userspace", "--userspace-only", `--bind-address=${address}`),
     startScript: (file, args) => startScript(namespace, file, args),
   };

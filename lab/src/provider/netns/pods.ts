@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { PodNetwork } from "../../cni/flavour.ts";
 import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { startPeer } from "../../peer/process.ts";
+import { networkStatus, type SecondaryNetwork } from "../../secondary/network.ts";
 import { startDaemon } from "../../support/daemon.ts";
 import { startScript } from "../../support/script.ts";
 import { runnerIn } from "../../wire/apply.ts";
@@ -78,6 +79,12 @@ async function openPod(
       const logFile = join(folder, `${name}-dns.log`);
       const server = await startDaemon(namespace, { name: `${name}-dns`, argv: dnsServerArgv(records), logFile });
       undo.defer(() => server.stop());
+    },
+    join: async (network: SecondaryNetwork) => {
+      const ips = await network.attach(node.runner, { name, pid: namespace.pid });
+      const annotations = networkStatus(network, Object.values(addresses), ips);
+      await api.patch(path, { metadata: { annotations } });
+      return ips;
     },
     startScript: async (file: string, args?: readonly string[]) => {
       const script = await startScript(namespace, file, args);
