@@ -1,6 +1,7 @@
 import type { Attributes } from "@fairlead/netfilter/netlink";
 import {
   decodeChain,
+  decodeFlowtable,
   decodeRule,
   decodeSet,
   isDormant,
@@ -50,19 +51,25 @@ export async function readTableWith(
 ): Promise<NftTable | undefined> {
   const title = await titleOfTable(socket, family, name);
   if (title === undefined) return undefined;
-  const all = <T>(what: "getChain" | "getRule" | "getSet", tableAt: number, decode: (of: Attributes) => readonly T[]) =>
+  const all = <T>(
+    what: "getChain" | "getRule" | "getSet" | "getFlowtable",
+    tableAt: number,
+    decode: (of: Attributes) => readonly T[],
+  ) =>
     listing(socket, encodeGet(what, family, name), `reading table ${family} ${name}`, (of) =>
       of.text(tableAt) === name ? decode(of) : [],
     );
   const chains = await all("getChain", nftNumbers.CHAIN.table, (of) => [chain(of)]);
   const rules = await all("getRule", nftNumbers.RULE.table, (of) => [rule(of, family)]);
   const sets = await all("getSet", nftNumbers.SET.table, set);
+  const flowtables = await all("getFlowtable", nftNumbers.FLOWTABLE.table, (of) => [decodeFlowtable(of)]);
   return {
     family,
     name,
     ...title,
     chains: withRules(chains, rules),
     sets: await elements(socket, family, name, sets),
+    ...(flowtables.length > 0 && { flowtables: new Map(flowtables.map((one) => [one.name, one])) }),
   };
 }
 

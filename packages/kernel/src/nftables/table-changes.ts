@@ -93,6 +93,10 @@ export class TableCopy {
       case MESSAGES.delSet:
         this.#gone(this.#sets, of.text(SET.name));
         break;
+      case MESSAGES.newFlowtable:
+      case MESSAGES.delFlowtable:
+        // What is reported of devices is only those that came or went.
+        throw new CopyLost("a flowtable changed");
       case MESSAGES.newElement:
         this.#elements(of, (elements, one) => elements.set(elementKey(one), one));
         break;

@@ -80,6 +80,48 @@ describe("elements with a time", () => {
   });
 });
 
+/** As the kernel with flowtables does (nf_tables_newflowtable, nf_tables_delflowtable). */
+describe("flowtables", () => {
+  const devices = (nft: FakeNftables) => nft.tableNow("ip", NAME)?.flowtables?.get("f")?.devices;
+  const flowtable = (...names: string[]) => ({ name: "f", priority: 0, devices: names });
+  const offload = { expressions: [{ kind: "flow-offload", flowtable: "f" }] } as const;
+
+  test("get devices in addition, lose those that go, and go when no rule uses them", async () => {
+    const nft = await filled();
+    for (const device of ["veth1", "veth2"]) nft.addDevice(device);
+    await nft.commit(draft((to) => to.addFlowtable({ ...flowtable("veth1"), counter: true }).addRule("a", offload)));
+    await nft.commit(draft((to) => to.addFlowtable(flowtable("veth1", "veth2"))));
+    expect(nft.tableNow("ip", NAME)?.flowtables?.get("f")).toEqual({ ...flowtable("veth1", "veth2"), counter: true });
+    await expect(nft.commit(draft((to) => to.deleteFlowtable("f")))).rejects.toMatchObject({ code: "EBUSY" });
+    nft.deleteDevice("veth1");
+    await nft.commit(draft((to) => to.deleteDevices("f", ["veth2"])));
+    expect(devices(nft)).toEqual([]);
+    await nft.commit(draft((to) => to.flushChain("a").deleteFlowtable("f")));
+    expect(devices(nft)).toBeUndefined();
+  });
+
+  test("take no device that does not exist, and none of another one of the table", async () => {
+    const nft = await filled();
+    nft.addDevice("veth1");
+    const commit = (fill: (to: Draft) => void) => nft.commit(draft(fill));
+    await expect(commit((to) => to.addFlowtable(flowtable("veth1", "gone")))).rejects.toMatchObject({ code: "ENOENT" });
+    await commit((to) => to.addFlowtable(flowtable("veth1")));
+    const other = { ...flowtable("veth1"), name: "g" };
+    await expect(commit((to) => to.addFlowtable(other))).rejects.toMatchObject({ code: "EEXIST" });
+    await expect(commit((to) => to.deleteDevices("f", ["lo"]))).rejects.toMatchObject({ code: "ENOENT" });
+    await expect(
+      commit((to) => to.addRule("a", { expressions: [{ ...offload.expressions[0], flowtable: "g" }] })),
+    ).rejects.toMatchObject({ code: "ENOENT" });
+    expect(devices(nft)).toEqual(["veth1"]);
+  });
+});
+
+test("a map is looked up only where its value goes somewhere", async () => {
+  const nft = await filled();
+  const look = (to: Draft) => to.verdicts("v").addRule("a", { expressions: [{ kind: "lookup", set: "v", from: 0 }] });
+  await expect(nft.commit(draft(look))).rejects.toMatchObject({ code: "EINVAL" });
+});
+
 describe("faults", () => {
   test("a message is refused as said, and nothing is done", async () => {
     const nft = await filled();

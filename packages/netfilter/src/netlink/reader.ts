@@ -39,10 +39,7 @@ export class Attributes {
   /** Text up to its first zero byte; undefined where the attribute is absent. */
   text(type: number): string | undefined {
     const range = this.#ranges.get(type);
-    if (range === undefined) return undefined;
-    const text = this.#bytes.toString("utf8", range.start, range.end);
-    const end = text.indexOf("\0");
-    return end < 0 ? text : text.slice(0, end);
+    return range && this.#text(range);
   }
 
   /** The bytes as hex digits; undefined where the attribute is absent. */
@@ -62,6 +59,19 @@ export class Attributes {
     const range = this.#ranges.get(type);
     if (range === undefined) return [];
     return Array.from(attributesIn(this.#bytes, range), ({ start, end }) => new Attributes(this.#bytes, start, end));
+  }
+
+  /** The texts of a list of nothing else, whatever their types. */
+  texts(type: number): readonly string[] {
+    const range = this.#ranges.get(type);
+    if (range === undefined) return [];
+    return Array.from(attributesIn(this.#bytes, range), (one) => this.#text(one));
+  }
+
+  #text({ start, end }: Range): string {
+    const text = this.#bytes.toString("utf8", start, end);
+    const length = text.indexOf("\0");
+    return length < 0 ? text : text.slice(0, length);
   }
 
   #number<T>(type: number, length: number, read: (at: number) => T): T | undefined {

@@ -11,6 +11,7 @@ export type {
   BaseChain,
   Hook,
   NftChain,
+  NftFlowtable,
   NftRule,
   NftSet,
   NftTable,
@@ -31,6 +32,7 @@ export {
 } from "./netlink/decode.ts";
 export { type DecodedBatch, decodeBatch, type NftChange, type NftRequest } from "./netlink/decode-batch.ts";
 export { decodeTrace, type NftTraceEvent, type TracedPacket } from "./netlink/decode-trace.ts";
+export { decodeFlowtable } from "./netlink/flowtables.ts";
 export * as nftNumbers from "./netlink/numbers.ts";
 export * as statements from "./statements.ts";
 export { ruleText } from "./text/printer.ts";

@@ -19,6 +19,22 @@ export interface NftTable {
   readonly chains: ReadonlyMap<string, NftChain>;
   /** Sets and maps, by name; anonymous ones have the names that the kernel gave them (`__set0`). */
   readonly sets: ReadonlyMap<string, NftSet>;
+  /** By name; absent: there is none. */
+  readonly flowtables?: ReadonlyMap<string, NftFlowtable>;
+}
+
+/**
+ * Connections whose packets go from one device to another at the ingress hook, without meeting rules. Rules put
+ * connections there (`flow add`).
+ */
+export interface NftFlowtable {
+  readonly name: string;
+  /** Among what else is at the devices' ingress hook. */
+  readonly priority: number;
+  /** Names; the kernel takes out devices that go. */
+  readonly devices: readonly string[];
+  /** Connection tracking goes on counting packets and bytes. Linux 5.7. */
+  readonly counter?: true;
 }
 
 export const HOOKS = ["prerouting", "input", "forward", "output", "postrouting"] as const;

@@ -95,6 +95,32 @@ function wordHex(word: number): Hex {
 export const newConnection: readonly Expression[] = anyBit("state", CT_STATES["new"] ?? 0);
 /** `ct status dnat`. */
 export const translatedConnection: readonly Expression[] = anyBit("status", CT_STATUSES["dnat"] ?? 0);
+/** `ct state established`. */
+export const establishedConnection: readonly Expression[] = anyBit("state", CT_STATES["established"] ?? 0);
+
+/** `ct original ip daddr @set`: where the connection's first packet went to. */
+export function originallyTo(family: NftFamily, set: string): readonly Expression[] {
+  return [originalAddress(family), { kind: "lookup", set, from: 0 }];
+}
+
+/**
+ * `meta l4proto . ct original proto-dst @set`, with `ct original ip daddr` before them where `withAddress`: the service
+ * that the connection's first packet was sent to.
+ */
+export function originalService(family: NftFamily, set: string, withAddress: boolean): readonly Expression[] {
+  const from = withAddress ? ADDRESSES[family].length / 4 : 0;
+  return [
+    ...(withAddress ? [originalAddress(family)] : []),
+    { kind: "meta", key: "l4proto", to: from },
+    { kind: "ct", key: "proto-dst", direction: "original", to: from + 1 },
+    { kind: "lookup", set, from: 0 },
+  ];
+}
+
+function originalAddress(family: NftFamily): Expression {
+  return { kind: "ct", key: `${family} daddr`, direction: "original", to: 0 };
+}
+
 /** `ct state invalid`. */
 export const invalidPacket: readonly Expression[] = anyBit("state", CT_STATES["invalid"] ?? 0);
 

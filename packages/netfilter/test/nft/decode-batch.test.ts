@@ -23,6 +23,8 @@ const ELEMENTS: readonly SetElement[] = [
 const RULE = { expressions: [{ kind: "immediate", verdict: { kind: "drop" } }], comment: "no" } as const;
 const BASE = { type: "nat", hook: "output", priority: -100, policy: "accept" } as const;
 
+const FLOWTABLE = { name: "f", priority: 0, devices: ["cali-a", "eth0"], counter: true } as const;
+
 const changes: readonly NftChange[] = [
   { kind: "add-table", comment: "of a test" },
   { kind: "add-chain", chain: { name: "a" } },
@@ -35,6 +37,10 @@ const changes: readonly NftChange[] = [
   { kind: "delete-elements", set: "s", keys: ["0a000001"] },
   { kind: "flush-set", name: "s" },
   { kind: "delete-set", name: "s" },
+  { kind: "add-flowtable", flowtable: FLOWTABLE },
+  { kind: "add-flowtable", flowtable: { name: "g", priority: -1, devices: [] } },
+  { kind: "delete-devices", flowtable: "f", devices: ["cali-a"] },
+  { kind: "delete-flowtable", name: "f" },
   { kind: "delete-chain", name: "a" },
   { kind: "delete-table" },
 ];
@@ -52,6 +58,10 @@ function written(): NftBatch {
     .deleteElements("s", ["0a000001"])
     .flushSet("s")
     .deleteSet("s")
+    .addFlowtable(FLOWTABLE)
+    .addFlowtable({ name: "g", priority: -1, devices: [] })
+    .deleteDevices("f", ["cali-a"])
+    .deleteFlowtable("f")
     .deleteChain("a")
     .deleteTable();
 }

@@ -26,7 +26,15 @@ const arbitraries: {
     value: fc.oneof(hex(1), hex(2), word, hex(16)),
   }),
   counter: constant({ kind: "counter" }),
-  ct: fc.record({ kind: constant("ct"), key: fc.constantFrom("state", "status"), to: register }),
+  ct: fc.oneof(
+    fc.record({ kind: constant("ct"), key: fc.constantFrom("state", "status"), to: register }),
+    fc.record({
+      kind: constant("ct"),
+      key: fc.constantFrom("ip saddr", "ip daddr", "ip6 saddr", "ip6 daddr", "proto-src", "proto-dst"),
+      direction: fc.constantFrom("original", "reply"),
+      to: register,
+    }),
+  ),
   dynset: fc.record(
     {
       kind: constant("dynset"),

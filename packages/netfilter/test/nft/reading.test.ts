@@ -187,7 +187,7 @@ test.each([
   ["icmp type echo-request", "drop"],
   ["tcp option maxseg exists", "counter packets 0 bytes 0 drop"],
   ["meta mark set ip saddr map { 10.0.0.1 : 0x00000005, 10.0.0.2 : 0x00000006 }", "accept"],
-  ["ct original ip saddr 10.0.0.1 ip protocol tcp", "jump c"],
+  ["ct original zone 1 ip protocol tcp", "jump c"],
   ["fib saddr . iif oif missing", 'drop comment "drop"'],
   ['dup to 10.0.0.1 device "lo"', "return"],
   ["reject with icmp host-unreachable", ""],
@@ -239,7 +239,7 @@ describe("flowtables", () => {
     nftables: [
       { table: { family: "ip", name: "t" } },
       { chain: { family: "ip", table: "t", name: "c" } },
-      { flowtable: { family: "ip", table: "t", name: "ft", hook: "ingress", prio: 0, dev: ["eth0", "eth1"] } },
+      { flowtable: { family: "ip", table: "t", name: "ft", hook: "ingress", prio: -5, dev: ["eth0", "eth1"] } },
       { rule: { family: "ip", table: "t", chain: "c", expr: [{ flow }, { accept: null }] } },
     ],
   });
@@ -251,6 +251,26 @@ describe("flowtables", () => {
   ])("the statement is read from %s", (_, tables) => {
     expect(unknownIn(tables)).toEqual([]);
     expect(ruleTexts(tables)).toEqual(["flow add @ft accept"]);
+  });
+
+  test.each([
+    [
+      "text",
+      inChain("accept", "\tflowtable ft {\n\t\thook ingress priority filter - 5\n\t\tdevices = { eth0, eth1 }\n\t}"),
+    ],
+    [
+      "text with names in quotation marks",
+      inChain("accept", '\tflowtable ft {\n\t\thook ingress priority -5\n\t\tdevices = { "eth0",\n\t\t"eth1" }\n\t}'),
+    ],
+    ["JSON", readTablesFromJson(rule({ op: "add", flowtable: "@ft" }))],
+  ])("devices are read from %s", (_, [table]) => {
+    expect([...(table?.flowtables?.values() ?? [])]).toEqual([{ name: "ft", priority: -5, devices: ["eth0", "eth1"] }]);
+  });
+
+  test("a flowtable is printed as nft prints it", () => {
+    const text = '\tflowtable ft {\n\t\thook ingress priority filter\n\t\tdevices = { eth0, "1a" }\n\t\tcounter\n\t}';
+    const [table] = inChain("accept", text);
+    expect(table && tableText(table)).toContain(text);
   });
 
   test.each([

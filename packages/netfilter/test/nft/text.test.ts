@@ -42,6 +42,19 @@ const rules: readonly (readonly [text: string, rule: NftRule["expressions"]])[] 
     lookUp("ip", ["daddr", "l4proto", "dport"], "service-ips", "verdict"),
   ],
   ["ip6 daddr @cluster-ips reject", [...lookUp("ip6", ["daddr"], "cluster-ips"), ...statements.rejectPacket("ip6")]],
+  ["ct original ip daddr @nodeport-ips", statements.originallyTo("ip", "nodeport-ips")],
+  [
+    "ct original ip6 daddr . meta l4proto . ct original proto-dst @service-ips flow add @ft",
+    [...statements.originalService("ip6", "service-ips", true), { kind: "flow-offload", flowtable: "ft" }],
+  ],
+  [
+    "ct state established ct status dnat meta l4proto . ct original proto-dst @service-nodeports",
+    [
+      ...statements.establishedConnection,
+      ...statements.translatedConnection,
+      ...statements.originalService("ip", "service-nodeports", false),
+    ],
+  ],
   ["fib saddr type local goto service-x", [...addressTypeIs("saddr", "local"), ...goTo("service-x")]],
   ['iifname "cali*" goto service-x', [...interfaceIs("iifname", "cali*"), ...goTo("service-x")]],
   ['iifname != "cbr0" goto service-x', [...interfaceIs("iifname", "cbr0", "!="), ...goTo("service-x")]],

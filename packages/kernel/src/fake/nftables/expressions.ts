@@ -17,6 +17,7 @@ export function checkExpressions(table: FakeTable, expressions: readonly Express
 
 function checkExpression(table: FakeTable, expression: Expression): Refused {
   if (expression.kind === "lookup") return checkLookup(table, expression);
+  if (expression.kind === "flow-offload") return table.flowtables.has(expression.flowtable) ? undefined : "ENOENT";
   if (expression.kind === "dynset") return checkDynset(table, expression);
   return checkTarget(table, chainOf(verdictOf(expression)));
 }
@@ -36,7 +37,7 @@ function checkLookup(
   const set = table.sets.get(name)?.facts;
   if (set === undefined) return "ENOENT";
   if (!fits(from, lengthOf(set.key))) return "ERANGE";
-  if (to === undefined) return undefined;
+  if (to === undefined) return set.data === undefined && set.objects === undefined ? undefined : "EINVAL";
   if (inverted || set.data === undefined) return "EINVAL";
   if ((to === "verdict") !== (set.data === "verdict")) return "EINVAL";
   return to === "verdict" || set.data === "verdict" || fits(to, lengthOf(set.data)) ? undefined : "ERANGE";

@@ -155,6 +155,16 @@ export class FakeNftables implements NftablesClient {
     );
   }
 
+  /** A device comes; `lo` is there from the start. */
+  addDevice(name: string): void {
+    this.#ruleset.devices.add(name);
+  }
+
+  /** A device goes. */
+  deleteDevice(name: string): void {
+    this.#ruleset.deleteDevice(name);
+  }
+
   /** More happened than could be told. */
   loseNews(): void {
     this.#watchers.notify({ kind: "lost", tables: [] });

@@ -14,6 +14,7 @@ export function putTable(table: NftTable, now: number, nextHandle: () => bigint)
     const kept = Array.from(elements, ([key, element]) => [key, timed(facts, element, now)] as const);
     made.sets.set(name, { facts, uses: 0, elements: new Map(kept) });
   }
+  for (const [name, flowtable] of table.flowtables ?? []) made.flowtables.set(name, flowtable);
   // Nothing of this is taken back.
   const journal = new Journal();
   for (const { rules } of made.chains.values()) {

@@ -1,5 +1,6 @@
 import { decodeBatch, type NftBatch, type NftTable } from "@fairlead/netfilter/nft";
 import { errnoOf, NftablesError } from "../../nftables/error.ts";
+import { forgetDevice } from "./flowtables.ts";
 import { Journal } from "./journal.ts";
 import { putTable } from "./put-table.ts";
 import type { FakeTable } from "./state.ts";
@@ -11,6 +12,8 @@ export class FakeRuleset {
   /** By `tableKey`. */
   readonly tables = new Map<string, FakeTable>();
   generation = 1;
+  /** Names of the namespace's devices. */
+  readonly devices = new Set(["lo"]);
   #handles = 0n;
 
   /**
@@ -22,7 +25,8 @@ export class FakeRuleset {
   carryOut(batch: NftBatch, bytes: Buffer, now: number): void {
     const { requests, commits } = decodeBatch(bytes);
     const journal = new Journal();
-    const work = { tables: this.tables, journal, now, nextHandle: () => this.#nextHandle(), mustBeFollowed: () => {} };
+    const { tables, devices } = this;
+    const work = { tables, devices, journal, now, nextHandle: () => this.#nextHandle(), mustBeFollowed: () => {} };
     const refusal = carryOut(work, requests);
     if (refusal !== undefined || !commits) journal.takeBack();
     else this.generation += 1;
@@ -42,6 +46,12 @@ export class FakeRuleset {
     this.tables.clear();
     this.generation += 1;
     return gone;
+  }
+
+  /** Flowtables lose a device that goes. */
+  deleteDevice(name: string): void {
+    this.devices.delete(name);
+    forgetDevice(this.tables.values(), name);
   }
 
   #nextHandle(): bigint {

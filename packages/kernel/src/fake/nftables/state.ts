@@ -1,4 +1,4 @@
-import type { NftChain, NftFamily, NftRule, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import type { NftChain, NftFamily, NftFlowtable, NftRule, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
 
 export interface FakeChain extends Omit<NftChain, "rules"> {
   rules: NftRule[];
@@ -28,10 +28,18 @@ export interface FakeTable {
   readonly comment?: string;
   readonly chains: Map<string, FakeChain>;
   readonly sets: Map<string, FakeSet>;
+  readonly flowtables: Map<string, NftFlowtable>;
 }
 
 export function emptyTable(family: NftFamily, name: string, comment?: string): FakeTable {
-  return { family, name, ...(comment !== undefined && { comment }), chains: new Map(), sets: new Map() };
+  return {
+    family,
+    name,
+    ...(comment !== undefined && { comment }),
+    chains: new Map(),
+    sets: new Map(),
+    flowtables: new Map(),
+  };
 }
 
 /** What is there at that time. */
@@ -41,7 +49,7 @@ export function isThere({ until }: FakeElement, now: number): boolean {
 
 /** A table as the kernel lists it. */
 export function listed(table: FakeTable, now: number): NftTable {
-  const { family, name, comment, chains, sets } = table;
+  const { family, name, comment, chains, sets, flowtables } = table;
   return {
     family,
     name,
@@ -53,6 +61,7 @@ export function listed(table: FakeTable, now: number): NftTable {
       ]),
     ),
     sets: new Map([...sets].map(([key, set]) => [key, listedSet(set, now)])),
+    ...(flowtables.size > 0 && { flowtables: new Map(flowtables) }),
   };
 }
 

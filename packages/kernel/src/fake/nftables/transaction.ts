@@ -1,5 +1,6 @@
 import type { NftRequest } from "@fairlead/netfilter/nft";
 import { addChain, addRule, deleteChain, deleteRule, flushChain, isTooLong } from "./chains.ts";
+import { addFlowtable, deleteDevices, deleteFlowtable } from "./flowtables.ts";
 import { addElements, addSet, deleteElements, deleteSet, flushSet } from "./sets.ts";
 import { emptyTable, type FakeTable } from "./state.ts";
 import { followWays } from "./ways.ts";
@@ -90,6 +91,12 @@ function takeInTable(work: MessageContext, table: FakeTable, change: NftRequest[
       return deleteElements(work, table, change.set, change.keys);
     case "flush-set":
       return flushSet(work, table, change.name);
+    case "add-flowtable":
+      return addFlowtable(work, table, change.flowtable);
+    case "delete-flowtable":
+      return deleteFlowtable(work, table, change.name);
+    case "delete-devices":
+      return deleteDevices(work, table, change.flowtable, change.devices);
     default:
       return undefined;
   }

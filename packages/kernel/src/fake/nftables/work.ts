@@ -9,6 +9,8 @@ export type Refused = string | undefined;
 export interface MessageContext {
   readonly tables: Map<string, FakeTable>;
   readonly journal: Journal;
+  /** Names of the devices of this network namespace. */
+  readonly devices: ReadonlySet<string>;
   /** By the fake's clock. */
   readonly now: number;
   /** The number of the next rule. */

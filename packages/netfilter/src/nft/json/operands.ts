@@ -30,7 +30,8 @@ function fieldName(json: unknown): string | undefined {
   const meta = stringOf(valueAt(json, "meta", "key"));
   if (meta !== undefined) return `meta ${meta}`;
   const ct = stringOf(valueAt(json, "ct", "key"));
-  if (ct !== undefined) return `ct ${ct}`;
+  const direction = stringOf(valueAt(json, "ct", "dir"));
+  if (ct !== undefined) return direction === undefined ? `ct ${ct}` : `ct ${direction} ${ct}`;
   const [flag, ...others] = listOf(valueAt(json, "fib", "flags"));
   if (valueAt(json, "fib", "result") !== "type" || others.length > 0) return undefined;
   return `fib ${stringOf(flag)} type`;

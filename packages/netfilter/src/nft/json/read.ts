@@ -1,6 +1,6 @@
 import { isObject, numberOf, stringOf, valueAt } from "@fairlead/base";
 import type { NftFamily } from "../family.ts";
-import { HOOKS, type NftChain, type NftTable } from "../model.ts";
+import { HOOKS, type NftChain, type NftFlowtable, type NftTable } from "../model.ts";
 import { type ReadPhrase, TableBuilder } from "../reading/table-builder.ts";
 import { NotKnown } from "../reading/values.ts";
 import { listOf } from "./list.ts";
@@ -35,6 +35,17 @@ function take(builder: TableBuilder | undefined, kind: string, facts: unknown): 
   if (kind === "chain") builder?.addChain(chainIn(facts));
   else if (kind === "rule") addRule(builder, facts);
   else if (kind === "set" || kind === "map") addSet(builder, facts);
+  else if (kind === "flowtable") builder?.addFlowtable(flowtableIn(facts));
+}
+
+/** A single device is no list; whether it counts, nft leaves out. */
+function flowtableIn(json: unknown): NftFlowtable {
+  const devices = valueAt(json, "dev");
+  return {
+    name: stringOf(valueAt(json, "name")) ?? "",
+    priority: numberOf(valueAt(json, "prio")) ?? 0,
+    devices: (typeof devices === "string" ? [devices] : listOf(devices)).flatMap((one) => stringOf(one) ?? []),
+  };
 }
 
 function chainIn(json: unknown): Omit<NftChain, "rules"> {

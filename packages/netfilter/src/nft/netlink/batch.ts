@@ -1,8 +1,9 @@
 import type { AttributeWriter } from "../../netlink/writer.ts";
 import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
-import type { NftChain, NftRule, NftSet, SetElement } from "../model.ts";
+import type { NftChain, NftFlowtable, NftRule, NftSet, SetElement } from "../model.ts";
 import { writeElement, writeExpression } from "./contents.ts";
+import { writeFlowtable, writeGoneDevices } from "./flowtables.ts";
 import { MessageWriter } from "./message-writer.ts";
 import * as numbers from "./numbers.ts";
 import { writeSet } from "./set-attributes.ts";
@@ -18,7 +19,7 @@ export interface BatchObject {
   /** What the message does. */
   readonly action: "add" | "delete" | "flush";
   /** The kind of the object. */
-  readonly what: "table" | "chain" | "rule" | "set" | "element";
+  readonly what: "table" | "chain" | "rule" | "set" | "element" | "flowtable";
   /** The table's, chain's or set's; a rule has its chain's. */
   readonly name: string;
 }
@@ -163,6 +164,30 @@ export class NftBatch {
   deleteElements(set: string, keys: Iterable<Hex>): this {
     return this.#elements("delete", set, keys, (key, item) => {
       item.nest(numbers.ELEMENT.key, (value) => value.hex(numbers.DATA_VALUE, key));
+    });
+  }
+
+  /**
+   * A flowtable that exists gets these devices in addition to its own. A device that does not exist is an error, as is
+   * one of another flowtable of the table.
+   */
+  addFlowtable(flowtable: NftFlowtable): this {
+    return this.#add("add", "flowtable", flowtable.name, MESSAGES.newFlowtable, FLAGS.create, (to) => {
+      writeFlowtable(flowtable, to.text(numbers.FLOWTABLE.table, this.#table));
+    });
+  }
+
+  /** No rule may use it. */
+  deleteFlowtable(name: string): this {
+    return this.#add("delete", "flowtable", name, MESSAGES.delFlowtable, 0, (to) => {
+      to.text(numbers.FLOWTABLE.table, this.#table).text(numbers.FLOWTABLE.name, name);
+    });
+  }
+
+  /** Takes devices out of a flowtable, which stays; one that it does not have is an error. */
+  deleteDevices(flowtable: string, devices: readonly string[]): this {
+    return this.#add("delete", "flowtable", flowtable, MESSAGES.delFlowtable, 0, (to) => {
+      writeGoneDevices(flowtable, devices, to.text(numbers.FLOWTABLE.table, this.#table));
     });
   }
 

@@ -1,8 +1,9 @@
 import { Attributes } from "../../netlink/reader.ts";
 import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
-import type { NftChain, NftRule, NftSet, SetElement } from "../model.ts";
+import type { NftChain, NftFlowtable, NftRule, NftSet, SetElement } from "../model.ts";
 import { decodeChain, decodeElements, decodeRule, decodeSet, tableCommentOf, UnreadableNft } from "./decode.ts";
+import { decodeDevices, decodeFlowtable } from "./flowtables.ts";
 import * as numbers from "./numbers.ts";
 
 const { BATCH, FLAGS, MESSAGES, SUBSYSTEM } = numbers;
@@ -20,7 +21,10 @@ export type NftChange =
   | { readonly kind: "delete-set"; readonly name: string }
   | { readonly kind: "add-elements"; readonly set: string; readonly elements: readonly SetElement[] }
   | { readonly kind: "delete-elements"; readonly set: string; readonly keys: readonly Hex[] }
-  | { readonly kind: "flush-set"; readonly name: string };
+  | { readonly kind: "flush-set"; readonly name: string }
+  | { readonly kind: "add-flowtable"; readonly flowtable: NftFlowtable }
+  | { readonly kind: "delete-flowtable"; readonly name: string }
+  | { readonly kind: "delete-devices"; readonly flowtable: string; readonly devices: readonly string[] };
 
 /** One message of a batch. */
 export interface NftRequest {
@@ -132,6 +136,10 @@ function decodeChange(type: number, of: Attributes, family: NftFamily): NftChang
       return { kind: "add-elements", ...decodeElements(of) };
     case MESSAGES.delElement:
       return deletedElements(of);
+    case MESSAGES.newFlowtable:
+      return { kind: "add-flowtable", flowtable: decodeFlowtable(of) };
+    case MESSAGES.delFlowtable:
+      return deletedFlowtable(of);
     default:
       return undefined;
   }
@@ -146,4 +154,10 @@ function deletedElements(of: Attributes): NftChange {
   if (!of.has(numbers.ELEMENTS.list)) return { kind: "flush-set", name: of.text(numbers.ELEMENTS.set) ?? "" };
   const { set, elements } = decodeElements(of);
   return { kind: "delete-elements", set, keys: elements.map(({ key }) => key) };
+}
+
+function deletedFlowtable(of: Attributes): NftChange {
+  const name = of.text(numbers.FLOWTABLE.name) ?? "";
+  if (!of.has(numbers.FLOWTABLE.hook)) return { kind: "delete-flowtable", name };
+  return { kind: "delete-devices", flowtable: name, devices: decodeDevices(of) };
 }

@@ -20,6 +20,9 @@ export const MESSAGES = {
   newGeneration: 15,
   getGeneration: 16,
   trace: 17,
+  newFlowtable: 22,
+  getFlowtable: 23,
+  delFlowtable: 24,
 } as const;
 
 /** Attributes of each object (the same header). */
@@ -76,6 +79,15 @@ export const ELEMENT = {
 } as const;
 /** NFTA_GEN_*: attributes of the message about a generation. */
 export const GENERATION = { id: 1, processId: 2, processName: 3 } as const;
+
+/** enum nft_flowtable_attributes, those within its hook, and of each device. */
+export const FLOWTABLE = { table: 1, name: 2, hook: 3, flags: 7 } as const;
+export const FLOWTABLE_HOOK = { number: 1, priority: 2, devices: 3 } as const;
+export const DEVICE_NAME = 1;
+/** NF_NETDEV_INGRESS, the only hook that a flowtable can have. */
+export const INGRESS = 0;
+/** NFT_FLOWTABLE_COUNTER. */
+export const FLOWTABLE_COUNTER = 2;
 
 /** enum nft_trace_attributes. */
 export const TRACE = {

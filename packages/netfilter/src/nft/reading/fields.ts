@@ -1,3 +1,4 @@
+import { CT_TUPLE } from "../expressions/ct.ts";
 import { ADDRESS_TYPES } from "../expressions/fib.ts";
 import type { Expression } from "../expressions/index.ts";
 import type { Register } from "../expressions/registers.ts";
@@ -31,6 +32,13 @@ const ports = (["th", "tcp", "udp", "sctp"] as const).flatMap((header) =>
   ]),
 );
 
+const tuples = (Object.keys(CT_TUPLE) as (keyof typeof CT_TUPLE)[]).flatMap((key) =>
+  (["original", "reply"] as const).map((direction): readonly [string, FieldFacts] => [
+    `ct ${direction} ${key}`,
+    { load: (to) => ({ kind: "ct", key, direction, to }), type: CT_TUPLE[key].type },
+  ]),
+);
+
 const FIELDS: ReadonlyMap<string, FieldFacts> = new Map([
   ["ip saddr", { load: payload("network", 12, 4), type: "ipv4_addr" }],
   ["ip daddr", { load: payload("network", 16, 4), type: "ipv4_addr" }],
@@ -61,6 +69,7 @@ const FIELDS: ReadonlyMap<string, FieldFacts> = new Map([
     "fib daddr type",
     { load: (to: Register) => ({ kind: "fib", of: "daddr", to }), type: "integer", words: ADDRESS_TYPES },
   ],
+  ...tuples,
   ...ports,
   [
     "tcp flags",

@@ -1,6 +1,6 @@
 import type { Expression } from "../expressions/index.ts";
 import type { NftFamily } from "../family.ts";
-import type { NftChain, NftRule, NftSet, NftTable } from "../model.ts";
+import type { NftChain, NftFlowtable, NftRule, NftSet, NftTable } from "../model.ts";
 import type { DataType } from "../types.ts";
 import { compile } from "./compile.ts";
 import { elementsOf, hasIntervals } from "./elements.ts";
@@ -15,6 +15,7 @@ export class TableBuilder implements Scope {
   readonly #comment: string | undefined;
   readonly #chains = new Map<string, { chain: Omit<NftChain, "rules">; rules: NftRule[] }>();
   readonly #sets = new Map<string, NftSet>();
+  readonly #flowtables = new Map<string, NftFlowtable>();
   #anonymous = 0;
 
   constructor(family: NftFamily, name: string, comment?: string) {
@@ -30,6 +31,10 @@ export class TableBuilder implements Scope {
 
   addChain(chain: Omit<NftChain, "rules">): void {
     this.#chains.set(chain.name, { chain, rules: [] });
+  }
+
+  addFlowtable(flowtable: NftFlowtable): void {
+    this.#flowtables.set(flowtable.name, flowtable);
   }
 
   /** A step with something that is not known is kept as its text. */
@@ -65,6 +70,7 @@ export class TableBuilder implements Scope {
       ...(this.#comment !== undefined && { comment: this.#comment }),
       chains: new Map(chains),
       sets: this.#sets,
+      ...(this.#flowtables.size > 0 && { flowtables: this.#flowtables }),
     };
   }
 

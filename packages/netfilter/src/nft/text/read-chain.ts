@@ -40,7 +40,8 @@ function readBase(reader: TokenReader): BaseChain | undefined {
   return { type, hook, priority, policy: "accept" };
 }
 
-function readPriority(reader: TokenReader): number {
+/** `filter + 10`, `-300`. */
+export function readPriority(reader: TokenReader): number {
   const word = reader.next().text;
   const named = NAMED_PRIORITIES.find(([name]) => name === word)?.[1] ?? Number(word);
   if (reader.take("-")) return named - Number(reader.next().text);

@@ -18,7 +18,7 @@ function readPart(reader: TokenReader): Operand {
     if (reader.take("offset") && reader.next().text !== "0") throw new NotKnown("numgen with an offset");
     return { kind: "numgen", modulus };
   }
-  for (const length of [3, 2, 1]) {
+  for (const length of [4, 3, 2, 1]) {
     const name = Array.from({ length }, (_, ahead) => reader.peek(ahead)).join(" ");
     if (fieldFacts(name) === undefined) continue;
     reader.take(...name.split(" "));

@@ -3,6 +3,7 @@ import type { NftTable } from "../model.ts";
 import { TableBuilder } from "../reading/table-builder.ts";
 import { NotKnown } from "../reading/values.ts";
 import { readChain } from "./read-chain.ts";
+import { readFlowtable } from "./read-flowtable.ts";
 import { readSetBlock } from "./read-set.ts";
 import { cut, type Token, TokenReader, tokensOf } from "./tokens.ts";
 
@@ -10,8 +11,8 @@ import { cut, type Token, TokenReader, tokensOf } from "./tokens.ts";
  * Reads what `nft list ruleset` or `nft list table` printed, with handles (`-a`) or without.
  *
  * Steps of rules that are not known here are expressions of the kind "unknown". Tables of other families than ip and
- * ip6, sets of types that are not known, flowtables and other objects are left out; rules that look into such a set are
- * not known either.
+ * ip6, sets of types that are not known and other objects are left out; rules that look into such a set are not known
+ * either.
  */
 export function readTables(listing: string): readonly NftTable[] {
   const reader = new TokenReader(tokensOf(listing));
@@ -40,6 +41,9 @@ function readTable(family: NftFamily, name: string, tokens: readonly Token[]): N
   const { blocks, comment } = blocksOf(tokens);
   const builder = new TableBuilder(family, name, comment);
   for (const { kind, name, content } of blocks) if (kind === "set" || kind === "map") addSet(builder, name, content);
+  for (const { kind, name, content } of blocks) {
+    if (kind === "flowtable") builder.addFlowtable(readFlowtable(name, content));
+  }
   const chains = blocks.filter(({ kind }) => kind === "chain").map(({ name, content }) => readChain(name, content));
   for (const { chain } of chains) builder.addChain(chain);
   for (const { chain, rules } of chains) {

@@ -1,5 +1,5 @@
 import { durationText } from "../expressions/duration.ts";
-import type { BaseChain, NftChain, NftSet, NftTable } from "../model.ts";
+import type { BaseChain, NftChain, NftFlowtable, NftSet, NftTable } from "../model.ts";
 import type { DATA_TYPES } from "../types.ts";
 import { ruleText } from "./printer.ts";
 import { quoted } from "./quote.ts";
@@ -20,6 +20,10 @@ export function* tableLines(table: NftTable): Generator<string, void, void> {
   for (const set of table.sets.values()) {
     if (set.flags.includes("anonymous")) continue;
     yield* setLines(set);
+    yield "";
+  }
+  for (const flowtable of table.flowtables?.values() ?? []) {
+    yield* flowtableLines(flowtable);
     yield "";
   }
   let first = true;
@@ -45,6 +49,19 @@ function* setLines(set: NftSet): Generator<string, void, void> {
     yield `${begin}${element}${at + 1 === elements.length ? " }" : ","}`;
   }
   yield "\t}";
+}
+
+function* flowtableLines({ name, priority, devices, counter }: NftFlowtable): Generator<string, void, void> {
+  yield `\tflowtable ${name} {`;
+  yield `\t\thook ingress priority ${priorityText(priority, "ingress")}`;
+  // Names that nft would not take as they are stand in quotation marks, as it prints them.
+  if (devices.length > 0) yield `\t\tdevices = { ${devices.map(deviceText).join(", ")} }`;
+  if (counter) yield "\t\tcounter";
+  yield "\t}";
+}
+
+function deviceText(name: string): string {
+  return /^[a-zA-Z][\w/\\.-]*$/.test(name) ? name : quoted(name);
 }
 
 /** What numgen gives has no type of a name: the key is written by an expression that has it. */
@@ -109,9 +126,10 @@ export const NAMED_PRIORITIES: readonly (readonly [
 /** How far from a named priority nft still tells one by it. */
 const NEAR = 10;
 
-function priorityText(priority: number, hook: BaseChain["hook"]): string {
+function priorityText(priority: number, hook: BaseChain["hook"] | "ingress"): string {
   const near = NAMED_PRIORITIES.find(
-    ([, value, hooks]) => Math.abs(priority - value) <= NEAR && (hooks?.includes(hook) ?? true),
+    ([, value, hooks]) =>
+      Math.abs(priority - value) <= NEAR && (hooks === undefined || (hook !== "ingress" && hooks.includes(hook))),
   );
   if (near === undefined) return String(priority);
   const [name, value] = near;

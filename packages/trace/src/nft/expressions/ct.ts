@@ -4,8 +4,16 @@ import type { Walk } from "../../walk.ts";
 import { BREAK } from "../rule-context.ts";
 import type { Evaluate } from "./kind.ts";
 
-export const ct: Evaluate<"ct"> = ({ key, to }, { walk, registers }) => {
+/** No register holds more bytes. */
+const LONGEST = 16;
+
+export const ct: Evaluate<"ct"> = ({ key, direction, to }, { walk, registers }) => {
   const state = connectionState(walk);
+  if (direction !== undefined) {
+    if (state === "INVALID" || state === "UNTRACKED") return BREAK;
+    registers.loadUnknown(to, LONGEST, `the tracer does not know "ct ${direction} ${key}" of the connection`);
+    return undefined;
+  }
   if (key === "state") {
     registers.loadNumber(to, CT_STATES[state.toLowerCase()] ?? 0);
     return undefined;
