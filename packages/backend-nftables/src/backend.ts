@@ -10,6 +10,7 @@ import {
 } from "@fairlead/netfilter/nft";
 import { removeNftablesMode } from "./cleanup.ts";
 import { type Damage, damageOf } from "./damage.ts";
+import { FlowtableDevices } from "./flowtable-devices.ts";
 import { type NftablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { changeTable } from "./plan/change-table.ts";
 import { changesContext, planContext } from "./plan/context.ts";
@@ -29,11 +30,13 @@ import { StaleChains } from "./stale-chains.ts";
  *
  * @throws RangeError when an option is out of range
  */
-export function createNftablesBackend(
-  port: NftablesPort,
-  options: NftablesOptions,
-): Required<Omit<Backend, "prepare">> {
+export function createNftablesBackend(port: NftablesPort, options: NftablesOptions): NftablesModeBackend {
   return new NftablesBackend(port, resolveOptions(options));
+}
+
+export interface NftablesModeBackend extends Required<Omit<Backend, "prepare">> {
+  /** To be called when the devices of `NftablesOptions.devices` changed; a sync does that itself. */
+  updateDevices(): Promise<void>;
 }
 
 /**
@@ -45,11 +48,12 @@ const SPARE_STRUCTURES = 200;
 /** Of a core, at most, for looks at a table without known changes. */
 const SHARE_OF_LOOKS = 0.02;
 
-class NftablesBackend implements Required<Omit<Backend, "prepare">> {
+class NftablesBackend implements NftablesModeBackend {
   readonly semantics = nftablesSemantics;
   readonly #port: NftablesPort;
   readonly #options: ResolvedOptions;
   readonly #stale: StaleChains;
+  readonly #devices: FlowtableDevices;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
   /** What was known of others' work when the table was written or looked at. */
@@ -62,6 +66,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     this.#options = resolved;
     this.#looks = new Pace(resolved.clock, SHARE_OF_LOOKS);
     this.#stale = new StaleChains((batch) => port.commit(batch), resolved);
+    this.#devices = new FlowtableDevices((batch) => port.commit(batch), resolved);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
@@ -79,6 +84,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     this.#stale.forget();
     this.#mostStructures = SPARE_STRUCTURES + 2 * written.structures.size;
     this.#programmed = written;
+    await this.#fillFlowtable();
     return report("full", written, written.sizes);
   }
 
@@ -111,7 +117,13 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     const damage = await this.#looks.run(() => this.#look(programmed));
     this.#news = news;
     if (damage === undefined) return undefined;
-    return { what: damage.what, by: news.by, repaired: await this.#repair(damage) };
+    const repaired = await this.#repair(damage);
+    if (repaired) await this.#fillFlowtable();
+    return { what: damage.what, by: news.by, repaired };
+  }
+
+  async updateDevices(): Promise<void> {
+    if (this.#options.fastPath && this.#programmed !== undefined) await this.#devices.update();
   }
 
   maintain(): Promise<number | undefined> {
@@ -121,6 +133,11 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   async cleanup(): Promise<void> {
     this.#programmed = undefined;
     await removeNftablesMode(this.#port, this.#options.family, this.#options.serviceProxyName);
+  }
+
+  async #fillFlowtable(): Promise<void> {
+    this.#devices.forget();
+    await this.updateDevices();
   }
 
   /** Only services with affinity have something that is worth reading. */
@@ -155,7 +172,12 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
 
   async #compare(wanted: NftTable): Promise<Damage | undefined> {
     try {
-      return await this.#slowly(damageOf(wanted, await this.#port.table(wanted.family, wanted.name)));
+      const found = await this.#port.table(wanted.family, wanted.name);
+      const damage = await this.#slowly(damageOf(wanted, found));
+      const devices = found && this.#devices.difference(found);
+      if (devices === undefined) return damage;
+      const { what, repair } = damage ?? { what: [], repair: new NftBatch(wanted.family, wanted.name) };
+      return { what: [...what, devices], ...(repair && { repair }) };
     } catch (error) {
       if (!(error instanceof UnreadableNft)) throw error;
       return { what: [errorText(error)] };
@@ -166,7 +188,8 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   async #repair({ repair }: Damage): Promise<boolean> {
     if (repair === undefined || repair.length > this.#port.roomFor(repair.length)) return false;
     try {
-      await this.#port.commit(repair);
+      // Where only devices are missing there is nothing in it.
+      if (repair.count > 0) await this.#port.commit(repair);
       return true;
     } catch {
       // It was changed again meanwhile, or is not what it was taken for: the full sync reports what is wrong with it.

@@ -1,6 +1,7 @@
 import {
   NftBatch,
   type NftChain,
+  type NftFlowtable,
   type NftSet,
   type NftTable,
   type SetElement,
@@ -58,6 +59,21 @@ function* brokenFrame(wanted: NftTable, found: NftTable): Generator<string> {
     if (there === undefined) yield `set ${set.name} is missing`;
     else if (canonical(kindOf(there)) !== canonical(kindOf(set))) yield `set ${set.name} has another type`;
   }
+  yield* brokenFlowtables(wanted, found);
+}
+
+function* brokenFlowtables(wanted: NftTable, found: NftTable): Generator<string> {
+  for (const [name, flowtable] of wanted.flowtables ?? []) {
+    const there = found.flowtables?.get(name);
+    if (there === undefined) yield `flowtable ${name} is missing`;
+    else if (canonical(flowtableFacts(there)) !== canonical(flowtableFacts(flowtable)))
+      yield `flowtable ${name} has another priority or no counter`;
+  }
+}
+
+/** What of a flowtable no transaction changes; devices are compared by `FlowtableDevices`. */
+function flowtableFacts(flowtable: NftFlowtable | undefined): unknown {
+  return flowtable && [flowtable.priority, flowtable.counter ?? false];
 }
 
 /** Writes what a set lacks, and deletes what is too much. */

@@ -1,6 +1,7 @@
-export { createNftablesBackend } from "./backend.ts";
+export { createNftablesBackend, type NftablesModeBackend } from "./backend.ts";
 export { removeNftablesMode } from "./cleanup.ts";
 export { nftablesFacts } from "./facts.ts";
+export type { Devices } from "./flowtable-devices.ts";
 export { configuredOptions, type NftablesOptions } from "./options.ts";
 export type { LoopbackNodePorts, PlanSettings } from "./plan/context.ts";
 export { instanceOfTable, loopbackRefusalChain, tableName } from "./plan/names.ts";

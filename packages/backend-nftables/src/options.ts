@@ -1,4 +1,5 @@
 import { type Clock, type IPFamily, nextTurn, systemClock } from "@fairlead/base";
+import type { Devices } from "./flowtable-devices.ts";
 import { type ConfiguredOptions, DEFAULTS, type PlanSettings } from "./plan/context.ts";
 
 /** What may be chosen when the backend is made; what a configuration decides, `configuredOptions` makes. */
@@ -11,6 +12,10 @@ export interface NftablesOptions extends Partial<ConfiguredOptions> {
   readonly clock?: Pick<Clock, "monotonic">;
   /** Gets the reason when a full sync cannot read session affinity. Default: none. */
   readonly onForgottenClients?: (reason: Error) => void;
+  /** The devices whose packets may bypass rules, as they are now; with `fastPath` only. Default: none. */
+  readonly devices?: () => Devices;
+  /** Gets a device that the kernel does not take into the flowtable, and why. Default: none. */
+  readonly onRefusedDevice?: (device: string, reason: string) => void;
 }
 
 /** The options with every default filled in. */
@@ -18,24 +23,34 @@ export interface ResolvedOptions extends PlanSettings {
   readonly turn: () => Promise<void>;
   readonly clock: Pick<Clock, "monotonic">;
   readonly onForgottenClients: (reason: Error) => void;
+  readonly devices: () => Devices;
+  readonly onRefusedDevice: (device: string, reason: string) => void;
 }
 
 /** The part of an agent's configuration (`AgentConfig` of @fairlead/config) that this mode reads. */
 interface Configuration extends Pick<ConfiguredOptions, "serviceProxyName"> {
-  readonly nftables: Omit<ConfiguredOptions, "serviceProxyName">;
+  readonly nftables: Omit<ConfiguredOptions, "serviceProxyName" | "fastPath"> & { readonly fastPath?: object };
 }
 
 /** The options for a configuration: the same in the agent, which writes the table, and in the tools. */
 export function configuredOptions({
   serviceProxyName,
-  nftables: { masqueradeBit, loopbackNodePorts },
+  nftables: { masqueradeBit, loopbackNodePorts, fastPath },
 }: Configuration): ConfiguredOptions {
-  return { serviceProxyName, masqueradeBit, loopbackNodePorts };
+  return { serviceProxyName, masqueradeBit, loopbackNodePorts, fastPath: fastPath !== undefined };
 }
 
 /** @throws RangeError when masqueradeBit is no bit of a mark */
 export function resolveOptions(options: NftablesOptions): ResolvedOptions {
-  const resolved = { ...DEFAULTS, turn: nextTurn, clock: systemClock, onForgottenClients: () => {}, ...options };
+  const resolved = {
+    ...DEFAULTS,
+    turn: nextTurn,
+    clock: systemClock,
+    onForgottenClients: () => {},
+    devices: () => new Map(),
+    onRefusedDevice: () => {},
+    ...options,
+  };
   const bit = resolved.masqueradeBit;
   if (!Number.isInteger(bit) || bit < 0 || bit > 31) {
     throw new RangeError(`masqueradeBit is ${bit}; it must be a whole number from 0 to 31`);

@@ -1,4 +1,11 @@
-import { NftBatch, type NftChain, type NftRule, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
+import {
+  NftBatch,
+  type NftChain,
+  type NftFlowtable,
+  type NftRule,
+  type NftSet,
+  type SetElement,
+} from "@fairlead/netfilter/nft";
 import { beginTable, type TableWriter, type Titled } from "./plan/table-writer.ts";
 import type { NftablesPort } from "./port.ts";
 
@@ -33,6 +40,10 @@ export class SplitBatch implements TableWriter {
 
   addRule(chain: string, rule: NftRule): void {
     this.#roomy().addRule(chain, rule);
+  }
+
+  addFlowtable(flowtable: NftFlowtable): void {
+    this.#roomy().addFlowtable(flowtable);
   }
 
   addElements(set: string, elements: Iterable<SetElement>): void {

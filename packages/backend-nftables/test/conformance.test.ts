@@ -12,10 +12,10 @@ import {
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, tableName } from "../src/index.ts";
 
-const subjects: BackendsUnderTest = {
+const subjects = (fastPath: boolean): BackendsUnderTest => ({
   open: (family) => {
     const fake = new FakeNftables();
-    const backend = createNftablesBackend(fake, { family });
+    const backend = createNftablesBackend(fake, { family, fastPath });
     const ruleSet = async () => {
       const table = await fake.table(NFT_FAMILY[family], tableName(""));
       return { nftables: table === undefined ? [] : [table] };
@@ -23,15 +23,16 @@ const subjects: BackendsUnderTest = {
     return { backend, ruleSet };
   },
   filter: (options) => createEndpointFilter({ ...options, excludeCIDRs: options.excludeClusterCIDRs }),
-};
+});
 
 const rows = conformanceTable.map(nftablesRow);
 
-describe("nftables mode", () => {
+/** The fast path is for connections that are established: it decides for no first packet. */
+describe.each([false, true])("nftables mode, fast path %j", (fastPath) => {
   test.each(rows.filter(({ expected }) => !("skip" in expected.nftables)))("$name", async (row) => {
     const { nftables } = row.expected;
     if ("skip" in nftables) throw new Error(nftables.skip);
-    const ways = await runCase(row, subjects);
+    const ways = await runCase(row, subjects(fastPath));
     expect(differences(expectedWays(nftables), ways, { probabilities: true, uneven: 0.005 })).toEqual([]);
   });
 

@@ -8,11 +8,11 @@ import { meaning } from "./support/meaning.ts";
 import { type Batches, openLive, openWorld } from "./support/world.ts";
 
 describe("whatever the history, packets fare as after a fresh start", () => {
-  test("changes in any order and split", async () => {
+  test.each([{}, { fastPath: true }])("changes in any order and split, with %j", async (settings) => {
     await fc.assert(
       fc.asyncProperty(slotHistory, async (batches) => {
-        const { table, world } = await live(batches);
-        expect(text(table())).toBe(fresh(world.slots));
+        const { table, world } = await live(batches, settings);
+        expect(text(table())).toBe(fresh(world.slots, settings));
       }),
       { numRuns: runs(60) },
     );
@@ -67,8 +67,8 @@ test("reports count what is there", async () => {
   );
 });
 
-async function live(batches: Batches) {
-  const { clock, backend, world, table } = await openLive();
+async function live(batches: Batches, settings: Parameters<typeof openLive>[0] = {}) {
+  const { clock, backend, world, table } = await openLive(settings);
   let report: Awaited<ReturnType<typeof backend.apply>> | undefined;
   for (const batch of batches) {
     const change = world.change(batch);
@@ -87,10 +87,10 @@ async function live(batches: Batches) {
   return { backend, world, table, report };
 }
 
-function fresh(slots: Iterable<readonly [number, SlotState]>) {
+function fresh(slots: Iterable<readonly [number, SlotState]>, settings = {}) {
   const world = openWorld();
   world.change(slots);
-  return text(planTable(world.plan));
+  return text(planTable(world.plan, settings));
 }
 
 /** Compared as one: the difference of two such large objects takes longer than the test. */

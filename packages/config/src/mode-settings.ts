@@ -52,6 +52,13 @@ export type LoopbackNodePorts =
 export interface NftablesSettings extends CommonSettings {
   /** By the gate KubeProxyNFTablesLocalhostNodePorts and nodePortAddresses. */
   readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
+  /** Established connections of services bypass rules (nftables.fastPath). Absent: none does. */
+  readonly fastPath?: FastPathSettings;
+}
+
+export interface FastPathSettings {
+  /** The devices whose packets may bypass rules: names, in which `*` stands for any characters and `?` for one. */
+  readonly devices: readonly string[];
 }
 
 /** Looks over the proxy that serves this node, and programs nothing (--shadow). */

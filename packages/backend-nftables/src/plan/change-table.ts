@@ -60,6 +60,7 @@ function memoriesOfGone(
 class TableUpdate {
   readonly endpoints = new Collected();
   readonly #entries = new Collected();
+  readonly #offloaded = new Collected();
   readonly #stale: string[] = [];
   readonly #inUse: string[] = [];
   readonly #programmed: Programmed;
@@ -85,6 +86,7 @@ class TableUpdate {
     }
     yield* stickyChanges(before, after, this.endpoints);
     changeElements(was.numbers, is.numbers, this.endpoints);
+    changeElements(was.offloaded, is.offloaded, this.#offloaded);
     changeElements(was.entries, is.entries, this.#entries);
     countParts(this.#programmed, is, 1);
     countParts(this.#programmed, was, -1);
@@ -95,10 +97,12 @@ class TableUpdate {
   *finish(): Generator<void, TableChange> {
     const batch = this.#batch;
     yield* this.#programmed.tally.flush(this.endpoints);
+    yield* this.#offloaded.writeDeleted(batch);
     yield* this.#entries.writeDeleted(batch);
     yield* this.endpoints.writeDeleted(batch);
     yield* this.endpoints.writeAdded(batch);
     yield* this.#entries.writeAdded(batch);
+    yield* this.#offloaded.writeAdded(batch);
     for (const chain of this.#stale) batch.flushChain(chain);
     const written = { services: this.#entries.added, endpoints: this.endpoints.added };
     return { programmed: this.#programmed, stale: this.#stale, inUse: this.#inUse, written };
@@ -124,8 +128,8 @@ class TableUpdate {
 }
 
 function changeElements(
-  was: GroupParts["entries" | "numbers"],
-  is: GroupParts["entries" | "numbers"],
+  was: GroupParts["entries" | "numbers" | "offloaded"],
+  is: GroupParts["entries" | "numbers" | "offloaded"],
   to: Collected,
 ): void {
   for (const [id, { set, element }] of was) {

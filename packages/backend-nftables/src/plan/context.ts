@@ -14,6 +14,8 @@ export interface ConfiguredOptions {
   readonly masqueradeBit: number;
   /** What becomes of node ports on loopback addresses, by family. Default "untouched". */
   readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
+  /** Established connections of services are put into a flowtable (nftables.fastPath). Default false. */
+  readonly fastPath: boolean;
 }
 
 /** The same for one family. */
@@ -34,6 +36,7 @@ export const DEFAULTS = {
   serviceProxyName: "",
   masqueradeBit: 14,
   loopbackNodePorts: { IPv4: "untouched", IPv6: "untouched" },
+  fastPath: false,
 } as const satisfies ConfiguredOptions;
 
 /** Everything that the table depends on alongside the groups. */
@@ -59,6 +62,8 @@ export interface PlanContext {
   readonly resetStaleTCP: boolean;
   /** The protocols of node ports that are refused on loopback addresses. */
   readonly refusedOnLoopback: readonly Protocol[];
+  /** Established connections are put into a flowtable. */
+  readonly fastPath: boolean;
 }
 
 const REFUSED_ON_LOOPBACK: Readonly<Record<LoopbackNodePorts, readonly Protocol[]>> = {
@@ -87,6 +92,7 @@ export function planContext(
     excludedClients: node.excludedClients,
     resetStaleTCP: node.resetStaleTCP ?? false,
     refusedOnLoopback: REFUSED_ON_LOOPBACK[settings.loopbackNodePorts[settings.family]],
+    fastPath: settings.fastPath,
   };
 }
 

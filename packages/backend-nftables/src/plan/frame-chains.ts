@@ -7,6 +7,7 @@ import {
   statements,
 } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
+import { fastPathChains } from "./fast-path.ts";
 import { EXCLUDED, FOREIGN, tellsClients } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
 import { LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
@@ -38,6 +39,7 @@ export function frameChains(context: PlanContext): readonly NftChain[] {
     reject(context),
     ...(context.resetStaleTCP ? [RESET_OR_DROP_CHAIN] : []),
     ...loopbackRefusals(context),
+    ...fastPathChains(context),
   ];
 }
 

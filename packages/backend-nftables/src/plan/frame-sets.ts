@@ -1,26 +1,14 @@
-import {
-  addressHex,
-  type DataType,
-  intervalElements,
-  type NftFamily,
-  type NftSet,
-  type SetElement,
-} from "@fairlead/netfilter/nft";
+import { addressHex, intervalElements, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
+import { fastPathSets } from "./fast-path.ts";
+import { addressType, type EmptySet, frontendKey, nodePortKeyTypes } from "./key-types.ts";
 import { LOOPBACK_REFUSALS } from "./names.ts";
-
-/** A set without its elements. */
-export type EmptySet = Omit<NftSet, "elements">;
 
 /** ClusterIPs of other networks: not kube-proxy's, and there only while there is such an address. */
 export const FOREIGN = "foreign-cluster-ips";
 
 /** Whom another network serves itself at those; there only while both are. */
 export const EXCLUDED = "excluded-clients";
-
-export function addressType(family: NftFamily): DataType {
-  return family === "ip" ? "ipv4_addr" : "ipv6_addr";
-}
 
 /** Whether clients are distinguished at the ClusterIPs of other networks. */
 export function tellsClients({ foreignClusterIPs, excludedClients = [] }: PlanContext): boolean {
@@ -31,19 +19,15 @@ export function tellsClients({ foreignClusterIPs, excludedClients = [] }: PlanCo
 export function frameSets(context: PlanContext): readonly EmptySet[] {
   const { family, nodePortAddresses, foreignClusterIPs, refusedOnLoopback } = context;
   const address = addressType(family);
-  const frontend: NftSet["key"] = [address, "inet_proto", "inet_service"];
-  const nodePort: NftSet["key"] = ["inet_proto", "inet_service"];
+  const frontend = frontendKey(family);
+  const nodePort = nodePortKeyTypes;
   const set = (name: string, key: NftSet["key"], comment: string): EmptySet => ({ name, key, flags: [], comment });
   const vmap = (name: string, key: NftSet["key"], comment: string): EmptySet => ({
     ...set(name, key, comment),
     data: "verdict",
   });
   return [
-    set(
-      "hairpin-connections",
-      [address, ...([address, "inet_proto", "inet_service"] as const)],
-      "service hairpin connections",
-    ),
+    set("hairpin-connections", [address, ...frontend], "service hairpin connections"),
     set("cluster-ips", [address], "Active ClusterIPs"),
     ...(nodePortAddresses === "all" ? [] : [set("nodeport-ips", [address], "IPs that accept NodePort traffic")]),
     vmap("no-endpoint-services", frontend, "vmap to drop or reject packets to services with no endpoints"),
@@ -58,6 +42,7 @@ export function frameSets(context: PlanContext): readonly EmptySet[] {
     ...(tellsClients(context)
       ? [{ ...set(EXCLUDED, [address], "clients that another network serves"), flags: ["interval"] as const }]
       : []),
+    ...fastPathSets(context),
   ];
 }
 

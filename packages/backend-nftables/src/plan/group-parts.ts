@@ -1,6 +1,7 @@
 import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
 import { addressHex, type Hex, type SetElement, type Verdict } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
+import { isOffloaded, type Offloaded, offloadedFrontend } from "./fast-path.ts";
 import { addressKey, hairpinKey, nodePortKey, numberValue } from "./keys.ts";
 import { LOCAL_DISPATCH, type LocalDispatch, localNeed } from "./local.ts";
 import { commentText, firewallChain, LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
@@ -36,6 +37,8 @@ export interface GroupParts {
   readonly uses: ReadonlyMap<string, PoolUse>;
   /** By set and key; of a group with affinity. */
   readonly numbers: ReadonlyMap<string, FrontendNumber>;
+  /** By set and key; frontends whose connections bypass rules. */
+  readonly offloaded: ReadonlyMap<string, Offloaded>;
   /** Elements that several groups may have in common. */
   readonly shared: readonly SharedElement[];
   readonly needs: readonly Need[];
@@ -46,12 +49,28 @@ export interface SharedElement {
   readonly key: Hex;
 }
 
-const NOTHING: GroupParts = { entries: new Map(), uses: new Map(), numbers: new Map(), shared: [], needs: [] };
+const NOTHING: GroupParts = {
+  entries: new Map(),
+  uses: new Map(),
+  numbers: new Map(),
+  offloaded: new Map(),
+  shared: [],
+  needs: [],
+};
 
 /** What elements depend on. */
-type ElementContext = Pick<PlanContext, "resetStaleTCP" | "refusedOnLoopback" | "masqueradeAll">;
+type ElementContext = Pick<
+  PlanContext,
+  "resetStaleTCP" | "refusedOnLoopback" | "masqueradeAll" | "fastPath" | "nodePortAddresses"
+>;
 
-const PLAIN: ElementContext = { resetStaleTCP: false, refusedOnLoopback: [], masqueradeAll: false };
+const PLAIN: ElementContext = {
+  resetStaleTCP: false,
+  refusedOnLoopback: [],
+  masqueradeAll: false,
+  fastPath: false,
+  nodePortAddresses: "all",
+};
 
 /** @param context absent: which elements lead to the endpoints does not matter */
 export function groupParts(placement: Placement | undefined, context: ElementContext = PLAIN): GroupParts {
@@ -62,15 +81,19 @@ class Collector {
   readonly #entries = new Map<string, Entry>();
   readonly #uses = new Map<string, PoolUse>();
   readonly #numbers = new Map<string, FrontendNumber>();
+  readonly #offloaded = new Map<string, Offloaded>();
   readonly #needs: Need[] = [];
   readonly #placement: Placement;
   readonly #comment: string;
   readonly #refusals: Refusals;
   readonly #refusedOnLoopback: boolean;
   readonly #masqueradeAll: boolean;
+  readonly #context: ElementContext;
 
-  constructor(placement: Placement, { resetStaleTCP, refusedOnLoopback, masqueradeAll }: ElementContext) {
+  constructor(placement: Placement, context: ElementContext) {
+    const { resetStaleTCP, refusedOnLoopback, masqueradeAll } = context;
     const { protocol } = placement.group;
+    this.#context = context;
     this.#placement = placement;
     this.#refusals = resetStaleTCP && protocol === "TCP" ? RESETTING : REFUSALS;
     this.#refusedOnLoopback = refusedOnLoopback.includes(protocol);
@@ -83,7 +106,7 @@ class Collector {
     const ours = group.frontends.filter(({ treatments }) => treatments.outside.verdict !== "leave");
     for (const frontend of ours) this.#frontend(frontend);
     const [entries, uses, numbers, needs] = [this.#entries, this.#uses, this.#numbers, this.#needs];
-    return { entries, uses, numbers, shared: sharedElements(group, ours), needs };
+    return { entries, uses, numbers, offloaded: this.#offloaded, shared: sharedElements(group, ours), needs };
   }
 
   #frontend(frontend: Frontend): void {
@@ -101,7 +124,16 @@ class Collector {
       this.#entry(LOOPBACK_REFUSALS, key, { kind: "goto", chain: loopbackRefusalChain(protocol) });
     }
     const chain = this.#dispatch(frontend, key, family);
-    if (chain !== undefined) this.#entry(sets.services, key, { kind: "goto", chain });
+    if (chain === undefined) return;
+    this.#entry(sets.services, key, { kind: "goto", chain });
+    if (this.#context.fastPath) this.#offload(frontend);
+  }
+
+  #offload(frontend: Frontend): void {
+    const { group } = this.#placement;
+    if (!isOffloaded(group)) return;
+    const offloaded = offloadedFrontend(group, frontend, this.#context);
+    if (offloaded !== undefined) this.#offloaded.set(`${offloaded.set} ${offloaded.element.key}`, offloaded);
   }
 
   /** @returns the chain that the frontend's packets go to */

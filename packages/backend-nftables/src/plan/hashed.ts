@@ -1,6 +1,6 @@
 import { statements } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
-import { addressType } from "./frame-sets.ts";
+import { addressType } from "./key-types.ts";
 import { keyTypes, type Need, type PoolKind, type Structure, translateBy } from "./pools.ts";
 
 /** The same on every node, so that a client keeps its endpoint whichever node it comes through. */

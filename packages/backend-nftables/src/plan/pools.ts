@@ -2,7 +2,7 @@ import type { EndpointSetName } from "@fairlead/core";
 import { type NftChain, type NftSet, statements } from "@fairlead/netfilter/nft";
 import { moduliOf } from "./classes.ts";
 import type { PlanContext } from "./context.ts";
-import { addressType, type EmptySet } from "./frame-sets.ts";
+import { addressType, type EmptySet } from "./key-types.ts";
 import { markForMasquerading } from "./masquerade.ts";
 
 /** Endpoints stand under the frontend that leads to them: by its address, or by the node port. */

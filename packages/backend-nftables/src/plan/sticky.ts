@@ -1,7 +1,7 @@
 import { type Expression, type NftChain, type NftRule, statements } from "@fairlead/netfilter/nft";
 import { moduliOf } from "./classes.ts";
 import type { PlanContext } from "./context.ts";
-import { addressType, type EmptySet } from "./frame-sets.ts";
+import { addressType, type EmptySet } from "./key-types.ts";
 import { keyTypes, type Need, type PoolChain, type PoolKind, poolName, poolNeed, type Structure } from "./pools.ts";
 import { CLIENTS, CLIENTS_SIZE, frontendsMap, memberMap, slotMap } from "./sticky-sets.ts";
 

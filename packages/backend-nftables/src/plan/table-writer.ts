@@ -2,6 +2,7 @@ import {
   elementKey,
   type NftBatch,
   type NftChain,
+  type NftFlowtable,
   type NftRule,
   type NftSet,
   type NftTable,
@@ -15,6 +16,7 @@ export interface TableWriter {
   /** Without its rules. */
   addChain(chain: Pick<NftChain, "name" | "base" | "comment">): unknown;
   addRule(chain: string, rule: NftRule): unknown;
+  addFlowtable(flowtable: NftFlowtable): unknown;
   addElements(set: string, elements: Iterable<SetElement>): unknown;
 }
 
@@ -36,6 +38,7 @@ export class TableInMemory implements TableWriter {
   readonly #chains = new Map<string, NftChain & { readonly rules: NftRule[] }>();
   readonly #sets = new Map<string, NftSet & { readonly elements: Map<string, SetElement> }>();
 
+  readonly #flowtables = new Map<string, NftFlowtable>();
   readonly #titled: Titled;
 
   constructor(titled: Titled) {
@@ -58,8 +61,20 @@ export class TableInMemory implements TableWriter {
     for (const element of elements) this.#sets.get(set)?.elements.set(elementKey(element), element);
   }
 
+  addFlowtable(flowtable: NftFlowtable): void {
+    this.#flowtables.set(flowtable.name, flowtable);
+  }
+
   table(): NftTable {
     const { family, table: name } = this.#titled;
-    return { family, name, comment: commentOf(this.#titled), chains: this.#chains, sets: this.#sets };
+    const flowtables = this.#flowtables;
+    return {
+      family,
+      name,
+      comment: commentOf(this.#titled),
+      chains: this.#chains,
+      sets: this.#sets,
+      ...(flowtables.size > 0 && { flowtables }),
+    };
   }
 }

@@ -2,6 +2,7 @@ import type { ServicePortGroup } from "@fairlead/core";
 import type { SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import { ElementBuffers } from "./element-buffers.ts";
+import { flowtable } from "./fast-path.ts";
 import { firewall } from "./firewall.ts";
 import { frameChains } from "./frame-chains.ts";
 import { EXCLUDED, excludedElements, frameElements, frameSets } from "./frame-sets.ts";
@@ -37,7 +38,9 @@ export function* writeTable(
   const programmed = nothingProgrammed(context);
   const elements = new ElementBuffers(to);
   const chains = frameChains(context);
+  const offloading = flowtable(context);
   for (const set of frameSets(context)) to.addSet(set);
+  if (offloading !== undefined) to.addFlowtable(offloading);
   for (const chain of chains) to.addChain(chain);
   for (const [set, list] of frameElements(context)) for (const element of list) elements.add(set, element);
   const clients = excludedElements(context);
@@ -77,6 +80,7 @@ function* writeGroup(
   for (const use of parts.uses.values()) yield* poolChanges(undefined, use, elements);
   yield* stickyChanges(undefined, placement, elements);
   for (const { set, element } of parts.numbers.values()) elements.add(set, element);
+  for (const { set, element } of parts.offloaded.values()) elements.add(set, element);
   return parts.entries.values();
 }
 

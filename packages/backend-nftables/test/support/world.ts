@@ -3,7 +3,7 @@ import type { PlannerOptions } from "@fairlead/core";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { goldenNode } from "@fairlead/testkit";
 import { type SlotState, World } from "@fairlead/testkit/histories";
-import { createNftablesBackend } from "../../src/index.ts";
+import { createNftablesBackend, type NftablesOptions } from "../../src/index.ts";
 import { plannerOptions } from "./golden.ts";
 import { recorded } from "./recorded.ts";
 
@@ -14,11 +14,11 @@ export function openWorld(more: Partial<PlannerOptions> = {}): World {
 }
 
 /** A backend on a fake, after a full sync of nothing. */
-export async function openLive() {
+export async function openLive(settings: Pick<NftablesOptions, "fastPath" | "devices"> = {}) {
   const clock = new VirtualClock();
   const fake = new FakeNftables({ clock });
   const { port, transactions } = recorded(fake);
-  const backend = createNftablesBackend(port, { family: "IPv4", clock });
+  const backend = createNftablesBackend(port, { family: "IPv4", clock, ...settings });
   const world = openWorld();
   await backend.sync(world.plan);
   const table = () => {

@@ -8,6 +8,7 @@ import { canonicalList } from "../resolve/lists.ts";
 import { resolveUserspace } from "../resolve/userspace.ts";
 import { enumeration } from "../schema/scalars.ts";
 import type { AgentConfig, ProxyMode } from "../types.ts";
+import { resolveFastPath } from "./fast-path.ts";
 import { loopbackNodePorts } from "./node-port-addresses.ts";
 import { resolveResetStaleTCP } from "./reset-stale-tcp.ts";
 
@@ -26,7 +27,7 @@ export function resolveModes(input: ConfigInput, defaults: InstanceDefaults, rep
   if (mode === "ipvs" && !isGateOn(input, "KubeProxyIPVS"))
     report.error("mode", "needs the feature gate KubeProxyIPVS=true");
   const iptables = resolveIptables(input);
-  const nftables = resolveNftables(input);
+  const nftables = resolveNftables(input, report);
   const settings = {
     iptables,
     ipvs: { ...iptables, ...resolveIpvs(input, mode === "ipvs", report) },
@@ -89,14 +90,16 @@ function resolveIpvs(
   };
 }
 
-function resolveNftables(input: ConfigInput): NftablesSettings {
+function resolveNftables(input: ConfigInput, report: Report): NftablesSettings {
   const { nftables, nodePortAddresses = [] } = input.kubeProxy;
+  const fastPath = resolveFastPath(input, report);
   return {
     masqueradeBit: nftables.masqueradeBit ?? MASQUERADE_BIT,
     masqueradeAll: nftables.masqueradeAll ?? false,
     syncPeriodMs: periodOf(input, nftables.syncPeriod, SYNC_MS),
     minSyncPeriodMs: periodOf(input, nftables.minSyncPeriod, MIN_SYNC_MS),
     loopbackNodePorts: loopbackNodePorts(isGateOn(input, "KubeProxyNFTablesLocalhostNodePorts"), nodePortAddresses),
+    ...(fastPath !== undefined && { fastPath }),
   };
 }
 

@@ -38,6 +38,9 @@ export const fairleadSchema = z.strictObject({
       maxSeries: wholeNumber(1, 10_000).optional(),
     })
     .prefault({}),
+  nftables: z
+    .strictObject({ fastPath: z.strictObject({ devices: list("device names, such as cali*").optional() }).optional() })
+    .prefault({}),
   ipvs: z.strictObject({ fallback: flag.optional() }).prefault({}),
   userspace: z
     .strictObject({

@@ -26,7 +26,7 @@ export type CtKey = keyof typeof KEYS;
 
 /** enum ip_conntrack_dir, a number of one byte. */
 const DIRECTIONS = ["original", "reply"] as const;
-export type CtDirection = (typeof DIRECTIONS)[number];
+type CtDirection = (typeof DIRECTIONS)[number];
 
 /** What the keys that have a direction load. */
 export const CT_TUPLE = {

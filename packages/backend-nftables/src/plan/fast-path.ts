@@ -1,0 +1,98 @@
+import type { Frontend, ServicePortGroup } from "@fairlead/core";
+import {
+  type Expression,
+  type Hex,
+  type NftChain,
+  type NftFlowtable,
+  type NftSet,
+  statements,
+} from "@fairlead/netfilter/nft";
+import type { PlanContext } from "./context.ts";
+import { type EmptySet, frontendKey, nodePortKeyTypes } from "./key-types.ts";
+import { addressKey, nodePortKey } from "./keys.ts";
+
+/**
+ * Established connections of services in a flowtable: their packets meet no rule of any table at prerouting, forward
+ * and postrouting. An allow list decides which ones, so that other programs' connections are left alone, and the list
+ * is data: neither an endpoint nor a device that comes or goes changes a rule.
+ */
+
+/** Annotation of a Service; "off": its connections keep meeting all rules. */
+const ANNOTATION = "fairlead.dev/fast-path";
+
+export const FLOWTABLE = "fast-path";
+
+const CHAIN = "fast-path-forward";
+const SERVICES = "fast-path-services";
+const NODE_PORTS = "fast-path-nodeports";
+
+/** Behind all filter chains of the usual priorities: what these drop never gets there. */
+const PRIORITY = 10;
+
+/** Without its devices, which come and go by themselves; undefined: there is none. */
+export function flowtable({ fastPath }: Pick<PlanContext, "fastPath">): NftFlowtable | undefined {
+  return fastPath ? { name: FLOWTABLE, priority: 0, devices: [], counter: true } : undefined;
+}
+
+/** The services whose connections are put there, by the destination of their first packet. */
+export function fastPathSets({ family, fastPath, nodePortAddresses }: PlanContext): readonly EmptySet[] {
+  if (!fastPath) return [];
+  const set = (name: string, key: NftSet["key"], comment: string): EmptySet => ({ name, key, flags: [], comment });
+  return [
+    set(SERVICES, frontendKey(family), "services whose connections bypass rules"),
+    ...(nodePortAddresses === "all"
+      ? []
+      : [set(NODE_PORTS, nodePortKeyTypes, "nodeports whose connections bypass rules")]),
+  ];
+}
+
+/**
+ * A node port is known by its address as well: other programs translate connections to the same port of other
+ * addresses. Which addresses are the node's, connection tracking does not know, so where node ports are served on all
+ * of them their connections meet all rules.
+ */
+export function fastPathChains({ family, fastPath, beside, nodePortAddresses }: PlanContext): readonly NftChain[] {
+  if (!fastPath) return [];
+  const { establishedConnection, originalService, originallyTo, translatedConnection } = statements;
+  const offload = (...to: readonly Expression[]) => ({
+    expressions: [
+      ...establishedConnection,
+      ...translatedConnection,
+      ...to,
+      { kind: "flow-offload", flowtable: FLOWTABLE } as const,
+    ],
+  });
+  const toNodePorts = [...originallyTo(family, "nodeport-ips"), ...originalService(family, NODE_PORTS, false)];
+  return [
+    {
+      name: CHAIN,
+      base: { type: "filter", hook: "forward", priority: beside ? PRIORITY - 1 : PRIORITY, policy: "accept" },
+      rules: [
+        offload(...originalService(family, SERVICES, true)),
+        ...(nodePortAddresses === "all" ? [] : [offload(...toNodePorts)]),
+      ],
+    },
+  ];
+}
+
+/** An element of the allow list. */
+export interface Offloaded {
+  readonly set: typeof SERVICES | typeof NODE_PORTS;
+  readonly element: { readonly key: Hex };
+}
+
+/** Whether a service's connections may be put into the flowtable, which takes TCP and UDP. */
+export function isOffloaded({ protocol, annotations }: Pick<ServicePortGroup, "protocol" | "annotations">): boolean {
+  return protocol !== "SCTP" && annotations[ANNOTATION] !== "off";
+}
+
+/** @returns undefined: node ports are not on the list */
+export function offloadedFrontend(
+  { protocol }: Pick<ServicePortGroup, "protocol">,
+  { address, port }: Pick<Frontend, "address" | "port">,
+  { nodePortAddresses }: Pick<PlanContext, "nodePortAddresses">,
+): Offloaded | undefined {
+  if (address !== undefined) return { set: SERVICES, element: { key: addressKey(address, protocol, port) } };
+  if (nodePortAddresses === "all") return undefined;
+  return { set: NODE_PORTS, element: { key: nodePortKey(protocol, port) } };
+}

@@ -1,0 +1,179 @@
+import { FakeNftables } from "@fairlead/kernel/fake";
+import { NftBatch, type NftTable, ruleText, valueText } from "@fairlead/netfilter/nft";
+import { describe, expect, test } from "vitest";
+import { createNftablesBackend, type NftablesOptions, planTable } from "../src/index.ts";
+import { lookedAt } from "./support/damages.ts";
+import { groupOfEveryKind, planOfEveryKind } from "./support/every-kind.ts";
+import { recorded } from "./support/recorded.ts";
+
+const CHAIN = "fast-path-forward";
+const PLAN = planOfEveryKind("IPv4");
+
+function only(...groups: readonly ReturnType<typeof groupOfEveryKind>[]) {
+  return { ...PLAN, groups: new Map(groups.map((group) => [group.id, group])) };
+}
+
+function elementsOf(table: NftTable, name: string): readonly string[] {
+  const set = table.sets.get(name);
+  return set === undefined ? [] : Array.from(set.elements.values(), ({ key }) => valueText(set.key, key)).sort();
+}
+
+describe("the table", () => {
+  test("has a flowtable that counts, and a chain behind all filter chains that fills it", () => {
+    const table = planTable(PLAN, { fastPath: true });
+    expect([...(table.flowtables?.values() ?? [])]).toEqual([
+      { name: "fast-path", priority: 0, devices: [], counter: true },
+    ]);
+    const chain = table.chains.get(CHAIN);
+    expect(chain?.base).toEqual({ type: "filter", hook: "forward", priority: 10, policy: "accept" });
+    const established = "ct state established ct status dnat";
+    expect(chain?.rules.map((rule) => ruleText(rule, table))).toEqual([
+      `${established} ct original ip daddr . meta l4proto . ct original proto-dst @fast-path-services flow add @fast-path`,
+      `${established} ct original ip daddr @nodeport-ips meta l4proto . ct original proto-dst @fast-path-nodeports flow add @fast-path`,
+    ]);
+  });
+
+  test("lists each frontend that leads to endpoints, of TCP and UDP", () => {
+    const groups = (["TCP", "UDP", "SCTP"] as const).map((protocol, at) =>
+      groupOfEveryKind("IPv4", `web-${at}`, at + 1, protocol),
+    );
+    const table = planTable(only(...groups), { fastPath: true });
+    const at = (n: number, protocol: string) => [n, n + 20, n + 40].map((last) => `10.96.0.${last} . ${protocol} . 80`);
+    expect(elementsOf(table, "fast-path-services")).toEqual([...at(1, "tcp"), ...at(2, "udp")].sort());
+    expect(elementsOf(table, "fast-path-nodeports")).toEqual([
+      "tcp . 30001",
+      "tcp . 31001",
+      "udp . 30002",
+      "udp . 31002",
+    ]);
+  });
+
+  test("leaves out services that ask for it", () => {
+    const group = groupOfEveryKind("IPv4", "web", 1, "TCP");
+    const without = (value: string) =>
+      planTable(only({ ...group, annotations: { "fairlead.dev/fast-path": value } }), { fastPath: true });
+    expect(elementsOf(without("off"), "fast-path-services")).toEqual([]);
+    expect(elementsOf(without("off"), "service-ips")).toHaveLength(3);
+    expect(elementsOf(without("on"), "fast-path-services")).toHaveLength(3);
+  });
+
+  test("leaves out node ports that are served on every address", () => {
+    const plan = { ...PLAN, node: { ...PLAN.node, nodePortAddresses: { kind: "all" } as const } };
+    const table = planTable(plan, { fastPath: true });
+    expect(table.chains.get(CHAIN)?.rules).toHaveLength(1);
+    expect(table.sets.has("fast-path-nodeports")).toBe(false);
+  });
+
+  test("alongside another proxy comes before that one's", () => {
+    const table = planTable(PLAN, { fastPath: true, serviceProxyName: "second" });
+    expect(table.chains.get(CHAIN)?.base?.priority).toBe(9);
+  });
+
+  test("without the option has nothing of it", () => {
+    const table = planTable(PLAN);
+    expect(table.flowtables).toBeUndefined();
+    expect([...table.chains.keys(), ...table.sets.keys()].filter((name) => name.includes("fast"))).toEqual([]);
+  });
+});
+
+describe("devices", () => {
+  async function open(more: Partial<NftablesOptions> = {}) {
+    const fake = new FakeNftables();
+    const wanted = new Map<string, number>();
+    const refused: string[] = [];
+    const { port, transactions } = recorded(fake);
+    const backend = createNftablesBackend(port, {
+      family: "IPv4",
+      fastPath: true,
+      devices: () => wanted,
+      onRefusedDevice: (device) => refused.push(device),
+      ...more,
+    });
+    const come = (name: string, index: number) => {
+      fake.addDevice(name);
+      wanted.set(name, index);
+    };
+    const devices = () => fake.tableNow("ip", "kube-proxy")?.flowtables?.get("fast-path")?.devices;
+    return { fake, backend, wanted, come, devices, transactions, refused };
+  }
+
+  test("are in the flowtable after each sync, and follow changes with a transaction each", async () => {
+    const { backend, come, devices, wanted, transactions } = await open();
+    come("cali1", 4);
+    await backend.sync(PLAN);
+    expect(devices()).toEqual(["cali1"]);
+    transactions.length = 0;
+    come("cali2", 5);
+    await backend.updateDevices();
+    expect(devices()).toEqual(["cali1", "cali2"]);
+    wanted.delete("cali1");
+    await backend.updateDevices();
+    expect(devices()).toEqual(["cali2"]);
+    await backend.updateDevices();
+    expect(transactions).toHaveLength(2);
+    await backend.sync(PLAN);
+    expect(devices()).toEqual(["cali2"]);
+  });
+
+  test("that went before the kernel heard of them hold up neither a sync nor each other", async () => {
+    const { backend, come, devices, fake, refused } = await open();
+    come("cali1", 4);
+    come("cali2", 5);
+    fake.deleteDevice("cali1");
+    expect((await backend.sync(PLAN)).kind).toBe("full");
+    expect(devices()).toEqual(["cali2"]);
+    expect(refused).toEqual([]);
+  });
+
+  test("that come back under their names are put back", async () => {
+    const { backend, come, devices, fake } = await open();
+    come("cali1", 4);
+    await backend.sync(PLAN);
+    fake.deleteDevice("cali1");
+    expect(devices()).toEqual([]);
+    come("cali1", 9);
+    await backend.updateDevices();
+    expect(devices()).toEqual(["cali1"]);
+  });
+
+  test("that the kernel refuses are reported, and the others are added", async () => {
+    const { backend, come, devices, fake, refused } = await open();
+    await backend.sync(PLAN);
+    come("cali1", 4);
+    come("cali2", 5);
+    const other = { name: "other", priority: 0, devices: ["cali1"] };
+    fake.meddle(new NftBatch("ip", "kube-proxy").addFlowtable(other));
+    await backend.updateDevices();
+    expect([devices(), refused]).toEqual([["cali2"], ["cali1"]]);
+  });
+
+  test("that another program takes out are found and put back", async () => {
+    const { backend, come, devices, fake } = await open();
+    come("cali1", 4);
+    await backend.sync(PLAN);
+    expect(await lookedAt(backend)).toBeUndefined();
+    fake.meddle(new NftBatch("ip", "kube-proxy").deleteDevices("fast-path", ["cali1"]));
+    expect(await lookedAt(backend)).toMatchObject({
+      what: ["flowtable fast-path lacks the devices cali1"],
+      repaired: true,
+    });
+    expect(devices()).toEqual(["cali1"]);
+  });
+
+  test("are not touched before the table is there", async () => {
+    const { backend, come, transactions } = await open();
+    come("cali1", 4);
+    await backend.updateDevices();
+    expect(transactions).toEqual([]);
+  });
+});
+
+test("a flowtable that is gone has the table made anew", async () => {
+  const fake = new FakeNftables();
+  const backend = createNftablesBackend(fake, { family: "IPv4", fastPath: true });
+  await backend.sync(PLAN);
+  fake.meddle(new NftBatch("ip", "kube-proxy").flushChain(CHAIN).deleteFlowtable("fast-path"));
+  const difference = await lookedAt(backend);
+  expect(difference?.repaired).toBe(false);
+  expect(difference?.what).toContain("flowtable fast-path is missing");
+});
