@@ -2,6 +2,7 @@
 // run/agent.ts composes the agent: planner, syncer (one sync) and sync loop (when syncs run).
 import { readFile } from "node:fs/promises";
 import { runCommandLine } from "./cli.ts";
+import { FLOWTABLE_TEST } from "./host/flowtable-test.ts";
 import { setUpEngine } from "./start/engine.ts";
 import { inspectorProblem } from "./start/inspector.ts";
 import { endOnSignal, endProcess } from "./start/process.ts";
@@ -10,6 +11,11 @@ const problem = inspectorProblem(process.execArgv, process.env["NODE_OPTIONS"]);
 if (problem !== undefined) {
   process.stderr.write(`${problem}\n`);
   process.exit(1);
+}
+if (process.argv[2] === FLOWTABLE_TEST) {
+  const { flowtableTestProcess } = await import("./host/flowtable-test.ts");
+  process.stdout.write(await flowtableTestProcess());
+  process.exit(0);
 }
 setUpEngine();
 endOnSignal();

@@ -2,6 +2,7 @@ import { VirtualClock } from "@fairlead/base/testing";
 import { filterSettings } from "@fairlead/intake";
 import {
   FakeConntrack,
+  FakeDevices,
   FakeIptables,
   FakeNfacct,
   FakeNftables,
@@ -25,6 +26,8 @@ function kernelWith(supported: boolean): Kernel {
     iptablesInUse: async () => [],
     ...fakeIpvs({ supported }),
     addresses: new FakeNodeAddresses(),
+    devices: new FakeDevices(),
+    testFlowtable: async () => ({ outcome: "passed" }),
     conntrack: new FakeConntrack(),
     tracking: async () => new FakeTracking(),
     nfacct,

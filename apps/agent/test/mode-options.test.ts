@@ -7,6 +7,7 @@ import { type DryRunOptions, dryRun, dryTables, MODES, type Mode, planNode, read
 import { filterSettings } from "@fairlead/intake";
 import {
   FakeConntrack,
+  FakeDevices,
   FakeIptables,
   FakeNfacct,
   FakeNftables,
@@ -76,6 +77,8 @@ function emptyNode(liberal: boolean) {
     ipvs,
     modules,
     addresses: new FakeNodeAddresses([]),
+    devices: new FakeDevices(),
+    testFlowtable: async () => ({ outcome: "passed" }),
     conntrack: new FakeConntrack(),
     tracking: async () => new FakeTracking(),
     nfacct,

@@ -4,6 +4,7 @@ import { ClusterState, type IPFamily, type NodePlan } from "@fairlead/core";
 import { filterSettings } from "@fairlead/intake";
 import {
   FakeConntrack,
+  FakeDevices,
   FakeIptables,
   FakeNfacct,
   FakeNodeAddresses,
@@ -43,6 +44,8 @@ function nodeWithoutIptables(asked: string[]): Kernel {
     iptablesInUse: missing("to clean"),
     ...fakeIpvs({ supported: false }),
     addresses: new FakeNodeAddresses(),
+    devices: new FakeDevices(),
+    testFlowtable: async () => ({ outcome: "passed" }),
     conntrack: new FakeConntrack(),
     tracking: async () => new FakeTracking(),
     nfacct: new FakeNfacct({ supported: false }),

@@ -3,6 +3,7 @@ import { settled } from "@fairlead/base/testing";
 import { parseArguments } from "@fairlead/config";
 import {
   FakeConntrack,
+  FakeDevices,
   FakeIptables,
   FakeNfacct,
   FakeNftables,
@@ -64,6 +65,8 @@ function kernelWith(nftables: FakeNftables): Kernel {
     iptablesInUse: async (family) => [new FakeIptables({ family })],
     ...fakeIpvs(),
     addresses: new FakeNodeAddresses(),
+    devices: new FakeDevices(),
+    testFlowtable: async () => ({ outcome: "passed" }),
     conntrack: new FakeConntrack(),
     tracking: async () => new FakeTracking(),
     nfacct: new FakeNfacct(),

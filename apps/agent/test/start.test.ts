@@ -1,6 +1,7 @@
 import { filterSettings } from "@fairlead/intake";
 import {
   FakeConntrack,
+  FakeDevices,
   FakeIptables,
   FakeNfacct,
   FakeNodeAddresses,
@@ -35,6 +36,8 @@ function kernel(sysctls: Readonly<Record<string, number>> = IPV6_ON, ipvsSupport
     iptablesInUse: async (family) => [tables[family]],
     ...fakeIpvs({ supported: ipvsSupported }),
     addresses: new FakeNodeAddresses(),
+    devices: new FakeDevices(),
+    testFlowtable: async () => ({ outcome: "passed" }),
     conntrack: new FakeConntrack(),
     tracking: async () => new FakeTracking(),
     nfacct,

@@ -9,6 +9,7 @@ export type { Direction } from "./conntrack/parse-flow.ts";
 export { createTrackingTools } from "./conntrack/tools-tracking.ts";
 export type { Tracking } from "./conntrack/tracking.ts";
 export type { IPFamily, Protocol } from "./family.ts";
+export { type FlowtableTest, runFlowtableTest } from "./flowtable-test/run.ts";
 export type { IpsetClient } from "./ipset/client.ts";
 export { createIpset, type IpsetOptions } from "./ipset/open.ts";
 export { type ChainsThere, createChainsThere } from "./iptables/chains-there.ts";
@@ -22,6 +23,12 @@ export type { Variant } from "./iptables/variant.ts";
 export type { IpvsadmClient, IpvsTimeouts } from "./ipvs/client.ts";
 export { createIpvsadm, type IpvsadmOptions } from "./ipvs/open.ts";
 export type { LinksClient } from "./links/client.ts";
+export {
+  createDeviceFollower,
+  type DeviceFollower,
+  type DeviceFollowerOptions,
+  type NetworkDevice,
+} from "./links/devices.ts";
 export { createLinks, type LinksOptions } from "./links/open.ts";
 export type { LockHolder } from "./lock/holder.ts";
 export { nodeLockProcess } from "./lock/lock-process.ts";

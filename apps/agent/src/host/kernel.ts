@@ -1,6 +1,8 @@
 import type { IPFamily } from "@fairlead/core";
 import type {
   Conntrack,
+  DeviceFollower,
+  FlowtableTest,
   IpsetClient,
   IpvsadmClient,
   LinksClient,
@@ -37,6 +39,9 @@ export interface Kernel {
   readonly ipvs: { readonly servers: IpvsadmClient; readonly sets: IpsetClient; readonly links: LinksClient };
   readonly modules: Modules;
   readonly addresses: NodeAddresses;
+  readonly devices: DeviceFollower;
+  /** Sends packets through a flowtable of this kernel, in network namespaces that are made for it. */
+  testFlowtable(): Promise<FlowtableTest>;
   readonly conntrack: Conntrack;
   /** What connection tracking has, for those who only read. */
   tracking(): Promise<Pick<Tracking, "list">>;

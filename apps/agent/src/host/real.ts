@@ -1,9 +1,10 @@
 import { tableName } from "@fairlead/backend-nftables";
-import { errorChainText } from "@fairlead/base";
+import { errorChainText, systemClock } from "@fairlead/base";
 import {
   areTablesThere,
   createChainsThere,
   createConntrack,
+  createDeviceFollower,
   createGlance,
   createIpset,
   createIpvsadm,
@@ -24,6 +25,7 @@ import {
   openTracking,
 } from "@fairlead/kernel";
 import type { Log } from "../log/log.ts";
+import { testFlowtable } from "./flowtable-test.ts";
 import type { Kernel } from "./kernel.ts";
 import { removeNftTables } from "./nft-leftovers.ts";
 import { sourceAddress } from "./source-address.ts";
@@ -57,6 +59,8 @@ export function realKernel(log: Log): Kernel {
       listen: openRouteListening,
       onProblem,
     }),
+    devices: createDeviceFollower({ open: openRouteSocket, listen: openRouteListening, timers: systemClock }),
+    testFlowtable: () => testFlowtable(runner),
     conntrack: createConntrack(runner, { onFallback }),
     tracking: () => openTracking(runner),
     nfacct: createNfacct(runner, { open: openNetfilterSocket }),

@@ -90,6 +90,8 @@ export interface ModeContext {
 
 /** What the agent runs in a mode. */
 export interface ModeRuntime {
+  /** What an operator should know of how the mode runs on this node; absent: nothing. */
+  readonly notice?: ModeNotice | undefined;
   readonly backends: ReadonlyMap<IPFamily, Backend>;
   /** Whether the families' tools can work side by side; those of legacy iptables share one lock. */
   readonly familiesAtOnce: boolean;

@@ -15,6 +15,8 @@ import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { addLoopbackMetrics, type RefusedPackets } from "../metrics/loopback-metrics.ts";
+import { type FastPath, openFastPath } from "./fast-path/open.ts";
+import { testedKernel } from "./fast-path/verdict.ts";
 import type { Mode, ModeContext, ModeRuntime, OpenedFor } from "./mode.ts";
 import { probePlan } from "./nft-probe.ts";
 import { WatchedTables } from "./nft-watched.ts";
@@ -27,6 +29,7 @@ export const nftablesMode: Mode = {
   facts: nftablesFacts,
   whyNot,
   open,
+  prepare,
   serve,
   removeTables: (kernel, serviceProxyName) => kernel.removeNftTables(serviceProxyName),
 };
@@ -84,11 +87,22 @@ function dryPort(client: NftablesClient): NftablesPort {
 }
 
 async function serve(node: ModeContext): Promise<ModeRuntime> {
-  return servingBy(await node.kernel.nftables(), node);
+  const client = await node.kernel.nftables();
+  const { notice, ...system } = await openFastPath(client, node);
+  return { ...servingBy(client, node, system), notice };
+}
+
+/** Notes how the kernel's flowtables do in their test: --init-only may have rights that the agent has not. */
+async function prepare(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
+  if (config.nftables.fastPath === undefined || config.action.kind === "run") return;
+  await testedKernel({ config, kernel, log });
 }
 
 /** What the backends are made with alongside the configuration; by default the system's. */
-export type NftablesSystem = Pick<UserspaceOptions, "clock" | "open">;
+export interface NftablesSystem extends Pick<UserspaceOptions, "clock" | "open"> {
+  /** Absent: all packets meet all rules. */
+  readonly fastPath?: FastPath;
+}
 
 /** @param client is kept */
 export function servingBy(
@@ -99,20 +113,29 @@ export function servingBy(
   const table = tableName(config.serviceProxyName);
   const tables = new WatchedTables(client, table, log);
   const relays = loopbackRelays(config, families, log, system);
+  const { fastPath } = system;
   const backends = families.map((family) => {
     const backend = createNftablesBackend(tables.port, {
       ...configuredOptions(config),
+      fastPath: fastPath !== undefined,
+      devices: () => fastPath?.devices ?? NO_DEVICES,
+      onRefusedDevice: refusedDevice(family, log),
       family,
       turn: progress.turnOf(family),
       onForgottenClients: forgottenClients(family, table, log),
       ...(system.clock && { clock: system.clock }),
     });
-    return [family, withRelays(backend, relays.families.get(family))] as const;
+    return { family, backend, served: withRelays(backend, relays.families.get(family)) };
   });
+  const updateDevices = async () => {
+    for (const { backend } of backends) await backend.updateDevices();
+  };
   return {
-    backends: new Map(backends),
+    backends: new Map(backends.map(({ family, served }) => [family, served])),
     familiesAtOnce: nftablesFacts.familiesAtOnce,
-    watchForeign: (notify, signal) => tables.watch(notify, signal),
+    async watchForeign(notify, signal) {
+      await Promise.all([tables.watch(notify, signal), fastPath?.follow(updateDevices, signal)]);
+    },
     relaying: relays.relaying,
     ...(config.features.nftLocalhostNodePorts && {
       addMetrics: (make) => addLoopbackMetrics(make, relays.families, refusedPackets(client, table, families)),
@@ -133,6 +156,13 @@ function refusedPackets(
       read: () => client.counted(NFT_FAMILY[family], table, loopbackRefusalChain(protocol)),
     })),
   );
+}
+
+const NO_DEVICES: FastPath["devices"] = new Map();
+
+function refusedDevice(family: IPFamily, log: Log): (device: string, reason: string) => void {
+  return (device, reason) =>
+    log.warn("Cannot add a device to the fast path; its packets meet all rules", { ipFamily: family, device, reason });
 }
 
 const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const;

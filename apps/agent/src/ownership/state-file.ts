@@ -3,8 +3,11 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { isTooDeep } from "@fairlead/base";
 
-/** What outlives an agent in its state folder: who owned which service, and the networks that were learned last. */
-const FILES = { memory: "ownership.json", networks: "networks.json" } as const;
+/**
+ * What outlives an agent in its state folder: who owned which service, the networks that were learned last, and whether
+ * the kernel passed the test of the fast path.
+ */
+const FILES = { memory: "ownership.json", networks: "networks.json", fastPath: "fast-path.json" } as const;
 
 /** Where it is kept; undefined: nowhere, as there is no folder. */
 export function stateFile(stateDir: string, what: keyof typeof FILES): string | undefined {

@@ -48,13 +48,14 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
   const component = componentOf(config.serviceProxyName);
   const events = postEvent && new NodeEvents({ node: nodeName, component, post: postEvent, clock, log });
   void events?.report(startingEvent());
-  const notice = mode.notice?.(config);
-  if (notice !== undefined) {
+  const progress = new Progress();
+  const runtime = await mode.serve({ config, families, kernel, log, progress });
+  for (const notice of [mode.notice?.(config), runtime.notice]) {
+    if (notice === undefined) continue;
     log[notice.type === "Warning" ? "warn" : "info"](notice.message);
     void events?.report({ ...notice, action: "StartKubeProxy" });
   }
   if (fallback !== undefined) void events?.report(fallbackEvent(config.mode, mode.facts.name, fallback));
-  const progress = new Progress();
   return {
     config,
     filter,
@@ -65,7 +66,7 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
     fallback,
     // What other modes left is the first proxy's, which may be using it.
     removals: config.serviceProxyName === "" ? modes : [],
-    ...(await mode.serve({ config, families, kernel, log, progress })),
+    ...runtime,
     progress,
     unserved,
     memory,

@@ -8,6 +8,7 @@ import { filterSettings, networksSettings } from "@fairlead/intake";
 import type { WatchOptions } from "@fairlead/kernel";
 import {
   FakeConntrack,
+  FakeDevices,
   FakeIptables,
   FakeNfacct,
   FakeNftables,
@@ -112,6 +113,8 @@ export function runningAgent(options: RunningAgentOptions = {}) {
         list: () => addresses.list(),
         watch: (wanted) => watchAfter(options.addressesAfter, addresses, wanted),
       },
+      devices: new FakeDevices(),
+      testFlowtable: async () => ({ outcome: "passed" }),
       conntrack,
       tracking: async () => tracking,
       nfacct,

@@ -1,5 +1,6 @@
 export { FakeNodeAddresses } from "./fake-addresses.ts";
 export { FakeConntrack } from "./fake-conntrack.ts";
+export { FakeDevices } from "./fake-devices.ts";
 export { FakeModules } from "./fake-modules.ts";
 export { FakeNfacct, type FakeNfacctOptions } from "./fake-nfacct.ts";
 export { FakeRunner, type Program, type ProgramAnswer } from "./fake-runner.ts";

@@ -86,6 +86,19 @@ export function deviceIn(bytes: Buffer, { start, end }: Range): DeviceHeader {
   };
 }
 
+/** The kind of a device (`veth`, `bridge`); undefined: one of hardware, `lo` and the like. */
+export function deviceKindIn(bytes: Buffer, { start, end }: Range): string | undefined {
+  const info = findAttribute(bytes, { start: start + DEVICE_REST, end }, LINK_PART.info);
+  const kind = info && findAttribute(bytes, info, LINK_PART.kind);
+  return kind && bytes.toString("utf8", kind.start, kind.end).replace(/\0+$/, "");
+}
+
+/** The number of the bridge, switch or bond that a device is a port of. */
+export function deviceMasterIn(bytes: Buffer, { start, end }: Range): number | undefined {
+  const master = findAttribute(bytes, { start: start + DEVICE_REST, end }, LINK_PART.master);
+  return master && bytes.readUInt32LE(master.start);
+}
+
 export interface AddressHeader {
   /** AF_INET or AF_INET6. */
   readonly addressFamily: number;

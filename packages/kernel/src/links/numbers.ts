@@ -11,8 +11,8 @@ export const TYPES = {
 /** NLM_F_CREATE and NLM_F_EXCL: what is there already is an error. */
 export const CREATE = 0x600;
 
-/** IFLA_IFNAME, IFLA_LINKINFO and, within the latter, IFLA_INFO_KIND (linux/if_link.h). */
-export const LINK_PART = { name: 3, info: 18, kind: 1 } as const;
+/** IFLA_IFNAME, IFLA_MASTER, IFLA_LINKINFO and, within the latter, IFLA_INFO_KIND (linux/if_link.h). */
+export const LINK_PART = { name: 3, master: 10, info: 18, kind: 1 } as const;
 
 /** IFA_ADDRESS and IFA_LOCAL (linux/if_addr.h). */
 export const ADDRESS_PART = { address: 1, local: 2 } as const;

@@ -1,0 +1,74 @@
+import type { Devices } from "@fairlead/backend-nftables";
+import { errorChainText, sleep, type Timers } from "@fairlead/base";
+import type { DeviceFollower, NetworkDevice, Sysctl } from "@fairlead/kernel";
+import type { Log } from "../../log/log.ts";
+import { chooseDevices } from "./choose.ts";
+
+export interface FastPathDevicesParts {
+  /** Names and patterns (nftables.fastPath.devices). */
+  readonly patterns: readonly string[];
+  readonly follower: DeviceFollower;
+  readonly sysctl: Pick<Sysctl, "read">;
+  readonly timers: Timers;
+  readonly log: Log;
+}
+
+/** Whether bridged packets pass through the rules of a family. */
+const BRIDGE_FILTERS = ["net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"];
+/** Milliseconds until following is tried again after an error. */
+const RESTART_MS = 1_000;
+
+/** The devices of the fast path, as they come and go. */
+export class FastPathDevices {
+  readonly #parts: FastPathDevicesParts;
+  #devices: Devices = new Map();
+  /** Reported as left out. */
+  #refused: ReadonlyMap<string, string> = new Map();
+
+  constructor(parts: FastPathDevicesParts) {
+    this.#parts = parts;
+  }
+
+  get devices(): Devices {
+    return this.#devices;
+  }
+
+  /**
+   * Follows them until the signal aborts.
+   *
+   * @param update called after each change; one that fails is logged
+   */
+  async follow(update: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { follower, timers, log } = this.#parts;
+    while (!signal.aborted) {
+      try {
+        for await (const all of follower.follow(signal)) if (await this.#take(all)) await update();
+      } catch (error) {
+        log.warn("Cannot follow network devices; new devices have no fast path, retrying", {
+          error: errorChainText(error),
+        });
+        await sleep(timers, RESTART_MS, signal);
+      }
+    }
+  }
+
+  /** @returns whether the chosen ones changed */
+  async #take(all: readonly NetworkDevice[]): Promise<boolean> {
+    const { patterns, sysctl, log } = this.#parts;
+    const filters = await Promise.all(BRIDGE_FILTERS.map((key) => sysctl.read(key)));
+    const bridgeFilter = filters.some((value) => value !== undefined && value !== "0");
+    const { devices, refused } = chooseDevices(patterns, all, { bridgeFilter });
+    for (const [device, reason] of refused) {
+      if (this.#refused.get(device) === reason) continue;
+      log.warn("Device left out of the fast path; its packets meet all rules", { device, reason });
+    }
+    this.#refused = refused;
+    const same = sameDevices(devices, this.#devices);
+    this.#devices = devices;
+    return !same;
+  }
+}
+
+function sameDevices(a: Devices, b: Devices): boolean {
+  return a.size === b.size && [...a].every(([name, index]) => b.get(name) === index);
+}

@@ -1,0 +1,76 @@
+import type { Devices } from "@fairlead/backend-nftables";
+import { errorChainText, type IPFamily, systemClock } from "@fairlead/base";
+import type { NftablesClient } from "@fairlead/kernel";
+import { NFT_FAMILY, NftBatch } from "@fairlead/netfilter/nft";
+import type { ModeContext, ModeNotice } from "../mode.ts";
+import { FastPathDevices } from "./devices.ts";
+import { testedKernel } from "./verdict.ts";
+
+/** What nftables mode needs of it. */
+export interface FastPath {
+  readonly devices: Devices;
+  /** Has `update` called after each change of the devices, until the signal aborts. */
+  follow(update: () => Promise<void>, signal: AbortSignal): Promise<void>;
+}
+
+export interface OpenedFastPath {
+  /** Absent: it is not configured, or it is disabled. */
+  readonly fastPath?: FastPath;
+  /** Why it is disabled. */
+  readonly notice?: ModeNotice;
+}
+
+/** The fast path of the configuration, where the kernel has passed its test. */
+export async function openFastPath(
+  client: Pick<NftablesClient, "check">,
+  { config, families, kernel, log }: Omit<ModeContext, "progress">,
+): Promise<OpenedFastPath> {
+  const settings = config.nftables.fastPath;
+  if (settings === undefined) return {};
+  const why = (await whyRefused(client, families)) ?? (await whyUnfit({ config, kernel, log }));
+  if (why !== undefined) return { notice: disabled(why) };
+  const { devices: follower, sysctl } = kernel;
+  const parts = { patterns: settings.devices, follower, sysctl, timers: systemClock, log };
+  return { fastPath: new FastPathDevices(parts) };
+}
+
+function disabled(why: string): ModeNotice {
+  const message = `The fast path (nftables.fastPath) is disabled; packets of all connections meet all rules: ${why}`;
+  return { type: "Warning", reason: "FastPathDisabled", message };
+}
+
+async function whyRefused(
+  client: Pick<NftablesClient, "check">,
+  families: readonly IPFamily[],
+): Promise<string | undefined> {
+  const flowtable = { name: "fast-path", priority: 0, devices: [], counter: true } as const;
+  const base = { type: "filter", hook: "forward", priority: 10, policy: "accept" } as const;
+  for (const family of families) {
+    const batch = new NftBatch(NFT_FAMILY[family], "fairlead-fast-path-probe").addTable().addFlowtable(flowtable);
+    batch.addChain({ name: "forward", base });
+    batch.addRule("forward", { expressions: [{ kind: "flow-offload", flowtable: flowtable.name }] });
+    try {
+      await client.check(batch);
+    } catch (error) {
+      return `the kernel refuses flowtables (it needs the modules nf_flow_table and nft_flow_offload): ${errorChainText(error)}`;
+    }
+  }
+  return undefined;
+}
+
+async function whyUnfit(node: Parameters<typeof testedKernel>[0]): Promise<string | undefined> {
+  const tested = await testedKernel(node);
+  switch (tested.outcome) {
+    case "passed":
+      return undefined;
+    case "failed":
+      return `this kernel failed the test of its flowtables: ${tested.reason}`;
+    case "impossible":
+      return (
+        `no test of this kernel's flowtables since it booted, and this process cannot run it (${tested.reason}); ` +
+        "run fairlead-proxy --init-only with the same configuration in a privileged init container, with the same --state-dir"
+      );
+    default:
+      return tested satisfies never;
+  }
+}
