@@ -5,6 +5,7 @@ import { createTraffic, userspaceFacts } from "@fairlead/backend-userspace";
 import { parseArguments } from "@fairlead/config";
 import { ClusterState } from "@fairlead/core";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { addFastPathMetrics } from "../src/metrics/fast-path-metrics.ts";
 import { addLoopbackMetrics } from "../src/metrics/loopback-metrics.ts";
 import { createMetrics, type MeasuredMode } from "../src/metrics/metrics.ts";
 import { addRelayMetrics } from "../src/metrics/relay-metrics.ts";
@@ -54,6 +55,7 @@ function metricsOf(mode: MeasuredMode): readonly Documented[] {
       registries.push(make.registry);
       addRelayMetrics(make, createTraffic(), defaults());
       addLoopbackMetrics(make, new Map(), []);
+      addFastPathMetrics(make, undefined);
       shadowView({ name: "iptables" }, [], 0).addMetrics(make);
       return undefined;
     },

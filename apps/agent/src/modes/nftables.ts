@@ -14,6 +14,7 @@ import { isAtLeast, type KernelVersion, kernelVersion, type NftablesClient } fro
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
+import { addFastPathMetrics } from "../metrics/fast-path-metrics.ts";
 import { addLoopbackMetrics, type RefusedPackets } from "../metrics/loopback-metrics.ts";
 import { type FastPath, openFastPath } from "./fast-path/open.ts";
 import { testedKernel } from "./fast-path/verdict.ts";
@@ -137,9 +138,11 @@ export function servingBy(
       await Promise.all([tables.watch(notify, signal), fastPath?.follow(updateDevices, signal)]);
     },
     relaying: relays.relaying,
-    ...(config.features.nftLocalhostNodePorts && {
-      addMetrics: (make) => addLoopbackMetrics(make, relays.families, refusedPackets(client, table, families)),
-    }),
+    addMetrics(make) {
+      if (config.nftables.fastPath !== undefined) addFastPathMetrics(make, fastPath);
+      if (config.features.nftLocalhostNodePorts)
+        addLoopbackMetrics(make, relays.families, refusedPackets(client, table, families));
+    },
   };
 }
 
