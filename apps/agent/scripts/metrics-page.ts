@@ -55,7 +55,7 @@ function metricsOf(mode: MeasuredMode): readonly Documented[] {
       registries.push(make.registry);
       addRelayMetrics(make, createTraffic(), defaults());
       addLoopbackMetrics(make, new Map(), []);
-      addFastPathMetrics(make, undefined);
+      addFastPathMetrics(make, () => 0);
       shadowView({ name: "iptables" }, [], 0).addMetrics(make);
       return undefined;
     },

@@ -5,10 +5,10 @@ import { VirtualClock } from "@fairlead/base/testing";
 import type { FlowtableTest, NetworkDevice } from "@fairlead/kernel";
 import { FakeDevices, FakeNftables, FakeSysctl } from "@fairlead/kernel/fake";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { chooseDevices } from "../src/fast-path/choose.ts";
+import { FastPathDevices } from "../src/fast-path/devices.ts";
+import { openFastPath } from "../src/fast-path/open.ts";
 import type { Kernel } from "../src/host/kernel.ts";
-import { chooseDevices } from "../src/modes/fast-path/choose.ts";
-import { FastPathDevices } from "../src/modes/fast-path/devices.ts";
-import { openFastPath } from "../src/modes/fast-path/open.ts";
 import { probePlan } from "../src/modes/nft-probe.ts";
 import { servingBy } from "../src/modes/nftables.ts";
 import { Progress } from "../src/sync/progress.ts";
@@ -100,7 +100,7 @@ describe("whether it is used", () => {
         tests += 1;
         return tested;
       },
-    } as Partial<Kernel> as Kernel;
+    } satisfies Partial<Kernel>;
     const config = configOf(["--proxy-mode=nftables", `--state-dir=${stateDir}`]);
     const settings = configured ? { fastPath: { devices: ["cali*"] } } : {};
     const configuration = { ...config, nftables: { ...config.nftables, ...settings } };

@@ -5,9 +5,6 @@ import { FLOWTABLE, flowtable } from "./plan/fast-path.ts";
 import { tableName } from "./plan/names.ts";
 import type { NftablesPort } from "./port.ts";
 
-/** Devices by name, with the kernel's number of each: one that goes and comes back under its name has another. */
-export type Devices = ReadonlyMap<string, number>;
-
 /**
  * Keeps the devices of the flowtable, in transactions of their own: a device that goes meanwhile fails the transaction
  * that names it, and no sync may fail for that. The kernel takes out devices that go, and puts none back.

@@ -1,6 +1,6 @@
 import { type Clock, type IPFamily, nextTurn, systemClock } from "@fairlead/base";
-import type { Devices } from "./flowtable-devices.ts";
 import { type ConfiguredOptions, DEFAULTS, type PlanSettings } from "./plan/context.ts";
+import type { Devices } from "./port.ts";
 
 /** What may be chosen when the backend is made; what a configuration decides, `configuredOptions` makes. */
 export interface NftablesOptions extends Partial<ConfiguredOptions> {

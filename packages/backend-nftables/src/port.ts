@@ -41,3 +41,6 @@ export interface TableNews {
   /** The processes of `touched` since this was asked for the last time: `nft (4711)`. */
   readonly by: readonly string[];
 }
+
+/** Devices by name, with the kernel's number of each: one that goes and comes back under its name has another. */
+export type Devices = ReadonlyMap<string, number>;

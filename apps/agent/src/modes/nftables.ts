@@ -12,12 +12,12 @@ import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { isAtLeast, type KernelVersion, kernelVersion, type NftablesClient } from "@fairlead/kernel";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
+import { type FastPath, openFastPath } from "../fast-path/open.ts";
+import { testedKernel } from "../fast-path/verdict.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { addFastPathMetrics } from "../metrics/fast-path-metrics.ts";
 import { addLoopbackMetrics, type RefusedPackets } from "../metrics/loopback-metrics.ts";
-import { type FastPath, openFastPath } from "./fast-path/open.ts";
-import { testedKernel } from "./fast-path/verdict.ts";
 import type { Mode, ModeContext, ModeRuntime, OpenedFor } from "./mode.ts";
 import { probePlan } from "./nft-probe.ts";
 import { WatchedTables } from "./nft-watched.ts";
@@ -139,7 +139,7 @@ export function servingBy(
     },
     relaying: relays.relaying,
     addMetrics(make) {
-      if (config.nftables.fastPath !== undefined) addFastPathMetrics(make, fastPath);
+      if (config.nftables.fastPath !== undefined) addFastPathMetrics(make, () => fastPath?.devices.size ?? 0);
       if (config.features.nftLocalhostNodePorts)
         addLoopbackMetrics(make, relays.families, refusedPackets(client, table, families));
     },

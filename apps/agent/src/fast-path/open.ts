@@ -1,10 +1,12 @@
 import type { Devices } from "@fairlead/backend-nftables";
 import { errorChainText, type IPFamily, systemClock } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
 import type { NftablesClient } from "@fairlead/kernel";
 import { NFT_FAMILY, NftBatch } from "@fairlead/netfilter/nft";
-import type { ModeContext, ModeNotice } from "../mode.ts";
+import type { Kernel } from "../host/kernel.ts";
+import type { Log } from "../log/log.ts";
 import { FastPathDevices } from "./devices.ts";
-import { testedKernel } from "./verdict.ts";
+import { type TestedNode, testedKernel } from "./verdict.ts";
 
 /** What nftables mode needs of it. */
 export interface FastPath {
@@ -17,13 +19,27 @@ export interface OpenedFastPath {
   /** Absent: it is not configured, or it is disabled. */
   readonly fastPath?: FastPath;
   /** Why it is disabled. */
-  readonly notice?: ModeNotice;
+  readonly notice?: FastPathNotice;
+}
+
+/** For the log, and for an Event on the Node. */
+interface FastPathNotice {
+  readonly type: "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface FastPathNode {
+  readonly config: AgentConfig;
+  readonly families: readonly IPFamily[];
+  readonly kernel: Pick<Kernel, "devices" | "sysctl" | "testFlowtable">;
+  readonly log: Log;
 }
 
 /** The fast path of the configuration, where the kernel has passed its test. */
 export async function openFastPath(
   client: Pick<NftablesClient, "check">,
-  { config, families, kernel, log }: Omit<ModeContext, "progress">,
+  { config, families, kernel, log }: FastPathNode,
 ): Promise<OpenedFastPath> {
   const settings = config.nftables.fastPath;
   if (settings === undefined) return {};
@@ -34,7 +50,7 @@ export async function openFastPath(
   return { fastPath: new FastPathDevices(parts) };
 }
 
-function disabled(why: string): ModeNotice {
+function disabled(why: string): FastPathNotice {
   const message = `The fast path (nftables.fastPath) is disabled; packets of all connections meet all rules: ${why}`;
   return { type: "Warning", reason: "FastPathDisabled", message };
 }
@@ -58,7 +74,7 @@ async function whyRefused(
   return undefined;
 }
 
-async function whyUnfit(node: Parameters<typeof testedKernel>[0]): Promise<string | undefined> {
+async function whyUnfit(node: TestedNode): Promise<string | undefined> {
   const tested = await testedKernel(node);
   switch (tested.outcome) {
     case "passed":

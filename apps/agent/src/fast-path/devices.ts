@@ -1,7 +1,7 @@
 import type { Devices } from "@fairlead/backend-nftables";
 import { errorChainText, sleep, type Timers } from "@fairlead/base";
 import type { DeviceFollower, NetworkDevice, Sysctl } from "@fairlead/kernel";
-import type { Log } from "../../log/log.ts";
+import type { Log } from "../log/log.ts";
 import { chooseDevices } from "./choose.ts";
 
 export interface FastPathDevicesParts {

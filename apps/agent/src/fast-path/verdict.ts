@@ -1,9 +1,17 @@
 import { readFile } from "node:fs/promises";
 import { errorChainText, stringOf, valueAt } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
 import { type FlowtableTest, kernelVersion } from "@fairlead/kernel";
-import { replaceFile } from "../../ownership/memory-file.ts";
-import { readStateFile, stateFile } from "../../ownership/state-file.ts";
-import type { ModeContext } from "../mode.ts";
+import type { Kernel } from "../host/kernel.ts";
+import type { Log } from "../log/log.ts";
+import { replaceFile } from "../ownership/memory-file.ts";
+import { readStateFile, stateFile } from "../ownership/state-file.ts";
+
+export interface TestedNode {
+  readonly config: Pick<AgentConfig, "stateDir">;
+  readonly kernel: Pick<Kernel, "testFlowtable">;
+  readonly log: Log;
+}
 
 /** Another number after each boot. */
 const BOOT = "/proc/sys/kernel/random/boot_id";
@@ -11,11 +19,7 @@ const BOOT = "/proc/sys/kernel/random/boot_id";
 /**
  * How this kernel's flowtables did in their test: as it was noted since the boot, or by a test now, which is noted.
  */
-export async function testedKernel({
-  config,
-  kernel,
-  log,
-}: Pick<ModeContext, "config" | "kernel" | "log">): Promise<FlowtableTest> {
+export async function testedKernel({ config, kernel, log }: TestedNode): Promise<FlowtableTest> {
   const file = stateFile(config.stateDir, "fastPath");
   const subject = { release: kernelVersion().release, boot: await bootId() };
   const noted = file === undefined ? undefined : await readNoted(file, subject);
