@@ -56,6 +56,7 @@ export interface NftablesSettings extends CommonSettings {
   readonly fastPath?: FastPathSettings;
 }
 
+/** Which packets may bypass rules. */
 export interface FastPathSettings {
   /** The devices whose packets may bypass rules: names, in which `*` stands for any characters and `?` for one. */
   readonly devices: readonly string[];

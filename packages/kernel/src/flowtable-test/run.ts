@@ -6,7 +6,10 @@ import { exchangeTCP, exchangeUDP, MESSAGES, type Place, type Sides } from "./ex
 import { address, configure, defaultRoute, up, vethTo } from "./links.ts";
 import { OwnNamespaces } from "./namespaces.ts";
 
-/** impossible: this process may not make network namespaces, or set up what the test needs. */
+/**
+ * How the flowtables of a kernel did in their test. impossible: this process may not make network namespaces, or set up
+ * what the test needs.
+ */
 export type FlowtableTest =
   | { readonly outcome: "passed" }
   | { readonly outcome: "failed" | "impossible"; readonly reason: string };

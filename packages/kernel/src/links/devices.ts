@@ -6,7 +6,9 @@ import type { OpenNetlink } from "../netlink/socket.ts";
 import { deviceIn, deviceKindIn, deviceMasterIn, encodeDeviceDump, indexIn, isAboutDevice } from "./messages.ts";
 import { TYPES } from "./numbers.ts";
 
+/** A device of a network namespace, as far as its role is concerned. */
 export interface NetworkDevice {
+  /** Unique in its network namespace. */
   readonly name: string;
   /** The kernel's number: one that goes and comes back under its name has another. */
   readonly index: number;
@@ -26,16 +28,20 @@ export interface DeviceFollower {
   follow(signal: AbortSignal): AsyncIterable<readonly NetworkDevice[]>;
 }
 
+/** How rtnetlink is reached, and the time. */
 export interface DeviceFollowerOptions {
-  /** For what is told, and for what is asked, of rtnetlink. */
+  /** For what the kernel reports. */
   readonly listen: OpenListening;
+  /** For listings. */
   readonly open: OpenNetlink;
+  /** Between two looks whether something was reported. */
   readonly timers: Timers;
 }
 
 /** Milliseconds between two looks whether something was told: a system call each. */
 const PAUSE_MS = 250;
 
+/** Follows the devices of the network namespace that the sockets are opened in. */
 export function createDeviceFollower({ listen, open, timers }: DeviceFollowerOptions): DeviceFollower {
   return {
     async *follow(signal) {

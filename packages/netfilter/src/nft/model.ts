@@ -28,6 +28,7 @@ export interface NftTable {
  * connections there (`flow add`).
  */
 export interface NftFlowtable {
+  /** Unique in its table. */
   readonly name: string;
   /** Among what else is at the devices' ingress hook. */
   readonly priority: number;

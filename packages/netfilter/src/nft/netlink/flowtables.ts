@@ -27,6 +27,7 @@ function writeDevices(devices: readonly string[], hook: AttributeWriter): void {
   });
 }
 
+/** A flowtable of a listing, with its devices in the kernel's order. */
 export function decodeFlowtable(of: Attributes): NftFlowtable {
   const counter = ((of.u32(FLOWTABLE.flags) ?? 0) & numbers.FLOWTABLE_COUNTER) !== 0;
   return {
