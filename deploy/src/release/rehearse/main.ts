@@ -33,7 +33,7 @@ const interrupted = new AbortController();
 for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143 })) {
   process.on(signal, () => {
     if (interrupted.signal.aborted) return;
-    process.stderr.write("\nending, and removing what was made\n");
+    process.stderr.write("\nending; what was made is removed in the background\n");
     process.exitCode = code;
     interrupted.abort();
   });
@@ -45,6 +45,7 @@ try {
     await rehearseIn(scratch);
   } finally {
     if (keep) process.stdout.write(`left in ${scratch.dir}\n`);
+    else if (interrupted.signal.aborted) await scratch.removeLater();
     else await scratch.remove();
   }
 } catch (error) {

@@ -14,6 +14,8 @@ export interface Scratch {
   /** Runs a program in the checkout; gives its standard output. @param env in addition to this process' own */
   inCheckout(argv: Argv, env?: Readonly<Record<string, string>>): Promise<string>;
   remove(): Promise<void>;
+  /** Leaves that to another process: it takes long where disks are slow. */
+  removeLater(): Promise<void>;
 }
 
 const HOUR = 3_600_000;
@@ -37,13 +39,17 @@ export async function createScratch(interrupted: AbortSignal): Promise<Scratch> 
     inCheckout: async (argv, env = {}) =>
       (await interruptible(interrupted, env).run(["env", "-C", checkout, ...argv])).stdout,
     remove: () => rm(dir, { recursive: true, force: true }),
+    removeLater: async () => {
+      await createRunner().run(["sh", "-c", 'setsid --fork rm -rf "$1" >/dev/null 2>&1', "sh", dir]);
+    },
   };
   try {
     await runner.run(["git", "clone", "--quiet", "--no-hardlinks", repositoryDir, checkout]);
     await scratch.inCheckout(["pnpm", "install", "--frozen-lockfile", "--prefer-offline", "--silent"]);
     return scratch;
   } catch (error) {
-    await scratch.remove();
+    if (interrupted.aborted) await scratch.removeLater();
+    else await scratch.remove();
     throw error;
   }
 }
