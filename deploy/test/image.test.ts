@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withInterpreter } from "../src/image/agent-layer.ts";
+import { isFor } from "../src/image/arch.ts";
 import { ENVIRONMENT, imageConfig } from "../src/image/config.ts";
 import { buildArgv } from "../src/image/from-dockerfile.ts";
 import { deployDir } from "../src/paths.ts";
@@ -102,4 +103,10 @@ test("both ways to build have one name and one version", () => {
   expect(local).toContain("--output=type=oci,dest=/out/fairlead-0.1.0.oci.tar,rewrite-timestamp=true");
   const pushed = buildArgv({ ...options, name: "registry.example/fairlead:edge", push: true }, "0.1.0");
   expect(pushed).toEqual(expect.arrayContaining(["--tag=registry.example/fairlead:edge", "--push"]));
+});
+
+test("compiled code is in the image of its architecture only", () => {
+  const files = ["koffi-linux-x64.node", "koffi-linux-arm64.node", "@koromix/koffi-linux-arm64", "main.js"];
+  expect(files.filter((name) => isFor("amd64", name))).toEqual(["koffi-linux-x64.node", "main.js"]);
+  expect(files.filter((name) => isFor("arm64", name))).toEqual(files.slice(1));
 });
