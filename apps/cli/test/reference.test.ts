@@ -10,6 +10,12 @@ test("docs/cli.md is what `pnpm --filter @fairlead/cli run reference` writes", a
   expect(page).toBe(referencePage(COMMANDS));
 });
 
+test("every command has run as readers with narrow rights (e2e/rights.json)", async () => {
+  const file = join(import.meta.dirname, "..", "..", "..", "e2e", "rights.json");
+  const outcomes: readonly { readonly command: string }[] = JSON.parse(await readFile(file, "utf8"));
+  expect([...new Set(outcomes.map(({ command }) => command))]).toEqual(COMMANDS.map(({ name }) => name));
+});
+
 test.each(COMMANDS)(
   "fairlead $name --help: every option, argument and example",
   async ({ name, arguments: args, options, examples }) => {

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fail } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { forbiddenIn, mayNot } from "../src/cluster/forbidden.ts";
@@ -50,7 +53,7 @@ describe("a reader with narrow rights", () => {
     expect(out).toContain("shop/web on node-a");
     expect(err).toContain(
       "planned without zone and addresses of the node (--node-address gives them): user eve may not list nodes in the whole " +
-        'cluster; a ClusterRole with this rule allows it: {apiGroups: [""], resources: [nodes], verbs: [list]}\n',
+        'cluster; a ClusterRole with this rule allows it: {apiGroups: [""], resources: [nodes], verbs: [list, watch]}\n',
     );
     expect(code).toBe(0);
   });
@@ -78,9 +81,54 @@ describe("a reader with narrow rights", () => {
   });
 });
 
+describe("without nodes", () => {
+  const agent = { "/proxyMode": "iptables", "/metrics": "", "/livez": "ok", "/ownership": { services: [] } };
+  const pod = { name: "fairlead-a", node: "node-a", labels: { "app.kubernetes.io/name": "fairlead" }, container: "f" };
+  const asked = (command: string, ...more: readonly string[]) =>
+    fairlead([command, ...more, "--mode", "iptables"], { env: { KUBECONFIG: cluster.kubeconfig } });
+
+  test.each([
+    ["status", []],
+    ["verify", ["--all-nodes"]],
+  ])("%s looks at the nodes that agents run on", async (command, more) => {
+    cluster.set({ pods: [pod], programs: {}, endpoint: agent });
+    allowOnly([SERVICES, SLICES, "/api/v1/pods"]);
+    const { out, err } = await asked(command, ...more);
+    expect(err).toContain("only nodes with an agent are known: user eve may not list nodes in the whole cluster; ");
+    expect(`${out}${err}`).toContain("node-a");
+  });
+
+  test("nor pods, status says which right is missing", async () => {
+    allowOnly([SERVICES, SLICES]);
+    const { out, err, code } = await asked("status");
+    expect(err).toMatch(/^user eve may not list nodes in the whole cluster; a ClusterRole with this rule allows it: /);
+    expect({ out, code }).toEqual({ out: "", code: 3 });
+  });
+
+  test("sysdump names what is not in its archive, and the rule that is missing", async () => {
+    cluster.set({ pods: [], programs: {}, endpoint: {} });
+    allowOnly([SERVICES, SLICES]);
+    const folder = await mkdtemp(join(tmpdir(), "fairlead-rights-"));
+    const { err, code } = await asked("sysdump", "--output-file", join(folder, "dump.tar.gz"));
+    await rm(folder, { recursive: true });
+    expect(err).toMatch(
+      /^not in the archive: nodes: user eve may not list nodes in the whole cluster; a ClusterRole /m,
+    );
+    expect(code).toBe(1);
+  });
+});
+
 test.each([
   [message("pods/exec", "kube-system"), "in namespace kube-system; a Role with this rule"],
   [message("endpointslices", undefined, "discovery.k8s.io"), 'apiGroups: ["discovery.k8s.io"]'],
+  [
+    message("namespaces", "fairlead-connectivity").replaceAll("list", "get"),
+    'user eve may not get namespaces in the whole cluster; a ClusterRole with this rule allows it: {apiGroups: [""], resources: [namespaces], verbs: [get]}',
+  ],
+  [
+    message("nodes").replaceAll("list", "watch"),
+    'user eve may not list nodes in the whole cluster; a ClusterRole with this rule allows it: {apiGroups: [""], resources: [nodes], verbs: [list, watch]}',
+  ],
 ])("%s", (said, part) => {
   const found = forbiddenIn(said);
   expect(found && mayNot(found)).toContain(part);

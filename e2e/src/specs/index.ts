@@ -30,6 +30,7 @@ import { everySource } from "./networks/sources.ts";
 import { underLoad } from "./networks/under-load.ts";
 import { upgrade } from "./networks/upgrade.ts";
 import { defaultVpc } from "./networks/vpcs.ts";
+import { rights } from "./rights/rights.ts";
 import { rollout } from "./rollout/rollout.ts";
 import { checker } from "./self-test/checker.ts";
 import { cli, watch } from "./services/api-server-tests.ts";
@@ -55,6 +56,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   watch,
   tools,
   firstHour,
+  rights,
   ...sideBySide,
   ...ownBalancer,
   ...changes,

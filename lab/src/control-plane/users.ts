@@ -21,7 +21,8 @@ export interface KubeconfigFields {
   readonly server: string;
   /** Absent where there is no TLS, or nothing looks at the certificate. */
   readonly caFile?: string;
-  readonly token: string;
+  /** Absent: what is in front of the server has one. */
+  readonly token?: string;
   readonly proxyUrl?: string;
 }
 
@@ -35,7 +36,7 @@ export function kubeconfig({ server, caFile, token, proxyUrl }: KubeconfigFields
     clusters: [
       { name: "test", cluster: { server, ...trust, ...(proxyUrl !== undefined && { "proxy-url": proxyUrl }) } },
     ],
-    users: [{ name: "user", user: { token } }],
+    users: [{ name: "user", user: token === undefined ? {} : { token } }],
     contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
     "current-context": "test",
   });

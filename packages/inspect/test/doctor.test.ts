@@ -359,6 +359,13 @@ describe("the doctor", () => {
       { api: answers({ denied: ["list endpointslices.discovery.k8s.io"] }) },
       ["bad API server: https://10.96.0.1 does not allow: list endpointslices.discovery.k8s.io"],
     ],
+    [
+      "too few rights of a user who is not the agent",
+      { api: answers({ denied: ["create events.events.k8s.io"], ofOther: true }) },
+      [
+        "unknown API server: https://10.96.0.1 does not allow your user what the agent needs: create events.events.k8s.io",
+      ],
+    ],
   ])("%s", (_, facts, expected) => expect(complaints(facts)).toEqual(expected));
 
   test.each<[what: string, facts: Partial<NodeFacts>, expected: string[]]>([

@@ -21,10 +21,16 @@ export function forbiddenIn(message: string): Forbidden | undefined {
   return { user, verb, resource, group, namespace };
 }
 
-/** Who may not do what, and the rule that would allow it. */
-export function mayNot({ user, verb, resource, group, namespace }: Forbidden): string {
+/** Who may not do what, and the rule that would allow it. What is listed is watched, too, by one request or by two. */
+export function mayNot(forbidden: Forbidden): string {
+  const { user, resource, group } = forbidden;
+  const verbs = LISTS.includes(forbidden.verb) ? LISTS : [forbidden.verb];
+  // Of a Namespace the server names its own, in which no Role is yet.
+  const namespace = resource === "namespaces" ? undefined : forbidden.namespace;
   const where = namespace === undefined ? "in the whole cluster" : `in namespace ${namespace}`;
-  const rule = `apiGroups: [${JSON.stringify(group)}], resources: [${resource}], verbs: [${verb}]`;
+  const rule = `apiGroups: [${JSON.stringify(group)}], resources: [${resource}], verbs: [${verbs.join(", ")}]`;
   const kind = namespace === undefined ? "ClusterRole" : "Role";
-  return `user ${user} may not ${verb} ${resource} ${where}; a ${kind} with this rule allows it: {${rule}}`;
+  return `user ${user} may not ${verbs[0]} ${resource} ${where}; a ${kind} with this rule allows it: {${rule}}`;
 }
+
+const LISTS: readonly string[] = ["list", "watch"];

@@ -1,11 +1,13 @@
 import type { NodeState } from "@fairlead/core";
 import { factsOf, missingNodeDoubts, type PlannedNode, planNode } from "@fairlead/inspect";
 import type { Context } from "../frame/context.ts";
+import { agentsOf } from "../node/agent-pods.ts";
+import { knownNodes } from "../node/known-nodes.ts";
 import type { AgentSetup } from "./agent.ts";
 import { type Configured, configurationOf } from "./configuration.ts";
 import { learnedDoubts } from "./learned.ts";
 import type { ClusterValues } from "./planned.ts";
-import { allNodes, clusterNow, type ReadCluster } from "./source.ts";
+import { clusterNow, type ReadCluster } from "./source.ts";
 
 /** A node's plan, by the configuration of its own proxy. */
 interface NodePlan {
@@ -17,20 +19,20 @@ interface NodePlan {
 export class PlannedNodes {
   readonly #options: ClusterValues;
   readonly #context: Context;
-  readonly #nodes: ReadonlyMap<string, NodeState>;
+  readonly #nodes: ReadonlyMap<string, NodeState | undefined>;
   readonly #clusters = new Map<string, Promise<ReadCluster>>();
   /** Names of nodes by where their configuration is from. */
   readonly #remarks = new Map<string, string[]>();
 
-  private constructor(options: ClusterValues, context: Context, nodes: ReadonlyMap<string, NodeState>) {
+  private constructor(options: ClusterValues, context: Context, nodes: ReadonlyMap<string, NodeState | undefined>) {
     this.#options = options;
     this.#context = context;
     this.#nodes = nodes;
   }
 
-  /** @throws CommandFailure when Nodes cannot be read */
+  /** @throws CommandFailure when neither Nodes nor agents' pods can be read */
   static async of(options: ClusterValues, context: Context): Promise<PlannedNodes> {
-    return new PlannedNodes(options, context, await allNodes(options, context));
+    return new PlannedNodes(options, context, await knownNodes(options, agentsOf(options, context), context));
   }
 
   /** In their order. */

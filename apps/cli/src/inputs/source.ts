@@ -127,7 +127,7 @@ function namespaceIn({ namespace }: SourceValues, { about }: ReadRequest): strin
 }
 
 /** The API server does not allow it. */
-class Refused extends CommandFailure {
+export class Refused extends CommandFailure {
   readonly forbidden: Forbidden;
 
   constructor(forbidden: Forbidden, server: string) {
@@ -220,17 +220,21 @@ async function readOnce<T>(
   const { file: paths } = options;
   const { readStandardInput, signal } = context;
   const connection = paths.length > 0 ? undefined : await connect(options, context);
+  let refused: Refused | undefined;
   const source =
     connection === undefined
       ? createManifestsSnapshot({ paths, nodeName, readStandardInput })
       : apiSource(connection, { nodeName }, (report) => {
           if (report.type === "failing") down.abort(failureOf(report));
+          // For a source no failure: it follows what it may read.
+          const forbidden = report.type === "retry" ? forbiddenIn(report.error) : undefined;
+          if (forbidden !== undefined) refused ??= new Refused(forbidden, connection.server);
         });
   const tooLong = connection === undefined ? [] : lateSignal(options, connection);
   try {
     return await read(source, AbortSignal.any([signal, down.signal, ...tooLong]));
   } catch (error) {
-    throw [down.signal, ...tooLong].find(({ aborted }) => aborted)?.reason ?? error;
+    throw [down.signal, ...tooLong].find(({ aborted }) => aborted)?.reason ?? refused ?? error;
   }
 }
 

@@ -1,14 +1,22 @@
-import { createServer, type IncomingMessage, request as overHttp, type ServerResponse } from "node:http";
+import {
+  type ClientRequest,
+  createServer,
+  type IncomingMessage,
+  request as overHttp,
+  type ServerResponse,
+} from "node:http";
 import { request as overTls } from "node:https";
 import type { AddressInfo } from "node:net";
 import { Duplex } from "node:stream";
-import { objectAt } from "@fairlead/base";
-import { type PodName, type PodProgram, selection, servePods } from "@fairlead/testkit/api-server";
+import { text } from "node:stream/consumers";
+import { textAt } from "@fairlead/base";
+import { type PodName, type PodProgram, type Refusal, selection, servePods } from "@fairlead/testkit/api-server";
 import { execa } from "execa";
 
 /**
  * An API server whose nodes are namespaces, with the pods of their agents: it lists those, starts programs and reaches
- * ports in the namespaces, and gives every other request on to the real server. Arguments: the real one's URL, its
+ * ports in the namespaces, and gives every other request on to the real server. What the real one does not allow the
+ * user whom a request impersonates is refused in its words, of pods as well. Arguments: the real one's URL, its
  * token, and as JSON a process in the namespace of each node. The first line that it prints is its own URL.
  */
 const [, , server = "", token = "", nodes = "{}"] = process.argv;
@@ -25,14 +33,20 @@ const pods = [...pids.keys()].map((nodeName) => ({
   status: { phase: "Running" },
 }));
 
+const PODS = new Set(["/api/v1/pods", `/api/v1/namespaces/${NAMESPACE}/pods`]);
+
 const front = createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://front");
-  if (request.method !== "GET" || pathname !== "/api/v1/pods") return void forward(request, response);
-  const items = pods.filter(selection(searchParams));
-  response.writeHead(200, { "content-type": "application/json" });
-  response.end(JSON.stringify({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "1" }, items }));
+  if (request.method !== "GET" || !PODS.has(pathname)) return void forward(request, response);
+  void refusal(request).then((refused) => {
+    const items = pods.filter(selection(searchParams));
+    const list = { kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "1" }, items };
+    response.writeHead(refused?.code ?? 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(refused === undefined ? list : { kind: "Status", status: "Failure", ...refused }));
+  });
 });
 servePods(front, () => ({
+  refuse: (_path, request) => refusal(request),
   exec: (pod, _container, argv) => inNamespace(pod, argv),
   connect: (pod, port) => {
     const { stdin, stdout } = inNamespace(pod, ["bash", "-c", PIPE, "bash", String(port)]);
@@ -57,16 +71,31 @@ function inNamespace({ name }: PodName, argv: readonly string[]): PodProgram {
   return { stdin, stdout, stderr, exitCode, kill: () => void child.kill("SIGKILL") };
 }
 
-/** Clients are on the same machine, and in the same run of tests: the certificate is not checked. */
+/**
+ * Why the real server would not do it; undefined: it would, or it is asked as its administrator. It decides before it
+ * looks for the pod, which it does not know.
+ */
+function refusal(request: IncomingMessage): Promise<Refusal | undefined> {
+  if (request.headers["impersonate-user"] === undefined) return Promise.resolve(undefined);
+  return new Promise((resolve, reject) => {
+    const sent = toServer(request, (answer) => {
+      void text(answer).then((body) => {
+        resolve(
+          answer.statusCode === 403 ? { code: 403, message: textAt(JSON.parse(body), "message") ?? "" } : undefined,
+        );
+      }, reject);
+    });
+    sent.on("upgrade", (_answer, socket) => {
+      socket.destroy();
+      resolve(undefined);
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
 function forward(request: IncomingMessage, response: ServerResponse): void {
-  const headers = { ...objectAt(request, "headers"), authorization: `Bearer ${token}`, host: new URL(server).host };
-  const send = server.startsWith("https:") ? overTls : overHttp;
-  const options = {
-    method: request.method ?? "GET",
-    headers: headers as NodeJS.Dict<string>,
-    rejectUnauthorized: false,
-  };
-  const sent = send(new URL(request.url ?? "/", server), options, (answer) => {
+  const sent = toServer(request, (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.headers);
     answer.pipe(response);
     answer.on("error", () => response.destroy());
@@ -74,4 +103,12 @@ function forward(request: IncomingMessage, response: ServerResponse): void {
   sent.on("error", () => response.destroy());
   response.on("close", () => sent.destroy());
   request.pipe(sent);
+}
+
+/** Clients are on the same machine, and in the same run of tests: the certificate is not checked. */
+function toServer(request: IncomingMessage, answered: (answer: IncomingMessage) => void): ClientRequest {
+  const { headersDistinct: headers, method = "GET", url = "/" } = request;
+  const own = { authorization: `Bearer ${token}`, host: new URL(server).host };
+  const send = server.startsWith("https:") ? overTls : overHttp;
+  return send(new URL(url, server), { method, headers: { ...headers, ...own }, rejectUnauthorized: false }, answered);
 }

@@ -134,6 +134,12 @@ const api: Check = ({ api: facts }) => {
   if (facts.kind === "unreachable")
     return bad(check, facts.reason, "look at the kubeconfig's server and credentials, and at the way there");
   if (facts.denied.length === 0) return good(check, `${facts.server} allows all that the agent needs`);
+  if (facts.ofOther === true)
+    return unknown(
+      check,
+      `${facts.server} does not allow your user what the agent needs: ${facts.denied.join(", ")}`,
+      "ask as the agent's account, with --as or its kubeconfig: the agent may have these rights",
+    );
   return bad(
     check,
     `${facts.server} does not allow: ${facts.denied.join(", ")}`,

@@ -153,6 +153,8 @@ export type ApiFacts =
       readonly kind: "answers";
       readonly server: string;
       readonly denied: readonly string[];
+      /** Another user than the agent's account was asked about. */
+      readonly ofOther?: boolean;
       readonly calico: ObjectReading<CalicoBPF>;
       /** Cilium's `kube-proxy-replacement`, as it is written. */
       readonly cilium: ObjectReading<string>;

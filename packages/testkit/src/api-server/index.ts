@@ -1,5 +1,5 @@
 export { type Excess, hugeEvent, hugeList } from "./huge.ts";
-export { type PodName, type PodProgram, type Pods, servePods } from "./pod-streams.ts";
+export { type PodName, type PodProgram, type Pods, type Refusal, servePods } from "./pod-streams.ts";
 export { printed } from "./printed.ts";
 export { encodeEvent, encodeObject } from "./protobuf/encode.ts";
 export { collectionOf } from "./resource-path.ts";

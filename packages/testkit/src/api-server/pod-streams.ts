@@ -21,14 +21,14 @@ export interface Pods {
   exec(pod: PodName, container: string, argv: readonly string[]): PodProgram | string;
   connect(pod: PodName, port: number): Duplex | string;
   /** Answers a request before it is taken: the code and the message of its Status. */
-  readonly refuse?: (path: string) => Refusal | undefined;
+  readonly refuse?: (path: string, request: IncomingMessage) => Refusal | undefined | Promise<Refusal | undefined>;
   /** Sent first of all to a program's client: what no server should say. */
   readonly stray?: Buffer;
   /** Subprotocols that the server knows. Default: those of Kubernetes 1.30 and later. */
   readonly protocols?: readonly string[];
 }
 
-interface Refusal {
+export interface Refusal {
   readonly code: number;
   readonly message: string;
 }
@@ -52,11 +52,11 @@ export function servePods(server: Server, pods: () => Pods | undefined): () => v
       return known.find((one) => offered.has(one)) ?? false;
     },
   });
-  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://fake");
     const [, namespace = "", name = "", verb] = PATH.exec(pathname) ?? [];
     const backend = pods();
-    const refusal = backend?.refuse?.(pathname);
+    const refusal = await backend?.refuse?.(pathname, request);
     const missing = { code: 404, message: "the server could not find the requested resource" };
     const refused = refusal ?? (verb === undefined ? missing : undefined);
     if (backend === undefined || refused !== undefined) {
@@ -67,6 +67,11 @@ export function servePods(server: Server, pods: () => Pods | undefined): () => v
       if (verb === "exec") serveExec(client, backend, { namespace, name }, searchParams);
       else serveForward(client, backend, { namespace, name }, Number(searchParams.get("ports")));
     });
+  };
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // A client that has gone needs no answer.
+    socket.on("error", () => {});
+    void upgrade(request, socket, head);
   });
   return () => {
     for (const client of sockets.clients) client.terminate();

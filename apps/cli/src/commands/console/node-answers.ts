@@ -109,7 +109,7 @@ async function doctor({ node, live, runner }: AskedNode, options: Values, contex
   const quiet = { ...context, warn: () => {} };
   const { setup, running } = await configurationOf(options, wanted, quiet, { lenient: true });
   // Manifests have no API server, whatever the user's own kubeconfig names.
-  const api = live ? ({ kind: "unasked" } as const) : await apiFacts(options, context);
+  const api = live ? ({ kind: "unasked" } as const) : await apiFacts({ ...options, on: node }, context);
   const facts = await nodeFacts(setup, { serviceCIDRs: [], api, here: live, running, tidies: false }, runner);
   return { node, at: Date.now(), diagnoses: diagnose(facts) };
 }

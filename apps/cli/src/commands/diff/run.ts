@@ -16,7 +16,12 @@ export async function run(
   context: Context,
 ): Promise<ExitCode> {
   const family: IPFamily = options.family === "ipv4" ? "IPv4" : "IPv6";
-  const values = { ...options, here: options.on === undefined && [a, b].includes(NODE) };
+  // The node whose kernel is compared is the one that is planned.
+  const values = {
+    ...options,
+    node: options.node ?? options.on,
+    here: options.on === undefined && [a, b].includes(NODE),
+  };
   const before = await readSide(a, family, values, context);
   const after = await readSide(b, family, values, context, options["to-mode"]);
   demandServices(

@@ -22,7 +22,10 @@ const NEEDED: readonly Access[] = [
 const OBJECTS_WAIT = 10_000;
 
 /** Asks the cluster's API server what it allows; without a known cluster it asks none. */
-export async function apiFacts(options: ClusterAccess, context: Pick<Context, "env" | "warn">): Promise<ApiFacts> {
+export async function apiFacts(
+  options: ClusterAccess & { readonly on: string | undefined },
+  context: Pick<Context, "env" | "warn">,
+): Promise<ApiFacts> {
   if (!hasCluster(options, context)) return { kind: "unasked" };
   try {
     const connection = await apiConnection(options, context);
@@ -33,7 +36,9 @@ export async function apiFacts(options: ClusterAccess, context: Pick<Context, "e
     );
     const objects = createApiSource({ connection, nodeName: "", userAgent: `fairlead/${version}`, onReport: () => {} });
     const others = await otherNetworks(objects, AbortSignal.timeout(OBJECTS_WAIT));
-    return { kind: "answers", server: connection.server, denied: answers.flat(), ...others };
+    // On a node it is the agent's kubeconfig that is given; from afar it is that of whoever asks, or --as.
+    const ofOther = options.on !== undefined && options.as === undefined;
+    return { kind: "answers", server: connection.server, denied: answers.flat(), ofOther, ...others };
   } catch (error) {
     return { kind: "unreachable", reason: errorText(error) };
   }

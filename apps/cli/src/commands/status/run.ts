@@ -5,7 +5,6 @@ import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { didYouMean } from "../../inputs/did-you-mean.ts";
-import { allNodes } from "../../inputs/source.ts";
 import {
   type AgentPorts,
   agentPages,
@@ -16,6 +15,7 @@ import {
 } from "../../node/agent-endpoint.ts";
 import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { eachNode } from "../../node/each-node.ts";
+import { knownNodes } from "../../node/known-nodes.ts";
 import { print } from "../../output/output.ts";
 import { verifyNodes } from "../verify/all-nodes.ts";
 import { within } from "../verify/within.ts";
@@ -41,7 +41,8 @@ function isWell({ answers, healthy, differences = 0 }: NodeStatus): boolean {
 }
 
 async function askAll(options: Values, context: Context): Promise<readonly NodeStatus[]> {
-  const names = [...(await allNodes(options, context)).keys()];
+  const meant = agentsOf(options, context);
+  const names = [...(await knownNodes(options, meant, context)).keys()];
   const { on } = options;
   if (names.length === 0) throw new CommandFailure("the cluster has no Nodes: nothing was asked");
   if (on !== undefined && !names.includes(on)) {
@@ -49,7 +50,6 @@ async function askAll(options: Values, context: Context): Promise<readonly NodeS
       `--on=${on}: there is no such Node; there are: ${names.join(", ")}${didYouMean(on, names)}`,
     );
   }
-  const meant = agentsOf(options, context);
   const ports = portsOf(options);
   const agents = await agentPods(meant);
   const ask = async (node: string): Promise<NodeStatus> => {

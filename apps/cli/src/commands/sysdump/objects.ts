@@ -7,6 +7,7 @@ import {
   type OtherResource,
   type OtherState,
 } from "@fairlead/watch";
+import { type Forbidden, forbiddenIn, mayNot } from "../../cluster/forbidden.ts";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { apiConnection } from "../../inputs/cluster-access.ts";
@@ -46,7 +47,10 @@ export async function dumpedObjects(
   const collecting = new Collecting(wanted);
   const signals = [context.signal, down.signal, collecting.done, AbortSignal.timeout(PATIENCE_MS)];
   try {
-    const source = await sourceOf(options, context, (why) => down.abort(why));
+    const source = await sourceOf(options, context, {
+      onDown: (why) => down.abort(why),
+      onForbidden: (forbidden) => collecting.forbid(forbidden),
+    });
     await source.run({ others: collecting.subscriptions }, AbortSignal.any(signals));
   } catch (error) {
     down.abort(errorText(error));
@@ -86,11 +90,17 @@ function wantedObjects({ config }: AgentSetup, resources: readonly OtherResource
   ];
 }
 
-/** @param onDown is told why nothing more will come */
+interface SourceEvents {
+  /** @param why nothing more will come */
+  onDown(why: string): void;
+  /** One resource may not be read. */
+  onForbidden(forbidden: Forbidden): void;
+}
+
 async function sourceOf(
   options: ClusterValues,
   context: Context,
-  onDown: (why: string) => void,
+  { onDown, onForbidden }: SourceEvents,
 ): Promise<ObjectSource> {
   const { file: paths } = options;
   const nodeName = nodeNameOf(options);
@@ -103,6 +113,8 @@ async function sourceOf(
     userAgent: `fairlead/${version}`,
     onReport: (report) => {
       if (report.type === "failing") onDown(report.error);
+      const forbidden = report.type === "retry" ? forbiddenIn(report.error) : undefined;
+      if (forbidden !== undefined) onForbidden(forbidden);
     },
   });
 }
@@ -113,6 +125,8 @@ class Collecting {
   readonly #states = new Map<Wanted, OtherState | "synced">();
   readonly #objects = new Map<string, object>();
   readonly #wanted: readonly Wanted[];
+  /** Why a resource may not be read, by its name. */
+  readonly #forbidden = new Map<string, string>();
 
   constructor(wanted: readonly Wanted[]) {
     this.#wanted = wanted;
@@ -136,11 +150,16 @@ class Collecting {
     }));
   }
 
+  forbid(forbidden: Forbidden): void {
+    this.#forbidden.set(forbidden.resource, mayNot(forbidden));
+  }
+
   end(why: string): DumpedObjects {
     const missing = this.#wanted.flatMap((wanted) => {
       const state = this.#states.get(wanted);
       if (state === "synced" || state === "absent") return [];
-      return [{ what: nameOf(wanted.resource), why: state === undefined ? why : WHY[state] }];
+      const known = this.#forbidden.get(wanted.resource.plural);
+      return [{ what: nameOf(wanted.resource), why: known ?? (state === undefined ? why : WHY[state]) }];
     });
     const objects = Array.from(this.#objects.entries()).sort(([a], [b]) => (a < b ? -1 : 1));
     const nodes = objects.filter(([key]) => key.startsWith("v1 nodes ")).map(([, one]) => textOf(one, "name"));

@@ -47,7 +47,14 @@ export async function run({ options }: CommandInput<typeof sysdumpOptions>, cont
   context.out(
     `${file}: ${bytesText(archive.bytes.length)}, ${nodesText(archive.index.nodes)}; read it before you send it\n`,
   );
+  for (const line of refusalsIn(archive.index)) context.warn(`not in the archive: ${line}`);
   return isWhole(archive.index) ? 0 : 1;
+}
+
+/** What the user may not read; the archive has the other reasons. */
+function refusalsIn({ missing, nodes }: SysdumpIndex): ReadonlySet<string> {
+  const all = [...missing, ...nodes.flatMap((node) => node.missing)];
+  return new Set(all.flatMap(({ what, why }) => (why.includes(" may not ") ? [`${what}: ${why}`] : [])));
 }
 
 /** Which objects networks are learned from is the same on every node. */
