@@ -1,5 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { ApiClient } from "../control-plane/api-client.ts";
 import type { SecondaryNetwork } from "../secondary/network.ts";
 import type { Script } from "../support/script.ts";
@@ -69,6 +70,8 @@ export interface Cluster extends ClusterShape {
   readonly outside: Client & {
     /** Runs a program there; absent where that is not a namespace of this machine. */
     run?(argv: Argv, options?: RunOptions): Promise<RunResult>;
+    /** For programs of this machine that are to stay there. */
+    readonly namespace?: Pick<NetworkNamespace, "argvPrefix" | "env">;
   };
   /** Further addresses of `outside`, to send from (`Probe.source`): somebody whom source ranges do not let in. */
   readonly strangerAddresses: Readonly<Partial<Record<IPFamily, string>>>;
@@ -80,8 +83,10 @@ export interface Cluster extends ClusterShape {
   /**
    * Has the nodes run the Pods of a Kubernetes namespace, of the first network, until it is disposed of. Absent where
    * kubelets run all.
+   *
+   * @param dns the address of the server that pods ask for names; default: the machine's
    */
-  runPodsOf?(namespace: string): Promise<{ dispose(): Promise<void> }>;
+  runPodsOf?(namespace: string, dns?: string): Promise<{ dispose(): Promise<void> }>;
   /**
    * An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each
    * time.
@@ -130,7 +135,7 @@ export interface Pod extends Client {
   setLabels(labels: Readonly<Record<string, string | null>>): Promise<void>;
   /** Deletes its object with a grace period: it goes on serving and is terminating until `remove`. */
   terminate(): Promise<void>;
-  /** Starts a DNS server at `dnsPort` that knows these names; it ends with the pod. */
+  /** Starts a DNS server at `DNS_PORT` that knows these names, in place of an earlier one; it ends with the pod. */
   serveDns?(records: readonly DnsRecord[]): Promise<void>;
   /** Asks a DNS server at port 53 as resolver libraries do: over UDP, and over TCP when the answer is cut. */
   lookUp?(server: string, question: DnsQuestion): Promise<readonly string[]>;

@@ -19,6 +19,7 @@ const DELETED: readonly (readonly [service: string, what: string, line: string])
   ["web-local", "the node port's, Local", '-A KUBE-NODEPORTS .*/web-local:tcp"'],
   ["web-internal", "its endpoint's", "-A KUBE-SVL-.*/web-internal:tcp -> "],
   ["web-sticky", "affinity's", "-A KUBE-SVC-.*/web-sticky:tcp -> .*--rcheck"],
+  ["web-headless", "the cluster DNS's", "-A KUBE-SERVICES .*kube-system/kube-dns:dns cluster IP"],
   ["web-hairpin", "the masquerading of a hairpin", "-A KUBE-SEP-.*/web-hairpin:tcp.*-j KUBE-MARK-MASQ"],
 ];
 
@@ -34,13 +35,14 @@ const DELETE = `
 
 /** The test of an administrator sees what is missing, and names the service. */
 export const deletedByHand: Spec = {
-  name: "fairlead connectivity: each of ten rules deleted by hand is seen, with its service",
+  name: "fairlead connectivity: each of eleven rules deleted by hand is seen, with its service",
   suite: "self-test",
   about: ["cli"],
   eachFamily: false,
   alone: true,
   unfit: (shape, family) =>
     needs("kubelet")(shape) ??
+    needs("dns", "apt-get install dnsmasq-base")(shape) ??
     onlyIn(["iptables"], "deletes rules of iptables mode")(shape) ??
     (family === "IPv4" ? undefined : "deletes rules of IPv4"),
   run: async (scene) => {

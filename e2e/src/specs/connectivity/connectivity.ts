@@ -3,7 +3,7 @@ import { each } from "../every-node.ts";
 import { needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures, Spec } from "../spec.ts";
-import { complaintsOf, openConnectivity } from "./run-connectivity.ts";
+import { type Connectivity, complaintsOf, FOREIGN, leftOut, openConnectivity } from "./run-connectivity.ts";
 
 /** Fewer would mean that a kind of frontend or a place is missing. */
 const LEAST_CASES = 30;
@@ -15,10 +15,9 @@ function needsPods(shape: ClusterShape): string | undefined {
   return shape.provider === "kind" ? undefined : needs("kubelet")(shape);
 }
 
-async function expectGreen(scene: Scene): Promise<Figures> {
-  const connectivity = await openConnectivity(scene);
+async function expectGreen(scene: Scene, connectivity: Connectivity): Promise<Figures> {
   const report = await connectivity.run();
-  const complaints = complaintsOf(report);
+  const complaints = [...complaintsOf(report), ...leftOut(scene, report)];
   if (complaints.length > 0) throw new Error(`wanted no complaint; came\n${complaints.join("\n")}`);
   const { length } = report.cases;
   const least = LEAST_CASES * scene.cluster.families.length;
@@ -32,8 +31,22 @@ const withFairlead: Spec = {
   ...COMMON,
   name: "fairlead connectivity: every case is as it should be",
   unfit: needsPods,
-  run: expectGreen,
+  run: async (scene) => {
+    const connectivity = await openConnectivity(scene);
+    const figures = await expectGreen(scene, connectivity);
+    if (scene.cluster.networks.some(({ excluded }) => excluded)) await expectNotForeign(scene, connectivity);
+    return figures;
+  },
 };
+
+/** A network that the agents serve, given as another one's. @throws Error unless that is seen */
+async function expectNotForeign({ network, family }: Scene, { run }: Connectivity): Promise<void> {
+  const own = network.podCIDRs[family] ?? "";
+  const { checks } = await run("--no-update", "--patience", "2", "--exclude-cluster-cidr", own);
+  const { complaint = "none" } = checks.find(({ name }) => name === FOREIGN) ?? {};
+  if (/web-foreign on \S+: .*the agent takes it for ours/.test(complaint)) return;
+  throw new Error(`wanted a complaint of a service in ${own}, which is the agents' own; came ${complaint}`);
+}
 
 const withKubeProxy: Spec = {
   ...COMMON,
@@ -44,7 +57,7 @@ const withKubeProxy: Spec = {
     const { mode } = scene.cluster;
     scene.later(() => each(scene, async ({ agent }) => agent.swap?.({ mode })));
     await each(scene, async ({ agent }) => agent.swap?.({ mode, kubeProxy }));
-    return expectGreen(scene);
+    return expectGreen(scene, await openConnectivity(scene));
   },
 };
 

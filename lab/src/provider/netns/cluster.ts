@@ -78,6 +78,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       addresses: familiesOnly(shape.families, OUTSIDE_ADDRESS),
       send: (probe) => outside.send(probe),
       run: (argv, options) => runnerIn(ground.outside).run(argv, options),
+      namespace: ground.outside,
     },
     strangerAddresses: familiesOnly(shape.families, STRANGER_ADDRESS),
     apiServer: {
@@ -93,10 +94,16 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     },
     startPod: pods.start,
     ...(certificate !== undefined && {
-      runPodsOf: (namespace) => {
+      runPodsOf: (namespace, dns) => {
         const [network] = networks.keys();
         const place = (node: GroundNode, undo: AsyncDisposableStack) => pods.attach(node, known(network), undo);
-        const kubelet = { nodes: ground.nodes, api: controlPlane.api, certificate, place };
+        const kubelet = {
+          nodes: ground.nodes,
+          api: controlPlane.api,
+          certificate,
+          place,
+          ...(dns !== undefined && { dns }),
+        };
         return startKubelet({ ...kubelet, folder: join(folder, `pods-${namespace}`) }, namespace);
       },
     }),

@@ -9,8 +9,12 @@ export const DNS_PROGRAM = "dnsmasq";
 const TEXT_PIECE = 200;
 const RESOLVE = fileURLToPath(new URL("../../peer/resolve-main.ts", import.meta.url));
 
-/** A server that knows these names and nothing of the machine's; longer answers than 512 bytes it gives over TCP. */
-export function dnsServerArgv(records: readonly DnsRecord[]): Argv {
+/**
+ * A server that knows these names and nothing of the machine's; longer answers than 512 bytes it gives over TCP.
+ *
+ * @param hostsFile what `hostsText` gives: a name may have several addresses
+ */
+export function dnsServerArgv(records: readonly DnsRecord[], hostsFile: string): Argv {
   return [
     DNS_PROGRAM,
     // In the foreground, and as the user that it is started by.
@@ -18,16 +22,19 @@ export function dnsServerArgv(records: readonly DnsRecord[]): Argv {
     "--conf-file=/dev/null",
     "--no-resolv",
     "--no-hosts",
+    `--addn-hosts=${hostsFile}`,
     "--no-poll",
     "--edns-packet-max=512",
     `--port=${DNS_PORT}`,
-    ...records.map(recordFlag),
+    ...records.flatMap(({ name, type, value }) =>
+      type === "TXT" ? `--txt-record=${[name, ...pieces(value)].join(",")}` : [],
+    ),
   ];
 }
 
-function recordFlag({ name, type, value }: DnsRecord): string {
-  if (type !== "TXT") return `--host-record=${name},${value}`;
-  return `--txt-record=${[name, ...pieces(value)].join(",")}`;
+/** The addresses, as /etc/hosts has them. */
+export function hostsText(records: readonly DnsRecord[]): string {
+  return records.map(({ name, type, value }) => (type === "TXT" ? "" : `${value} ${name}\n`)).join("");
 }
 
 function pieces(text: string): readonly string[] {

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readFile, rm } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -16,6 +16,7 @@ import { podStatus } from "./pod-object.ts";
 
 const SERVER = fileURLToPath(new URL("kubelet-main.ts", import.meta.url));
 const PAUSE_MS = 100;
+const WITH_RESOLVER = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"';
 
 /** Where a pod of the API is to run. */
 interface PodPlace {
@@ -29,6 +30,8 @@ export interface KubeletParts {
   readonly certificate: Certificate;
   /** For logs. */
   readonly folder: string;
+  /** The address of the server that pods ask for names; absent: the machine's. */
+  readonly dns?: string;
   /** Makes a namespace on a node's pod network. @param undo gets what takes it away */
   readonly place: (node: GroundNode, undo: AsyncDisposableStack) => Promise<PodPlace>;
 }
@@ -147,13 +150,24 @@ class Kubelet {
   async #container(pod: unknown, container: unknown, { namespace }: PodPlace) {
     const name = stringOf(fieldsOf(container)["name"]) ?? "";
     const [, ...args] = itemsOf(fieldsOf(container)["command"]).map(String);
-    const argv: Argv = [process.execPath, ...args];
+    const resolver = await this.#resolver(pod);
+    const [program = process.execPath, ...rest] = [...resolver, process.execPath, ...args];
+    const argv: Argv = [program, ...rest];
     const { namespace: of, name: podName } = fieldsOf(fieldsOf(pod)["metadata"]);
     const logFile = join(this.#parts.folder, `${of}_${podName}_${name}.log`);
     // A pod of that name may have run before.
     await rm(logFile, { force: true });
     const daemon = await startDaemon(namespace, { name, argv, logFile });
     return { daemon, port: numberOf(valueAt(container, "readinessProbe", "httpGet", "port")) };
+  }
+
+  /** What a pod of the pod network is started by, so that it has a file of its own where the machine's is. */
+  async #resolver(pod: unknown): Promise<readonly string[]> {
+    const { dns, folder } = this.#parts;
+    if (dns === undefined || valueAt(pod, "spec", "hostNetwork") === true) return [];
+    const file = join(folder, "resolv.conf");
+    await writeFile(file, `nameserver ${dns}\n`);
+    return ["unshare", "--mount", "sh", "-c", WITH_RESOLVER, "sh", file];
   }
 
   #end(running: RunningPod, pod: unknown): void {

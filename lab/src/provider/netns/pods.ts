@@ -1,16 +1,17 @@
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PodNetwork } from "../../cni/flavour.ts";
 import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { startPeer } from "../../peer/process.ts";
 import { networkStatus, type SecondaryNetwork } from "../../secondary/network.ts";
-import { startDaemon } from "../../support/daemon.ts";
+import { type Daemon, startDaemon } from "../../support/daemon.ts";
 import { startScript } from "../../support/script.ts";
 import { runnerIn } from "../../wire/apply.ts";
 import { type DnsQuestion, type DnsRecord, POD_PORTS, type WantedPod } from "../cluster.ts";
 import type { ClusterNode } from "../node.ts";
 import { podHandle, podStarter } from "../pod-handle.ts";
 import { podObject } from "../pod-object.ts";
-import { dnsServerArgv, lookUp } from "./dns-server.ts";
+import { dnsServerArgv, hostsText, lookUp } from "./dns-server.ts";
 import { type Ground, type GroundNode, podNamespace } from "./ground.ts";
 import { podStatus } from "./pod-object.ts";
 
@@ -73,12 +74,15 @@ async function openPod(
   await api.create(object);
   undo.defer(() => api.delete(path));
   await setReady(wanted.ready ?? true);
+  let dns: Daemon | undefined;
+  undo.defer(async () => dns?.stop());
   return {
     ...podHandle({ name, wanted, addresses, api, path, peer, setReady }),
     serveDns: async (records: readonly DnsRecord[]) => {
-      const logFile = join(folder, `${name}-dns.log`);
-      const server = await startDaemon(namespace, { name: `${name}-dns`, argv: dnsServerArgv(records), logFile });
-      undo.defer(() => server.stop());
+      await dns?.stop();
+      const [logFile, hosts] = [join(folder, `${name}-dns.log`), join(folder, `${name}-dns.hosts`)];
+      await writeFile(hosts, hostsText(records));
+      dns = await startDaemon(namespace, { name: `${name}-dns`, argv: dnsServerArgv(records, hosts), logFile });
     },
     join: async (network: SecondaryNetwork) => {
       const ips = await network.attach(node.runner, { name, pid: namespace.pid });

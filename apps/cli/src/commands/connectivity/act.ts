@@ -94,13 +94,14 @@ export async function waitFor<T extends object>(
   what: string,
   signal: AbortSignal,
   look: () => Promise<T | string>,
+  patienceMs = PATIENCE_MS,
 ): Promise<T> {
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + patienceMs;
   for (;;) {
     if (signal.aborted) throw new CommandFailure("stopped");
     const found = await look();
     if (typeof found !== "string") return found;
-    if (performance.now() > end) throw new CommandFailure(`waited ${PATIENCE_MS / 1_000} s for ${what}: ${found}`);
+    if (performance.now() > end) throw new CommandFailure(`waited ${patienceMs / 1_000} s for ${what}: ${found}`);
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }

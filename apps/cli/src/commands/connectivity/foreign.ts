@@ -14,11 +14,10 @@ const SERVICE = "web-foreign";
 export async function foreignService(
   acting: Acting,
   { here, there, families }: Prepared,
-  options: { readonly "exclude-cluster-cidr": readonly string[] },
+  excluded: readonly string[],
+  patienceMs: number,
 ): Promise<Check> {
-  const cidr = options["exclude-cluster-cidr"]
-    .flatMap((one) => one.split(","))
-    .find((one) => families.includes(familyOf(one)));
+  const cidr = excluded.flatMap((one) => one.split(",")).find((one) => families.includes(familyOf(one)));
   if (cidr === undefined) return { name: NAME, skipped: "give its CIDR with --exclude-cluster-cidr" };
   for (const object of objects(acting.settings.namespace, cidr)) await ensured(acting, object);
   const wrong: string[] = [];
@@ -27,7 +26,7 @@ export async function foreignService(
       if ((await agentText(acting.cluster, name, "/ownership")) === undefined) {
         return { name: NAME, skipped: `no agent that knows owners runs on ${name}` };
       }
-      await waitFor(`${SERVICE} to be foreign`, acting.signal, () => isForeign(acting, name));
+      await waitFor(`${SERVICE} to be foreign`, acting.signal, () => isForeign(acting, name), patienceMs);
     } catch (error) {
       wrong.push(`${SERVICE} on ${name}: ${errorText(error)}`);
     }

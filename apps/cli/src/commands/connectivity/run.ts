@@ -80,7 +80,9 @@ async function tested(acting: Acting, options: Values, context: Context): Promis
     ...(options["no-update"]
       ? []
       : [await step("replacing endpoints under requests", () => rolledUpdate(acting, ready))]),
-    await step("looking at a foreign service", () => foreignService(acting, ready, options)),
+    await step("looking at a foreign service", () =>
+      foreignService(acting, ready, options["exclude-cluster-cidr"], patienceMs),
+    ),
   ];
   const modes = await nodeModes(cluster, nodes);
   return { nodes: nodes.map(({ name }) => ({ name, mode: modes.get(name) ?? "proxy unknown" })), cases, checks };
