@@ -1,6 +1,6 @@
 import { errorText, familyOf, fieldsOf, itemsOf } from "@fairlead/base";
 import { addressIn } from "@fairlead/compare";
-import type { Manifest } from "../../cluster/resources.ts";
+import { type Manifest, resourceOf } from "../../cluster/resources.ts";
 import { type Acting, ensured, waitFor } from "./act.ts";
 import { agentText } from "./agents.ts";
 import { OWN_LABEL, SERVICE_PORT } from "./objects.ts";
@@ -19,7 +19,11 @@ export async function foreignService(
 ): Promise<Check> {
   const cidr = excluded.flatMap((one) => one.split(",")).find((one) => families.includes(familyOf(one)));
   if (cidr === undefined) return { name: NAME, skipped: "give its CIDR with --exclude-cluster-cidr" };
-  for (const object of objects(acting.settings.namespace, cidr)) await ensured(acting, object);
+  const [service, slice] = objects(acting.settings.namespace, cidr);
+  await ensured(acting, service);
+  // That of a run that was kept may be in another CIDR.
+  await acting.cluster.remove(resourceOf(slice), SERVICE);
+  await acting.cluster.create(slice);
   const wrong: string[] = [];
   for (const { name } of [here, there]) {
     try {
@@ -43,7 +47,7 @@ async function isForeign({ cluster, settings }: Acting, node: string): Promise<o
   return row["ownership"] === "foreign" ? row : `the agent takes it for ${row["ownership"]}`;
 }
 
-function objects(namespace: string, cidr: string): readonly Manifest[] {
+function objects(namespace: string, cidr: string): readonly [service: Manifest, slice: Manifest] {
   const family = familyOf(cidr);
   const port = { name: "tcp", protocol: "TCP", port: SERVICE_PORT };
   const labels = { ...OWN_LABEL, "kubernetes.io/service-name": SERVICE };
