@@ -24,7 +24,8 @@ export async function runTool({ cluster: { apiServer } }: Scene, argv: readonly 
 }
 
 /**
- * Opens a console until its page has what the path gives, or the terminal says that it may not read what the page needs.
+ * Opens a console until its page has what the path gives, or the terminal says that it may not read what the page
+ * needs.
  *
  * @returns code 3 where the page goes on waiting for services
  */
