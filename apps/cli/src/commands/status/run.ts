@@ -5,6 +5,7 @@ import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { didYouMean } from "../../inputs/did-you-mean.ts";
+import { knownNodes } from "../../inputs/known-nodes.ts";
 import {
   type AgentPorts,
   agentPages,
@@ -15,7 +16,6 @@ import {
 } from "../../node/agent-endpoint.ts";
 import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { eachNode } from "../../node/each-node.ts";
-import { knownNodes } from "../../node/known-nodes.ts";
 import { print } from "../../output/output.ts";
 import { verifyNodes } from "../verify/all-nodes.ts";
 import { within } from "../verify/within.ts";

@@ -1,9 +1,9 @@
 import type { NodeState } from "@fairlead/core";
 import type { Context } from "../frame/context.ts";
 import type { OptionValues } from "../frame/options.ts";
-import type { sourceOptions } from "../inputs/cluster-options.ts";
-import { allNodes, Refused } from "../inputs/source.ts";
-import { type Agents, agentPods } from "./agent-pods.ts";
+import { type Agents, agentPods } from "../node/agent-pods.ts";
+import type { sourceOptions } from "./cluster-options.ts";
+import { allNodes, Refused } from "./source.ts";
 
 /**
  * All Nodes, in the order of their names. Without the right to list them those that agents run on, of which no more is
