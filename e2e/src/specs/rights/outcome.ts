@@ -43,7 +43,7 @@ export function complaintOf({ code, out, err }: Ended): string | undefined {
 }
 
 /** The cell of the table in docs/tools.md. */
-export function cellOf({ code, lacks }: RightsOutcome): string {
+function cellOf({ code, lacks }: RightsOutcome): string {
   const names = lacks.map((one) => `\`${one}\``).join(", ");
   if (code > 1) return `no: ${names}`;
   return lacks.length === 0 ? "yes" : `less: ${names}`;
