@@ -1,9 +1,12 @@
-/** `pnpm screenshots`: pictures of the site as it is built, in site/screenshots, which git ignores. */
+/**
+ * `pnpm screenshots`: pictures of the site as it is built, in site/screenshots, which git ignores; and that of
+ * docs/tracer.md.
+ */
 
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { openBrowser } from "@fairlead/tooling/browser";
-import { siteDir } from "../src/paths.ts";
+import { repositoryDir, siteDir } from "../src/paths.ts";
 import { builtSite } from "../test/support/built-site.ts";
 
 const PAGES = [
@@ -36,3 +39,9 @@ for (const { look, ...options } of LOOKS) {
     await page.close();
   }
 }
+
+const page = await browser.newPage({ viewport: { width: 1_000, height: 640 } });
+await page.goto(`${site.url}docs/tracer.html`);
+await page.locator(".tracer-end").first().waitFor();
+await page.evaluate("scrollTo(0, document.querySelector('.tracer-row').getBoundingClientRect().top - 60)");
+await page.screenshot({ path: join(repositoryDir, "docs/site-tracer.png") });

@@ -8,8 +8,8 @@ export interface Section {
 /** The section of the published packages: each one's README, with the reference of what it exports. */
 export const PACKAGES = "Packages";
 
-/** Where each document is found in the navigation; a test fails on a file of docs/ that is in none. */
-export const SECTIONS: readonly Section[] = [
+/** Where each document is found in the navigation. */
+const SECTIONS: readonly Section[] = [
   {
     title: "Start",
     files: [
@@ -22,9 +22,19 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: "A packet's way",
-    files: ["docs/tracer.md", "docs/iptables.md", "docs/nftables.md", "docs/ipvs.md", "docs/userspace.md"],
+    files: [
+      "docs/tracer.md",
+      "docs/iptables.md",
+      "docs/nftables.md",
+      "docs/ipvs.md",
+      "docs/userspace.md",
+      "docs/node-port-addresses.md",
+    ],
   },
-  { title: "More than one network", files: ["docs/multi-cni.md", "docs/migrate-networks.md"] },
+  {
+    title: "More than one network",
+    files: ["docs/multi-cni.md", "docs/secondary-networks.md", "docs/migrate-networks.md"],
+  },
   {
     title: "Tools",
     files: ["docs/tools.md", "docs/cli.md", "docs/console.md", "docs/shadow.md", "apps/cli/README.md"],
@@ -52,3 +62,14 @@ export const SECTIONS: readonly Section[] = [
   },
   { title: PACKAGES, files: ["docs/packages.md"] },
 ];
+
+/**
+ * The sections with their files, and last one with those that are in none.
+ *
+ * @param documents all files of docs/, relative to the repository
+ */
+export function sectionsOf(documents: readonly string[]): readonly Section[] {
+  const listed = new Set(SECTIONS.flatMap(({ files }) => files));
+  const files = documents.filter((file) => !listed.has(file));
+  return files.length === 0 ? SECTIONS : [...SECTIONS, { title: "More", files }];
+}

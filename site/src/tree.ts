@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { globSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryDir } from "./paths.ts";
 import type { Tree } from "./text/links.ts";
@@ -12,3 +12,6 @@ export const repository: Tree = {
   },
   text: (path) => readFileSync(join(repositoryDir, path), "utf8"),
 };
+
+/** All Markdown files of docs/, sorted. */
+export const documents: readonly string[] = globSync("docs/**/*.md", { cwd: repositoryDir }).sort();

@@ -2,9 +2,9 @@ import { globSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { publishedLibraries } from "../src/packages.ts";
 import { repositoryDir } from "../src/paths.ts";
-import { SECTIONS } from "../src/sections.ts";
+import { sectionsOf } from "../src/sections.ts";
 import { deadLinks, siteLinks, type Tree } from "../src/text/links.ts";
-import { repository } from "../src/tree.ts";
+import { documents, repository } from "../src/tree.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   "README.md": "# Start\n\n[the image](docs/install.md#the-image--or-two)\n",
@@ -84,12 +84,21 @@ const markdown = globSync(
 
 test.each(markdown)("the links of %s", (file) => expect(deadLinks(repository, file)).toEqual([]));
 
-test("every document and every README of what is published is one page of the site", () => {
-  const pages = SECTIONS.flatMap(({ files }) => files);
-  expect(new Set(pages).size).toBe(pages.length);
-  const wanted = markdown.filter((file) => file.startsWith("docs/"));
-  expect(pages.filter((file) => file.startsWith("docs/")).sort()).toEqual(wanted.sort());
-  const readmes = publishedLibraries().map(({ folder }) => `${folder}/README.md`);
-  expect(readmes.filter((file) => repository.kind(file) !== "file")).toEqual([]);
-  expect(pages).toEqual(expect.arrayContaining(["apps/agent/README.md", "apps/cli/README.md"]));
+describe("the pages of the site", () => {
+  const pages = sectionsOf(documents).flatMap(({ files }) => files);
+
+  test("are all documents and the READMEs of programs, each once", () => {
+    expect(new Set(pages).size).toBe(pages.length);
+    expect(pages.filter((file) => repository.kind(file) !== "file")).toEqual([]);
+    expect(pages).toEqual(expect.arrayContaining([...documents, "apps/agent/README.md", "apps/cli/README.md"]));
+  });
+
+  test("have a section for a document that is in none", () => {
+    expect(sectionsOf([...documents, "docs/new.md"]).at(-1)).toEqual({ title: "More", files: ["docs/new.md"] });
+  });
+
+  test("and every library has a README", () => {
+    const readmes = publishedLibraries().map(({ folder }) => `${folder}/README.md`);
+    expect(readmes.filter((file) => repository.kind(file) !== "file")).toEqual([]);
+  });
 });

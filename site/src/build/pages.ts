@@ -13,15 +13,15 @@ import {
 } from "typedoc";
 import { publishedLibraries } from "../packages.ts";
 import { repositoryDir } from "../paths.ts";
-import { PACKAGES, SECTIONS } from "../sections.ts";
+import { PACKAGES, sectionsOf } from "../sections.ts";
 import { siteLinks } from "../text/links.ts";
 import { titleOf } from "../text/markdown.ts";
-import { repository } from "../tree.ts";
+import { documents, repository } from "../tree.ts";
 
 /** Pages of packages, and the first one, have a heading already. */
 const TITLE_LINE = /^# .*\n/m;
-/** Where a page of docs/ has this comment the site has the form of the tracer. */
-const TRACER = "<!-- tracer -->";
+/** In place of this picture the site has the form of the tracer. */
+const TRACER = /^!\[.*\]\(site-tracer\.png\)$/m;
 /** Among them what a README says from the first release on. */
 const COMMENT = /^<!--[\s\S]*?-->\n/gm;
 /** Anchors are made of a heading's text without its code, GitHub's with it. */
@@ -31,7 +31,8 @@ const START = "README.md";
 /** The docs and READMEs as TypeDoc's documents, the packages as its modules. The texts are read where they are. */
 export class Pages {
   readonly #libraries = publishedLibraries();
-  readonly #documents = new Set(SECTIONS.flatMap(({ files }) => files));
+  readonly #sections = sectionsOf(documents);
+  readonly #documents = new Set(this.#sections.flatMap(({ files }) => files));
   readonly #readmes = new Map(this.#libraries.map((library) => [`${library.folder}/README.md`, library]));
 
   readonly #isPage = (path: string) => path === START || this.#documents.has(path) || this.#readmes.has(path);
@@ -40,7 +41,7 @@ export class Pages {
   addDocuments(app: Application, project: ProjectReflection): void {
     project.readme = this.#content(app, project, START);
     project.files.registerReflectionPath(normal(START), project);
-    for (const { title: category, files } of SECTIONS) {
+    for (const { title: category, files } of this.#sections) {
       for (const file of files) {
         const name = titleOf(repository.text(file)) ?? file;
         const document = new DocumentReflection(name, project, this.#content(app, project, file), { category });

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { Application, type Context, Converter, type TypeDocOptions } from "typedoc";
 import { publishedLibraries } from "../packages.ts";
 import { repositoryDir, siteDir } from "../paths.ts";
-import { PACKAGES, SECTIONS } from "../sections.ts";
+import { PACKAGES, sectionsOf } from "../sections.ts";
+import { documents } from "../tree.ts";
 import { uncommented } from "./commented.ts";
 import { Pages, SiteRouter } from "./pages.ts";
 
@@ -21,7 +22,7 @@ function options(outDir: string): TypeDocOptions {
     out: outDir,
     router: "site",
     categorizeByGroup: false,
-    categoryOrder: SECTIONS.map(({ title }) => title),
+    categoryOrder: sectionsOf(documents).map(({ title }) => title),
     defaultCategory: PACKAGES,
     navigation: { includeCategories: true, includeGroups: false, includeFolders: false, excludeReferences: true },
     searchInDocuments: true,
@@ -36,27 +37,33 @@ function options(outDir: string): TypeDocOptions {
     customJs: join(siteDir, "src/build/site.js"),
     highlightLanguages: ["typescript", "shellscript", "yaml", "json", "jsonc", "console", "diff", "docker", "toml"],
     ignoredHighlightLanguages: ["mermaid", "text", "promql"],
-    validation: { notExported: false, invalidLink: true, invalidPath: true, rewrittenLink: true },
+    validation: { notExported: true, invalidLink: true, invalidPath: true, rewrittenLink: true },
   };
+}
+
+export interface WrittenPages {
+  /** False: TypeDoc has written to stderr what is wrong, such as a dead link. */
+  readonly right: boolean;
+  /** Exports and members without a comment, a line each. */
+  readonly uncommented: readonly string[];
 }
 
 /**
  * Docs, READMEs and the reference of the packages as pages.
  *
  * @param outDir absolute; what it contained goes
- * @returns false where something is wrong, which is on stderr: a dead link, an export without a comment
  */
-export async function writePages(outDir: string): Promise<boolean> {
+export async function writePages(outDir: string): Promise<WrittenPages> {
   const app = await Application.bootstrap(options(outDir));
   const pages = new Pages();
   app.renderer.defineRouter("site", SiteRouter);
   app.converter.on(Converter.EVENT_BEGIN, ({ project }: Context) => pages.addDocuments(app, project));
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }: Context) => pages.nameModules(app, project));
   const project = await app.convert();
-  if (project === undefined) return false;
+  if (project === undefined) return { right: false, uncommented: [] };
   app.validate(project);
   const packages = new Set(publishedLibraries().map(({ name }) => name));
-  for (const problem of uncommented(project, packages)) app.logger.warn(problem);
   await app.generateOutputs(project);
-  return !app.logger.hasErrors() && !app.logger.hasWarnings();
+  const right = !app.logger.hasErrors() && !app.logger.hasWarnings();
+  return { right, uncommented: uncommented(project, packages) };
 }

@@ -6,7 +6,7 @@ import { preview } from "vite";
 import { buildSite } from "../../src/build/index.ts";
 
 export interface BuiltSite extends AsyncDisposable {
-  /** Whether nothing was wrong: no dead link, no export without a comment. */
+  /** Whether nothing was wrong, such as a dead link. */
   readonly right: boolean;
   /** `http://127.0.0.1:PORT/` */
   readonly url: string;
@@ -15,7 +15,7 @@ export interface BuiltSite extends AsyncDisposable {
 /** The site as `pnpm site` builds it, in a folder of its own, served on this machine. */
 export async function builtSite(): Promise<BuiltSite> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-site-"));
-  const right = await buildSite(folder);
+  const { right } = await buildSite(folder);
   const server = await preview({
     root: folder,
     configFile: false,

@@ -15,7 +15,11 @@ export class FakeSockets {
     return [...this.#listening.keys()].sort();
   }
 
-  /** Opens a relay that listens nowhere; a wanted port 0 gets the next free number. */
+  /**
+   * Opens a relay that listens nowhere; a wanted port 0 gets the next free number.
+   *
+   * @throws Error with the code EADDRINUSE for a socket that is taken
+   */
   readonly open = async (request: RelayRequest): Promise<OpenRelay> => {
     const port = request.port === 0 ? this.#next++ : request.port;
     const key = socketKey(request.protocol, socketText(request.address, port));

@@ -8,6 +8,7 @@ import { Values } from "./values.ts";
 
 /** What `fairlead-slices` runs with. */
 export interface SlicesConfig {
+  /** How the API server is reached. */
   readonly client: {
     readonly kubeconfig?: string;
     readonly master?: string;
@@ -24,10 +25,13 @@ export interface SlicesConfig {
     /** Milliseconds: lease > renewDeadline > retryPeriod > 0. */
     readonly times: { readonly lease: number; readonly renewDeadline: number; readonly retryPeriod: number };
   };
+  /** Where metrics are served. */
   readonly metricsBindAddress: SocketAddress;
+  /** Lines for people or as JSON, and klog's level. */
   readonly logging: { readonly format: "text" | "json"; readonly verbosity: number };
 }
 
+/** What a command line of `fairlead-slices` comes to. */
 export type SlicesParseResult =
   | { readonly kind: "run"; readonly config: SlicesConfig; readonly warnings: readonly string[] }
   /** For standard output, exit 0. */

@@ -26,7 +26,11 @@ export class FakeNfacct implements Nfacct {
     return this.#counts.has(name);
   }
 
-  /** Counts packets, as a rule that names the counter would. */
+  /**
+   * Counts packets, as a rule that names the counter would.
+   *
+   * @throws Error for a counter that does not exist
+   */
   count(name: string, packets: number, bytes: number): void {
     const before = this.#counts.get(name);
     if (before === undefined) throw new Error(`no nfacct object ${name}`);

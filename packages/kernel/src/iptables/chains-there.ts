@@ -24,6 +24,7 @@ const ENOENT = 2;
 export interface ChainsThere {
   /** Names, built-in ones included. */
   all(table: Table): Promise<ReadonlySet<string> | undefined>;
+  /** Whether there is such a chain; undefined: it cannot be said. */
   has(table: Table, chain: string): Promise<boolean | undefined>;
 }
 

@@ -10,7 +10,11 @@ const READS: readonly (readonly string[])[] = [
   ["ipset", "save"],
 ];
 
-/** The same runner, which starts nothing but programs that only print. */
+/**
+ * The same runner, which starts nothing but programs that only print.
+ *
+ * @throws Error when it is asked to start another one
+ */
 export function readingRunner(runner: Runner): Runner {
   const checked = (argv: Argv) => {
     if (READS.some((known) => known.length === argv.length && known.every((word, at) => argv[at] === word)))

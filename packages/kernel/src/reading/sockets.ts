@@ -47,6 +47,8 @@ const COMMAND_AT = 16;
 /**
  * The same socket, which sends nothing but what only reads: its user cannot change the kernel, by mistake or
  * otherwise.
+ *
+ * @throws WritesRefused when it is asked to send anything else
  */
 export function readingOnly<Socket extends NetlinkSocket>(
   open: () => Promise<Socket>,

@@ -6,7 +6,12 @@ import { tokenize } from "./tokenize.ts";
 
 const TABLES: ReadonlySet<string> = new Set<Table>(["filter", "nat", "mangle", "raw", "security"]);
 
-/** Runs the reader of one line and says where its problem stands. */
+/**
+ * Runs the reader of one line and says where its problem stands.
+ *
+ * @param line number of the line, from 1
+ * @throws RuleParseError with the line, for what the reader cannot read; other errors as they are
+ */
 export function atLine<Result>(line: number, text: string, read: () => Result): Result {
   try {
     return read();
@@ -16,7 +21,11 @@ export function atLine<Result>(line: number, text: string, read: () => Result): 
   }
 }
 
-/** The table of a `*nat` line. */
+/**
+ * The table of a `*nat` line.
+ *
+ * @throws Problem for a table that iptables does not have; `atLine` makes a RuleParseError of it
+ */
 export function parseTableLine(line: string): Table {
   const name = line.slice(1).trimEnd();
   if (!isTable(name)) throw new Problem(`unknown table "${name}"`);
@@ -27,7 +36,11 @@ function isTable(name: string): name is Table {
   return TABLES.has(name);
 }
 
-/** Name and policy of a `:INPUT ACCEPT [0:0]` line. */
+/**
+ * Name and policy of a `:INPUT ACCEPT [0:0]` line.
+ *
+ * @throws Problem without a name, or with another policy; `atLine` makes a RuleParseError of it
+ */
 export function parseChainLine(line: string): { readonly name: string; readonly policy?: "ACCEPT" | "DROP" } {
   // As nearly all of them are.
   const plain = /^:(\S+) - \[/.exec(line)?.[1];

@@ -63,7 +63,11 @@ export class FakeIpset implements IpsetClient {
     return execute(this.faults, ["netlink", "ipset"], commands, { take });
   }
 
-  /** What another process does with `ipset -exist restore`: no call of ours, no fault. */
+  /**
+   * What another process does with `ipset -exist restore`: no call of ours, no fault.
+   *
+   * @throws Error with what the tool would say, for a command that it refuses
+   */
   meddle(...commands: readonly SetCommand[]): void {
     for (const command of commands) {
       const refused = this.#check(command) ?? this.#carryOut(command);

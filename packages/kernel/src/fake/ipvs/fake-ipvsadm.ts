@@ -100,7 +100,11 @@ export class FakeIpvsadm implements IpvsadmClient {
     this.#connections.clear();
   }
 
-  /** What another process does with ipvsadm: no call of ours, no fault. */
+  /**
+   * What another process does with ipvsadm: no call of ours, no fault.
+   *
+   * @throws Error with what the tool would say, for a command that it refuses
+   */
   meddle(...commands: readonly ServerCommand[]): void {
     for (const command of commands) {
       const refused = this.#carryOut(command);

@@ -27,7 +27,11 @@ export class FakeLinks implements LinksClient {
     return this.#devices.get(name);
   }
 
-  /** What another process does with `ip -batch`: no call of ours, no fault. */
+  /**
+   * What another process does with `ip -batch`: no call of ours, no fault.
+   *
+   * @throws Error with what the tool would say, for a command that it refuses
+   */
   meddle(...commands: readonly LinkCommand[]): void {
     for (const command of commands) {
       const refused = this.#carryOut(command);

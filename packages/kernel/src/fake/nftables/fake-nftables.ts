@@ -174,6 +174,7 @@ export class FakeNftables implements NftablesClient {
    * A packet has a rule remember an element (dynset), or renew it.
    *
    * @returns false: the set is full, and the rule ends there
+   * @throws Error for a set that does not exist
    */
   remember(family: NftFamily, table: string, set: string, element: SetElement): boolean {
     const there = this.#ruleset.tables.get(tableKey(family, table))?.sets.get(set);
@@ -181,7 +182,11 @@ export class FakeNftables implements NftablesClient {
     return remember(there, element, this.#clock.monotonic());
   }
 
-  /** Packets meet the counters of a chain. */
+  /**
+   * Packets meet the counters of a chain.
+   *
+   * @throws Error for a chain that does not exist
+   */
   count(family: NftFamily, table: string, chain: string, packets: number): void {
     const there = this.#ruleset.tables.get(tableKey(family, table))?.chains.get(chain);
     if (there === undefined) throw new Error(`no chain ${chain} in table ${family} ${table}`);
