@@ -26,6 +26,7 @@ const SECTIONS: readonly Section[] = [
       "docs/tracer.md",
       "docs/iptables.md",
       "docs/nftables.md",
+      "docs/fast-path.md",
       "docs/ipvs.md",
       "docs/userspace.md",
       "docs/node-port-addresses.md",
