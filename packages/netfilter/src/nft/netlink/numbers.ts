@@ -82,6 +82,7 @@ export const GENERATION = { id: 1, processId: 2, processName: 3 } as const;
 
 /** enum nft_flowtable_attributes, those within its hook, and of each device. */
 export const FLOWTABLE = { table: 1, name: 2, hook: 3, flags: 7 } as const;
+/** NFTA_FLOWTABLE_HOOK_*: attributes of a flowtable's hook. */
 export const FLOWTABLE_HOOK = { number: 1, priority: 2, devices: 3 } as const;
 export const DEVICE_NAME = 1;
 /** NF_NETDEV_INGRESS, the only hook that a flowtable can have. */
