@@ -1,3 +1,4 @@
+import { sleep } from "@fairlead/base";
 import { VirtualClock } from "@fairlead/base/testing";
 import type { AgentStatus } from "@fairlead/inspect";
 import { expect, test } from "vitest";
@@ -10,6 +11,7 @@ function scene() {
   const asked: string[] = [];
   const seen: [string, NodeReading][] = [];
   let stopped = false;
+  let kernelTakes = 0;
   const looks = new NodePoller({
     clock,
     now: () => clock.now(),
@@ -17,6 +19,7 @@ function scene() {
       reaches: (node) => node !== "far-away",
       kernel: async (node) => {
         asked.push(node);
+        if (kernelTakes > 0) await sleep(clock, kernelTakes);
         return [{ family: "IPv4", services: [] }];
       },
       agent: async () => {
@@ -33,6 +36,9 @@ function scene() {
     looks,
     stopAgent: () => {
       stopped = true;
+    },
+    slowKernel: (ms: number) => {
+      kernelTakes = ms;
     },
   };
 }
@@ -70,5 +76,17 @@ test("an agent that stopped is told with the time and why, and the kernel beside
     agent: { state: "failed", error: "http://127.0.0.1:10249 does not answer" },
     kernel: { state: "read" },
   });
+  looks.stop();
+});
+
+test("an agent is asked while its kernel is still being read", async () => {
+  const { clock, looks, stopAgent, slowKernel } = scene();
+  slowKernel(60_000);
+  looks.view("1", ["node-a"]);
+  await clock.advance(0);
+  expect(looks.of("node-a").agent).toMatchObject({ state: "read" });
+  stopAgent();
+  await clock.advance(2_000);
+  expect(looks.of("node-a").agent).toMatchObject({ state: "failed" });
   looks.stop();
 });

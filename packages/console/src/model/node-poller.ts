@@ -52,7 +52,7 @@ export class NodePoller {
     if (reached.length === 0) this.#views.delete(page);
     else this.#views.set(page, new Set(reached));
     const wanted = new Set([...this.#views.values()].flatMap((one) => [...one]));
-    for (const node of wanted) if (!this.#looking.has(node)) void this.#follow(node);
+    for (const node of wanted) if (!this.#looking.has(node)) this.#follow(node);
     for (const [node, stop] of this.#looking) {
       if (wanted.has(node)) continue;
       stop.abort();
@@ -65,18 +65,22 @@ export class NodePoller {
     for (const page of [...this.#views.keys()]) this.view(page, []);
   }
 
-  async #follow(node: string): Promise<void> {
-    const { ports, clock } = this.#options;
+  #follow(node: string): void {
+    const { ports } = this.#options;
     const stop = new AbortController();
     this.#looking.set(node, stop);
-    while (!stop.signal.aborted) {
+    // Each by itself: a kernel of thousands of services takes seconds, and an agent may stop meanwhile.
+    const agent = async () => this.#take(node, { agent: await this.#seen(() => ports.agent(node)) });
+    const kernel = async () => this.#take(node, { kernel: await this.#seen(() => ports.kernel(node)) });
+    for (const look of [agent, kernel]) void this.#repeat(look, stop.signal);
+  }
+
+  async #repeat(look: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
       const began = clock.monotonic();
-      const take = (part: NodeReading) => this.#take(node, part);
-      await Promise.all([
-        this.#seen(() => ports.agent(node)).then((agent) => take({ agent })),
-        this.#seen(() => ports.kernel(node)).then((kernel) => take({ kernel })),
-      ]);
-      await sleep(clock, Math.max(PAUSE, TIMES_AS_LONG * (clock.monotonic() - began)), stop.signal);
+      await look();
+      await sleep(clock, Math.max(PAUSE, TIMES_AS_LONG * (clock.monotonic() - began)), signal);
     }
   }
 

@@ -44,9 +44,11 @@ export function kernelVerdict(kernel: ReadResult<readonly FamilyFindings[]> | un
   return { tone: "bad", text: count === 1 ? "1 service differs" : `${count} services differ` };
 }
 
-export function agentVerdict(agent: NodeRow["agent"]): Verdict {
+/** Of the last answer. A kernel is read through the agent's pod: where that fails after the answer, the answer is void. */
+export function agentVerdict({ agent, kernel }: Pick<NodeRow, "agent" | "kernel">): Verdict {
   if (agent === undefined) return { tone: "plain", text: "not asked" };
   if (agent.state === "failed") return { tone: "bad", text: "stopped or not reachable" };
+  if (kernel?.state === "failed" && kernel.at > agent.at) return { tone: "warn", text: "unknown" };
   if (agent.value.healthy === undefined) return { tone: "plain", text: "runs" };
   return agent.value.healthy ? { tone: "good", text: "healthy" } : { tone: "bad", text: "not healthy" };
 }

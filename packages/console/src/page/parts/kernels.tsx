@@ -35,7 +35,8 @@ export function Kernels({ store, nodes, differences }: Props) {
                 <tr key={node}>
                   <th scope="row">{node}</th>
                   <td>
-                    <Badge {...agentVerdict(agent)} />
+                    <Badge {...agentVerdict({ agent, kernel })} />{" "}
+                    {agent !== undefined && <Age source="" at={agent.at} />}
                     {agent?.state === "failed" && <span class="quiet"> {agent.error}</span>}
                   </td>
                   <td>

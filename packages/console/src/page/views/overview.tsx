@@ -153,7 +153,8 @@ function Node({ row }: { readonly row: NodeRow }) {
       <td>{zone ?? "–"}</td>
       <td class="mono">{addresses.join(" ")}</td>
       <td>
-        <Badge {...agentVerdict(agent)} />
+        <Badge {...agentVerdict(row)} />
+        {agent !== undefined && <Age source="" at={agent.at} />}
         {agent?.state === "failed" && <div class="quiet">{agent.error}</div>}
         {facts?.version !== undefined && <span class="quiet"> {facts.version}</span>}
       </td>

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { agentVerdict } from "../src/page/findings.ts";
+import type { NodeRow } from "../src/protocol.ts";
+
+const answered = (at: number, healthy = true): NodeRow["agent"] => {
+  return { state: "read", at, tookMs: 1, value: { mode: "iptables", healthy } };
+};
+const compared = (at: number): NodeRow["kernel"] => ({ state: "read", at, tookMs: 1, value: [] });
+const failed = (at: number) => ({ state: "failed", at, tookMs: 1, error: "no such container" }) as const;
+
+test.each<[string, Pick<NodeRow, "agent" | "kernel">, string]>([
+  ["nothing asked yet", {}, "not asked"],
+  ["an answer", { agent: answered(1_000), kernel: compared(2_000) }, "healthy"],
+  ["no answer", { agent: failed(2_000), kernel: compared(1_000) }, "stopped or not reachable"],
+  ["a read that fails after the answer", { agent: answered(1_000), kernel: failed(2_000) }, "unknown"],
+  ["an answer after the read that failed", { agent: answered(3_000), kernel: failed(2_000) }, "healthy"],
+  ["an answer that it is not healthy", { agent: answered(1_000, false), kernel: compared(1_000) }, "not healthy"],
+])("the agent's badge after %s", (_, row, text) => {
+  expect(agentVerdict(row).text).toBe(text);
+});
