@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { agentVerdict } from "../src/page/findings.ts";
 import type { NodeRow } from "../src/protocol.ts";
 
-const answered = (at: number, healthy = true): NodeRow["agent"] => {
-  return { state: "read", at, tookMs: 1, value: { mode: "iptables", healthy } };
+const answered = (at: number, healthy = true) => {
+  return { state: "read", at, tookMs: 1, value: { mode: "iptables", healthy } } as const;
 };
-const compared = (at: number): NodeRow["kernel"] => ({ state: "read", at, tookMs: 1, value: [] });
+const compared = (at: number) => ({ state: "read", at, tookMs: 1, value: [] }) as const;
 const failed = (at: number) => ({ state: "failed", at, tookMs: 1, error: "no such container" }) as const;
 
 test.each<[string, Pick<NodeRow, "agent" | "kernel">, string]>([

@@ -1,6 +1,7 @@
 export { instanceOfTable } from "@fairlead/backend-nftables";
 export { leaveOutOthers } from "./about/leave-out.ts";
 export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
+export { ADVICE_NAMES, type AdviceName } from "./doctor/advice.ts";
 export {
   CALLING_RESOURCES,
   type CalledServices,

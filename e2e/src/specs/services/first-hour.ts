@@ -30,7 +30,7 @@ export const firstHour: Spec = {
     needs("console", "the API server's pods are namespaces of this machine")(shape),
   run: async (scene, cluster) => {
     const nodes = cluster.nodes;
-    for (const node of scene.nodes) await scene.pod({ node, app: "web" });
+    for (const node of nodes) await scene.pod({ node, app: "web" });
     await scene.service("web", { selector: { app: "web" }, type: "NodePort", ports: [{ port: 80 }] });
     const operator = await openOperator(scene);
     const asked: string[] = [];

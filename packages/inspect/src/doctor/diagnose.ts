@@ -1,5 +1,6 @@
 import { containsCIDR, familyOf, type IPFamily, overlap } from "@fairlead/base";
-import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts";
+import { advice, asRoot } from "./advice.ts";
+import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
 import { networks } from "./networks.ts";
 import { otherNetworks } from "./other-networks.ts";
@@ -33,8 +34,8 @@ const CONNECTION_TRACKING: KernelPart = {
 function kernel({ kernel: parts, needs }: NodeFacts): readonly Diagnosis[] {
   return [CONNECTION_TRACKING, ...needs.kernelParts].map(({ name, remedy }) => {
     const there = parts[name];
-    if (there === undefined) return unknown(name, "may not be looked at", AS_ROOT);
-    return there ? good(name, "there") : bad(name, "this kernel does not have it", remedy);
+    if (there === undefined) return unknown(name, "may not be looked at", asRoot());
+    return there ? good(name, "there") : bad(name, "this kernel does not have it", advice("kernel-part", remedy));
   });
 }
 
@@ -78,8 +79,9 @@ function sysctls(facts: NodeFacts): readonly Diagnosis[] {
     const check = key.replaceAll("/", ".");
     const value = facts.sysctls[key];
     if (value === wanted) return good(check, value);
-    if (value === undefined && key in facts.sysctls) return unknown(check, "may not be read", AS_ROOT);
-    return { check, state, found: value ?? "not there", advice: `run \`sysctl -w ${check}=${wanted}\`: ${why}` };
+    if (value === undefined && key in facts.sysctls) return unknown(check, "may not be read", asRoot());
+    const complaint = state === "bad" ? bad : warning;
+    return complaint(check, value ?? "not there", advice("sysctl", `run \`sysctl -w ${check}=${wanted}\`: ${why}`));
   });
 }
 
@@ -89,11 +91,21 @@ function excludedClients({ tellsClients }: NodeFacts): readonly Diagnosis[] {
   if (tellsClients) return [good(check, "other networks' ClusterIPs are served to all but their own pods")];
   const found = "this mode cannot distinguish clients: ClusterIPs of other networks are left to them for all clients";
   return [
-    warning(check, found, "use iptables or nftables mode, or --excluded-frontends=cluster-ip, which says the same"),
+    warning(
+      check,
+      found,
+      advice(
+        "excluded-clients",
+        "use iptables or nftables mode, or --excluded-frontends=cluster-ip, which says the same",
+      ),
+    ),
   ];
 }
 
-const ALL_PROCESSES = "run as root and in the host's process namespace: other processes cannot be seen from here";
+const ALL_PROCESSES = advice(
+  "look-in-host-processes",
+  "run as root and in the host's process namespace: other processes cannot be seen from here",
+);
 
 const secondProxy: Check = ({ proxies, allProcesses, running }) => {
   const check = "proxies on this node";
@@ -102,27 +114,40 @@ const secondProxy: Check = ({ proxies, allProcesses, running }) => {
     return bad(
       check,
       text,
-      "leave one of them: they write the same chains and undo each other's work (docs/migrate-from-kube-proxy.md)",
+      advice(
+        "one-proxy",
+        "leave one of them: they write the same chains and undo each other's work (docs/migrate-from-kube-proxy.md)",
+      ),
     );
   if (proxies.length === 0 && running !== undefined) return good(check, `one answers, in ${running.mode} mode`);
   if (!allProcesses) return unknown(check, text === "" ? "none is seen" : `${text} is seen`, ALL_PROCESSES);
   if (proxies.length === 1) return good(check, text);
-  return warning(check, "none runs", "start the agent; rules that are there go on serving but follow no change");
+  return warning(
+    check,
+    "none runs",
+    advice("start-agent", "start the agent; rules that are there go on serving but follow no change"),
+  );
 };
+
+const INSTALL_IP = advice("install-ip", "install ip (iproute2)");
 
 function podRoutes({ cidrs, routes }: NodeFacts): readonly Diagnosis[] {
   const pods = cidrs.filter(({ use }) => use === "pods");
-  if (pods.length === 0) return [unknown("route to pods", "their CIDRs are not known", "give --cluster-cidr")];
+  if (pods.length === 0)
+    return [unknown("route to pods", "their CIDRs are not known", advice("give-cidrs", "give --cluster-cidr"))];
   return pods.map(({ cidr }) => {
     const check = `route to pods in ${cidr}`;
-    if (routes === undefined) return unknown(check, "routes cannot be listed", "install ip (iproute2)");
+    if (routes === undefined) return unknown(check, "routes cannot be listed", INSTALL_IP);
     const covering = routes.filter((route) => overlap(route, cidr));
     if (covering.some((route) => containsCIDR(route, cidr))) return good(check, covering.join(", "));
     if (covering.length > 0) return good(check, `${covering.length} routes to parts of it`);
     return warning(
       check,
       "none but a default route",
-      "look whether the pod network runs on this node: endpoints elsewhere are not reached without it",
+      advice(
+        "pod-network",
+        "look whether the pod network runs on this node: endpoints elsewhere are not reached without it",
+      ),
     );
   });
 }
@@ -130,9 +155,17 @@ function podRoutes({ cidrs, routes }: NodeFacts): readonly Diagnosis[] {
 const api: Check = ({ api: facts }) => {
   const check = "API server";
   if (facts.kind === "unasked")
-    return unknown(check, "not asked: no cluster is known", "give the agent's kubeconfig with --kubeconfig");
+    return unknown(
+      check,
+      "not asked: no cluster is known",
+      advice("give-kubeconfig", "give the agent's kubeconfig with --kubeconfig"),
+    );
   if (facts.kind === "unreachable")
-    return bad(check, facts.reason, "look at the kubeconfig's server and credentials, and at the way there");
+    return bad(
+      check,
+      facts.reason,
+      advice("reach-api-server", "look at the kubeconfig's server and credentials, and at the way there"),
+    );
   if (facts.denied.length === 0) return good(check, `${facts.server} allows all that the agent needs`);
   if (facts.ofOther === true)
     return unknown(
@@ -143,6 +176,6 @@ const api: Check = ({ api: facts }) => {
   return bad(
     check,
     `${facts.server} does not allow: ${facts.denied.join(", ")}`,
-    "bind the ClusterRole system:node-proxier to the agent's account",
+    advice("bind-role", "bind the ClusterRole system:node-proxier to the agent's account"),
   );
 };

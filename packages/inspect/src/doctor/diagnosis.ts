@@ -1,3 +1,4 @@
+import type { Advice } from "./advice.ts";
 import type { Diagnosis, NodeFacts } from "./facts.ts";
 
 export type Check = (facts: NodeFacts) => Diagnosis;
@@ -6,11 +7,10 @@ export const good = (check: string, found: string): Diagnosis => ({ check, state
 
 const complaint =
   (state: Diagnosis["state"]) =>
-  (check: string, found: string, advice: string): Diagnosis => ({ check, state, found, advice });
+  (check: string, found: string, { name, text }: Advice): Diagnosis => {
+    return { check, state, found, advice: text, adviceName: name };
+  };
 
 export const warning = complaint("warning");
 export const bad = complaint("bad");
 export const unknown = complaint("unknown");
-
-/** What gives the right to look. */
-export const AS_ROOT = "run as root, with NET_ADMIN and in the host's network namespace";

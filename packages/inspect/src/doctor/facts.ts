@@ -1,4 +1,5 @@
 import type { OwnershipRow } from "@fairlead/intake";
+import type { AdviceName } from "./advice.ts";
 
 /**
  * What a node's doctor knows of it. Undefined stands for what could not be looked at, for want of rights or of a
@@ -168,4 +169,6 @@ export interface Diagnosis {
   readonly found: string;
   /** What to do; absent where all is good. */
   readonly advice?: string;
+  /** Which of all advices that is. */
+  readonly adviceName?: AdviceName;
 }

@@ -1,4 +1,5 @@
 import type { OwnershipRow } from "@fairlead/intake";
+import { advice } from "./advice.ts";
 import { bad, good, unknown, warning } from "./diagnosis.ts";
 import type { AgentDecisions, Diagnosis, NodeFacts } from "./facts.ts";
 
@@ -10,8 +11,8 @@ export function networks({ networks: facts }: NodeFacts): readonly Diagnosis[] {
   if (facts === undefined) return [];
   const { called, agents } = facts;
   if ("problem" in agents) {
-    const advice = "allow list of pods and create of pods/portforward, or ask with --kubeconfig of an operator";
-    return [calledServices(called), unknown("decisions of the nodes", agents.problem, advice)];
+    const what = "allow list of pods and create of pods/portforward, or ask with --kubeconfig of an operator";
+    return [calledServices(called), unknown("decisions of the nodes", agents.problem, advice("reach-agents", what))];
   }
   const silent = agents.filter((one) => "problem" in one).map(({ node }) => node);
   const answered = agents.filter(isAnswered);
@@ -22,13 +23,14 @@ function calledServices({ unanswered, unlisted }: NonNullable<NodeFacts["network
   const check = "Services that the API server calls";
   if (unanswered.length > 0) {
     const found = named(unanswered.map(({ service, objects }) => `${service} (${objects.slice(0, 2).join(", ")})`));
-    const advice =
+    const what =
       "set excludedFrontends: excluded-clients, or annotate them fairlead.dev/ownership: ours: they are left to another network, and " +
       "calls from nodes are not answered here";
-    return bad(check, `left unanswered: ${found}`, advice);
+    return bad(check, `left unanswered: ${found}`, advice("answer-calls", what));
   }
   if (unlisted.length === 0) return good(check, "each is answered on nodes");
-  return unknown(check, `may not list ${unlisted.join(", ")}`, "ask with --kubeconfig of an operator who may");
+  const what = "ask with --kubeconfig of an operator who may";
+  return unknown(check, `may not list ${unlisted.join(", ")}`, advice("list-calls", what));
 }
 
 type Answered = Exclude<AgentDecisions, { readonly problem: string }>;
@@ -54,14 +56,18 @@ function decisions(agents: readonly Answered[], silent: readonly string[]): Diag
   }
   if (differing.size > 0) {
     const found = named(Array.from(differing, ([node, services]) => `${node}: ${named(services)}`));
-    const advice =
+    const what =
       "wait for the removal delay, after which nodes that see the same objects decide the same; then compare versions, configurations and " +
       "fairlead ownership --on NODE";
-    return warning(check, found, advice);
+    return warning(check, found, advice("compare-decisions", what));
   }
   if (silent.length > 0) {
-    const advice = "look at these agents with fairlead status";
-    return unknown(check, `${named(silent)}: no answer; the other ${agents.length} decide the same`, advice);
+    const what = "look at these agents with `fairlead status`";
+    return unknown(
+      check,
+      `${named(silent)}: no answer; the other ${agents.length} decide the same`,
+      advice("look-at-agents", what),
+    );
   }
   return good(check, `${agents.length} decide the same`);
 }
@@ -83,9 +89,9 @@ function kept(agents: readonly Answered[]): readonly Diagnosis[] {
     Map.groupBy(found, ({ cidr }) => cidr),
     ([cidr, these]) => `${cidr} (${named(these.map(({ node }) => node))})`,
   );
-  const advice =
+  const what =
     "nothing, they end with the removal delay, or once their source can be read; fairlead ownership --forget CIDR ends them now";
-  return [warning("kept CIDRs", `no object defines them anymore: ${named(byCIDR)}`, advice)];
+  return [warning("kept CIDRs", `no object defines them anymore: ${named(byCIDR)}`, advice("kept-cidrs", what))];
 }
 
 function named(all: readonly string[]): string {

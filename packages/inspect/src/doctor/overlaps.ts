@@ -1,4 +1,5 @@
 import { addressRange, familyOf, overlap, rangesOverlap } from "@fairlead/base";
+import { type AdviceName, advice } from "./advice.ts";
 import { bad, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, NamedCIDR, NodeFacts } from "./facts.ts";
 
@@ -8,16 +9,18 @@ const MOST_NAMED = 5;
 /** CIDRs that must not have an address in common, or that two sources claim; one line of its own for each kind. */
 export function overlaps({ cidrs }: NodeFacts): readonly Diagnosis[] {
   const [bridges, pairs] = split(overlapping(cidrs), (pair) => isOnBridge(pair, cidrs));
-  const found = KINDS.flatMap(({ is, state, check, advice }) => {
+  const found = KINDS.flatMap(({ is, state, check, name, what }) => {
     const these = pairs.filter(is);
-    return these.length === 0 ? [] : [state(check, `overlapping: ${pairsText(these)}`, advice)];
+    return these.length === 0 ? [] : [state(check, `overlapping: ${pairsText(these)}`, advice(name, what))];
   });
   if (bridges.length > 0) found.push(warning("CIDRs with nodes", `overlapping: ${pairsText(bridges)}`, BRIDGE));
   return found.length > 0 ? found : [without(cidrs)];
 }
 
-const BRIDGE =
-  "nothing, if it is this node's address on its pods' bridge; else leave the nodes' addresses out of the CIDRs";
+const BRIDGE = advice(
+  "pods-bridge",
+  "nothing, if it is this node's address on its pods' bridge; else leave the nodes' addresses out of the CIDRs",
+);
 
 function split<T>(all: readonly T[], is: (one: T) => boolean): readonly [yes: readonly T[], no: readonly T[]] {
   return [all.filter(is), all.filter((one) => !is(one))];
@@ -60,7 +63,8 @@ interface Kind {
   readonly is: (pair: Pair) => boolean;
   readonly state: typeof bad;
   readonly check: string;
-  readonly advice: string;
+  readonly name: AdviceName;
+  readonly what: string;
 }
 
 /** The first that a pair meets is not the only one: none of them meets what another one does. */
@@ -69,7 +73,8 @@ const KINDS: readonly Kind[] = [
     is: (pair) => uses(pair).has("services") && uses(pair).size > 1,
     state: bad,
     check: "CIDRs of services",
-    advice:
+    name: "services-overlap",
+    what:
       "networks must not overlap: give the pods, or the services, other addresses; a packet to a service cannot be distinguished " +
       "from one to a pod or a node, and a learned CIDR that overlaps is refused",
   },
@@ -77,7 +82,8 @@ const KINDS: readonly Kind[] = [
     is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && !isLearned(pair),
     state: bad,
     check: "CIDRs with nodes",
-    advice:
+    name: "nodes-overlap",
+    what:
       "leave the nodes' addresses out of the CIDRs: a service whose endpoints are nodes (default/kubernetes) would be taken for " +
       "a pod's; or have the CIDRs learned (--exclude-cidrs-from), which leaves out nodes' addresses",
   },
@@ -85,28 +91,29 @@ const KINDS: readonly Kind[] = [
     is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && isLearned(pair),
     state: warning,
     check: "CIDRs with nodes",
-    advice:
-      "nothing, if it is an underlay: endpoints at nodes' addresses decide nothing; else give the network addresses of its own",
+    name: "underlay",
+    what: "nothing, if it is an underlay: endpoints at nodes' addresses decide nothing; else give the network addresses of its own",
   },
   {
     is: (pair) => uses(pair).has("pods") && uses(pair).has("excluded pods") && pair[0].cidr === pair[1].cidr,
     state: bad,
     check: "CIDRs on both sides",
-    advice:
-      "name the CIDR on one side: the owner of an address is ambiguous; ours takes precedence, or what was written over what was learned",
+    name: "one-side",
+    what: "name the CIDR on one side: the owner of an address is ambiguous; ours takes precedence, or what was written over what was learned",
   },
   {
     is: (pair) => uses(pair).has("pods") && uses(pair).has("excluded pods") && pair[0].cidr !== pair[1].cidr,
     state: warning,
     check: "CIDRs within the other side's",
-    advice:
-      "nothing, if one network has its range within the other's: the longest prefix decides; else have them not overlap",
+    name: "within-other",
+    what: "nothing, if one network has its range within the other's: the longest prefix decides; else have them not overlap",
   },
   {
     is: (pair) => uses(pair).size === 1,
     state: warning,
     check: "CIDRs that two sources claim",
-    advice:
+    name: "two-sources",
+    what:
       "look which network gives out these addresses and take the range from the other: two pods may get one address, and only " +
       "one of them is reached",
   },
@@ -132,11 +139,11 @@ function without(cidrs: readonly NamedCIDR[]): Diagnosis {
   if (missing.length === 0) return good(check, known);
   const lacking = missing.map(([use]) => use).join(" and ");
   const found = `those of ${lacking} are not known${known === "" ? "" : `; the others do not overlap: ${known}`}`;
-  return unknown(check, found, missing.map(([, advice]) => advice).join(", "));
+  return unknown(check, found, advice("give-cidrs", missing.map(([, what]) => what).join(", ")));
 }
 
 /** Without one of these nothing is known about overlapping; excluded pods need not be there. */
-const COMPARED: readonly (readonly [use: NamedCIDR["use"], advice: string])[] = [
+const COMPARED: readonly (readonly [use: NamedCIDR["use"], what: string])[] = [
   ["pods", "give --cluster-cidr"],
   ["services", "give --service-cidr"],
   ["node", "install ip (iproute2)"],

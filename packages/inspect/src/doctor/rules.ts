@@ -1,4 +1,5 @@
-import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts";
+import { advice, asRoot } from "./advice.ts";
+import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import { named } from "./named.ts";
 
 /** What is looked at of the rules that the node holds, of the proxy and of others. */
@@ -8,8 +9,12 @@ function iptables({ variant, mayReadRules, needs }: Parameters<Check>[0]): Retur
   const check = "iptables";
   if (variant === undefined && needs.nftTables !== undefined) return good(check, "not found, and not needed");
   if (variant === undefined)
-    return bad(check, "not found", "install iptables 1.8 or newer (Debian: apt-get install iptables)");
-  if (!mayReadRules) return bad(check, `${variant}, but its rules may not be read`, AS_ROOT);
+    return bad(
+      check,
+      "not found",
+      advice("install-iptables", "install iptables 1.8 or newer (Debian: `apt-get install iptables`)"),
+    );
+  if (!mayReadRules) return bad(check, `${variant}, but its rules may not be read`, asRoot());
   return good(check, `${variant} variant`);
 }
 
@@ -17,15 +22,23 @@ function otherVariant({ variant, rules }: Parameters<Check>[0]): ReturnType<Chec
   const check = "rules of the other variant";
   const other = rules.find((count) => count.variant !== variant);
   if (other === undefined) return good(check, "none");
-  if (!other.readable) return unknown(check, `those of ${other.variant} may not be read`, AS_ROOT);
+  if (!other.readable) return unknown(check, `those of ${other.variant} may not be read`, asRoot());
   if (other.proxy + other.others === 0) return good(check, "none");
   const found = `${other.variant} has ${other.proxy} rules of a proxy and ${other.others} of others, alongside ${variant}`;
-  if (other.proxy === 0) return warning(check, found, `the kernel asks both: ${ONE_VARIANT}`);
+  if (other.proxy === 0) return warning(check, found, advice("one-variant", `the kernel asks both: ${ONE_VARIANT}`));
   const own = rules.find((count) => count.variant === variant)?.proxy ?? 0;
   // The proxy's own image may choose otherwise than this host.
   if (own === 0)
-    return warning(check, found, `the kernel asks both, and the proxy uses ${other.variant}: ${ONE_VARIANT}`);
-  return bad(check, found, `the kernel asks both: ${ONE_VARIANT}; ${removal(other.variant)}`);
+    return warning(
+      check,
+      found,
+      advice("one-variant", `the kernel asks both, and the proxy uses ${other.variant}: ${ONE_VARIANT}`),
+    );
+  return bad(
+    check,
+    found,
+    advice("remove-other-variant", `the kernel asks both: ${ONE_VARIANT}; ${removal(other.variant)}`),
+  );
 }
 
 const ONE_VARIANT = "have all programs use one variant";
@@ -42,13 +55,16 @@ function policies({ rules, variant, needs }: Parameters<Check>[0]): ReturnType<C
   const check = "policies";
   if (variant === undefined && needs.nftTables !== undefined) return good(check, "there is no iptables");
   const own = rules.filter((count) => count.variant === variant);
-  if (own.length === 0 || own.some(({ readable }) => !readable)) return unknown(check, "may not be read", AS_ROOT);
+  if (own.length === 0 || own.some(({ readable }) => !readable)) return unknown(check, "may not be read", asRoot());
   const chains = own.flatMap((count) => count.dropping);
   if (chains.length === 0) return good(check, "nothing is dropped by default");
   return warning(
     check,
     `${chains.join(", ")} of filter drop what no rule accepts`,
-    "have whoever set them (a firewall, docker) let pods' and services' packets through, or set the policy to ACCEPT",
+    advice(
+      "let-through",
+      "have whoever set them (a firewall, docker) let pods' and services' packets through, or set the policy to ACCEPT",
+    ),
   );
 }
 
@@ -57,14 +73,19 @@ export function ownTables({ nftTables, needs }: Parameters<Check>[0]): readonly 
   const check = "nft tables of the mode";
   const wanted = needs.nftTables ?? [];
   if (wanted.length === 0) return [];
-  if (nftTables === undefined)
-    return [
-      unknown(check, "cannot be listed", `${AS_ROOT}; where this machine has no netlink it takes nft (nftables)`),
-    ];
+  if (nftTables === undefined) return [unknown(check, "cannot be listed", LIST_TABLES)];
   const there = nftTables.filter((name) => isNamed(name, wanted));
   if (there.length > 0) return [good(check, there.join(", "))];
-  return [bad(check, `${wanted.join(", ")}: not there`, "start the agent, or look at its log: it makes the table")];
+  return [
+    bad(
+      check,
+      `${wanted.join(", ")}: not there`,
+      advice("make-table", "start the agent, or look at its log: it makes the table"),
+    ),
+  ];
 }
+
+const LIST_TABLES = asRoot("where this machine has no netlink it takes nft (nftables)");
 
 /** @param table `ip kube-proxy` */
 function isNamed(table: string, names: readonly string[]): boolean {
@@ -80,7 +101,7 @@ export function otherInstances({ instances = [] }: Parameters<Check>[0]): readon
     return warning(
       check,
       `${found}, and does not run`,
-      `start it, or remove its tables: fairlead-proxy --cleanup --service-proxy-name=${name}`,
+      advice("instance", `start it, or remove its tables: \`fairlead-proxy --cleanup --service-proxy-name=${name}\``),
     );
   });
 }
@@ -88,8 +109,7 @@ export function otherInstances({ instances = [] }: Parameters<Check>[0]): readon
 function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
   const { nftTables: all, needs, serviceProxyName, running, instances = [] } = facts;
   const check = "nft tables of others";
-  if (all === undefined)
-    return unknown(check, "cannot be listed", `${AS_ROOT}; where this machine has no netlink it takes nft (nftables)`);
+  if (all === undefined) return unknown(check, "cannot be listed", LIST_TABLES);
   const known = instances.flatMap(({ tables }) => tables);
   // An agent with a name runs alongside the node's first proxy, which may have them.
   const firsts = [...(serviceProxyName === undefined ? [] : [FIRST_PROXYS]), ...(running?.nftTables ?? [])];
@@ -102,7 +122,10 @@ function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
   return warning(
     check,
     named(nftTables),
-    "make sure that these tables do not drop what services need; packets meet them in addition to iptables",
+    advice(
+      "check-tables",
+      "make sure that these tables do not drop what services need; packets meet them in addition to iptables",
+    ),
   );
 }
 
@@ -115,30 +138,44 @@ function leftTables(check: string, tables: readonly string[], facts: Parameters<
   const names = tables.join(", ");
   const remove = tables.map((table) => `\`nft delete table ${table}\``).join(" and ");
   if (running !== undefined) {
-    return bad(check, `${names}: left by nftables mode; the proxy runs in ${running.mode} mode`, `run ${remove}`);
+    return bad(
+      check,
+      `${names}: left by nftables mode; the proxy runs in ${running.mode} mode`,
+      advice("delete-left-tables", `run ${remove}`),
+    );
   }
   if (proxies.length > 0 || !allProcesses) {
     const found = `${names}: whether a proxy in nftables mode serves by them is not known`;
     return unknown(
       check,
       found,
-      "run it where the proxy's metrics port answers, or give --mode nftables if that is its mode",
+      advice(
+        "ask-running-proxy",
+        "run it where the proxy's metrics port answers, or give --mode nftables if that is its mode",
+      ),
     );
   }
   const found = `${names}: left by nftables mode, and no proxy runs`;
-  return bad(check, found, `start the proxy; if it is to run in another mode, run ${remove} after that`);
+  return bad(
+    check,
+    found,
+    advice("start-proxy-first", `start the proxy; if it is to run in another mode, run ${remove} after that`),
+  );
 }
 
 /** `fairlead trace --watch` takes its rule away; one that was killed could not. */
 function traceRules({ traceRules: found }: Parameters<Check>[0]): ReturnType<Check> {
   const check = "rules of fairlead trace";
-  if (found === undefined) return unknown(check, "cannot be listed or not removed", AS_ROOT);
+  if (found === undefined) return unknown(check, "cannot be listed or not removed", asRoot());
   const { removed, running, unknown: unseen } = found;
   if (unseen.length > 0) {
     return unknown(
       check,
       `whether their process runs cannot be seen from here: ${unseen.join("; ")}`,
-      "run it in the host's process namespace; or remove them, if no fairlead trace --watch runs: iptables-nft -t raw -D …",
+      advice(
+        "remove-trace-rules",
+        "run it in the host's process namespace; or remove them, if no fairlead trace --watch runs: iptables-nft -t raw -D …",
+      ),
     );
   }
   const texts = [
