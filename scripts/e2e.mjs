@@ -30,6 +30,8 @@ export const RUNS = {
   "faults ipv4": ground("--cni", "bridge,ptp", "--ip-family", "ipv4", "--suite", "faults,self-test"),
   "faults ipv6": ground("--cni", "bridge,ptp", "--ip-family", "ipv6", "--suite", "faults,self-test"),
   "faults nftables": ground("--cni", "bridge,ptp", "--mode", "nftables", "--suite", "faults"),
+  "first hour": ground("--nodes", "3", "--spec", "first hour"),
+  rollout: ground("--suite", "rollout"),
   swap: ground("--cni", "bridge,ptp", "--suite", "swap"),
   attacks: ground("--cni", "bridge,ptp", "--suite", "attacks"),
   networks: ground("--cni", "bridge,ptp", "--suite", "networks"),

@@ -44,6 +44,7 @@ test("a daemon on one more node is one more label, and waited for until it runs"
   const asked: string[] = [];
   let looks = 0;
   const api: ApiClient = {
+    post: async () => ({}),
     create: async (object) => {
       asked.push(`create ${object.metadata.name}`);
       return object;

@@ -21,6 +21,8 @@ export interface ApiClient {
   get(path: string): Promise<unknown>;
   /** POST to the object's collection; gives what the server made of it. @throws ApiError */
   create(object: ApiObject): Promise<ApiObject>;
+  /** POST to a subresource. @throws ApiError */
+  post(path: string, body: unknown): Promise<unknown>;
   /**
    * JSON merge patch, or `strategic`: lists of named entries are merged. `path` as `objectPath` gives it, with
    * `/status` after it for that. @throws ApiError
@@ -73,6 +75,7 @@ function clientOf(agent: Agent, connection: ApiConnection, user?: ApiUser): ApiC
   return {
     get: async (path) => JSON.parse(await call("GET", path)),
     create: async (object) => JSON.parse(await call("POST", collectionPath(object), object)),
+    post: async (path, body) => JSON.parse(await call("POST", path, body)),
     patch: async (path, patch, type: PatchType = "merge") =>
       JSON.parse(await call("PATCH", path, patch, type === "merge" ? MERGE_PATCH : STRATEGIC_PATCH)),
     delete: async (path, gracePeriodSeconds = 0) => {
@@ -147,12 +150,14 @@ const PLURALS: Readonly<Record<string, string>> = {
   CustomResourceDefinition: "customresourcedefinitions",
   DaemonSet: "daemonsets",
   EndpointSlice: "endpointslices",
+  FelixConfiguration: "felixconfigurations",
   IPPool: "ippools",
   Namespace: "namespaces",
   Node: "nodes",
   Pod: "pods",
   SelfSubjectAccessReview: "selfsubjectaccessreviews",
   Service: "services",
+  ServiceAccount: "serviceaccounts",
   SpiderIPPool: "spiderippools",
   Subnet: "subnets",
   Vpc: "vpcs",

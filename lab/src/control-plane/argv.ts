@@ -51,12 +51,12 @@ export function apiServerArgv(program: string, { folder, address, serviceCIDRs }
   ];
 }
 
-/** The controllers that services need, and no other. */
-export function controllerManagerArgv(program: string, kubeconfig: string): Argv {
+/** The controllers that are named, and no other. */
+export function controllerManagerArgv(program: string, kubeconfig: string, controllers: string): Argv {
   return [
     program,
     `--kubeconfig=${kubeconfig}`,
-    "--controllers=endpointslice-controller",
+    `--controllers=${controllers}`,
     "--leader-elect=false",
     "--secure-port=0",
     "--use-service-account-credentials=false",

@@ -45,6 +45,8 @@ export interface ControlPlane {
   readonly adminKubeconfig: string;
   /** The API server's, PEM files; absent where it is out of reach. */
   readonly certificate?: Certificate;
+  /** Starts further controllers of kube-controller-manager, which the caller ends. */
+  startControllers(...names: readonly string[]): Promise<Daemon>;
   /** Ends the API server only, or starts it again and waits until it is ready. */
   stopApiServer(): Promise<void>;
   startApiServer(): Promise<void>;
@@ -71,6 +73,8 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
     const daemon = await begin(name, argv);
     started.defer(() => daemon.stop("SIGKILL"));
   };
+  const control = (controllers: string) =>
+    controllerManagerArgv(programs["kube-controller-manager"], files.adminKubeconfig, controllers);
   await run("etcd", etcdArgv(programs.etcd, folder));
   const runApiServer = () =>
     begin("kube-apiserver", apiServerArgv(programs["kube-apiserver"], { folder, address, serviceCIDRs, ...files }));
@@ -83,10 +87,7 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
   started.defer(async () => api.close());
   await ready(api, apiServer);
   if (settings.controllers !== false) {
-    await run(
-      "kube-controller-manager",
-      controllerManagerArgv(programs["kube-controller-manager"], files.adminKubeconfig),
-    );
+    await run("kube-controller-manager", control("endpointslice-controller"));
   }
   const kept = started.move();
   return {
@@ -97,6 +98,7 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
     proxyKubeconfig: files.proxyKubeconfig,
     adminKubeconfig: files.adminKubeconfig,
     certificate: { certFile: files.certFile, keyFile: files.keyFile },
+    startControllers: (...names) => begin(names.join("+"), control(names.join())),
     stopApiServer: () => apiServer.stop("SIGKILL"),
     startApiServer: async () => {
       apiServer = await runApiServer();

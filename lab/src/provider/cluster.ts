@@ -5,7 +5,7 @@ import type { ApiClient } from "../control-plane/api-client.ts";
 import type { SecondaryNetwork } from "../secondary/network.ts";
 import type { Script } from "../support/script.ts";
 import type { ApiServerControl } from "./api-server-control.ts";
-import type { Client, ClusterNode } from "./node.ts";
+import type { Client, ClusterNode, NodeProxy } from "./node.ts";
 
 /** What a cluster is before it runs; specs say by it whether they can run there. */
 export interface ClusterShape {
@@ -28,10 +28,11 @@ export interface ClusterShape {
  * of this machine that can be started with flags and an environment of their own, and scripts run alongside them:
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
  * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`, `.bundle`. busy:
- * `ApiServerControl.turnBusy`. console: `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance:
+ * `ApiServerControl.turnBusy`. browser: `ApiServerControl.namespace`, where one can run. console: the same, and
+ * `ClusterNode.namespacePid`. instance:
  * `ClusterNode.startInstance`, `AgentOnNode.remove`. local-instance: `ClusterNode.startLocalInstance`. webhook:
  * `Pod.startScript`, and openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name
- * a node run there, `Cluster.runPodsOf`. secondary-network: `Pod.join`.
+ * a node run there, `Cluster.runPodsOf`, `Cluster.runProxyPods`. secondary-network: `Pod.join`.
  */
 export type Ability =
   | "dns"
@@ -39,6 +40,7 @@ export type Ability =
   | "step-clock"
   | "fill-disk"
   | "attack"
+  | "browser"
   | "learn"
   | "busy"
   | "console"
@@ -88,6 +90,13 @@ export interface Cluster extends ClusterShape {
    */
   runPodsOf?(namespace: string, dns?: string): Promise<{ dispose(): Promise<void> }>;
   /**
+   * Has DaemonSets' pods in kube-system run on the nodes, as kube-proxy's and Fairlead's own do, until it is disposed
+   * of: with the DaemonSet controller, and a stand-in for scheduler and kubelets. Absent where kubelets run all.
+   *
+   * @param kubeProxy its program
+   */
+  runProxyPods?(kubeProxy: string): Promise<ProxyPodsHandle>;
+  /**
    * An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each
    * time.
    */
@@ -96,6 +105,12 @@ export interface Cluster extends ClusterShape {
   readonly tour: readonly string[];
   /** For the artefacts of a failed run: file name → rules, tables, states and logs of every node. */
   state(): Promise<Readonly<Record<string, string>>>;
+  dispose(): Promise<void>;
+}
+
+export interface ProxyPodsHandle {
+  /** A file for each pod that runs, by its name, with a process in its network namespace. */
+  readonly podsFolder: string;
   dispose(): Promise<void>;
 }
 
@@ -112,6 +127,8 @@ export interface WholeKubernetes {
   addFairlead(): Promise<void>;
   /** Puts kube-proxy on the nodes as kubeadm does, alongside whatever serves there. */
   addKubeProxy(): Promise<void>;
+  /** Gives nodes, by name, other proxies; all others have Fairlead's own DaemonSet. The program of a kube-proxy is its image's. */
+  giveProxies(proxies: ReadonlyMap<string, NodeProxy>): Promise<void>;
 }
 
 export interface WantedPod {

@@ -14,8 +14,8 @@ async function httpGet(runner: Runner, path: string): Promise<string> {
 }
 
 /** 0 when nothing answers. */
-async function httpStatus(runner: Runner, address: string, port: number): Promise<number> {
-  const answer = await ask(runner, address, String(port), "/").catch(() => "");
+export async function httpStatus(runner: Runner, address: string, port: number, path = "/"): Promise<number> {
+  const answer = await ask(runner, address, String(port), path).catch(() => "");
   return Number(/^HTTP\/\S+ (\d+)/.exec(answer)?.[1] ?? "0");
 }
 

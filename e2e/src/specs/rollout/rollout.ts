@@ -12,6 +12,7 @@ import { backToFairlead, kubectlSystem, needsKubelets, ROLLOUT_MS, removeProxy, 
 import { expectServed, startLoad, TRAFFIC_MS } from "./load.ts";
 import { nodesLookedAt } from "./look.ts";
 import { migrations } from "./migrate.ts";
+import { migratedMode } from "./migrate-mode.ts";
 
 const common = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
 
@@ -77,7 +78,7 @@ const founding: Spec = {
   },
 };
 
-export const rollout: readonly Spec[] = [swap, ...migrations, nodesLookedAt, founding];
+export const rollout: readonly Spec[] = [swap, ...migrations, migratedMode, nodesLookedAt, founding];
 
 async function rolledOut(kubernetes: WholeKubernetes): Promise<void> {
   await kubectlSystem(kubernetes, "rollout", "status", "daemonset/kube-proxy", `--timeout=${ROLLOUT_MS / 1000 - 10}s`);

@@ -56,6 +56,7 @@ async function reachControlPlane(...[{ fabric }, opened]: Parameters<ReachContro
     ca,
     proxyKubeconfig: settings.proxyKubeconfig,
     adminKubeconfig: settings.adminKubeconfig,
+    startControllers: elsewhere,
     stopApiServer: elsewhere,
     startApiServer: elsewhere,
     dispose: async () => {},

@@ -17,6 +17,7 @@ import { agentOn, buildFairleadImage, installFairlead } from "./fairlead.ts";
 import { createKindCluster, type KindCluster, type KindNode, type NewCluster } from "./kind-cluster.ts";
 import { addKubeProxy } from "./kube-proxy.ts";
 import { type Machine, openMachine } from "./machine.ts";
+import { giveProxies } from "./mixed.ts";
 import { installNetworks, NODE_FOLDER } from "./networks/install.ts";
 import { numberedPods } from "./pods.ts";
 import { SharedStart } from "./shared-start.ts";
@@ -61,7 +62,13 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       send: (probe) => sender.send(probe),
     },
     strangerAddresses: familiesOnly(families, STRANGER_ADDRESS),
-    apiServer: { url, token, run: (argv, options) => machine.runner.run(argv, options), ...notOurs },
+    apiServer: {
+      url,
+      token,
+      run: (argv, options) => machine.runner.run(argv, options),
+      namespace: machine.network.namespace,
+      ...notOurs,
+    },
     kubernetes: {
       version: kubernetesVersion(request.kubernetes),
       kubeconfig,
@@ -69,6 +76,8 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       kubectlProgram: images.programs.kubectl,
       addFairlead: () => start.apply({}),
       addKubeProxy: () => addKubeProxy(kind, shape.mode),
+      giveProxies: (proxies) =>
+        giveProxies({ cluster: kind, shape, kubectl: images.programs.kubectl, apiServer: url }, proxies),
     },
     startPod: pods.start,
     gateAddress: (node, family) => gateAddress[family](index(node), gates()),

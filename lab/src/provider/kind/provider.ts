@@ -3,8 +3,10 @@ import { createRunner } from "@fairlead/kernel";
 import { loadFlavour } from "../../cni/load.ts";
 import { missingPrograms } from "../../control-plane/program-set.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
+import { isThere } from "../../support/is-there.ts";
 import { type Lack, lackingPrograms, lackOf, type NeededProgram } from "../../support/lack.ts";
 import { missingHere } from "../../support/machine.ts";
+import { BROWSER } from "../../tools/browser.ts";
 import { shapeOf } from "../flavours.ts";
 import { programsOf } from "../netns/networks.ts";
 import type { ClusterRequest, Provider } from "../provider.ts";
@@ -83,5 +85,6 @@ function provider(name: string, { source, programs, lacks }: KindOf): Provider {
 
 async function shape(request: ClusterRequest) {
   const nodeNames = Array.from({ length: request.nodes }, (_, at) => `fairlead-worker${at === 0 ? "" : at + 1}`);
-  return { ...(await shapeOf("kind", request, nodeNames)), abilities: ["learn"] as const };
+  const browser = (await isThere(BROWSER)) ? (["browser"] as const) : [];
+  return { ...(await shapeOf("kind", request, nodeNames)), abilities: ["learn", ...browser] as const };
 }

@@ -27,6 +27,7 @@ import { installNetworks } from "./networks.ts";
 import { nodeObject, nodeStatus } from "./pod-object.ts";
 import { numberedPods } from "./pods.ts";
 import { proxyFlags } from "./proxy-flags.ts";
+import { startProxyPods } from "./proxy-pods/start.ts";
 import { stateFolder } from "./start-how.ts";
 import { clusterState } from "./state.ts";
 
@@ -106,6 +107,8 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
         };
         return startKubelet({ ...kubelet, folder: join(folder, `pods-${namespace}`) }, namespace);
       },
+      runProxyPods: (kubeProxy) =>
+        startProxyPods({ nodes: ground.nodes, controlPlane, folder: join(folder, "proxy-pods"), kubeProxy }),
     }),
     gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
     tour: ground.nodes.map(({ name, namespace }) => `${name}: ${namespace.argvPrefix.join(" ")} bash`),

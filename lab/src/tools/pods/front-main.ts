@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import {
   type ClientRequest,
   createServer,
@@ -7,6 +8,7 @@ import {
 } from "node:http";
 import { request as overTls } from "node:https";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { textAt } from "@fairlead/base";
@@ -17,10 +19,12 @@ import { execa } from "execa";
  * An API server whose nodes are namespaces, with the pods of their agents: it lists those, starts programs and reaches
  * ports in the namespaces, and gives every other request on to the real server. What the real one does not allow the
  * user whom a request impersonates is refused in its words, of pods as well. Arguments: the real one's URL, its
- * token, and as JSON a process in the namespace of each node. The first line that it prints is its own URL.
+ * token, and as JSON a process in the namespace of each node; or a folder with a file for each pod of the real server,
+ * which lists them then. The first line that it prints is its own URL.
  */
 const [, , server = "", token = "", nodes = "{}"] = process.argv;
-const pids: ReadonlyMap<string, number> = new Map(Object.entries(JSON.parse(nodes)));
+const isFolder = nodes.startsWith("/");
+const pids: ReadonlyMap<string, number> = new Map(isFolder ? [] : Object.entries(JSON.parse(nodes)));
 const NAMESPACE = "kube-system";
 
 const pods = [...pids.keys()].map((nodeName) => ({
@@ -37,7 +41,7 @@ const PODS = new Set(["/api/v1/pods", `/api/v1/namespaces/${NAMESPACE}/pods`]);
 
 const front = createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://front");
-  if (request.method !== "GET" || !PODS.has(pathname)) return void forward(request, response);
+  if (isFolder || request.method !== "GET" || !PODS.has(pathname)) return void forward(request, response);
   void refusal(request).then((refused) => {
     const items = pods.filter(selection(searchParams));
     const list = { kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "1" }, items };
@@ -61,7 +65,7 @@ front.listen(0, "127.0.0.1", () => {
 const PIPE = 'exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat <&3 & cat >&3; wait';
 
 function inNamespace({ name }: PodName, argv: readonly string[]): PodProgram {
-  const pid = pids.get(name.replace(/^fairlead-/, ""));
+  const pid = isFolder ? pidIn(join(nodes, name)) : pids.get(name.replace(/^fairlead-/, ""));
   const env = { ...process.env, XTABLES_LOCKFILE: `/proc/${pid}/ns/net` };
   const options = { env, stdin: "pipe", buffer: false, reject: false } as const;
   const [program, ...args] = ["nsenter", "-t", String(pid), "-n", "--", ...argv] as const;
@@ -92,6 +96,15 @@ function refusal(request: IncomingMessage): Promise<Refusal | undefined> {
     sent.on("error", reject);
     sent.end();
   });
+}
+
+/** Of a pod that is gone: no namespace, so that nothing starts. */
+function pidIn(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "gone";
+  }
 }
 
 function forward(request: IncomingMessage, response: ServerResponse): void {
