@@ -127,7 +127,7 @@ export interface WholeKubernetes {
   addFairlead(): Promise<void>;
   /** Puts kube-proxy on the nodes as kubeadm does, alongside whatever serves there. */
   addKubeProxy(): Promise<void>;
-  /** Gives nodes, by name, other proxies; all others have Fairlead's own DaemonSet. The program of a kube-proxy is its image's. */
+  /** Gives nodes, by name, other proxies; all others have Fairlead's own DaemonSet. kube-proxy comes as its image. */
   giveProxies(proxies: ReadonlyMap<string, NodeProxy>): Promise<void>;
 }
 

@@ -39,6 +39,8 @@ export interface Removable {
 export interface Instance extends Removable {
   /** As a rollout would; resolves once its rules are written. */
   restart(): Promise<void>;
+  /** kill -9: its rules stay. */
+  kill(): Promise<void>;
 }
 
 /** Fairlead on one node. */

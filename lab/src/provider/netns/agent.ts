@@ -90,6 +90,7 @@ export async function startNodeInstance(
       await agent.stop();
       await cleanUp(namespace, undefined, flags);
     },
+    kill: async () => void (await agent.kill()),
     dispose: async () => void (await agent.kill()),
   };
 }

@@ -21,7 +21,7 @@ const PATH = "/api/v1/namespaces/kube-system/pods";
 const CONTROLLERS = ["daemonset-controller", "garbage-collector-controller"];
 const PAUSE_MS = 100;
 
-/** Starts the controllers of DaemonSets, and what stands in for the scheduler and the kubelets, for kube-system only. */
+/** Starts the controllers of DaemonSets, and a stand-in for the scheduler and the kubelets, for kube-system only. */
 export function startProxyPods(parts: ProxyPodsParts): Promise<ProxyPodsHandle> {
   return orDispose(async (opened) => {
     const podsFolder = join(parts.folder, "pods");
