@@ -246,6 +246,26 @@ describe("the doctor", () => {
       ["warning CIDRs with nodes: overlapping: pods 10.144.0.0/16 and node 10.144.1.1/32"],
     ],
     [
+      "the same, and nothing is known of services",
+      { cidrs: [{ cidr: "10.144.1.1/32", use: "node" }, ...HEALTHY.cidrs.filter(({ use }) => use !== "services")] },
+      [
+        "warning CIDRs with nodes: overlapping: node 10.144.1.1/32 and pods 10.144.0.0/16",
+        "unknown CIDRs: those of services are not known",
+      ],
+    ],
+    [
+      "legacy rules that iptables mode left, and the proxy runs in nftables mode",
+      {
+        needs: NFTABLES,
+        nftTables: ["ip kube-proxy"],
+        rules: [
+          { variant: "nft", readable: true, proxy: 0, others: 3, dropping: [] },
+          { variant: "legacy", readable: true, proxy: 12, others: 0, dropping: [] },
+        ],
+      },
+      ["bad rules of the other variant: legacy has 12 rules of a proxy and 0 of others, alongside nft"],
+    ],
+    [
       "a node whose only address is in the pods' CIDR",
       { cidrs: [...HEALTHY.cidrs.slice(0, 3), { cidr: "10.144.1.1/32", use: "node" }] },
       ["bad CIDRs with nodes: overlapping: pods 10.144.0.0/16 and node 10.144.1.1/32"],
@@ -392,10 +412,8 @@ describe("the doctor", () => {
     ],
     [
       "whether a trace runs",
-      { traceRules: { removed: [], running: [], unknown: ["iptables-nft -t raw -I OUTPUT -j TRACE"] } },
-      [
-        "unknown rules of fairlead trace: whether their process runs cannot be seen from here: iptables-nft -t raw -I OUTPUT -j TRACE",
-      ],
+      { traceRules: { removed: [], running: [], unknown: ["iptables-nft -t raw -D OUTPUT -j TRACE"] } },
+      ["unknown rules of fairlead trace: 1, whose processes cannot be seen from here"],
     ],
     [
       "a setting",
@@ -471,6 +489,10 @@ describe("services that are left to other networks", () => {
 
   test("all is well where nodes agree, and each called Service is answered", () => {
     expect(of({ called: ANSWERED, agents: [agent("a", row("ours")), agent("b", row("ours"))] })).toEqual([]);
+  });
+
+  test("where no agent is found, nothing is known of decisions", () => {
+    expect(of({ called: ANSWERED, agents: [] })).toEqual(["unknown decisions of the nodes: no agent's pod is found"]);
   });
 
   test("a webhook that nobody here answers is bad, one that may not be read is unknown", () => {

@@ -44,7 +44,7 @@ export function kernelVerdict(kernel: ReadResult<readonly FamilyFindings[]> | un
   return { tone: "bad", text: count === 1 ? "1 service differs" : `${count} services differ` };
 }
 
-/** Of the last answer. A kernel is read through the agent's pod: where that fails after the answer, the answer is void. */
+/** Of the last answer. A kernel is read through the agent's pod: where that fails later, the answer does not count. */
 export function agentVerdict({ agent, kernel }: Pick<NodeRow, "agent" | "kernel">): Verdict {
   if (agent === undefined) return { tone: "plain", text: "not asked" };
   if (agent.state === "failed") return { tone: "bad", text: "stopped or not reachable" };

@@ -29,6 +29,7 @@ export const ADVICE_NAMES = [
   "give-kubeconfig",
   "reach-api-server",
   "bind-role",
+  "ask-as-agent",
   // Of other networks.
   "kube-ovn-mode",
   "kube-ovn-set",

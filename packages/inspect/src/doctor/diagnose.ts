@@ -171,7 +171,10 @@ const api: Check = ({ api: facts }) => {
     return unknown(
       check,
       `${facts.server} does not allow your user what the agent needs: ${facts.denied.join(", ")}`,
-      "ask as the agent's account, with --as or its kubeconfig: the agent may have these rights",
+      advice(
+        "ask-as-agent",
+        "ask on the node, with the agent's kubeconfig (--kubeconfig): the agent may have these rights",
+      ),
     );
   return bad(
     check,

@@ -112,7 +112,7 @@ export interface TraceRules {
   readonly removed: readonly string[];
   /** Processes that run, one for each of their rules. */
   readonly running: readonly number[];
-  /** Rules of which it cannot be seen whether their process runs. */
+  /** The commands that remove rules of which it cannot be seen whether their process runs. */
   readonly unknown: readonly string[];
 }
 

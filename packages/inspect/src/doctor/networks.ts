@@ -10,13 +10,16 @@ const MOST_NAMED = 5;
 export function networks({ networks: facts }: NodeFacts): readonly Diagnosis[] {
   if (facts === undefined) return [];
   const { called, agents } = facts;
-  if ("problem" in agents) {
-    const what = "allow list of pods and create of pods/portforward, or ask with --kubeconfig of an operator";
-    return [calledServices(called), unknown("decisions of the nodes", agents.problem, advice("reach-agents", what))];
-  }
+  if ("problem" in agents) return [calledServices(called), unasked(agents.problem)];
+  if (agents.length === 0) return [calledServices(called), unasked("no agent's pod is found")];
   const silent = agents.filter((one) => "problem" in one).map(({ node }) => node);
   const answered = agents.filter(isAnswered);
   return [calledServices(called), decisions(answered, silent), ...kept(answered)];
+}
+
+function unasked(problem: string): Diagnosis {
+  const what = "allow list of pods and create of pods/portforward, or ask with --kubeconfig of an operator";
+  return unknown("decisions of the nodes", problem, advice("reach-agents", what));
 }
 
 function calledServices({ unanswered, unlisted }: NonNullable<NodeFacts["networks"]>["called"]): Diagnosis {

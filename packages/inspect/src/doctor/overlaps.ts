@@ -9,12 +9,13 @@ const MOST_NAMED = 5;
 /** CIDRs that must not have an address in common, or that two sources claim; one line of its own for each kind. */
 export function overlaps({ cidrs }: NodeFacts): readonly Diagnosis[] {
   const [bridges, pairs] = split(overlapping(cidrs), (pair) => isOnBridge(pair, cidrs));
-  const found = KINDS.flatMap(({ is, state, check, name, what }) => {
+  const found: Diagnosis[] = KINDS.flatMap(({ is, state, check, name, what }) => {
     const these = pairs.filter(is);
     return these.length === 0 ? [] : [state(check, `overlapping: ${pairsText(these)}`, advice(name, what))];
   });
   if (bridges.length > 0) found.push(warning("CIDRs with nodes", `overlapping: ${pairsText(bridges)}`, BRIDGE));
-  return found.length > 0 ? found : [without(cidrs)];
+  const rest = without(cidrs, found.length > 0);
+  return found.length > 0 && rest.state === "good" ? found : [...found, rest];
 }
 
 const BRIDGE = advice(
@@ -131,14 +132,15 @@ function cidrText({ use, cidr, source }: NamedCIDR): string {
     : `${use} ${cidr} of ${source.id} (${source.objects.slice(0, 3).join(", ")})`;
 }
 
-function without(cidrs: readonly NamedCIDR[]): Diagnosis {
+/** @param said what overlaps has lines of its own */
+function without(cidrs: readonly NamedCIDR[], said: boolean): Diagnosis {
   const check = "CIDRs";
   const shown = cidrs.slice(0, 2 * MOST_NAMED).map(({ use, cidr }) => `${use} ${cidr}`);
   const known = `${shown.join(", ")}${cidrs.length > shown.length ? ` and ${cidrs.length - shown.length} more` : ""}`;
   const missing = COMPARED.filter(([use]) => cidrs.every((one) => one.use !== use));
   if (missing.length === 0) return good(check, known);
   const lacking = missing.map(([use]) => use).join(" and ");
-  const found = `those of ${lacking} are not known${known === "" ? "" : `; the others do not overlap: ${known}`}`;
+  const found = `those of ${lacking} are not known${known === "" || said ? "" : `; the others do not overlap: ${known}`}`;
   return unknown(check, found, advice("give-cidrs", missing.map(([, what]) => what).join(", ")));
 }
 

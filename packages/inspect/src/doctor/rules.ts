@@ -1,5 +1,6 @@
 import { advice, asRoot } from "./advice.ts";
 import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
+import type { RuleCount } from "./facts.ts";
 import { named } from "./named.ts";
 
 /** What is looked at of the rules that the node holds, of the proxy and of others. */
@@ -18,7 +19,7 @@ function iptables({ variant, mayReadRules, needs }: Parameters<Check>[0]): Retur
   return good(check, `${variant} variant`);
 }
 
-function otherVariant({ variant, rules }: Parameters<Check>[0]): ReturnType<Check> {
+function otherVariant({ variant, rules, needs }: Parameters<Check>[0]): ReturnType<Check> {
   const check = "rules of the other variant";
   const other = rules.find((count) => count.variant !== variant);
   if (other === undefined) return good(check, "none");
@@ -28,7 +29,7 @@ function otherVariant({ variant, rules }: Parameters<Check>[0]): ReturnType<Chec
   if (other.proxy === 0) return warning(check, found, advice("one-variant", `the kernel asks both: ${ONE_VARIANT}`));
   const own = rules.find((count) => count.variant === variant)?.proxy ?? 0;
   // The proxy's own image may choose otherwise than this host.
-  if (own === 0)
+  if (own === 0 && needs.nftTables === undefined)
     return warning(
       check,
       found,
@@ -43,12 +44,12 @@ function otherVariant({ variant, rules }: Parameters<Check>[0]): ReturnType<Chec
 
 const ONE_VARIANT = "have all programs use one variant";
 
-/** Nothing but the proxy's chains goes, in that variant only. */
-function removal(variant: "nft" | "legacy"): string {
+/** Nothing but the proxy's chains goes, in that variant only. A proxy's own image may use another one than the host. */
+function removal(left: RuleCount["variant"]): string {
   const commands = ["iptables", "ip6tables"].map((tool) => {
-    return `\`${tool}-${variant}-save | grep -v KUBE- | ${tool}-${variant}-restore\``;
+    return `\`${tool}-${left}-save | grep -v KUBE- | ${tool}-${left}-restore\``;
   });
-  return `what a proxy left in ${variant} goes with ${commands.join(" and ")}`;
+  return `if the running proxy does not use ${left}, remove what was left there with ${commands.join(" and ")}`;
 }
 
 function policies({ rules, variant, needs }: Parameters<Check>[0]): ReturnType<Check> {
@@ -156,11 +157,8 @@ function leftTables(check: string, tables: readonly string[], facts: Parameters<
     );
   }
   const found = `${names}: left by nftables mode, and no proxy runs`;
-  return bad(
-    check,
-    found,
-    advice("start-proxy-first", `start the proxy; if it is to run in another mode, run ${remove} after that`),
-  );
+  const what = "start the proxy: in nftables mode it serves by these tables, in another one it removes them";
+  return bad(check, found, advice("start-proxy-first", what));
 }
 
 /** `fairlead trace --watch` takes its rule away; one that was killed could not. */
@@ -169,12 +167,13 @@ function traceRules({ traceRules: found }: Parameters<Check>[0]): ReturnType<Che
   if (found === undefined) return unknown(check, "cannot be listed or not removed", asRoot());
   const { removed, running, unknown: unseen } = found;
   if (unseen.length > 0) {
+    const remove = unseen.map((command) => `\`${command}\``).join(" and ");
     return unknown(
       check,
-      `whether their process runs cannot be seen from here: ${unseen.join("; ")}`,
+      `${unseen.length}, whose processes cannot be seen from here`,
       advice(
         "remove-trace-rules",
-        "run it in the host's process namespace; or remove them, if no fairlead trace --watch runs: iptables-nft -t raw -D …",
+        `run it in the host's process namespace; or, if no fairlead trace --watch runs, remove them with ${remove}`,
       ),
     );
   }
