@@ -1,3 +1,4 @@
+import { doctorsAdvice } from "./advice/specs.ts";
 import { attacks } from "./attacks/index.ts";
 import { deletedByHand } from "./connectivity/by-hand.ts";
 import { connectivity } from "./connectivity/connectivity.ts";
@@ -85,6 +86,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...clock,
   ...byHand,
   consolePage,
+  ...doctorsAdvice,
   ...nftByHand,
   ...swaps,
   ...connectivity,

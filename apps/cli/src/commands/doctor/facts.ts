@@ -106,11 +106,11 @@ async function partsOf({ kernelParts }: ModeNeeds, attempt: Attempt): Promise<No
 async function traceRules(runner: Runner): Promise<TraceRules | undefined> {
   const found = await removeLeftTraceRules(runner).catch(() => undefined);
   if (found === undefined) return undefined;
-  const text = (rule: TraceRule) => traceRuleCommand("-I", rule).join(" ");
+  const text = (command: "-I" | "-D") => (rule: TraceRule) => traceRuleCommand(command, rule).join(" ");
   return {
-    removed: found.removed.map(text),
+    removed: found.removed.map(text("-I")),
     running: found.running.map(({ owner }) => owner.pid),
-    unknown: found.unknown.map(text),
+    unknown: found.unknown.map(text("-D")),
   };
 }
 

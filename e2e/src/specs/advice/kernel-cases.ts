@@ -1,0 +1,156 @@
+import type { AdviceCase } from "./advice-case.ts";
+import { type Bench, fullyGiven } from "./bench.ts";
+
+/** A setting of the node's network that is off. */
+function setting(key: string, why: string): AdviceCase {
+  return {
+    advice: "sysctl",
+    what: why,
+    check: key,
+    anyProxy: true,
+    interrupts: true,
+    make: async ({ sh }, later) => {
+      later(() => sh(`sysctl -w ${key}=1`));
+      await sh(`sysctl -w ${key}=0`);
+    },
+  };
+}
+
+/** Puts a rule into raw as a `trace --watch` that was killed leaves it, in both families' first. */
+const LEFT_TRACE = `
+  boot=$(cat /proc/sys/kernel/random/boot_id)
+  space=$(readlink /proc/self/ns/pid | tr -cd 0-9)
+  iptables-nft -t raw -I PREROUTING -d 192.0.2.1/32 -m comment --comment "fairlead-trace-4194304-1-$space-$boot" -j TRACE`;
+
+/** kube-ovn's rules, and the set of ipvs mode for which it makes them. */
+const KUBE_OVN = `
+  ipset create KUBE-CLUSTER-IP hash:ip,port
+  ipset create ovn40services hash:net
+  ipset add ovn40services 10.96.0.0/12`;
+const REJECT =
+  "-p tcp -m mark ! --mark 0x4000/0x4000 -m set --match-set ovn40services dst -m conntrack --ctstate NEW -j REJECT";
+
+/** It looks for the set again and again, and has no rules without it. */
+const WITHOUT_SET = `
+  ipset list -n KUBE-CLUSTER-IP 2>/dev/null && exit 0
+  for chain in INPUT OUTPUT; do iptables -D $chain ${REJECT} 2>/dev/null || true; done
+  ipset destroy ovn40services 2>/dev/null || true`;
+
+const LEGACY = "iptables-legacy -t nat";
+
+function routesInPods({ scene }: Bench): readonly (readonly [flag: string, cidr: string])[] {
+  const { IPv4, IPv6 } = scene.network.podCIDRs;
+  return [
+    ...(IPv4 === undefined ? [] : [["-4", IPv4] as const]),
+    ...(IPv6 === undefined ? [] : [["-6", IPv6] as const]),
+  ];
+}
+
+/** What is in the node's kernel, by any program. */
+export const kernelCases: readonly AdviceCase[] = [
+  setting("net.ipv4.ip_forward", "IPv4 is not forwarded"),
+  setting("net.ipv6.conf.all.forwarding", "IPv6 is not forwarded"),
+  setting("net.bridge.bridge-nf-call-iptables", "pods on one bridge meet no rules"),
+  {
+    advice: "let-through",
+    what: "FORWARD drops by default, as Docker sets it",
+    anyProxy: true,
+    interrupts: true,
+    make: async ({ sh }, later) => {
+      later(() => sh("iptables -P FORWARD ACCEPT"));
+      await sh("iptables -P FORWARD DROP");
+    },
+    follow: async ({ sh }) => void (await sh("iptables -P FORWARD ACCEPT")),
+  },
+  {
+    advice: "check-tables",
+    what: "a firewall has a table",
+    anyProxy: true,
+    stays: true,
+    make: async ({ sh }, later) => {
+      later(() => sh("nft delete table inet firewalld"));
+      await sh("nft 'table inet firewalld { chain input { type filter hook input priority 10; accept; }; }'");
+    },
+    follow: async ({ sh }) => void (await sh("nft list table inet firewalld")),
+  },
+  {
+    advice: "one-variant",
+    what: "a firewall uses the other variant",
+    anyProxy: true,
+    make: async ({ sh }) => void (await sh("iptables-legacy -A INPUT -p tcp --dport 9 -j DROP")),
+    follow: async ({ sh }) =>
+      void (await sh(
+        "iptables-nft -A INPUT -p tcp --dport 9 -j DROP; iptables-legacy -D INPUT -p tcp --dport 9 -j DROP",
+      )),
+  },
+  {
+    advice: "remove-other-variant",
+    what: "a proxy that ran in the other variant left its rules",
+    anyProxy: true,
+    make: async ({ sh }, later) => {
+      later(() => sh(`${LEGACY} -F; ${LEGACY} -X`));
+      const jump = `-m comment --comment "kubernetes service portals" -j KUBE-SERVICES`;
+      const rule = `-d 192.0.2.1/32 -p tcp --dport 80 -j DNAT --to-destination 192.0.2.2:80`;
+      await sh(`${LEGACY} -N KUBE-SERVICES; ${LEGACY} -A PREROUTING ${jump}; ${LEGACY} -A KUBE-SERVICES ${rule}`);
+    },
+  },
+  {
+    advice: "remove-trace-rules",
+    what: "a trace was killed, and its process cannot be seen",
+    make: async (bench) => {
+      await bench.sh(LEFT_TRACE);
+      return () => bench.doctor(fullyGiven(bench), ELSEWHERE);
+    },
+  },
+  {
+    advice: "kube-ovn-set",
+    what: "ipvs mode left the set for which kube-ovn rejects",
+    anyProxy: true,
+    make: async ({ sh }, later) => {
+      later(() => sh(`ipset destroy KUBE-CLUSTER-IP 2>/dev/null || true; ${WITHOUT_SET}`));
+      await sh(`${KUBE_OVN}\nfor chain in INPUT OUTPUT; do iptables -I $chain ${REJECT}; done`);
+    },
+    follow: async ({ sh }, { commands }) => {
+      for (const command of commands) await sh(command);
+      await sh(WITHOUT_SET);
+    },
+  },
+  {
+    advice: "pod-network",
+    what: "the pod network's routes are gone",
+    anyProxy: true,
+    interrupts: true,
+    make: async (bench, later) => {
+      const routes = await Promise.all(
+        routesInPods(bench).map(async ([flag, cidr]) => {
+          const listed = await bench.sh(`ip ${flag} route show root ${cidr}`);
+          return listed
+            .split("\n")
+            .flatMap((route) => (route.trim() === "" ? [] : [`${flag} route replace ${route.trim()}`]));
+        }),
+      );
+      const restore = () =>
+        bench.sh(
+          routes
+            .flat()
+            .map((line) => `ip ${line}`)
+            .join("\n"),
+        );
+      later(restore);
+      restorers.set(bench, restore);
+      await bench.sh(
+        routes
+          .flat()
+          .map((line) => `ip ${line.replace("replace", "del")}`)
+          .join("\n"),
+      );
+    },
+    follow: async (bench) => void (await restorers.get(bench)?.()),
+  },
+];
+
+/** What a pod network does when it comes up again. */
+const restorers = new WeakMap<Bench, () => Promise<unknown>>();
+
+/** Without a view of the host's processes, as in a pod. */
+export const ELSEWHERE = ["unshare", "--pid", "--fork", "--mount-proc"];
