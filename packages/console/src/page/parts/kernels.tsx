@@ -23,7 +23,8 @@ export function Kernels({ store, nodes, differences }: Props) {
         <table>
           <TableHead titles={["Node", "Agent", "This service in its kernel"]} />
           <tbody>
-            {rows.map(({ node, agent, kernel }) => {
+            {rows.map((row) => {
+              const { node, agent, kernel } = row;
               const own = differences.filter((one) => one.node === node);
               const verdict =
                 kernel?.state === "read"
@@ -35,8 +36,7 @@ export function Kernels({ store, nodes, differences }: Props) {
                 <tr key={node}>
                   <th scope="row">{node}</th>
                   <td>
-                    <Badge {...agentVerdict({ agent, kernel })} />{" "}
-                    {agent !== undefined && <Age source="" at={agent.at} />}
+                    <Badge {...agentVerdict(row)} /> {agent !== undefined && <Age source="" at={agent.at} />}
                     {agent?.state === "failed" && <span class="quiet"> {agent.error}</span>}
                   </td>
                   <td>
