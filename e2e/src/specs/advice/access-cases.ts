@@ -1,3 +1,4 @@
+import type { Diagnosis } from "@fairlead/inspect";
 import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { until } from "../until.ts";
@@ -28,6 +29,26 @@ const BINDING: ApiObject = {
   roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "system:node-proxier" },
   subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: USER }],
 };
+
+const NODE_READERS_NAME = "fairlead-advice-nodes";
+const NODE_READER: readonly ApiObject[] = [
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: NODE_READERS_NAME },
+    rules: [
+      { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
+      { apiGroups: [""], resources: ["pods/exec", "pods/portforward"], verbs: ["get", "create"] },
+    ],
+  },
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: NODE_READERS_NAME },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: NODE_READERS_NAME },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: NODE_READERS_NAME }],
+  },
+];
 
 const FELIX_RESOURCE: ApiObject = {
   apiVersion: "apiextensions.k8s.io/v1",
@@ -127,6 +148,22 @@ export const accessCases: readonly AdviceCase[] = [
       await bench.scene.cluster.api.create(BINDING);
       bench.scene.later(() => bench.scene.cluster.api.delete(objectPath(BINDING)));
       return asUser(bench);
+    },
+  },
+  {
+    advice: "ask-as-agent",
+    what: "an operator who may look at nodes, but not list what an agent needs",
+    make: async (bench, later) => {
+      const { api } = bench.scene.cluster;
+      for (const object of NODE_READER) {
+        await api.create(object);
+        later(() => api.delete(objectPath(object)));
+      }
+      const file = await bench.operatorAs(NODE_READERS_NAME);
+      return async () =>
+        JSON.parse(
+          (await bench.operator.ask("doctor", "--kubeconfig", file, "--on", bench.node.name, "-o", "json")).out,
+        ) as readonly Diagnosis[];
     },
   },
   {

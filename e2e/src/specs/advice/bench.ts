@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AdviceName, Diagnosis } from "@fairlead/inspect";
@@ -25,6 +25,8 @@ export interface Bench {
   sh(line: string): Promise<string>;
   /** `fairlead doctor` on the node, as root. @param before a program that starts it */
   doctor(args?: readonly string[], before?: readonly string[]): Promise<readonly Diagnosis[]>;
+  /** The operator's kubeconfig with that user's rights only. */
+  operatorAs(user: string): Promise<string>;
   /** A kubeconfig for the node that differs in fields. */
   otherKubeconfig(fields: { readonly server?: string; readonly as?: string }): Promise<string>;
 }
@@ -43,16 +45,24 @@ export async function openBench(scene: Scene, proxy: NodeProxy): Promise<Bench> 
   scene.later(() => rm(folder, { recursive: true }));
   const { url, token } = scene.cluster.apiServer;
   let files = 0;
+  const operator = await openOperator(scene);
   return {
     scene,
     node,
     kubeconfig: file,
-    operator: await openOperator(scene),
+    operator,
     proxy,
     sh: async (line) => (await node.run(["sh", "-ec", line])).stdout,
     doctor: async (args = [], before = []) => {
       const argv = ["env", "NO_COLOR=1", ...before, process.execPath, tool, "doctor", "-o", "json", ...args];
       return JSON.parse((await node.run(["sh", "-c", ONE_IS_AN_ANSWER, "sh", ...argv])).stdout);
+    },
+    operatorAs: async (user) => {
+      const config = JSON.parse(await readFile(operator.kubeconfig, "utf8"));
+      config.users[0].user.as = user;
+      const other = join(folder, "kubeconfig-of-operator");
+      await writeFile(other, JSON.stringify(config));
+      return other;
     },
     otherKubeconfig: async ({ server = url, as }) => {
       const config = JSON.parse(kubeconfig({ server, token }));
