@@ -1,10 +1,11 @@
 import { join } from "node:path";
-import { Application, type Context, Converter, type TypeDocOptions } from "typedoc";
+import { Application, type Context, Converter, PageEvent, type TypeDocOptions } from "typedoc";
 import { publishedLibraries } from "../packages.ts";
 import { repositoryDir, siteDir } from "../paths.ts";
 import { PACKAGES, sectionsOf } from "../sections.ts";
 import { documents } from "../tree.ts";
 import { uncommented } from "./commented.ts";
+import { withLandmarks } from "./landmarks.ts";
 import { Pages, SiteRouter } from "./pages.ts";
 
 function options(outDir: string): TypeDocOptions {
@@ -59,6 +60,9 @@ export async function writePages(outDir: string): Promise<WrittenPages> {
   app.renderer.defineRouter("site", SiteRouter);
   app.converter.on(Converter.EVENT_BEGIN, ({ project }: Context) => pages.addDocuments(app, project));
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }: Context) => pages.nameModules(app, project));
+  app.renderer.on(PageEvent.END, (page: PageEvent) => {
+    page.contents = withLandmarks(page.contents ?? "");
+  });
   const project = await app.convert();
   if (project === undefined) return { right: false, uncommented: [] };
   app.validate(project);

@@ -8,9 +8,9 @@ const require = createRequire(import.meta.url);
 
 /** Into the folder of the pages: what site.js loads where a page asks for it, the tracer and Mermaid for diagrams. */
 export async function writeScripts(outDir: string): Promise<void> {
-  const assets = join(outDir, "assets");
+  const [assets, page] = [join(outDir, "assets"), join(siteDir, "src/page")];
   await build({
-    root: join(siteDir, "src/page"),
+    root: page,
     configFile: false,
     logLevel: "warn",
     resolve: { conditions: ["@fairlead/source", "module", "browser", "production"] },
@@ -18,9 +18,9 @@ export async function writeScripts(outDir: string): Promise<void> {
     build: {
       outDir: assets,
       emptyOutDir: false,
-      lib: { entry: "tracer/main.tsx", formats: ["es"], fileName: () => "tracer.js" },
+      modulePreload: false,
+      rolldownOptions: { input: join(page, "tracer/main.tsx"), output: { entryFileNames: "tracer.js" } },
     },
-    define: { "process.env.NODE_ENV": JSON.stringify("production") },
   });
   await copyFile(require.resolve("@mermaid-js/tiny"), join(assets, "mermaid.js"));
 }
