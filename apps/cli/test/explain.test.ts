@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { goldenScenario, goldenScenarios, type RawObject, webA1, workload } from "@fairlead/testkit";
+import { endpointSlice, goldenScenario, goldenScenarios, type RawObject, webA1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
 
@@ -151,6 +151,32 @@ describe("a Service of another proxy", () => {
 
   test("is explained as the agent of that name has it", async () => {
     expect((await explainFile("--service-proxy-name", "edge", "--mode", "nftables")).code).toBe(0);
+  });
+
+  test("on pods' secondary networks only endpoints of fairlead-slices count", async () => {
+    const slice = endpointSlice("svc-1-storage", {
+      service: "svc-1",
+      family: "IPv4",
+      ports: [{ port: 8080 }],
+      endpoints: [{ address: "192.168.50.10" }],
+    });
+    const { metadata, ...rest } = slice;
+    const labels = { ...metadata.labels, "endpointslice.kubernetes.io/managed-by": "fairlead-slices.fairlead.dev" };
+    const file = join(dir, "secondary.json");
+    await writeFile(file, JSON.stringify([...objects, { ...rest, metadata: { ...metadata, labels } }]));
+    const instance = ["--service-proxy-name", "edge", "--mode", "nftables"];
+    const all = ["explain", "svc-1", "-f", file, ...AGENT, ...instance];
+    const { out } = await fairlead([...all, "--agent-flag", "service-network"]);
+    expect(out).toContain(
+      "Served by instance edge; endpoints on pods' secondary networks, from EndpointSlices of fairlead-slices.fairlead.dev only\n",
+    );
+    expect(out).toContain("192.168.50.10:8080");
+    expect(out).not.toContain(webA1.addresses.IPv4);
+    const { out: everything } = await fairlead(all);
+    expect(everything).toContain("Served by instance edge\n");
+    expect(everything).toContain(webA1.addresses.IPv4);
+    const json = JSON.parse((await fairlead([...all, "--agent-flag", "service-network", "-o", "json"])).out);
+    expect(json).toMatchObject({ serviceProxyName: "edge", slicesManagedBy: "fairlead-slices.fairlead.dev" });
   });
 
   test("a Service without the label is left to the first proxy", async () => {

@@ -1,3 +1,4 @@
+import { SLICES_MANAGER } from "@fairlead/base";
 import { agreementOf } from "@fairlead/compare";
 import type { AgentConfig } from "@fairlead/config";
 import { type ServiceKey, type ServicePortGroup, splitKey } from "@fairlead/core";
@@ -5,7 +6,6 @@ import {
   explainService,
   factsOf,
   findTarget,
-  type Mode,
   type ModeChange,
   type ModeFinding,
   modeChange,
@@ -54,12 +54,12 @@ export async function run({ arguments: [text = ""], options: given }: Input, aro
     const agreements = kernel === undefined ? [] : await compare(now.planned, explanation, kernel);
     answers.push({ explanation, agreements, ...(change && { change: findingsOf(explanation.service, change) }) });
   }
-  const data = answers.map(dataOf);
+  const data = answers.map((one) => dataOf(one, setup.config));
   // An address can be several services'; whatever else is asked for is one.
   await print(
     options.output,
     target.kind === "host" ? data : data[0],
-    () => answers.map((one) => answerText(one, now.planned.mode, context.style)).join("\n"),
+    () => answers.map((one) => answerText(one, now, context.style)).join("\n"),
     context,
   );
   return data.some(({ kernel: found }) => found.some(({ disagreements }) => disagreements.length > 0)) ? 1 : 0;
@@ -99,10 +99,14 @@ function findingsOf(service: ServiceKey, change: ModeChange): readonly ModeFindi
   return modeChange(change).filter(({ services }) => services === undefined || services.includes(service));
 }
 
-function answerText({ explanation, agreements, change }: Answer, before: Mode, style: Style): string {
-  const text = explanationText(explanation, agreements, style);
+function answerText(
+  { explanation, agreements, change }: Answer,
+  { planned, setup }: Pick<PlannedSetup, "planned" | "setup">,
+  style: Style,
+): string {
+  const text = explanationText(explanation, agreements, setup.config, style);
   if (change === undefined) return text;
-  return `${text}\n${style.bold(`What changes from ${before} mode:`)}\n${findingsText(change, style)}`;
+  return `${text}\n${style.bold(`What changes from ${planned.mode} mode:`)}\n${findingsText(change, style)}`;
 }
 
 async function whyNothing(
@@ -140,7 +144,7 @@ async function compare(
   return found;
 }
 
-function dataOf({ explanation, agreements, change }: Answer) {
+function dataOf({ explanation, agreements, change }: Answer, { serviceProxyName, serviceNetwork }: AgentConfig) {
   const kernel = agreements.map(({ family, agreement: { checked, disagreements, unknown } }) => {
     return {
       family,
@@ -149,5 +153,9 @@ function dataOf({ explanation, agreements, change }: Answer) {
       unknown: unknown.map(findingData),
     };
   });
-  return { ...explanation, kernel, ...(change && { change }) };
+  const instance = {
+    ...(serviceProxyName !== "" && { serviceProxyName }),
+    ...(serviceNetwork && { slicesManagedBy: SLICES_MANAGER }),
+  };
+  return { ...explanation, ...instance, kernel, ...(change && { change }) };
 }

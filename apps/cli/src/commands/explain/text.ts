@@ -1,5 +1,6 @@
-import { socketText } from "@fairlead/base";
+import { SLICES_MANAGER, socketText } from "@fairlead/base";
 import { type OutcomeShares, type PacketFinding, waysText } from "@fairlead/compare";
+import type { AgentConfig } from "@fairlead/config";
 import type { EndpointFate, Membership, Treatment } from "@fairlead/core";
 import type {
   FamilyExplanation,
@@ -17,6 +18,7 @@ import type { FamilyAgreement } from "./family-agreement.ts";
 export function explanationText(
   { service, node, zone, mode, families }: ServiceExplanation,
   agreements: readonly FamilyAgreement[],
+  instance: Pick<AgentConfig, "serviceNetwork" | "serviceProxyName">,
   style: Style,
 ): string {
   const place = zone === undefined ? node : `${node} (zone ${zone})`;
@@ -25,7 +27,14 @@ export function explanationText(
     const agreement = agreements.find(({ family }) => family === one.family);
     return familyText(one, style) + (agreement === undefined ? "" : agreementText(agreement, style));
   });
-  return [title, ...parts].join("\n");
+  return [title + instanceText(instance), ...parts].join("\n");
+}
+
+/** Nothing of the first proxy, which most services belong to. */
+function instanceText({ serviceProxyName, serviceNetwork }: Parameters<typeof explanationText>[2]): string {
+  if (serviceProxyName === "") return "";
+  const slices = `; endpoints on pods' secondary networks, from EndpointSlices of ${SLICES_MANAGER} only`;
+  return `Served by instance ${serviceProxyName}${serviceNetwork ? slices : ""}\n`;
 }
 
 function familyText({ family, ownership, remembered, policies, ports }: FamilyExplanation, style: Style): string {
