@@ -125,6 +125,23 @@ test.each([
   ]);
 });
 
+test("what is over is one line; the end of a Service with a problem is none", async () => {
+  api.store.put(AT.networks, { metadata: { namespace: "lab", name: "storage" } });
+  api.store.put(AT.services, networkService({ clusterIP: "None" }));
+  const { log } = await start();
+  const about = () => log.lines.filter(({ fields }) => fields["service"] === "lab/web").map(({ level }) => level);
+  await expect.poll(about).toEqual(["warn"]);
+  api.store.put(AT.services, networkService());
+  await expect.poll(about).toEqual(["warn", "info"]);
+  api.store.put(AT.services, networkService({ clusterIP: "None" }));
+  await expect.poll(about).toEqual(["warn", "info", "warn"]);
+  api.store.delete(AT.services, "lab/web");
+  const headless = networkService({ clusterIP: "None" });
+  api.store.put(AT.services, { ...headless, metadata: { ...(headless["metadata"] as object), name: "seen" } });
+  await expect.poll(() => log.lines.some(({ fields }) => fields["service"] === "lab/seen")).toBe(true);
+  expect(about()).toEqual(["warn", "info", "warn"]);
+});
+
 test("one of two writes; when it ends the lease is released, and the other one goes on", async () => {
   api.store.put(AT.services, networkService());
   api.store.put(AT.pods, networkPod("p", "192.168.50.10"));

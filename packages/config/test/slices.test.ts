@@ -45,7 +45,7 @@ test("what is said counts; an empty value is the default", () => {
 
 test.each([
   ["--max-endpoints-per-slice=1001", /^--max-endpoints-per-slice=1001: must be a whole number from 1 to 1000$/],
-  ["--leader-elect-lease-duration=1500ms", /^--leader-elect-lease-duration=1500ms: must be whole seconds/],
+  ["--leader-elect-lease-duration=15500ms", /^--leader-elect-lease-duration=15500ms: must be whole seconds/],
   ["--leader-elect-renew-deadline=15s", /^--leader-elect-renew-deadline=15s: must be less than the lease duration$/],
   ["--leader-elect-retry-period=10s", /^--leader-elect-retry-period=10s: must be more than 0s and less than/],
   ["--leader-elect-retry-period=0s", /^--leader-elect-retry-period=0s: must be more than 0s and less than/],

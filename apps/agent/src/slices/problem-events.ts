@@ -38,9 +38,10 @@ export class ProblemEvents {
     const { events, log } = this.#parts;
     const [namespace, name] = key.split("/") as [string, string];
     const known = new Set(this.#open.get(key)?.map(({ reason, message }) => `${reason} ${message}`));
-    if (problems.length === 0) this.#open.delete(key);
-    else this.#open.set(key, problems);
-    if (problems.length === 0) log.info("Service on a secondary network has no problem any longer", { service: key });
+    if (problems.length > 0) this.#open.set(key, problems);
+    // A Service that is gone has none either, which is no news.
+    else if (this.#open.delete(key))
+      log.info("Service on a secondary network has no problem any longer", { service: key });
     const uid = this.#uids.get(key);
     for (const { reason, message } of problems) {
       if (known.has(`${reason} ${message}`)) continue;
