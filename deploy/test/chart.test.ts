@@ -132,6 +132,19 @@ test("the chart's shadow is the overlay's: rights, arguments, nothing of the nod
   expect(await read("templates/daemonset.yaml")).toMatch(/^\{\{- if not \.Values\.shadow \}\}\n/);
 });
 
+test("the chart's controller of secondary networks is the overlay's: rights, probes, what it may write", async () => {
+  const chart = await read("templates/slices.yaml");
+  const dir = join(deployDir, "overlays/slices");
+  const files = ["serviceaccount", "clusterrole", "clusterrolebinding", "role", "rolebinding", "deployment"];
+  const overlay = await Promise.all(files.map((name) => readFile(join(dir, `${name}.yaml`), "utf8")));
+  const parts = (text: string) =>
+    [
+      ...text.matchAll(/^kind: .*|apiGroups: .*|resources: .*|verbs: .*|path: .*|containerPort: .*|runAs.*|drop: .*/gm),
+    ].map(([all]) => all);
+  expect(parts(chart)).toEqual(parts(overlay.join("---\n")));
+  expect(chart).toMatch(/^\{\{- if \.Values\.serviceNetwork \}\}\n/);
+});
+
 test("chart and image have the agent's version", async () => {
   const version = await agentVersion();
   expect(parse(await read("Chart.yaml"))).toMatchObject({ version, appVersion: version });

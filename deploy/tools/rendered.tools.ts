@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parseSlicesArguments } from "@fairlead/config";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { agentVersion } from "../src/agent-version.ts";
+import { SLICES_NAME } from "../src/image/agent-layer.ts";
 import { deployDir } from "../src/paths.ts";
 import { agentConfig } from "../test/support/container.ts";
 import { only, parseManifests } from "../test/support/manifests.ts";
@@ -30,6 +32,27 @@ describe("the chart", () => {
     expect(result).toMatchObject({ kind: "run", warnings: [], config: { mode: "iptables" } });
     expect(container.securityContext.capabilities).toEqual({ drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] });
     expect(agentOf(await helm(API_SERVER, "hardened=false")).container.securityContext).toEqual({ privileged: true });
+  });
+
+  test("secondary networks: the agent takes their slices only, and their controller is there", async () => {
+    const settings = ["serviceProxyName=storage", "mode=nftables", "serviceNetwork=true"];
+    const text = await helm(API_SERVER, ...settings);
+    expect(agentOf(text).result).toMatchObject({
+      kind: "run",
+      warnings: [],
+      config: { serviceProxyName: "storage", serviceNetwork: true },
+    });
+    const [{ command, args }] = only(parseManifests(text), "Deployment")["spec"].template.spec.containers;
+    expect(command).toEqual([SLICES_NAME]);
+    expect(parseSlicesArguments(args, "0")).toMatchObject({
+      kind: "run",
+      config: {
+        serviceProxyName: "storage",
+        election: { namespace: "kube-system", name: "fairlead-slices" },
+        logging: { format: "text", verbosity: 1 },
+      },
+    });
+    expect(parseManifests(await helm(API_SERVER)).filter(({ kind }) => kind === "Deployment")).toEqual([]);
   });
 
   test("sources of networks come with a role for what they read, and no other", async () => {
@@ -237,6 +260,7 @@ describe("the chart", () => {
     ["a label that is the chart's", [API_SERVER, "commonLabels.helm\\.sh/chart=mine"], /commonLabels/],
     ["an update strategy that there is not", [API_SERVER, "updateStrategy=Recreate"], /updateStrategy/],
     ["a digest that is none", [API_SERVER, "image.digest=latest"], /digest/],
+    ["secondary networks without a name", [API_SERVER, "mode=nftables", "serviceNetwork=true"], /set serviceProxyName/],
     ["an argument that is no flag", [API_SERVER, "extraArgs={cleanup}"], /extraArgs/],
     ["an account of no name", [API_SERVER, "serviceAccount.create=false"], /serviceAccount\.name is required/],
     ["a PodMonitor that reaches nothing", [API_SERVER, "podMonitor.enabled=true"], /0\.0\.0\.0:10249/],

@@ -81,6 +81,24 @@ test("what an earlier process left is taken over; slices of other controllers an
   expect(names).toEqual(["web-1", "web-2"]);
 });
 
+test("of several controllers each has the Services and the slices of its own name", async () => {
+  const { metadata, ...rest } = networkService();
+  const named = (name: string, proxy: string) => {
+    const labels = { "service.kubernetes.io/service-proxy-name": proxy };
+    return { ...rest, metadata: { ...(metadata as object), name, labels } };
+  };
+  api.store.put(AT.services, named("one", "first"));
+  api.store.put(AT.services, named("two", "second"));
+  api.store.put(AT.pods, networkPod("p", "192.168.50.10"));
+  for (const name of ["first", "second"]) {
+    await start(`--service-proxy-name=${name}`, `--leader-elect-resource-name=${name}`);
+  }
+  await written().toEqual(["192.168.50.10", "192.168.50.10"]);
+  api.store.put(AT.pods, networkPod("p", "192.168.50.10", false));
+  await written().toEqual(["192.168.50.10 not ready", "192.168.50.10 not ready"]);
+  expect(sliceWrites(api)).toEqual(["POST", "POST", "PUT", "PUT"]);
+});
+
 test("a conflict is read and planned again", async () => {
   api.store.put(AT.services, networkService());
   api.store.put(AT.pods, networkPod("p", "192.168.50.10"));

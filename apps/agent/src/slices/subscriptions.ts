@@ -1,4 +1,4 @@
-import { objectAt, type RawObject, SLICES_MANAGER, textAt } from "@fairlead/base";
+import { SLICES_MANAGER, stringOf, valueAt } from "@fairlead/base";
 import { decodeServiceCIDR, type ServiceCIDR } from "@fairlead/core";
 import { followServiceCIDRs } from "@fairlead/intake";
 import type { SliceState } from "@fairlead/slices";
@@ -41,9 +41,9 @@ export function slicesSubscriptions(
 ): Subscriptions<never, never, never, ServiceCIDR> {
   const { state, serviceProxyName, onChange, onService } = options;
   const proxy = { name: PROXY_NAME_LABEL, ...(serviceProxyName !== "" && { value: serviceProxyName }) };
-  const followed = (resource: OtherResource, name: Needed, set: SetObject): OtherSubscription => ({
+  const followed = (resource: OtherResource, name: Needed, set: SetObject, decode = whole): OtherSubscription => ({
     resource,
-    decode: whole,
+    decode,
     onState: (is) => options.onState(name, is),
     onChange(change) {
       if (change.type === "synced") options.onSynced(name);
@@ -66,7 +66,7 @@ export function slicesSubscriptions(
       followed({ ...core("nodes", "Node"), namespaced: false }, "nodes", (key, raw) =>
         state.setZone(key.slice(key.indexOf("/") + 1), zoneOf(raw)),
       ),
-      followed(SLICES, "endpointSlices", (key, raw) => state.setSlice(key, raw)),
+      followed(SLICES, "endpointSlices", (key, raw) => state.setSlice(key, raw), slicesOf(serviceProxyName)),
       networks(options),
     ],
   };
@@ -91,8 +91,14 @@ function whole(raw: unknown): unknown {
   return raw;
 }
 
+/** Those of other names' Services, which have the Service's label, are another controller's. */
+function slicesOf(serviceProxyName: string): (raw: unknown) => unknown {
+  if (serviceProxyName === "") return whole;
+  return (raw) => (valueAt(raw, "metadata", "labels", PROXY_NAME_LABEL) === serviceProxyName ? raw : undefined);
+}
+
 function zoneOf(raw: unknown): string | undefined {
-  return textAt(objectAt(objectAt(raw, "metadata"), "labels") as RawObject, ZONE_LABEL);
+  return stringOf(valueAt(raw, "metadata", "labels", ZONE_LABEL)) || undefined;
 }
 
 function serviceCIDRs({ state, onSynced, onChange }: SlicesSubscriptionsOptions) {

@@ -22,6 +22,22 @@ fairlead.dev/service-proxy-name: {{ . | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
+{{/* Of the controller, which is no agent: tools find agents by fairlead's name. */}}
+{{- define "fairlead.slicesSelector" -}}
+app.kubernetes.io/name: fairlead-slices
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "fairlead.slicesLabels" -}}
+{{ include "fairlead.slicesSelector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
 {{- define "fairlead.metricsBindAddress" -}}
 {{ .Values.metricsBindAddress | default (printf "127.0.0.1:%d" (ternary 10249 10349 (empty .Values.serviceProxyName))) }}
 {{- end -}}
@@ -49,6 +65,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.serviceProxyName (ne .Values.mode "nftables") -}}
 {{- fail (printf "serviceProxyName: beside another proxy an agent runs in nftables mode only; mode is %s" .Values.mode) -}}
 {{- end -}}
+{{- if and .Values.serviceNetwork (not .Values.serviceProxyName) -}}
+{{- fail "serviceNetwork: services of pods' secondary networks are for an agent with a name; set serviceProxyName" -}}
+{{- end -}}
 {{- if and .Values.serviceProxyName .Values.shadow -}}
 {{- fail "serviceProxyName: a shadow compares with the nodes' first proxy, which does not serve what is labelled; leave one of them out" -}}
 {{- end -}}
@@ -64,6 +83,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- with .Values.healthzPort }}{{ $_ := set $own "healthzBindAddress" (printf "0.0.0.0:%v" .) }}{{ end -}}
 {{- $fairlead := dict "apiVersion" "fairlead.dev/v1alpha1" "kind" "FairleadConfiguration" "multiCNI" (include "fairlead.multiCNI" . | fromJson) -}}
 {{- with .Values.serviceProxyName }}{{ $_ := set $fairlead "serviceProxyName" . }}{{ end -}}
+{{- if .Values.serviceNetwork }}{{ $_ := set $fairlead "serviceNetwork" true }}{{ end -}}
 {{- mergeOverwrite (deepCopy .Values.config) $own | toYaml }}
 ---
 {{ toYaml $fairlead }}
