@@ -1,4 +1,5 @@
 export { COUNTER } from "./expressions/counter.ts";
+export { CT_DIRECTIONS } from "./expressions/ct.ts";
 export { ADDRESS_TYPES } from "./expressions/fib.ts";
 export { type Expression, expressionKinds, kindOf } from "./expressions/index.ts";
 export { PORT_UNREACHABLE } from "./expressions/reject.ts";

@@ -1,4 +1,5 @@
 import { ADDRESS_BITS, addressWords, masked, prefixLengthOf, prefixMask, wordsText } from "@fairlead/base";
+import { CT_DIRECTIONS } from "./expressions/ct.ts";
 import { ADDRESS_TYPES } from "./expressions/fib.ts";
 import type { Expression } from "./expressions/index.ts";
 import type { Register } from "./expressions/registers.ts";
@@ -149,6 +150,35 @@ export function setMark(bits: number): readonly Expression[] {
 /** `meta mark set meta mark ^ 0x4000`. */
 export function flipMark(bits: number): readonly Expression[] {
   return changeMark("ffffffff", hostHex(bits));
+}
+
+/** `ct direction reply`. */
+export const answer: readonly Expression[] = [
+  { kind: "ct", key: "direction", to: 0 },
+  { kind: "cmp", operator: "==", from: 0, value: hexOf([CT_DIRECTIONS.reply]) },
+];
+
+/** `ct mark & 0x3000 == 0x1000`. */
+export function connectionMarkIs(mark: number, mask: number): readonly Expression[] {
+  return [
+    { kind: "ct", key: "mark", to: 0 },
+    { kind: "bitwise", from: 0, to: 0, mask: hostHex(mask), xor: ZERO },
+    { kind: "cmp", operator: "==", from: 0, value: hostHex(mark) },
+  ];
+}
+
+/** `ct mark set ct mark & ~0x3000 | 0x1000`. */
+export function setConnectionMark(mark: number, mask: number): readonly Expression[] {
+  return [
+    { kind: "ct", key: "mark", to: 0 },
+    { kind: "bitwise", from: 0, to: 0, mask: hostHex(~mask >>> 0), xor: hostHex(mark) },
+    { kind: "ct", key: "mark", from: 0 },
+  ];
+}
+
+/** `meta mark set meta mark & ~0x3000 | 0x1000`. */
+export function setMarkWithin(mark: number, mask: number): readonly Expression[] {
+  return changeMark(hostHex(~mask >>> 0), hostHex(mark));
 }
 
 /** `meta mark set 0x4000`. */
