@@ -53,6 +53,16 @@ export type { NftablesNews, NftablesWatchOptions, TouchedTable } from "./nftable
 export { type KernelReader, openKernelReader } from "./reading/reader.ts";
 export { readingRunner } from "./reading/runner.ts";
 export { readingOnly, readsLinks, readsNftables, readsServers, readsSets, WritesRefused } from "./reading/sockets.ts";
+export { createRouting, type RoutingOptions } from "./routes/open.ts";
+export type {
+  MarkRule,
+  RouteEntry,
+  Routing,
+  RoutingCommand,
+  RoutingState,
+  RoutingWatchOptions,
+  TableRoute,
+} from "./routes/routes.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";
 export type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner/runner.ts";

@@ -3,6 +3,7 @@ export { FakeConntrack } from "./fake-conntrack.ts";
 export { FakeDevices } from "./fake-devices.ts";
 export { FakeModules } from "./fake-modules.ts";
 export { FakeNfacct, type FakeNfacctOptions } from "./fake-nfacct.ts";
+export { FakeRouting } from "./fake-routing.ts";
 export { FakeRunner, type Program, type ProgramAnswer } from "./fake-runner.ts";
 export { FakeSysctl } from "./fake-sysctl.ts";
 export { FakeTracking } from "./fake-tracking.ts";

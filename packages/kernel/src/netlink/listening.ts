@@ -27,7 +27,15 @@ export interface ListeningSocket {
 export type OpenListening = (groups: readonly number[]) => Promise<ListeningSocket>;
 
 /** enum nfnetlink_groups of linux/netfilter/nfnetlink.h; enum rtnetlink_groups of linux/rtnetlink.h. */
-export const GROUPS = { conntrack: [1, 2, 3], nftables: [7], nftrace: [9], links: [1], addresses: [5, 9] } as const;
+export const GROUPS = {
+  conntrack: [1, 2, 3],
+  nftables: [7],
+  nftrace: [9],
+  links: [1],
+  addresses: [5, 9],
+  routes: [7, 11],
+  rules: [8, 19],
+} as const;
 /** Bytes that wait to be read; in a user namespace net.core.rmem_max bounds them. */
 const WAITING = 4 << 20;
 
