@@ -1,5 +1,6 @@
 export { formatDuration, parseDuration } from "./duration.ts";
 export type * from "./mode-settings.ts";
+export { mostUplinks } from "./modes/reply-via.ts";
 export { withMode } from "./modes/with-mode.ts";
 export type * from "./multi-cni-settings.ts";
 export { parseArguments } from "./parse.ts";

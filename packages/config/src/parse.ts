@@ -5,6 +5,7 @@ import { PROXY } from "./flags/table.ts";
 import { flagValues } from "./flags/values.ts";
 import { resolveInstance } from "./modes/instance.ts";
 import { defaultNodePortAddresses, warnOfLoopbackNodePorts } from "./modes/node-port-addresses.ts";
+import { resolveReplyVia } from "./modes/reply-via.ts";
 import { resolveModes } from "./modes/resolve.ts";
 import { resolveShadow } from "./modes/shadow.ts";
 import { leafPaths, valueAt } from "./paths.ts";
@@ -75,7 +76,8 @@ function resolve(
     ...resolveProcess(input, instance, report),
   };
   warnOfLoopbackNodePorts(serving, report);
-  const resolved = resolveShadow(serving, input, report);
+  const replyVia = resolveReplyVia(input, serving, report);
+  const resolved = resolveShadow({ ...serving, ...(replyVia && { replyVia }) }, input, report);
   const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input);
   const action = chooseAction(options, kubeProxyConfiguration);
   if (resolved.shadow !== undefined && WRITES.has(action.kind)) {

@@ -92,6 +92,21 @@ export interface ServiceMetricsSettings {
   readonly maxSeries: number;
 }
 
+/** Answers leave by the interface that the client came in by. */
+export interface ReplyViaSettings {
+  /**
+   * auto: every interface with a default route. A table is the operator's own, with what leads out by the interface;
+   * absent: one of Fairlead's, with the routes that the table `main` has by it.
+   */
+  readonly uplinks: "auto" | readonly { readonly interface: string; readonly table?: number | undefined }[];
+  /** Bits of the packet's and the connection's mark, 1…2³²−1. */
+  readonly markMask: number;
+  /** Of the rules of routing, 1…32,765. */
+  readonly rulePriority: number;
+  /** Of Fairlead's routing tables. */
+  readonly firstTable: number;
+}
+
 /** What the process was started for; the first that was asked for, in kube-proxy's order. */
 export type Action =
   | { readonly kind: "run" }
@@ -157,6 +172,8 @@ export interface AgentConfig {
   readonly conntrack: ConntrackSettings;
   /** TCP connections of endpoints that are gone lose their conntrack entries, so that their clients are reset. */
   readonly resetStaleTCP: boolean;
+  /** Absent: answers leave as the node routes them. */
+  readonly replyVia?: ReplyViaSettings;
   /** −1000…1000 */
   readonly oomScoreAdj: number;
   /** configSyncPeriod in milliseconds, greater than 0. */

@@ -31,9 +31,9 @@ export function resolveShadow(config: Resolved, { fairlead }: ConfigInput, repor
       `compares with the node's default proxy, which does not serve the Services that ${name} selects`,
     );
   }
-  const { healthzBindAddress } = config;
+  const { healthzBindAddress, replyVia: _writes, ...rest } = config;
   return {
-    ...config,
+    ...rest,
     shadow: { gracePeriodMs: given ?? Math.max(GRACE_MS, PERIODS * config[config.mode].minSyncPeriodMs) },
     metricsBindAddress: apart(config.metricsBindAddress, METRICS_PORT),
     ...(healthzBindAddress && { healthzBindAddress: apart(healthzBindAddress, HEALTHZ_PORT) }),

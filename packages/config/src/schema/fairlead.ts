@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { cidrChanges, cidrSources } from "./cidr-sources.ts";
+import { replyRouting, replyVia } from "./reply-via.ts";
 import { duration, flag, list, oneOf, text, wholeNumber } from "./scalars.ts";
 import { serviceRules } from "./service-rules.ts";
 
@@ -29,6 +30,8 @@ export const fairleadSchema = z.strictObject({
     })
     .prefault({}),
   resetStaleTCP: flag.optional(),
+  replyVia: replyVia.optional(),
+  replyRouting,
   shadow: flag.optional(),
   shadowGracePeriod: duration.optional(),
   serviceMetrics: z
