@@ -7,6 +7,7 @@ import {
   FakeNfacct,
   FakeNftables,
   FakeNodeAddresses,
+  FakeRouting,
   FakeSysctl,
   FakeTracking,
 } from "@fairlead/kernel/fake";
@@ -34,6 +35,8 @@ function kernelWith(supported: boolean): Kernel {
     sysctl: new FakeSysctl({ "net/ipv6/conf/all/disable_ipv6": 0 }),
     nftables: async () => new FakeNftables(),
     removeNftTables: async () => [],
+    routing: new FakeRouting(),
+    hasNftTable: async () => false,
     sourceAddress: async () => undefined,
   };
 }

@@ -12,6 +12,7 @@ import {
   FakeNfacct,
   FakeNftables,
   FakeNodeAddresses,
+  FakeRouting,
   FakeSysctl,
   FakeTracking,
 } from "@fairlead/kernel/fake";
@@ -84,6 +85,8 @@ function emptyNode(liberal: boolean) {
     nfacct,
     sysctl: new FakeSysctl({ "net/netfilter/nf_conntrack_tcp_be_liberal": liberal ? 1 : 0 }),
     removeNftTables: async () => [],
+    routing: new FakeRouting(),
+    hasNftTable: async () => false,
     sourceAddress: async () => undefined,
   };
   const held = () => ({

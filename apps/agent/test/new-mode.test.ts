@@ -8,6 +8,7 @@ import {
   FakeIptables,
   FakeNfacct,
   FakeNodeAddresses,
+  FakeRouting,
   FakeSysctl,
   FakeTracking,
 } from "@fairlead/kernel/fake";
@@ -54,6 +55,8 @@ function nodeWithoutIptables(asked: string[]): Kernel {
       throw new Error("there is no nf_tables");
     },
     removeNftTables: async () => [],
+    routing: new FakeRouting(),
+    hasNftTable: async () => false,
     sourceAddress: async () => undefined,
   };
 }

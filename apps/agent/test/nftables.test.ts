@@ -8,6 +8,7 @@ import {
   FakeNfacct,
   FakeNftables,
   FakeNodeAddresses,
+  FakeRouting,
   FakeSysctl,
   FakeTracking,
 } from "@fairlead/kernel/fake";
@@ -73,6 +74,8 @@ function kernelWith(nftables: FakeNftables): Kernel {
     sysctl: new FakeSysctl({ "net/ipv6/conf/all/disable_ipv6": 0 }),
     nftables: async () => nftables,
     removeNftTables: async () => [],
+    routing: new FakeRouting(),
+    hasNftTable: async () => false,
     sourceAddress: async () => undefined,
   };
 }

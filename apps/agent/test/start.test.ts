@@ -5,6 +5,7 @@ import {
   FakeIptables,
   FakeNfacct,
   FakeNodeAddresses,
+  FakeRouting,
   FakeSysctl,
   FakeTracking,
 } from "@fairlead/kernel/fake";
@@ -46,6 +47,8 @@ function kernel(sysctls: Readonly<Record<string, number>> = IPV6_ON, ipvsSupport
       throw new Error("there is no nf_tables");
     },
     removeNftTables: async () => [],
+    routing: new FakeRouting(),
+    hasNftTable: async () => false,
     sourceAddress: async () => undefined,
   };
   return { tables, sysctl, log, kernel: fake };

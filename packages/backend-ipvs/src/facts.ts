@@ -39,6 +39,7 @@ export const ipvsFacts = {
   },
   packetCounters: {},
   endsConnections: true,
+  takesIn: true,
   // They have the service device and the tools in common.
   familiesAtOnce: false,
 } as const satisfies ModeFacts;

@@ -27,6 +27,8 @@ export interface ModeFacts {
    * tracking remembers them, and their entries are deleted.
    */
   readonly endsConnections?: true;
+  /** (ipvs) Packets for services are taken in by the node, and led on from there; absent: they are translated first. */
+  readonly takesIn?: true;
   /** Whether both families can be synced at once; false: they have objects in common. */
   readonly familiesAtOnce: boolean;
 }

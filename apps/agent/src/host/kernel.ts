@@ -10,6 +10,7 @@ import type {
   Nfacct,
   NftablesClient,
   NodeAddresses,
+  Routing,
   Sysctl,
   Tracking,
 } from "@fairlead/kernel";
@@ -42,6 +43,7 @@ export interface Kernel {
   readonly devices: DeviceFollower;
   /** Sends packets through a flowtable of this kernel, in network namespaces that are made for it. */
   testFlowtable(): Promise<FlowtableTest>;
+  readonly routing: Routing;
   readonly conntrack: Conntrack;
   /** What connection tracking has, for those who only read. */
   tracking(): Promise<Pick<Tracking, "list">>;
@@ -54,6 +56,8 @@ export interface Kernel {
    * @throws Error when one cannot be deleted
    */
   removeNftTables(serviceProxyName: string): Promise<readonly string[]>;
+  /** Whether there is a table of nf_tables in either family; undefined: this kernel does not say. */
+  hasNftTable(name: string): Promise<boolean | undefined>;
   /** The address that packets to elsewhere would leave from; undefined: there is no route. */
   sourceAddress(family: IPFamily): Promise<string | undefined>;
 }

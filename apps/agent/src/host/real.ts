@@ -1,5 +1,5 @@
 import { tableName } from "@fairlead/backend-nftables";
-import { errorChainText, systemClock } from "@fairlead/base";
+import { errorChainText, IP_FAMILIES, systemClock } from "@fairlead/base";
 import {
   areTablesThere,
   createChainsThere,
@@ -12,9 +12,11 @@ import {
   createModules,
   createNfacct,
   createNodeAddresses,
+  createRouting,
   createRunner,
   createSysctl,
   detectVariant,
+  isNftTableThere,
   openGenericSocket,
   openIptables,
   openIptablesInUse,
@@ -61,14 +63,21 @@ export function realKernel(log: Log): Kernel {
     }),
     devices: createDeviceFollower({ open: openRouteSocket, listen: openRouteListening, timers: systemClock }),
     testFlowtable: () => testFlowtable(runner),
+    routing: createRouting(runner, { listen: openRouteListening }),
     conntrack: createConntrack(runner, { onFallback }),
     tracking: () => openTracking(runner),
     nfacct: createNfacct(runner, { open: openNetfilterSocket }),
     sysctl: createSysctl(),
     nftables: () => openNftables(),
     removeNftTables: (serviceProxyName) => removeNftTables({ open: openNftables, runner }, tableName(serviceProxyName)),
+    hasNftTable,
     sourceAddress,
   };
+}
+
+async function hasNftTable(name: string): Promise<boolean | undefined> {
+  const [IPv4, IPv6] = await Promise.all(IP_FAMILIES.map((family) => isNftTableThere(family, name)));
+  return IPv4 === true || IPv6 === true || (IPv4 ?? IPv6);
 }
 
 /** Tries come again and again; what went wrong is reported when it is something else than before. */

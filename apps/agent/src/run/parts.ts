@@ -17,6 +17,7 @@ import type { ModeRemoval, ModeRuntime } from "../modes/mode.ts";
 import type { KnownKeeper } from "../networks/known-keeper.ts";
 import type { ProblemLog } from "../objects/problem-log.ts";
 import type { MemoryKeeper } from "../ownership/keeper.ts";
+import type { ReplyRouting } from "../reply/reply-routing.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { Progress } from "../sync/progress.ts";
 import type { SyncLoop } from "../sync/sync-loop.ts";
@@ -52,6 +53,8 @@ export interface AgentParts extends ModeRuntime {
   readonly unserved: ReadonlyMap<IPFamily, string>;
   /** Where another proxy programs the kernel: what differs there. Absent: this one does. */
   readonly shadow?: ShadowView | undefined;
+  /** Keeps answers on the interface that their client came in by; absent: they leave as routed. */
+  readonly replies?: ReplyRouting | undefined;
   /** What else follows from syncs. */
   readonly followers?: readonly SyncFollower[];
   /** Connections that all HTTP ports together may have open. Default 1,024. */

@@ -35,6 +35,7 @@ function start(parts: AgentParts, agent: Agent, signal: AbortSignal, fail: (reas
   openServers(parts, agent, eligibility, signal, fail);
   followInputs(parts, agent, { eligibility, signal, fail });
   void followForeign(parts, agent, signal);
+  void parts.replies?.run(signal);
   followConfigFile(parts, signal, fail);
 }
 

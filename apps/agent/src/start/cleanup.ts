@@ -1,9 +1,11 @@
-import { IP_FAMILIES } from "@fairlead/base";
+import { errorChainText, IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { errorTexts, removeTables } from "../modes/leftovers.ts";
 import type { ModeRemoval } from "../modes/mode.ts";
+import { removeReplyRouting } from "../reply/reply-routing.ts";
+import { REPLY_TABLE } from "../reply/table.ts";
 
 /**
  * Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code.
@@ -21,7 +23,20 @@ export async function cleanUp(removals: readonly ModeRemoval[], kernel: Kernel, 
     }
   }
   const nothingLeft = await removeTables(removals, kernel, "", log);
-  return failed || !nothingLeft ? 1 : 0;
+  const routed = await removeReplies(kernel, log);
+  return failed || !nothingLeft || !routed ? 1 : 0;
+}
+
+/** @returns false: something could not be removed */
+async function removeReplies(kernel: Kernel, log: Log): Promise<boolean> {
+  try {
+    const marks = (await kernel.hasNftTable(REPLY_TABLE)) === true ? await kernel.nftables() : undefined;
+    if (await removeReplyRouting(kernel.routing, marks)) log.info("Removed reply routing");
+    return true;
+  } catch (error) {
+    log.error("Failed to remove reply routing; run --cleanup again", { error: errorChainText(error) });
+    return false;
+  }
 }
 
 /** Removes what an agent with a name left, and nothing of the node's first proxy. Resolves to the exit code. */

@@ -10,6 +10,7 @@ import type { Mode } from "../modes/mode.ts";
 import { setUpNetworks } from "../networks/setup.ts";
 import { loadMemory } from "../ownership/memory-file.ts";
 import { stateFile } from "../ownership/state-file.ts";
+import { prepareReplies } from "../reply/prepare.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { Progress } from "../sync/progress.ts";
 import { chooseMode } from "./choose-mode.ts";
@@ -56,6 +57,7 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
     void events?.report({ ...notice, action: "StartKubeProxy" });
   }
   if (fallback !== undefined) void events?.report(fallbackEvent(config.mode, mode.facts.name, fallback));
+  const replies = await prepareReplies({ config, families, mode: mode.facts, kernel, clock, log });
   return {
     config,
     filter,
@@ -68,6 +70,7 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
     removals: config.serviceProxyName === "" ? modes : [],
     ...runtime,
     progress,
+    replies,
     unserved,
     memory,
     source,

@@ -16,6 +16,8 @@ export interface BundleNode {
   readonly inside: () => Runner;
   /** Writes a file of the folder `manifests`. */
   manifest(name: string, text: string): Promise<void>;
+  /** Writes a file of the folder. */
+  file(name: string, text: string): Promise<void>;
   /**
    * The lines of a bundle's run as they come, its exit code the last of them: `exit 0`.
    *
@@ -43,6 +45,7 @@ export function onBundleNode(name: string, define: (node: BundleNode) => void): 
     define({
       dir: () => folder,
       inside,
+      file: (name, text) => writeFile(join(folder, name), text),
       manifest: (file, text) => writeFile(join(folder, "manifests", file), text),
       running: (flags, behind = []) => {
         // Where a test gives up, the shell is ended, and the agent with it.

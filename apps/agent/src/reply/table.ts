@@ -1,0 +1,63 @@
+import type { ReplyViaSettings } from "@fairlead/config";
+import { type BaseChain, type NftBatch, type NftRule, type NftTable, statements } from "@fairlead/netfilter/nft";
+import type { Uplink } from "./uplinks.ts";
+
+/** No agent with a service proxy name has a table of this name: theirs begin with `fairlead-`. */
+export const REPLY_TABLE = "fairlead_reply";
+
+/** NF_IP_PRI_MANGLE: behind connection tracking, before routing and translation. */
+const MANGLE = -150;
+
+/** The chains of the table, by name. */
+export type ReplyChains = ReadonlyMap<string, { readonly base: BaseChain; readonly rules: readonly NftRule[] }>;
+
+/**
+ * The same in both families. The first packet from outside gives its connection the mark of the interface, where it has
+ * been translated already; answers get it as their own before they are routed.
+ *
+ * @param translates whether the mode translates by DNAT, so that other connections stay as they are; else all that come
+ *   to the node itself get a mark: IPVS takes what is for services from there
+ */
+export function replyChains(
+  uplinks: readonly Uplink[],
+  { markMask }: Pick<ReplyViaSettings, "markMask">,
+  translates: boolean,
+): ReplyChains {
+  const { answer, connectionMarkIs, interfaceIs, newConnection, setConnectionMark, setMarkWithin } = statements;
+  const ours = translates ? statements.translatedConnection : [];
+  const marking = uplinks.map(({ interface: name, mark }): NftRule => {
+    const arriving = [...interfaceIs("iifname", name), ...newConnection, ...ours];
+    return { expressions: [...arriving, ...setConnectionMark(mark, markMask)] };
+  });
+  const restoring = uplinks.map(({ mark }): NftRule => {
+    const answering = [...answer, ...connectionMarkIs(mark, markMask)];
+    return { expressions: [...answering, ...setMarkWithin(mark, markMask)] };
+  });
+  const chain = (type: BaseChain["type"], hook: BaseChain["hook"], rules: readonly NftRule[]) =>
+    [hook, { base: { type, hook, priority: MANGLE, policy: "accept" }, rules }] as const;
+  return new Map([
+    chain("filter", "input", marking),
+    ...(translates ? [chain("filter", "forward", marking)] : []),
+    chain("filter", "prerouting", restoring),
+    // Of type route: a mark that is set here routes the packet again.
+    chain("route", "output", restoring),
+  ]);
+}
+
+/** Has the table made anew, whatever is there, in one transaction. */
+export function writeChains(batch: NftBatch, chains: ReplyChains): NftBatch {
+  batch.addTable().deleteTable().addTable("answers leave by the interface that the client came in by");
+  for (const [name, { base }] of chains) batch.addChain({ name, base });
+  for (const [name, { rules }] of chains) for (const rule of rules) batch.addRule(name, rule);
+  return batch;
+}
+
+/** Whether a table has just these chains. */
+export function hasChains(table: NftTable, chains: ReplyChains): boolean {
+  const plain = (rules: readonly NftRule[]) => rules.map(({ expressions }) => expressions);
+  const text = (all: Iterable<readonly [string, { readonly base?: BaseChain; readonly rules: readonly NftRule[] }]>) =>
+    JSON.stringify(
+      [...all].map(([name, { base, rules }]) => [name, base?.type, base?.hook, base?.priority, plain(rules)]).sort(),
+    );
+  return table.dormant === undefined && text(table.chains) === text(chains);
+}

@@ -1,0 +1,172 @@
+import { createRunner, type Runner } from "@fairlead/kernel";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { onBundleNode } from "./support/bundle-node.ts";
+import { answered, startServer, wire } from "./support/two-uplinks.ts";
+
+const REQUESTS = 9;
+const ALL = { first: { IPv4: REQUESTS, IPv6: REQUESTS }, second: { IPv4: REQUESTS, IPv6: REQUESTS } };
+const SECOND_LOST = { ...ALL, second: { IPv4: 0, IPv6: 0 } };
+
+onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running, file }) => {
+  const others: NetworkNamespace[] = [];
+  let pod: Awaited<ReturnType<typeof startServer>>;
+  let clients: Readonly<Record<"first" | "second", Runner>>;
+
+  beforeAll(async () => {
+    const node = inside();
+    const [first, second, served] = await Promise.all([createNamespace(), createNamespace(), createNamespace()]);
+    others.push(first, second, served);
+    const at = (one: NetworkNamespace) => createRunner({ prefix: one.argvPrefix, env: one.env });
+    clients = { first: at(first), second: at(second) };
+    await wire(node, [first, second], served, at);
+    pod = await startServer(at(served));
+    await manifest("web.yaml", MANIFEST);
+  });
+
+  afterAll(async () => {
+    await pod.stop();
+    for (const one of others) await one.dispose();
+  });
+
+  const counts = async () => {
+    const [first, second] = await Promise.all(
+      (["first", "second"] as const).map((uplink) => answered(clients[uplink], uplink, REQUESTS)),
+    );
+    return { first, second };
+  };
+  /** Requests to the first uplink, one after another until it is called: what each came to. */
+  const underLoad = () => {
+    const seen = new Set<string>();
+    let ended = false;
+    const asking = (async () => {
+      while (!ended) seen.add(JSON.stringify(await answered(clients.first, "first", REQUESTS)));
+    })();
+    return async () => {
+      ended = true;
+      await asking;
+      return seen;
+    };
+  };
+  const rules = async (family: "-4" | "-6") =>
+    (await inside().run(["ip", family, "rule", "show"])).stdout.split("\n").filter((line) => line.includes("fwmark"));
+
+  /** Runs the agent until its rules are there, does something, and ends it. */
+  async function withAgent(config: string, signal: "SIGTERM" | "SIGKILL", work: () => Promise<void>): Promise<void> {
+    await file("config.yaml", config);
+    const log: string[] = [];
+    for await (const line of running(["--config=config.yaml", "--manifests=manifests"])) {
+      log.push(line);
+      const ready = log.filter((one) => one.includes('"Rules are in place"')).length;
+      if (!line.includes('"Rules are in place"') || ready !== 2) continue;
+      try {
+        await work();
+      } finally {
+        process.kill(Number(/pid="?(\d+)/.exec(log.join("\n"))?.[1]), signal);
+      }
+    }
+    expect(log.join("\n")).not.toContain("Failed to write reply routing");
+  }
+
+  test.each([
+    ["the second named", "replyVia: [{interface: up1}]"],
+    ["a table of the operator's", "replyVia: [{interface: up1, table: 102}]"],
+  ])("all arrive with %s", async (_, setting) => {
+    await withAgent(configOf("nftables", setting), "SIGTERM", () => expect.poll(counts).toEqual(ALL));
+  });
+
+  describe.each(["iptables", "nftables"])("in %s mode", (mode) => {
+    test("those to the second are lost without replyVia", async () => {
+      await withAgent(configOf(mode, ""), "SIGTERM", async () => {
+        expect(await counts()).toEqual(SECOND_LOST);
+        expect(await rules("-4")).toEqual([]);
+      });
+    });
+
+    test("interfaces that go and return, agents that are killed, and foreign deletions", async () => {
+      await withAgent(configOf(mode, "replyVia: auto"), "SIGKILL", async () => {
+        await expect.poll(counts).toEqual(ALL);
+        const load = underLoad();
+        await inside().run(["ip", "link", "set", "up1", "down"]);
+        await expect.poll(() => rules("-4")).toHaveLength(1);
+        await inside().run(["ip", "-force", "-batch", "-"], { input: SECOND_BACK });
+        await expect.poll(counts).toEqual(ALL);
+        await inside().run(["nft", "delete table ip fairlead_reply"]);
+        await inside().run(["ip", "rule", "delete", "fwmark", "0x3000/0x3000"]);
+        await expect.poll(counts).toEqual(ALL);
+        expect(await load()).toEqual(new Set([JSON.stringify(ALL.first)]));
+      });
+      const before = await rules("-4");
+      expect(before).toHaveLength(2);
+      await withAgent(configOf(mode, "replyVia: auto"), "SIGTERM", () => expect.poll(counts).toEqual(ALL));
+      expect(await rules("-4")).toEqual(before);
+    });
+
+    test("the clean-up leaves no rule, route or mark", async () => {
+      for await (const line of running(["--cleanup"])) expect(line).not.toContain("Failed");
+      expect([...(await rules("-4")), ...(await rules("-6"))]).toEqual([]);
+      const routes = await inside().run(["ip", "route", "show", "table", "all", "proto", "175"]);
+      expect(routes.stdout).toBe("");
+      expect((await inside().run(["nft", "list", "tables"])).stdout).not.toContain("fairlead");
+    });
+  });
+});
+
+const SECOND_BACK = [
+  "link set up1 up",
+  "address replace fd00:202::10/64 dev up1 nodad",
+  "route replace default via 10.202.0.1 dev up1 metric 500",
+  "route replace default via fd00:202::1 dev up1 metric 2000",
+  "route replace default via 10.202.0.1 dev up1 table 102",
+  "route replace default via fd00:202::1 dev up1 table 102",
+  "",
+].join("\n");
+
+function configOf(mode: string, fairlead: string): string {
+  return [
+    "apiVersion: kubeproxy.config.k8s.io/v1alpha1",
+    "kind: KubeProxyConfiguration",
+    `mode: ${mode}`,
+    "nodePortAddresses: [10.0.0.0/8, fd00::/16]",
+    'clusterCIDR: "10.144.0.0/16,fd00:144::/48"',
+    `${mode}: {syncPeriod: 2s, minSyncPeriod: 0s}`,
+    "---",
+    "apiVersion: fairlead.dev/v1alpha1",
+    "kind: FairleadConfiguration",
+    fairlead,
+    "",
+  ].join("\n");
+}
+
+const MANIFEST = JSON.stringify({
+  apiVersion: "v1",
+  kind: "List",
+  items: [
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { namespace: "default", name: "web" },
+      spec: {
+        type: "NodePort",
+        clusterIP: "10.96.0.10",
+        clusterIPs: ["10.96.0.10", "fd00:96::10"],
+        ipFamilies: ["IPv4", "IPv6"],
+        ports: [{ protocol: "TCP", port: 80, targetPort: 8080, nodePort: 30_080 }],
+      },
+    },
+    ...(["IPv4", "IPv6"] as const).map((addressType) => ({
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: {
+        namespace: "default",
+        name: `web-${addressType.toLowerCase()}`,
+        labels: { "kubernetes.io/service-name": "web" },
+      },
+      addressType,
+      endpoints: [
+        { addresses: [addressType === "IPv4" ? "10.144.1.5" : "fd00:144::1:5"], conditions: { ready: true } },
+      ],
+      ports: [{ name: "", protocol: "TCP", port: 8080 }],
+    })),
+  ],
+});
