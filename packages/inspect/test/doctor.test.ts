@@ -180,6 +180,16 @@ describe("the doctor", () => {
       ["warning net.bridge.bridge-nf-call-iptables: 0"],
     ],
     [
+      "a strict filter where answers leave by the client's interface",
+      {
+        uplinks: [
+          { interface: "eth1", filter: 1 },
+          { interface: "eth2", filter: 2 },
+        ],
+      },
+      ["bad answers by eth1: rp_filter is 1 (strict)"],
+    ],
+    [
       "a kernel without IPVS",
       {
         needs: IPVS,

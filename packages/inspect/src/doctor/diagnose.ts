@@ -15,6 +15,7 @@ export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
     ...otherInstances(facts),
     ...kernel(facts),
     ...sysctls(facts),
+    ...uplinks(facts),
     secondProxy(facts),
     ...podRoutes(facts),
     ...overlaps(facts),
@@ -82,6 +83,17 @@ function sysctls(facts: NodeFacts): readonly Diagnosis[] {
     if (value === undefined && key in facts.sysctls) return unknown(check, "may not be read", asRoot());
     const complaint = state === "bad" ? bad : warning;
     return complaint(check, value ?? "not there", advice("sysctl", `run \`sysctl -w ${check}=${wanted}\`: ${why}`));
+  });
+}
+
+/** A strict filter asks by which interface the sender would be answered without any mark. */
+function uplinks({ uplinks: all = [] }: NodeFacts): readonly Diagnosis[] {
+  return all.map(({ interface: name, filter }) => {
+    const check = `answers by ${name}`;
+    if (filter === undefined) return unknown(check, "rp_filter cannot be read; the interface may be missing", AS_ROOT);
+    if (filter !== 1) return good(check, `rp_filter is ${filter}`);
+    const advice = `run \`sysctl -w net.ipv4.conf.${name}.rp_filter=2\`: the kernel drops packets of clients behind it`;
+    return bad(check, "rp_filter is 1 (strict)", advice);
   });
 }
 

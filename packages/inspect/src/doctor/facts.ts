@@ -43,6 +43,11 @@ export interface NodeFacts {
   readonly cidrs: readonly NamedCIDR[];
   /** Whether the mode tells clients apart at an address, as `excluded-clients` wants; absent: it need not. */
   readonly tellsClients?: boolean;
+  /**
+   * Interfaces whose clients are answered by them though the node has its default route elsewhere (`replyVia`), with
+   * rp_filter as the kernel takes it: 0 off, 1 strict, 2 loose. Absent: there are none.
+   */
+  readonly uplinks?: readonly { readonly interface: string; readonly filter: number | undefined }[] | undefined;
   readonly api: ApiFacts;
   /** Absent: nothing is excluded or learned, or no API server was asked. */
   readonly networks?: NetworksFacts;

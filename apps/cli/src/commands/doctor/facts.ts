@@ -13,6 +13,7 @@ import { otherInstances } from "./instances.ts";
 import type { ClusterNetworks } from "./networks.ts";
 import { othersFacts, pinnedMaps } from "./others.ts";
 import { countOf, listedRules } from "./rules.ts";
+import { uplinkFacts } from "./uplinks.ts";
 
 const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables"] as const;
 
@@ -54,6 +55,7 @@ export async function nodeFacts(
     ),
   );
   const { serviceProxyName } = config;
+  const uplinks = await uplinkFacts(config, attempt);
   const tables = (await tableNames(runner))?.flatMap(({ family, name }) =>
     isOfIptables(name) || isOfTracing(name) ? [] : [`${family} ${name}`],
   );
@@ -85,6 +87,7 @@ export async function nodeFacts(
       ...[...services].map(cidr("services")),
       ...addresses.filter((address) => !isLocal(address)).map((address) => cidr("node")(hostCIDR(address))),
     ],
+    ...(uplinks && { uplinks }),
     ...(filter.excludedFrontends === "excluded-clients" && { tellsClients: semantics.excludesClients === true }),
     api,
     ...(read && { networks: read.facts }),
