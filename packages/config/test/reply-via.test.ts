@@ -51,6 +51,7 @@ describe("replyVia", () => {
 
   test.each([
     ["userspace", "replyVia: auto", "replyVia: auto: works in iptables, nftables and ipvs mode"],
+    ["nftables", "replyVia: auto\nnftables: {fastPath: {devices: [eth0]}}", "cannot be combined with"],
     ["nftables", "replyVia: yes please", "replyVia: yes please: must be auto, or a list of {interface: NAME}"],
     ["nftables", "replyVia: []", "replyVia: []: must name an interface, or be auto"],
     ["nftables", "replyVia: [{interface: eth 1}]", "replyVia[0].interface: eth 1: must be the name of an interface"],

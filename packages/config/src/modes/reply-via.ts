@@ -11,7 +11,7 @@ const FIRST_TABLE = 17_000;
 /** unspec, default, main, local (linux/rtnetlink.h). */
 const KERNELS_TABLES: readonly number[] = [0, 253, 254, 255];
 
-type Serving = Pick<AgentConfig, "mode" | "serviceProxyName"> & {
+type Serving = Pick<AgentConfig, "mode" | "serviceProxyName" | "nftables"> & {
   readonly [mode in AgentConfig["mode"]]: { readonly masqueradeBit: number };
 };
 
@@ -25,6 +25,12 @@ export function resolveReplyVia(
   if (replyVia === undefined) return undefined;
   const { mode, serviceProxyName } = config;
   if (mode === "userspace") report.error("replyVia", "works in iptables, nftables and ipvs mode");
+  if (mode === "nftables" && config.nftables.fastPath !== undefined) {
+    report.error(
+      "replyVia",
+      `cannot be combined with ${report.name("nftables.fastPath")}: its packets meet no rule of routing`,
+    );
+  }
   if (serviceProxyName !== "") {
     const name = report.name("serviceProxyName");
     report.error("replyVia", `is for the node's first proxy, and ${name} makes this one a second; remove one of them`);

@@ -8,6 +8,7 @@ import type {
   TableRoute,
 } from "../routes/routes.ts";
 
+/** The routes and rules of one family. */
 interface FamilyRouting {
   main: readonly RouteEntry[];
   own: TableRoute[];
@@ -16,6 +17,7 @@ interface FamilyRouting {
 
 /** Routes and rules in memory. */
 export class FakeRouting implements Routing {
+  /** What there is, by family. */
   readonly families: Readonly<Record<IPFamily, FamilyRouting>> = {
     IPv4: { main: [], own: [], rules: [] },
     IPv6: { main: [], own: [], rules: [] },
@@ -24,11 +26,13 @@ export class FakeRouting implements Routing {
   readonly written: RoutingCommand[] = [];
   #changed = Promise.withResolvers<void>();
 
+  /** As the client does. */
   async read(family: IPFamily) {
     const { main, own, rules } = this.families[family];
     return { main: [...main], own: [...own], rules: [...rules] };
   }
 
+  /** As the client does. */
   async write(family: IPFamily, commands: readonly RoutingCommand[]): Promise<void> {
     for (const command of commands) apply(this.families[family], command);
     this.written.push(...commands);
@@ -44,6 +48,7 @@ export class FakeRouting implements Routing {
     this.#changed = Promise.withResolvers();
   }
 
+  /** A step for each `change`. */
   async *watch({ signal }: RoutingWatchOptions): AsyncGenerator<void, void, void> {
     const ended = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     while (!signal.aborted) {

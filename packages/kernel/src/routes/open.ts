@@ -7,9 +7,11 @@ import { parseRoutes, parseRules } from "./parse.ts";
 import { renderRouting } from "./render.ts";
 import { ROUTE_PROTOCOL, type Routing } from "./routes.ts";
 
+/** How the kernel is reached. */
 export interface RoutingOptions {
   /** How rtnetlink is listened to, in the network namespace that the runner runs its processes in. */
   readonly listen: OpenListening;
+  /** Default the system's. */
   readonly timers?: Timers;
 }
 
