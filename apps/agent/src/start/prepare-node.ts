@@ -10,11 +10,11 @@ import type { Mode } from "../modes/mode.ts";
 import { setUpNetworks } from "../networks/setup.ts";
 import { loadMemory } from "../ownership/memory-file.ts";
 import { stateFile } from "../ownership/state-file.ts";
-import { prepareReplies } from "../reply/prepare.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { Progress } from "../sync/progress.ts";
 import { chooseMode } from "./choose-mode.ts";
 import { openFamilies } from "./families.ts";
+import { prepareReplies } from "./replies.ts";
 import type { OpenedSource } from "./source.ts";
 
 export interface NodeParts extends Pick<AgentParts, "config" | "filter" | "nodeName" | "clock" | "log"> {

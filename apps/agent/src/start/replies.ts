@@ -3,9 +3,9 @@ import type { AgentConfig } from "@fairlead/config";
 import type { ModeFacts } from "@fairlead/core";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import { StartError } from "../start/start-error.ts";
-import { ReplyRouting, removeReplyRouting } from "./reply-routing.ts";
-import { REPLY_TABLE } from "./table.ts";
+import { ReplyRouting, removeReplyRouting } from "../reply/reply-routing.ts";
+import { REPLY_TABLE } from "../reply/table.ts";
+import { StartError } from "./start-error.ts";
 
 export interface ReplyParts {
   readonly config: AgentConfig;
