@@ -50,7 +50,7 @@ export function chooseUplinks(
   return { uplinks: chosen, leftOut };
 }
 
-export function isDefault({ destination }: RouteEntry): boolean {
+function isDefault({ destination }: RouteEntry): boolean {
   return destination === "default";
 }
 

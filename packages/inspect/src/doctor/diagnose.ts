@@ -90,10 +90,12 @@ function sysctls(facts: NodeFacts): readonly Diagnosis[] {
 function uplinks({ uplinks: all = [] }: NodeFacts): readonly Diagnosis[] {
   return all.map(({ interface: name, filter }) => {
     const check = `answers by ${name}`;
-    if (filter === undefined) return unknown(check, "rp_filter cannot be read; the interface may be missing", AS_ROOT);
+    if (filter === undefined) {
+      return unknown(check, "rp_filter cannot be read; the interface may be missing", asRoot());
+    }
     if (filter !== 1) return good(check, `rp_filter is ${filter}`);
-    const advice = `run \`sysctl -w net.ipv4.conf.${name}.rp_filter=2\`: the kernel drops packets of clients behind it`;
-    return bad(check, "rp_filter is 1 (strict)", advice);
+    const text = `run \`sysctl -w net.ipv4.conf.${name}.rp_filter=2\`: the kernel drops packets of clients behind it`;
+    return bad(check, "rp_filter is 1 (strict)", advice("sysctl", text));
   });
 }
 
