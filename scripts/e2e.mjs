@@ -17,6 +17,7 @@ export const RUNS = {
   properties: tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=pure", "--project=kernel", "packages/", "apps/"),
   tracer: tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=kernel", "e2e/"),
   uml: tests({ FAIRLEAD_UML: "all" }, "--project=uml"),
+  cost: tests({}, "--project=qemu"),
   ...Object.fromEntries(
     ["bridge", "flannel", "flannel:host-gw", "calico", "ovn", "bridge,ptp", "flannel,calico,ovn"].map((cni) => [
       `iptables ${cni}`,

@@ -8,7 +8,7 @@ import { pnpm, runBeside, runStep, sayStep } from "./steps.mjs";
 import { addCounts, countsOf, summarise } from "./summary.mjs";
 import { canHaveControlPlane, ensurePackages, GROUPS } from "./system-packages.mjs";
 
-const STEPS = ["check", "build", "package lint", "kernel tests", "ipvs tests", "e2e"];
+const STEPS = ["check", "build", "package lint", "kernel tests", "ipvs tests", "packet costs", "e2e"];
 
 /** Parts of `check`, for one who wants no more than that. */
 const PARTS = {
@@ -74,6 +74,7 @@ function announce(wanted) {
   const groups = [
     ...(wanted("kernel tests") ? ["kernel", "shells", "browser"] : []),
     ...(wanted("ipvs tests") ? ["kernel", "ipvs"] : []),
+    ...(wanted("packet costs") ? ["kernel", "cost"] : []),
     ...(wanted("e2e") && canHaveControlPlane() ? ["kernel", "specs"] : []),
   ];
   console.log(`npm test: ${STEPS.filter(wanted).join(", ") || "parts of check"}. All of it takes twelve minutes on two cores.
@@ -114,6 +115,7 @@ async function test(args) {
   sayStep("all others, side by side");
   await Promise.all([
     step("ipvs tests", async () => (await vitest("uml", ["--project=uml"])) === 0),
+    step("packet costs", async () => (await vitest("cost", ["--project=qemu"])) === 0),
     step("kernel tests", kernelTests),
     step(
       "package lint",
@@ -125,6 +127,7 @@ async function test(args) {
   ]);
   if (wanted("kernel tests")) counts.push(countsOf("kernel"), countsOf("lab"));
   if (wanted("ipvs tests")) counts.push(countsOf("uml"));
+  if (wanted("packet costs")) counts.push(countsOf("cost"));
   return summarise(steps, addCounts(counts));
 }
 

@@ -7,6 +7,14 @@ import { installIdle } from "./idle-services.mjs";
 const PACKAGES = {
   kernel: { iptables: "iptables", nftables: "nft", iproute2: "ip", conntrack: "conntrack", nfacct: "nfacct" },
   ipvs: { ipset: "ipset", ipvsadm: "ipvsadm", "user-mode-linux": "linux.uml", kmod: "modprobe", gcc: "gcc" },
+  cost: {
+    "qemu-system-x86": "qemu-system-x86_64",
+    "busybox-static": "busybox",
+    cpio: "cpio",
+    "xz-utils": "xz",
+    kmod: "modprobe",
+    gcc: "gcc",
+  },
   shells: { zsh: "zsh", fish: "fish" },
   browser: { chromium: "chromium" },
   specs: {

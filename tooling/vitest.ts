@@ -15,11 +15,12 @@ const HANGS_MS = 600_000 * Math.max(1, runs(1));
  * - kernel: network namespaces and the kernel's tools
  * - browser: Chromium
  * - uml: User-Mode Linux
+ * - qemu: QEMU and Debian's kernels
  * - program: built bundles, or programs such as shells
  * - bounds: memory and processors enough for what it measures
  * - apiserver: a Kubernetes API server, which the test ground gives it
  */
-export const TEST_KINDS = ["kernel", "browser", "uml", "program", "bounds", "apiserver"] as const;
+export const TEST_KINDS = ["kernel", "browser", "uml", "qemu", "program", "bounds", "apiserver"] as const;
 export type TestKind = (typeof TEST_KINDS)[number];
 
 /** Set-up of tests that start processes. */
@@ -35,6 +36,7 @@ const SETTINGS: Readonly<Record<TestKind, TestSettings>> = {
   kernel: { isolate: false },
   browser: { isolate: false },
   uml: { fileParallelism: false },
+  qemu: { fileParallelism: false },
   program: {},
   bounds: { fileParallelism: false },
   apiserver: {},

@@ -26,10 +26,13 @@ describe("the table", () => {
     ]);
     const chain = table.chains.get(CHAIN);
     expect(chain?.base).toEqual({ type: "filter", hook: "forward", priority: 10, policy: "accept" });
-    const established = "ct state established ct status dnat";
+    const to = (...words: readonly string[]) =>
+      ["tcp", "udp"].map((protocol) =>
+        [`meta l4proto ${protocol} ct state established ct status dnat`, ...words, "flow add @fast-path"].join(" "),
+      );
     expect(chain?.rules.map((rule) => ruleText(rule, table))).toEqual([
-      `${established} ct original ip daddr . meta l4proto . ct original proto-dst @fast-path-services flow add @fast-path`,
-      `${established} ct original ip daddr @nodeport-ips meta l4proto . ct original proto-dst @fast-path-nodeports flow add @fast-path`,
+      ...to("ct original ip daddr . meta l4proto . ct original proto-dst @fast-path-services"),
+      ...to("ct original ip daddr @nodeport-ips meta l4proto . ct original proto-dst @fast-path-nodeports"),
     ]);
   });
 
@@ -60,7 +63,7 @@ describe("the table", () => {
   test("leaves out node ports that are served on every address", () => {
     const plan = { ...PLAN, node: { ...PLAN.node, nodePortAddresses: { kind: "all" } as const } };
     const table = planTable(plan, { fastPath: true });
-    expect(table.chains.get(CHAIN)?.rules).toHaveLength(1);
+    expect(table.chains.get(CHAIN)?.rules).toHaveLength(2);
     expect(table.sets.has("fast-path-nodeports")).toBe(false);
   });
 

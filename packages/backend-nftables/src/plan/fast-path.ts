@@ -49,27 +49,30 @@ export function fastPathSets({ family, fastPath, nodePortAddresses }: PlanContex
 /**
  * A node port is known by its address as well: other programs translate connections to the same port of other
  * addresses. Which addresses are the node's, connection tracking does not know, so where node ports are served on all
- * of them their connections meet all rules.
+ * of them their connections meet all rules. Each protocol has a rule: nft takes the ports of connection tracking only
+ * behind a protocol.
  */
 export function fastPathChains({ family, fastPath, beside, nodePortAddresses }: PlanContext): readonly NftChain[] {
   if (!fastPath) return [];
-  const { establishedConnection, originalService, originallyTo, translatedConnection } = statements;
-  const offload = (...to: readonly Expression[]) => ({
-    expressions: [
-      ...establishedConnection,
-      ...translatedConnection,
-      ...to,
-      { kind: "flow-offload", flowtable: FLOWTABLE } as const,
-    ],
-  });
+  const { establishedConnection, originalService, originallyTo, protocolIs, translatedConnection } = statements;
+  const offload = (...to: readonly Expression[]) =>
+    (["tcp", "udp"] as const).map((protocol) => ({
+      expressions: [
+        ...protocolIs(protocol),
+        ...establishedConnection,
+        ...translatedConnection,
+        ...to,
+        { kind: "flow-offload", flowtable: FLOWTABLE } as const,
+      ],
+    }));
   const toNodePorts = [...originallyTo(family, "nodeport-ips"), ...originalService(family, NODE_PORTS, false)];
   return [
     {
       name: CHAIN,
       base: { type: "filter", hook: "forward", priority: beside ? PRIORITY - 1 : PRIORITY, policy: "accept" },
       rules: [
-        offload(...originalService(family, SERVICES, true)),
-        ...(nodePortAddresses === "all" ? [] : [offload(...toNodePorts)]),
+        ...offload(...originalService(family, SERVICES, true)),
+        ...(nodePortAddresses === "all" ? [] : offload(...toNodePorts)),
       ],
     },
   ];

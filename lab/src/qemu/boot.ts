@@ -1,0 +1,45 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+import { folderPrefix } from "../support/folder-prefix.ts";
+import { BEGIN, END, type InitramfsOptions, makeInitramfs } from "./initramfs.ts";
+
+const MEMORY_MIB = 768;
+
+/**
+ * One processor, emulated: each instruction takes a nanosecond of the guest's time, whatever else the machine does, and
+ * an idle guest does not wait.
+ */
+const COUNTING = ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", "1"];
+
+const KERNEL = "console=ttyS0 panic=-1 quiet mitigations=off clocksource=tsc tsc=reliable";
+
+/**
+ * Boots a guest without a network and runs a script in it.
+ *
+ * @returns what the script printed
+ * @throws Error with the guest's last words when the script failed, or did not come to its end
+ */
+export async function countIn(options: Omit<InitramfsOptions, "folder">): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-qemu-`));
+  try {
+    const archive = await makeInitramfs({ ...options, folder });
+    const machine = ["-m", String(MEMORY_MIB), "-nic", "none", "-nographic", "-no-reboot"];
+    const boot = ["-kernel", options.kernel.image, "-initrd", archive, "-append", KERNEL];
+    const { stdout, stderr } = await execa("qemu-system-x86_64", [...COUNTING, ...machine, ...boot], {
+      stdin: "ignore",
+      reject: false,
+    });
+    return printed(stdout.replaceAll("\r", ""), stderr);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function printed(console: string, errors: string): string {
+  const [, behind] = console.split(`${BEGIN}\n`);
+  const [text, status] = (behind ?? "").split(END);
+  if (text !== undefined && status?.trim().startsWith("0")) return text;
+  throw new Error(`the guest failed: ${`${console}\n${errors}`.trim().split("\n").slice(-20).join("\n")}`);
+}

@@ -1,0 +1,109 @@
+import { copyFile, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { execa } from "execa";
+import type { GuestKernel } from "./kernel.ts";
+
+export interface InitramfsOptions {
+  readonly kernel: GuestKernel;
+  /** An empty folder, in which it is made. */
+  readonly folder: string;
+  /** Modules that are loaded, with those that they need. */
+  readonly modules: readonly string[];
+  /** Programs of this machine, with their libraries; they come to /bin. */
+  readonly programs: readonly string[];
+  /** Files of the guest's folder /guest, by name. */
+  readonly files: Readonly<Record<string, string>>;
+  /** For sh, after the modules are loaded. */
+  readonly script: string;
+}
+
+/** Around what the script prints. */
+export const BEGIN = "GUEST-BEGIN";
+export const END = "GUEST-END";
+
+const FOLDERS = ["bin", "dev", "etc", "guest", "lib/modules", "proc", "run/netns", "sys", "tmp"];
+
+/** Makes the root file system of a guest, which it has in memory. Returns the archive's path. */
+export async function makeInitramfs(options: InitramfsOptions): Promise<string> {
+  const { kernel, folder, programs, files, script } = options;
+  const root = join(folder, "root");
+  for (const name of FOLDERS) await mkdir(join(root, name), { recursive: true });
+  await addProgram(root, "/bin/busybox");
+  for (const program of programs) await addProgram(root, program);
+  const modules = await addModules(root, kernel, options.modules);
+  for (const [name, text] of Object.entries(files)) await writeFile(join(root, "guest", name), text);
+  await writeFile(join(root, "guest/script"), `${programs.map(preferred).join("\n")}\n${script}\n`);
+  await writeFile(join(root, "init"), initScript(modules), { mode: 0o755 });
+  await symlink("busybox", join(root, "bin/sh"));
+  const { stdout: list } = await execa("find", [".", "-mindepth", "1"], { cwd: root });
+  const archive = join(folder, "initramfs");
+  await execa("cpio", ["--quiet", "-o", "-H", "newc", "-O", archive], { cwd: root, input: list });
+  return archive;
+}
+
+/** Busybox's shell prefers its own commands to programs of the same name, but not to functions. */
+function preferred(program: string): string {
+  const name = basename(program);
+  return `${name}() { /bin/${name} "$@"; }`;
+}
+
+function initScript(modules: readonly string[]): string {
+  return `#!/bin/busybox sh
+export PATH=/bin:/sbin:/usr/sbin:/usr/bin
+/bin/busybox --install -s /bin 2> /dev/null
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs run /run
+mkdir -p /run/netns
+echo 0 > /proc/sys/kernel/printk
+${modules.map((name) => `insmod /lib/modules/${name}`).join("\n")}
+echo ${BEGIN}
+sh -e /guest/script 2>&1
+echo ${END} $?
+poweroff -f
+`;
+}
+
+async function addProgram(root: string, file: string): Promise<void> {
+  await copyFile(file, join(root, "bin", basename(file)));
+  const { stdout } = await execa("ldd", [file], { reject: false });
+  for (const [library] of stdout.matchAll(/\/\S+/g)) {
+    await mkdir(join(root, dirname(library)), { recursive: true });
+    await copyFile(library, join(root, library));
+  }
+}
+
+/** Those that are named and what they need, in the order in which they can be loaded; what is built in is left out. */
+async function addModules(
+  root: string,
+  { modules }: GuestKernel,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const needs = new Map(
+    (await readFile(join(modules, "modules.dep"), "utf8")).split("\n").map((line) => {
+      const [file = "", ...needed] = line.split(/:? /);
+      return [file.replace(/:$/, ""), needed.filter(Boolean)];
+    }),
+  );
+  const fileOf = (name: string) => [...needs.keys()].find((file) => basename(file).startsWith(`${name}.ko`));
+  const files = new Set<string>();
+  for (const name of names) {
+    const file = fileOf(name);
+    if (file === undefined) continue;
+    // The last one that is named needs none of the others.
+    for (const needed of (needs.get(file) ?? []).toReversed()) files.add(needed);
+    files.add(file);
+  }
+  for (const file of files) {
+    const { stdout } = await execa("xz", ["--decompress", "--stdout", "--force", join(modules, file)], {
+      encoding: "buffer",
+    });
+    await writeFile(join(root, "lib/modules", nameOf(file)), stdout);
+  }
+  return [...files].map(nameOf);
+}
+
+function nameOf(file: string): string {
+  return basename(file).replace(/\.xz$/, "");
+}
