@@ -243,6 +243,17 @@ node-b   -          -         no answer   -           -                   -
 
   const damaged = { rules: scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "") };
 
+  test("diff cluster node plans the node whose kernel it compares", async () => {
+    node();
+    const objects = join(dir, "objects.json");
+    const itself = { apiVersion: "v1", kind: "Node", metadata: { name: "node-a" } };
+    await writeFile(objects, JSON.stringify([...scenario.objects, itself]));
+    const agent = ["--cluster-cidr", "10.144.0.0/16", "--node-address", "10.201.0.10"];
+    const { code, err } = await fairlead(["diff", objects, "node", "--on", "node-a", "--traffic-only", ...agent]);
+    expect(err).not.toContain("give --node");
+    expect(code).toBe(0);
+  });
+
   test("status --verify of one node: a frontend is missing, which is one difference", async () => {
     const args = [...manifests(await manifestsOf(damaged)), "--on", "node-a", "--verify", "-o", "json"];
     const { out, err, code } = await fairlead(["status", ...args]);

@@ -17,8 +17,8 @@ import { execa } from "execa";
 
 /**
  * An API server whose nodes are namespaces, with the pods of their agents: it lists those, starts programs and reaches
- * ports in the namespaces, and gives every other request on to the real server. What the real one does not allow the
- * user whom a request impersonates is refused in its words, of pods as well. Arguments: the real one's URL, its
+ * ports in the namespaces, and gives every other request on to the real server. What the real one does not allow an
+ * impersonated user is refused in its words, of pods as well. Arguments: the real one's URL, its
  * token, and as JSON a process in the namespace of each node; or a folder with a file for each pod of the real server,
  * which lists them then. The first line that it prints is its own URL.
  */
