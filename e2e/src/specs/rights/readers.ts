@@ -45,6 +45,11 @@ export function userOf({ name }: Reader): string {
   return name.replaceAll(" ", "-").toLowerCase();
 }
 
+/** The group that has its rights. */
+export function groupOf(reader: Reader): string {
+  return `${userOf(reader)}-readers`;
+}
+
 interface RoleObject extends ApiObject {
   readonly rules: readonly { readonly resources: readonly string[] }[];
 }
@@ -86,7 +91,7 @@ function objectsFor(reader: Reader, role: RoleObject, own: string): readonly Api
       apiVersion,
       kind: `${kind}Binding`,
       metadata,
-      subjects: [{ kind: "User", name: userOf(reader), apiGroup: "rbac.authorization.k8s.io" }],
+      subjects: [{ kind: "Group", name: groupOf(reader), apiGroup: "rbac.authorization.k8s.io" }],
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name },
     },
   ];

@@ -10,7 +10,7 @@ import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { COMMAND_LINES, type Ground } from "./commands.ts";
 import { complaintOf, type Ended, lackedIn, type RightsOutcome } from "./outcome.ts";
-import { giveRights, READERS, type Reader, userOf } from "./readers.ts";
+import { giveRights, groupOf, READERS, type Reader, userOf } from "./readers.ts";
 import { RECORDED, writeRights } from "./record.ts";
 import { runConsole, runTool } from "./run-as.ts";
 
@@ -88,7 +88,7 @@ async function outcomeOf(
   const argv = [
     command,
     ...line.argv({ ...ground, file: join(ground.folder, `${user}.tar.gz`) }),
-    ...(offline ? [] : [...access, "--as", user, "--as-group", "readers", "--as-group", "system:authenticated"]),
+    ...(offline ? [] : [...access, "--as", user, "--as-group", "system:authenticated", "--as-group", groupOf(reader)]),
     ...(line.takesNamespace && reader.ofNamespace ? ["-n", ground.namespace] : []),
     ...(line.takesConfiguration && reader.configures ? configuration : []),
   ];
