@@ -34,7 +34,7 @@ const SECTIONS: readonly Section[] = [
   },
   {
     title: "More than one network",
-    files: ["docs/multi-cni.md", "docs/secondary-networks.md", "docs/migrate-networks.md"],
+    files: ["docs/multi-cni.md", "docs/secondary-networks.md", "docs/reply-via.md", "docs/migrate-networks.md"],
   },
   {
     title: "Tools",
