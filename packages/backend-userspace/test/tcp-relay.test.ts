@@ -3,8 +3,10 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
+import { type Clock, systemClock } from "@fairlead/base";
 import { expect, test } from "vitest";
 import { createTraffic } from "../src/index.ts";
+import { DIAL_TIMEOUTS } from "../src/relay/dial.ts";
 import { relayed } from "./support/relayed.ts";
 import { nobody, Opened } from "./support/servers.ts";
 
@@ -51,6 +53,23 @@ test("an endpoint that cannot be connected is passed over for the next", async (
   for (let request = 0; request < 30; request++) expect(await text(await opened.client(relay.port))).toBe("alive");
   expect(traffic.counts.passedOver).toBeGreaterThan(0);
   expect(traffic.counts.refused).toEqual({ "service-limit": 0, "total-limit": 0, unreachable: 0, "no-endpoint": 0 });
+});
+
+test("an endpoint that was connected in time is taken, also where the relay itself was too busy to see it", async () => {
+  await using opened = new Opened();
+  const endpoints = [await opened.tcp(greet("one")), await opened.tcp(greet("other"))];
+  const busy: Clock = {
+    ...systemClock,
+    after(delay, run) {
+      const cancel = systemClock.after(delay === DIAL_TIMEOUTS[0] ? 1 : delay, run);
+      const end = performance.now() + 5;
+      while (performance.now() < end);
+      return cancel;
+    },
+  };
+  const { relay, traffic } = await relayed(opened, "TCP", endpoints, { clock: busy });
+  for (let request = 0; request < 5; request++) await text(await opened.client(relay.port));
+  expect(traffic.counts.passedOver).toBe(0);
 });
 
 test("after four tries the client is told", async () => {

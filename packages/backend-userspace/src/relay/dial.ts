@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { nextTurn } from "@fairlead/base";
 import type { PlanEndpoint } from "@fairlead/core";
 import { endpointKey } from "./balancer.ts";
 import type { RelayRequest } from "./relay.ts";
@@ -40,7 +41,10 @@ function connected(
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true });
     // It may break off between two owners; each of them has a handler of its own alongside this one.
     socket.on("error", () => {});
+    let settled = false;
     const give = (result: Socket | undefined) => {
+      if (settled) return;
+      settled = true;
       cancel();
       given.removeEventListener("abort", abandon);
       socket.off("connect", succeed).off("error", abandon);
@@ -49,7 +53,8 @@ function connected(
     };
     const succeed = () => give(socket);
     const abandon = () => give(undefined);
-    const cancel = clock.after(timeout, abandon);
+    // A busy event loop is late for its timers, and sees a connection that was made in time only after them.
+    const cancel = clock.after(timeout, () => void nextTurn().then(abandon));
     given.addEventListener("abort", abandon);
     socket.on("connect", succeed).on("error", abandon);
     if (given.aborted) abandon();
