@@ -178,7 +178,7 @@ const unfit = needs("secondary-network", "CNI's reference plugins, which Go buil
 export const secondaryNetwork: Spec = {
   ...COMMON,
   name: "a Service leads to pods' second interfaces: ClusterIP and node port, a rolling update, a paused leader, restarted agents",
-  suite: "multi-cni",
+  suite: "faults",
   unfit,
   run: async (scene) => underLoad(scene, await open(scene)),
 };
