@@ -61,6 +61,7 @@ describe("every page", () => {
       expect(violations.map(({ id, nodes }) => [place, id, nodes[0]?.html])).toEqual([]);
       for (const narrow of width === 390 ? NARROW : []) {
         await page.setViewportSize({ width: narrow, height: 800 });
+        await page.evaluate(NEXT_FRAMES);
         expect([place, narrow, ...(await page.evaluate<readonly string[]>(TOO_WIDE))]).toEqual([place, narrow]);
       }
     }
@@ -68,6 +69,9 @@ describe("every page", () => {
     await page.context().close();
   });
 });
+
+/** Curves are drawn anew in the frame after the one that finds their place changed. */
+const NEXT_FRAMES = "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))";
 
 /** What stands beyond the right edge of the window, so that the page would have to be scrolled. */
 const TOO_WIDE = `
