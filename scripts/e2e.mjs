@@ -31,7 +31,7 @@ export const RUNS = {
   "faults ipv4": ground("--cni", "bridge,ptp", "--ip-family", "ipv4", "--suite", "faults,self-test"),
   "faults ipv6": ground("--cni", "bridge,ptp", "--ip-family", "ipv6", "--suite", "faults,self-test"),
   "faults nftables": ground("--cni", "bridge,ptp", "--mode", "nftables", "--suite", "faults"),
-  "first hour": ground("--nodes", "3", "--spec", "first hour"),
+  "first hour": ground("--nodes", "3", "--suite", "faults", "--spec", "first hour"),
   rollout: ground("--suite", "rollout"),
   swap: ground("--cni", "bridge,ptp", "--suite", "swap"),
   attacks: ground("--cni", "bridge,ptp", "--suite", "attacks"),

@@ -14,7 +14,7 @@ const NFTABLES: NodeProxy = { mode: "nftables" };
 /** What an operator asks first, with no option but the command's own, of a healthy cluster whose nodes differ. */
 export const firstHour: Spec = {
   name: "tools: an operator's first hour: no option, each node in its own mode, nothing red",
-  suite: "services",
+  suite: "faults",
   about: ["cli"],
   eachFamily: false,
   // Its nodes get other proxies.
