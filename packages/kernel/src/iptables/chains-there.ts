@@ -1,5 +1,3 @@
-import { readFile } from "node:fs/promises";
-import { errorCode } from "@fairlead/base";
 import { BUILTIN_CHAINS, type Table } from "@fairlead/netfilter";
 import { FAMILY_NUMBERS, NFT_FAMILY, nftNumbers } from "@fairlead/netfilter/nft";
 import type { IPFamily } from "../family.ts";
@@ -9,8 +7,8 @@ import { DATAGRAM_SIZE, type NetlinkSocket, openNetfilterSocket } from "../netli
 import { attributes } from "../nftables/listing.ts";
 import { encodeGet, encodeGetOne } from "../nftables/requests.ts";
 import { FEW_ENTRIES } from "./glance.ts";
-import { chainNames, openLegacyTables } from "./legacy-tables.ts";
-import { LEGACY_TABLE_NAMES } from "./tables-there.ts";
+import { chainNames, type LegacyTables, openLegacyTables } from "./legacy-tables.ts";
+import { loadedLegacyTables } from "./tables-there.ts";
 import type { Variant } from "./variant.ts";
 
 const { CHAIN } = nftNumbers;
@@ -37,7 +35,9 @@ export function createChainsThere(family: IPFamily, variant: Variant): ChainsThe
       has: (table, chain) => known(withSocket((socket) => hasNftChain(socket, family, table, chain))),
     };
   }
-  const all = (table: Table) => known(legacyChains(family, table));
+  // Its socket stays open, and there is one of it.
+  let opened: ReturnType<typeof openLegacyTables> | undefined;
+  const all = (table: Table) => known(legacyChains(family, table, () => (opened ??= openLegacyTables(family))));
   return { all, has: async (table, chain) => (await all(table))?.has(chain) };
 }
 
@@ -70,22 +70,16 @@ async function hasNftChain(socket: NetlinkSocket, family: IPFamily, table: Table
   throw new Error("the kernel did not report the chain");
 }
 
-async function legacyChains(family: IPFamily, table: Table): Promise<ReadonlySet<string> | undefined> {
+async function legacyChains(
+  family: IPFamily,
+  table: Table,
+  open: () => Promise<LegacyTables>,
+): Promise<ReadonlySet<string> | undefined> {
   const names = new Set(BUILTIN_CHAINS[table]);
-  if (!(await loadedTables(family)).includes(table)) return names;
-  const tables = await openLegacyTables(family);
+  if (!(await loadedLegacyTables(family)).includes(table)) return names;
+  const tables = await open();
   const { entries, bytes } = tables.size(table);
   if (entries > FEW_ENTRIES) return undefined;
   for (const name of chainNames(tables.entries(table, bytes), family)) names.add(name);
   return names;
-}
-
-/** A question about another one would make the kernel create it. */
-async function loadedTables(family: IPFamily): Promise<readonly string[]> {
-  try {
-    return (await readFile(LEGACY_TABLE_NAMES[family], "utf8")).trim().split("\n");
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return [];
-    throw error;
-  }
 }

@@ -26,10 +26,22 @@ async function isAnyNftTableThere(family: IPFamily): Promise<boolean | undefined
 }
 
 async function isAnyLegacyTableThere(family: IPFamily): Promise<boolean | undefined> {
+  const loaded = await loadedLegacyTables(family).catch(() => undefined);
+  return loaded && loaded.length > 0;
+}
+
+/**
+ * The legacy tables that are in use in the network namespace of this process.
+ *
+ * @throws Error when the kernel does not say
+ */
+export async function loadedLegacyTables(family: IPFamily): Promise<readonly string[]> {
   try {
-    return (await readFile(LEGACY_TABLE_NAMES[family], "utf8")).trim() !== "";
+    const names = (await readFile(LEGACY_TABLE_NAMES[family], "utf8")).trim();
+    return names === "" ? [] : names.split("\n");
   } catch (error) {
     // A kernel without the legacy tables, or with their module not loaded.
-    return errorCode(error) === "ENOENT" ? false : undefined;
+    if (errorCode(error) === "ENOENT") return [];
+    throw error;
   }
 }

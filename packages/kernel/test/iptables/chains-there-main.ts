@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { createChainsThere, createRunner } from "../../src/index.ts";
 
 /**
@@ -20,4 +21,9 @@ const has = { MINE: await there.has("nat", "MINE"), OTHER: await there.has("nat"
 const elsewhere = await there.has("mangle", "MINE");
 const legacyNames = family === "IPv4" ? "/proc/self/net/ip_tables_names" : "/proc/self/net/ip6_tables_names";
 const { stdout: loaded } = await createRunner().run(["cat", legacyNames]);
-process.stdout.write(JSON.stringify({ before, after: await all(), has, elsewhere, loaded: loaded.trim().split("\n") }));
+const after = await all();
+const descriptors = () => readdirSync("/proc/self/fd").length;
+const open = descriptors();
+for (let time = 0; time < 5; time++) await all();
+const opened = descriptors() - open;
+process.stdout.write(JSON.stringify({ before, after, opened, has, elsewhere, loaded: loaded.trim().split("\n") }));

@@ -18,6 +18,7 @@ for (const variant of ["nft", "legacy"] as const) {
       expect(JSON.parse(stdout)).toEqual({
         before: { nat: NAT, mangle: MANGLE },
         after: { nat: ["A-NAME-OF-AS-MANY-AS-28-BYTE", "INPUT", "MINE", ...NAT.slice(1)], mangle: MANGLE },
+        opened: 0,
         has: { MINE: true, OTHER: false },
         elsewhere: false,
         loaded: variant === "legacy" ? ["nat"] : [""],
