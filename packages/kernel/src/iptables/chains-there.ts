@@ -1,18 +1,17 @@
 import { BUILTIN_CHAINS, type Table } from "@fairlead/netfilter";
-import { FAMILY_NUMBERS, NFT_FAMILY, nftNumbers } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, nftNumbers } from "@fairlead/netfilter/nft";
 import type { IPFamily } from "../family.ts";
 import { dump } from "../netlink/dump.ts";
-import { decodeReplies } from "../netlink/messages.ts";
-import { DATAGRAM_SIZE, type NetlinkSocket, openNetfilterSocket } from "../netlink/socket.ts";
+import { openNetfilterSocket } from "../netlink/socket.ts";
 import { attributes } from "../nftables/listing.ts";
-import { encodeGet, encodeGetOne } from "../nftables/requests.ts";
+import { encodeGet } from "../nftables/requests.ts";
+import { isNftChainThere } from "../nftables/table-there.ts";
 import { FEW_ENTRIES } from "./glance.ts";
 import { chainNames, type LegacyTables, openLegacyTables } from "./legacy-tables.ts";
 import { loadedLegacyTables } from "./tables-there.ts";
 import type { Variant } from "./variant.ts";
 
 const { CHAIN } = nftNumbers;
-const ENOENT = 2;
 
 /**
  * Which chains there are, without a process: a start that looks for what other modes left asks 14 times. Undefined:
@@ -31,8 +30,8 @@ export function createChainsThere(family: IPFamily, variant: Variant): ChainsThe
   const known = <T>(asked: Promise<T>): Promise<T | undefined> => asked.catch(() => undefined);
   if (variant === "nft") {
     return {
-      all: (table) => known(withSocket((socket) => nftChains(socket, family, table))),
-      has: (table, chain) => known(withSocket((socket) => hasNftChain(socket, family, table, chain))),
+      all: (table) => known(nftChains(family, table)),
+      has: (table, chain) => isNftChainThere(family, table, chain),
     };
   }
   // Its socket stays open, and there is one of it.
@@ -41,33 +40,20 @@ export function createChainsThere(family: IPFamily, variant: Variant): ChainsThe
   return { all, has: async (table, chain) => (await all(table))?.has(chain) };
 }
 
-async function withSocket<T>(use: (socket: NetlinkSocket) => Promise<T>): Promise<T> {
+async function nftChains(family: IPFamily, table: Table): Promise<ReadonlySet<string>> {
+  const names = new Set(BUILTIN_CHAINS[table]);
   const socket = await openNetfilterSocket();
   try {
-    return await use(socket);
+    const interrupted = await dump(socket, encodeGet("getChain", NFT_FAMILY[family]), "chains", (bytes, message) => {
+      const chain = attributes(bytes, message);
+      // Kernels list the chains of all tables of the family.
+      if (chain.text(CHAIN.table) === table) names.add(chain.text(CHAIN.name) ?? "");
+    });
+    if (interrupted) throw new Error("the chains changed while they were listed");
+    return names;
   } finally {
     await socket.close();
   }
-}
-
-async function nftChains(socket: NetlinkSocket, family: IPFamily, table: Table): Promise<ReadonlySet<string>> {
-  const names = new Set(BUILTIN_CHAINS[table]);
-  const interrupted = await dump(socket, encodeGet("getChain", NFT_FAMILY[family]), "chains", (bytes, message) => {
-    const chain = attributes(bytes, message);
-    // Kernels list the chains of all tables of the family.
-    if (chain.text(CHAIN.table) === table) names.add(chain.text(CHAIN.name) ?? "");
-  });
-  if (interrupted) throw new Error("the chains changed while they were listed");
-  return names;
-}
-
-async function hasNftChain(socket: NetlinkSocket, family: IPFamily, table: Table, chain: string): Promise<boolean> {
-  await socket.send(encodeGetOne(FAMILY_NUMBERS[NFT_FAMILY[family]], table, { what: "chain", name: chain }));
-  for (const reply of decodeReplies(await socket.receive(Buffer.alloc(DATAGRAM_SIZE)))) {
-    if (reply.kind === "data") return true;
-    if (reply.kind === "result" && reply.errno === ENOENT) return false;
-  }
-  throw new Error("the kernel did not report the chain");
 }
 
 async function legacyChains(

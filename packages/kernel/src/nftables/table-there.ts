@@ -1,8 +1,8 @@
-import { NFT_FAMILY } from "@fairlead/netfilter/nft";
+import { FAMILY_NUMBERS, NFT_FAMILY } from "@fairlead/netfilter/nft";
 import type { IPFamily } from "../family.ts";
 import { decodeReplies } from "../netlink/messages.ts";
 import { DATAGRAM_SIZE, openNetfilterSocket } from "../netlink/socket.ts";
-import { encodeGet } from "./requests.ts";
+import { encodeGet, encodeGetOne } from "./requests.ts";
 
 const ENOENT = 2;
 
@@ -14,10 +14,19 @@ const ENOENT = 2;
  * @returns undefined: this kernel does not say, or not to this process
  */
 export async function isNftTableThere(family: IPFamily, name: string): Promise<boolean | undefined> {
+  return isNftObjectThere(encodeGet("getTable", NFT_FAMILY[family], name, false));
+}
+
+/** The same of one chain of a table; a table that is not there has none. */
+export async function isNftChainThere(family: IPFamily, table: string, name: string): Promise<boolean | undefined> {
+  return isNftObjectThere(encodeGetOne(FAMILY_NUMBERS[NFT_FAMILY[family]], table, { what: "chain", name }));
+}
+
+async function isNftObjectThere(request: Buffer): Promise<boolean | undefined> {
   try {
     const socket = await openNetfilterSocket();
     try {
-      await socket.send(encodeGet("getTable", NFT_FAMILY[family], name, false));
+      await socket.send(request);
       for (const reply of decodeReplies(await socket.receive(Buffer.alloc(DATAGRAM_SIZE)))) {
         if (reply.kind === "data") return true;
         if (reply.kind === "result" && reply.errno === ENOENT) return false;
