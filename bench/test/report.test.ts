@@ -41,6 +41,17 @@ test("the tools' CPU stands beside that of the same work", () => {
   expect(cpu.map(({ bare }) => bare)).toEqual([undefined, 50, undefined]);
 });
 
+test("a start's CPU until both rest is compared where it was measured", () => {
+  const label = "– CPU from exec until 30 s after it";
+  const rested = (cpu: number): ProxyFigures => {
+    const all = figures(1);
+    return { ...all, runs: all.runs.map((run) => ({ ...run, restedCpu: cpu })) };
+  };
+  const row = rowsOf(rested(0.6), rested(0.4)).find((one) => one.label === label);
+  expect(row).toEqual({ label, unit: "CPU ms", fairlead: 600, kubeProxy: 400, ratio: expect.closeTo(1.5) });
+  expect(rowsOf(figures(1), figures(2)).map((one) => one.label)).not.toContain(label);
+});
+
 test("without kube-proxy there is no ratio; what was not measured has no row", () => {
   const rows = rowsOf(figures(1), undefined);
   expect(rows[0]).not.toHaveProperty("ratio");

@@ -19,6 +19,8 @@ export interface Bed {
   readonly controlPlane: ControlPlane;
   /** The control plane's. */
   readonly etcd: Etcd;
+  /** The control plane's. */
+  readonly fabric: NetworkNamespace;
   /** Where logs and files of this run are kept. */
   readonly folder: string;
   /** A node without a rule, with an address of its own. All stand for the one Node object that there is. */
@@ -26,7 +28,8 @@ export interface Bed {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const FABRIC = "172.30.0.1";
+/** The control plane's address. */
+export const FABRIC = "172.30.0.1";
 const PREFIX = 16;
 const LISTENING_MS = 10_000;
 
@@ -53,6 +56,7 @@ export async function openBed(programs: ControlPlanePaths, folder: string): Prom
     return {
       controlPlane,
       etcd,
+      fabric,
       folder,
       openNode: () => openNode(fabric, ++nodes),
       [Symbol.asyncDispose]: () => kept.disposeAsync(),

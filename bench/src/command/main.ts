@@ -39,6 +39,30 @@ const program = new Command("pnpm bench")
     numberFrom(1),
   )
   .option(
+    "--churn <changes>",
+    "of endpoints in a second, nftables mode: when events come and when the kernel has them, what the API server sends",
+    numberFrom(1),
+  )
+  .option("--seconds <number>", "with --churn: how long", numberFrom(1), 30)
+  .option(
+    "--roll-outs <number>",
+    "with --churn: rolling updates of 100 endpoints before it, in each run",
+    numberFrom(1),
+    3,
+  )
+  .option(
+    "--outage <seconds>",
+    "with --churn: the API server is away for so long at the end of the first run",
+    numberFrom(0),
+    0,
+  )
+  .option("--min-sync-period <duration>", "with --churn: of both proxies", "10ms")
+  .option(
+    "--fleet <agents>",
+    "requests of many agents and of as many kube-proxies, simulated: in an hour, and after the API server's restart",
+    numberFrom(1),
+  )
+  .option(
     "--connections <number>",
     "new ones in each round: what one costs behind the rules of each proxy, and without rules",
     numberFrom(1),

@@ -1,6 +1,9 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { ChurnResult } from "../churn/figures.ts";
+import { measureChurn } from "../churn/measure-churn.ts";
 import { measureConnections } from "../connections/connections.ts";
+import { simulateFleet } from "../fleet/simulate-fleet.ts";
 import { watchOtherWork } from "../measure/company.ts";
 import { measureGrowth } from "../measure/growth.ts";
 import { jsonText } from "../measure/json.ts";
@@ -12,6 +15,8 @@ import { measureStorm, type StormFigures } from "../measure/storm.ts";
 import { microCases } from "../micro/cases.ts";
 import { comparison, measureCases, record, recordedFigures } from "../micro/micro.ts";
 import { measuredProxies } from "../proxy/measured-proxies.ts";
+import { churnTable } from "../report/churn-table.ts";
+import { withClusterCost } from "../report/cluster-cost.ts";
 import { withResults } from "../report/overview.ts";
 import { plots } from "../report/plots.ts";
 import { DOCS, loadRecorded, MICRO_FILE } from "../report/recorded.ts";
@@ -22,6 +27,8 @@ export async function otherWork(options: BenchOptions & OtherWork, progress: Pro
   if (options.micro === true) await micro(options.record === true);
   else if (options.growth !== undefined) await growth(options, options.growth, progress);
   else if (options.storm !== undefined) await storm(options, options.storm, progress);
+  else if (options.churn !== undefined) await churn(options, options.churn, progress);
+  else if (options.fleet !== undefined) await fleet(options, options.fleet, progress);
   else if (options.connections !== undefined) await connections(options, options.connections, progress);
   else if (options.profile !== undefined) await profile(options, options.profile, progress);
   else if (options.show !== undefined) process.stdout.write(await shown(options.show));
@@ -58,6 +65,23 @@ async function storm(options: BenchOptions, changes: number, progress: Progress)
   process.stdout.write(text);
 }
 
+async function churn(options: BenchOptions & OtherWork, perSecond: number, progress: Progress): Promise<void> {
+  const otherWork = await watchOtherWork();
+  const subjects = await measuredProxies(options, progress);
+  const proxies = await measureChurn({ ...options, perSecond }, subjects, progress);
+  const { services, endpoints, runs, seconds, minSyncPeriod, kubernetes, kubeProxyVersion } = options;
+  const asked = { services, endpoints, runs, perSecond, seconds, minSyncPeriod, kubernetes, kubeProxyVersion };
+  const result: ChurnResult = { machine: await describeMachine(await otherWork()), options: asked, proxies };
+  if (options.save !== undefined) await writeFile(options.save, jsonText(result));
+  process.stdout.write(churnTable(result));
+}
+
+async function fleet({ save }: BenchOptions, agents: number, progress: Progress): Promise<void> {
+  const text = jsonText(await simulateFleet(agents, progress));
+  if (save !== undefined) await writeFile(save, text);
+  process.stdout.write(text);
+}
+
 async function connections(options: BenchOptions, count: number, progress: Progress): Promise<void> {
   const otherWork = await watchOtherWork();
   const subjects = await measuredProxies(options, progress);
@@ -75,8 +99,8 @@ async function profile(options: BenchOptions, folder: string, progress: Progress
 
 /** The table of docs/performance.md, and its plots. */
 async function writeDocument(): Promise<void> {
-  const { results, growth: series } = await loadRecorded();
+  const { results, growth: series, churn: changing, fleet: many } = await loadRecorded();
   const page = join(DOCS, "performance.md");
-  await writeFile(page, withResults(await readFile(page, "utf8"), results));
+  await writeFile(page, withClusterCost(withResults(await readFile(page, "utf8"), results), changing, many));
   for (const [name, svg] of Object.entries(plots(series))) await writeFile(join(DOCS, name), svg);
 }

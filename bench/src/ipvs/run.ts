@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { requireAgent } from "@fairlead/lab/agent/agent-file";
 import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-client";
 import { PORT } from "@fairlead/lab/control-plane/control-plane";
+import { kubeProxyProgram } from "@fairlead/lab/control-plane/kube-proxy-program";
 import { openOutside } from "@fairlead/lab/provider/guest/outside";
 import { nodeAddress } from "@fairlead/lab/provider/netns/addresses";
 import { nodeObject, nodeStatus } from "@fairlead/lab/provider/netns/pod-object";
@@ -17,7 +18,6 @@ import { NAMESPACE_OBJECT, NODE_NAME, type Size, serviceObject } from "../cluste
 import { type IpvsFigures, PROXIES, type ProxyMeasurement } from "../measure/ipvs-figures.ts";
 import type { BenchOptions } from "../measure/options.ts";
 import type { Progress } from "../measure/prepare.ts";
-import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";
 import type { GuestSettings } from "./settings.ts";
 import { kernelDifferences } from "./table.ts";
 

@@ -26,9 +26,14 @@ export interface Measurement {
 /**
  * Measures the proxies one after the other, in turns, on one control plane.
  *
+ * @param pace how long a start rests
  * @throws Error when something does not start, or when rules are not what they should be
  */
-export async function runBench(options: BenchOptions, progress: Progress): Promise<Measurement> {
+export async function runBench(
+  options: BenchOptions,
+  progress: Progress,
+  pace: Pick<Setting, "restMs"> = {},
+): Promise<Measurement> {
   const { services, endpoints, changes } = options;
   const subjects = await measuredProxies(options, progress);
   return withBed(options, progress, async ({ bed, startSettings, readRules, freshRules }) => {
@@ -36,7 +41,7 @@ export async function runBench(options: BenchOptions, progress: Progress): Promi
     progress(`writing ${services} services with ${endpoints} endpoints each to the API`);
     await fill(bed, size);
     const counts = { changes, services: Math.min(SERVICE_ROUNDS, changes), rolling: ROLLING };
-    const setting = { bed, size, counts, startSettings, readRules, freshRules: freshRules() };
+    const setting = { bed, size, counts, ...pace, startSettings, readRules, freshRules: freshRules() };
     if (options.waitFor !== undefined) await waitForFile(options.waitFor, progress);
     const otherWork = await watchOtherWork();
     const proxies = await measureAll(setting, subjects, options, progress);

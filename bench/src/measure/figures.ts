@@ -7,8 +7,8 @@ export interface RunFigures {
    * Absent: not measured.
    */
   readonly fullSyncMs?: number;
-  /** CPU of the first seconds after the first sync, in which nothing changes; absent: not measured. */
-  readonly afterStartCpu?: number;
+  /** CPU from the start of the process until 30 s after its first sync, children included; absent: not measured. */
+  readonly restedCpu?: number;
   readonly memory: { readonly synced: number; readonly steady: number; readonly peak: number };
   /** CPU in a minute in which nothing changes; absent: not measured. */
   readonly idleCpu?: number;

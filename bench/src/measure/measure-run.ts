@@ -23,7 +23,7 @@ export function measureRun(setting: Setting, subject: MeasuredProxy, idleSeconds
 }
 
 async function measureRunning(setting: Setting, running: RunningProxy, idleSeconds: number): Promise<RunFigures> {
-  const { bed, size, counts } = setting;
+  const { bed, size, counts, restMs = REST_MS } = setting;
   const { pid } = running;
   const firstSync = {
     ms: running.syncedAt - running.startedAt,
@@ -32,7 +32,8 @@ async function measureRunning(setting: Setting, running: RunningProxy, idleSecon
   };
   const synced = await memory(pid);
   const fullSyncMs = await fullSyncTime(running.node);
-  const afterStartCpu = await untilRest(pid);
+  await sleep(restMs);
+  const restedCpu = restMs < REST_MS ? undefined : await cpuSeconds(pid);
   const idle = await idleCpu(pid, idleSeconds);
   const steady = await memory(pid);
   const check = (step: string) => checkRules(setting, running, step);
@@ -52,7 +53,7 @@ async function measureRunning(setting: Setting, running: RunningProxy, idleSecon
   return {
     firstSync,
     fullSyncMs,
-    afterStartCpu,
+    ...(restedCpu !== undefined && { restedCpu }),
     memory: { synced: synced.now, steady: steady.now, peak },
     ...(idle !== undefined && { idleCpu: idle }),
     endpointChange,
@@ -63,7 +64,7 @@ async function measureRunning(setting: Setting, running: RunningProxy, idleSecon
 }
 
 /** Both runtimes have collected by then what a start leaves, and that is no part of the changes that follow. */
-const REST_MS = 20_000;
+const REST_MS = 30_000;
 
 /**
  * Lets what follows a start come to its end.
@@ -77,7 +78,7 @@ export async function untilRest(pid: number): Promise<number> {
 }
 
 /** The first look after a syncPeriod of 30 s, too. */
-const SETTLED_MS = 20_000;
+const SETTLED_MS = 10_000;
 
 async function idleCpu(pid: number, seconds: number): Promise<number | undefined> {
   if (seconds === 0) return undefined;

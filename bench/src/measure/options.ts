@@ -31,6 +31,15 @@ export interface OtherWork {
   readonly growth?: readonly number[];
   /** How many endpoints change. */
   readonly storm?: number;
+  /** Endpoint changes in a second, and what goes with them. */
+  readonly churn?: number;
+  readonly seconds: number;
+  readonly rollOuts: number;
+  /** Seconds without an API server. */
+  readonly outage: number;
+  readonly minSyncPeriod: string;
+  /** How many agents are simulated. */
+  readonly fleet?: number;
   /** How many in each round. */
   readonly connections?: number;
   /** A folder. */

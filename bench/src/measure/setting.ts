@@ -10,6 +10,8 @@ export interface Setting {
   readonly size: Size;
   readonly counts: Counts;
   readonly startSettings: Omit<StartSettings, "subject">;
+  /** Milliseconds after a first sync in which nothing changes. Default 30,000; a start's CPU is not taken with less. */
+  readonly restMs?: number;
   readonly readRules: RulesReader;
   /** The rules of a fresh start on the objects as they are after this step. */
   readonly freshRules: (step: string) => Promise<RuleDigests>;

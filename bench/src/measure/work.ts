@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiClient } from "@fairlead/lab/control-plane/api-client";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
-import { atOnce, createSlices, deleteSlices, moveEndpoints } from "../cluster/load.ts";
+import { createSlices, deleteSlices, moveEndpoints } from "../cluster/load.ts";
+import { now } from "../cluster/now.ts";
 import { movedAddress, type Size, serviceObject } from "../cluster/objects.ts";
+import { rollOut } from "../cluster/roll-out.ts";
 import type { RunningProxy } from "../proxy/running.ts";
 
 /** How often each kind of change is measured. */
@@ -72,27 +74,13 @@ export class Workload {
   }
 
   /**
-   * Replaces endpoints as Kubernetes' controller does when workloads roll: those of a service one after the other, some
-   * services at the same time, as fast as the API server takes it.
+   * Replaces endpoints as Kubernetes' controller does when workloads roll.
    *
    * @returns from the first request on, until the last answer and the last rules
    */
   async rollOut(proxy: RunningProxy, count: number): Promise<Timing> {
-    const { services, endpoints } = this.#size;
-    const most = Math.min(count, services * endpoints);
     const started = now();
-    await atOnce(
-      0,
-      Math.ceil(most / endpoints),
-      async (index) => {
-        const moved = new Map<number, string>();
-        for (let place = 0; place < endpoints && index * endpoints + place < most; place++) {
-          moved.set(place, movedAddress(1000 + index * endpoints + place));
-          await moveEndpoints(this.#api, index, endpoints, moved, place);
-        }
-      },
-      CONTROLLER_WORKERS,
-    );
+    await rollOut(this.#api, this.#size, count, ROLLED_FROM);
     const answered = now() - started;
     return { synced: (await proxy.log.lastSync(this.#quietMs)) - started, answered };
   }
@@ -125,12 +113,7 @@ export class Workload {
   }
 }
 
-/** kube-controller-manager's --concurrent-service-endpoint-syncs by default. */
-const CONTROLLER_WORKERS = 5;
+/** Number of a rolling update's first address. */
+const ROLLED_FROM = 1000;
 /** Longer than `minSyncPeriod`: no change waits for the one before. */
 const BETWEEN_MS = 50;
-
-/** Milliseconds since the epoch, finer than Date.now. */
-function now(): number {
-  return performance.timeOrigin + performance.now();
-}

@@ -1,4 +1,4 @@
-import { kubeProxyProgram } from "./kube-proxy-program.ts";
+import { kubeProxyProgram } from "@fairlead/lab/control-plane/kube-proxy-program";
 import { fairlead, kubeProxy, type MeasuredProxy } from "./measured-proxy.ts";
 
 export interface Rival {

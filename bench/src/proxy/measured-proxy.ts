@@ -77,10 +77,15 @@ export function kubeProxy(program: string): MeasuredProxy {
 }
 
 /**
- * Writes the configuration of both. `minSyncPeriod` is as short as can be: what is measured is the work, and not the
- * wait for the next second.
+ * Writes the configuration of both. `minSyncPeriod` is by default as short as can be: what is measured is the work, and
+ * not the wait for the next second.
  */
-export async function writeConfig(folder: string, mode: string, kubeconfig: string): Promise<string> {
+export async function writeConfig(
+  folder: string,
+  mode: string,
+  kubeconfig: string,
+  minSyncPeriod = "10ms",
+): Promise<string> {
   const file = join(folder, "config.json");
   const config = {
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
@@ -88,9 +93,9 @@ export async function writeConfig(folder: string, mode: string, kubeconfig: stri
     mode,
     clusterCIDR: "10.144.0.0/12",
     clientConnection: { kubeconfig },
-    iptables: { minSyncPeriod: "10ms" },
-    ipvs: { minSyncPeriod: "10ms" },
-    nftables: { minSyncPeriod: "10ms" },
+    iptables: { minSyncPeriod },
+    ipvs: { minSyncPeriod },
+    nftables: { minSyncPeriod },
     // The machine's, not the namespace's.
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" },
   };

@@ -3,10 +3,14 @@ import type { Result } from "../measure/result.ts";
 import { quantity } from "./render.ts";
 import { type Row, rowsOf } from "./rows.ts";
 
-/** The rows that an operator asks for first, with their names in the document. The first of a label counts. */
+/**
+ * The rows that an operator asks for first, with their names in the document. The first of a label counts; what no
+ * result has is left out.
+ */
 const CHOSEN: Readonly<Record<string, string>> = {
   "start to first complete sync": "first sync",
   "– CPU": "CPU of the first sync",
+  "– CPU from exec until 30 s after it": "CPU until 30 s after it",
   "one endpoint changes, median": "one endpoint changes",
   "a service is added, median": "a service is added",
   "– steady": "memory",
@@ -22,9 +26,15 @@ const END = "<!-- End of what is made. -->";
  * @throws Error when the page has no marks
  */
 export function withResults(page: string, results: readonly Result[]): string {
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`the page needs the lines "${BEGIN}" and "${END}"`);
-  return `${page.slice(0, begin)}${BEGIN}\n\n${overview(results)}\n\n${page.slice(end)}`;
+  return between(page, BEGIN, overview(results));
+}
+
+/** @throws Error when the page does not have the mark, or not the end after it */
+export function between(page: string, mark: string, made: string): string {
+  const begin = page.indexOf(mark);
+  const end = page.indexOf(END, begin);
+  if (begin < 0 || end < begin) throw new Error(`the page needs the lines "${mark}" and "${END}"`);
+  return `${page.slice(0, begin)}${mark}\n\n${made}\n\n${page.slice(end)}`;
 }
 
 function overview(results: readonly Result[]): string {
@@ -32,9 +42,10 @@ function overview(results: readonly Result[]): string {
   return [
     `| | ${sorted.map(title).join(" | ")} |`,
     `| --- |${" --: |".repeat(sorted.length)}`,
-    ...Object.entries(CHOSEN).map(
-      ([label, name]) => `| ${[name, ...sorted.map((result) => cell(result, label))].join(" | ")} |`,
-    ),
+    ...Object.entries(CHOSEN).flatMap(([label, name]) => {
+      const cells = sorted.map((result) => cell(result, label));
+      return cells.every((text) => text === "") ? [] : [`| ${[name, ...cells].join(" | ")} |`];
+    }),
     "",
     ...sorted.slice(0, 1).map(({ machine }) => `Measured on a small machine: ${machineText(machine)}.`),
   ].join("\n");

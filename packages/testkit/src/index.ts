@@ -18,6 +18,7 @@ export { kubernetesService } from "./objects/kubernetes.ts";
 export * from "./objects/node.ts";
 export type * from "./objects/raw.ts";
 export * from "./objects/service.ts";
+export { userDefinedNetwork } from "./objects/user-defined-network.ts";
 export * from "./run/cluster.ts";
 export * from "./run/ipvs-environment.ts";
 export { mergedDiffers } from "./run/merged.ts";

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { isAllowed, postObject } from "../src/index.ts";
+import { isAllowed, postObject, requestObject } from "../src/index.ts";
 import { endAfterEach, later } from "./support/run.ts";
 
 endAfterEach();
@@ -28,6 +28,22 @@ test("posts an object and gives the status", async () => {
   await expect(postObject({ ...connection, server: "http://127.0.0.1:1" }, path, {}, "x")).rejects.toThrow(
     "ECONNREFUSED",
   );
+});
+
+test("an answer that is longer than what is taken is an error, and what is taken is given whole", async () => {
+  const server = createServer((_request, response) => response.end("x".repeat(100)));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const connection = { server: url, credentials: async () => ({ headers: {}, tls: {} }) };
+  const ask = (mostBytes?: number) =>
+    requestObject(connection, { method: "GET", path: "/x", ...(mostBytes !== undefined && { mostBytes }) }, "x");
+  expect((await ask()).body).toHaveLength(100);
+  expect((await ask(100)).body).toHaveLength(100);
+  await expect(ask(99)).rejects.toThrow("the answer to GET /x is longer than 99 bytes");
 });
 
 test("asks what the connection's account may do", async () => {

@@ -43,17 +43,22 @@ export function post(connection: ApiConnection, path: string, object: unknown, u
 /**
  * Sends one request, by the way that the connection's other requests take, and reads the whole answer.
  *
- * @throws Error when there is no connection, or no answer in time
+ * @throws Error when there is no connection, no answer in time, or a longer one than is taken
  */
 export function requestObject(
   connection: ApiConnection,
-  { method, path, object }: ObjectRequest,
+  { method, path, object, mostBytes = Number.POSITIVE_INFINITY }: ObjectRequest,
   userAgent: string,
 ): Promise<PostAnswer> {
   const request = { method, path, ...(object !== undefined && { body: JSON.stringify(object) }) };
   return inTime(connection, userAgent, request, async ({ status, body }) => {
     const chunks: Uint8Array[] = [];
-    for await (const chunk of body) chunks.push(chunk);
+    let size = 0;
+    for await (const chunk of body) {
+      size += chunk.length;
+      if (size > mostBytes) throw new Error(`the answer to ${method} ${path} is longer than ${mostBytes} bytes`);
+      chunks.push(chunk);
+    }
     return { status, body: Buffer.concat(chunks).toString() };
   });
 }
@@ -66,6 +71,8 @@ export interface ObjectRequest {
   readonly path: string;
   /** Sent as JSON. */
   readonly object?: unknown;
+  /** A longer answer is an error. Default: any is taken. */
+  readonly mostBytes?: number;
 }
 
 async function inTime<T>(

@@ -14,9 +14,13 @@ export interface Pulse {
   wait(silent: () => void): () => void;
 }
 
-/** client-go's health check of HTTP/2 connections: a ping after so long without a byte (ReadIdleTimeout) … */
-export const QUIET_FOR = 30_000;
-/** … and so long for its answer (PingTimeout). */
+/**
+ * Longer than an API server that is well stays silent: each watch has a bookmark once a minute. client-go sends a ping
+ * after 30 s (ReadIdleTimeout), which no API server counts; a request of each node twice a minute would be most of what
+ * nodes ask for.
+ */
+export const QUIET_FOR = 70_000;
+/** For its answer, as client-go has it (PingTimeout). */
 export const ANSWER_WITHIN = 15_000;
 
 /** Answered without a look at etcd, and allowed to everybody who has an account (system:public-info-viewer). */

@@ -46,6 +46,14 @@ export class Reflector {
 
   /** Until `signal` aborts. @throws ConsumerError */
   async run(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#loop(signal);
+    } finally {
+      this.#recovery.succeeded();
+    }
+  }
+
+  async #loop(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         await this.#ports.takeToken(signal);
@@ -108,6 +116,7 @@ export class Reflector {
   #events(path: string, signal: AbortSignal, sink: Parameters<typeof readEvents>[1]): Promise<void> {
     const onOpen = () => {
       this.#attempt.opened = true;
+      this.#recovery.succeeded();
       if (this.#cursor.mode !== "watch") return;
       this.#ports.reachability.succeeded(this.#spec.name);
       this.#spec.other?.onState("listed");
@@ -136,6 +145,7 @@ export class Reflector {
 
   async #listed(how: ListMode, session: ListSession, version: string): Promise<void> {
     const objects = session.size;
+    this.#recovery.succeeded();
     await session.end();
     this.#cursor = afterList(this.#cursor, version);
     this.#attempt.progressed = true;

@@ -10,8 +10,10 @@ import { pulse } from "./pulse.ts";
 import { reachability } from "./reachability.ts";
 import { Reflector } from "./reflector.ts";
 import type { ReflectorPorts } from "./reflector-ports.ts";
+import { RetryDelays } from "./retry-delays.ts";
 import { tokenBucket } from "./token-bucket.ts";
 import type { Transport } from "./transport.ts";
+import { Turns } from "./turns.ts";
 
 /** Which objects a source follows, and how. */
 export interface ApiSourceOptions extends Selection {
@@ -75,6 +77,8 @@ function portsOf(options: ApiSourceOptions): ReflectorPorts {
     clock,
     random,
     reachability: reachability(clock, connection.server, onReport),
+    turns: new Turns(),
+    turnDelays: new RetryDelays(clock, random),
     onReport,
     firstMode: options.watchList === false ? "list" : "watchList",
     protobuf: options.protobuf ?? false,

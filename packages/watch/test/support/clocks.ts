@@ -1,7 +1,7 @@
 import type { Clock } from "@fairlead/base";
 
 /** Connecting, asking for a sign of life, silence, reports, watchdogs, and what the server doesn't have. */
-const NEVER_OUT: ReadonlySet<number> = new Set([10_000, 15_000, 30_000, 60_000, 65_000, 90_000, 600_000]);
+const NEVER_OUT: ReadonlySet<number> = new Set([10_000, 15_000, 30_000, 60_000, 65_000, 70_000, 90_000, 600_000]);
 
 /** Back-offs take no time; other timers never run out. */
 export function instantClock(): Clock {

@@ -1,0 +1,144 @@
+import { VirtualClock } from "@fairlead/base/testing";
+import { FleetCounts, FleetServer, type Limits, runClientGoLoop, seeded } from "@fairlead/testkit/fleet";
+import { createApiSource, type Subscription } from "@fairlead/watch";
+import type { ProxyName } from "../proxy/measured-proxy.ts";
+
+/**
+ * A fifth of what nodes have by default: their priority level has 74 of an API server's 600 seats
+ * (kubernetes.io/docs/concepts/cluster-administration/flow-control: system, 30 of 245 shares). Half a second for a list
+ * is slow: 10,000 services take less.
+ */
+const LIMITS: Limits = { seats: 75, queue: 500, listMilliseconds: 500 };
+const NO_LIMITS: Limits = { seats: Number.POSITIVE_INFINITY, queue: 0, listMilliseconds: 100 };
+
+const PATHS = {
+  services: "/api/v1/services",
+  slices: "/apis/discovery.k8s.io/v1/endpointslices",
+  node: "/api/v1/nodes",
+  serviceCIDRs: "/apis/networking.k8s.io/v1/servicecidrs",
+} as const;
+
+/** What each agent watches, as the relay of `--churn` sees it. */
+const WATCHES: Readonly<Record<ProxyName, number>> = { fairlead: 3, "kube-proxy": Object.keys(PATHS).length };
+
+/** Requests of one node, on average. */
+export interface HourFigures {
+  readonly watches: number;
+  readonly lists: number;
+  /** Whether the server is alive, of a client that asks for it by a request. */
+  readonly signs: number;
+  readonly bookmarks: number;
+}
+
+/** A fleet whose server was away, and has forgotten what was before. */
+export interface ReturnFigures {
+  readonly secondsAway: number;
+  /** Attempts to connect in a second while it was away, of all agents, on average. */
+  readonly attemptsPerSecond: number;
+  /** From its return until every watch was there again; the least possible with so many seats. */
+  readonly seconds: number;
+  readonly leastSeconds: number;
+  readonly requests: number;
+  /** Answered with 429. */
+  readonly refused: number;
+  readonly lists: number;
+  readonly mostInASecond: number;
+}
+
+const HOUR = 3_600_000;
+
+/** An hour in which nothing changes. Agents have nothing to do with each other in it: a few stand for all. */
+export async function simulateHour(proxy: ProxyName, agents: number): Promise<HourFigures> {
+  const { clock, server, end } = begin(proxy, agents, NO_LIMITS);
+  // Watches end at different times by then.
+  await clock.advance(HOUR / 4);
+  server.counts = new FleetCounts();
+  await clock.advance(HOUR);
+  const { requests, bookmarks } = server.counts;
+  end();
+  return {
+    watches: requests.watch / agents,
+    lists: requests.list / agents,
+    signs: requests.sign / agents,
+    bookmarks: bookmarks / agents,
+  };
+}
+
+/** The API server restarts. */
+export async function simulateReturn(proxy: ProxyName, agents: number, secondsAway: number): Promise<ReturnFigures> {
+  const { clock, server, end } = begin(proxy, agents, LIMITS);
+  const all = agents * WATCHES[proxy];
+  await untilWatched(clock, server, all);
+  server.stop();
+  server.counts = new FleetCounts();
+  await clock.advance(secondsAway * 1000);
+  server.up = true;
+  const seconds = await untilWatched(clock, server, all);
+  const { allRequests, refused, lists, mostInASecond, unanswered } = server.counts;
+  end();
+  return {
+    secondsAway,
+    attemptsPerSecond: unanswered / secondsAway,
+    seconds,
+    leastSeconds: (all / LIMITS.seats) * (LIMITS.listMilliseconds / 1000),
+    requests: allRequests,
+    refused,
+    lists,
+    mostInASecond,
+  };
+}
+
+interface Fleet {
+  readonly clock: VirtualClock;
+  readonly server: FleetServer;
+  end(): void;
+}
+
+function begin(proxy: ProxyName, agents: number, limits: Limits): Fleet {
+  const clock = new VirtualClock();
+  const server = new FleetServer(clock, limits);
+  const stop = new AbortController();
+  const random = seeded();
+  for (let number = 0; number < agents; number++)
+    starters[proxy]({ clock, server, random, number, signal: stop.signal });
+  return { clock, server, end: () => stop.abort() };
+}
+
+interface Agent {
+  readonly clock: VirtualClock;
+  readonly server: FleetServer;
+  readonly random: () => number;
+  readonly number: number;
+  readonly signal: AbortSignal;
+}
+
+const starters: Readonly<Record<ProxyName, (agent: Agent) => void>> = {
+  fairlead: ({ clock, server, random, number, signal }) => {
+    const subscription: Subscription<unknown> = { decode: (raw) => raw, onChange: () => {} };
+    const source = createApiSource({
+      connection: { server: "http://api", credentials: async () => ({ headers: {}, tls: {} }) },
+      nodeName: `node-${number}`,
+      userAgent: "fairlead-proxy/0.0.0",
+      transport: server.transport,
+      clock,
+      random,
+    });
+    void source.run({ services: subscription, endpointSlices: subscription, node: subscription }, signal);
+  },
+  "kube-proxy": ({ clock, server, random, signal }) => {
+    for (const path of Object.values(PATHS)) {
+      // A signal of its own: thousands of listeners of one signal take their time.
+      void runClientGoLoop({ clock, random, transport: server.transport, path, signal: AbortSignal.any([signal]) });
+    }
+  },
+};
+
+/** @returns seconds. @throws Error when it takes more than an hour */
+async function untilWatched(clock: VirtualClock, server: FleetServer, all: number): Promise<number> {
+  const start = clock.monotonic();
+  while (server.watches < all) {
+    if (clock.monotonic() - start > HOUR) throw new Error(`${server.watches} of ${all} watches after an hour`);
+    await clock.advance(1000);
+  }
+  return (clock.monotonic() - start) / 1000;
+}

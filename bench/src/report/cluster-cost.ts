@@ -1,0 +1,97 @@
+import type { ChurnResult } from "../churn/figures.ts";
+import type { FleetResult } from "../fleet/simulate-fleet.ts";
+import { median } from "../measure/figures.ts";
+import type { ProxyName } from "../proxy/measured-proxy.ts";
+import { churnRows } from "./churn-table.ts";
+import { between, machineText } from "./overview.ts";
+import { quantity } from "./render.ts";
+
+const MARK = "<!-- Made by `pnpm bench --document` from bench/results/fleet.json and churn-*.json. -->";
+
+/** Above the table of what changes take, which is there once it is recorded. */
+const CHURN_TEXT = `### When endpoints change
+
+nftables mode: Kubernetes'
+[SLI](https://github.com/kubernetes/community/blob/master/sig-scalability/slos/network_programming_latency.md) measured
+from outside. **Own time** is from the API server's event to the kernel.
+`;
+
+/** The rows of docs/performance.md, with their names there. */
+const CHOSEN: Readonly<Record<string, string>> = {
+  "rolling update of 100 endpoints: own time": "rolling update of 100 endpoints, own time",
+  "– the API server before that": "the API server's part of it",
+  "churn: request to kernel, median": "each of many changes, median",
+  "– 99th percentile": "99th percentile",
+  "– own time, 99th percentile": "99th percentile, own time",
+  "API bytes of one change": "bytes from the API server for a change",
+  "API bytes of a start": "bytes from the API server for a start",
+};
+
+/** Writes what is recorded of fleets and changes into a page. @throws Error when the page has no marks */
+export function withClusterCost(page: string, churn: readonly ChurnResult[], fleet: FleetResult): string {
+  const changes = churn.length === 0 ? [] : ["", CHURN_TEXT, churnTable(churn)];
+  return between(page, MARK, [fleetTable(fleet, churn), ...changes].join("\n"));
+}
+
+function churnTable(results: readonly ChurnResult[]): string {
+  const sorted = [...results].sort((a, b) => a.options.services - b.options.services);
+  const lines = Object.entries(CHOSEN).map(([label, name]) => {
+    const cells = sorted.map((result) => {
+      const row = churnRows(result).find((one) => one.label === label);
+      return row === undefined
+        ? ""
+        : pair(quantity(row.fairlead, row.unit), row.kubeProxy === undefined ? "–" : quantity(row.kubeProxy, row.unit));
+    });
+    return `| ${[name, ...cells].join(" | ")} |`;
+  });
+  const where = sorted.map(
+    ({ options, machine }) => `${options.services.toLocaleString("en")} services: ${machineText(machine)}`,
+  );
+  return [
+    `| | ${sorted.map(({ options }) => `${options.services.toLocaleString("en")} services`).join(" | ")} |`,
+    `| --- |${" --: |".repeat(sorted.length)}`,
+    ...lines,
+    "",
+    ...where.map((text) => `${text}.`),
+  ].join("\n");
+}
+
+/** Of a fleet, with the bytes that one node was sent multiplied: nothing else is. */
+function fleetTable({ agents, proxies }: FleetResult, churn: readonly ChurnResult[]): string {
+  const of = (cell: (proxy: ProxyName) => string) => pair(cell("fairlead"), cell("kube-proxy"));
+  const each = (value: (figures: FleetResult["proxies"][ProxyName]) => number) =>
+    of((proxy) => Math.round(value(proxies[proxy])).toLocaleString("en"));
+  const largest = [...churn].sort((a, b) => b.options.services - a.options.services)[0];
+  const perChange = (proxy: ProxyName) => median((largest?.proxies[proxy] ?? []).map(({ api }) => api.bytesPerChange));
+  const rows = [
+    ["requests of one node in an hour", each(({ hour }) => hour.watches + hour.lists + hour.signs)],
+    ["requests of all in a second", of((proxy) => ((agents * perHour(proxies[proxy].hour)) / 3600).toFixed(0))],
+    ...(largest === undefined
+      ? []
+      : [
+          [
+            "bytes to all nodes for one endpoint change (one node's, multiplied)",
+            of((proxy) => quantity(agents * perChange(proxy), "bytes")),
+          ],
+        ]),
+    ["API server away: attempts in a second", each(({ restart }) => restart.attemptsPerSecond)],
+    ["back after a minute: most requests in a second", each(({ restart }) => restart.mostInASecond)],
+    ["– requests", each(({ restart }) => restart.requests)],
+    ["– refused with 429", each(({ restart }) => restart.refused)],
+    ["– lists", each(({ restart }) => restart.lists)],
+    ["– until all watches run again", of((proxy) => `${proxies[proxy].restart.seconds.toFixed(0)} s`)],
+  ];
+  return [
+    `| | ${agents.toLocaleString("en")} nodes |`,
+    "| --- | --: |",
+    ...rows.map((cells) => `| ${cells.join(" | ")} |`),
+  ].join("\n");
+}
+
+function perHour({ watches, lists, signs }: FleetResult["proxies"][ProxyName]["hour"]): number {
+  return watches + lists + signs;
+}
+
+function pair(own: string, other: string): string {
+  return `**${own}** / ${other}`;
+}
