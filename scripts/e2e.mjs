@@ -17,7 +17,8 @@ export const RUNS = {
   properties: tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=pure", "--project=kernel", "packages/", "apps/"),
   tracer: tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=kernel", "e2e/"),
   uml: tests({ FAIRLEAD_UML: "all" }, "--project=uml"),
-  cost: tests({}, "--project=qemu"),
+  cost: { args: ["--suite", "cost"] },
+  "fast path": tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=qemu", "e2e/test/fast-path"),
   ...Object.fromEntries(
     ["bridge", "flannel", "flannel:host-gw", "calico", "ovn", "bridge,ptp", "flannel,calico,ovn"].map((cni) => [
       `iptables ${cni}`,

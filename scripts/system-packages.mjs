@@ -16,7 +16,7 @@ const PACKAGES = {
     gcc: "gcc",
   },
   shells: { zsh: "zsh", fish: "fish" },
-  browser: { chromium: "chromium" },
+  browser: { "chromium-headless-shell": "chromium-headless-shell" },
   specs: {
     bird2: "bird",
     "openvswitch-switch": "ovs-vswitchd",

@@ -51,6 +51,7 @@ describe("the command line", () => {
       run: async ({ kubernetes }) => void calls.push(["run", kubernetes]),
       down: async () => void calls.push(["down"]),
       binaries: async (kubernetes) => void calls.push(["binaries", kubernetes]),
+      cost: async (spec) => void calls.push(["cost", spec]),
     };
     await commandLine(actions).parseAsync(["node", "e2e", ...args]);
     return calls;
@@ -61,6 +62,11 @@ describe("the command line", () => {
     expect(await asked("binaries")).toEqual([["binaries", "v1.36"]]);
     expect(await asked("--kubernetes", "v1.37")).toEqual([["run", "v1.37"]]);
     expect(await asked("down")).toEqual([["down"]]);
+  });
+
+  test("the suite cost has no cluster", async () => {
+    expect(await asked("--suite", "cost", "--spec", "6.12")).toEqual([["cost", "6.12"]]);
+    expect(await asked("--suite", "cost")).toEqual([["cost", undefined]]);
   });
 });
 

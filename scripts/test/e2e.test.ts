@@ -18,6 +18,9 @@ test.each(runs)("--all: the test ground takes the run %s", async (_name, args) =
       readOptions(raw as never);
       asked++;
     },
+    cost: async () => {
+      asked++;
+    },
     down: async () => {},
     binaries: async () => {},
   };

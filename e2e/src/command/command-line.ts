@@ -9,7 +9,12 @@ export interface Actions {
   down(): Promise<void>;
   /** @param kubernetes as it was written */
   binaries(kubernetes: string): Promise<void>;
+  /** Counts what packets cost. @param spec as it was written */
+  cost(spec: string | undefined): Promise<void>;
 }
+
+/** The suite that has no cluster: guests in QEMU, whose packets' instructions are counted. */
+const COST = "cost";
 
 /** The command line of `pnpm e2e`. It throws CommanderError instead of ending the process. */
 export function commandLine(actions: Actions): Command {
@@ -25,7 +30,7 @@ export function commandLine(actions: Actions): Command {
     .option("--nodes <number>", "nodes of a cluster", "2")
     .option("--ip-family <family>", "ipv4, ipv6 or dual", "dual")
     .option("--spec <pattern>", "regular expression: only specs whose names match")
-    .option("--suite <names>", `${SUITES.join(", ")}; default: services, multi-cni`)
+    .option("--suite <names>", `${SUITES.join(", ")}; default: services, multi-cni; or cost, by itself`)
     .option("--package <name>", "only specs about this package (pnpm --filter PACKAGE e2e), of all suites")
     .option("--hours <number>", "how long the suite soak lasts", "0.1")
     .option("--seed <number>", "repeats the steps of a soak; default: a new one, which is in the spec's name")
@@ -38,7 +43,9 @@ export function commandLine(actions: Actions): Command {
     // What stands behind a subcommand is the subcommand's, though the program has an option of that name.
     .enablePositionalOptions()
     .exitOverride()
-    .action((options: RawOptions) => actions.run(options));
+    .action((options: RawOptions) =>
+      options["suite"] === COST ? actions.cost(text(options["spec"])) : actions.run(options),
+    );
 
   program
     .command("down")
@@ -51,4 +58,8 @@ export function commandLine(actions: Actions): Command {
     .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
     .action(({ kubernetes }: { kubernetes: string }) => actions.binaries(kubernetes));
   return program;
+}
+
+function text(value: RawOptions[string]): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }

@@ -1,9 +1,10 @@
 import { controlPlanePrograms } from "@fairlead/lab/control-plane/programs";
 import { messageOf } from "@fairlead/lab/support/errors";
 import { CommanderError } from "commander";
+import { runCostSuite } from "../cost/suite.ts";
 import { commandLine } from "./command-line.ts";
 import { takeDown } from "./down.ts";
-import { kubernetesOption, readOptions, UsageError } from "./options.ts";
+import { kubernetesOption, pattern, readOptions, UsageError } from "./options.ts";
 import { run } from "./run.ts";
 
 const USAGE = 2;
@@ -18,6 +19,9 @@ const program = commandLine({
   binaries: async (kubernetes) => {
     const paths = await controlPlanePrograms(kubernetesOption(kubernetes), console.log);
     console.log(Object.values(paths).join("\n"));
+  },
+  cost: async (spec) => {
+    process.exitCode = await runCostSuite(pattern(spec), console.log);
   },
 });
 

@@ -125,7 +125,8 @@ function oneOf<T>(option: string, known: Readonly<Record<string, T>>, value: str
   return found;
 }
 
-function pattern(value: string | undefined): RegExp | undefined {
+/** @throws UsageError when it is not a regular expression */
+export function pattern(value: string | undefined): RegExp | undefined {
   try {
     return value === undefined ? undefined : new RegExp(value, "i");
   } catch (error) {

@@ -128,11 +128,12 @@ function send(
     });
     outgoing.on("timeout", () => outgoing.destroy(new Error(`${method} ${path}: no answer in ${TIMEOUT_MS} ms`)));
     outgoing.on("error", reject);
-    outgoing.on("response", async (response) => {
+    outgoing.on("response", (response) => {
       const status = response.statusCode ?? 0;
-      const answer = await text(response);
-      if (status < 300) resolve(answer);
-      else reject(new ApiError(method, path, status, answer));
+      const finish = (answer: string) =>
+        status < 300 ? resolve(answer) : reject(new ApiError(method, path, status, answer));
+      // An answer breaks off where the server ends.
+      text(response).then(finish, reject);
     });
     outgoing.end(sent);
   });

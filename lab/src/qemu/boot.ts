@@ -7,6 +7,12 @@ import { BEGIN, END, type InitramfsOptions, makeInitramfs } from "./initramfs.ts
 
 const MEMORY_MIB = 768;
 
+/** What runs in a guest. */
+export interface CountOptions extends Omit<InitramfsOptions, "folder"> {
+  /** Default 768. */
+  readonly memoryMiB?: number;
+}
+
 /**
  * One processor, emulated: each instruction takes a nanosecond of the guest's time, whatever else the machine does, and
  * an idle guest does not wait.
@@ -21,11 +27,11 @@ const KERNEL = "console=ttyS0 panic=-1 quiet mitigations=off clocksource=tsc tsc
  * @returns what the script printed
  * @throws Error with the guest's last words when the script failed, or did not come to its end
  */
-export async function countIn(options: Omit<InitramfsOptions, "folder">): Promise<string> {
+export async function countIn({ memoryMiB = MEMORY_MIB, ...options }: CountOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-qemu-`));
   try {
     const archive = await makeInitramfs({ ...options, folder });
-    const machine = ["-m", String(MEMORY_MIB), "-nic", "none", "-nographic", "-no-reboot"];
+    const machine = ["-m", String(memoryMiB), "-nic", "none", "-nographic", "-no-reboot"];
     const boot = ["-kernel", options.kernel.image, "-initrd", archive, "-append", KERNEL];
     const { stdout, stderr } = await execa("qemu-system-x86_64", [...COUNTING, ...machine, ...boot], {
       stdin: "ignore",

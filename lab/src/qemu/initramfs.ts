@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { execa } from "execa";
 import type { GuestKernel } from "./kernel.ts";
@@ -12,7 +12,11 @@ export interface InitramfsOptions {
   /** Programs of this machine, with their libraries; they come to /bin. */
   readonly programs: readonly string[];
   /** Files of the guest's folder /guest, by name. */
-  readonly files: Readonly<Record<string, string>>;
+  readonly files: Readonly<Record<string, string | Uint8Array>>;
+  /** Folders and files of this machine that it has in the same place. */
+  readonly libraries?: readonly string[];
+  /** Folders of this machine that come to /guest under these names. */
+  readonly folders?: Readonly<Record<string, string>>;
   /** For sh, after the modules are loaded. */
   readonly script: string;
 }
@@ -30,9 +34,13 @@ export async function makeInitramfs(options: InitramfsOptions): Promise<string> 
   for (const name of FOLDERS) await mkdir(join(root, name), { recursive: true });
   await addProgram(root, "/bin/busybox");
   for (const program of programs) await addProgram(root, program);
+  for (const library of options.libraries ?? [])
+    await cp(library, join(root, library), { recursive: true, dereference: true });
   const modules = await addModules(root, kernel, options.modules);
   for (const [name, text] of Object.entries(files)) await writeFile(join(root, "guest", name), text);
-  await writeFile(join(root, "guest/script"), `${programs.map(preferred).join("\n")}\n${script}\n`);
+  for (const [name, from] of Object.entries(options.folders ?? {}))
+    await cp(from, join(root, "guest", name), { recursive: true });
+  await writeFile(join(root, "guest/script"), `${programs.flatMap(preferred).join("\n")}\n${script}\n`);
   await writeFile(join(root, "init"), initScript(modules), { mode: 0o755 });
   await symlink("busybox", join(root, "bin/sh"));
   const { stdout: list } = await execa("find", [".", "-mindepth", "1"], { cwd: root });
@@ -41,10 +49,13 @@ export async function makeInitramfs(options: InitramfsOptions): Promise<string> 
   return archive;
 }
 
-/** Busybox's shell prefers its own commands to programs of the same name, but not to functions. */
-function preferred(program: string): string {
+/**
+ * Busybox's shell prefers its own commands to programs of the same name, but not to functions. None of its commands has
+ * a name with a dash that programs have here.
+ */
+function preferred(program: string): readonly string[] {
   const name = basename(program);
-  return `${name}() { /bin/${name} "$@"; }`;
+  return name.includes("-") ? [] : [`${name}() { /bin/${name} "$@"; }`];
 }
 
 function initScript(modules: readonly string[]): string {

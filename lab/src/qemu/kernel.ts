@@ -1,11 +1,9 @@
-import { access, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { cacheFolder } from "../control-plane/program-set.ts";
-
-/** Debian's kernels for virtual machines, by their version: packages that name the newest one. */
-export const KERNELS = { "6.1": "linux-image-cloud-amd64", "6.12": "linux-image-6.12-cloud-amd64" } as const;
-export type KernelVersion = keyof typeof KERNELS;
+import { KERNELS, type KernelVersion } from "./kernel-versions.ts";
+import { downloadPinned, PINNED, type PinnedPackage } from "./pinned.ts";
 
 export interface GuestKernel {
   /** As `uname -r` says it. */
@@ -16,26 +14,30 @@ export interface GuestKernel {
 }
 
 /**
- * A kernel from its package, which is unpacked and not installed; the next call finds it in the cache.
+ * A kernel from its package, which is unpacked and not installed; the next call finds it in the cache. The newest one
+ * that apt knows, or the pinned one.
  *
- * @throws Error when apt-get cannot download it
+ * @throws Error when it cannot be downloaded
  */
 export async function guestKernel(version: KernelVersion): Promise<GuestKernel> {
-  const { stdout } = await execa("apt-cache", ["depends", KERNELS[version]]);
-  const name = /Depends: (linux-image-\S+)/.exec(stdout)?.[1];
-  if (name === undefined) throw new Error(`apt-cache knows no package ${KERNELS[version]}; run apt-get update`);
+  const { stdout } = await execa("apt-cache", ["depends", KERNELS[version]], { reject: false });
+  const newest = /Depends: (linux-image-\S+)/.exec(stdout ?? "")?.[1];
+  const pinned = PINNED[version];
+  const name = newest ?? pinned.name;
   const folder = cacheFolder(name);
-  if (!(await exists(folder))) await unpack(name, folder);
+  if (!(await exists(folder))) await unpack(name, folder, newest === undefined ? pinned : undefined);
   const release = name.replace("linux-image-", "");
   return { release, image: join(folder, "boot", `vmlinuz-${release}`), modules: join(folder, "lib/modules", release) };
 }
 
-async function unpack(name: string, folder: string): Promise<void> {
+/** @param pinned absent: apt downloads it */
+async function unpack(name: string, folder: string, pinned: PinnedPackage | undefined): Promise<void> {
   const parent = join(folder, "..");
   await mkdir(parent, { recursive: true });
   const temporary = await mkdtemp(join(parent, ".kernel-"));
   try {
-    await execa("apt-get", ["download", name], { cwd: temporary });
+    if (pinned === undefined) await execa("apt-get", ["download", name], { cwd: temporary });
+    else await writeFile(join(temporary, `${name}.deb`), await downloadPinned(pinned));
     const [archive = ""] = await readdir(temporary);
     const made = join(temporary, "root");
     await execa("dpkg-deb", ["-x", join(temporary, archive), made]);

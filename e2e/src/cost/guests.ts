@@ -1,0 +1,127 @@
+import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
+import type { RawObject } from "@fairlead/testkit";
+import { agentGuest, builtAgent } from "./agent.ts";
+import { countChange } from "./change.ts";
+import type { GuestCounts } from "./counted.ts";
+import { fairleadTable } from "./fairlead.ts";
+import { fairleadIptables, IPTABLES_GUEST, iptablesTables } from "./iptables.ts";
+import { fairleadIpvs, IPVS_GUEST } from "./ipvs.ts";
+import { count } from "./measure.ts";
+import { DEVICES, type Way } from "./network.ts";
+import { COUNTED, clusterOf, type Size } from "./objects.ts";
+import { kubeProxyTable, recordKubeProxy } from "./recorded.ts";
+import { ALL_UNITS, SUBJECTS } from "./units.ts";
+
+/** One guest of the suite. */
+export interface Guest {
+  readonly name: string;
+  /** @param kubeProxy the real one's program */
+  count(version: KernelVersion, kubeProxy: string): Promise<{ readonly release: string; readonly counts: GuestCounts }>;
+}
+
+/** Up to a thousand services have ten endpoints each. More take an emulated machine too long. */
+function sizeOf(services: number): Size {
+  return { services, endpoints: services > 1_000 ? 1 : 10 };
+}
+
+/** Sizes at which packets are counted. */
+export const SIZES = [10, 1_000, 10_000] as const;
+/** Those at which a change is. */
+export const CHANGE_SIZES = [...SIZES, 44_000] as const;
+/** The same in iptables and ipvs mode. */
+export const OLDER_SIZES = [10, 1_000] as const;
+/** Of the ways between nodes, and of what does not depend on it. */
+export const ONE_SIZE = 1_000;
+export const WAYS = ["routed", "vxlan"] as const satisfies readonly Way[];
+
+/** Where the built agent runs in the guest, which takes an emulated machine a minute. */
+export const AGENT_GUEST = "agent 10";
+
+export const GUESTS: readonly Guest[] = [
+  ...SIZES.map((services) => nftables("one node", services)),
+  ...WAYS.map((way) => nftables(way, ONE_SIZE)),
+  ...CHANGE_SIZES.map((services) => ({
+    name: `change ${services}`,
+    count: (version: KernelVersion) => countChange(version, sizeOf(services)),
+  })),
+  ...OLDER_SIZES.map(iptables),
+  ...OLDER_SIZES.map(ipvs),
+  { name: AGENT_GUEST, count: agent },
+];
+
+const MEMORY_MIB = 3_072;
+
+function nftables(way: Way, services: number): Guest {
+  return {
+    name: `${way} ${services}`,
+    async count(version, kubeProxy) {
+      const size = sizeOf(services);
+      const objects = clusterOf(size);
+      const devices = DEVICES[way];
+      const subjects = [
+        kubeProxyTable(SUBJECTS.base, await recorded(kubeProxy, "nftables", services, objects)),
+        await fairleadTable(SUBJECTS.own, "own", objects, undefined),
+        await fairleadTable(SUBJECTS.fast, "fast", objects, devices),
+        await fairleadTable(SUBJECTS.excepted, "excepted", clusterOf(size, EXCEPTED), devices),
+      ];
+      const guest = { memoryMiB: MEMORY_MIB };
+      return count({ version, way, service: COUNTED, subjects, units: ALL_UNITS, guest });
+    },
+  };
+}
+
+const EXCEPTED = { "fairlead.dev/fast-path": "off" };
+
+function iptables(services: number): Guest {
+  return {
+    name: `iptables ${services}`,
+    async count(version, kubeProxy) {
+      const objects = clusterOf(sizeOf(services));
+      const text = await recorded(kubeProxy, "iptables", services, objects);
+      const subjects = [
+        iptablesTables(SUBJECTS.base, "kube-proxy", text),
+        await fairleadIptables(SUBJECTS.own, objects),
+      ];
+      const guest = { memoryMiB: MEMORY_MIB, ...IPTABLES_GUEST };
+      return count({ version, way: "one node", service: COUNTED, subjects, units: ALL_UNITS, guest });
+    },
+  };
+}
+
+/** Where this machine's kernel has no IPVS, kube-proxy cannot be recorded: golden files say that it leaves the same. */
+function ipvs(services: number): Guest {
+  return {
+    name: `ipvs ${services}`,
+    async count(version) {
+      const subjects = [await fairleadIpvs(SUBJECTS.own, clusterOf(sizeOf(services)))];
+      const guest = { memoryMiB: MEMORY_MIB, ...IPVS_GUEST };
+      return count({ version, way: "one node", service: COUNTED, subjects, units: ALL_UNITS, guest });
+    },
+  };
+}
+
+async function agent(version: KernelVersion, kubeProxy: string) {
+  const size = sizeOf(10);
+  const objects = clusterOf(size);
+  const subjects = [
+    kubeProxyTable(SUBJECTS.base, await recorded(kubeProxy, "nftables", size.services, objects)),
+    builtAgent(SUBJECTS.fast, objects),
+  ];
+  const guest = { memoryMiB: MEMORY_MIB, ...(await agentGuest()) };
+  return count({ version, way: "one node", service: COUNTED, subjects, units: ALL_UNITS, guest });
+}
+
+const recordings = new Map<string, Promise<string>>();
+
+/** Each size is recorded once. */
+function recorded(
+  kubeProxy: string,
+  mode: "iptables" | "nftables",
+  services: number,
+  objects: readonly RawObject[],
+): Promise<string> {
+  const key = `${mode} ${services}`;
+  const found = recordings.get(key) ?? recordKubeProxy(kubeProxy, mode, objects);
+  recordings.set(key, found);
+  return found;
+}
