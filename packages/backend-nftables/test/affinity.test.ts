@@ -145,6 +145,36 @@ test("a service that another agent has left at the address is another one", asyn
   expect(node.clients()).toEqual([]);
 });
 
+test("a client is forgotten only where it was found and then led nowhere: another processor may just have added it", async () => {
+  const node = await openNode();
+  await node.change(ALL);
+  const { chains } = node.table();
+  const entrances = [...chains.keys()].filter((name) => /^sticky-\d+-\d+$/.test(name));
+  expect(entrances).toHaveLength(1);
+  const steps = entrances.flatMap((name) => [...stepsOf(chains, name)]);
+  const forgotten = steps.indexOf("delete");
+  expect(steps.slice(0, forgotten + 1)).toEqual([
+    ...["lookup", "update", "nat"],
+    "lookup",
+    ...["lookup", "update", "nat"],
+    ...["lookup", "delete"],
+  ]);
+  expect(steps.lastIndexOf("delete")).toBe(forgotten);
+});
+
+/** What the rules of a chain do with the clients, and where they end, through all chains that they jump to. */
+function* stepsOf(chains: NftTable["chains"], name: string): Generator<string> {
+  for (const { expressions } of chains.get(name)?.rules ?? []) {
+    for (const one of expressions) {
+      if (one.kind === "dynset") yield one.operation;
+      if (one.kind === "nat") yield "nat";
+      if (one.kind === "lookup" && one.set === "sticky-clients") yield "lookup";
+      if (one.kind !== "immediate" || !("verdict" in one) || one.verdict.kind !== "jump") continue;
+      yield* stepsOf(chains, one.verdict.chain);
+    }
+  }
+}
+
 test("kube-proxy's name of the set", () => {
   // Of the golden file 12-affinity.
   expect(kubeProxyAffinitySet("default/aff", "TCP", { address: "10.144.1.5", port: 8080, local: true })).toBe(

@@ -1,5 +1,6 @@
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { NftBatch, type NftTable, ruleText, valueText } from "@fairlead/netfilter/nft";
+import { noChange } from "@fairlead/testkit/histories";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, type NftablesOptions, planTable } from "../src/index.ts";
 import { lookedAt } from "./support/damages.ts";
@@ -26,14 +27,17 @@ describe("the table", () => {
     ]);
     const chain = table.chains.get(CHAIN);
     expect(chain?.base).toEqual({ type: "filter", hook: "forward", priority: 10, policy: "accept" });
-    const to = (...words: readonly string[]) =>
-      ["tcp", "udp"].map((protocol) =>
-        [`meta l4proto ${protocol} ct state established ct status dnat`, ...words, "flow add @fast-path"].join(" "),
-      );
-    expect(chain?.rules.map((rule) => ruleText(rule, table))).toEqual([
+    const rulesOf = (name: string) => table.chains.get(name)?.rules.map((rule) => ruleText(rule, table));
+    const to = (words: string) =>
+      ["tcp", "udp"].map((protocol) => `meta l4proto ${protocol} ${words} flow add @fast-path`);
+    expect(rulesOf(CHAIN)).toEqual(["ct state established ct status dnat jump fast-path-check"]);
+    expect(rulesOf("fast-path-check")).toEqual([
       ...to("ct original ip daddr . meta l4proto . ct original proto-dst @fast-path-services"),
-      ...to("ct original ip daddr @nodeport-ips meta l4proto . ct original proto-dst @fast-path-nodeports"),
+      "ct original ip daddr @nodeport-ips jump fast-path-nodeports-check",
     ]);
+    expect(rulesOf("fast-path-nodeports-check")).toEqual(
+      to("meta l4proto . ct original proto-dst @fast-path-nodeports"),
+    );
   });
 
   test("lists each frontend that leads to endpoints, of TCP and UDP", () => {
@@ -53,17 +57,16 @@ describe("the table", () => {
 
   test("leaves out services that ask for it", () => {
     const group = groupOfEveryKind("IPv4", "web", 1, "TCP");
-    const without = (value: string) =>
-      planTable(only({ ...group, annotations: { "fairlead.dev/fast-path": value } }), { fastPath: true });
-    expect(elementsOf(without("off"), "fast-path-services")).toEqual([]);
-    expect(elementsOf(without("off"), "service-ips")).toHaveLength(3);
-    expect(elementsOf(without("on"), "fast-path-services")).toHaveLength(3);
+    const without = planTable(only({ ...group, fastPath: "off" }), { fastPath: true });
+    expect(elementsOf(without, "fast-path-services")).toEqual([]);
+    expect(elementsOf(without, "service-ips")).toHaveLength(3);
   });
 
   test("leaves out node ports that are served on every address", () => {
     const plan = { ...PLAN, node: { ...PLAN.node, nodePortAddresses: { kind: "all" } as const } };
     const table = planTable(plan, { fastPath: true });
-    expect(table.chains.get(CHAIN)?.rules).toHaveLength(2);
+    expect(table.chains.get("fast-path-check")?.rules).toHaveLength(2);
+    expect(table.chains.has("fast-path-nodeports-check")).toBe(false);
     expect(table.sets.has("fast-path-nodeports")).toBe(false);
   });
 
@@ -72,10 +75,61 @@ describe("the table", () => {
     expect(table.chains.get(CHAIN)?.base?.priority).toBe(9);
   });
 
+  test("asks a forwarded packet once whether it is a connection's first one", () => {
+    const table = planTable(PLAN, { fastPath: true });
+    const rulesOf = (name: string) => table.chains.get(name)?.rules.map((rule) => ruleText(rule, table));
+    expect(rulesOf("filter-forward")).toEqual(["ct state new jump forward-check"]);
+    expect(rulesOf("forward-check")).toEqual(["jump service-endpoints-check", "jump cluster-ips-check"]);
+  });
+
   test("without the option has nothing of it", () => {
     const table = planTable(PLAN);
     expect(table.flowtables).toBeUndefined();
-    expect([...table.chains.keys(), ...table.sets.keys()].filter((name) => name.includes("fast"))).toEqual([]);
+    const own = (name: string) => name.includes("fast") || name === "forward-check";
+    expect([...table.chains.keys(), ...table.sets.keys()].filter(own)).toEqual([]);
+    expect(table.chains.get("filter-forward")?.rules).toHaveLength(2);
+  });
+});
+
+describe("what checks source ranges", () => {
+  const isOf = (name: string) => name.includes("pre-dnat") || name === "firewall-check" || name === "firewall-ips";
+  const partsOf = ({ chains, sets }: NftTable) => [...chains.keys(), ...sets.keys()].filter(isOf);
+  const ALL = ["firewall-check", "filter-prerouting-pre-dnat", "filter-output-pre-dnat", "firewall-ips"];
+
+  function opened() {
+    const fake = new FakeNftables();
+    const table = () => fake.tableNow("ip", "kube-proxy");
+    return { fake, table, backend: createNftablesBackend(fake, { family: "IPv4", fastPath: true }) };
+  }
+
+  const ranged = only(groupOfEveryKind("IPv4", "web", 1, "TCP"));
+  const open = only(
+    ...[...ranged.groups.values()].map((group) => ({
+      ...group,
+      frontends: group.frontends.map(({ gate: _, ...frontend }) => frontend),
+    })),
+  );
+
+  const before = (id: string) => {
+    const group = open.groups.get(id);
+    return group && { before: group };
+  };
+
+  test("is there with the services that have some, as without the option for all", () => {
+    expect(partsOf(planTable(ranged, { fastPath: true })).sort()).toEqual([...ALL].sort());
+    expect(partsOf(planTable(open, { fastPath: true }))).toEqual([]);
+    expect(partsOf(planTable(open)).sort()).toEqual([...ALL].sort());
+  });
+
+  test("comes with the first one, and what is found then is as written", async () => {
+    const { backend, table } = opened();
+    await backend.sync(open);
+    const groups = new Map(Array.from(ranged.groups, ([id, after]) => [id, { ...before(id), after }] as const));
+    await backend.apply(ranged, { ...noChange, groups });
+    const found = table();
+    expect(found && partsOf(found).sort()).toEqual([...ALL].sort());
+    expect(found?.chains.get("filter-prerouting-pre-dnat")?.base?.priority).toBe(-110);
+    expect(await lookedAt(backend)).toBeUndefined();
   });
 });
 
@@ -175,7 +229,9 @@ test("a flowtable that is gone has the table made anew", async () => {
   const fake = new FakeNftables();
   const backend = createNftablesBackend(fake, { family: "IPv4", fastPath: true });
   await backend.sync(PLAN);
-  fake.meddle(new NftBatch("ip", "kube-proxy").flushChain(CHAIN).deleteFlowtable("fast-path"));
+  const users = ["fast-path-check", "fast-path-nodeports-check"];
+  const batch = users.reduce((made, name) => made.flushChain(name), new NftBatch("ip", "kube-proxy"));
+  fake.meddle(batch.deleteFlowtable("fast-path"));
   const difference = await lookedAt(backend);
   expect(difference?.repaired).toBe(false);
   expect(difference?.what).toContain("flowtable fast-path is missing");

@@ -117,6 +117,8 @@ export interface ServicePortGroup {
    * way. Affinity, where there is any, comes first.
    */
   readonly balance?: "source-hash";
+  /** Its packets are to meet all rules, whichever of them a mode could spare them. Absent: they may bypass rules. */
+  readonly fastPath?: "off";
   /** In the order cluster-ip, external-ip, load-balancer, node-port. */
   readonly frontends: readonly Frontend[];
   /** The service's health-check port, which has to be let in. */

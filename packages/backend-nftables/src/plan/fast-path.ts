@@ -17,12 +17,13 @@ import { addressKey, nodePortKey } from "./keys.ts";
  * is data: neither an endpoint nor a device that comes or goes changes a rule.
  */
 
-/** Annotation of a Service; "off": its connections keep meeting all rules. */
-const ANNOTATION = "fairlead.dev/fast-path";
-
+/** The name of the flowtable. */
 export const FLOWTABLE = "fast-path";
 
-const CHAIN = "fast-path-forward";
+/** The chain that puts connections into the flowtable. */
+export const FAST_PATH_CHAIN = "fast-path-forward";
+const CHECK = "fast-path-check";
+const NODE_PORTS_CHECK = "fast-path-nodeports-check";
 const SERVICES = "fast-path-services";
 const NODE_PORTS = "fast-path-nodeports";
 
@@ -50,31 +51,30 @@ export function fastPathSets({ family, fastPath, nodePortAddresses }: PlanContex
  * A node port is known by its address as well: other programs translate connections to the same port of other
  * addresses. Which addresses are the node's, connection tracking does not know, so where node ports are served on all
  * of them their connections meet all rules. Each protocol has a rule: nft takes the ports of connection tracking only
- * behind a protocol.
+ * behind a protocol. What all rules ask stands before them: each packet that stays off the fast path pays for it.
  */
 export function fastPathChains({ family, fastPath, beside, nodePortAddresses }: PlanContext): readonly NftChain[] {
   if (!fastPath) return [];
-  const { establishedConnection, originalService, originallyTo, protocolIs, translatedConnection } = statements;
+  const { establishedConnection, jump, originalService, originallyTo, protocolIs, translatedConnection } = statements;
   const offload = (...to: readonly Expression[]) =>
     (["tcp", "udp"] as const).map((protocol) => ({
-      expressions: [
-        ...protocolIs(protocol),
-        ...establishedConnection,
-        ...translatedConnection,
-        ...to,
-        { kind: "flow-offload", flowtable: FLOWTABLE } as const,
-      ],
+      expressions: [...protocolIs(protocol), ...to, { kind: "flow-offload", flowtable: FLOWTABLE } as const],
     }));
-  const toNodePorts = [...originallyTo(family, "nodeport-ips"), ...originalService(family, NODE_PORTS, false)];
+  const hasNodePorts = nodePortAddresses !== "all";
+  const toNodePorts = { expressions: [...originallyTo(family, "nodeport-ips"), ...jump(NODE_PORTS_CHECK)] };
   return [
     {
-      name: CHAIN,
+      name: FAST_PATH_CHAIN,
       base: { type: "filter", hook: "forward", priority: beside ? PRIORITY - 1 : PRIORITY, policy: "accept" },
-      rules: [
-        ...offload(...originalService(family, SERVICES, true)),
-        ...(nodePortAddresses === "all" ? [] : offload(...toNodePorts)),
-      ],
+      rules: [{ expressions: [...establishedConnection, ...translatedConnection, ...jump(CHECK)] }],
     },
+    {
+      name: CHECK,
+      rules: [...offload(...originalService(family, SERVICES, true)), ...(hasNodePorts ? [toNodePorts] : [])],
+    },
+    ...(hasNodePorts
+      ? [{ name: NODE_PORTS_CHECK, rules: offload(...originalService(family, NODE_PORTS, false)) }]
+      : []),
   ];
 }
 
@@ -85,8 +85,8 @@ export interface Offloaded {
 }
 
 /** Whether a service's connections may be put into the flowtable, which takes TCP and UDP. */
-export function isOffloaded({ protocol, annotations }: Pick<ServicePortGroup, "protocol" | "annotations">): boolean {
-  return protocol !== "SCTP" && annotations[ANNOTATION] !== "off";
+export function isOffloaded({ protocol, fastPath }: Pick<ServicePortGroup, "protocol" | "fastPath">): boolean {
+  return protocol !== "SCTP" && fastPath !== "off";
 }
 
 /** @returns undefined: node ports are not on the list */

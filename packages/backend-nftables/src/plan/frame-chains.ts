@@ -1,13 +1,9 @@
-import {
-  type BaseChain,
-  type Expression,
-  type NftChain,
-  type NftFamily,
-  type NftRule,
-  statements,
-} from "@fairlead/netfilter/nft";
+import { type Expression, type NftChain, type NftRule, statements } from "@fairlead/netfilter/nft";
+import { baseChain } from "./base-chain.ts";
 import type { PlanContext } from "./context.ts";
+import { dispatch } from "./dispatch.ts";
 import { fastPathChains } from "./fast-path.ts";
+import { firewallCheck, firewallHooks } from "./firewall-hooks.ts";
 import { EXCLUDED, FOREIGN, tellsClients } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
 import { LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
@@ -20,7 +16,6 @@ const {
   jump,
   lookUp,
   MASQUERADE: masquerade,
-  newConnection,
   pastTheFirst,
   protocolIs,
   RESET: reset,
@@ -36,6 +31,7 @@ export function frameChains(context: PlanContext): readonly NftChain[] {
     services(context),
     masquerading(context),
     clusterIPsCheck(context),
+    ...forwardCheck(context),
     reject(context),
     ...(context.resetStaleTCP ? [RESET_OR_DROP_CHAIN] : []),
     ...loopbackRefusals(context),
@@ -43,32 +39,26 @@ export function frameChains(context: PlanContext): readonly NftChain[] {
   ];
 }
 
-/**
- * Alongside another proxy each comes before that one's of the same kind: a packet to an address without a service of
- * the other one, which that one drops or refuses, is translated or answered by then.
- */
-function baseChains({ beside }: PlanContext): readonly NftChain[] {
-  const base = (
-    type: BaseChain["type"],
-    hook: BaseChain["hook"],
-    priority: number,
-    name: string,
-    ...to: readonly string[]
-  ): NftChain => ({
-    name,
-    base: { type, hook, priority: beside ? priority - 1 : priority, policy: "accept" },
-    rules: to.map((chain) => ({ expressions: [...(type === "nat" ? [] : newConnection), ...jump(chain)] })),
-  });
+function baseChains(context: PlanContext): readonly NftChain[] {
+  const base = baseChain(context);
   return [
-    base("filter", "prerouting", -110, "filter-prerouting-pre-dnat", "firewall-check"),
-    base("filter", "output", -110, "filter-output-pre-dnat", "firewall-check"),
+    ...(context.fastPath ? [] : firewallHooks(context)),
     base("filter", "input", 0, "filter-input", "nodeport-endpoints-check", "service-endpoints-check"),
-    base("filter", "forward", 0, "filter-forward", "service-endpoints-check", "cluster-ips-check"),
+    base("filter", "forward", 0, "filter-forward", ...(context.fastPath ? [FORWARD_CHECK] : FORWARD_CHECKS)),
     base("filter", "output", 0, "filter-output", "service-endpoints-check", "cluster-ips-check"),
     base("nat", "prerouting", -100, "nat-prerouting", "services"),
     base("nat", "output", -100, "nat-output", "services"),
     base("nat", "postrouting", 100, "nat-postrouting", "masquerading"),
   ];
+}
+
+const FORWARD_CHECKS = ["service-endpoints-check", "cluster-ips-check"] as const;
+const FORWARD_CHECK = "forward-check";
+
+/** With the fast path a forwarded packet that does not take it is asked once whether it is a connection's first one. */
+function forwardCheck({ fastPath }: PlanContext): readonly NftChain[] {
+  if (!fastPath) return [];
+  return [{ name: FORWARD_CHECK, rules: FORWARD_CHECKS.map((chain) => ({ expressions: jump(chain) })) }];
 }
 
 function checks(context: PlanContext): readonly NftChain[] {
@@ -79,7 +69,7 @@ function checks(context: PlanContext): readonly NftChain[] {
       rules: [nodePortDispatch(context, "no-endpoint-nodeports", []), ...toLoopback(context)],
     },
     { name: "service-endpoints-check", rules: [...excluded(context), dispatch(family, "no-endpoint-services")] },
-    { name: "firewall-check", rules: [dispatch(family, "firewall-ips")] },
+    ...(context.fastPath ? [] : [firewallCheck(context)]),
   ];
 }
 
@@ -183,10 +173,6 @@ const RESET_OR_DROP_CHAIN: NftChain = {
   comment: HELPER,
   rules: [RESET, { expressions: verdict({ kind: "drop" }) }],
 };
-
-function dispatch(family: NftFamily, map: string): NftRule {
-  return { expressions: lookUp(family, ["daddr", "l4proto", "dport"], map, "verdict") };
-}
 
 /** Node ports on loopback addresses, as far as they are refused. */
 function toLoopback({ family, refusedOnLoopback }: PlanContext): readonly NftRule[] {

@@ -1,6 +1,7 @@
 import { addressHex, intervalElements, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import { fastPathSets } from "./fast-path.ts";
+import { firewallMap } from "./firewall-hooks.ts";
 import { addressType, type EmptySet, frontendKey, nodePortKeyTypes } from "./key-types.ts";
 import { LOOPBACK_REFUSALS } from "./names.ts";
 
@@ -32,7 +33,7 @@ export function frameSets(context: PlanContext): readonly EmptySet[] {
     ...(nodePortAddresses === "all" ? [] : [set("nodeport-ips", [address], "IPs that accept NodePort traffic")]),
     vmap("no-endpoint-services", frontend, "vmap to drop or reject packets to services with no endpoints"),
     vmap("no-endpoint-nodeports", nodePort, "vmap to drop or reject packets to service nodeports with no endpoints"),
-    vmap("firewall-ips", frontend, "destinations that are subject to LoadBalancerSourceRanges"),
+    ...(context.fastPath ? [] : [firewallMap(context)]),
     vmap("service-ips", frontend, "ClusterIP, ExternalIP and LoadBalancer IP traffic"),
     vmap("service-nodeports", nodePort, "NodePort traffic"),
     ...(refusedOnLoopback.length === 0

@@ -2,6 +2,7 @@ import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
 import { addressHex, type Hex, type SetElement, type Verdict } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import { isOffloaded, type Offloaded, offloadedFrontend } from "./fast-path.ts";
+import { firewallNeed } from "./firewall-hooks.ts";
 import { addressKey, hairpinKey, nodePortKey, numberValue } from "./keys.ts";
 import { LOCAL_DISPATCH, type LocalDispatch, localNeed } from "./local.ts";
 import { commentText, firewallChain, LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
@@ -119,6 +120,7 @@ class Collector {
     if (refused !== undefined) this.#entry(sets.noEndpoints, key, refused);
     if (frontend.gate !== undefined) {
       this.#entry("firewall-ips", key, { kind: "goto", chain: firewallChain(name, protocol) }, false);
+      if (this.#context.fastPath) this.#needs.push(firewallNeed);
     }
     if (this.#refusedOnLoopback && at === "node-port") {
       this.#entry(LOOPBACK_REFUSALS, key, { kind: "goto", chain: loopbackRefusalChain(protocol) });

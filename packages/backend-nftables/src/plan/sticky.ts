@@ -22,11 +22,13 @@ const REGISTERS = {
 } as const;
 
 const knownChain = (prefix: string, timeout: number) => `${prefix}sticky-${timeout}`;
+const goneChain = (prefix: string, timeout: number) => `${prefix}sticky-gone-${timeout}`;
 
 /** @returns the chain that leads to the endpoints of pools of a size and timeout, and what has to be there for it */
 export function stickyChain(kind: PoolKind, size: number, timeout: number): PoolChain {
   const chain = `${knownChain(kind.prefix, timeout)}-${size}`;
   const known = knownChain(kind.prefix, timeout);
+  const gone = goneChain(kind.prefix, timeout);
   return {
     chain,
     needs: [
@@ -35,6 +37,7 @@ export function stickyChain(kind: PoolKind, size: number, timeout: number): Pool
       frontendsNeed(kind),
       endpointsNeed(kind),
       { id: known, make: (context) => chainOnly(known, knownRules(kind, timeout, context)) },
+      { id: gone, make: (context) => chainOnly(gone, goneRules(kind, timeout, context)) },
       { id: chain, make: (context) => chainOnly(chain, drawRules(kind, timeout, size, context)) },
     ],
   };
@@ -71,19 +74,13 @@ function endpointsNeed({ set }: PoolKind): Need {
   return { id: members, make };
 }
 
-/** Who is remembered goes to its endpoint; where that is gone, the client is forgotten, and the chain returns. */
+/** Who is remembered goes to its endpoint; where that is gone, the chain returns. */
 function knownRules(kind: PoolKind, timeout: number, { family }: PlanContext): readonly NftRule[] {
-  const { number, client, frontend, remembered } = REGISTERS[family];
-  const found: readonly Expression[] = [
-    ...frontendNumber(kind, family),
-    statements.load(family, "saddr", client),
-    { kind: "lookup", set: CLIENTS, from: number, to: remembered },
-    asMark(remembered),
-  ];
+  const { number, frontend, remembered } = REGISTERS[family];
   return [
     {
       expressions: [
-        ...found,
+        ...rememberedEndpoint(kind, family),
         statements.load(family, "l4proto", remembered + 3),
         { kind: "lookup", set: memberMap(kind.set), from: remembered + 1, to: frontend },
         { kind: "dynset", set: CLIENTS, operation: "update", from: number, value: remembered, timeout: timeout * 1000 },
@@ -91,10 +88,20 @@ function knownRules(kind: PoolKind, timeout: number, { family }: PlanContext): r
       ],
       comment: "the client's endpoint, if there is one",
     },
-    {
-      expressions: [...found, { kind: "dynset", set: CLIENTS, operation: "delete", from: number, value: remembered }],
-      comment: "the client's endpoint is gone",
-    },
+  ];
+}
+
+/**
+ * A client that is remembered, but was not found by the chain before: it is forgotten where its endpoint is gone. Asked
+ * once more, since another processor may have added the client between the two look-ups: what is forgotten then would
+ * be an endpoint that packets go to already.
+ */
+function goneRules(kind: PoolKind, timeout: number, { family }: PlanContext): readonly NftRule[] {
+  const { number, remembered } = REGISTERS[family];
+  const forget: Expression = { kind: "dynset", set: CLIENTS, operation: "delete", from: number, value: remembered };
+  return [
+    { expressions: statements.jump(knownChain(kind.prefix, timeout)) },
+    { expressions: [...rememberedEndpoint(kind, family), forget], comment: "the client's endpoint is gone" },
   ];
 }
 
@@ -106,6 +113,7 @@ function knownRules(kind: PoolKind, timeout: number, { family }: PlanContext): r
 function drawRules(kind: PoolKind, timeout: number, size: number, { family }: PlanContext): readonly NftRule[] {
   const { client, number, remembered } = REGISTERS[family];
   const toKnown = statements.jump(knownChain(kind.prefix, timeout));
+  const toGone = statements.jump(goneChain(kind.prefix, timeout));
   const draws = moduliOf(size).map(
     (modulus): NftRule => ({
       expressions: [
@@ -120,7 +128,23 @@ function drawRules(kind: PoolKind, timeout: number, size: number, { family }: Pl
       comment: `one of ${modulus} slots by chance`,
     }),
   );
-  return [{ expressions: toKnown }, ...draws, { expressions: statements.goTo(poolName(kind, size)) }];
+  return [
+    { expressions: toKnown },
+    { expressions: [...rememberedEndpoint(kind, family), ...toGone] },
+    ...draws,
+    { expressions: statements.goTo(poolName(kind, size)) },
+  ];
+}
+
+/** Leaves what is remembered of the client; where nothing is, the rule ends. */
+function rememberedEndpoint(kind: PoolKind, family: PlanContext["family"]): readonly Expression[] {
+  const { number, client, remembered } = REGISTERS[family];
+  return [
+    ...frontendNumber(kind, family),
+    statements.load(family, "saddr", client),
+    { kind: "lookup", set: CLIENTS, from: number, to: remembered },
+    asMark(remembered),
+  ];
 }
 
 /** Leaves the number of the service port that a packet's frontend is of. */

@@ -9,6 +9,7 @@ import { fewestOf } from "../../src/plan/classes.ts";
  * @throws Error where an element leads to a class that does not have its endpoints, or has holes
  */
 export function meaning(table: NftTable) {
+  const hasRanges = (table.sets.get("firewall-ips")?.elements.size ?? 0) > 0;
   const sets = [...table.sets.values()]
     .filter(({ name }) => !POOL.test(name) && !NUMBERED.test(name))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -19,7 +20,7 @@ export function meaning(table: NftTable) {
     ),
     chains: Object.fromEntries(
       [...table.chains.values()]
-        .filter(({ name }) => !SHARED.test(name))
+        .filter(({ name }) => !SHARED.test(name) && (hasRanges || !RANGES.test(name)))
         .sort((a, b) => (a.name < b.name ? -1 : 1))
         .map(({ name, base, rules }) => [name, { base, rules: rules.map((rule) => ruleText(rule, table)) }]),
     ),
@@ -31,7 +32,9 @@ export function meaning(table: NftTable) {
 const POOL = /^((?:nodeport-)?(?:local-)?)endpoints-(\d+)$/;
 const NUMBERED = /^(?:local-)?sticky-(?:clients|slots|endpoints)$|^sticky-(?:ips|nodeports)$/;
 const SHARED =
-  /^(?:external-)?(?:nodeport-)?(?:local-)?(?:endpoints-\d+|sticky-\d+(?:-\d+)?)$|^external-(?:nodeport-)?local$/;
+  /^(?:external-)?(?:nodeport-)?(?:local-)?(?:endpoints-\d+|sticky-(?:gone-)?\d+(?:-\d+)?)$|^external-(?:nodeport-)?local$/;
+/** What asks the map of source ranges. */
+const RANGES = /^firewall-check$|-pre-dnat$/;
 const CLASS = /^(?:external-)?((?:nodeport-)?(?:local-)?)(?:endpoints|(sticky-\d+))-(\d+)$/;
 /** Digits of a number in a key or a value. */
 const NUMBER = 8;

@@ -18,6 +18,8 @@ export interface EndpointSliceOptions {
    * Endpoints may be on this machine's loopback addresses, which makes sense without a cluster only. Default false.
    */
   readonly loopback?: boolean;
+  /** The label that names the slice's Service. Default: `kubernetes.io/service-name`. */
+  readonly serviceLabel?: string;
 }
 
 const ALL_BUT_LOOPBACK = REFUSED.filter((kind) => kind !== "loopback");
@@ -31,37 +33,38 @@ const ALL_BUT_LOOPBACK = REFUSED.filter((kind) => kind !== "loopback");
 export function decodeEndpointSlice(
   raw: unknown,
   intern: Intern = keepAsIs,
-  { loopback = false }: EndpointSliceOptions = {},
+  { loopback = false, serviceLabel = SERVICE_NAME_LABEL }: EndpointSliceOptions = {},
 ): Decoded<EndpointSlice> {
   const metadata = metadataOf(raw);
   const { namespace, name } = metadata;
   const problems = new ProblemList("EndpointSlice", namespace, name);
   const slice = fieldsOf(raw);
-  const ignored = reasonToIgnore(metadata, slice);
+  const serviceName = stringOf(metadata.labels[serviceLabel]) ?? "";
+  const ignored = reasonToIgnore(metadata, slice) ?? (serviceName ? undefined : `has no label ${serviceLabel}`);
   if (ignored !== undefined) return { namespace, name, ignored, problems: problems.all };
-  const object = readSlice(metadata, slice, { intern, refused: loopback ? ALL_BUT_LOOPBACK : REFUSED }, problems);
+  const serviceIsGood = checkName(`metadata.labels["${serviceLabel}"]`, serviceName, problems);
+  const reading = { intern, refused: loopback ? ALL_BUT_LOOPBACK : REFUSED };
+  const object = serviceIsGood ? readSlice(metadata, serviceName, slice, reading, problems) : undefined;
   const decoded = { namespace, name, problems: problems.all };
   return object === undefined ? decoded : { ...decoded, object };
 }
 
 function reasonToIgnore(metadata: Metadata, slice: RawObject): string | undefined {
   if (HEADLESS_LABEL in metadata.labels) return `label ${HEADLESS_LABEL}: a headless service has nothing to proxy`;
-  if (slice["addressType"] === "FQDN") return "addressType FQDN cannot be proxied";
-  return stringOf(metadata.labels[SERVICE_NAME_LABEL]) ? undefined : `has no label ${SERVICE_NAME_LABEL}`;
+  return slice["addressType"] === "FQDN" ? "addressType FQDN cannot be proxied" : undefined;
 }
 
 function readSlice(
   metadata: Metadata,
+  serviceName: string,
   slice: RawObject,
   reading: Omit<EndpointReading, "family">,
   problems: ProblemList,
 ): EndpointSlice | undefined {
   const { intern } = reading;
   const family = readFamily(slice["addressType"], problems);
-  const serviceName = stringOf(metadata.labels[SERVICE_NAME_LABEL]) ?? "";
   const namesAreGood = checkNames(metadata, problems);
-  const serviceIsGood = checkName(`metadata.labels["${SERVICE_NAME_LABEL}"]`, serviceName, problems);
-  if (family === undefined || !namesAreGood || !serviceIsGood) return undefined;
+  if (family === undefined || !namesAreGood) return undefined;
   const base = {
     namespace: intern(metadata.namespace),
     name: metadata.name,

@@ -5,6 +5,7 @@ import { candidates } from "../select/candidates.ts";
 import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
 import { onlyLocal } from "../traffic-policy.ts";
 import { balanceOf } from "./balance.ts";
+import { fastPathOf } from "./fast-path.ts";
 import { FRONTEND_KINDS, type FrontendSpec } from "./frontend-spec.ts";
 import type { GroupDraft } from "./group-draft.ts";
 import type { PlannerOptions } from "./options.ts";
@@ -79,6 +80,7 @@ export function buildGroup(
   const { service, family } = input;
   const { protocol } = draft.port;
   const balance = balanceOf(service.annotations, input.options.semantics);
+  const fastPath = fastPathOf(service.annotations);
   const frontends = buildFrontends(held, treatmentFacts(draft, sets, input), input);
   const group: ServicePortGroup = {
     id: draft.id,
@@ -95,6 +97,7 @@ export function buildGroup(
     ...(sets.onNode.length === 0 ? undefined : { onNode: sets.onNode }),
     ...(sets.all !== sets.serving && outlastsReadiness(protocol, input.options) ? { present: sets.all } : undefined),
     ...(balance === undefined ? undefined : { balance }),
+    ...(fastPath === undefined ? undefined : { fastPath }),
     ...(service.affinitySeconds === undefined ? undefined : { affinitySeconds: service.affinitySeconds }),
     ...(service.healthCheckNodePort === undefined ? undefined : { healthCheckPort: service.healthCheckNodePort }),
   };

@@ -1,6 +1,8 @@
+import { familyOf } from "@fairlead/base";
 import type { FrontendKind } from "../plan.ts";
 import { type Problem, printableValue } from "../problem.ts";
 import { balanceProblem } from "./balance.ts";
+import { fastPathProblem } from "./fast-path.ts";
 import type { FrontendClaims } from "./frontend-claims.ts";
 import { draftClaimKey } from "./group-draft.ts";
 import type { ServiceDraft, ServiceRecord } from "./service-plan.ts";
@@ -16,7 +18,12 @@ const FIELDS: Readonly<Record<FrontendKind, string>> = {
 
 /** What is wrong with a service's owner and annotations since this change: what was so before has been reported. */
 export function annotationProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
-  return [...ownershipProblems(draft, before), ...balanceProblems(draft, before), ...nodePortProblems(draft, before)];
+  return [
+    ...ownershipProblems(draft, before),
+    ...balanceProblems(draft, before),
+    ...fastPathProblems(draft, before),
+    ...nodePortProblems(draft, before),
+  ];
 }
 
 function ownershipProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
@@ -32,6 +39,17 @@ function balanceProblems(draft: ServiceDraft, before: ServiceRecord | undefined)
   const found = balanceProblem(service.annotations, options.semantics);
   const known = before?.groups[0] && balanceProblem(before.groups[0].annotations, options.semantics);
   if (found === undefined || found.reason === known?.reason) return [];
+  return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
+}
+
+function fastPathProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
+  const { service, family } = draft.input;
+  const [first = ""] = service.clusterIPs;
+  // Both families read the same value: the one of the first ClusterIP reports it.
+  if (draft.groups.length === 0 || familyOf(first) !== family) return [];
+  const found = fastPathProblem(service.annotations);
+  const known = before?.groups[0] && fastPathProblem(before.groups[0].annotations);
+  if (found === undefined || found.value === known?.value) return [];
   return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
 }
 
