@@ -4,8 +4,9 @@ import { service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { eventFollower } from "../src/events/follower.ts";
 import { componentOf, type NodeEvent } from "../src/events/node-event.ts";
-import { NodeEvents } from "../src/events/node-events.ts";
+import { NodeEvents, type NodeEventsParts } from "../src/events/node-events.ts";
 import { healthCheckNotListening, serverNotListening } from "../src/events/port-events.ts";
+import { serviceUID } from "../src/events/service-uid.ts";
 import { routes } from "../src/http/app.ts";
 import { listen } from "../src/http/listen.ts";
 import type { FamilyOutcome } from "../src/sync/family-sync.ts";
@@ -16,7 +17,7 @@ import { until } from "./support/until.ts";
 
 const failed: NodeEvent = { type: "Warning", reason: "SyncFailed", message: "m".repeat(2_000) };
 
-function events(answer: () => number, name = "") {
+function events(answer: () => number, name = "", serviceUID?: NodeEventsParts["serviceUID"]) {
   const sent: unknown[] = [];
   const clock = new VirtualClock();
   const log = recordedLog();
@@ -31,7 +32,7 @@ function events(answer: () => number, name = "") {
     namespaces,
     clock,
     log,
-    events: new NodeEvents({ node: "node-a", component: componentOf(name), post, clock, log }),
+    events: new NodeEvents({ node: "node-a", component: componentOf(name), post, clock, log, serviceUID }),
   };
 }
 
@@ -100,6 +101,37 @@ test("the third failure in a row is told, a success begins anew", () => {
   ]);
 });
 
+describe("a Service's uid", () => {
+  const asked: string[] = [];
+  const uidFrom = (status: number, body: string) =>
+    serviceUID(
+      async ({ path }) => {
+        asked.push(path);
+        return { status, body };
+      },
+      "shop",
+      "web",
+    );
+
+  test("is read from the list of that name, which the role of a proxy allows", async () => {
+    expect(await uidFrom(200, JSON.stringify({ items: [{ metadata: { uid: "u-1" } }] }))).toBe("u-1");
+    expect(asked).toEqual(["/api/v1/namespaces/shop/services?fieldSelector=metadata.name%3Dweb&resourceVersion=0"]);
+  });
+
+  test.each([
+    ["a role that does not allow it", 403, "{}"],
+    ["none of that name", 200, '{"items":[]}'],
+    ["objects that are none", 200, '{"items":[1,{"metadata":{"uid":7}}]}'],
+    ["no list", 200, "null"],
+  ])("%s: unknown", async (_what, status, body) => {
+    expect(await uidFrom(status, body)).toBeUndefined();
+  });
+
+  test("an answer that is no JSON is an error", async () => {
+    await expect(uidFrom(200, "<html>")).rejects.toThrow();
+  });
+});
+
 describe("ports that cannot be bound", () => {
   const inUse = Object.assign(new Error("listen EADDRINUSE"), { code: "EADDRINUSE" });
   const check = (name: string): HealthCheck => {
@@ -123,6 +155,23 @@ describe("ports that cannot be bound", () => {
         source: { component: "kube-proxy", host: "node-a" },
       },
     ]);
+  });
+
+  test.each([
+    ["found", async (namespace: string, name: string) => `uid of ${namespace}/${name}`, "uid of shop/web"],
+    ["gone", async () => undefined, undefined],
+    ["not read", () => Promise.reject(new Error("ECONNRESET")), undefined],
+  ])("a Service whose uid is %s", async (_what, serviceUID, uid) => {
+    const one = events(() => 201, "", serviceUID);
+    await one.events.report(about("web"));
+    expect(one.sent).toHaveLength(1);
+    expect(one.sent[0]).toHaveProperty("involvedObject", {
+      apiVersion: "v1",
+      kind: "Service",
+      namespace: "shop",
+      name: "web",
+      ...(uid !== undefined && { uid }),
+    });
   });
 
   test("a thousand Services with the same trouble: a few Events, and those about the Node still go out", async () => {

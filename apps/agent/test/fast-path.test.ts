@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { chooseDevices } from "@fairlead/backend-nftables";
 import { VirtualClock } from "@fairlead/base/testing";
 import type { FlowtableTest, NetworkDevice } from "@fairlead/kernel";
 import { FakeDevices, FakeNftables, FakeSysctl } from "@fairlead/kernel/fake";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { chooseDevices } from "../src/fast-path/choose.ts";
 import { FastPathDevices } from "../src/fast-path/devices.ts";
 import { openFastPath } from "../src/fast-path/open.ts";
 import type { Kernel } from "../src/host/kernel.ts";
@@ -57,13 +57,38 @@ describe("devices", () => {
     expect([...chosen.devices.keys()].filter((name) => refused.includes(name))).toEqual([]);
   });
 
+  test("auto follows routes and addresses", async () => {
+    const follower = new FakeDevices();
+    const parts = { follower, sysctl: new FakeSysctl(), timers: new VirtualClock(), log: recordedLog() };
+    const networks = { pods: ["10.144.0.0/16"], excluded: ["10.144.9.0/24"] };
+    const followed = new FastPathDevices({ wanted: "auto", ...networks, ...parts });
+    const stop = new AbortController();
+    const updates: string[][] = [];
+    const done = followed.follow(async () => void updates.push([...followed.devices.keys()]), stop.signal);
+    follower.add("cali1", { kind: "veth", routes: ["10.144.1.5/32"] });
+    await expect.poll(() => updates).toEqual([["cali1"]]);
+    follower.add("cali9", { kind: "veth", routes: ["10.144.9.5/32"] });
+    follower.add("eth0", { routes: ["0.0.0.0/0"] });
+    await expect.poll(() => updates).toEqual([["cali1"], ["cali1", "eth0"]]);
+    stop.abort();
+    await done;
+  });
+
   test("are followed; one that is left out is reported once", async () => {
     const follower = new FakeDevices();
     follower.add("cali1");
     follower.add("cali-br", { kind: "bridge" });
     const log = recordedLog();
     const sysctl = new FakeSysctl({ "net/bridge/bridge-nf-call-iptables": 1 });
-    const followed = new FastPathDevices({ patterns: ["cali*"], follower, sysctl, timers: new VirtualClock(), log });
+    const followed = new FastPathDevices({
+      wanted: ["cali*"],
+      pods: [],
+      excluded: [],
+      follower,
+      sysctl,
+      timers: new VirtualClock(),
+      log,
+    });
     const stop = new AbortController();
     const updates: string[][] = [];
     const done = followed.follow(async () => void updates.push([...followed.devices.keys()]), stop.signal);
@@ -88,6 +113,8 @@ describe("whether it is used", () => {
   async function opened({
     tested = { outcome: "passed" } as FlowtableTest,
     configured = true,
+    devices = ["cali*"] as readonly string[] | "auto",
+    flags = [] as readonly string[],
     nftables = new FakeNftables(),
     // No folder can be made there.
     stateDir = "/dev/null/none",
@@ -101,8 +128,8 @@ describe("whether it is used", () => {
         return tested;
       },
     } satisfies Partial<Kernel>;
-    const config = configOf(["--proxy-mode=nftables", `--state-dir=${stateDir}`]);
-    const settings = configured ? { fastPath: { devices: ["cali*"] } } : {};
+    const config = configOf(["--proxy-mode=nftables", `--state-dir=${stateDir}`, ...flags]);
+    const settings = configured ? { fastPath: { devices } } : {};
     const configuration = { ...config, nftables: { ...config.nftables, ...settings } };
     const { fastPath, notice } = await openFastPath(nftables, {
       config: configuration,
@@ -112,6 +139,19 @@ describe("whether it is used", () => {
     });
     return { used: fastPath !== undefined, notice, tests };
   }
+
+  test.each([
+    [["--cluster-cidr=10.144.0.0/16"], undefined],
+    [[], "devices: auto needs clusterCIDR; give it, or name the devices"],
+    [
+      ["--cluster-cidr=10.144.0.0/16", "--exclude-cidrs-from=calico-ippools"],
+      "devices: auto does not know networks that are learned; name the devices",
+    ],
+  ])("devices: auto with %j", async (flags, why) => {
+    const { used, notice } = await opened({ devices: "auto", flags });
+    expect(used).toBe(why === undefined);
+    if (why !== undefined) expect(notice?.message).toContain(why);
+  });
 
   test("not without the option, and nothing is tested", async () => {
     expect(await opened({ configured: false })).toEqual({ used: false, notice: undefined, tests: 0 });
@@ -173,7 +213,7 @@ test("both families' flowtables have the devices, from the first sync on and as 
   come("cali1");
   const [config, log] = [configOf(["--proxy-mode=nftables"]), recordedLog()];
   const timers = new VirtualClock();
-  const parts = { patterns: ["cali*"], follower, sysctl: new FakeSysctl(), timers, log };
+  const parts = { wanted: ["cali*"], pods: [], excluded: [], follower, sysctl: new FakeSysctl(), timers, log };
   const context = { config, families: FAMILIES, log, progress: new Progress() };
   const runtime = servingBy(nftables, context, { fastPath: new FastPathDevices(parts) });
   const stop = new AbortController();

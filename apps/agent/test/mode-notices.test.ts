@@ -56,9 +56,11 @@ async function started(flags: readonly string[], ipvsSupported = true) {
     modes,
     openSource: async () => ({
       source: () => new ScriptedSource(),
-      postEvent: async (_, event) => {
-        events.push(event as (typeof events)[number]);
-        return 201;
+      events: {
+        post: async (_, event) => {
+          events.push(event as (typeof events)[number]);
+          return 201;
+        },
       },
     }),
     clock: new VirtualClock(),

@@ -318,6 +318,17 @@ describe("rules for services", () => {
     expect(serves(one, "10.96.67.76")).toBe(true);
   });
 
+  test("nothing of a Service in another VPC is served, not even to nodes: its endpoints' addresses lead elsewhere", async () => {
+    const serviceRules = [{ annotation: VPC, notIn: ["ovn-cluster"], ownership: "foreign" }] as const;
+    const flags = ["--cluster-cidr=10.144.0.0/16", "--excluded-frontends=excluded-clients"];
+    const one = await started({ flags, serviceRules });
+    await decided(one);
+    expect(serves(one, "10.96.67.76")).toBe(true);
+    await one.source.put(inVPC("blue"));
+    await decided(one);
+    expect([serves(one, "10.96.67.75"), serves(one, "10.96.67.76")]).toEqual([true, false]);
+  });
+
   test("a label of the namespace does, is waited for, and is followed", async () => {
     const serviceRules = [{ namespaceLabel: UDN, ownership: "foreign" }] as const;
     const one = await started({ flags: [], serviceRules });

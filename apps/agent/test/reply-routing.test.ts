@@ -1,3 +1,4 @@
+import type { IPFamily } from "@fairlead/base";
 import { VirtualClock } from "@fairlead/base/testing";
 import type { ReplyViaSettings } from "@fairlead/config";
 import type { RouteEntry } from "@fairlead/kernel";
@@ -24,14 +25,14 @@ const TWO = [
   onLink("eth1", "10.202.0.0/24"),
 ];
 
-function node(settings: ReplyViaSettings = AUTO, translates = true) {
+function node(settings: ReplyViaSettings = AUTO, translates = true, families: readonly IPFamily[] = ["IPv4"]) {
   const routing = new FakeRouting();
   const nftables = new FakeNftables();
   const log = recordedLog();
   const make = () =>
     new ReplyRouting({
       settings,
-      families: ["IPv4"],
+      families,
       translates,
       routing,
       nftables,
@@ -39,8 +40,8 @@ function node(settings: ReplyViaSettings = AUTO, translates = true) {
       timers: new VirtualClock(),
       log,
     });
-  const table = async () => {
-    const there = await nftables.table("ip", REPLY_TABLE);
+  const table = async (family: "ip" | "ip6" = "ip") => {
+    const there = await nftables.table(family, REPLY_TABLE);
     return there === undefined ? "" : tableText(there);
   };
   const { IPv4 } = routing.families;
@@ -108,6 +109,16 @@ describe("reply routing", () => {
     await make().sync();
     expect(routing.written.slice(before).every(({ kind }) => kind === "set-route" || kind === "add-rule")).toBe(true);
     expect(rules()).toEqual(["1000/3000 17000", "3000/3000 17001"]);
+  });
+
+  test("what cannot be written of one family holds up neither its marks nor the other family", async () => {
+    const { routing, make, table, tables } = node(AUTO, true, ["IPv6", "IPv4"]);
+    routing.change("IPv4", TWO);
+    routing.refusing.add("IPv6");
+    await expect(make().sync()).rejects.toThrow(AggregateError);
+    expect(tables()).toHaveLength(4);
+    expect(await table("ip6")).toContain('iifname "eth1"');
+    expect(await table()).toContain('iifname "eth1"');
   });
 
   test("a table of the operator's gets no route, and a rule whatever is in it", async () => {

@@ -1,6 +1,6 @@
 import { createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { onBundleNode } from "./support/bundle-node.ts";
 import { answered, startServer, wire } from "./support/two-uplinks.ts";
 
@@ -68,47 +68,47 @@ onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running,
     expect(log.join("\n")).not.toContain("Failed to write reply routing");
   }
 
-  test.each([
-    ["the second named", "replyVia: [{interface: up1}]"],
-    ["a table of the operator's", "replyVia: [{interface: up1, table: 102}]"],
-  ])("all arrive with %s", async (_, setting) => {
-    await withAgent(configOf("nftables", setting), "SIGTERM", () => expect.poll(counts).toEqual(ALL));
+  test("those to the second are lost without replyVia", async () => {
+    await withAgent(configOf("nftables", ""), "SIGTERM", async () => {
+      expect(await counts()).toEqual(SECOND_LOST);
+      expect(await rules("-4")).toEqual([]);
+    });
   });
 
-  describe.each(["iptables", "nftables"])("in %s mode", (mode) => {
-    test("those to the second are lost without replyVia", async () => {
-      await withAgent(configOf(mode, ""), "SIGTERM", async () => {
-        expect(await counts()).toEqual(SECOND_LOST);
-        expect(await rules("-4")).toEqual([]);
-      });
-    });
+  test.each([
+    ["the second named", "nftables", "replyVia: [{interface: up1}]"],
+    ["a table of the operator's", "iptables", "replyVia: [{interface: up1, table: 102}]"],
+  ])("all arrive with %s, in %s mode", async (_, mode, setting) => {
+    await withAgent(configOf(mode, setting), "SIGTERM", () => expect.poll(counts).toEqual(ALL));
+  });
 
-    test("interfaces that go and return, agents that are killed, and foreign deletions", async () => {
-      await withAgent(configOf(mode, "replyVia: auto"), "SIGKILL", async () => {
-        await expect.poll(counts).toEqual(ALL);
-        const load = underLoad();
-        await inside().run(["ip", "link", "set", "up1", "down"]);
-        await expect.poll(() => rules("-4")).toHaveLength(1);
-        await inside().run(["ip", "-force", "-batch", "-"], { input: SECOND_BACK });
-        await expect.poll(counts).toEqual(ALL);
-        await inside().run(["nft", "delete table ip fairlead_reply"]);
-        await inside().run(["ip", "rule", "delete", "fwmark", "0x3000/0x3000"]);
-        await expect.poll(counts).toEqual(ALL);
-        expect(await load()).toEqual(new Set([JSON.stringify(ALL.first)]));
-      });
-      const before = await rules("-4");
-      expect(before).toHaveLength(2);
-      await withAgent(configOf(mode, "replyVia: auto"), "SIGTERM", () => expect.poll(counts).toEqual(ALL));
-      expect(await rules("-4")).toEqual(before);
+  // In iptables mode, and under load on both uplinks: the spec of pnpm e2e --suite faults.
+  test("interfaces that go and return, agents that are killed, and foreign deletions", async () => {
+    const auto = configOf("nftables", "replyVia: auto");
+    await withAgent(auto, "SIGKILL", async () => {
+      await expect.poll(counts).toEqual(ALL);
+      const load = underLoad();
+      await inside().run(["ip", "link", "set", "up1", "down"]);
+      await expect.poll(() => rules("-4")).toHaveLength(1);
+      await inside().run(["ip", "-force", "-batch", "-"], { input: SECOND_BACK });
+      await expect.poll(counts).toEqual(ALL);
+      await inside().run(["nft", "delete table ip fairlead_reply"]);
+      await inside().run(["ip", "rule", "delete", "fwmark", "0x3000/0x3000"]);
+      await expect.poll(counts).toEqual(ALL);
+      expect(await load()).toEqual(new Set([JSON.stringify(ALL.first)]));
     });
+    const before = await rules("-4");
+    expect(before).toHaveLength(2);
+    await withAgent(auto, "SIGTERM", () => expect.poll(counts).toEqual(ALL));
+    expect(await rules("-4")).toEqual(before);
+  });
 
-    test("the clean-up leaves no rule, route or mark", async () => {
-      for await (const line of running(["--cleanup"])) expect(line).not.toContain("Failed");
-      expect([...(await rules("-4")), ...(await rules("-6"))]).toEqual([]);
-      const routes = await inside().run(["ip", "route", "show", "table", "all", "proto", "175"]);
-      expect(routes.stdout).toBe("");
-      expect((await inside().run(["nft", "list", "tables"])).stdout).not.toContain("fairlead");
-    });
+  test("the clean-up leaves no rule, route or mark", async () => {
+    for await (const line of running(["--cleanup"])) expect(line).not.toContain("Failed");
+    expect([...(await rules("-4")), ...(await rules("-6"))]).toEqual([]);
+    const routes = await inside().run(["ip", "route", "show", "table", "all", "proto", "175"]);
+    expect(routes.stdout).toBe("");
+    expect((await inside().run(["nft", "list", "tables"])).stdout).not.toContain("fairlead");
   });
 });
 

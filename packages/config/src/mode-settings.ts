@@ -58,8 +58,11 @@ export interface NftablesSettings extends CommonSettings {
 
 /** Which packets may bypass rules. */
 export interface FastPathSettings {
-  /** The devices whose packets may bypass rules: names, in which `*` stands for any characters and `?` for one. */
-  readonly devices: readonly string[];
+  /**
+   * The devices whose packets may bypass rules: names, in which `*` stands for any characters and `?` for one; auto:
+   * those of this cluster's pods, and those by which other nodes are reached.
+   */
+  readonly devices: readonly string[] | "auto";
 }
 
 /** Looks over the proxy that serves this node, and programs nothing (--shadow). */

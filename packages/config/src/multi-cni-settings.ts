@@ -25,6 +25,8 @@ export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly n
   /** Nor the name of kube-ovn's default VPC. */
   readonly notInDefaultVPC?: true;
   readonly ownership: "ours" | "foreign";
+  /** What of a foreign Service is left to its network. Default: all of it. */
+  readonly excludedFrontends?: MultiCNISettings["excludedFrontends"];
 };
 
 /** How changes of learned CIDRs take effect. */
@@ -49,7 +51,7 @@ export interface MultiCNISettings {
   readonly cidrChanges: CIDRChanges;
   /** What a service with endpoints in both networks gets: its own endpoints, nothing, or all of them. */
   readonly mixedServices: "own-endpoints" | "skip" | "all";
-  /** Which frontends of another network's services are left alone. */
+  /** Which frontends of another network's services are left alone, where no rule says whose they are. */
   readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
   /** Undefined: as `excludedFrontends` has it. */
   readonly masqueradeToExcluded?: boolean | undefined;

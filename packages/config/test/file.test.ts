@@ -174,12 +174,14 @@ describe("documents", () => {
     const rules = `multiCNI:
   serviceRules:
     - {annotation: ovn.kubernetes.io/vpc, notIn: [blue, {defaultVPC: true}], ownership: foreign}
-    - {namespaceLabel: team, in: [net, ""], ownership: ours}`;
+    - {namespaceLabel: team, in: [net, ""], ownership: ours}
+    - {namespaceLabel: tenant, ownership: foreign, excludedFrontends: excluded-clients}`;
     const result = parse([`--config=${FILE}`], [configFile(), `${fairlead}\n${rules}`].join("\n---\n"));
     expect(warningsOf(result)).toEqual([]);
     expect(configOf(result).multiCNI.serviceRules).toEqual([
       { annotation: "ovn.kubernetes.io/vpc", notIn: ["blue"], notInDefaultVPC: true, ownership: "foreign" },
       { namespaceLabel: "team", in: ["net", ""], ownership: "ours" },
+      { namespaceLabel: "tenant", ownership: "foreign", excludedFrontends: "excluded-clients" },
     ]);
   });
 

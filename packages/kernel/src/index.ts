@@ -27,6 +27,7 @@ export {
   createDeviceFollower,
   type DeviceFollower,
   type DeviceFollowerOptions,
+  type FollowedDevices,
   type NetworkDevice,
 } from "./links/devices.ts";
 export { createLinks, type LinksOptions } from "./links/open.ts";

@@ -30,8 +30,8 @@ export interface Resets {
 /** Gathers, over syncs that may fail, what makes conntrack entries of one family stale. */
 export class CleaningQueue {
   readonly #family: IPFamily;
-  /** The first sync finds whatever the process before it left. */
-  #protocols = new Set<Protocol>(CLEANED_PROTOCOLS);
+  /** A first sync changes every group, so it looks for whatever the process before it left of protocols that serve. */
+  #protocols = new Set<Protocol>();
   #released: ReleasedGroup[] = [];
   #gone: GoneEndpoint[] = [];
   readonly #resets: Resets | undefined;

@@ -8,6 +8,8 @@ export interface NodeEventsParts {
   readonly component?: string;
   /** Creates the object in a namespace and gives the server's status. */
   readonly post: (namespace: string, event: unknown) => Promise<number>;
+  /** metadata.uid of a Service that an Event names without it. Default: none is asked for. */
+  readonly serviceUID?: ((namespace: string, name: string) => Promise<string | undefined>) | undefined;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
 }
@@ -40,12 +42,29 @@ export class NodeEvents {
     if (!this.#allowed || !this.#due(event)) return;
     const id = Math.trunc(clock.now() * 1e6 + this.#sent.size).toString(16);
     try {
-      const status = await post(namespaceOf(event), eventObject(event, node, component, clock.now(), id));
+      const object = eventObject(await this.#withUID(event), node, component, clock.now(), id);
+      const status = await post(namespaceOf(event), object);
       if (status === 201) return;
       if (status === 403) this.#forbidden();
       else log.verbose(2, "API server rejected an Event", { reason: event.reason, status });
     } catch (error) {
       log.verbose(2, "Failed to send an Event", { reason: event.reason, error: errorChainText(error) });
+    }
+  }
+
+  /** Without the uid an Event is found by the Service's name only, which is better than no Event. */
+  async #withUID(event: NodeEvent): Promise<NodeEvent> {
+    const { serviceUID, log } = this.#parts;
+    const { service } = event;
+    if (service === undefined || service.uid !== undefined || serviceUID === undefined) return event;
+    try {
+      const uid = await serviceUID(service.namespace, service.name);
+      return uid === undefined ? event : { ...event, service: { ...service, uid } };
+    } catch (error) {
+      const { namespace, name } = service;
+      const fields = { service: `${namespace}/${name}`, error: errorChainText(error) };
+      log.verbose(2, "Failed to read the uid of a Service; its Event is sent without", fields);
+      return event;
     }
   }
 

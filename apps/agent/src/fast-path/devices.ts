@@ -1,12 +1,15 @@
-import type { Devices } from "@fairlead/backend-nftables";
+import { chooseDevices, type Devices } from "@fairlead/backend-nftables";
 import { errorChainText, sleep, type Timers } from "@fairlead/base";
+import type { FastPathSettings } from "@fairlead/config";
 import type { DeviceFollower, NetworkDevice, Sysctl } from "@fairlead/kernel";
 import type { Log } from "../log/log.ts";
-import { chooseDevices } from "./choose.ts";
 
 export interface FastPathDevicesParts {
-  /** Names and patterns (nftables.fastPath.devices). */
-  readonly patterns: readonly string[];
+  /** nftables.fastPath.devices */
+  readonly wanted: FastPathSettings["devices"];
+  /** Canonical CIDRs of this cluster's pods, and of excluded networks. */
+  readonly pods: readonly string[];
+  readonly excluded: readonly string[];
   readonly follower: DeviceFollower;
   readonly sysctl: Pick<Sysctl, "read">;
   readonly timers: Timers;
@@ -39,10 +42,11 @@ export class FastPathDevices {
    * @param update called after each change; one that fails is logged
    */
   async follow(update: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { follower, timers, log } = this.#parts;
+    const { follower, timers, log, wanted, excluded } = this.#parts;
+    const networks = wanted === "auto" || excluded.length > 0;
     while (!signal.aborted) {
       try {
-        for await (const all of follower.follow(signal)) if (await this.#take(all)) await update();
+        for await (const all of follower.follow(signal, { networks })) if (await this.#take(all)) await update();
       } catch (error) {
         log.warn("Cannot follow network devices; new devices have no fast path, retrying", {
           error: errorChainText(error),
@@ -54,10 +58,10 @@ export class FastPathDevices {
 
   /** @returns whether the chosen ones changed */
   async #take(all: readonly NetworkDevice[]): Promise<boolean> {
-    const { patterns, sysctl, log } = this.#parts;
+    const { wanted, pods, excluded, sysctl, log } = this.#parts;
     const filters = await Promise.all(BRIDGE_FILTERS.map((key) => sysctl.read(key)));
     const bridgeFilter = filters.some((value) => value !== undefined && value !== "0");
-    const { devices, refused } = chooseDevices(patterns, all, { bridgeFilter });
+    const { devices, refused } = chooseDevices(wanted, all, { bridgeFilter, pods, excluded });
     for (const [device, reason] of refused) {
       if (this.#refused.get(device) === reason) continue;
       log.warn("Device left out of the fast path; its packets meet all rules", { device, reason });

@@ -1,4 +1,4 @@
-import { errorChainText, errorCode, IP_FAMILIES, type IPFamily, sleep, type Timers } from "@fairlead/base";
+import { attemptAll, errorChainText, errorCode, IP_FAMILIES, type IPFamily, sleep, type Timers } from "@fairlead/base";
 import type { ReplyViaSettings } from "@fairlead/config";
 import type { NftablesClient, Routing, RoutingState } from "@fairlead/kernel";
 import { NFT_FAMILY, NftBatch } from "@fairlead/netfilter/nft";
@@ -20,7 +20,7 @@ export interface ReplyRoutingParts {
   readonly log: Log;
 }
 
-/** Keeps answers on the interface that their client came in by, until the signal aborts; what was written stays. */
+/** Keeps answers on the interface that their client came in by. */
 export class ReplyRouting {
   readonly #parts: ReplyRoutingParts;
   readonly #numbers = new Map<string, number>();
@@ -31,6 +31,7 @@ export class ReplyRouting {
     this.#parts = parts;
   }
 
+  /** Writes and compares until the signal aborts; what was written stays. Failures are logged. */
   async run(signal: AbortSignal): Promise<void> {
     const { timers, intervalMs } = this.#parts;
     let wake = () => {};
@@ -45,9 +46,9 @@ export class ReplyRouting {
   }
 
   /**
-   * Writes what differs.
+   * Writes what differs. Of what cannot be written all else is: other routes, the marks, the other family.
    *
-   * @throws Error when something cannot be read or written
+   * @throws Error when something cannot be read, or something could not be written
    */
   async sync(): Promise<void> {
     const { settings, families, routing } = this.#parts;
@@ -57,12 +58,12 @@ export class ReplyRouting {
     const main = [...states.values()].flatMap((state) => state.main);
     const { uplinks, leftOut } = chooseUplinks(settings, main, this.#numbers);
     this.#uplinks = uplinks;
-    for (const [family, state] of states) {
-      const commands = routingCommands(uplinks, settings, state);
-      await routing.write(family, commands);
-      await this.#mark(family, uplinks);
-    }
     this.#report(uplinks, leftOut);
+    const works = [...states].flatMap(([family, state]) => [
+      () => routing.write(family, routingCommands(uplinks, settings, state)),
+      () => this.#mark(family, uplinks),
+    ]);
+    await attemptAll(works, "");
   }
 
   /** What an earlier process gave: connections have its marks. */
@@ -101,7 +102,7 @@ export class ReplyRouting {
     try {
       for await (const _ of routing.watch({ signal, matters })) wake();
     } catch (error) {
-      log.warn("Cannot follow routes; checking them from time to time", {
+      log.warn("Cannot follow routes; changes take effect at the next comparison", {
         error: errorChainText(error),
         seconds: intervalMs / 1000,
       });

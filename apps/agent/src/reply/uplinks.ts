@@ -19,7 +19,7 @@ export interface ChosenUplinks {
 }
 
 /**
- * The uplinks that there are now. A number once given stays an interface's for as long as nobody else needs it, so that
+ * The uplinks that there are now. A number once given stays an interface's until another interface needs it, so that
  * connections keep their way when an interface goes and returns.
  *
  * @param main the routes of both families

@@ -38,7 +38,7 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
   const { mode, fallback } = await chooseMode(modes, config, kernel, log);
   warnOfClients(mode, filter, log);
   // Mostly waiting for processes and files, none of them for another.
-  const [{ source, postEvent }, { families, unserved }, memory, networks] = await Promise.all([
+  const [{ source, events: eventPort }, { families, unserved }, memory, networks] = await Promise.all([
     parts.openSource(config, nodeName, log),
     openFamilies(mode, kernel, config, log),
     loadMemory(stateFile(config.stateDir, "memory"), filter, log),
@@ -47,7 +47,7 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
     mode.prepare?.(config, kernel, log),
   ]);
   const component = componentOf(config.serviceProxyName);
-  const events = postEvent && new NodeEvents({ node: nodeName, component, post: postEvent, clock, log });
+  const events = eventPort && new NodeEvents({ node: nodeName, component, ...eventPort, clock, log });
   void events?.report(startingEvent());
   const progress = new Progress();
   const runtime = await mode.serve({ config, families, kernel, log, progress });

@@ -33,9 +33,9 @@ export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log:
   if (mode === undefined) return 0;
   const config = withMode(given, mode.name);
   log.info("Comparing with kube-proxy", { mode: mode.name, gracePeriod: `${shadow.gracePeriodMs}ms` });
-  const { source, postEvent } = await openSource(config, nodeName, log);
+  const { source, events: eventPort } = await openSource(config, nodeName, log);
   const clock = systemClock;
-  const events = postEvent && new NodeEvents({ node: nodeName, component: COMPONENT, post: postEvent, clock, log });
+  const events = eventPort && new NodeEvents({ node: nodeName, component: COMPONENT, ...eventPort, clock, log });
   const onNews = tellNews(log, events);
   const families = IP_FAMILIES.map(
     (family) => new ShadowFamily({ family, mode, kernel, grace: shadow.gracePeriodMs, clock, onNews }),

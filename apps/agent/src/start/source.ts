@@ -1,16 +1,18 @@
 import { errorChainText } from "@fairlead/base";
 import type { AgentConfig, ClientConnection } from "@fairlead/config";
 import { selectionOf } from "@fairlead/intake";
-import type { RequestObserver } from "@fairlead/watch";
+import type { ObjectRequest, RequestObserver } from "@fairlead/watch";
 import { version } from "../about/version.ts";
+import type { NodeEventsParts } from "../events/node-events.ts";
+import { serviceUID } from "../events/service-uid.ts";
 import type { Log } from "../log/log.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { StartError } from "./start-error.ts";
 
 export interface OpenedSource {
   readonly source: AgentParts["source"];
-  /** Creates an Event in a namespace and gives the server's status; absent without an API server. */
-  readonly postEvent?: (namespace: string, event: unknown) => Promise<number>;
+  /** Where Events go; absent without an API server. */
+  readonly events?: Pick<NodeEventsParts, "post" | "serviceUID">;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface OpenedSource {
  */
 export async function openSource(config: AgentConfig, nodeName: string, log: Log): Promise<OpenedSource> {
   const watch = await import("@fairlead/watch");
-  const { createApiSource, createManifestsSource, loadConnection, postObject } = watch;
+  const { createApiSource, createManifestsSource, loadConnection, postObject, requestObject } = watch;
   const { manifests: path, client } = config;
   const selection = selectionOf(config);
   if (path !== undefined) {
@@ -35,6 +37,16 @@ export async function openSource(config: AgentConfig, nodeName: string, log: Log
     const userAgent = `fairlead-proxy/${version}`;
     const host = new URL(connection.server).host;
     let observer: RequestObserver | undefined;
+    const observed = <T>(method: "GET" | "POST", answer: Promise<T>, codeOf: (answer: T) => number): Promise<T> => {
+      const began = performance.now();
+      const reported = (code: number | undefined) =>
+        observer?.answered({ method, host, code, watch: false, milliseconds: performance.now() - began });
+      answer.then(
+        (given) => reported(codeOf(given)),
+        () => reported(undefined),
+      );
+      return answer;
+    };
     return {
       source: (onReport, onRequest) => {
         observer = onRequest;
@@ -50,14 +62,17 @@ export async function openSource(config: AgentConfig, nodeName: string, log: Log
         };
         return createApiSource({ ...options, onReport, onRequest });
       },
-      async postEvent(namespace, event) {
-        const began = performance.now();
-        const reported = (code: number | undefined) =>
-          observer?.answered({ method: "POST", host, code, watch: false, milliseconds: performance.now() - began });
-        const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
-        const posted = postObject(connection, path, event, userAgent);
-        posted.then(reported, () => reported(undefined));
-        return posted;
+      events: {
+        post(namespace, event) {
+          const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
+          return observed("POST", postObject(connection, path, event, userAgent), (status) => status);
+        },
+        serviceUID(namespace, name) {
+          const send = (request: ObjectRequest) => {
+            return observed("GET", requestObject(connection, request, userAgent), ({ status }) => status);
+          };
+          return serviceUID(send, namespace, name);
+        },
       },
     };
   } catch (error) {

@@ -11,8 +11,9 @@ const LONGEST = 15;
 export function resolveFastPath({ fairlead }: ConfigInput, report: Report): FastPathSettings | undefined {
   const { fastPath } = fairlead.nftables;
   if (fastPath === undefined) return undefined;
+  if (fastPath.devices === "auto") return { devices: "auto" };
   const devices = [...new Set(fastPath.devices)];
-  if (devices.length === 0) report.error(DEVICES, "must name at least one device, such as eth0 or cali*");
+  if (devices.length === 0) report.error(DEVICES, "must name at least one device, such as eth0 or cali*, or be auto");
   for (const device of devices) {
     if (device.length > LONGEST || !/^[^\s/:"]+$/.test(device) || device === "." || device === "..") {
       report.error(

@@ -95,6 +95,7 @@ function resolveRule(given: GivenRule): ServiceRuleSetting {
     ...(given.notIn && { notIn: given.notIn.filter((value) => typeof value === "string") }),
     ...(given.notIn?.some((value) => typeof value !== "string") && { notInDefaultVPC: true as const }),
     ownership: given.ownership,
+    ...(given.excludedFrontends && { excludedFrontends: given.excludedFrontends }),
   };
 }
 

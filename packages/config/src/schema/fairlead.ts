@@ -9,6 +9,10 @@ import { serviceRules } from "./service-rules.ts";
 export const API_VERSION = "fairlead.dev/v1alpha1";
 export const KIND = "FairleadConfiguration";
 
+const fastPathDevices = z.union([z.literal("auto"), z.array(text).readonly()], {
+  error: "must be auto, or a list of device names, such as cali*",
+});
+
 export const fairleadSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION).optional(),
   kind: z.literal(KIND).optional(),
@@ -42,7 +46,7 @@ export const fairleadSchema = z.strictObject({
     })
     .prefault({}),
   nftables: z
-    .strictObject({ fastPath: z.strictObject({ devices: list("device names, such as cali*").optional() }).optional() })
+    .strictObject({ fastPath: z.strictObject({ devices: fastPathDevices.optional() }).optional() })
     .prefault({}),
   ipvs: z.strictObject({ fallback: flag.optional() }).prefault({}),
   userspace: z

@@ -23,6 +23,8 @@ export interface Connection {
   readonly state?: string;
   /** Whether anything was answered. */
   readonly replied: boolean;
+  /** It is in a flowtable: state and expiry are not told, and its packets meet no rules. */
+  readonly offloaded?: true;
   /** Seconds until it is forgotten unless another packet comes. */
   readonly expires?: number;
   /** Both only where accounting is on (net.netfilter.nf_conntrack_acct). */

@@ -9,8 +9,9 @@ import { STATES } from "./states.ts";
 
 const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const satisfies readonly Protocol[];
 
-/** IPS_SEEN_REPLY (linux/netfilter/nf_conntrack_common.h). */
+/** IPS_SEEN_REPLY, IPS_OFFLOAD and IPS_HW_OFFLOAD (linux/netfilter/nf_conntrack_common.h). */
 const SEEN_REPLY = 1 << 1;
+const OFFLOADED = (1 << 14) | (1 << 15);
 /** CTA_PROTOINFO_TCP and CTA_PROTOINFO_SCTP, with the state in each (linux/netfilter/nfnetlink_conntrack.h). */
 const STATE_OF = { TCP: 1, SCTP: 3 } as const;
 const STATE_IN = 1;
@@ -35,14 +36,16 @@ export function decodeConnection(bytes: Buffer, attributes: Range): Connection |
   const sent = volume(bytes, findAttribute(bytes, attributes, entry.sent));
   const received = volume(bytes, findAttribute(bytes, attributes, entry.received));
   const timeout = findAttribute(bytes, attributes, entry.timeout);
-  const status = findAttribute(bytes, attributes, entry.status);
+  const statusAt = findAttribute(bytes, attributes, entry.status);
+  const status = statusAt === undefined ? 0 : bytes.readUInt32BE(statusAt.start);
   return {
     family,
     protocol,
     original: there,
     reply: back,
     ...(state !== undefined && { state }),
-    replied: status !== undefined && (bytes.readUInt32BE(status.start) & SEEN_REPLY) !== 0,
+    replied: (status & SEEN_REPLY) !== 0,
+    ...((status & OFFLOADED) !== 0 && { offloaded: true }),
     ...(timeout !== undefined && { expires: bytes.readUInt32BE(timeout.start) }),
     ...(sent !== undefined && { sent }),
     ...(received !== undefined && { received }),

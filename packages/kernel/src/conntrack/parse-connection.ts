@@ -33,6 +33,7 @@ export function parseConnection(line: string, family: IPFamily): Connection | un
     reply,
     ...(state !== undefined && { state }),
     replied: !line.includes("[UNREPLIED]"),
+    ...(/\[(?:HW_)?OFFLOAD\]/.test(line) && { offloaded: true }),
     ...(expires !== undefined && { expires: Number(expires) }),
     ...(sent && { sent }),
     ...(received && { received }),

@@ -7,7 +7,7 @@ export class FakeDevices implements DeviceFollower {
   #index = 1;
 
   /** A device comes. */
-  add(name: string, more: Pick<NetworkDevice, "kind" | "master"> = {}): NetworkDevice {
+  add(name: string, more: Omit<NetworkDevice, "name" | "index"> = {}): NetworkDevice {
     const device = { name, index: ++this.#index, ...more };
     this.#devices.set(name, device);
     this.#tell();

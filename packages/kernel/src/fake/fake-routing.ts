@@ -24,6 +24,8 @@ export class FakeRouting implements Routing {
   };
   /** Commands that were carried out, in order. */
   readonly written: RoutingCommand[] = [];
+  /** Families in which nothing can be written. */
+  readonly refusing = new Set<IPFamily>();
   #changed = Promise.withResolvers<void>();
 
   /** As the client does. */
@@ -34,6 +36,7 @@ export class FakeRouting implements Routing {
 
   /** As the client does. */
   async write(family: IPFamily, commands: readonly RoutingCommand[]): Promise<void> {
+    if (this.refusing.has(family)) throw new Error(`ip refuses routes of ${family}`);
     for (const command of commands) apply(this.families[family], command);
     this.written.push(...commands);
   }

@@ -5,7 +5,7 @@ import { lines } from "../runner/text.ts";
 import { detectVariant } from "./detect.ts";
 import { explain, notInstalled } from "./explain.ts";
 import type { TablesThere } from "./tables-there.ts";
-import { findTools, type Tools } from "./tools.ts";
+import { findTools, type Tools, type ToolsOf } from "./tools.ts";
 import type { Variant } from "./variant.ts";
 
 /** The tools of a family that are to be used. */
@@ -60,7 +60,8 @@ async function nftHasNat(runner: Runner, nft: Tools): Promise<boolean> {
 
 /**
  * The tools of all variants in which this network namespace has something. Legacy tables are looked for without making
- * the kernel create them.
+ * the kernel create them. No tool is looked for where the kernel says what is there: what has to be removed may be
+ * nothing.
  *
  * @param areThere asked first, as each tool is a process; default: nothing is known
  * @throws IptablesError of kind "not-installed" where there are no tools for what may be there
@@ -69,16 +70,29 @@ export async function toolsInUse(
   runner: Runner,
   family: IPFamily,
   areThere: TablesThere = async () => undefined,
-): Promise<readonly Tools[]> {
+): Promise<readonly ToolsOf[]> {
   const [nftTables, legacyTables] = await Promise.all([areThere(family, "nft"), areThere(family, "legacy")]);
-  if (nftTables === false && legacyTables === false) return [];
+  if (nftTables !== undefined && legacyTables !== undefined) {
+    const used = [nftTables ? "nft" : undefined, legacyTables ? "legacy" : undefined] as const;
+    return used.filter((variant) => variant !== undefined).map((variant) => toolsLater(runner, family, variant));
+  }
   const [nft, legacy] = await Promise.all([
     nftTables === false ? undefined : findTools(runner, family, "nft"),
     legacyTables === false ? undefined : findTools(runner, family, "legacy"),
   ]);
   if (nft === undefined && legacy === undefined) throw notInstalled();
   const hasLegacy = legacy !== undefined && (legacyTables ?? (await hasTables(runner, legacy)));
-  return [nft, hasLegacy ? legacy : undefined].filter((tools) => tools !== undefined);
+  return [nft, hasLegacy ? legacy : undefined].filter((tools) => tools !== undefined).map(toolsFound);
+}
+
+/** Tools that are known. */
+export function toolsFound(tools: Tools): ToolsOf {
+  return { variant: tools.variant, find: async () => tools };
+}
+
+function toolsLater(runner: Runner, family: IPFamily, variant: Variant): ToolsOf {
+  let found: Promise<Tools> | undefined;
+  return { variant, find: () => (found ??= chooseTools(runner, { family, variant })) };
 }
 
 async function bothTools(

@@ -14,12 +14,12 @@ import type { Argv, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import { chainTexts } from "./chain-texts.ts";
 import type { ChainsThere } from "./chains-there.ts";
-import { chooseTools, type ToolChoice, toolsInUse } from "./choose-tools.ts";
+import { chooseTools, type ToolChoice, toolsFound, toolsInUse } from "./choose-tools.ts";
 import type { IptablesClient } from "./client.ts";
 import { explain, isNoChain } from "./explain.ts";
 import type { Glance } from "./glance.ts";
 import type { TablesThere } from "./tables-there.ts";
-import type { Tools } from "./tools.ts";
+import type { ToolsOf } from "./tools.ts";
 import { TransactionSize } from "./transaction-size.ts";
 import type { Variant } from "./variant.ts";
 
@@ -51,7 +51,7 @@ const RESTORE_LOCK_SECONDS: Readonly<Record<Variant, number>> = { nft: 5, legacy
  * @throws IptablesError of kind "not-installed", "too-old" or "no-permission"
  */
 export async function openIptables(runner: Runner, options: IptablesOptions): Promise<IptablesClient> {
-  return client(runner, await chooseTools(runner, options), options);
+  return client(runner, toolsFound(await chooseTools(runner, options)), options);
 }
 
 /**
@@ -59,7 +59,8 @@ export async function openIptables(runner: Runner, options: IptablesOptions): Pr
  * were yesterday, they need not be today.
  *
  * @param options `areThere`: as `toolsInUse` has it
- * @throws IptablesError of kind "not-installed" where there are no tools for what may be there
+ * @throws IptablesError of kind "not-installed" where there are no tools for what may be there; where the kernel says
+ *   what is there, the first use of a tool throws it
  */
 export async function openIptablesInUse(
   runner: Runner,
@@ -69,35 +70,38 @@ export async function openIptablesInUse(
   return used.map((tools) => client(runner, tools, options));
 }
 
-function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "variant">): IptablesClient {
+function client(runner: Runner, { variant, find }: ToolsOf, options: Omit<IptablesOptions, "variant">): IptablesClient {
   const { family, timeoutMs = 600_000 } = options;
   const wait = String(options.lockSeconds ?? 5);
-  const restoreWait = String(options.lockSeconds ?? RESTORE_LOCK_SECONDS[tools.variant]);
-  const restoreArgv: Argv = [tools.restore, "--noflush", "--counters", "-w", restoreWait];
+  const restoreWait = String(options.lockSeconds ?? RESTORE_LOCK_SECONDS[variant]);
+  const restoreArgv = async (): Promise<Argv> => [(await find()).restore, "--noflush", "--counters", "-w", restoreWait];
+  const saved = async (...args: readonly string[]) => runner.stream([(await find()).save, ...args], { timeoutMs });
   const size = new TransactionSize();
-  const there = options.chainsThere?.(family, tools.variant);
+  const there = options.chainsThere?.(family, variant);
   return {
     family,
-    variant: tools.variant,
-    restore: (payload) => size.restore(payload, (input) => runner.run(restoreArgv, { input, timeoutMs })),
+    variant,
+    restore: async (payload) => {
+      const argv = await restoreArgv();
+      return size.restore(payload, (input) => runner.run(argv, { input, timeoutMs }));
+    },
     save: async (table) => {
-      const saved = await save(runner.stream([tools.save, "-t", table], { timeoutMs }), family);
-      return withBuiltins(table, saved.get(table));
+      const tables = await save(await saved("-t", table), family);
+      return withBuiltins(table, tables.get(table));
     },
     saveTables: async (tables) => {
-      const saved = await save(runner.stream([tools.save], { timeoutMs }), family);
-      return new Map(tables.map((table) => [table, withBuiltins(table, saved.get(table))]));
+      const all = await save(await saved(), family);
+      return new Map(tables.map((table) => [table, withBuiltins(table, all.get(table))]));
     },
-    saveLines: (table) => savedLines(runner.stream([tools.save, "-t", table], { timeoutMs })),
-    chains: async (table) =>
-      (await there?.all(table)) ?? chainNames(runner.stream([tools.save, "-t", table], { timeoutMs }), table),
+    saveLines: (table) => savedLines(saved("-t", table)),
+    chains: async (table) => (await there?.all(table)) ?? chainNames(await saved("-t", table), table),
     list: async (table, chain, number) => {
       if ((await there?.has(table, chain)) === false) return undefined;
       const which = number === undefined ? [chain] : [chain, String(number)];
-      return list(runner, [tools.iptables, "-w", wait, "-t", table, "-S", ...which], { table, chain, family });
+      return list(runner, [(await find()).iptables, "-w", wait, "-t", table, "-S", ...which], { table, chain, family });
     },
-    texts: (table, chains) => chainTexts(runner, tools, table, chains, wait),
-    ...(options.glance && { glance: options.glance(family, tools.variant) }),
+    texts: async (table, chains) => chainTexts(runner, await find(), table, chains, wait),
+    ...(options.glance && { glance: options.glance(family, variant) }),
   };
 }
 
@@ -117,9 +121,9 @@ function withBuiltins(table: Table, state: TableState | undefined): TableState {
   return { table, chains };
 }
 
-async function* savedLines(saved: AsyncIterable<string>): AsyncGenerator<string, void, void> {
+async function* savedLines(saved: Promise<AsyncIterable<string>>): AsyncGenerator<string, void, void> {
   try {
-    yield* lines(saved);
+    yield* lines(await saved);
   } catch (error) {
     throw error instanceof CommandError ? explain(error) : error;
   }

@@ -14,6 +14,13 @@ export interface Tools {
   readonly version: string;
 }
 
+/** The tools of a variant, looked for when the first of them is needed: that takes a process. */
+export interface ToolsOf {
+  readonly variant: Variant;
+  /** @throws IptablesError of kind "not-installed" or "too-old" */
+  readonly find: () => Promise<Tools>;
+}
+
 /** `iptables-restore -w` waits for its lock and names failing lines from here on. */
 const OLDEST = [1, 8, 7] as const;
 

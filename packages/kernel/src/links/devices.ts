@@ -1,8 +1,10 @@
 import { sleep, type Timers } from "@fairlead/base";
+import type { Range } from "@fairlead/netfilter/netlink";
 import { list } from "../netlink/list.ts";
 import { GROUPS, LONGEST_TOLD, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
 import { decodeReplies } from "../netlink/messages.ts";
 import type { OpenNetlink } from "../netlink/socket.ts";
+import { readDeviceNetworks } from "./device-networks.ts";
 import { deviceIn, deviceKindIn, deviceMasterIn, encodeDeviceDump, indexIn, isAboutDevice } from "./messages.ts";
 import { TYPES } from "./numbers.ts";
 
@@ -16,6 +18,16 @@ export interface NetworkDevice {
   readonly kind?: string;
   /** The number of the bridge or switch that it is a port of. */
   readonly master?: number;
+  /** As `DeviceNetworks` has them; absent where they are not followed, or there are none. */
+  readonly routes?: readonly string[];
+  /** The same. */
+  readonly addresses?: readonly string[];
+}
+
+/** What is followed in addition to devices. */
+export interface FollowedDevices {
+  /** Their routes and addresses. Default: no. */
+  readonly networks?: boolean;
 }
 
 /** The devices of a network namespace. */
@@ -25,7 +37,7 @@ export interface DeviceFollower {
    *
    * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel refuses
    */
-  follow(signal: AbortSignal): AsyncIterable<readonly NetworkDevice[]>;
+  follow(signal: AbortSignal, also?: FollowedDevices): AsyncIterable<readonly NetworkDevice[]>;
 }
 
 /** How rtnetlink is reached, and the time. */
@@ -44,20 +56,20 @@ const PAUSE_MS = 250;
 /** Follows the devices of the network namespace that the sockets are opened in. */
 export function createDeviceFollower({ listen, open, timers }: DeviceFollowerOptions): DeviceFollower {
   return {
-    async *follow(signal) {
-      const socket = await listen(GROUPS.links);
+    async *follow(signal, { networks = false } = {}) {
+      const socket = await listen(groupsOf(networks));
       const room = Buffer.alloc(LONGEST_TOLD);
       try {
         socket.join();
         let devices = await listDevices(open);
-        yield [...devices.values()];
+        yield await seen(open, devices, networks);
         while (!signal.aborted) {
           let changed = false;
           for (let told = receiveOrLost(socket, room); told !== undefined; told = receiveOrLost(socket, room)) {
             if (told === "lost") devices = await listDevices(open);
             if (told === "lost" || takeChanges(told, devices)) changed = true;
           }
-          if (changed) yield [...devices.values()];
+          if (changed) yield await seen(open, devices, networks);
           await sleep(timers, PAUSE_MS, signal);
         }
       } finally {
@@ -79,20 +91,47 @@ async function listDevices(open: OpenNetlink): Promise<Map<number, NetworkDevice
   }
 }
 
+function groupsOf(networks: boolean): readonly number[] {
+  return networks ? [...GROUPS.links, ...GROUPS.addresses, ...GROUPS.routes] : GROUPS.links;
+}
+
+async function seen(
+  open: OpenNetlink,
+  devices: ReadonlyMap<number, NetworkDevice>,
+  networks: boolean,
+): Promise<readonly NetworkDevice[]> {
+  if (!networks) return [...devices.values()];
+  const socket = await open();
+  try {
+    const found = await readDeviceNetworks(socket, (index) => devices.get(index)?.name);
+    return Array.from(devices.values(), (device) => ({ ...device, ...found.get(device.name) }));
+  } finally {
+    await socket.close();
+  }
+}
+
+/** Of routes and addresses only comes what was asked for: any of them is a change. */
+const OF_DEVICES: ReadonlySet<number> = new Set([TYPES.newLink, TYPES.deleteLink]);
+
 /** @returns whether a device came, went or became another one: most messages are about counters and states */
 function takeChanges(bytes: Buffer, devices: Map<number, NetworkDevice>): boolean {
   let changed = false;
   for (const reply of decodeReplies(bytes)) {
-    if (reply.kind !== "data" || !isAboutDevice(bytes, reply.attributes)) continue;
-    const device = deviceOf(bytes, reply.attributes);
-    const known = devices.get(device.index);
-    if (reply.message === TYPES.deleteLink) changed = devices.delete(device.index) || changed;
-    else if (reply.message === TYPES.newLink) {
-      devices.set(device.index, device);
-      changed ||= known?.name !== device.name || known.kind !== device.kind || known.master !== device.master;
-    }
+    if (reply.kind !== "data") continue;
+    if (!OF_DEVICES.has(reply.message)) changed = true;
+    else if (takeChange(bytes, reply.message, reply.attributes, devices)) changed = true;
   }
   return changed;
+}
+
+/** As `takeChanges`, of one message about a device. */
+function takeChange(bytes: Buffer, message: number, attributes: Range, devices: Map<number, NetworkDevice>): boolean {
+  if (!isAboutDevice(bytes, attributes)) return false;
+  const device = deviceOf(bytes, attributes);
+  if (message === TYPES.deleteLink) return devices.delete(device.index);
+  const known = devices.get(device.index);
+  devices.set(device.index, device);
+  return known?.name !== device.name || known.kind !== device.kind || known.master !== device.master;
 }
 
 function deviceOf(bytes: Buffer, message: { readonly start: number; readonly end: number }): NetworkDevice {

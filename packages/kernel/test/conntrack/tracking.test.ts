@@ -21,6 +21,12 @@ describe("what conntrack prints", () => {
     expect(parseConnection(LINE, "IPv4")).toEqual(CONNECTION);
   });
 
+  test.each(["[OFFLOAD]", "[HW_OFFLOAD]"])("an entry in a flowtable has neither state nor expiry: %s", (mark) => {
+    const line = LINE.replace("431999 ESTABLISHED ", "").replace("[ASSURED]", mark);
+    const { state: _state, expires: _expires, ...known } = CONNECTION;
+    expect(parseConnection(line, "IPv4")).toEqual({ ...known, offloaded: true });
+  });
+
   test.each([
     [
       "an entry of a protocol without ports",

@@ -58,8 +58,8 @@ describe("the variants that are in use", () => {
 
   test.for<[string, boolean | undefined, boolean | undefined, readonly string[], number]>([
     ["no tool is asked where nothing is there", false, false, [], 0],
-    ["nft's only where it has something", true, false, ["nft"], 1],
-    ["legacy's only where it has something", false, true, ["legacy"], 1],
+    ["nft's only where it has something", true, false, ["nft"], 0],
+    ["legacy's only where it has something", false, true, ["legacy"], 0],
     ["what is not known is asked", undefined, undefined, ["nft"], 3],
   ])("%s", async ([, nft, legacy, expected, processes]) => {
     const runner = new FakeRunner({ ...both, "iptables-legacy-save": "" });
@@ -69,9 +69,23 @@ describe("the variants that are in use", () => {
     expect(runner.faults.calls).toHaveLength(processes);
   });
 
-  test("tables that are there, and no tools for them, are an error", async () => {
-    const opened = openIptablesInUse(new FakeRunner({}), { family: "IPv4", areThere: async () => true });
-    await expect(opened).rejects.toMatchObject({ kind: "not-installed" });
+  test("tables that are there, and no tools for them, are an error once one is needed", async () => {
+    const clients = await openIptablesInUse(new FakeRunner({}), { family: "IPv4", areThere: async () => true });
+    expect(clients).toHaveLength(2);
+    for (const client of clients) await expect(client.save("nat")).rejects.toMatchObject({ kind: "not-installed" });
+  });
+
+  test("tools are looked for once, when one is needed first", async () => {
+    const runner = new FakeRunner({ ...both, "iptables-nft-save": "" });
+    const areThere: TablesThere = async (_, variant) => variant === "nft";
+    const [client] = await openIptablesInUse(runner, { family: "IPv4", areThere });
+    await client?.save("nat");
+    await client?.save("filter");
+    expect(runner.faults.calls.map(({ argv }) => argv.join(" "))).toEqual([
+      "iptables-nft --version",
+      "iptables-nft-save -t nat",
+      "iptables-nft-save -t filter",
+    ]);
   });
 });
 

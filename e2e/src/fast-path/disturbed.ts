@@ -1,0 +1,166 @@
+import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
+import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
+import { CLIENT, LINKS, OUTSIDE } from "./ground.ts";
+import { CONFIGURATIONS, type Configuration, runInGuest, STATES } from "./guest.ts";
+import { clusterIP, type Protocol, SERVICES } from "./objects.ts";
+
+/**
+ * Flows that stay open while everything around them changes, with the fast path and without, in the same order and as
+ * often: what they live through may not differ.
+ */
+
+/** How often disturbances happen. */
+const TURNS = 10;
+/** Between two changes, in seconds of the guest. */
+const PAUSE = 0.03;
+
+/** One kind of open flows. */
+interface Flows {
+  readonly from: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly to: (family: IPFamily) => string;
+}
+
+const PROTOCOLS = ["tcp", "udp"] as const;
+
+/** By name. */
+const FLOWS: Readonly<Record<string, Flows>> = Object.fromEntries(
+  PROTOCOLS.flatMap((protocol) => [
+    [`${protocol}-steady`, toService("web", protocol)],
+    [`${protocol}-moving`, toService("moving", protocol)],
+    [
+      `${protocol}-outside`,
+      {
+        from: OUTSIDE,
+        protocol,
+        port: SERVICES.web.nodePort,
+        to: (family: IPFamily) => LINKS.outside.node[family],
+      },
+    ],
+  ]),
+);
+
+const EACH = 16;
+const EVERY_MS = 100;
+
+/** What happens between changes, in turns. */
+const DISTURBANCES = {
+  "devices come and go": [
+    "for number in $(seq 10); do ip -n node link add cali-$number type veth peer name peer-$number; done",
+    "for number in $(seq 10); do ip -n node link del cali-$number; done",
+  ],
+  "a device returns under its name": [
+    "ip -n node link add cali-0 type veth peer name peer-0",
+    "ip -n node link del cali-0",
+    "ip -n node link add cali-0 type veth peer name peer-0",
+    "ip -n node link del cali-0",
+  ],
+  "full syncs": ["for _ in $(seq 5); do kill -USR2 $agent; sleep 0.2; done"],
+  "the agent ends and starts": ["end_agent TERM", "start_agent $configuration"],
+  "the agent is killed and starts": ["end_agent KILL", "start_agent $configuration"],
+  "an agent without the fast path takes over, and back": [
+    "end_agent TERM",
+    "start_agent slow",
+    "end_agent TERM",
+    "start_agent $configuration",
+  ],
+} as const;
+
+/** What flows of one kind have lived through. */
+interface Lived {
+  readonly answers: number;
+  readonly lost: number;
+  readonly stalled: number;
+  /** Milliseconds. */
+  readonly longest: number;
+  readonly moved: number;
+}
+
+export interface Round {
+  /** By kind and family. */
+  readonly lived: Readonly<Record<string, Lived>>;
+  /** Connections in the flowtable when the changes begin. */
+  readonly offloaded: number;
+}
+
+/**
+ * One guest, in which each configuration has its turn.
+ *
+ * @param changes how often endpoints change
+ */
+export async function disturbedOn(
+  version: KernelVersion,
+  changes: number,
+): Promise<Readonly<Record<Configuration, Round>>> {
+  const text = await runInGuest(
+    version,
+    CONFIGURATIONS.flatMap((one) => roundLines(one, changes)),
+  );
+  const of = (configuration: Configuration): Round => {
+    const lines = text.split("\n").filter((line) => line.startsWith(`${configuration} `));
+    const lived = lines.flatMap((line) => {
+      const [, name, flows] = line.split(" ");
+      return name === undefined || !flows?.startsWith("flows=") ? [] : [[name, livedIn(line)] as const];
+    });
+    const offloaded = valueIn(lines.find((line) => line.includes("offloaded=")) ?? "", "offloaded");
+    return { lived: Object.fromEntries(lived), offloaded };
+  };
+  return { slow: of("slow"), fast: of("fast") };
+}
+
+function toService(name: keyof typeof SERVICES, protocol: Protocol): Flows {
+  const port = SERVICES[name].ports[protocol];
+  return { from: CLIENT, protocol, port, to: (family) => clusterIP(name, family) };
+}
+
+function roundLines(configuration: Configuration, changes: number): readonly string[] {
+  const kinds = Object.entries(FLOWS).flatMap(([name, flows]) =>
+    IP_FAMILIES.map((family) => ({ name: `${name}-${family}`, family, ...flows })),
+  );
+  return [
+    `configuration=${configuration}`,
+    "change 0",
+    "start_agent $configuration",
+    ...kinds.map(
+      ({ name, from, protocol, port, to, family }) =>
+        `start_asking ${name} ${from} ${protocol} ${port} ${to(family)} ${EACH} ${EVERY_MS} 64`,
+    ),
+    "sleep 1",
+    'echo "$configuration offloaded=$(on_node conntrack -L 2> /dev/null | grep -c OFFLOAD || true)"',
+    ...changeLines(changes),
+    "stop_asking",
+    ...kinds.map(({ name }) => `echo "$configuration ${name} $(cat /tmp/asked-${name})"`),
+    "end_agent TERM",
+    "on_node nft delete table ip kube-proxy",
+    "on_node nft delete table ip6 kube-proxy",
+    "on_node conntrack -F 2> /dev/null",
+  ];
+}
+
+function changeLines(changes: number): readonly string[] {
+  const disturbances = Object.values(DISTURBANCES);
+  return Array.from({ length: TURNS }, (_, at) => [
+    `for at in $(seq ${Math.ceil(changes / TURNS)}); do change $((at % ${STATES})); sleep ${PAUSE}; done`,
+    ...(disturbances[at % disturbances.length] ?? []),
+  ]).flat();
+}
+
+/** `fast udp-steady-IPv4 flows=16 answers=900 lost=0 stalled=0 longest=12 moved=0` */
+function livedIn(line: string): Lived {
+  const [answers, lost, stalled, longest, moved] = ["answers", "lost", "stalled", "longest", "moved"].map((name) =>
+    valueIn(line, name),
+  );
+  const none = Number.NaN;
+  return {
+    answers: answers ?? none,
+    lost: lost ?? none,
+    stalled: stalled ?? none,
+    longest: longest ?? none,
+    moved: moved ?? none,
+  };
+}
+
+function valueIn(line: string, name: string): number {
+  return Number(new RegExp(`${name}=(\\d+)`).exec(line)?.[1] ?? Number.NaN);
+}

@@ -1,0 +1,71 @@
+# For the scripts of a guest: the agent on its node, servers and clients.
+
+on_node() { ip netns exec node "$@"; }
+
+# wait_until WHAT COMMAND...: of the guest's time, so that a busy machine makes no difference.
+wait_until() {
+  what=$1
+  shift
+  for _ in $(seq 900); do
+    if "$@" > /dev/null 2>&1; then return 0; fi
+    sleep 0.1
+  done
+  echo "no end of waiting: $what"
+  tail -30 /tmp/agent.log
+  exit 1
+}
+
+# start_agent CONFIGURATION: returns once it has programmed everything.
+start_agent() {
+  (exec /bin/ip netns exec node /bin/node /guest/agent/main.js --config "/guest/$1" --manifests /tmp/objects \
+    --state-dir /run/fairlead >> /tmp/agent.log 2>&1) &
+  agent=$!
+  wait_until "the agent is healthy" on_node wget -q -O /dev/null http://127.0.0.1:10256/healthz
+  if [ "$1" = fast ]; then wait_until "the flowtables have their devices" has_devices; fi
+}
+
+has_devices() {
+  on_node nft list flowtable ip kube-proxy fast-path | grep -q to-server &&
+    on_node nft list flowtable ip6 kube-proxy fast-path | grep -q to-server
+}
+
+# end_agent SIGNAL
+end_agent() {
+  kill "-$1" "$agent"
+  wait "$agent" || true
+}
+
+# serve PROTOCOL PORT ADDRESS...
+serve() { talk serve server "$@" & }
+
+# start_asking NAME NAMESPACE PROTOCOL PORT ADDRESS FLOWS EVERY SIZE: until stop_asking
+start_asking() {
+  name=$1
+  shift
+  talk ask "$@" /tmp/stop > "/tmp/asked-$name" &
+  asking="$asking $!"
+}
+
+stop_asking() {
+  touch /tmp/stop
+  for process in $asking; do wait "$process"; done
+  rm /tmp/stop
+  asking=
+}
+
+# offloaded FAMILY PROTOCOL PORT: connections in the flowtable
+offloaded() { on_node conntrack -L -f "$1" -p "$2" 2> /dev/null | grep "dport=$3 " | grep -c OFFLOAD || true; }
+
+# met: packets that rules at forward have seen
+met() { on_node nft list table inet spy | sed -n 's/.*counter packets \([0-9]*\) .*/\1/p'; }
+
+# counted FAMILY PROTOCOL PORT: packets of the first connection, from the client
+counted() {
+  on_node conntrack -L -f "$1" -p "$2" 2> /dev/null | grep "dport=$3 " | head -n 1 | sed 's/^[^=]*.*packets=\([0-9]*\) bytes.*packets=.*/\1/'
+}
+
+# change STATE: of the endpoints of the service whose endpoints change, in one step
+change() {
+  cp "/guest/moving-$1" /tmp/objects/.moving.yaml.new
+  mv /tmp/objects/.moving.yaml.new /tmp/objects/moving.yaml
+}

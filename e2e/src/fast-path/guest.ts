@@ -1,0 +1,86 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { requireAgent, settleAgent } from "@fairlead/lab/agent/agent-file";
+import { countIn } from "@fairlead/lab/qemu/boot";
+import { guestKernel } from "@fairlead/lab/qemu/kernel";
+import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
+import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
+import { execa } from "execa";
+import { LINKS, networkLines } from "./ground.ts";
+import { configText, movingText, objectsText, TARGETS } from "./objects.ts";
+
+/** The built agent on a kernel of Debian, with real packets. */
+
+/** `fast` is the configuration with the fast path, `slow` the one without. */
+export const CONFIGURATIONS = ["slow", "fast"] as const;
+export type Configuration = (typeof CONFIGURATIONS)[number];
+
+/** Of the service whose endpoints change. */
+export const STATES = 3;
+
+const MODULES = [
+  ...["veth", "sctp", "nf_tables", "nf_conntrack", "nf_conntrack_netlink", "nf_flow_table", "nf_flow_table_inet"],
+  ...["chain_nat", "nat", "masq", "ct", "numgen", "hash", "fib_ipv4", "fib_ipv6", "reject_ipv4", "reject_ipv6"].map(
+    (name) => `nft_${name}`,
+  ),
+  ...["nft_reject_inet", "nft_fib_inet", "nft_flow_offload"],
+];
+
+/** Counts what rules see of packets that the node forwards. */
+const SPY = "table inet spy { chain forward { type filter hook forward priority 0; counter; }; }";
+
+/**
+ * Runs a script next to servers. It has the functions of `functions.sh`, and the files `objects`, `moving-0` … and
+ * the configurations in /guest; agents follow /tmp/objects.
+ *
+ * @returns what it printed
+ * @throws Error where there is no built agent, or the script failed
+ */
+export async function runInGuest(version: KernelVersion, lines: readonly string[]): Promise<string> {
+  await requireAgent();
+  const kernel = await guestKernel(version);
+  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-fast-path-`));
+  try {
+    const agent = join(folder, "agent");
+    await settleAgent(agent);
+    const talk = join(folder, "talk");
+    await execa("gcc", ["-O2", "-static", "-o", talk, besides("talk.c")]);
+    const programs = [talk, process.execPath, ...(await Promise.all(["nft", "ip", "conntrack"].map(pathOf)))];
+    const script = [
+      await readFile(besides("functions.sh"), "utf8"),
+      ...networkLines(),
+      `on_node nft '${SPY}'`,
+      ...Object.entries(TARGETS).map(([protocol, port]) => {
+        const { IPv4, IPv6 } = LINKS.server.others;
+        return `serve ${protocol} ${port} ${[...IPv4, ...IPv6].join(" ")}`;
+      }),
+      "mkdir -p /tmp/objects && cp /guest/objects /tmp/objects/objects.yaml",
+      ...lines,
+    ].join("\n");
+    return await countIn({ kernel, modules: MODULES, programs, files: files(), folders: { agent }, script });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function files(): Readonly<Record<string, string>> {
+  const devices = Object.values(LINKS).map(({ device }) => device);
+  const states = Array.from({ length: STATES }, (_, without) => [`moving-${without}`, movingText(without)]);
+  return {
+    objects: objectsText(),
+    ...Object.fromEntries(states),
+    slow: configText(undefined),
+    fast: configText([...devices, "cali*"]),
+  };
+}
+
+function besides(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+async function pathOf(program: string): Promise<string> {
+  const { stdout } = await execa("which", [program], { env: { PATH: `${process.env["PATH"]}:/usr/sbin:/sbin` } });
+  return stdout.trim();
+}

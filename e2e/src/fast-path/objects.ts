@@ -1,0 +1,117 @@
+import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
+import { endpointSlice, node, type RawObject, service } from "@fairlead/testkit";
+import { stringify } from "yaml";
+import { LINKS, NODE } from "./ground.ts";
+
+/** What the agent in the guest serves, and how it is configured. */
+
+/** Of the servers. */
+export const TARGETS = { tcp: 8080, udp: 5353, sctp: 9090 } as const;
+export type Protocol = keyof typeof TARGETS;
+
+interface Served {
+  /** The last part of its addresses. */
+  readonly number: number;
+  /** Of the services, by protocol. */
+  readonly ports: Readonly<Record<Protocol, number>>;
+  readonly nodePort?: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Each has ports of its own, so that a listing of connections says which one is meant. */
+export const SERVICES = {
+  web: { number: 10, ports: { tcp: 80, udp: 53, sctp: 90 }, nodePort: 30080 },
+  excepted: { number: 11, ports: { tcp: 81, udp: 54, sctp: 91 }, annotations: { "fairlead.dev/fast-path": "off" } },
+  moving: { number: 12, ports: { tcp: 82, udp: 55, sctp: 92 } },
+} as const satisfies Record<string, Served>;
+export type ServiceName = keyof typeof SERVICES;
+
+export function clusterIP(name: ServiceName, family: IPFamily): string {
+  const { number } = SERVICES[name];
+  return { IPv4: `10.96.0.${number}`, IPv6: `fd00:10:96::${number}` }[family];
+}
+
+/** The node and its services; those with endpoints that change have none here. */
+export function objectsText(): string {
+  const addresses = IP_FAMILIES.map((family) => LINKS.outside.node[family]);
+  const names: readonly ServiceName[] = ["web", "excepted", "moving"];
+  return text([
+    node(NODE, { addresses }),
+    ...names.map(serviceOf),
+    ...slices("web", [0, 1]),
+    ...slices("excepted", [0, 1]),
+  ]);
+}
+
+/** One of the states of the service whose endpoints change: a server less than there are. */
+export function movingText(without: number): string {
+  return text(
+    slices(
+      "moving",
+      [0, 1, 2].filter((server) => server !== without),
+    ),
+  );
+}
+
+function serviceOf(name: ServiceName): RawObject {
+  const { ports, nodePort, annotations }: Served = SERVICES[name];
+  const protocols = Object.keys(ports) as Protocol[];
+  return service(name, {
+    clusterIPs: IP_FAMILIES.map((family) => clusterIP(name, family)),
+    type: nodePort === undefined ? "ClusterIP" : "NodePort",
+    ports: protocols.map((protocol) => ({
+      name: protocol,
+      protocol: upper(protocol),
+      port: ports[protocol],
+      targetPort: TARGETS[protocol],
+      ...(nodePort !== undefined && { nodePort }),
+    })),
+    ...(annotations && { annotations }),
+  });
+}
+
+function slices(name: ServiceName, servers: readonly number[]): readonly RawObject[] {
+  const ports = (Object.keys(TARGETS) as Protocol[]).map((protocol) => ({
+    name: protocol,
+    protocol: upper(protocol),
+    port: TARGETS[protocol],
+  }));
+  return IP_FAMILIES.map((family) =>
+    endpointSlice(`${name}-${family.toLowerCase()}`, {
+      service: name,
+      family,
+      ports,
+      endpoints: LINKS.server.others[family]
+        .filter((_, server) => servers.includes(server))
+        .map((address) => ({ address, nodeName: NODE })),
+    }),
+  );
+}
+
+function upper(protocol: Protocol): "TCP" | "UDP" | "SCTP" {
+  return protocol.toUpperCase() as "TCP" | "UDP" | "SCTP";
+}
+
+/** @param devices absent: without the fast path */
+export function configText(devices: readonly string[] | undefined): string {
+  return text([
+    {
+      apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+      kind: "KubeProxyConfiguration",
+      mode: "nftables",
+      hostnameOverride: NODE,
+      detectLocalMode: "ClusterCIDR",
+      clusterCIDR: "10.144.0.0/16,fd00:10:144::/48",
+      nftables: { minSyncPeriod: "10ms", syncPeriod: "1s" },
+    },
+    {
+      apiVersion: "fairlead.dev/v1alpha1",
+      kind: "FairleadConfiguration",
+      ...(devices && { nftables: { fastPath: { devices } } }),
+    },
+  ]);
+}
+
+function text(objects: readonly object[]): string {
+  return objects.map((object) => stringify(object)).join("---\n");
+}
