@@ -23,7 +23,7 @@ export interface KubeProxy extends Daemon {
 }
 
 /** Starts kube-proxy on node-a of a lab. */
-export async function startKubeProxy(lab: Lab, settings: KubeProxySettings): Promise<KubeProxy> {
+export async function startKubeProxy(lab: Pick<Lab, "namespace">, settings: KubeProxySettings): Promise<KubeProxy> {
   const { program, folder, mode, variant } = settings;
   await mkdir(folder, { recursive: true });
   const config = join(folder, "config.conf");

@@ -32,7 +32,8 @@ export interface ClusterShape {
  * `ClusterNode.namespacePid`. instance:
  * `ClusterNode.startInstance`, `AgentOnNode.remove`. local-instance: `ClusterNode.startLocalInstance`. webhook:
  * `Pod.startScript`, and openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name
- * a node run there, `Cluster.runPodsOf`, `Cluster.runProxyPods`. secondary-network: `Pod.join`.
+ * a node run there, `Cluster.runPodsOf`, `Cluster.runProxyPods`. secondary-network: `Pod.join`. second-uplink:
+ * `ClusterNode.openSecondUplink`, `AgentOnNode.pid`.
  */
 export type Ability =
   | "dns"
@@ -48,6 +49,7 @@ export type Ability =
   | "kubelet"
   | "local-instance"
   | "pod-script"
+  | "second-uplink"
   | "secondary-network"
   | "webhook";
 

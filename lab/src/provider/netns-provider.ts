@@ -1,3 +1,4 @@
+import { BROWSER } from "@fairlead/tooling/browser-program";
 import { flavourNames, loadFlavour } from "../cni/load.ts";
 import { missingControlPlane } from "../control-plane/programs.ts";
 import { modeNamed } from "../modes/index.ts";
@@ -5,7 +6,6 @@ import { missingPlugins } from "../secondary/plugins.ts";
 import { isThere } from "../support/is-there.ts";
 import { type Lack, lackingPrograms, lackOf } from "../support/lack.ts";
 import { isProgram, missingHere } from "../support/machine.ts";
-import { BROWSER } from "../tools/browser.ts";
 import { lacksForUml } from "../uml/missing.ts";
 import type { Ability, Cluster, ClusterShape } from "./cluster.ts";
 import { shapeOf } from "./flavours.ts";
@@ -90,6 +90,7 @@ async function abilities(): Promise<readonly Ability[]> {
     "kubelet",
     "local-instance",
     "pod-script",
+    "second-uplink",
   ] as const;
   return [
     ...((await isProgram(DNS_PROGRAM)) ? ["dns" as const] : []),

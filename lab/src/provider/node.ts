@@ -2,6 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunResult } from "@fairlead/kernel";
 import type { Probe, ProbeResult } from "../peer/protocol.ts";
 import type { Script } from "../support/script.ts";
+import type { SecondUplink } from "../uplink/second-uplink.ts";
 
 /** Somebody who sends requests; see `Probe`. */
 export interface Client {
@@ -26,6 +27,8 @@ export interface ClusterNode extends Client {
   startInstance?(serviceProxyName: string, ...flags: readonly string[]): Promise<Instance>;
   /** The same on local ports only (`--userspace-only`), at the node's own address: it has no rules. */
   startLocalInstance?(serviceProxyName: string): Promise<Removable>;
+  /** Gives it a second uplink, with a client behind it. */
+  openSecondUplink?(): Promise<SecondUplink>;
   /** Runs a script in its network namespace. */
   startScript?(file: string, args?: readonly string[]): Promise<Script>;
 }

@@ -3,15 +3,16 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import type { Runner } from "@fairlead/kernel";
+import { SECONDARY_PLUGINS, type SecondaryPlugin } from "./on-node.ts";
 import { cniPlugins } from "./plugins.ts";
 
-/** A second network of nodes and pods: macvlan over what connects the nodes. */
+/** A second network of nodes and pods, over what connects the nodes. */
 export interface SecondaryNetwork {
   /** `namespace/name`, as its NetworkAttachmentDefinition would be called. */
   readonly name: string;
   readonly cidrs: readonly string[];
   /**
-   * Gives a pod the interface net1, by the plugins macvlan and host-local.
+   * Gives a pod the interface net1, by one of CNI's plugins and host-local.
    *
    * @param node runs programs in the namespace of the pod's node
    * @param pid of the pod's namespace
@@ -32,34 +33,20 @@ const RANGES: Readonly<Record<IPFamily, { readonly rangeStart: string; readonly 
   IPv4: { rangeStart: "192.168.50.10", rangeEnd: "192.168.50.199" },
   IPv6: { rangeStart: "fd00:50::10", rangeEnd: "fd00:50::fff" },
 };
-const NODE_ADDRESS: Readonly<Record<IPFamily, (index: number) => string>> = {
-  IPv4: (index) => `192.168.50.${200 + index}/24`,
-  IPv6: (index) => `fd00:50::f${index.toString(16).padStart(3, "0")}/64`,
-};
+/** Of pods. */
+const IN_POD = "net1";
 
-/** Of the node, and of its pods. */
-const [ON_NODE, IN_POD] = ["storage0", "net1"] as const;
-
-/** The node's interface on the network: by the one below, macvlan lets no packet to the pods. @param index from 1 */
-export async function joinNode(node: Pick<Runner, "run">, index: number, families: readonly IPFamily[]): Promise<void> {
-  await node.run(["ip", "link", "add", ON_NODE, "link", "eth0", "type", "macvlan", "mode", "bridge"]);
-  for (const family of families) {
-    await node.run(["ip", "address", "add", NODE_ADDRESS[family](index), "dev", ON_NODE, "nodad"]);
-  }
-  await node.run(["ip", "link", "set", ON_NODE, "up"]);
-}
-
-export async function leaveNode(node: Pick<Runner, "run">): Promise<void> {
-  await node.run(["ip", "link", "delete", ON_NODE]);
-}
-
-export async function openSecondary(name: string, families: readonly IPFamily[]): Promise<SecondaryNetwork> {
-  const { macvlan } = await cniPlugins();
+export async function openSecondary(
+  name: string,
+  plugin: SecondaryPlugin,
+  families: readonly IPFamily[],
+): Promise<SecondaryNetwork> {
+  const file = (await cniPlugins())[plugin];
   // All nodes are on this machine: one folder of leases gives each address once.
   const leases = await mkdtemp(join(tmpdir(), "fairlead-leases-"));
   const ranges = families.map((family) => [{ subnet: SECONDARY_CIDRS[family], ...RANGES[family] }]);
   const ipam = { type: "host-local", dataDir: leases, ranges };
-  const config = { cniVersion: "1.0.0", name: "storage", type: "macvlan", master: "eth0", mode: "bridge", ipam };
+  const config = { cniVersion: "1.0.0", name: "storage", ...SECONDARY_PLUGINS[plugin], ipam };
   return {
     name,
     cidrs: families.map((family) => SECONDARY_CIDRS[family]),
@@ -69,9 +56,9 @@ export async function openSecondary(name: string, families: readonly IPFamily[])
         `CNI_CONTAINERID=${id}`,
         `CNI_NETNS=/proc/${pid}/ns/net`,
         `CNI_IFNAME=${IN_POD}`,
-        `CNI_PATH=${dirname(macvlan)}`,
+        `CNI_PATH=${dirname(file)}`,
       ];
-      const { stdout } = await node.run(["env", ...variables, macvlan], { input: JSON.stringify(config) });
+      const { stdout } = await node.run(["env", ...variables, file], { input: JSON.stringify(config) });
       const result: { readonly ips: readonly { readonly address: string }[] } = JSON.parse(stdout);
       return result.ips.map(({ address }) => address.replace(/\/.*/, ""));
     },

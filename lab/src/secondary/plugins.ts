@@ -1,13 +1,14 @@
 import { missingPrograms, type ProgramPaths, type ProgramSet, providePrograms } from "../control-plane/program-set.ts";
 import { DEFAULT_KUBERNETES } from "../control-plane/versions.ts";
 
-type Plugin = "macvlan" | "host-local";
+type Plugin = "bridge" | "macvlan" | "host-local";
 
 const MODULE = { path: "github.com/containernetworking/plugins", version: "v1.9.1" } as const;
 
 /** The reference plugins, as nodes have them in /opt/cni/bin. */
 const plugins: ProgramSet<Plugin> = {
   programs: {
+    bridge: { package: `${MODULE.path}/plugins/main/bridge`, module: MODULE },
     macvlan: { package: `${MODULE.path}/plugins/main/macvlan`, module: MODULE },
     "host-local": { package: `${MODULE.path}/plugins/ipam/host-local`, module: MODULE },
   },

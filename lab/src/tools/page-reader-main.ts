@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
+import { BROWSER } from "@fairlead/tooling/browser-program";
 import { chromium } from "playwright-core";
-import { BROWSER } from "./browser.ts";
 
 /**
  * A browser in whatever network namespace this process is in: opens an address, and prints what stands on the page, one

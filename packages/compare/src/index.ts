@@ -19,5 +19,11 @@ export { restored } from "./rules/restored.ts";
 export { compareRules, hasForeignRules, renamedServices, servicesIn } from "./rules/rules.ts";
 export { type BlockedPackets, type BlockedRequest, blockedPackets } from "./states/blocked.ts";
 export { type Destination, destinationText } from "./states/destination.ts";
-export { compareTraffic, type TrafficChange, type TrafficDifference, type TrafficOutcome } from "./states/traffic.ts";
-export { type Reader, readersOf, withoutProxy } from "./states/without-proxy.ts";
+export {
+  compareTraffic,
+  type PlannedSide,
+  type TrafficChange,
+  type TrafficDifference,
+  type TrafficOutcome,
+} from "./states/traffic.ts";
+export { isProxyChain, type Reader, readersOf, withoutProxy } from "./states/without-proxy.ts";

@@ -38,6 +38,34 @@ test.each(goldenScenarios())(
   },
 );
 
+describe("a plan, and a kernel in which a pod network masquerades", () => {
+  const { iptables: plan } = goldenScenario("05-nodeport");
+  const masquerades = "-A POSTROUTING -s 10.144.0.0/16 ! -d 10.144.0.0/16 -j MASQUERADE";
+  const kernel = plan.replace(
+    /^(-A POSTROUTING .*)$/m,
+    `$1\n${masquerades}\n-A POSTROUTING -d 10.144.0.0/16 -j MASQUERADE`,
+  );
+  const sides = (kernelText: string) => [state(plan), state(kernelText)] as const;
+
+  test("do the same, from either side, and it says how many are masqueraded", () => {
+    const [before, after] = sides(kernel);
+    const found = compareTraffic(before, after, "IPv4", NODE_ADDRESS, "before");
+    expect(found.changes).toEqual([]);
+    expect(found.masqueraded).toBeGreaterThan(0);
+    expect(compareTraffic(after, before, "IPv4", NODE_ADDRESS, "after")).toEqual(found);
+  });
+
+  test("two kernels differ by it", () => {
+    const [before, after] = sides(kernel);
+    expect(compareTraffic(before, after, "IPv4", NODE_ADDRESS).changes).not.toEqual([]);
+  });
+
+  test("the proxy's own masquerading is not excused", () => {
+    const [before, after] = sides(plan.replace(/^-A KUBE-MARK-MASQ .*\n/m, ""));
+    expect(compareTraffic(before, after, "IPv4", NODE_ADDRESS, "before").changes).not.toEqual([]);
+  });
+});
+
 describe("one rule in another way", () => {
   const { iptables } = goldenScenario("05-nodeport");
 

@@ -1,5 +1,6 @@
 import { systemClock } from "@fairlead/base";
-import { explainService, findTarget, parseTarget } from "@fairlead/inspect";
+import { splitKey } from "@fairlead/core";
+import { explainService, findTarget, parseTarget, whyIgnored } from "@fairlead/inspect";
 import type { ObjectSource } from "@fairlead/watch";
 import type { AgentSetup } from "./model/agent-setup.ts";
 import { LiveCluster } from "./model/cluster.ts";
@@ -142,11 +143,11 @@ function clusterAnswers(cluster: LiveCluster): Readonly<Record<string, Answer>> 
     "/api/service": async (query): Promise<ServiceAnswer> => {
       await cluster.ready;
       const text = query.get("target") ?? "";
-      return cluster.withPlan(nodeOf(query), (planned) => {
-        const [found] = findTarget(planned, targetOf(text));
+      const target = targetOf(text);
+      const answer = await cluster.withPlan(nodeOf(query), (planned): ServiceAnswer | undefined => {
+        const [found] = findTarget(planned, target);
         const explanation = found && explainService(planned, found.service, found.port);
-        if (explanation === undefined)
-          throw new RequestError(404, `${text}: there is no such service with a ClusterIP`);
+        if (explanation === undefined) return undefined;
         const learned = cluster.learning?.cidrs();
         const deciding = explanation.families.flatMap(({ ownership }) => ownership.decidingCIDRs);
         return {
@@ -156,6 +157,8 @@ function clusterAnswers(cluster: LiveCluster): Readonly<Record<string, Answer>> 
           owners: cluster.ownersOf(explanation.service),
         };
       });
+      if (answer !== undefined) return answer;
+      throw new RequestError(404, `${text}: ${await whyNotThere(cluster, target)}`);
     },
     "/api/networks": async (query): Promise<NetworksAnswer> => {
       await cluster.ready;
@@ -165,6 +168,18 @@ function clusterAnswers(cluster: LiveCluster): Readonly<Record<string, Answer>> 
       return { planAt: cluster.changedAt, ...networks };
     },
   };
+}
+
+/** Milliseconds that the API server has to say why a Service is not among those that are followed. */
+const WHY_WAIT = 5_000;
+
+/** Headless, or left to a proxy of another name: those are not followed. */
+async function whyNotThere(cluster: LiveCluster, target: ReturnType<typeof targetOf>): Promise<string> {
+  const nothing = "there is no such service with a ClusterIP";
+  if (target.kind !== "service") return nothing;
+  const { serviceProxyName } = cluster.setupOf(cluster.nodeName).config;
+  const asked = whyIgnored(cluster.source, splitKey(target.service), serviceProxyName, AbortSignal.timeout(WHY_WAIT));
+  return (await asked.catch(() => undefined)) ?? nothing;
 }
 
 function targetOf(text: string) {

@@ -1,4 +1,4 @@
-import { endpointSlice } from "@fairlead/testkit";
+import { endpointSlice, userDefinedNetwork as udn } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { LiveCluster, type ServiceRow, UnusableObjects } from "../src/index.ts";
 import { LiveObjects } from "./support/live-objects.ts";
@@ -51,4 +51,17 @@ test("where a node's agent is set up differently than known, owners are publishe
   await live.objects.put(emptied);
   await expect.poll(() => live.published.length).toBe(count + 1);
   expect(live.published.at(-1)?.map(({ service }) => service)).toEqual(["shop/web"]);
+});
+
+test("endpoints of a Service in a user-defined network are those there, as soon as they are mirrored", async () => {
+  await using live = await followed();
+  for (const object of [udn.service, udn.slice]) await live.objects.put(object);
+  const rows = () => live.published.flat().filter(({ service }) => service === "nad-l3/sample-deployment");
+  const ready = () => rows().map(({ endpoints, ready }) => `${ready}/${endpoints}`);
+  await expect.poll(() => ready().at(-1)).toBe("1/1");
+  const two = { addresses: ["10.128.1.4"], conditions: { ready: false } };
+  await live.objects.put({ ...udn.mirrored, endpoints: [...(udn.mirrored["endpoints"] as unknown[]), two] });
+  await expect.poll(() => ready().at(-1)).toBe("1/2");
+  await live.objects.remove(udn.mirrored);
+  await expect.poll(() => ready().at(-1)).toBe("1/1");
 });

@@ -1,3 +1,4 @@
+import { service } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LiveObjects } from "./support/live-objects.ts";
 import { shop } from "./support/objects.ts";
@@ -5,10 +6,11 @@ import { openConsole } from "./support/start.ts";
 import { addressOf, cookieOf, visit } from "./support/visitor.ts";
 
 const HTML = "<style>a{}</style><script>1</script>";
+const objects = new LiveObjects(shop);
 const opened = new AsyncDisposableStack();
 let [base, origin, cookie, url] = ["", "", "", ""];
 beforeAll(async () => {
-  const running = opened.use(await openConsole(new LiveObjects(shop), HTML));
+  const running = opened.use(await openConsole(objects, HTML));
   url = running.url;
   ({ base, origin } = addressOf(url));
   cookie = await cookieOf(url);
@@ -85,6 +87,12 @@ describe("with the cookie", () => {
     expect(odd.status).toBe(400);
     expect(odd.headers["content-type"]).toBe("application/json");
     expect((await ask("api/service?target=shop/none")).status).toBe(404);
+    const labels = { "service.kubernetes.io/service-proxy-name": "edge" };
+    await objects.put(
+      service("named", { namespace: "shop", clusterIPs: ["10.96.3.3"], ports: [{ port: 80 }], labels }),
+    );
+    const { status, text } = await ask("api/service?target=shop/named");
+    expect([status, text]).toEqual([404, expect.stringContaining("left to service proxy edge")]);
     const view = { method: "POST", headers: { cookie, origin } };
     expect((await visit(`${base}api/view`, { ...view, body: "{" })).status).toBe(400);
     expect((await visit(`${base}api/view`, { ...view, body: '{"stream":1}' })).status).toBe(400);

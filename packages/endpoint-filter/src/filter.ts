@@ -50,7 +50,7 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
         : findOwner(options, annotation.ownership, options.rule?.(service), found, remembered);
       const { ownership, decided, decidedBy } = owner;
       const isProtected = isServedAnyway(options, service, owner, endpoints);
-      const frontends = isProtected ? FRONTENDS["excluded-clients"] : frontendsOf(ownership, options.excludedFrontends);
+      const frontends = isProtected ? FRONTENDS["excluded-clients"] : frontendsOf(owner, options);
       const written = options.protection?.written ?? sides;
       const problem =
         annotation.problem ??
@@ -123,11 +123,10 @@ const LEFT: Readonly<Record<OwnershipDecision["frontends"], string>> = {
 
 /** What is foreign keeps all its endpoints: what is proxied here of it is proxied to every one of them. */
 function frontendsOf(
-  ownership: OwnershipDecision["ownership"],
-  left: FilterOptions["excludedFrontends"],
+  { ownership, excludedFrontends }: Owner,
+  options: Pick<FilterOptions, "excludedFrontends">,
 ): OwnershipDecision["frontends"] {
-  if (ownership !== "foreign") return "all";
-  return FRONTENDS[left];
+  return ownership === "foreign" ? FRONTENDS[excludedFrontends ?? options.excludedFrontends] : "all";
 }
 
 const FRONTENDS = {

@@ -22,7 +22,7 @@ export interface FilterOptions {
   readonly mixedServices: "own-endpoints" | "skip" | "all";
   /**
    * What of a foreign service is left to its network: `all`, only the ClusterIP (`cluster-ip`), or the ClusterIP for
-   * clients in the excluded CIDRs only (`excluded-clients`).
+   * clients in the excluded CIDRs only (`excluded-clients`). Of a service that a rule made foreign the rule says it.
    */
   readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
   /**
@@ -58,6 +58,11 @@ export interface RuledOwner {
   readonly ownership: "ours" | "foreign";
   /** A sentence for the operator: which rule, and what of the service it met. */
   readonly why: string;
+  /**
+   * What of a foreign service is left to its network, whatever `FilterOptions.excludedFrontends` has: a rule stands
+   * where the addresses of endpoints do not lead to the pods. Default: `all`.
+   */
+  readonly excludedFrontends?: FilterOptions["excludedFrontends"];
 }
 
 /** The annotation of a Service or namespace that decides its ownership, whatever its endpoints are. */

@@ -9,6 +9,8 @@ export interface Owner {
   readonly decided: boolean;
   readonly decidedBy: DecidedBy;
   readonly why: string;
+  /** What of it is left to its network, where it is foreign. Default: as the options have it. */
+  readonly excludedFrontends?: FilterOptions["excludedFrontends"];
 }
 
 /** The annotation decides before the rules, these before the CIDRs, and these before the memory. */
@@ -23,7 +25,10 @@ export function findOwner(
     const why = `annotation ${OWNERSHIP_ANNOTATION}: ${annotation}`;
     return { ownership: annotation, decided: true, decidedBy: "annotation", why };
   }
-  if (ruled !== undefined) return { ownership: ruled.ownership, decided: true, decidedBy: "rule", why: ruled.why };
+  if (ruled !== undefined) {
+    const { ownership, why, excludedFrontends = "all" } = ruled;
+    return { ownership, decided: true, decidedBy: "rule", why, excludedFrontends };
+  }
   const endpoints = { decided: true, decidedBy: "endpoints" } as const;
   if (found.own + found.excluded === 0) {
     if (found.neutral > 0) return { ownership: "ours", ...endpoints, why: fromNodes(found.neutral) };

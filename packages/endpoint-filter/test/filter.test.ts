@@ -175,6 +175,19 @@ describe("frontends that are programmed", () => {
     expect(decide(addresses, { options: { excludedFrontends } }).frontends).toBe(frontends);
   });
 
+  test.each([
+    [{}, "none"],
+    [{ excludedFrontends: "all" }, "none"],
+    [{ excludedFrontends: "cluster-ip" }, "all-but-cluster-ip"],
+    [{ excludedFrontends: "excluded-clients" }, "all-but-excluded-clients"],
+  ] as const)("of what a rule gave away the rule says it: %j, %s", (left, frontends) => {
+    const options = {
+      excludedFrontends: "excluded-clients",
+      rule: () => ({ ...always("foreign")(), ...left }),
+    } as const;
+    expect(decide(OWN, { options })).toMatchObject({ ownership: "foreign", frontends });
+  });
+
   test("skipped and annotated ones are as foreign as others", () => {
     const options = { excludedFrontends: "cluster-ip", mixedServices: "skip" } as const;
     expect(decide(both, { options })).toMatchObject({ frontends: "all-but-cluster-ip" });

@@ -1,6 +1,7 @@
 export { CONSENT_NAME, readConsent } from "@fairlead/networks";
 export { type FamilyConflicts, familyConflicts } from "./family-conflicts.ts";
 export { type FilterSettings, filterSettings } from "./filter-settings.ts";
+export { keepingMirrors, type MirroredSlice, MirroredSlices } from "./mirrored-slices.ts";
 export { ClusterServices } from "./networks/cluster-services.ts";
 export { LiveNetworks, type NetworksSetup } from "./networks/live-networks.ts";
 export { type LearnedOnce, NetworksOnce, type NetworksOnceParts } from "./networks/networks-once.ts";
@@ -17,6 +18,13 @@ export {
   ownershipReport,
   ownershipRow,
 } from "./ownership-report.ts";
+export {
+  mirroredIn,
+  type PodNetwork,
+  type PodNetworkFacts,
+  podNetworkOf,
+  shownAnnotations,
+} from "./pod-network.ts";
 export { selectionOf } from "./selection.ts";
 export { followServiceCIDRs } from "./service-cidrs.ts";
 export { type IntakeOptions, type ProxySubscriptions, type Resource, subscriptions } from "./subscriptions.ts";

@@ -1,5 +1,6 @@
 import type { IPFamily, Ownership, OwnershipDecision, ServiceKey, ServiceOwnership } from "@fairlead/core";
 import type { CIDRReport, NetworksReport } from "@fairlead/networks";
+import { type PodNetwork, type PodNetworkFacts, podNetworkOf } from "./pod-network.ts";
 
 /** Who serves a Service in one family, and what decided that. */
 export interface OwnershipRow {
@@ -13,20 +14,27 @@ export interface OwnershipRow {
   readonly ownEndpoints: number;
   readonly excludedEndpoints: number;
   readonly frontends: OwnershipDecision["frontends"];
+  /** Where its pods are, if nodes do not share that network; absent: they do, or it was not asked. */
+  readonly podNetwork?: PodNetwork;
 }
 
 /** A CIDR that decides, and where it came from. */
 export type LearnedCIDR = Pick<CIDRReport, "cidr" | "objects" | "since">;
 
-/** What the agent's `GET /ownership` says, and `fairlead ownership`: in the order of names, then of families. */
+/**
+ * What the agent's `GET /ownership` says, and `fairlead ownership`: in the order of names, then of families.
+ *
+ * @param pods what says where pods are, for tools. Default: it is not asked
+ */
 export function ownershipReport(
   ownerships: Iterable<ServiceOwnership>,
   networks?: Pick<NetworksReport, "cidrs">,
+  pods?: PodNetworkFacts,
 ): {
   readonly services: readonly OwnershipRow[];
 } {
   const learned = learnedCIDRs(networks?.cidrs ?? []);
-  const services = Array.from(ownerships, (one) => ownershipRow(one, learned));
+  const services = Array.from(ownerships, (one) => ownershipRow(one, learned, pods));
   services.sort((a, b) => compare(a.service, b.service) || compare(a.ipFamily, b.ipFamily));
   return { services };
 }
@@ -34,8 +42,10 @@ export function ownershipReport(
 export function ownershipRow(
   { service, family, decision }: ServiceOwnership,
   learned: ReadonlyMap<string, LearnedCIDR> = new Map(),
+  pods?: PodNetworkFacts,
 ): OwnershipRow {
   const { ownership, why, decidingCIDRs, ownEndpoints, excludedEndpoints, frontends } = decision;
+  const podNetwork = pods && podNetworkOf(pods, service, family, frontends);
   const learnedFrom = decidingCIDRs.flatMap((cidr) => learned.get(cidr) ?? []);
   return {
     service,
@@ -47,6 +57,7 @@ export function ownershipRow(
     ownEndpoints,
     excludedEndpoints,
     frontends,
+    ...(podNetwork && { podNetwork }),
   };
 }
 

@@ -9,6 +9,13 @@ const RULES: readonly ServiceRule[] = [
 ];
 const VPC = "annotation ovn.kubernetes.io/vpc not in ovn-cluster: foreign";
 
+test("a rule says what of a Service is left to its network", () => {
+  const service = new TestServices({ web: [] }).service("default/web");
+  if (service === undefined) throw new Error("it was just made");
+  const rule = { namespaceLabel: "tenant", ownership: "foreign", excludedFrontends: "excluded-clients" } as const;
+  expect(serviceRule([rule], () => ({ tenant: "" }))(service)).toMatchObject({ excludedFrontends: "excluded-clients" });
+});
+
 test.each([
   ["another VPC", { "ovn.kubernetes.io/vpc": "blue" }, {}, VPC],
   ["the default VPC", { "ovn.kubernetes.io/vpc": "ovn-cluster" }, {}, undefined],

@@ -1,12 +1,12 @@
 import { basename, dirname } from "node:path";
 import { createRunner } from "@fairlead/kernel";
+import { BROWSER } from "@fairlead/tooling/browser-program";
 import { loadFlavour } from "../../cni/load.ts";
 import { missingPrograms } from "../../control-plane/program-set.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
 import { isThere } from "../../support/is-there.ts";
 import { type Lack, lackingPrograms, lackOf, type NeededProgram } from "../../support/lack.ts";
 import { missingHere } from "../../support/machine.ts";
-import { BROWSER } from "../../tools/browser.ts";
 import { shapeOf } from "../flavours.ts";
 import { programsOf } from "../netns/networks.ts";
 import type { ClusterRequest, Provider } from "../provider.ts";

@@ -5,6 +5,7 @@ import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { startPeer } from "../../peer/process.ts";
 import { orDispose } from "../../support/or-dispose.ts";
 import { startScript } from "../../support/script.ts";
+import { openSecondUplink } from "../../uplink/second-uplink.ts";
 import { runnerIn } from "../../wire/apply.ts";
 import { type Cluster, type ClusterShape, NODE_PORTS } from "../cluster.ts";
 import { followServices } from "../install-flavour.ts";
@@ -158,6 +159,7 @@ async function openNode(
     run: (argv) => runner.run(argv),
     startInstance: (name, ...flags) => startInstance(name, "nftables", ...flags),
     startLocalInstance: (name) => startInstance(name, "userspace", "--userspace-only", `--bind-address=${address}`),
+    openSecondUplink: () => openSecondUplink(node, shape.families),
     startScript: (file, args) => startScript(namespace, file, args),
   };
 }

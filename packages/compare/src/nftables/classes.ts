@@ -7,7 +7,7 @@ import type { Verdict } from "@fairlead/netfilter/nft";
 const CLASS_CHAIN = /^(?:external-)?(.*?)(?:endpoints|sticky-\d+)-(\d+)$/;
 /** What is there for services with affinity has numbers in it, in the order in which they were needed. */
 const OF_CLASS =
-  /(?:^|-)(?:endpoints-\d+|sticky-\d+(?:-\d+)?)$|^(?:local-)?sticky-(?:clients|slots|endpoints)$|^sticky-(?:ips|nodeports)$/;
+  /(?:^|-)(?:endpoints-\d+|sticky-(?:gone-)?\d+(?:-\d+)?)$|^(?:local-)?sticky-(?:clients|slots|endpoints)$|^sticky-(?:ips|nodeports)$/;
 
 /** Whether a chain or set is there for a class: one that nothing needs may stay, and one may not be there yet. */
 export function isOfClass(name: string): boolean {

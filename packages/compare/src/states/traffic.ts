@@ -1,6 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Environment, Packet, TraceError } from "@fairlead/trace";
-import { follow } from "../packets/followed.ts";
+import { type Comparison, compared } from "../packets/comparison.ts";
+import { type Followed, follow } from "../packets/followed.ts";
 import { type KernelState, viewOf } from "../packets/view.ts";
 import { type OutcomeShares, sameWays, tracedWays } from "../packets/ways.ts";
 import { type Destination, destinationText } from "./destination.ts";
@@ -26,36 +27,52 @@ export interface TrafficDifference {
   /** Kinds of packets that were compared: traced through both, or found to meet the same rules in both. */
   readonly compared: number;
   readonly changes: readonly TrafficChange[];
+  /** Kinds that only other programs masquerade, as pod networks do: not among the changes. */
+  readonly masqueraded: number;
 }
+
+/** Which of the two is a plan: it knows nothing of what other programs have on the node. */
+export type PlannedSide = "before" | "after";
 
 /**
  * Which packets fare differently between two states of one family's kernel, whatever their rules look like: to every
  * destination that either of them speaks of, from every class of senders that either distinguishes.
  *
  * @param nodeAddress where node ports are asked for, and who the node is; absent: neither is compared
+ * @param planned what other programs masquerade makes no difference to it; absent: both are kernels, or plans
  */
 export function compareTraffic(
   before: KernelState,
   after: KernelState,
   family: IPFamily,
   nodeAddress: string | undefined,
+  planned?: PlannedSide,
 ): TrafficDifference {
   const senders = sendersOf([before, after], family, nodeAddress);
   const destinations = new Map([...destinationsOf(before, family), ...destinationsOf(after, family)]);
-  const [old, now] = [fatesIn(before), fatesIn(after)];
+  const [old, now] = [viewOf(before), viewOf(after)];
   const isSame = unchangedIn(before, after, senders, nodeAddress);
-  let compared = 0;
+  let [kinds, masqueraded] = [0, 0];
   const changes = [...destinations.values()].flatMap((destination) => {
     const packets = packetsTo(destination, senders, family, nodeAddress);
-    compared += packets.length;
+    kinds += packets.length;
     if (isSame(destination)) return [];
-    const fates = packets.map(({ sender, packet }) => ({ from: sender.name, before: old(packet), after: now(packet) }));
-    return merged(
-      destination,
-      fates.filter((one) => !sameFate(one.before, one.after)),
-    );
+    const different = packets.flatMap(({ sender, packet }) => {
+      const [was, is] = [follow(old, packet), follow(now, packet)];
+      const one = { from: sender.name, before: fateOf(was), after: fateOf(is) };
+      if (sameFate(one.before, one.after)) return [];
+      const kind = planned && (planned === "before" ? asPlanned(is, one.before) : asPlanned(was, one.after));
+      masqueraded += kind === "masqueraded" ? 1 : 0;
+      return kind === "same" || kind === "masqueraded" ? [] : [one];
+    });
+    return merged(destination, different);
   });
-  return { compared, changes };
+  return { compared: kinds, changes, masqueraded };
+}
+
+/** How what a kernel does with a packet compares with a plan of its proxy's rules. */
+function asPlanned(kernel: Followed, plan: TrafficOutcome): Comparison["kind"] {
+  return "problem" in plan ? "unknown" : compared(kernel, plan.ways).kind;
 }
 
 /**
@@ -111,14 +128,10 @@ function packetsTo(
   });
 }
 
-function fatesIn(state: KernelState): (packet: Packet) => TrafficOutcome {
-  const view = viewOf(state);
-  return (packet) => {
-    const followed = follow(view, packet);
-    if ("outcomes" in followed) return { ways: tracedWays(followed.outcomes) };
-    const { problem, error } = followed;
-    return { problem: error === undefined ? problem : problemText(error) };
-  };
+function fateOf(followed: Followed): TrafficOutcome {
+  if ("outcomes" in followed) return { ways: tracedWays(followed.outcomes) };
+  const { problem, error } = followed;
+  return { problem: error === undefined ? problem : problemText(error) };
 }
 
 /** Without the number of the rule, which changes with those before it. */

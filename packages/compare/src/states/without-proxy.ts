@@ -8,6 +8,11 @@ import type { KernelState } from "../packets/view.ts";
 const OWN_CHAIN =
   /^KUBE-(?:SERVICES|EXTERNAL-SERVICES|NODEPORTS|NODE-PORT|POSTROUTING|FORWARD|MARK-MASQ|MARK-DROP|PROXY-FIREWALL|PROXY-CANARY|LOAD-BALANCER|SOURCE-RANGES-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER|(?:SVC|SVL|SEP|EXT|FW|XLB)-.+)$/;
 
+/** Whether it is a chain of a service proxy, by its name. */
+export function isProxyChain(name: string): boolean {
+  return OWN_CHAIN.test(name);
+}
+
 /** In each family, of nftables mode. */
 const OWN_TABLE = "kube-proxy";
 
@@ -20,7 +25,7 @@ export function withoutProxy(state: KernelState): KernelState {
 function othersRules(ruleSet: RuleSet): RuleSet {
   return new Map(
     [...ruleSet].map(([name, { table, chains }]) => {
-      const others = [...chains.values()].filter((chain) => !OWN_CHAIN.test(chain.name));
+      const others = [...chains.values()].filter(({ name: chain }) => !isProxyChain(chain));
       return [name, { table, chains: new Map(others.map((chain) => [chain.name, withoutJumps(chain)])) }];
     }),
   );
@@ -31,7 +36,7 @@ function withoutJumps({ name, policy, rules }: ChainState): ChainState {
 }
 
 function leadsToOwn({ target }: Pick<Rule, "target">): boolean {
-  return target !== undefined && "chain" in target && OWN_CHAIN.test(target.chain);
+  return target !== undefined && "chain" in target && isProxyChain(target.chain);
 }
 
 /** A rule of another program that depends on chains or sets of a service proxy, which go with its mode. */
@@ -45,7 +50,7 @@ export interface Reader {
 export function readersOf(ruleSet: RuleSet): readonly Reader[] {
   return [...ruleSet.values()].flatMap(({ table, chains }) =>
     [...chains.values()]
-      .filter(({ name }) => !OWN_CHAIN.test(name))
+      .filter(({ name }) => !isProxyChain(name))
       .flatMap(({ name, rules }) =>
         rules
           .map((rule) => ({ where: `${table} ${name}`, rule: renderRule(rule), own: isOwnJump(rule) }))

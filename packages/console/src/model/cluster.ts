@@ -1,6 +1,7 @@
 import { nextTurn } from "@fairlead/base";
 import { ClusterState, type NodeState, type ServiceKey } from "@fairlead/core";
 import type { PlannedNode } from "@fairlead/inspect";
+import { MirroredSlices } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
 import type { ServiceAnswer, ServiceRow } from "../protocol.ts";
 import type { AgentSetup } from "./agent-setup.ts";
@@ -32,6 +33,8 @@ export interface ClusterOptions {
 /** The objects as they are now, and the plans of the nodes in view. */
 export class LiveCluster {
   readonly state = new ClusterState();
+  /** What OVN-Kubernetes mirrors for Services of user-defined networks. */
+  readonly mirrored = new MirroredSlices();
   /** Those that there are. */
   readonly nodes = new Map<string, NodeState>();
   readonly #options: ClusterOptions;
@@ -55,6 +58,7 @@ export class LiveCluster {
     this.#plans = new Plans({
       setup,
       state: this.state,
+      mirrored: this.mirrored,
       nodeOf: (name) => this.nodes.get(name) ?? (name === this.nodeName ? this.#deleted : undefined),
       learned: () => this.#learning?.now(),
     });
@@ -104,6 +108,10 @@ export class LiveCluster {
     this.#source = source;
     const to = {
       state: this.state,
+      mirrored: this.mirrored,
+      onMirrored: (service: ServiceKey) => {
+        if (this.#begun) this.#publish([service]);
+      },
       setup: this.#options.setup,
       unusable: this.#options.unusable,
       onChange: () => void this.#changed(),
@@ -256,7 +264,7 @@ export class LiveCluster {
 
   #row(key: ServiceKey): ServiceRow | undefined {
     const planner = this.#plans.firstNow?.planner;
-    return planner && serviceRow(this.state, planner, key, this.nodeName);
+    return planner && serviceRow({ state: this.state, mirrored: this.mirrored, planner }, key, this.nodeName);
   }
 }
 

@@ -1,6 +1,6 @@
-import { type ClusterState, decodeNode, type NodeState, splitKey } from "@fairlead/core";
+import { type ClusterState, decodeNode, type NodeState, type ServiceKey, splitKey } from "@fairlead/core";
 import { factsOf } from "@fairlead/inspect";
-import { ruleAnnotations, subscriptions } from "@fairlead/intake";
+import { keepingMirrors, type MirroredSlices, shownAnnotations, subscriptions } from "@fairlead/intake";
 import type { ObjectSource, OtherSubscription, Subscription } from "@fairlead/watch";
 import type { AgentSetup } from "./agent-setup.ts";
 import { followedByBoth } from "./followed-by-both.ts";
@@ -10,10 +10,14 @@ import type { UnusableObjects } from "./unusable.ts";
 export interface Followed {
   /** Services and slices go there. */
   readonly state: ClusterState;
+  /** Slices that OVN-Kubernetes mirrors go there. */
+  readonly mirrored: MirroredSlices;
   readonly setup: Pick<AgentSetup, "mode" | "config">;
   readonly unusable: Pick<UnusableObjects, "take">;
   /** A service or a slice changed. */
   readonly onChange: () => void;
+  /** A mirrored slice of this service came, changed or went. */
+  readonly onMirrored: (service: ServiceKey) => void;
   /** A node came, changed or (undefined) went. */
   readonly onNode: (name: string, node: NodeState | undefined) => void;
   /** Whether Nodes may be listed, whenever that is known. */
@@ -40,7 +44,7 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
   const { serviceCIDRs: wanted = false } = factsOf(to.setup.mode).needs;
   const { services, endpointSlices, serviceCIDRs } = subscriptions({
     state: to.state,
-    annotations: ruleAnnotations(to.setup.config),
+    annotations: shownAnnotations(to.setup.config),
     serviceProxyName: to.setup.config.serviceProxyName,
     problems: { object: (...found) => to.unusable.take(...found) },
     onNode: () => {},
@@ -77,7 +81,7 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
   };
   const followed = {
     services: leaving("Service", services, to),
-    endpointSlices: leaving("EndpointSlice", endpointSlices, to),
+    endpointSlices: leaving("EndpointSlice", keepingMirrors(endpointSlices, to.mirrored, to.onMirrored), to),
   };
   await source.run(
     { ...followed, ...(serviceCIDRs && { serviceCIDRs }), others: withNodes(live?.subscriptions ?? [], nodes) },

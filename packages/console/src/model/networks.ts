@@ -21,7 +21,7 @@ export function networksOf(
       ...filter.excludeCIDRs.map((cidr) => ({ cidr, whose: "another", from: "--exclude-cluster-cidr" }) as const),
     ],
     ...(learned && { learned: learned.report }),
-    services: ownershipReport(planned.planner.ownerships(), learned?.report).services,
+    services: ownershipReport(planned.planner.ownerships(), learned?.report, planned.pods).services,
     // Without a CIDR of the own pods every pod would look like another network's.
     suggestedCIDRs: own.length === 0 ? [] : suggestCIDRs(planned.state, { known: [...own, ...others], nodeAddresses }),
   };

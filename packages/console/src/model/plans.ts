@@ -1,14 +1,15 @@
 import { inSlices } from "@fairlead/base";
 import type { ClusterState, NodeState, ServiceKey } from "@fairlead/core";
 import type { Memory } from "@fairlead/endpoint-filter";
-import { nodeOptions, type PlannedNode, planNodeSteps } from "@fairlead/inspect";
-import type { LearnedOnce } from "@fairlead/intake";
+import { nodeOptions, type PlannedNode, planNodeSteps, podFacts } from "@fairlead/inspect";
+import type { LearnedOnce, MirroredSlices } from "@fairlead/intake";
 import type { AgentSetup } from "./agent-setup.ts";
 
 export interface PlansParts {
   /** How the agents of nodes are set up of which nothing else is known. */
   readonly setup: AgentSetup;
   readonly state: ClusterState;
+  readonly mirrored: MirroredSlices;
   /** The Node as it is, or was last; undefined: there is none. */
   readonly nodeOf: (name: string) => NodeState | undefined;
   /** What the agents have learned of networks by now; undefined: they learn nothing. */
@@ -103,21 +104,22 @@ export class Plans {
   async learn(concerned: ReadonlySet<ServiceKey>): Promise<void> {
     for (const [nodeName, plan] of this.#kept) {
       if (this.#outdated.has(nodeName)) continue;
-      const options = nodeOptions(this.#request(nodeName));
+      const request = this.#request(nodeName);
+      const options = nodeOptions(request);
       plan.planned.planner.setOptions(options, concerned);
-      plan.planned = { ...plan.planned, options };
+      plan.planned = { ...plan.planned, options, pods: podFacts(request.cluster) };
     }
     await this.replan(concerned);
   }
 
   #request(nodeName: string) {
-    const { state, nodeOf } = this.#parts;
+    const { state, mirrored, nodeOf } = this.#parts;
     const [node, learned] = [nodeOf(nodeName), this.#parts.learned()];
     const [serviceCIDRs, addresses] = [this.#serviceCIDRs, this.#addresses.get(nodeName)];
     const known = { ...(node && { node }), ...(serviceCIDRs && { serviceCIDRs }), ...(learned && { learned }) };
     return {
       ...this.setupOf(nodeName),
-      cluster: { state, problems: [], ...known },
+      cluster: { state, mirrored, problems: [], ...known },
       nodeName,
       ...(addresses && { addresses }),
     };

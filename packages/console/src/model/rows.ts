@@ -1,6 +1,13 @@
 import { IP_FAMILIES, type IPFamily, socketText } from "@fairlead/base";
-import type { ClusterView, Ownership, Planner, Service, ServiceKey } from "@fairlead/core";
+import type { ClusterView, EndpointSlice, Ownership, Planner, Service, ServiceKey } from "@fairlead/core";
+import type { MirroredSlices } from "@fairlead/intake";
 import type { ServiceRow } from "../protocol.ts";
+
+interface RowParts {
+  readonly state: ClusterView;
+  readonly mirrored: MirroredSlices;
+  readonly planner: Planner;
+}
 
 /**
  * What the list says of a service.
@@ -9,8 +16,7 @@ import type { ServiceRow } from "../protocol.ts";
  * @returns undefined: there is no such service
  */
 export function serviceRow(
-  state: ClusterView,
-  planner: Planner,
+  { state, mirrored, planner }: RowParts,
   service: ServiceKey,
   nodeName: string,
 ): ServiceRow | undefined {
@@ -20,7 +26,7 @@ export function serviceRow(
     service,
     owners: ownersOf(planner, service),
     frontends: frontendsOf(object),
-    ...counts(state, service, nodeName),
+    ...counts(slicesOf(state, mirrored, service), nodeName),
     ...(object.created !== undefined && { created: object.created }),
   };
 }
@@ -43,9 +49,15 @@ function frontendsOf({ clusterIPs, externalIPs, loadBalancerIPs, ports }: Servic
   });
 }
 
-function counts(state: ClusterView, service: ServiceKey, nodeName: string) {
+/** Where the pods really are: a user-defined network's in the place of the default one's. */
+function slicesOf(state: ClusterView, mirrored: MirroredSlices, service: ServiceKey): readonly EndpointSlice[] {
+  const own = mirrored.of(service).map(({ slice }) => slice);
+  return own.length > 0 ? own : state.slices(service);
+}
+
+function counts(slices: readonly EndpointSlice[], nodeName: string) {
   const [all, ready, local, draining] = [new Set(), new Set(), new Set(), new Set()];
-  for (const { endpoints } of state.slices(service)) {
+  for (const { endpoints } of slices) {
     for (const endpoint of endpoints) {
       const { address } = endpoint;
       all.add(address);

@@ -26,7 +26,7 @@ export class LiveObjects implements ObjectSource {
     if (services !== undefined) to.set("Service", services as Subscription<unknown>);
     if (endpointSlices !== undefined) to.set("EndpointSlice", endpointSlices as Subscription<unknown>);
     if (serviceCIDRs !== undefined) to.set("ServiceCIDR", serviceCIDRs as Subscription<unknown>);
-    for (const other of others) if (!this.#cannotRead(other)) to.set(other.resource.kind, other);
+    for (const other of others) if (!this.#cannotRead(other)) to.set(other.resource.kind, selecting(other));
     this.#runs.add(to);
     for (const object of this.#objects.values()) await give(to, object);
     for (const one of to.values()) await one.onChange({ type: "synced" });
@@ -61,6 +61,14 @@ function nameOf(object: RawObject): string {
   return `${object.kind} ${objectKey(object)}`;
 }
 
-function objectKey({ metadata }: RawObject): ObjectKey {
+function objectKey({ metadata }: Pick<RawObject, "metadata">): ObjectKey {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+/** One object of a resource may be all that is wanted. */
+function selecting(other: OtherSubscription): OtherSubscription {
+  const { only } = other.resource;
+  if (only === undefined) return other;
+  const wanted = objectKey({ metadata: only });
+  return { ...other, decode: (raw) => (objectKey(raw as RawObject) === wanted ? other.decode(raw) : undefined) };
 }

@@ -138,7 +138,8 @@ export class Networks {
 
   /** Everything that can be said of the sources and their CIDRs. */
   report(): NetworksReport {
-    return report(this.#sources.all(), this.#beside, this.#claims.all(), this.#last?.conflicts ?? []);
+    const { names } = this.#namespaces.vpcs;
+    return report(this.#sources.all(), this.#beside, this.#claims.all(), this.#last?.conflicts ?? [], names);
   }
 
   /** What changed since the last call. */

@@ -44,6 +44,8 @@ export interface NetworksReport {
   readonly cidrs: readonly CIDRReport[];
   /** CIDRs of both sides that lie in each other. */
   readonly conflicts: readonly Conflict[];
+  /** The names of kube-ovn's default VPC, where a rule asks for it; absent: none is known. */
+  readonly defaultVPCs?: readonly string[];
 }
 
 /** What is read beside the sources; undefined: nothing asks for it. */
@@ -58,11 +60,12 @@ export function report(
   beside: BesideStates,
   claims: Iterable<Claim>,
   conflicts: readonly Conflict[],
+  defaultVPCs: ReadonlySet<string>,
 ): NetworksReport {
   const sources = sourceReports(followed, beside);
   const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
   const cidrs = Array.from(claims, cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
-  return { sources, cidrs, conflicts };
+  return { sources, cidrs, conflicts, ...(defaultVPCs.size > 0 && { defaultVPCs: [...defaultVPCs] }) };
 }
 
 export function sourceReports(

@@ -10,6 +10,8 @@ export type ServiceRule = ({ readonly annotation: string } | { readonly namespac
   /** Nor the name of kube-ovn's default VPC; while that is not known the rule meets no Service. */
   readonly notInDefaultVPC?: true;
   readonly ownership: "ours" | "foreign";
+  /** What of a foreign service is left to its network. Default: all of it. */
+  readonly excludedFrontends?: RuledOwner["excludedFrontends"];
 };
 
 /** What rules have to be asked for alongside Services. */
@@ -34,7 +36,8 @@ export function serviceRule(
     for (const rule of rules) {
       const value = valueFor(rule, service, labelsOf);
       if (value === undefined || !meets(rule, value, defaultVPCs)) continue;
-      return { ownership: rule.ownership, why: `rule: ${describeRule(rule)}` };
+      const { ownership, excludedFrontends } = rule;
+      return { ownership, why: `rule: ${describeRule(rule)}`, ...(excludedFrontends && { excludedFrontends }) };
     }
     return undefined;
   };

@@ -95,6 +95,13 @@ function Family({
         {family.remembered !== undefined && `; remembered as ${family.remembered}`}.{" "}
         <span class="quiet">{facts.join(" · ")}</span>
       </p>
+      {family.podNetwork !== undefined && (
+        <p>
+          Its pods are in {family.podNetwork.kind} <span class="mono">{family.podNetwork.name}</span>
+          {family.podNetwork.addresses !== undefined && `, at ${family.podNetwork.addresses.slice(0, 3).join(", ")}`}:{" "}
+          <span class="quiet">{family.podNetwork.why}</span>
+        </p>
+      )}
       {learnedFrom
         .filter(({ cidr }) => ownership.decidingCIDRs.includes(cidr))
         .map(({ cidr, objects, since }) => (

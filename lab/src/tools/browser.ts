@@ -1,2 +1,0 @@
-/** Debian's, in its package `chromium`. */
-export const BROWSER = "/usr/bin/chromium";
