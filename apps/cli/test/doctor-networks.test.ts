@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Argv, CommandError, type Runner } from "@fairlead/kernel";
+import { service, userDefinedNetwork as udn } from "@fairlead/testkit";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
@@ -102,6 +103,34 @@ describe("what a cluster says of its networks", () => {
     expect(out).toContain("✗ Calico with BPF: FelixConfiguration default has bpfEnabled: true, and its clean-up");
     expect(out).toContain(
       '✗ Cilium in kube-proxy\'s place: ConfigMap kube-system/cilium-config has kube-proxy-replacement: "true"',
+    );
+  });
+
+  test("Services in a VPC and in a user-defined network: served, until rules leave them to their networks", async () => {
+    const annotations = { "ovn.kubernetes.io/vpc": "blue" };
+    const blue = service("blue", { clusterIPs: ["10.96.1.1"], ports: [{ port: 80 }], annotations });
+    for (const one of [blue, udn.service]) server.store.put("/api/v1/services", one);
+    for (const one of [udn.slice, udn.mirrored]) server.store.put("/apis/discovery.k8s.io/v1/endpointslices", one);
+    server.store.put("/apis/kubeovn.io/v1/subnets", {
+      metadata: { name: "blue-net" },
+      spec: { vpc: "blue", cidrBlock: "10.0.1.0/24" },
+    });
+    server.store.put("/api/v1/namespaces", udn.namespace);
+    server.store.put("/apis/kubeovn.io/v1/vpcs", { metadata: { name: "main" }, status: { default: true } });
+    const { out } = await ask();
+    const [, advice = ""] = /! Services in networks .* here, (.*)$/m.exec(out) ?? [];
+    expect(advice).toContain("VPC blue (Subnet blue-net 10.0.1.0/24): default/blue");
+    expect(advice).toContain("user-defined network l3-network: nad-l3/sample-deployment");
+    const [, rules = ""] = /→ add (.*) to multiCNI\.serviceRules/.exec(out) ?? [];
+    const config = join(dir, "config.conf");
+    const documents = [
+      "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: iptables",
+      `apiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\nmultiCNI: {serviceRules: [${rules.replaceAll(" and ", ", ")}]}`,
+    ];
+    await writeFile(config, documents.join("\n---\n"));
+    const followed = await ask("--config", config);
+    expect(followed.out).toContain(
+      "✓ Services in networks that nodes do not share: left to their networks: VPC blue (",
     );
   });
 

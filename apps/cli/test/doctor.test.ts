@@ -1,5 +1,5 @@
 import { type Argv, CommandError, type Runner } from "@fairlead/kernel";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
 
 /** A host on which a plain user looks: programs are there, and the kernel refuses. */
@@ -48,4 +48,30 @@ test("what a plain user may not look at is unknown, never good", async () => {
     expect(out).toMatch(new RegExp(`^\\? ${check}: .*\\n    → `, "m"));
   }
   expect(code).toBe(1);
+});
+
+describe("in userspace mode", () => {
+  const bare: Runner = {
+    ...plainUser,
+    run: async (argv, options) => {
+      if (argv.join(" ").includes("iptables")) throw new CommandError({ argv, reason: "not-found" });
+      return plainUser.run(argv, options);
+    },
+  };
+  const doctor = (...args: readonly string[]) =>
+    fairlead(["doctor", "--cluster-cidr", "10.144.0.0/16", ...args], {
+      runner: bare,
+      env: { KUBECONFIG: "/does/not/exist" },
+    });
+
+  test("iptables is needed, as by its rules", async () => {
+    const { out, err } = await doctor("--mode", "userspace");
+    expect(err).not.toContain("no plan can be made");
+    expect(out).toContain("✗ iptables: not found");
+  });
+
+  test("with --userspace-only it is not", async () => {
+    const { out } = await doctor("--mode", "userspace", "--agent-flag=--userspace-only");
+    expect(out).toContain("✓ iptables: not found, and not needed");
+  });
 });

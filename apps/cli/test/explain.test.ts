@@ -283,3 +283,72 @@ test("a port that the Service does not have is an error that names those it has"
   const port = spec.ports?.[0]?.port;
   expect(await explain(objects, `${name}:${port}`)).toMatchObject({ code: 0 });
 });
+
+describe("the fast path", () => {
+  const configuration = (settings: object) => [
+    {
+      apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+      kind: "KubeProxyConfiguration",
+      mode: "nftables",
+      ...settings,
+    },
+    {
+      apiVersion: "fairlead.dev/v1alpha1",
+      kind: "FairleadConfiguration",
+      nftables: { fastPath: { devices: ["cali*"] } },
+    },
+  ];
+  const FLOWTABLE = "table ip kube-proxy {\n\tflowtable fast-path {\n\t\thook ingress priority filter\n";
+
+  /** Its line about the fast path, of a Service with a node port. */
+  async function explained(
+    fields: Partial<Parameters<typeof workload>[1]>,
+    settings: object = {},
+    ...args: readonly string[]
+  ) {
+    const file = join(dir, "config");
+    await writeFile(
+      file,
+      configuration(settings)
+        .map((document) => JSON.stringify(document))
+        .join("\n---\n"),
+    );
+    const { objects } = workload(1, { endpoints: [webA1], nodePort: true, ...fields });
+    const run = await fairlead(["explain", "svc-1", "-f", "-", "--config", file, ...AGENT, ...args], {
+      stdin: JSON.stringify(objects),
+    });
+    return /^ *fast path: (.*)$/m.exec(run.out)?.[1];
+  }
+
+  test.each([
+    ["its connections are on it", {}, {}, "established connections"],
+    [
+      "but for node ports on all addresses",
+      {},
+      { nodePortAddresses: ["all"] },
+      "established connections; not those to its node port, which is served on all addresses",
+    ],
+    [
+      "not with the annotation",
+      { annotations: { "fairlead.dev/fast-path": "off" } },
+      {},
+      "no, the Service's annotation fairlead.dev/fast-path",
+    ],
+    ["not SCTP", { protocol: "SCTP" }, {}, "no, flowtables do not take SCTP"],
+    ["not in another mode", {}, { mode: "iptables" }, undefined],
+  ] as const)("%s", async (_what, fields, settings, expected) => {
+    expect(await explained(fields, settings)).toBe(expected);
+  });
+
+  test.each([
+    [
+      "not where the kernel has no flowtable",
+      "table ip kube-proxy {\n}\n",
+      "no, it is disabled on this node; `fairlead doctor` says why",
+    ],
+    ["not without a device", `${FLOWTABLE}\t}\n}\n`, "no, no device is in the flowtable"],
+    ["with a device", `${FLOWTABLE}\t\tdevices = { cali1 }\n\t}\n}\n`, "established connections"],
+  ])("%s", async (_what, listing, expected) => {
+    expect(await explained({}, {}, "--rules", await saved(listing))).toBe(expected);
+  });
+});

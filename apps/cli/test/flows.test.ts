@@ -1,5 +1,5 @@
 import { endpointSlice, service } from "@fairlead/testkit";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { STATES } from "../../../packages/kernel/src/conntrack/states.ts";
 import { CONNTRACK_STATES } from "../src/commands/flows/filter-options.ts";
 import { NodeCluster } from "./support/node-cluster.ts";
@@ -32,12 +32,12 @@ afterAll(() => cluster.stop());
 const label = { "app.kubernetes.io/name": "fairlead" };
 
 /** A node whose image has conntrack-tools and no fairlead. */
-function run(command: string, args: readonly string[] = [], events = "") {
+function run(command: string, args: readonly string[] = [], events = "", connections = listing) {
   cluster.set({
     pods: [{ node: "node-a", labels: label, name: "fairlead-x", container: "fairlead" }],
     programs: {
       conntrack: "",
-      "conntrack -L -f ipv4 -p tcp": listing,
+      "conntrack -L -f ipv4 -p tcp": connections,
       "conntrack -L -f ipv4 -p udp": DNS,
       "conntrack -E": events,
       ip: "[]",
@@ -141,10 +141,28 @@ test.each([
   expect(JSON.parse(out).map(({ client }: { client: { port: number } }) => client.port)).toEqual(ports);
 });
 
+describe("a connection in a flowtable", () => {
+  const offloaded = entry(1001, "10.144.1.5", "packets=2 bytes=2048")
+    .replace(" 100 ESTABLISHED", "")
+    .replace(" mark=0", " [OFFLOAD] mark=0");
+
+  test("is marked, and has its counters", async () => {
+    const { out } = await run("flows", ["--to", "10.96.0.10"], "", offloaded);
+    expect(out).toMatch(/10\.144\.1\.5:8080 +ours +offloaded +2\.0 KiB +2\.0 KiB\n/);
+  });
+
+  test.each(["offloaded", "established", "open"])("--state %s chooses it", async (state) => {
+    const { out } = await run("flows", ["--state", state, "-o", "json"], "", offloaded + entry(1002, "10.144.1.5", ""));
+    const ports = JSON.parse(out).map(({ client }: { client: { port: number } }) => client.port);
+    expect(ports).toContain(1001);
+    expect(ports.includes(1002)).toBe(state !== "offloaded");
+  });
+});
+
 test.each([
   [["--from", "web"], "--from=web: must be an address or a CIDR, such as 10.144.1.5 or 10.144.0.0/16"],
   [["--port", "0"], "--port=0: a port is a number from 1 to 65535"],
-  [["--state", "opne"], "--state=opne: must be one of open, unreplied, gone, none, syn_sent"],
+  [["--state", "opne"], "--state=opne: must be one of open, offloaded, unreplied, gone, none, syn_sent"],
 ])("%j is refused", async (args, message) => {
   expect(await run("flows", args)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
 });

@@ -1,9 +1,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AgentConfig } from "@fairlead/config";
 import { readTables } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { comparedFastPath } from "../src/commands/verify/fast-path.ts";
+import { tablesFromJson, tablesToJson } from "../src/node/table-json.ts";
 import { agent, objects, recorded, stdin } from "./support/nft-recorded.ts";
 import { fairlead } from "./support/run.ts";
 
@@ -81,6 +84,63 @@ test("diff: no packet fares otherwise than with kube-proxy", async () => {
   const { out, code } = await fairlead(["diff", planFile, file, "--traffic-only", "--node-address", "10.201.0.10"]);
   expect(out).toMatch(/^Traffic: the same, \d\d kinds of packets traced\n$/);
   expect(code).toBe(0);
+});
+
+describe("the fast path in verify", () => {
+  const configuration = async (nftables: object) =>
+    fileOf(
+      "config.json",
+      [
+        { apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration", mode: "nftables" },
+        {
+          apiVersion: "fairlead.dev/v1alpha1",
+          kind: "FairleadConfiguration",
+          nftables,
+        },
+      ]
+        .map((document) => JSON.stringify(document))
+        .join("\n---\n"),
+    );
+  const args = async (nftables: object = { fastPath: { devices: ["cali*"] } }) => [
+    ...["--config", await configuration(nftables)],
+    ...agent.filter((one) => !/mode|^nftables$/.test(one)),
+  ];
+  const verify = async (...more: string[]) => fairlead(["verify", ...(await args()), ...more], { stdin });
+
+  test("nothing differs from a plan with it", async () => {
+    const { out: plan } = await fairlead(["plan", ...(await args())], { stdin });
+    expect(plan).toContain("flow add @fast-path");
+    const { out, code } = await verify("--rules", await fileOf("fast.nft", plan));
+    expect({ out, code }).toEqual({ out: "nothing differs (IPv4)\n", code: 0 });
+  });
+
+  test("a node that has disabled it is no difference, and a note", async () => {
+    const { out: without } = await fairlead(["plan", ...(await args({}))], { stdin });
+    const { out, code } = await verify("--rules", await fileOf("slow.nft", without));
+    expect(out).toBe(
+      "nothing differs (IPv4)\nnote, IPv4: the fast path is configured and disabled on this node; `fairlead doctor` says why\n",
+    );
+    expect(code).toBe(0);
+  });
+
+  test.each([
+    [["cali1"], []],
+    [["cali1", "cali2"], [{ kind: "missing", where: "flowtable fast-path", what: "device cali2" }]],
+    [[], [{ kind: "extra", where: "flowtable fast-path", what: "device cali1" }]],
+  ])("its devices are compared with those that the agent chooses: %j", (wanted, findings) => {
+    const config = { nftables: { fastPath: { devices: ["cali*"] } } } as unknown as AgentConfig;
+    const flowtable = { name: "fast-path", priority: 0, devices: ["cali1"] };
+    const [table] = readTables("table ip kube-proxy {\n}\n");
+    const found = table && { ...table, flowtables: new Map([[flowtable.name, flowtable]]) };
+    expect(comparedFastPath(config, found, new Set(wanted)).findings).toEqual(findings);
+  });
+
+  test("a flowtable is there when one `fairlead` gives its tables to another", async () => {
+    const { out } = await fairlead(["plan", ...(await args())], { stdin });
+    const tables = readTables(out);
+    expect(tables[0]?.flowtables?.size).toBe(1);
+    expect(tablesFromJson(tablesToJson(tables))).toEqual(tables);
+  });
 });
 
 describe("verify", () => {

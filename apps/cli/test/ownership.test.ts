@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readConsent } from "@fairlead/intake";
-import { endpointSlice, goldenScenarios, type RawObject, service } from "@fairlead/testkit";
+import { endpointSlice, goldenScenarios, type RawObject, service, userDefinedNetwork as udn } from "@fairlead/testkit";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withEntry } from "../src/commands/ownership/consent-text.ts";
@@ -143,6 +143,42 @@ describe("--watch", () => {
     await output.until(/nginx-ovn +IPv4 +ours/);
     await put(ours, foreign, [subnet]);
     await output.until(/nginx-ovn +IPv4 +foreign .*in 10\.244\.0\.0\/16.*\(Subnet\/ovn-default\)/);
+    stop.abort();
+    expect(await ended).toMatchObject({ code: 0, err: "" });
+  });
+
+  test("follows annotations that rules ask for, and where pods are", async () => {
+    const stop = new AbortController();
+    const output = new Output();
+    const inVPC = (vpc: string) =>
+      service("blue", {
+        clusterIPs: ["10.96.1.1"],
+        ports: [{ port: 80 }],
+        annotations: { "ovn.kubernetes.io/vpc": vpc },
+      });
+    const rule = "{annotation: ovn.kubernetes.io/vpc, notIn: [ovn-cluster], ownership: foreign}";
+    const config = join(dir, "config.conf");
+    const documents = [
+      "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: iptables",
+      `apiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\nmultiCNI: {serviceRules: [${rule}]}`,
+    ];
+    await writeFile(config, documents.join("\n---\n"));
+    await put([inVPC("ovn-cluster")]);
+    const ended = fairlead(["ownership", "--watch", "-f", join(dir, "manifests"), "--config", config], {
+      signal: stop.signal,
+      onOut: (text) => output.add(text),
+    });
+    await output.until(/default\/blue +IPv4 +ours/);
+    await put([inVPC("blue")]);
+    await output.until(
+      /default\/blue +IPv4 +foreign .*rule: annotation ovn.kubernetes.io\/vpc.*; its pods are in VPC blue/,
+    );
+    await put([inVPC("ovn-cluster"), udn.service, udn.slice]);
+    await output.until(/nad-l3\/sample-deployment +IPv4 +ours/);
+    await put([inVPC("ovn-cluster"), udn.service, udn.slice, udn.mirrored]);
+    await output.until(
+      /sample-deployment +IPv4 +ours .*; its pods are in user-defined network l3-network: 10\.128\.1\.3/,
+    );
     stop.abort();
     expect(await ended).toMatchObject({ code: 0, err: "" });
   });

@@ -75,8 +75,22 @@ describe.skipIf(CI === "" && !support.ok)(
       started.push(child);
       const ended = once(child, "close");
       await errors.until(/following packets through the tables of nftables/);
-      return { child, output, ended };
+      return { child, output, errors, ended };
     }
+
+    test("says that connections may take the fast path", async () => {
+      const chain = "chain ip kube-proxy fast-path-forward";
+      const without = await watching();
+      without.child.kill("SIGINT");
+      await without.ended;
+      expect(without.errors.text).not.toContain("fast path");
+      await runner.run(["nft", `add ${chain}`]);
+      const { child, errors, ended } = await watching();
+      child.kill("SIGINT");
+      await ended;
+      expect(errors.text).toContain("their first packets are shown, later ones meet no rules");
+      await runner.run(["nft", `delete ${chain}`]);
+    });
 
     test("tells each step of the packets that are asked for, and of no other", async () => {
       const { child, output, ended } = await watching();

@@ -17,6 +17,15 @@ describe("known connections", () => {
     expect(knownText([])).toBe("");
   });
 
+  test("those on the fast path meet no rules", () => {
+    const offloaded = { ...connection(1001, "10.144.1.5"), offloaded: true } as const;
+    const what = "packets of a connection on the fast path meet no rules";
+    expect(knownText([offloaded])).toBe(`known: port 1001 → 10.144.1.5:8080, offloaded: ${what}\n`);
+    expect(knownText([offloaded, connection(1002, "10.144.1.5")])).toBe(
+      `known: 2 connections → 10.144.1.5:8080, 1 of them offloaded: ${what}\n`,
+    );
+  });
+
   test("many are counted by where they lead, most first, and a few places are named", () => {
     const all = Array.from({ length: 8 }, (_, place) =>
       Array.from({ length: 20 - place }, (_, at) => connection(1000 + at, `10.144.1.${place}`)),

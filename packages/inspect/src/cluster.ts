@@ -2,11 +2,13 @@ import { systemClock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { ClusterState, type ClusterView, type NodeState, type Problem, type ServiceKey } from "@fairlead/core";
 import {
+  keepingMirrors,
   type LearnedOnce,
+  MirroredSlices,
   NetworksOnce,
   type NetworksOnceParts,
   type Resource,
-  ruleAnnotations,
+  shownAnnotations,
   subscriptions,
 } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
@@ -21,6 +23,8 @@ export interface Cluster {
   readonly serviceCIDRs?: readonly string[];
   /** Absent: no network is learned. */
   readonly learned?: LearnedOnce;
+  /** What OVN-Kubernetes mirrors for Services of user-defined networks. Absent: it was not looked at. */
+  readonly mirrored?: MirroredSlices;
   /** What is wrong with single objects. */
   readonly problems: readonly Problem[];
 }
@@ -68,7 +72,7 @@ export async function readCluster(
   };
   const { node: nodes, ...objects } = subscriptions({
     state,
-    annotations: config && ruleAnnotations(config),
+    annotations: config && shownAnnotations(config),
     serviceProxyName: config?.serviceProxyName,
     problems: { object: (_kind, _namespace, _name, found) => problems.push(...found) },
     onChange: () => {},
@@ -88,12 +92,15 @@ export async function readCluster(
   });
   const once = settings && new NetworksOnce({ settings, clock: systemClock, onReady: () => synced("networks") });
   const others = once && { others: once.subscriptions };
+  const mirrored = new MirroredSlices();
   const into = without.has("node") ? objects : { ...objects, node: nodes };
   const slices = selectedSlices(objects.endpointSlices);
   const stop = AbortSignal.any([signal, done.signal]);
-  if (slicesOf === undefined) await source.run({ ...into, ...others }, stop);
-  else await source.run({ ...into, ...others, endpointSlices: slices.subscription }, stop);
+  const all = keepingMirrors(objects.endpointSlices, mirrored);
+  const some = keepingMirrors(slices.subscription, mirrored);
+  if (slicesOf === undefined) await source.run({ ...into, ...others, endpointSlices: all }, stop);
+  else await source.run({ ...into, ...others, endpointSlices: some }, stop);
   if (missing.size > 0) throw new Error(`given up before all ${[...missing].join(", ")} were read`);
   const learned = once && { learned: once.decide(state, ranges ?? []) };
-  return { state, problems, ...learned, ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
+  return { state, problems, mirrored, ...learned, ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
 }

@@ -11,7 +11,7 @@ import {
   type ServiceKey,
 } from "@fairlead/core";
 import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
-import { NodeInputs } from "@fairlead/intake";
+import { NodeInputs, type PodNetworkFacts } from "@fairlead/intake";
 import type { Cluster } from "./cluster.ts";
 import { factsOf, type Mode, modeOf } from "./modes/index.ts";
 
@@ -38,8 +38,12 @@ export interface PlannedNode {
   readonly planner: Planner;
   readonly state: ClusterState;
   readonly memory: OwnershipMemory;
+  /** What says in which networks pods are. */
+  readonly pods: PodNetworkFacts;
   /** What becomes of node ports on a family's loopback addresses; undefined: they are served as on other addresses. */
   readonly loopbackNodePorts: (family: IPFamily) => LoopbackNodePorts | undefined;
+  /** Whether established connections may bypass rules, as far as the configuration is concerned. */
+  readonly fastPath: boolean;
   /** Frontends that two services claim, bad annotations. */
   readonly problems: PlanStep["problems"];
   /** What the agent would remember from now on. */
@@ -61,8 +65,14 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
   const { planner, step } = yield* planState(cluster.state, options, request.services, memory);
   const { problems, memory: remembered } = step;
   const loopbackNodePorts = (family: IPFamily) => modeOf(mode).loopbackNodePorts?.(request.config, family);
-  const planned = { mode, nodeName, options, planner, state: cluster.state, memory };
-  return { ...planned, loopbackNodePorts, problems, remembered };
+  const planned = { mode, nodeName, options, planner, state: cluster.state, memory, pods: podFacts(cluster) };
+  const fastPath = modeOf(mode).fastPath?.(request.config) ?? false;
+  return { ...planned, loopbackNodePorts, fastPath, problems, remembered };
+}
+
+/** What says in which networks the pods of a cluster are. */
+export function podFacts({ state, mirrored, learned }: Cluster): PodNetworkFacts {
+  return { state, mirrored, defaultVPCs: learned?.report.defaultVPCs };
 }
 
 /** What the agent of a node plans by. */

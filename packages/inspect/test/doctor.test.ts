@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { diagnose, type NodeFacts } from "../src/index.ts";
 
 const IPVS: NodeFacts["needs"] = {
+  iptables: ["nat", "filter"],
   kernelParts: [
     { name: "ipvs", remedy: "load ip_vs" },
     { name: "ipset", remedy: "load ip_set" },
@@ -9,15 +10,15 @@ const IPVS: NodeFacts["needs"] = {
   sysctls: [{ key: "net/ipv4/vs/conntrack", value: "1", why: "virtual servers need it" }],
 };
 
-const NFTABLES: NodeFacts["needs"] = { kernelParts: [], sysctls: [], nftTables: ["kube-proxy"] };
+const NFTABLES: NodeFacts["needs"] = { iptables: [], kernelParts: [], sysctls: [], nftTables: ["kube-proxy"] };
 
 const HEALTHY: NodeFacts = {
-  needs: { kernelParts: [], sysctls: [] },
+  needs: { iptables: ["nat", "filter"], kernelParts: [], sysctls: [] },
   variant: "nft",
   mayReadRules: true,
   rules: [
-    { variant: "nft", readable: true, proxy: 40, others: 3, dropping: [] },
-    { variant: "legacy", readable: true, proxy: 0, others: 0, dropping: [] },
+    { variant: "nft", readable: true, hinted: true, proxy: 40, others: 3, dropping: [] },
+    { variant: "legacy", readable: true, hinted: false, proxy: 0, others: 0, dropping: [] },
   ],
   traceRules: { removed: [], running: [], unknown: [] },
   others: { kubeOVNRejects: [], servesBySets: false, ciliumChains: [], pinnedMaps: [] },
@@ -35,6 +36,11 @@ const HEALTHY: NodeFacts = {
   ],
   api: answers(),
 };
+
+const UNDECIDED: NodeFacts["rules"] = [
+  { variant: "nft", readable: true, hinted: false, proxy: 40, others: 0, dropping: [] },
+  { variant: "legacy", readable: true, hinted: false, proxy: 12, others: 0, dropping: [] },
+];
 
 /** An API server's answers, of a cluster without Calico and Cilium if nothing else is said. */
 function answers(more: Partial<Extract<NodeFacts["api"], { kind: "answers" }>> = {}): NodeFacts["api"] {
@@ -94,25 +100,38 @@ describe("the doctor", () => {
       "a proxy's leftovers in the other variant",
       {
         rules: [
-          { variant: "nft", readable: true, proxy: 40, others: 0, dropping: [] },
-          { variant: "legacy", readable: true, proxy: 12, others: 0, dropping: [] },
+          { variant: "nft", readable: true, hinted: true, proxy: 40, others: 0, dropping: [] },
+          { variant: "legacy", readable: true, hinted: false, proxy: 12, others: 0, dropping: [] },
         ],
       },
+      ["bad rules of the other variant: legacy has 12 rules of a proxy and 0 of others, alongside nft"],
+    ],
+    [
+      "rules of a proxy in both variants, and no chain of kubelet in either",
+      { rules: UNDECIDED },
+      [
+        "bad iptables: both variants have rules of a proxy",
+        "bad rules of the other variant: legacy has 12 rules of a proxy and 0 of others, alongside nft",
+      ],
+    ],
+    [
+      "the same in a mode that writes neither",
+      { rules: UNDECIDED, needs: NFTABLES, nftTables: ["ip kube-proxy"] },
       ["bad rules of the other variant: legacy has 12 rules of a proxy and 0 of others, alongside nft"],
     ],
     [
       "others in the other variant",
       {
         rules: [
-          { variant: "nft", readable: true, proxy: 40, others: 0, dropping: [] },
-          { variant: "legacy", readable: true, proxy: 0, others: 5, dropping: [] },
+          { variant: "nft", readable: true, hinted: true, proxy: 40, others: 0, dropping: [] },
+          { variant: "legacy", readable: true, hinted: false, proxy: 0, others: 5, dropping: [] },
         ],
       },
       ["warning rules of the other variant: legacy has 0 rules of a proxy and 5 of others, alongside nft"],
     ],
     [
       "a policy that drops",
-      { rules: [{ variant: "nft", readable: true, proxy: 40, others: 0, dropping: ["FORWARD"] }] },
+      { rules: [{ variant: "nft", readable: true, hinted: true, proxy: 40, others: 0, dropping: ["FORWARD"] }] },
       ["warning policies: FORWARD of filter drop what no rule accepts"],
     ],
     [
@@ -155,8 +174,8 @@ describe("the doctor", () => {
       "rules of a proxy in the other variant only: its own image chose that one",
       {
         rules: [
-          { variant: "nft", readable: true, proxy: 0, others: 3, dropping: [] },
-          { variant: "legacy", readable: true, proxy: 40, others: 0, dropping: [] },
+          { variant: "nft", readable: true, hinted: true, proxy: 0, others: 3, dropping: [] },
+          { variant: "legacy", readable: true, hinted: false, proxy: 40, others: 0, dropping: [] },
         ],
       },
       ["warning rules of the other variant: legacy has 40 rules of a proxy and 0 of others, alongside nft"],
@@ -269,8 +288,8 @@ describe("the doctor", () => {
         needs: NFTABLES,
         nftTables: ["ip kube-proxy"],
         rules: [
-          { variant: "nft", readable: true, proxy: 0, others: 3, dropping: [] },
-          { variant: "legacy", readable: true, proxy: 12, others: 0, dropping: [] },
+          { variant: "nft", readable: true, hinted: true, proxy: 0, others: 3, dropping: [] },
+          { variant: "legacy", readable: true, hinted: false, proxy: 12, others: 0, dropping: [] },
         ],
       },
       ["bad rules of the other variant: legacy has 12 rules of a proxy and 0 of others, alongside nft"],
@@ -404,8 +423,8 @@ describe("the doctor", () => {
       {
         mayReadRules: false,
         rules: [
-          { variant: "nft", readable: false, proxy: 0, others: 0, dropping: [] },
-          { variant: "legacy", readable: false, proxy: 0, others: 0, dropping: [] },
+          { variant: "nft", readable: false, hinted: false, proxy: 0, others: 0, dropping: [] },
+          { variant: "legacy", readable: false, hinted: false, proxy: 0, others: 0, dropping: [] },
         ],
       },
       [
@@ -536,5 +555,89 @@ describe("services that are left to other networks", () => {
     expect(of({ called: ANSWERED, agents })).toEqual([
       expect.stringContaining("no object defines them anymore: 10.17.0.0/16 of kube-ovn-subnets (a; b)"),
     ]);
+  });
+});
+
+describe("Services in networks that nodes do not share", () => {
+  const inVPC = (service: string, isServed: boolean) =>
+    ({ service, network: { kind: "VPC", name: "blue" }, isServed }) as const;
+  const inUDN = (isServed: boolean) =>
+    ({ service: "nad-l3/web", network: { kind: "user-defined network", name: "l3-network" }, isServed }) as const;
+  const CHECK = "Services in networks that nodes do not share";
+  const found = (isolated: NodeFacts["isolated"], api = answers()) =>
+    diagnose({ ...HEALTHY, api, ...(isolated && { isolated }) }).find(({ check }) => check === CHECK);
+
+  test("none, or none was asked for: no line", () => {
+    expect([found([]), found(undefined)]).toEqual([undefined, undefined]);
+  });
+
+  test("left to their networks: good, with the VPC's Subnets", () => {
+    const subnets = [
+      { name: "blue-net", vpc: "blue", cidr: "10.0.1.0/24" },
+      { name: "red-net", vpc: "red", cidr: "10.0.1.0/24" },
+    ];
+    expect(found([inVPC("shop/web", false), inVPC("shop/api", false)], answers({ subnets }))).toEqual({
+      check: CHECK,
+      state: "good",
+      found: "left to their networks: VPC blue (Subnet blue-net 10.0.1.0/24): shop/api, shop/web",
+    });
+  });
+
+  test("served all the same: a warning with the rule that is missing, of those only", () => {
+    const both = found([inVPC("shop/web", true), inVPC("shop/left", false), inUDN(true)]);
+    expect(both).toMatchObject({
+      state: "warning",
+      found:
+        "served here, where no node can reach the pods: VPC blue: shop/web; user-defined network l3-network: nad-l3/web",
+      adviceName: "leave-isolated",
+    });
+    expect(both?.advice).toContain(
+      "{annotation: ovn.kubernetes.io/vpc, notIn: [{defaultVPC: true}], ownership: foreign} and",
+    );
+    expect(found([inUDN(true)])?.advice).not.toContain("vpc");
+  });
+});
+
+describe("the fast path", () => {
+  const USED = { flowtables: true, test: { kind: "passed" }, devices: ["cali1"], refused: [], others: [] } as const;
+
+  test.each<[what: string, facts: Partial<NonNullable<NodeFacts["fastPath"]>>, expected: string[]]>([
+    ["is good with devices", {}, []],
+    [
+      "needs a kernel with flowtables",
+      { flowtables: false },
+      ["warning fast path: disabled: this kernel has no flowtables"],
+    ],
+    [
+      "needs a kernel that passes the test",
+      { test: { kind: "failed", reason: "IPv4: no answer" }, devices: "no flowtable" },
+      ["warning fast path: disabled: this kernel failed its test: IPv4: no answer"],
+    ],
+    [
+      "needs a test",
+      { test: { kind: "none" }, devices: "no flowtable" },
+      ["warning fast path: disabled: there is no result of its test since this node booted"],
+    ],
+    [
+      "may be disabled for other reasons",
+      { devices: "no flowtable" },
+      ["warning fast path: disabled: there is no flowtable"],
+    ],
+    ["may not be seen", { devices: undefined }, ["unknown fast path: the flowtable cannot be read"]],
+    ["needs devices", { devices: [] }, ["warning fast path: no device is in the flowtable"]],
+    [
+      "leaves devices out",
+      { refused: [{ device: "cni0", reason: "it is a bridge" }] },
+      ["warning fast path for cni0: left out: it is a bridge"],
+    ],
+    [
+      "may share devices",
+      { others: [{ table: "ip calico", flowtable: "offload", devices: ["cali1", "cali2", "c3", "c4", "c5", "c6"] }] },
+      [
+        "warning fast path of others: table ip calico has the flowtable offload on cali1, cali2, c3, c4, c5 and 1 more, too",
+      ],
+    ],
+  ])("%s", (_what, facts, expected) => {
+    expect(complaints({ fastPath: { ...USED, ...facts } })).toEqual(expected);
   });
 });

@@ -11,7 +11,7 @@ import type { ProxyConfig } from "../node/running-config.ts";
 import { version } from "../version.ts";
 import type { agentOptions } from "./cluster-options.ts";
 
-type AgentValues = OptionValues<typeof agentOptions>;
+type AgentValues = Omit<OptionValues<typeof agentOptions>, "mode"> & { readonly mode: AgentConfig["mode"] | undefined };
 
 /** How the agent that is asked about is set up. */
 export interface AgentSetup {

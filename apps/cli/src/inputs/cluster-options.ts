@@ -1,3 +1,4 @@
+import type { AgentConfig } from "@fairlead/config";
 import type { Mode } from "@fairlead/inspect";
 import { list, type OptionSpec, text } from "../frame/options.ts";
 import { nodeAddressOption } from "./node-address-option.ts";
@@ -41,13 +42,20 @@ export const sourceOptions = {
 /** Written out, so that help is given without loading what plans; a test holds it to `MODES`. */
 const MODES = ["iptables", "ipvs", "nftables"] as const satisfies readonly Mode[];
 
-const mode: OptionSpec<Mode | undefined> = {
-  placeholder: MODES.join("|"),
-  help: "Proxy mode; the one of --config, where that is given.",
-  choices: MODES,
-  defaultText: "iptables",
-  read: (texts) => MODES.find((one) => one === texts.at(-1)),
-};
+const mode = modeOption(MODES);
+
+/** Also a mode that no plan can be made for, where none has to be. */
+export const anyModeOption: OptionSpec<AgentConfig["mode"] | undefined> = modeOption([...MODES, "userspace"]);
+
+function modeOption<Name extends AgentConfig["mode"]>(names: readonly Name[]): OptionSpec<Name | undefined> {
+  return {
+    placeholder: names.join("|"),
+    help: "Proxy mode; the one of --config, where that is given.",
+    choices: names,
+    defaultText: "iptables",
+    read: (texts) => names.find((one) => one === texts.at(-1)),
+  };
+}
 
 /** `--to-mode`: another mode, that a command compares with or changes to. */
 export function toModeOption(help: string): OptionSpec<Mode | undefined> {

@@ -15,7 +15,7 @@ import type { clusterOptions } from "./cluster-options.ts";
 import { contradictions } from "./contradictions.ts";
 import { configInFiles } from "./files-config.ts";
 
-type Values = OptionValues<typeof clusterOptions>;
+type Values = Omit<OptionValues<typeof clusterOptions>, "mode"> & { readonly mode: AgentConfig["mode"] | undefined };
 
 /** Whose configuration is wanted. */
 export interface WantedProxy {

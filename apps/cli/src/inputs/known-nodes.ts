@@ -3,7 +3,8 @@ import type { Context } from "../frame/context.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { type Agents, agentPods } from "../node/agent-pods.ts";
 import type { sourceOptions } from "./cluster-options.ts";
-import { allNodes, Refused } from "./source.ts";
+import { Refused } from "./server-failure.ts";
+import { allNodes } from "./source.ts";
 
 /**
  * All Nodes, in the order of their names. Without the right to list them those that agents run on, of which no more is

@@ -14,13 +14,15 @@ import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import type { AgentSetup } from "./agent.ts";
+import { nodeNameOf } from "./api-source.ts";
 import { apiConnection, NO_CLUSTER, orFailure } from "./cluster-access.ts";
 import type { clusterOptions } from "./cluster-options.ts";
 import { type Configured, configurationOf, sayConfiguration, type WantedProxy } from "./configuration.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { inMode } from "./in-mode.ts";
 import { learnedDoubts, unmatched } from "./learned.ts";
-import { allNodes, clusterNow, nodeNameOf, type ReadCluster, ServerFailure, warnOfProblems } from "./source.ts";
+import { ServerFailure } from "./server-failure.ts";
+import { allNodes, clusterNow, type ReadCluster, warnOfProblems } from "./source.ts";
 import { demandThisHost } from "./this-host.ts";
 
 const LOOPBACK = ["127.0.0.1", "::1"];

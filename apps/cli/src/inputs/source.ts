@@ -1,5 +1,3 @@
-import { hostname } from "node:os";
-import type { AgentConfig } from "@fairlead/config";
 import type { NodeState, Problem } from "@fairlead/core";
 import {
   type Cluster,
@@ -12,35 +10,21 @@ import {
   whyIgnored,
 } from "@fairlead/inspect";
 import { selectionOf } from "@fairlead/intake";
-import {
-  type ApiConnection,
-  type ApiSourceOptions,
-  createApiSource,
-  createManifestsSnapshot,
-  createManifestsSource,
-  type ObjectSource,
-  type SourceReport,
-} from "@fairlead/watch";
-import type { ClusterAccess } from "../cluster/access.ts";
-import { type Forbidden, forbiddenIn, mayNot } from "../cluster/forbidden.ts";
-import { requestTimeoutOf, signalWithin } from "../cluster/request-timeout.ts";
+import { type ApiConnection, createManifestsSnapshot, type ObjectSource } from "@fairlead/watch";
+import { forbiddenIn } from "../cluster/forbidden.ts";
 import type { Context } from "../frame/context.ts";
-import { CommandFailure, UsageError } from "../frame/errors.ts";
+import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
-import { version } from "../version.ts";
-import { apiConnection, NO_CLUSTER, orFailure } from "./cluster-access.ts";
+import { apiSource, connect, nodeNameOf, warnOf } from "./api-source.ts";
+import { orFailure } from "./cluster-access.ts";
 import type { sourceOptions } from "./cluster-options.ts";
 import { ALL_RIGHTS, type Rights, withoutRight } from "./rights.ts";
+import { failureOf, lateSignal, Refused } from "./server-failure.ts";
 
 type SourceValues = OptionValues<typeof sourceOptions> & { readonly namespace?: string | undefined };
 
-/** The name of the node that is asked about, as its agent would call it. */
-export function nodeNameOf({ node }: Pick<SourceValues, "node">): string {
-  return (node ?? hostname()).trim().toLowerCase();
-}
-
 /** Which objects are wanted. */
-interface ReadRequest extends Omit<ReadOptions, "without"> {
+interface ReadRequest extends ReadOptions {
   /** The only thing that is asked about. */
   readonly about?: Target | undefined;
 }
@@ -107,7 +91,7 @@ async function fromManifests(
 
 async function fromApi(options: SourceValues, context: Context, wanted: ReadRequest): Promise<ReadCluster> {
   const connection = await connect(options, context);
-  let rights: Rights = ALL_RIGHTS;
+  let rights: Rights = { ...ALL_RIGHTS, ...(wanted.without && { without: wanted.without }) };
   for (;;) {
     try {
       return await readAllowed(connection, options, context, wanted, rights);
@@ -124,16 +108,6 @@ async function fromApi(options: SourceValues, context: Context, wanted: ReadRequ
 /** The namespace that is asked about; undefined: all are. */
 function namespaceIn({ namespace }: SourceValues, { about }: ReadRequest): string | undefined {
   return about?.kind === "service" ? about.service.slice(0, about.service.indexOf("/")) : namespace;
-}
-
-/** The API server does not allow it. */
-export class Refused extends CommandFailure {
-  readonly forbidden: Forbidden;
-
-  constructor(forbidden: Forbidden, server: string) {
-    super(`${mayNot(forbidden)} (${server})`);
-    this.forbidden = forbidden;
-  }
 }
 
 async function readAllowed(
@@ -160,25 +134,6 @@ async function readAllowed(
   } catch (error) {
     throw [down.signal, ...tooLong].find(({ aborted }) => aborted)?.reason ?? error;
   }
-}
-
-/** Aborts with the failure when all lists together take longer than the user lets a request take. */
-function lateSignal(options: ClusterAccess, { server }: ApiConnection): readonly AbortSignal[] {
-  const ms = requestTimeoutOf(options) ?? Number.POSITIVE_INFINITY;
-  const end = signalWithin(ms);
-  if (end === undefined) return [];
-  const late = new AbortController();
-  const failure = new ServerFailure(`the API server ${server} does not answer: no answer within ${ms / 1_000} s`);
-  end.addEventListener("abort", () => late.abort(failure));
-  return [late.signal];
-}
-
-/** The API server does not answer, or not as it should. */
-export class ServerFailure extends CommandFailure {}
-
-function failureOf(report: Extract<SourceReport, { type: "failing" }>): CommandFailure {
-  const forbidden = forbiddenIn(report.error);
-  return forbidden === undefined ? new ServerFailure(failureText(report)) : new Refused(forbidden, report.server);
 }
 
 /**
@@ -235,64 +190,5 @@ async function readOnce<T>(
     return await read(source, AbortSignal.any([signal, down.signal, ...tooLong]));
   } catch (error) {
     throw [down.signal, ...tooLong].find(({ aborted }) => aborted)?.reason ?? refused ?? error;
-  }
-}
-
-/**
- * The objects and every change of them, of one manifest path or of a cluster. What goes wrong is warned of and tried
- * again.
- *
- * @throws CommandFailure when no cluster is known; UsageError when the manifests cannot be followed
- */
-export async function liveSource(
-  options: SourceValues,
-  config: Pick<AgentConfig, "serviceNetwork" | "serviceProxyName">,
-  context: Context,
-  onReport: (report: SourceReport) => void = () => {},
-): Promise<ObjectSource> {
-  const selection = { nodeName: nodeNameOf(options), ...selectionOf(config) };
-  const [path, ...others] = options.file;
-  const told = (report: SourceReport) => {
-    onReport(report);
-    warnOf(report, context);
-  };
-  if (path === undefined) {
-    return apiSource(await connect(options, context), selection, (report) => {
-      if (report.type === "failing") context.warn(failureText(report));
-      told(report);
-    });
-  }
-  if (path === "-" || others.length > 0) throw new UsageError("--file: only one file or folder can be followed");
-  return createManifestsSource({ path, ...selection, onReport: told });
-}
-
-function apiSource(
-  connection: ApiConnection,
-  selection: Pick<ApiSourceOptions, "namespace" | "nodeName" | "serviceProxyName" | "slicesManagedBy">,
-  onReport: (report: SourceReport) => void,
-): ObjectSource {
-  return createApiSource({ connection, ...selection, userAgent: `fairlead/${version}`, onReport });
-}
-
-const PROBLEMS = {
-  unreachable: "does not answer",
-  refused: "refuses requests",
-  unreadable: "gives answers that cannot be read",
-} as const;
-
-function failureText({ server, problem, error }: Extract<SourceReport, { type: "failing" }>): string {
-  const forbidden = forbiddenIn(error);
-  if (forbidden !== undefined) return `${mayNot(forbidden)} (${server})`;
-  return `the API server ${server} ${PROBLEMS[problem]}: ${error}`;
-}
-
-function connect(options: ClusterAccess, context: Context): Promise<ApiConnection> {
-  return orFailure(NO_CLUSTER, apiConnection(options, context));
-}
-
-function warnOf(report: SourceReport, { warn }: Context): void {
-  if (report.type === "badObject") warn(`${report.file ?? report.key ?? report.resource}: ${report.error}`);
-  if (report.type === "duplicate") {
-    warn(`${report.resource} ${report.key} stands in ${report.ignored} and in ${report.used}: the latter counts`);
   }
 }

@@ -1,20 +1,22 @@
-import type { Hex, NftChain, NftRule, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import type { Hex, NftChain, NftFlowtable, NftRule, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
 
 type WireRule = Omit<NftRule, "handle"> & { readonly handle?: string };
 type WireChain = Omit<NftChain, "rules"> & { readonly rules: readonly WireRule[] };
 type WireSet = Omit<NftSet, "elements"> & { readonly elements: readonly (readonly [Hex, SetElement])[] };
-interface WireTable extends Omit<NftTable, "chains" | "sets"> {
+interface WireTable extends Omit<NftTable, "chains" | "sets" | "flowtables"> {
   readonly chains: readonly WireChain[];
   readonly sets: readonly WireSet[];
+  readonly flowtables?: readonly NftFlowtable[];
 }
 
 /** Tables as one `fairlead` tells them to another. */
 export function tablesToJson(tables: readonly NftTable[]): string {
   const wire = tables.map(
-    ({ chains, sets, ...table }): WireTable => ({
+    ({ chains, sets, flowtables, ...table }): WireTable => ({
       ...table,
       chains: Array.from(chains.values(), ({ rules, ...chain }) => ({ ...chain, rules: rules.map(ruleToWire) })),
       sets: Array.from(sets.values(), ({ elements, ...set }) => ({ ...set, elements: [...elements] })),
+      ...(flowtables && { flowtables: [...flowtables.values()] }),
     }),
   );
   return JSON.stringify(wire);
@@ -31,10 +33,11 @@ function ruleToWire({ handle, ...rule }: NftRule): WireRule {
  */
 export function tablesFromJson(text: string): readonly NftTable[] {
   const wire: readonly WireTable[] = JSON.parse(text);
-  return wire.map(({ chains, sets, ...table }) => ({
+  return wire.map(({ chains, sets, flowtables, ...table }) => ({
     ...table,
     chains: new Map(chains.map(({ rules, ...chain }) => [chain.name, { ...chain, rules: rules.map(ruleFromWire) }])),
     sets: new Map(sets.map(({ elements, ...set }) => [set.name, { ...set, elements: new Map(elements) }])),
+    ...(flowtables && { flowtables: new Map(flowtables.map((one) => [one.name, one])) }),
   }));
 }
 

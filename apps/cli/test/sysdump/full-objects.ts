@@ -8,7 +8,10 @@ const SETTINGS: Settings = {
   excludeCIDRsFrom: [
     { source: "custom", resource: "pools.v1.example.com", fields: ["spec.subnet", "spec.all[].cidr"] },
   ],
-  serviceRules: [{ namespaceLabel: "example.com/network", in: ["blue"], ownership: "foreign" }],
+  serviceRules: [
+    { namespaceLabel: "example.com/network", in: ["blue"], ownership: "foreign" },
+    { namespaceLabel: "k8s.ovn.org/primary-user-defined-network", ownership: "foreign" },
+  ],
 };
 
 function resource(group: string, version: string, plural: string, kind: string, namespaced = false): OtherResource {
@@ -57,6 +60,7 @@ export const FULL: Readonly<Record<string, object>> = {
         "fairlead.dev/ipvs-scheduler": "mh",
         "fairlead.dev/balance": "source-hash",
         "fairlead.dev/local-port": "http=8080,metrics=9090",
+        "fairlead.dev/node-port-addresses": "192.0.2.0/24,2001:db8::/64",
       },
     },
     spec: {
@@ -86,9 +90,14 @@ export const FULL: Readonly<Record<string, object>> = {
       namespace: "shop",
       labels: {
         "kubernetes.io/service-name": "web",
+        "k8s.ovn.org/service-name": "web",
         "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
       },
-      annotations: { "endpoints.kubernetes.io/last-change-trigger-time": TIME },
+      annotations: {
+        "endpoints.kubernetes.io/last-change-trigger-time": TIME,
+        "k8s.ovn.org/endpointslice-network": "blue",
+        "k8s.ovn.org/source-endpointslice": "web-1",
+      },
     },
     addressType: "IPv4",
     ports: [{ name: "http", protocol: "TCP", port: 8080 }],
@@ -135,7 +144,11 @@ export const FULL: Readonly<Record<string, object>> = {
   Namespace: {
     apiVersion: "v1",
     kind: "Namespace",
-    metadata: { name: "shop", labels: { "example.com/network": "blue" }, annotations: {} },
+    metadata: {
+      name: "shop",
+      labels: { "example.com/network": "blue", "k8s.ovn.org/primary-user-defined-network": "" },
+      annotations: {},
+    },
   },
   ConfigMap: {
     ...kindOf("v1", "ConfigMap"),
@@ -205,7 +218,15 @@ export const FULL: Readonly<Record<string, object>> = {
       mixedServices: "skip",
       excludedFrontends: "all",
       ownershipAnnotation: true,
-      serviceRules: [{ namespaceLabel: "example.com/network", in: ["blue"], ownership: "foreign" }],
+      serviceRules: [
+        {
+          namespaceLabel: "example.com/network",
+          in: ["blue", ""],
+          ownership: "foreign",
+          excludedFrontends: "cluster-ip",
+        },
+        { annotation: "ovn.kubernetes.io/vpc", notIn: ["red", { defaultVPC: true }], ownership: "foreign" },
+      ],
       protectedServices: ["shop/web"],
       consentNamespace: "kube-system",
     },

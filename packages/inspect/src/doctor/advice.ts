@@ -13,6 +13,7 @@ export const ADVICE_NAMES = [
   "install-iptables",
   "one-variant",
   "remove-other-variant",
+  "decide-variant",
   "let-through",
   "make-table",
   "check-tables",
@@ -20,7 +21,14 @@ export const ADVICE_NAMES = [
   "start-proxy-first",
   "instance",
   "kernel-part",
+  "fast-path-kernel",
+  "fast-path-failed",
+  "fast-path-test",
+  "fast-path-devices",
+  "fast-path-device",
+  "fast-path-other",
   "sysctl",
+  "rp-filter",
   "one-proxy",
   "start-agent",
   "pod-network",
@@ -52,6 +60,7 @@ export const ADVICE_NAMES = [
   "look-at-agents",
   "reach-agents",
   "kept-cidrs",
+  "leave-isolated",
 ] as const;
 
 export type AdviceName = (typeof ADVICE_NAMES)[number];

@@ -2,6 +2,8 @@ import { containsCIDR, familyOf, type IPFamily, overlap } from "@fairlead/base";
 import { advice, asRoot } from "./advice.ts";
 import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
+import { fastPath } from "./fast-path.ts";
+import { isolated } from "./isolated.ts";
 import { networks } from "./networks.ts";
 import { otherNetworks } from "./other-networks.ts";
 import { overlaps } from "./overlaps.ts";
@@ -16,12 +18,14 @@ export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
     ...kernel(facts),
     ...sysctls(facts),
     ...uplinks(facts),
+    ...fastPath(facts),
     secondProxy(facts),
     ...podRoutes(facts),
     ...overlaps(facts),
     ...otherNetworks(facts),
     ...excludedClients(facts),
     ...networks(facts),
+    ...isolated(facts),
     api(facts),
   ];
 }
@@ -95,7 +99,7 @@ function uplinks({ uplinks: all = [] }: NodeFacts): readonly Diagnosis[] {
     }
     if (filter !== 1) return good(check, `rp_filter is ${filter}`);
     const text = `run \`sysctl -w net.ipv4.conf.${name}.rp_filter=2\`: the kernel drops packets of clients behind it`;
-    return bad(check, "rp_filter is 1 (strict)", advice("sysctl", text));
+    return bad(check, "rp_filter is 1 (strict)", advice("rp-filter", text));
   });
 }
 

@@ -1,4 +1,4 @@
-import type { OwnershipRow } from "@fairlead/intake";
+import type { OwnershipRow, PodNetwork } from "@fairlead/intake";
 import type { AdviceName } from "./advice.ts";
 
 /**
@@ -48,9 +48,42 @@ export interface NodeFacts {
    * rp_filter as the kernel takes it: 0 off, 1 strict, 2 loose. Absent: there are none.
    */
   readonly uplinks?: readonly { readonly interface: string; readonly filter: number | undefined }[] | undefined;
+  /** Absent: the fast path is not configured, or the mode has none. */
+  readonly fastPath?: FastPathFacts | undefined;
   readonly api: ApiFacts;
+  /** Services in networks that nodes do not share. Absent: this was not asked. */
+  readonly isolated?: readonly IsolatedService[];
   /** Absent: nothing is excluded or learned, or no API server was asked. */
   readonly networks?: NetworksFacts;
+}
+
+/** A Service whose pods are in a network that nodes do not share. */
+export interface IsolatedService {
+  readonly service: string;
+  readonly network: Pick<PodNetwork, "kind" | "name">;
+  /** An agent with this configuration serves some of it all the same. */
+  readonly isServed: boolean;
+}
+
+/** What a node shows of the fast path (nftables.fastPath). */
+export interface FastPathFacts {
+  /** Whether the kernel has them. */
+  readonly flowtables: boolean | undefined;
+  /** What its test came to since this node booted. none: nobody has noted a result; unknown: it may not be read. */
+  readonly test:
+    | { readonly kind: "passed" | "none" | "unknown" }
+    | { readonly kind: "failed"; readonly reason: string };
+  /** Those in our flowtable. */
+  readonly devices: readonly string[] | "no flowtable" | undefined;
+  /** Devices that the configuration selects and that the agent leaves out. */
+  readonly refused: readonly { readonly device: string; readonly reason: string }[];
+  /** Flowtables of other programs that have some of our devices. */
+  readonly others: readonly {
+    /** `ip calico` */
+    readonly table: string;
+    readonly flowtable: string;
+    readonly devices: readonly string[];
+  }[];
 }
 
 /** What the cluster says of services that are left to other networks. */
@@ -89,6 +122,8 @@ export interface Instance {
 
 /** What a mode needs of a node alongside what every mode needs. */
 export interface ModeNeeds {
+  /** The iptables tables that it writes; empty: it works without iptables. */
+  readonly iptables: readonly string[];
   readonly kernelParts: readonly KernelPart[];
   readonly sysctls: readonly { readonly key: string; readonly value: string; readonly why: string }[];
   /** The tables of nftables that it programs, by name; absent: none. */
@@ -106,6 +141,8 @@ export interface RuleCount {
   readonly variant: "nft" | "legacy";
   /** False: its rules may not be read, and the counts say nothing. */
   readonly readable: boolean;
+  /** Whether kubelet's chains are there, by which every program knows the variant of this host (KEP-3178). */
+  readonly hinted: boolean;
   readonly proxy: number;
   readonly others: number;
   /** Policies of filter's built-in chains that drop. */
@@ -164,6 +201,8 @@ export type ApiFacts =
       readonly calico: ObjectReading<CalicoBPF>;
       /** Cilium's `kube-proxy-replacement`, as it is written. */
       readonly cilium: ObjectReading<string>;
+      /** kube-ovn's Subnets that are in a VPC. Absent: there are none, or they may not be read. */
+      readonly subnets?: readonly { readonly name: string; readonly vpc: string; readonly cidr: string }[];
     };
 
 /** One thing that was looked at. */

@@ -1,4 +1,4 @@
-import { advice, asRoot } from "./advice.ts";
+import { type Advice, advice, asRoot } from "./advice.ts";
 import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { RuleCount } from "./facts.ts";
 import { named } from "./named.ts";
@@ -6,9 +6,10 @@ import { named } from "./named.ts";
 /** What is looked at of the rules that the node holds, of the proxy and of others. */
 export const ruleChecks: readonly Check[] = [iptables, otherVariant, policies, otherTables, traceRules];
 
-function iptables({ variant, mayReadRules, needs }: Parameters<Check>[0]): ReturnType<Check> {
+function iptables(facts: Parameters<Check>[0]): ReturnType<Check> {
+  const { variant, mayReadRules, needs } = facts;
   const check = "iptables";
-  if (variant === undefined && needs.nftTables !== undefined) return good(check, "not found, and not needed");
+  if (variant === undefined && needs.iptables.length === 0) return good(check, "not found, and not needed");
   if (variant === undefined)
     return bad(
       check,
@@ -16,10 +17,29 @@ function iptables({ variant, mayReadRules, needs }: Parameters<Check>[0]): Retur
       advice("install-iptables", "install iptables 1.8 or newer (Debian: `apt-get install iptables`)"),
     );
   if (!mayReadRules) return bad(check, `${variant}, but its rules may not be read`, asRoot());
+  const undecided = undecidedVariant(facts);
+  if (undecided !== undefined) return bad(check, "both variants have rules of a proxy", undecided);
   return good(check, `${variant} variant`);
 }
 
-function otherVariant({ variant, rules, needs }: Parameters<Check>[0]): ReturnType<Check> {
+/**
+ * Two rule sets serve, and nothing says by which of them the running proxy does: programs then count rules, and what
+ * they count changes with each Service.
+ *
+ * @returns what decides it; undefined: it is decided, or the mode writes neither
+ */
+function undecidedVariant({ variant, rules, needs }: Parameters<Check>[0]): Advice | undefined {
+  if (variant === undefined || needs.iptables.length === 0 || rules.some(({ hinted }) => hinted)) return undefined;
+  if (rules.filter(({ proxy }) => proxy > 0).length < 2) return undefined;
+  const hint = `\`iptables-${variant} -t mangle -N KUBE-IPTABLES-HINT\``;
+  return advice(
+    "decide-variant",
+    `the kernel asks both, and kubelet's chain that names this host's variant is missing: decide for ${variant} with ${hint}, restart the proxy, which then writes there, and run doctor again for what was left in the other one`,
+  );
+}
+
+function otherVariant(facts: Parameters<Check>[0]): ReturnType<Check> {
+  const { variant, rules, needs } = facts;
   const check = "rules of the other variant";
   const other = rules.find((count) => count.variant !== variant);
   if (other === undefined) return good(check, "none");
@@ -29,12 +49,14 @@ function otherVariant({ variant, rules, needs }: Parameters<Check>[0]): ReturnTy
   if (other.proxy === 0) return warning(check, found, advice("one-variant", `the kernel asks both: ${ONE_VARIANT}`));
   const own = rules.find((count) => count.variant === variant)?.proxy ?? 0;
   // The proxy's own image may choose otherwise than this host.
-  if (own === 0 && needs.nftTables === undefined)
+  if (own === 0 && needs.iptables.length > 0)
     return warning(
       check,
       found,
       advice("one-variant", `the kernel asks both, and the proxy uses ${other.variant}: ${ONE_VARIANT}`),
     );
+  const undecided = undecidedVariant(facts);
+  if (undecided !== undefined) return bad(check, found, undecided);
   return bad(
     check,
     found,
@@ -54,7 +76,7 @@ function removal(left: RuleCount["variant"]): string {
 
 function policies({ rules, variant, needs }: Parameters<Check>[0]): ReturnType<Check> {
   const check = "policies";
-  if (variant === undefined && needs.nftTables !== undefined) return good(check, "there is no iptables");
+  if (variant === undefined && needs.iptables.length === 0) return good(check, "there is no iptables");
   const own = rules.filter((count) => count.variant === variant);
   if (own.length === 0 || own.some(({ readable }) => !readable)) return unknown(check, "may not be read", asRoot());
   const chains = own.flatMap((count) => count.dropping);

@@ -14,6 +14,7 @@ import {
   type ServicePortGroup,
   type ServicePortSpec,
 } from "@fairlead/core";
+import { mirroredIn, podNetworkOf } from "@fairlead/intake";
 import type { PlannedNode } from "../node-plan.ts";
 import type {
   FamilyExplanation,
@@ -23,6 +24,7 @@ import type {
   PortExplanation,
   ServiceExplanation,
 } from "./explanation.ts";
+import { fastPathOf } from "./fast-path.ts";
 
 /**
  * Everything that decides about a service on the planned node.
@@ -54,11 +56,13 @@ function explainFamily(planned: PlannedNode, asked: FamilyQuery): FamilyExplanat
   const { key, service, family, decision, port } = asked;
   const { excludes: _function, ...ownership } = decision;
   const remembered = planned.memory.get(key, family);
+  const podNetwork = podNetworkOf(planned.pods, key, family, decision.frontends);
   const ports = service.ports.filter((one) => port === undefined || one.name === port || String(one.port) === port);
   return {
     family,
     ownership,
     ...(remembered === undefined ? undefined : { remembered }),
+    ...(podNetwork && { podNetwork }),
     policies: policies(planned, asked),
     ports: ports.map((one) => explainPort(planned, asked, one)),
   };
@@ -87,16 +91,20 @@ function explainPort(planned: PlannedNode, asked: FamilyQuery, port: ServicePort
   const { nodeName, zone, nodeHints } = planned.options;
   const query = { family, name, protocol, excludes: decision.excludes };
   const place = { nodeName, zone, nodeHints };
-  const fates = endpointFates(planned.state.slices(key), query, place);
+  const isLeft = decision.frontends === "none";
+  const mirrors = isLeft ? mirroredIn(planned.pods, key, family).map(({ slice }) => slice) : [];
+  const fates = endpointFates(mirrors.length > 0 ? mirrors : planned.state.slices(key), query, place);
   const hints = hintsOutcome(planned.state.slices(key), query, place);
+  const fastPath = fastPathOf(planned, group);
   return {
     name,
     protocol,
     frontends: group?.frontends ?? [],
     ...onLoopback(planned, group),
+    ...(fastPath && { fastPath }),
     ...distributionOf(asked.service, hints),
     lost: lostFrontends(planned, asked, port, group),
-    endpoints: decision.frontends === "none" ? fates.map(leftAlone) : fates,
+    endpoints: isLeft ? fates.map(leftAlone) : fates,
   };
 }
 

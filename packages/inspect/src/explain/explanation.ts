@@ -11,6 +11,7 @@ import type {
   ServiceKey,
   TrafficPolicy,
 } from "@fairlead/core";
+import type { PodNetwork } from "@fairlead/intake";
 import type { Mode } from "../modes/index.ts";
 
 /** What is known of a service on one node; JSON values only. */
@@ -28,6 +29,8 @@ export interface FamilyExplanation {
   readonly ownership: Omit<OwnershipDecision, "excludes">;
   /** What the agent's memory holds, where one was given. */
   readonly remembered?: Ownership;
+  /** Where its pods are, if nodes do not share that network. */
+  readonly podNetwork?: PodNetwork;
   readonly policies: Policies;
   readonly ports: readonly PortExplanation[];
 }
@@ -57,12 +60,20 @@ export interface PortExplanation {
    * Absent: it has no node port, or the mode does nothing special there.
    */
   readonly onLoopback?: "refused" | { readonly relayedTo: EndpointSetName };
+  /** Whether its connections bypass rules once they are established; absent: nftables.fastPath is not configured. */
+  readonly fastPath?: FastPathExplanation;
   /** Frontends that this port asks for and another group, or another network, has. */
   readonly lost: readonly LostFrontend[];
   /** How far spec.trafficDistribution is followed here; absent: the Service asks for none. */
   readonly distribution?: DistributionExplanation;
-  /** Every endpoint of the port in its slices. */
+  /** Every endpoint of the port in its slices; of a service that is left to the pods' own network, those in that. */
   readonly endpoints: readonly EndpointFate[];
+}
+
+export interface FastPathExplanation {
+  readonly used: boolean;
+  /** Which connections, or why none. */
+  readonly why: string;
 }
 
 export interface DistributionExplanation {

@@ -62,9 +62,10 @@ function endOf(connection: TrackedConnection, relays: Relays | undefined): FlowS
   return relays?.answers(connection) ? relays.endpointOf(connection) : { address, port };
 }
 
-function optional({ state, expires, sent, received }: TrackedConnection): Partial<Flow> {
+function optional({ state, offloaded, expires, sent, received }: TrackedConnection): Partial<Flow> {
   return {
     ...(state !== undefined && { state }),
+    ...(offloaded && { offloaded }),
     ...(expires !== undefined && { expires }),
     ...(sent !== undefined && { sent }),
     ...(received !== undefined && { received }),

@@ -21,6 +21,8 @@ export interface Flow {
   readonly state?: string;
   /** Whether anything was answered. */
   readonly replied: boolean;
+  /** On the fast path (in a flowtable): its packets meet no rules, and state and expiry are not told. */
+  readonly offloaded?: true;
   /** Seconds until it is forgotten unless another packet comes. */
   readonly expires?: number;
   /** From the client and to it; absent where the kernel does not count. */

@@ -26,6 +26,8 @@ export interface TrackedConnection {
   readonly state?: string;
   /** Whether anything was answered. */
   readonly replied: boolean;
+  /** It is in a flowtable: its packets meet no rules, and state and expiry are not told. */
+  readonly offloaded?: true;
   /** Seconds until it is forgotten unless another packet comes; absent where that is not told (it has ended). */
   readonly expires?: number;
   /** Both only where accounting is on (net.netfilter.nf_conntrack_acct). */

@@ -10,6 +10,8 @@ export interface InspectedMode {
   dryRun(plan: ForwardingPlan, options: DryRunSettings, texts: ProgramTexts): Promise<unknown>;
   /** What becomes of node ports on a family's loopback addresses; absent: they are served as on other addresses. */
   readonly loopbackNodePorts?: (config: AgentConfig, family: IPFamily) => LoopbackNodePorts;
+  /** Whether established connections may bypass rules; absent: not in this mode. */
+  readonly fastPath?: (config: AgentConfig) => boolean;
   /** The tables of nftables that a plan stands for, in steps; absent: the mode works without. */
   readonly tables?: (plan: ForwardingPlan, options: DryRunSettings) => Generator<void, readonly NftTable[], void>;
 }

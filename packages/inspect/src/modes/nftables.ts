@@ -11,6 +11,7 @@ function* tables(plan: ForwardingPlan, { config }: DryRunSettings): Generator<vo
 export const nftables = {
   facts: nftablesFacts,
   loopbackNodePorts: ({ nftables: { loopbackNodePorts } }, family) => loopbackNodePorts[family],
+  fastPath: ({ nftables: { fastPath } }) => fastPath !== undefined,
   tables,
   /** The agent itself writes by netlink; this is what `nft` takes for the same, whatever there was of the table. */
   async dryRun(plan, settings, texts) {

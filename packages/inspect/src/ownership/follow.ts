@@ -2,13 +2,16 @@ import { IP_FAMILIES, systemClock, toEnd } from "@fairlead/base";
 import { ClusterState, type ServiceKey } from "@fairlead/core";
 import type { Memory } from "@fairlead/endpoint-filter";
 import {
+  keepingMirrors,
   type LearnedOnce,
   LiveNetworks,
   learnedCIDRs,
+  MirroredSlices,
   type NetworksOnceParts,
   type OwnershipRow,
   ownershipReport,
   ownershipRow,
+  shownAnnotations,
   subscriptions,
 } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
@@ -42,7 +45,7 @@ export async function followOwnership(
   listener: OwnershipListener,
   signal: AbortSignal,
 ): Promise<void> {
-  const state = new ClusterState();
+  const [state, mirrored] = [new ClusterState(), new MirroredSlices()];
   const { networks: settings } = request;
   const live = settings && liveNetworks(settings, state);
   const missing = new Set(["services", "endpointSlices", ...(live ? ["networks"] : [])]);
@@ -50,10 +53,11 @@ export async function followOwnership(
   let following: Following | undefined;
   const synced = (what: string) => {
     missing.delete(what);
-    if (missing.size === 0) following ??= new Following({ state, request, listener, live }, decision);
+    if (missing.size === 0) following ??= new Following({ state, mirrored, request, listener, live }, decision);
   };
   const { services, endpointSlices, serviceCIDRs } = subscriptions({
     state,
+    annotations: shownAnnotations(request.config),
     problems: { object: () => {} },
     onNode: () => {},
     onChange: () => following?.take(),
@@ -71,7 +75,8 @@ export async function followOwnership(
     },
   });
   const others = live && { others: live.subscriptions, ...(serviceCIDRs && { serviceCIDRs }) };
-  await source.run({ services, endpointSlices, ...others }, signal).finally(() => live?.stop());
+  const slices = keepingMirrors(endpointSlices, mirrored, (service) => following?.mirrored(service));
+  await source.run({ services, endpointSlices: slices, ...others }, signal).finally(() => live?.stop());
 }
 
 function liveNetworks(settings: NetworksSettings, state: ClusterState): LiveNetworks {
@@ -87,6 +92,7 @@ function liveNetworks(settings: NetworksSettings, state: ClusterState): LiveNetw
 
 interface FollowingParts {
   readonly state: ClusterState;
+  readonly mirrored: MirroredSlices;
   readonly request: Request;
   readonly listener: OwnershipListener;
   readonly live: LiveNetworks | undefined;
@@ -100,16 +106,16 @@ class Following {
   readonly #rows = new Map<string, OwnershipRow>();
 
   constructor(parts: FollowingParts, decision: NetworksDecision | undefined) {
-    const { state, request, listener, live } = parts;
+    const { state, mirrored, request, listener, live } = parts;
     this.#parts = parts;
     const report = live?.report();
     const learned = decision && report && { learned: { decision, report, problems: [] } };
-    this.#planned = planNode({ ...request, cluster: { state, problems: [], ...learned } });
+    this.#planned = planNode({ ...request, cluster: { state, mirrored, problems: [], ...learned } });
     this.#learned = learnedCIDRs(report?.cidrs ?? []);
     live?.takeConcerned();
     this.#see(state.takeDirty().services);
     this.#memory = request.memory.apply(this.#planned.remembered);
-    const { services } = ownershipReport(this.#planned.planner.ownerships(), report);
+    const { services } = ownershipReport(this.#planned.planner.ownerships(), report, this.#planned.pods);
     for (const row of services) this.#rows.set(idOf(row.service, row.ipFamily), row);
     listener.onAll(services);
   }
@@ -120,6 +126,11 @@ class Following {
     const { services } = this.#parts.state.takeDirty();
     this.#plan(services);
     this.#see(services);
+  }
+
+  /** A slice that is mirrored for a service came, changed or went. */
+  mirrored(service: ServiceKey): void {
+    this.#report(service);
   }
 
   /** Other CIDRs or rules decide. */
@@ -154,7 +165,7 @@ class Following {
       const id = idOf(service, family);
       const before = this.#rows.get(id);
       const decision = this.#planned.planner.ownership(service, family);
-      const row = decision && ownershipRow({ service, family, decision }, this.#learned);
+      const row = decision && ownershipRow({ service, family, decision }, this.#learned, this.#planned.pods);
       if (row === undefined) {
         if (this.#rows.delete(id) && before !== undefined) listener.onGone(before);
       } else if (JSON.stringify(row) !== JSON.stringify(before)) {

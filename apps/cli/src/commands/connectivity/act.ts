@@ -18,6 +18,8 @@ const LOG = { lines: 20_000, bytes: 8 << 20, previous: false } as const;
 /** What the steps of the test act with. */
 export interface Acting {
   readonly cluster: Cluster;
+  /** The service proxy name of the proxies that are tested; "": the nodes' first ones. */
+  readonly instance: string;
   readonly settings: PodSettings;
   readonly signal: AbortSignal;
 }

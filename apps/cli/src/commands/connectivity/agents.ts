@@ -2,7 +2,7 @@ import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { PODS } from "../../cluster/resources.ts";
 import { okText, portsOf, proxyIn } from "../../node/agent-endpoint.ts";
-import { agentPods } from "../../node/agent-pods.ts";
+import { type Agents, agentPods } from "../../node/agent-pods.ts";
 import type { TestNode } from "./model.ts";
 
 /** The image of a Fairlead agent that runs: nodes have it. Undefined: none does, or pods may not be listed. */
@@ -13,12 +13,12 @@ export async function agentImage(cluster: Cluster): Promise<string | undefined> 
 }
 
 /** The mode of each node's proxy, as far as it says it: any proxy may serve. */
-export async function nodeModes(cluster: Cluster, nodes: readonly TestNode[]): Promise<ReadonlyMap<string, string>> {
-  return new Map(await Promise.all(nodes.map(async ({ name }) => [name, await modeOf(cluster, name)] as const)));
+export async function nodeModes(agents: Agents, nodes: readonly TestNode[]): Promise<ReadonlyMap<string, string>> {
+  return new Map(await Promise.all(nodes.map(async ({ name }) => [name, await modeOf(agents, name)] as const)));
 }
 
-async function modeOf(cluster: Cluster, node: string): Promise<string> {
-  return (await agentText(cluster, node, "/proxyMode").catch(() => undefined))?.trim() ?? "proxy unknown";
+async function modeOf(agents: Agents, node: string): Promise<string> {
+  return (await agentText(agents, node, "/proxyMode").catch(() => undefined))?.trim() ?? "proxy unknown";
 }
 
 /**
@@ -27,9 +27,8 @@ async function modeOf(cluster: Cluster, node: string): Promise<string> {
  * @returns undefined: there is no pod of one
  * @throws CommandFailure when it does not answer
  */
-export async function agentText(cluster: Cluster, node: string, path: string): Promise<string | undefined> {
-  const agents = { cluster };
+export async function agentText(agents: Agents, node: string, path: string): Promise<string | undefined> {
   const pod = (await agentPods(agents)).get(node);
-  const { metrics } = portsOf({ "metrics-port": undefined, "service-proxy-name": undefined });
+  const { metrics } = portsOf({ "metrics-port": undefined, "service-proxy-name": agents.instance });
   return pod === undefined ? undefined : okText(proxyIn(pod, agents), metrics, path);
 }

@@ -3,7 +3,7 @@ import { addressIn } from "@fairlead/compare";
 import { type Manifest, resourceOf } from "../../cluster/resources.ts";
 import { type Acting, ensured, waitFor } from "./act.ts";
 import { agentText } from "./agents.ts";
-import { OWN_LABEL, SERVICE_PORT } from "./objects.ts";
+import { OWN_LABEL, SERVICE_PORT, serviceLabels } from "./objects.ts";
 import type { Prepared } from "./setup.ts";
 import type { Check } from "./table.ts";
 
@@ -19,7 +19,7 @@ export async function foreignService(
 ): Promise<Check> {
   const cidr = excluded.flatMap((one) => one.split(",")).find((one) => families.includes(familyOf(one)));
   if (cidr === undefined) return { name: NAME, skipped: "give its CIDR with --exclude-cluster-cidr" };
-  const [service, slice] = objects(acting.settings.namespace, cidr);
+  const [service, slice] = objects(acting, cidr);
   await ensured(acting, service);
   // That of a run that was kept may be in another CIDR.
   await acting.cluster.remove(resourceOf(slice), SERVICE);
@@ -27,7 +27,7 @@ export async function foreignService(
   const wrong: string[] = [];
   for (const { name } of [here, there]) {
     try {
-      if ((await agentText(acting.cluster, name, "/ownership")) === undefined) {
+      if ((await agentText(acting, name, "/ownership")) === undefined) {
         return { name: NAME, skipped: `no agent that knows owners runs on ${name}` };
       }
       await waitFor(`${SERVICE} to be foreign`, acting.signal, () => isForeign(acting, name), patienceMs);
@@ -38,16 +38,19 @@ export async function foreignService(
   return wrong.length === 0 ? { name: NAME } : { name: NAME, complaint: wrong.join("; ") };
 }
 
-async function isForeign({ cluster, settings }: Acting, node: string): Promise<object | string> {
-  const report: unknown = JSON.parse((await agentText(cluster, node, "/ownership")) ?? "{}");
+async function isForeign(acting: Acting, node: string): Promise<object | string> {
+  const report: unknown = JSON.parse((await agentText(acting, node, "/ownership")) ?? "{}");
   const row = itemsOf(fieldsOf(report)["services"])
     .map(fieldsOf)
-    .find(({ service }) => service === `${settings.namespace}/${SERVICE}`);
+    .find(({ service }) => service === `${acting.settings.namespace}/${SERVICE}`);
   if (row === undefined) return "the agent does not know it";
   return row["ownership"] === "foreign" ? row : `the agent takes it for ${row["ownership"]}`;
 }
 
-function objects(namespace: string, cidr: string): readonly [service: Manifest, slice: Manifest] {
+function objects(
+  { settings: { namespace }, instance }: Acting,
+  cidr: string,
+): readonly [service: Manifest, slice: Manifest] {
   const family = familyOf(cidr);
   const port = { name: "tcp", protocol: "TCP", port: SERVICE_PORT };
   const labels = { ...OWN_LABEL, "kubernetes.io/service-name": SERVICE };
@@ -55,7 +58,7 @@ function objects(namespace: string, cidr: string): readonly [service: Manifest, 
     {
       apiVersion: "v1",
       kind: "Service",
-      metadata: { name: SERVICE, namespace, labels: OWN_LABEL },
+      metadata: { name: SERVICE, namespace, labels: serviceLabels(instance) },
       spec: { ports: [port], ipFamilyPolicy: "SingleStack", ipFamilies: [family] },
     },
     {

@@ -46,12 +46,21 @@ export function namespaceObject(name: string): Manifest {
   return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
 }
 
-/** @param externalIPs none: it has none */
+/** The labels of a Service that the instance of that name serves; "": the nodes' first proxies. */
+export function serviceLabels(instance: string): Readonly<Record<string, string>> {
+  return { ...OWN_LABEL, ...(instance !== "" && { "service.kubernetes.io/service-proxy-name": instance }) };
+}
+
+/**
+ * @param externalIPs none: it has none
+ * @param instance who serves it, by service proxy name; "": the nodes' first proxies
+ */
 export function serviceObject(
   { name, of, spec = {} }: Served,
   namespace: string,
   families: readonly IPFamily[],
   externalIPs: readonly string[],
+  instance: string,
 ): Manifest {
   const ports = (["TCP", "UDP"] as const).map((protocol) => {
     return { name: protocol.toLowerCase(), protocol, port: SERVICE_PORT, targetPort: SERVER_PORT };
@@ -59,7 +68,7 @@ export function serviceObject(
   return {
     apiVersion: "v1",
     kind: "Service",
-    metadata: { name, namespace, labels: OWN_LABEL },
+    metadata: { name, namespace, labels: serviceLabels(instance) },
     spec: {
       ...spec,
       selector: { [`${SERVES}${of}`]: "yes" },

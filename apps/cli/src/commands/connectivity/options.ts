@@ -13,6 +13,10 @@ export const connectivityOptions = {
     "An address that the network leads to the first node, for external IPs and load balancers; each is used once.",
   ),
   "exclude-cluster-cidr": agentOptions["exclude-cluster-cidr"],
+  "service-proxy-name": text(
+    "NAME",
+    "Test the proxies of that name: the services get their label. Default: the nodes' first proxies.",
+  ),
   "no-update": flag("Leave out the rolling update, which takes most of the time."),
   keep: flag("Leave namespace, servers and services for the next run."),
   "cleanup-only": flag("Remove what a run has left, and do nothing else."),

@@ -33,7 +33,8 @@ export async function run({ options }: CommandInput<typeof connectivityOptions>,
   const cluster = openCluster(options, context);
   const image = options.image ?? (await agentImage(cluster)) ?? `ghcr.io/fairlead-dev/fairlead:${version}`;
   const settings = { namespace: options.namespace ?? NAMESPACE, image, script: await podScript() };
-  const acting: Acting = { cluster, settings, signal: context.signal };
+  const instance = options["service-proxy-name"] ?? "";
+  const acting: Acting = { cluster, instance, settings, signal: context.signal };
   const cleaned = () => context.progress("removing what the test made", () => removeAll(acting));
   if (options["cleanup-only"]) {
     if (!(await cleaned())) throw notOwn(settings.namespace);
@@ -84,6 +85,6 @@ async function tested(acting: Acting, options: Values, context: Context): Promis
       foreignService(acting, ready, options["exclude-cluster-cidr"], patienceMs),
     ),
   ];
-  const modes = await nodeModes(cluster, nodes);
+  const modes = await nodeModes(acting, nodes);
   return { nodes: nodes.map(({ name }) => ({ name, mode: modes.get(name) ?? "proxy unknown" })), cases, checks };
 }

@@ -87,7 +87,7 @@ async function familiesOf(acting: Acting, nodes: SetupRequest["nodes"]): Promise
   const probe = SERVED.find(({ name }) => name === "web-none");
   if (probe === undefined) return ordered;
   try {
-    await ensured(acting, serviceObject(probe, acting.settings.namespace, ordered, []));
+    await ensured(acting, serviceObject(probe, acting.settings.namespace, ordered, [], acting.instance));
     return ordered;
   } catch (error) {
     // The cluster has one family of ClusterIPs.
@@ -112,7 +112,8 @@ async function madeServices(acting: Acting, families: readonly IPFamily[], exter
   let refused: string | undefined;
   for (const served of SERVED) {
     const ips = served.external === true && refused === undefined ? addresses() : [];
-    const make = (own: readonly string[]) => ensured(acting, serviceObject(served, settings.namespace, families, own));
+    const make = (own: readonly string[]) =>
+      ensured(acting, serviceObject(served, settings.namespace, families, own, acting.instance));
     let made = await make(ips).catch(async (error: unknown) => {
       // DenyServiceExternalIPs, or a policy.
       if (!(error instanceof ApiError) || ips.length === 0) throw error;

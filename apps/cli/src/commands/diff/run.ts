@@ -1,5 +1,5 @@
 import { familyOf, isLoopback } from "@fairlead/base";
-import { compareTraffic, type TrafficDifference } from "@fairlead/compare";
+import { compareTraffic, isProxyChain, type TrafficDifference } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
 import { compareRuleSets, type RuleSetDifference } from "@fairlead/netfilter";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
@@ -22,14 +22,20 @@ export async function run(
     node: options.node ?? options.on,
     here: options.on === undefined && [a, b].includes(NODE),
   };
-  const before = await readSide(a, family, values, context);
-  const after = await readSide(b, family, values, context, options["to-mode"]);
+  const live = [a, b].includes(NODE) ? await readSide(NODE, family, values, context) : undefined;
+  const side = async (argument: string, mode?: (typeof options)["to-mode"]) =>
+    argument === NODE && live !== undefined
+      ? live
+      : readSide(argument, family, values, context, { mode, kernel: live?.state });
+  const before = await side(a);
+  const after = await side(b, options["to-mode"]);
   demandServices(
     options.namespace,
     [before, after].flatMap(({ of }) => of ?? []),
   );
   const traffic = await context.progress("tracing packets through both", async () => {
-    return compareTraffic(before.state, after.state, family, nodeAddress(family, before, after));
+    const planned = before.planned === after.planned ? undefined : before.planned ? "before" : "after";
+    return compareTraffic(before.state, after.state, family, nodeAddress(family, before, after), planned);
   });
   const rules = options["traffic-only"] ? [] : differentRules(before, after);
   const tables = options["traffic-only"] ? [] : differentTables(before, after);
@@ -37,6 +43,9 @@ export async function run(
   await print(options.output, data, () => diffText(traffic, { rules, tables }, context.style), context);
   return traffic.changes.length + rules.length + tables.length > 0 ? 1 : 0;
 }
+
+/** kube-proxy notices by it that rules were flushed. */
+const CANARY = "KUBE-PROXY-CANARY";
 
 /** The node's address of that family, as far as one of the two knows it. */
 function nodeAddress(family: IPFamily, ...sides: readonly Side[]): string | undefined {
@@ -49,16 +58,17 @@ function nodeAddress(family: IPFamily, ...sides: readonly Side[]): string | unde
   return undefined;
 }
 
-/** A plan says nothing of other people's chains. */
+/** A plan says nothing of other programs' chains, nor of what kubelet and kube-proxy only look after. */
 function differentRules(before: Side, after: Side): readonly RuleSetDifference[] {
   const plans = before.planned || after.planned;
-  const chains = (_table: string, chain: string) => !plans || chain.startsWith("KUBE-");
+  const chains = (_table: string, chain: string) => !plans || (isProxyChain(chain) && chain !== CANARY);
   return compareRuleSets(before.state.ruleSet, after.state.ruleSet, { chains });
 }
 
-function trafficData({ compared, changes }: TrafficDifference) {
+function trafficData({ compared, changes, masqueraded }: TrafficDifference) {
   return {
     compared,
+    masqueraded,
     changes: changes.map(({ destination, from, before, after }) => {
       return { destination, from, before: fateData(before), after: fateData(after) };
     }),

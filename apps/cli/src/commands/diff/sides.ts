@@ -11,6 +11,7 @@ import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { plansIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { openKernel } from "../../node/access.ts";
+import { hasCounters } from "../../node/counters.ts";
 import { isPlanText, plannedState, stateOfParts } from "../../node/plan-text.ts";
 import type { diffOptions } from "./options.ts";
 
@@ -22,6 +23,14 @@ export const NODE = "node";
 interface DiffedNode {
   /** This host's kernel is one of the two. */
   readonly here: boolean;
+}
+
+/** How a side is planned that is planned. */
+interface PlannedSettings {
+  /** Default: the one of the options. */
+  readonly mode?: Mode | undefined;
+  /** What it is compared with; default: another plan, or a text. */
+  readonly kernel?: KernelState | undefined;
 }
 
 /** One of the two that are compared. */
@@ -36,7 +45,6 @@ export interface Side {
 /**
  * What an argument of diff means.
  *
- * @param mode that it is planned in, where it is planned; default: the one of the options
  * @throws CommandFailure when it cannot be read
  */
 export async function readSide(
@@ -44,9 +52,10 @@ export async function readSide(
   family: IPFamily,
   options: Options & DiffedNode,
   context: Context,
-  mode?: Mode,
+  { mode, kernel }: PlannedSettings = {},
 ): Promise<Side> {
-  if (argument === "cluster") return plannedSide([], family, options, context, mode);
+  const settings = { mode, kernel };
+  if (argument === "cluster") return plannedSide([], family, options, context, settings);
   if (argument === NODE) {
     demandAll(options);
     return liveSide(family, options, context);
@@ -54,7 +63,7 @@ export async function readSide(
   const text = await rulesIn(argument);
   if (text !== undefined) demandAll(options);
   return text === undefined
-    ? plannedSide([argument], family, options, context, mode)
+    ? plannedSide([argument], family, options, context, settings)
     : textSide(argument, text, family, options);
 }
 
@@ -80,12 +89,13 @@ async function plannedSide(
   family: IPFamily,
   options: Options & DiffedNode,
   context: Context,
-  mode: Mode | undefined,
+  { mode, kernel }: PlannedSettings,
 ): Promise<Side> {
   const { on, here } = options;
   const more = { inMode: mode, proxy: { on, here } };
   const { planned, setup } = await plannedNode({ ...options, file }, context, more);
-  const settings = { mode: planned.mode, config: setup.config };
+  const counters = kernel !== undefined && hasCounters(kernel.ruleSet);
+  const settings = { mode: planned.mode, config: setup.config, counters };
   const plan = plansIn(options.namespace, planned).planner.plan(family);
   const host = hostOf(options, Object.values(planned.options.nodeIPs));
   return { planned: true, state: stateOfParts(await dryRun(plan, settings), family, host), of: planned.state };

@@ -5,7 +5,7 @@ import type { TableDifference } from "./tables.ts";
 
 /** What differs, for people: packets, then rules. */
 export function diffText(
-  { compared, changes }: TrafficDifference,
+  { compared, changes, masqueraded }: TrafficDifference,
   { rules, tables }: { readonly rules: readonly RuleSetDifference[]; readonly tables: readonly TableDifference[] },
   style: Style,
 ): string {
@@ -13,6 +13,8 @@ export function diffText(
   const head =
     changes.length === 0 ? `Traffic: ${style.good("the same")}, ${kinds}` : `Traffic that changes (${kinds}):`;
   const lines = [head, ...changes.map((one) => changeText(one, style))];
+  if (masqueraded > 0)
+    lines.push(`${masqueraded} of them are masqueraded by other programs, which makes no difference`);
   const differing = [...rules.flatMap((one) => ruleLines(one, style)), ...tables.map((one) => tableLine(one, style))];
   if (differing.length > 0) lines.push("", "Rules:", ...differing);
   return `${lines.join("\n")}\n`;

@@ -9,6 +9,7 @@ import { isOfIptables, tableNames } from "../../node/nft-tables.ts";
 import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
 import { isOfTracing } from "../../node/trace-table.ts";
 import { type Attempt, attemptWith, isThere, outputOf } from "./command-result.ts";
+import { fastPathFacts } from "./fast-path.ts";
 import { otherInstances } from "./instances.ts";
 import type { ClusterNetworks } from "./networks.ts";
 import { othersFacts, pinnedMaps } from "./others.ts";
@@ -56,11 +57,16 @@ export async function nodeFacts(
   );
   const { serviceProxyName } = config;
   const uplinks = await uplinkFacts(config, attempt);
+  const fastPath = own && (await fastPathFacts(config, attempt));
   const tables = (await tableNames(runner))?.flatMap(({ family, name }) =>
     isOfIptables(name) || isOfTracing(name) ? [] : [`${family} ${name}`],
   );
   return {
-    needs: { ...needs, ...(own && { nftTables: own(serviceProxyName) }) },
+    needs: {
+      ...needs,
+      ...(config.userspace.only && { iptables: [] }),
+      ...(own && { nftTables: own(serviceProxyName) }),
+    },
     ...(variant !== undefined && { variant }),
     mayReadRules: present.some((rules) => rules.variant === variant && rules.text !== undefined),
     rules: present.map(countOf),
@@ -88,6 +94,7 @@ export async function nodeFacts(
       ...addresses.filter((address) => !isLocal(address)).map((address) => cidr("node")(hostCIDR(address))),
     ],
     ...(uplinks && { uplinks }),
+    ...(fastPath && { fastPath }),
     ...(filter.excludedFrontends === "excluded-clients" && { tellsClients: semantics.excludesClients === true }),
     api,
     ...(read && { networks: read.facts }),

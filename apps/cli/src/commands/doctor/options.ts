@@ -1,9 +1,9 @@
 import { list, text } from "../../frame/options.ts";
-import { accessOptions, agentOptions } from "../../inputs/cluster-options.ts";
+import { accessOptions, agentOptions, anyModeOption } from "../../inputs/cluster-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const doctorOptions = {
-  mode: agentOptions.mode,
+  mode: anyModeOption,
   config: agentOptions.config,
   "service-proxy-name": agentOptions["service-proxy-name"],
   "cluster-cidr": agentOptions["cluster-cidr"],

@@ -17,11 +17,15 @@ export async function listedRules(attempt: Attempt, variant: RuleCount["variant"
   return { variant, text, filter6: outputOf(await attempt(`ip6tables-${variant}-save`, "-t", "filter")) };
 }
 
+/** As `detectVariant` knows the variant of a host. */
+const HINT = /^:(?:KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) /m;
+
 export function countOf({ variant, text }: ListedRules): RuleCount {
   const rules = (text ?? "").split("\n").filter((line) => line.startsWith("-A "));
   const proxy = rules.filter((line) => / KUBE-|^-A KUBE-/.test(line)).length;
   const dropping = droppingChains(text ?? "");
-  return { variant, proxy, others: rules.length - proxy, dropping, readable: text !== undefined };
+  const hinted = HINT.test(text ?? "");
+  return { variant, hinted, proxy, others: rules.length - proxy, dropping, readable: text !== undefined };
 }
 
 function droppingChains(text: string): readonly string[] {

@@ -8,6 +8,7 @@ import { runnerFor } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
 import { nodeFacts } from "./facts.ts";
+import { isolatedServices } from "./isolated.ts";
 import { clusterNetworks } from "./networks.ts";
 import type { doctorOptions } from "./options.ts";
 
@@ -15,17 +16,18 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
   const { on } = options;
   const here = on === undefined;
   const values = { ...options, file: [], node: undefined, "node-address": [], memory: undefined };
-  const configured = await configurationOf(values, { on, here }, context, { lenient: true });
+  const configured = await configurationOf(values, { on, here }, context, { anyMode: true, lenient: true });
   sayConfiguration(configured, context);
   const { setup, running } = configured;
   const api = await context.progress("asking the API server", () => apiFacts(options, context));
   if (api.kind !== "answers") warnOfUnlearned(setup, context);
   const networks = api.kind === "answers" ? await clusterNetworks(setup, options, context) : undefined;
+  const isolated = api.kind === "answers" ? await isolatedServices(setup, options, context) : undefined;
   const runner = await runnerFor(options, context);
   const facts = await context.progress(`looking at ${on ?? "this node"}`, () =>
     nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, networks, here, running, tidies: here }, runner),
   );
-  const diagnoses = diagnose(facts);
+  const diagnoses = diagnose({ ...facts, ...(isolated && { isolated }) });
   await print(
     options.output,
     diagnoses,

@@ -1,10 +1,11 @@
 import { SLICES_MANAGER } from "@fairlead/base";
 import { agreementOf } from "@fairlead/compare";
 import type { AgentConfig } from "@fairlead/config";
-import { type ServiceKey, type ServicePortGroup, splitKey } from "@fairlead/core";
+import { type IPFamily, type ServiceKey, type ServicePortGroup, splitKey } from "@fairlead/core";
 import {
   explainService,
   factsOf,
+  fastPathOnNode,
   findTarget,
   type ModeChange,
   type ModeFinding,
@@ -52,7 +53,12 @@ export async function run({ arguments: [text = ""], options: given }: Input, aro
   const answers: Answer[] = [];
   for (const explanation of explained) {
     const agreements = kernel === undefined ? [] : await compare(now.planned, explanation, kernel);
-    answers.push({ explanation, agreements, ...(change && { change: findingsOf(explanation.service, change) }) });
+    const tablesOf = (family: IPFamily) => agreements.find((one) => one.family === family)?.nftables;
+    answers.push({
+      explanation: fastPathOnNode(explanation, tablesOf),
+      agreements,
+      ...(change && { change: findingsOf(explanation.service, change) }),
+    });
   }
   const data = answers.map((one) => dataOf(one, setup.config));
   // An address can be several services'; whatever else is asked for is one.
@@ -139,7 +145,8 @@ async function compare(
     if (own.length === 0 || !kernel.families.includes(family)) continue;
     const nodeAddress = options.nodeIPs[family];
     const state = await kernel.state(family, Object.values(options.nodeIPs));
-    found.push({ family, agreement: agreementOf(own, node, state, nodeAddress, factsOf(mode).semantics) });
+    const agreement = agreementOf(own, node, state, nodeAddress, factsOf(mode).semantics);
+    found.push({ family, agreement, nftables: state.nftables ?? [] });
   }
   return found;
 }

@@ -37,11 +37,22 @@ function instanceText({ serviceProxyName, serviceNetwork }: Parameters<typeof ex
   return `Served by instance ${serviceProxyName}${serviceNetwork ? slices : ""}\n`;
 }
 
-function familyText({ family, ownership, remembered, policies, ports }: FamilyExplanation, style: Style): string {
+function familyText(explained: FamilyExplanation, style: Style): string {
+  const { family, ownership, remembered, podNetwork, policies, ports } = explained;
   const owner = { ours: style.good, mixed: style.warn, foreign: style.dim }[ownership.ownership](ownership.ownership);
   const memory = remembered === undefined ? "" : `; remembered as ${remembered}`;
-  const head = `${family}: ${owner}, ${ownership.why}${memory}\n${policiesText(policies)}\n`;
+  const head = `${family}: ${owner}, ${ownership.why}${memory}\n${placeText(podNetwork)}${policiesText(policies)}\n`;
   return [head, ...ports.map((port) => portText(port, style))].join("\n");
+}
+
+function placeText(network: FamilyExplanation["podNetwork"]): string {
+  if (network === undefined) return "";
+  const { kind, name, addresses, why } = network;
+  const at =
+    addresses === undefined
+      ? ""
+      : `, at ${addresses.slice(0, 3).join(", ")}${addresses.length > 3 ? ` and ${addresses.length - 3} more` : ""}`;
+  return `Its pods are in ${kind} ${name}${at} (${why})\n`;
 }
 
 function policiesText(policies: Policies): string {
@@ -82,7 +93,7 @@ function portText(port: PortExplanation, style: Style): string {
       endpoints.map((one) => endpointRow(one, style)),
     ),
   );
-  return `${title}\n${served}${distributionText(port)}${endpoints.length === 0 ? "  no endpoints\n" : ends}`;
+  return `${title}\n${served}${distributionText(port)}${fastPathText(port)}${endpoints.length === 0 ? "  no endpoints\n" : ends}`;
 }
 
 type Counts = Readonly<Record<"cluster" | "local", number>>;
@@ -103,6 +114,10 @@ function frontendRow(frontend: FrontendExplanation, counts: Counts): string[] {
 
 function distributionText({ distribution }: PortExplanation): string {
   return distribution === undefined ? "" : `  traffic distribution ${distribution.asked}: ${distribution.why}\n`;
+}
+
+function fastPathText({ fastPath }: PortExplanation): string {
+  return fastPath === undefined ? "" : `  fast path: ${fastPath.used ? "" : "no, "}${fastPath.why}\n`;
 }
 
 /** Only the node itself reaches its loopback addresses. */

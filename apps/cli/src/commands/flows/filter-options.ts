@@ -11,7 +11,7 @@ export const CONNTRACK_STATES: ReadonlySet<string> = new Set([
 ]);
 
 /** What else may be asked for in the place of a state. */
-export const CONDITIONS = ["open", "unreplied", "gone"] as const;
+export const CONDITIONS = ["open", "offloaded", "unreplied", "gone"] as const;
 
 /** Options that choose connections. Several values of one option are alternatives. */
 export const filterOptions = {
@@ -22,7 +22,7 @@ export const filterOptions = {
     ...list(
       "STATE",
       "Only connections in this state of conntrack, such as established, or that are open (neither time_wait nor " +
-        "close), unreplied, or gone (their endpoint is).",
+        "close), offloaded (on the fast path), unreplied, or gone (their endpoint is).",
     ),
     read: statesOf,
   },

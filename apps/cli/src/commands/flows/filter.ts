@@ -28,9 +28,13 @@ export function flowFilter({ namespace, from, to, port, state }: FlowFilter): (f
 /** States of connections that have ended, and are only remembered. */
 const OVER: ReadonlySet<string> = new Set(["TIME_WAIT", "CLOSE", "CLOSED"]);
 
-const IS: Readonly<Record<(typeof CONDITIONS)[number], (flow: Flow) => boolean>> = {
+const IS: Readonly<Record<(typeof CONDITIONS)[number] | "established", (flow: Flow) => boolean>> = {
   open: ({ state = "" }) => !OVER.has(state),
   unreplied: ({ replied }) => !replied,
+  offloaded: ({ offloaded = false }) => offloaded,
+  // The kernel does not give the state of a connection in a flowtable, which takes established ones only.
+  established: ({ state, offloaded, protocol }) =>
+    state === "ESTABLISHED" || (offloaded === true && protocol !== "UDP"),
   gone: ({ endpoint }) => endpoint?.condition === "gone",
 };
 

@@ -38,9 +38,9 @@ export function endpointText({ endpoint, relayed }: Pick<Flow, "endpoint" | "rel
   return `${socket} ${condition === "gone" ? style.bad("(gone)") : style.warn(`(${condition})`)}`;
 }
 
-function stateText({ state, replied }: Flow): string {
+function stateText({ state, offloaded, replied }: Flow): string {
   const known = state === undefined ? [] : [state.toLowerCase()];
-  return [...known, ...(replied ? [] : ["unreplied"])].join(", ");
+  return [...known, ...(offloaded ? ["offloaded"] : []), ...(replied ? [] : ["unreplied"])].join(", ");
 }
 
 function volumes({ sent, received }: { readonly sent?: Volume; readonly received?: Volume }): readonly string[] {

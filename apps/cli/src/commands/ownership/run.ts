@@ -5,10 +5,11 @@ import { openCluster } from "../../cluster/cluster.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
+import { nodeNameOf } from "../../inputs/api-source.ts";
 import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
+import { liveSource } from "../../inputs/live-source.ts";
 import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
-import { liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { agentAddressOf } from "../../node/agent-endpoint.ts";
 import { type AgentOwnership, agentOwnership } from "../../node/agent-ownership.ts";
 import { print } from "../../output/output.ts";
@@ -45,7 +46,7 @@ async function fromObjects(options: Options, context: Context): Promise<Report> 
   const own = learned?.decision.clusterCIDRs ?? config.clusterCIDRs;
   const known = [...own, ...(learned?.decision.excludeCIDRs ?? filter.excludeCIDRs)];
   const nodeAddresses = Object.values(planned.options.nodeIPs);
-  const owners = ownershipReport(planned.planner.ownerships(), learned?.report);
+  const owners = ownershipReport(planned.planner.ownerships(), learned?.report, planned.pods);
   return {
     ...owners,
     ...(await callsOf(options, owners.services, context)),

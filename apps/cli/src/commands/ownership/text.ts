@@ -37,13 +37,28 @@ export function goneText({ service, ipFamily }: OwnershipRow): string {
 }
 
 function cells(
-  { service, ipFamily, ownership, ownEndpoints, excludedEndpoints, why, learnedFrom = [] }: OwnershipRow,
+  { service, ipFamily, ownership, ownEndpoints, excludedEndpoints, why, learnedFrom = [], podNetwork }: OwnershipRow,
   style: Style,
 ): string[] {
   const objects = learnedFrom.flatMap((one) => one.objects);
   const source = objects.length === 0 ? "" : ` (${named(objects)})`;
   const owner = { ours: style.good, mixed: style.warn, foreign: style.dim }[ownership]?.(ownership) ?? ownership;
-  return [service, ipFamily, owner, String(ownEndpoints), String(excludedEndpoints), `${why}${source}`];
+  return [
+    service,
+    ipFamily,
+    owner,
+    String(ownEndpoints),
+    String(excludedEndpoints),
+    `${why}${source}${placeText(podNetwork)}`,
+  ];
+}
+
+/** Where its pods really are; `fairlead explain` says more. */
+function placeText(network: OwnershipRow["podNetwork"]): string {
+  if (network === undefined) return "";
+  const { kind, name, addresses } = network;
+  const at = addresses === undefined ? "" : `: ${named(addresses)}`;
+  return `; its pods are in ${kind} ${name}${at}`;
 }
 
 /** The first few: many objects may say one CIDR. */

@@ -4,7 +4,7 @@ import type { LogBounds } from "../../cluster/cluster.ts";
 import type { Container } from "../../cluster/pod-runner.ts";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import { nodeNameOf } from "../../inputs/source.ts";
+import { nodeNameOf } from "../../inputs/api-source.ts";
 import { okText, type ProxyAccess, portsOf, proxyHere, proxyIn } from "../../node/agent-endpoint.ts";
 import { type Agents, agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { podTracking } from "../../node/connections.ts";

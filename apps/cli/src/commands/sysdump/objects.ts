@@ -10,9 +10,9 @@ import {
 import { type Forbidden, forbiddenIn, mayNot } from "../../cluster/forbidden.ts";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
+import { nodeNameOf } from "../../inputs/api-source.ts";
 import { apiConnection } from "../../inputs/cluster-access.ts";
 import type { ClusterValues } from "../../inputs/planned.ts";
-import { nodeNameOf } from "../../inputs/source.ts";
 import type { Keep } from "../../sysdump/keep/keep.ts";
 import { networkKeep } from "../../sysdump/keep/networks.ts";
 import { ENDPOINT_SLICE, SERVICE_CIDR, serviceKeep } from "../../sysdump/keep/services.ts";

@@ -1,3 +1,4 @@
+import { FAST_PATH_CHAIN } from "@fairlead/backend-nftables";
 import { type NftTableName, openPacketTracing, type PacketTracing, type RuleWithSets } from "@fairlead/kernel";
 import { NFT_FAMILY, type NftFamily, type NftTraceEvent } from "@fairlead/netfilter/nft";
 import type { Packet } from "@fairlead/trace";
@@ -10,22 +11,36 @@ const OF_PROXY = /^(?:kube-proxy$|fairlead-)/;
 
 /** Whether services of a family are in tables of nftables here. */
 export function hasProxyTable(names: readonly NftTableName[], family: Packet["family"]): boolean {
-  return names.some((table) => table.family === NFT_FAMILY[family] && OF_PROXY.test(table.name));
+  return proxyTables(names, family).length > 0;
+}
+
+function proxyTables(names: readonly NftTableName[], family: Packet["family"]): readonly NftTableName[] {
+  return names.filter((table) => table.family === NFT_FAMILY[family] && OF_PROXY.test(table.name));
+}
+
+/** What is asked for. */
+export interface Watched {
+  readonly packet: Packet;
+  /** From every sender. */
+  readonly fromAnybody: boolean;
+  /** All tables of nftables. */
+  readonly tables: readonly NftTableName[];
 }
 
 /**
  * Follows real packets through all tables of nftables until the signal aborts, by a table of its own, which goes with
  * this process however that ends.
- *
- * @param fromAnybody from every sender
  */
-export async function followTables(packet: Packet, fromAnybody: boolean, context: Context): Promise<void> {
+export async function followTables({ packet, fromAnybody, tables }: Watched, context: Context): Promise<void> {
   const { signal, out, warn, runner } = context;
   const own = tracingTable(process.pid);
   const tracing = await openPacketTracing(tracingBatch(own, packet, fromAnybody));
   try {
     const { stdout } = await runner.run(["ip", "-o", "link"]);
     const steps = new Steps(tracing, NFT_FAMILY[packet.family], interfacesIn(stdout));
+    if (await hasFastPath(tracing, proxyTables(tables, packet.family))) {
+      warn("connections of services may take the fast path: their first packets are shown, later ones meet no rules");
+    }
     warn("following packets through the tables of nftables");
     for await (const event of tracing.events(signal)) {
       if (event === "lost") warn("the kernel reported more than could be read: some steps are missing");
@@ -34,6 +49,15 @@ export async function followTables(packet: Packet, fromAnybody: boolean, context
   } finally {
     await tracing.close();
   }
+}
+
+async function hasFastPath(tracing: PacketTracing, tables: readonly NftTableName[]): Promise<boolean> {
+  for (const { family, name } of tables) {
+    const number = Object.entries(FAMILY_NAMES).find(([, text]) => text === family)?.[0];
+    if (number === undefined) continue;
+    if ((await tracing.chain({ family: Number(number), table: name }, FAST_PATH_CHAIN)) !== undefined) return true;
+  }
+  return false;
 }
 
 /** Lines of `ip -o link`: `2: eth0@if7: <…> …` */

@@ -35,7 +35,9 @@ export async function watch(packet: Packet, options: WatchOptions, context: Cont
   }
   const tables = (await tableNames(runner)) ?? [];
   if (hasProxyTable(tables, packet.family)) {
-    await context.untilStopped(() => attempt(() => followTables(packet, !isParticular(options.from), context)));
+    await context.untilStopped(() =>
+      attempt(() => followTables({ packet, fromAnybody: !isParticular(options.from), tables }, context)),
+    );
   } else if (await canTrace(runner, packet.family))
     await context.untilStopped(() => followRules(packet, options, context));
   else await context.untilStopped(() => followConnections(packet, options, context));

@@ -1,3 +1,4 @@
+import { tableName } from "@fairlead/backend-nftables";
 import { inSlices } from "@fairlead/base";
 import {
   byService,
@@ -24,9 +25,11 @@ import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import type { AgentSetup } from "../../inputs/agent.ts";
+import { hasCounters } from "../../node/counters.ts";
 import { ipvsEnvironment } from "../../node/environment.ts";
 import { ipvsObjectsIn, payloadIn } from "../../node/plan-text.ts";
 import type { FamilyReport } from "./family-report.ts";
+import { comparedFastPath } from "./fast-path.ts";
 
 /** What the kernel holds, of one family. */
 export interface KernelContents {
@@ -39,6 +42,8 @@ export interface KernelContents {
   readonly tcpBeLiberal?: boolean;
   /** What the mode programs alongside rules; absent: nothing. */
   readonly objects?: IpvsObjects;
+  /** Names of the devices that the agent has on the fast path; absent: none, or they are not known. */
+  readonly fastPathDevices?: ReadonlySet<string>;
 }
 
 /** Compares one family's kernel with its plan, in slices, so that a server serves others meanwhile. */
@@ -50,7 +55,9 @@ export async function check(
 ): Promise<Omit<FamilyReport, "family">> {
   const plan = planner.plan(family);
   const { tcpBeLiberal = config.conntrack.tcpBeLiberal } = held;
-  const settings = { mode, config, counters: hasCounters(held.rules), tcpBeLiberal };
+  const own = held.nftables.find(({ name }) => name === tableName(config.serviceProxyName));
+  const fastPath = comparedFastPath(config, own, held.fastPathDevices);
+  const settings = { mode, config: fastPath.config, counters: hasCounters(held.rules), tcpBeLiberal };
   const tables = await inSlices(dryTables(plan, settings));
   // A mode that has tables says nothing else.
   const texts = tables.length > 0 ? [] : await dryRun(plan, settings);
@@ -59,6 +66,7 @@ export async function check(
   const structure = [
     ...(await inSlices(compareRules(expected, held.rules))),
     ...(await inSlices(compareTables(tables, held.nftables))),
+    ...fastPath.findings,
     ...(held.objects === undefined ? [] : compareIpvs(objects, held.objects, { serviceOf: servicesAt(plan) })),
   ];
   const wanted = {
@@ -75,7 +83,11 @@ export async function check(
   const unknown = findings.filter(({ kind }) => kind === "unknown");
   const notes = findings.filter(({ others }) => others === true);
   const differences = findings.filter(({ kind, others }) => kind !== "unknown" && others === undefined);
-  const noted = { ...(notes.length > 0 && { notes }), ...(unknown.length > 0 && { unknown }) };
+  const noted = {
+    ...(fastPath.note !== undefined && { fastPath: fastPath.note }),
+    ...(notes.length > 0 && { notes }),
+    ...(unknown.length > 0 && { unknown }),
+  };
   const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
   const planned = names.size;
   if (differences.length === 0) return { planned, services: [], ...noted };
@@ -144,15 +156,6 @@ function* probesTo(
 /** Whether anybody else has tables of nftables, or kube-proxy has written the one that is expected. */
 function hasOtherTables(expected: readonly NftTable[], actual: readonly NftTable[]): boolean {
   return actual.some((table) => tableNamed(expected, table) === undefined || isKubeProxyTable(table));
-}
-
-/** Counters are there or not, as the kernel has them: it makes no difference to packets. */
-function hasCounters(rules: SavedRules): boolean {
-  return [...rules.values()].some(({ chains }) =>
-    ["KUBE-FORWARD", "KUBE-NODEPORTS"].some((name) =>
-      chains.get(name)?.texts.some((text) => text.includes(" --nfacct-name ")),
-    ),
-  );
 }
 
 function servicesAt(plan: ForwardingPlan): (address: string, port?: number) => string | undefined {

@@ -9,6 +9,8 @@ export interface FamilyReport {
   readonly services: readonly ServiceReport[];
   /** What others' rules do, and no difference; absent: nothing that is known. */
   readonly notes?: readonly Finding[];
+  /** What is worth knowing of the fast path, and no difference; absent: nothing. */
+  readonly fastPath?: string;
   /** Packets of which it is not known where they end; absent: there are none. */
   readonly unknown?: readonly Finding[];
 }

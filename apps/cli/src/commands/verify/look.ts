@@ -1,9 +1,11 @@
 import type { IPFamily } from "@fairlead/core";
 import { factsOf, type PlannedNode } from "@fairlead/inspect";
+import { CommandError } from "@fairlead/kernel";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { hostEnvironment, isTcpLiberal, readIpvsObjects } from "../../node/environment.ts";
+import { fastPathDevices } from "../../node/fast-path-devices.ts";
 import { readRules } from "../../node/rules.ts";
 import { check, type KernelContents } from "./check.ts";
 import type { FamilyReport } from "./family-report.ts";
@@ -30,7 +32,7 @@ export async function reportsOf(
   const families: readonly IPFamily[] = options.rules === undefined ? ["IPv4", "IPv6"] : ["IPv4"];
   const reports: FamilyReport[] = [];
   for (const family of families) {
-    const held = await heldOf(planned, family, options, context);
+    const held = await heldOf(planned, setup, family, options, context);
     if (held === undefined) continue;
     const found = await check(planned, setup, family, held);
     if (found.services.length > 0 && isLeftOut(planned, family, found.services)) continue;
@@ -48,6 +50,7 @@ function isLeftOut({ planner }: PlannedNode, family: IPFamily, services: FamilyR
 /** @returns undefined for a family that this host has not got and that nothing is to be programmed for */
 async function heldOf(
   planned: PlannedNode,
+  { config }: Pick<AgentSetup, "config">,
   family: IPFamily,
   options: Values,
   context: Context,
@@ -63,7 +66,9 @@ async function heldOf(
     const own = { localAddresses: ownAddresses(planned, family) };
     const kept = { rules, nftables: nftables ?? [] };
     if (options.rules !== undefined) return { ...kept, environment: own };
-    const held = { ...kept, tcpBeLiberal: await isTcpLiberal(runner) };
+    const chosen = await fastPathDevices(config, outputBy(runner));
+    const fastPath = chosen && { fastPathDevices: new Set(chosen.devices.keys()) };
+    const held = { ...kept, ...fastPath, tcpBeLiberal: await isTcpLiberal(runner) };
     const environment = await hostEnvironment(runner, family);
     if (!hasObjects(planned)) return { ...held, environment };
     return { ...held, environment, objects: ofFamily(await readIpvsObjects(runner), family) };
@@ -72,6 +77,17 @@ async function heldOf(
     context.warn(`${family}: ${error.message}; nothing is to be there`);
     return undefined;
   }
+}
+
+function outputBy(runner: Context["runner"]) {
+  return async (program: string, ...args: readonly string[]) => {
+    try {
+      return (await runner.run([program, ...args])).stdout;
+    } catch (error) {
+      if (error instanceof CommandError) return undefined;
+      throw error;
+    }
+  };
 }
 
 /** Whether the mode programs more than rules and tables of nftables. */

@@ -33,7 +33,11 @@ export function reportText(reports: readonly FamilyReport[], style: Style): stri
       return [`${head}\n`, ...shown, ...more].join("");
     }),
   );
-  const notes = reports.flatMap((report) => [...unknownText(report, style), ...notesText(report)]);
+  const notes = reports.flatMap((report) => [
+    ...unknownText(report, style),
+    ...notesText(report),
+    ...(report.fastPath === undefined ? [] : [`note, ${report.family}: ${report.fastPath}\n`]),
+  ]);
   if (all.length > 0) return [...otherConfiguration(reports, style), ...all, ...notes].join("");
   return [`${style.good("nothing differs")} (${reports.map(({ family }) => family).join(", ")})\n`, ...notes].join("");
 }

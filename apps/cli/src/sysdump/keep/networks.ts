@@ -104,7 +104,8 @@ export function networkKeep({ group, version, plural }: OtherResource, networks:
 
 function namespaceKeep({ serviceRules }: Networks): Keep {
   const labels = serviceRules.flatMap((rule) =>
-    "namespaceLabel" in rule ? [[rule.namespaceLabel, name] as const] : [],
+    // OVN-Kubernetes' label has no value.
+    "namespaceLabel" in rule ? [[rule.namespaceLabel, either(name, oneOf(""))] as const] : [],
   );
   return fields({ ...KIND, metadata: metadata({ labels: Object.fromEntries(labels) }) });
 }

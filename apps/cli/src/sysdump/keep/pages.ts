@@ -74,13 +74,14 @@ const SOURCE = fields({
   namespace: name,
   name,
 });
+const VALUE = either(either(name, oneOf("")), fields({ defaultVPC: flag }));
 const RULE = fields({
   annotation: text(NAMED),
   namespaceLabel: text(NAMED),
-  in: listOf(name),
-  notIn: listOf(name),
-  notInDefaultVPC: flag,
+  in: listOf(VALUE),
+  notIn: listOf(VALUE),
   ownership: oneOf("ours", "foreign"),
+  excludedFrontends: oneOf("all", "cluster-ip", "excluded-clients"),
 });
 
 /** FairleadConfiguration, as far as it decides what is programmed. */

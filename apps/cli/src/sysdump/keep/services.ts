@@ -1,4 +1,18 @@
-import { address, cidr, either, fields, flag, type Keep, listOf, name, number, oneOf, text, time } from "./keep.ts";
+import {
+  address,
+  cidr,
+  cidrs,
+  either,
+  fields,
+  flag,
+  type Keep,
+  listOf,
+  name,
+  number,
+  oneOf,
+  text,
+  time,
+} from "./keep.ts";
 import { metadata } from "./metadata.ts";
 
 const PROTOCOL = oneOf("TCP", "UDP", "SCTP");
@@ -16,7 +30,9 @@ export function serviceKeep(annotations: Iterable<string>): Keep {
     metadata: metadata({
       labels: { "service.kubernetes.io/service-proxy-name": name, "k8s-app": oneOf("kube-dns") },
       annotations: {
+        "ovn.kubernetes.io/vpc": name,
         ...asked,
+        "fairlead.dev/node-port-addresses": cidrs,
         "fairlead.dev/ownership": oneOf("ours", "foreign"),
         "fairlead.dev/ipvs-scheduler": text(/^[a-z]{1,6}$/),
         "fairlead.dev/balance": oneOf("random", "source-hash"),
@@ -52,8 +68,16 @@ export const ENDPOINT_SLICE: Keep = fields({
   apiVersion: oneOf("discovery.k8s.io/v1"),
   kind: oneOf("EndpointSlice"),
   metadata: metadata({
-    labels: { "kubernetes.io/service-name": name, "endpointslice.kubernetes.io/managed-by": name },
-    annotations: { "endpoints.kubernetes.io/last-change-trigger-time": time },
+    labels: {
+      "kubernetes.io/service-name": name,
+      "k8s.ovn.org/service-name": name,
+      "endpointslice.kubernetes.io/managed-by": name,
+    },
+    annotations: {
+      "endpoints.kubernetes.io/last-change-trigger-time": time,
+      "k8s.ovn.org/endpointslice-network": name,
+      "k8s.ovn.org/source-endpointslice": name,
+    },
   }),
   addressType: oneOf("IPv4", "IPv6", "FQDN"),
   ports: listOf(fields({ name: PORT_NAME, protocol: PROTOCOL, port: number })),

@@ -9,5 +9,8 @@ import type { Evaluate } from "./kind.ts";
 export const flowOffload: Evaluate<"flow-offload"> = ({ flowtable }, { walk }) => {
   const mayBe = connectionState(walk) === "ESTABLISHED" && (walk.protocol === "tcp" || walk.protocol === "udp");
   if (!mayBe) return BREAK;
-  return { kind: "open", problem: `the tracer cannot decide whether flowtable ${flowtable} takes the connection` };
+  return {
+    kind: "open",
+    problem: `the tracer cannot decide whether flowtable ${flowtable} takes the connection, whose later packets then meet no rules`,
+  };
 };

@@ -1,0 +1,96 @@
+import type { AgentConfig } from "@fairlead/config";
+import { expect, test } from "vitest";
+import type { CommandResult } from "../src/commands/doctor/command-result.ts";
+import { fastPathFacts } from "../src/commands/doctor/fast-path.ts";
+
+const BOOT = "5a1f";
+const LISTING = `table ip kube-proxy {
+	flowtable fast-path {
+		hook ingress priority filter
+		devices = { cali1, cali2 }
+		counter
+	}
+}
+table ip6 kube-proxy {
+	flowtable fast-path {
+		hook ingress priority filter
+		devices = { cali1, cali2 }
+		counter
+	}
+}
+table ip calico {
+	flowtable offload {
+		hook ingress priority filter
+		devices = { cali2, cali3 }
+	}
+}
+`;
+const LINKS = [
+  { ifindex: 2, ifname: "cni0", linkinfo: { info_kind: "bridge" } },
+  { ifindex: 3, ifname: "cali1", linkinfo: { info_kind: "veth" } },
+  { ifindex: 4, ifname: "ovs-system", linkinfo: { info_kind: "openvswitch" } },
+  { ifindex: 5, ifname: "port1", linkinfo: { info_kind: "veth" }, master: "ovs-system" },
+];
+const SEEN = {
+  "nft list flowtables": LISTING,
+  "ip -json -details link show": JSON.stringify(LINKS),
+  "cat /proc/sys/net/netfilter/nf_flowtable_tcp_timeout": "30\n",
+  "cat /proc/sys/net/bridge/bridge-nf-call-iptables": "1\n",
+  "cat /proc/sys/kernel/random/boot_id": `${BOOT}\n`,
+  "cat /run/fairlead/fast-path.json": JSON.stringify({ boot: BOOT, release: "6.12", outcome: "passed" }),
+};
+
+/** What a node shows, but for what is said of it. */
+function facts(changed: Readonly<Record<string, string | CommandResult["kind"] | undefined>> = {}) {
+  const config = {
+    nftables: { fastPath: { devices: ["cali*", "cni0", "port*"] } },
+    serviceProxyName: "",
+    stateDir: "/run/fairlead",
+  } as unknown as AgentConfig;
+  return fastPathFacts(config, async (...argv) => {
+    const found = { ...SEEN, ...changed }[argv.join(" ")];
+    if (found === "unseen") return { kind: "unseen" };
+    return found === undefined || found === "absent" ? { kind: "absent" } : { kind: "seen", text: found };
+  });
+}
+
+const NOTED = "cat /run/fairlead/fast-path.json";
+
+test("devices of our flowtable, those that are left out, and another program's", async () => {
+  expect(await facts()).toEqual({
+    flowtables: true,
+    test: { kind: "passed" },
+    devices: ["cali1", "cali2"],
+    refused: [
+      { device: "cni0", reason: expect.stringContaining("it is a bridge") },
+      { device: "port1", reason: "it belongs to Open vSwitch" },
+    ],
+    others: [{ table: "ip calico", flowtable: "offload", devices: ["cali2"] }],
+  });
+});
+
+test.each([
+  [
+    "a kernel without flowtables",
+    { "cat /proc/sys/net/netfilter/nf_flowtable_tcp_timeout": "absent" },
+    { flowtables: false },
+  ],
+  ["no flowtable of ours", { "nft list flowtables": "table ip kube-proxy {\n}\n" }, { devices: "no flowtable" }],
+  ["tables that may not be listed", { "nft list flowtables": "unseen" }, { devices: undefined, others: [] }],
+  ["a result of before the boot", { "cat /proc/sys/kernel/random/boot_id": "77\n" }, { test: { kind: "none" } }],
+  ["no result", { [NOTED]: "absent" }, { test: { kind: "none" } }],
+  ["a result that is not JSON", { [NOTED]: "{" }, { test: { kind: "none" } }],
+  ["a result that may not be read", { [NOTED]: "unseen" }, { test: { kind: "unknown" } }],
+  [
+    "a failed test",
+    { [NOTED]: JSON.stringify({ boot: BOOT, outcome: "failed", reason: "no answer" }) },
+    { test: { kind: "failed", reason: "no answer" } },
+  ],
+] as const)("%s", async (_what, changed, expected) => {
+  expect(await facts(changed)).toMatchObject(expected);
+});
+
+test("nothing is looked at where it is not configured", async () => {
+  const config = { nftables: {}, serviceProxyName: "", stateDir: "" } as unknown as AgentConfig;
+  expect(await fastPathFacts(config, async () => expect.unreachable())).toBeUndefined();
+});
