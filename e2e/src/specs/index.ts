@@ -11,7 +11,7 @@ import { nftByHand } from "./faults/nft-by-hand.ts";
 import { swaps } from "./faults/swap.ts";
 import { instanceBesideFairlead, instanceBesideKubeProxy } from "./instances/beside.ts";
 import { instanceOnLocalPorts } from "./instances/local-ports.ts";
-import { secondaryBesideKubeProxy, secondaryNetwork } from "./instances/secondary.ts";
+import { secondaryBesideKubeProxy, secondaryBridge, secondaryNetwork } from "./instances/secondary.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { excludedClients, excludedClientsTogether } from "./multi-cni/excluded-clients.ts";
@@ -30,11 +30,12 @@ import { recut } from "./networks/recut.ts";
 import { everySource } from "./networks/sources.ts";
 import { underLoad } from "./networks/under-load.ts";
 import { upgrade } from "./networks/upgrade.ts";
+import { userDefined } from "./networks/user-defined.ts";
 import { defaultVpc } from "./networks/vpcs.ts";
 import { rights } from "./rights/rights.ts";
 import { rollout } from "./rollout/rollout.ts";
 import { checker } from "./self-test/checker.ts";
-import { cli, watch } from "./services/api-server-tests.ts";
+import { agent, cli, watch } from "./services/api-server-tests.ts";
 import { dns } from "./services/dns.ts";
 import { endpoints } from "./services/endpoints.ts";
 import { firstHour } from "./services/first-hour.ts";
@@ -45,6 +46,7 @@ import { tools } from "./services/tools.ts";
 import { sigNetwork } from "./sig-network/kubernetes.ts";
 import { type SoakSettings, soak } from "./soak/soak.ts";
 import type { Spec } from "./spec.ts";
+import { twoUplinks, twoUplinksOfKubeProxy } from "./uplinks/uplinks.ts";
 
 /** All specs, in the order in which they are run. */
 export const specsFor = (settings: SoakSettings): readonly Spec[] => [
@@ -53,6 +55,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...endpoints,
   ...protocols,
   dns,
+  agent,
   cli,
   watch,
   tools,
@@ -70,10 +73,13 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   instanceBesideFairlead,
   instanceOnLocalPorts,
   secondaryNetwork,
+  secondaryBridge,
+  twoUplinks,
   underLoad,
   everySource,
   networksFromServer,
   defaultVpc,
+  userDefined,
   tooManyRequests,
   everyAnswer,
   recut,
@@ -92,6 +98,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...connectivity,
   instanceBesideKubeProxy,
   secondaryBesideKubeProxy,
+  twoUplinksOfKubeProxy,
   ...attacks,
   ...checker,
   deletedByHand,

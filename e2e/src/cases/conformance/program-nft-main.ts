@@ -10,13 +10,13 @@ import { syncGroup } from "./sync-group.ts";
 
 /**
  * Programs the network namespace that it runs in with a group of the conformance table, whose number it is sent, and
- * answers by row what the tracer says otherwise over what the kernel then holds. With an argument it is the table of
- * that service proxy name, and the node's first proxy has one alongside it without a service.
+ * answers by row what the tracer says otherwise over what the kernel then holds. With arguments it is the table of that
+ * service proxy name, thinned, and the node's first proxy has one alongside it without a service.
  */
-const [, , serviceProxyName = ""] = process.argv;
+const [, , serviceProxyName = "", every = "1"] = process.argv;
 const names = new Set(["", serviceProxyName]);
 const client = await openNftables();
-const groups = groupCases(nftTable(serviceProxyName));
+const groups = groupCases(nftTable(serviceProxyName, Number(every)));
 
 async function program({ options, rows, history }: CaseGroup): Promise<Readonly<Record<string, readonly string[]>>> {
   for (const name of names) {

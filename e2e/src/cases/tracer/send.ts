@@ -11,7 +11,7 @@ import type { SentPacket } from "./arbitrary-packets.ts";
 const PATIENCE_MS = 60_000;
 const SILENCE_MS = 300;
 /** Well before an entry of UDP ends. */
-const EARLY_MS = 5_000;
+const EARLY_MS = 2_000;
 
 export interface Shipment extends SentPacket {
   readonly sourcePort: number;
@@ -39,10 +39,11 @@ export async function sendAll(
   // Most are answered at once. An entry of UDP lives for 30 s, and the last answer may take longer.
   await Promise.race([all, sleep(EARLY_MS)]);
   const early = await connectionsOf(runner, family);
-  const results = await all;
+  // What is tracked was accepted: chance may refuse the next try of its sender, half a minute later.
+  const results = await Promise.all(packets.map((packet, at) => (isAccepted(packet, early) ? undefined : sent[at])));
   const connections = new Map([...early, ...(await connectionsOf(runner, family))]);
   return packets.map((packet, at) => {
-    const connection = connections.get(flowKey(packet.protocol, packet.source, packet.sourcePort));
+    const connection = connections.get(flowKey(packet));
     return connection === undefined ? { verdict: stopped(results[at]) } : fateOf(packet, connection, results[at]);
   });
 }
@@ -51,7 +52,7 @@ async function connectionsOf(runner: Runner, family: IPFamily): Promise<Readonly
   const connections = new Map<string, Connection>();
   for (const protocol of ["TCP", "UDP"] as const) {
     for await (const connection of listConnections(runner, family, protocol)) {
-      connections.set(flowKey(protocol, connection.original.source, connection.original.sourcePort), connection);
+      connections.set(flowKey({ protocol, ...connection.original }), connection);
     }
   }
   return connections;
@@ -67,8 +68,14 @@ async function sendOne(lab: Lab, packet: Shipment): Promise<ProbeResult | undefi
   return result;
 }
 
-function flowKey(protocol: string, source: string, port: number): string {
-  return `${protocol} ${source} ${port}`;
+/** Whether that is known without what the sender hears of it. */
+function isAccepted(packet: Shipment, connections: ReadonlyMap<string, Connection>): boolean {
+  const connection = connections.get(flowKey(packet));
+  return connection !== undefined && !isLooped(packet, connection);
+}
+
+function flowKey({ protocol, source, sourcePort }: Pick<Shipment, "protocol" | "source" | "sourcePort">): string {
+  return `${protocol} ${source} ${sourcePort}`;
 }
 
 function stopped(result: ProbeResult | undefined): "reject" | "drop" {
@@ -77,15 +84,19 @@ function stopped(result: ProbeResult | undefined): "reject" | "drop" {
   throw new Error(`no connection, and yet: ${JSON.stringify(result)}`);
 }
 
-function fateOf(packet: Shipment, { reply }: Connection, result: ProbeResult | undefined): SendOutcome {
-  const { family, from, source, sourcePort } = packet;
+function fateOf(packet: Shipment, connection: Connection, result: ProbeResult | undefined): SendOutcome {
+  const { family, source, sourcePort } = packet;
+  const { reply } = connection;
   const own = ownAddresses(family);
   const masqueraded = reply.destination !== source || reply.destinationPort !== sourcePort;
   if (masqueraded && !own.includes(reply.destination)) throw new Error(`masqueraded as ${reply.destination}`);
-  // What the node sends to itself is a connection before INPUT is asked.
-  const looped = from === NODE_A && [...own, ...LOOPBACK].includes(reply.source);
-  if (looped && result?.kind !== "answer") return { verdict: stopped(result) };
+  if (isLooped(packet, connection) && result?.kind !== "answer") return { verdict: stopped(result) };
   return { verdict: "accept", destination: socketText(reply.source, reply.sourcePort), masqueraded };
+}
+
+/** What the node sends to itself is a connection before INPUT is asked. */
+function isLooped({ family, from }: Shipment, { reply }: Connection): boolean {
+  return from === NODE_A && [...ownAddresses(family), ...LOOPBACK].includes(reply.source);
 }
 
 /** Where a REDIRECT of the node's own packets leads. */

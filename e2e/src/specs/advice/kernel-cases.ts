@@ -1,5 +1,6 @@
+import { configFlag } from "../configured.ts";
 import type { AdviceCase } from "./advice-case.ts";
-import { type Bench, fullyGiven } from "./bench.ts";
+import { type Bench, fullyGiven, given, printed, runPrinted } from "./bench.ts";
 
 /** A setting of the node's network that is off. */
 function setting(key: string, why: string): AdviceCase {
@@ -38,6 +39,18 @@ const WITHOUT_SET = `
 
 const LEGACY = "iptables-legacy -t nat";
 
+/** What a proxy that ran in the legacy variant left. */
+const leftInLegacy: AdviceCase["make"] = async ({ sh }, later) => {
+  later(() => sh(`${LEGACY} -F; ${LEGACY} -X`));
+  const jump = `-m comment --comment "kubernetes service portals" -j KUBE-SERVICES`;
+  const rule = `-d 192.0.2.1/32 -p tcp --dport 80 -j DNAT --to-destination 192.0.2.2:80`;
+  await sh(`${LEGACY} -N KUBE-SERVICES; ${LEGACY} -A PREROUTING ${jump}; ${LEGACY} -A KUBE-SERVICES ${rule}`);
+};
+
+/** By which kubelet says that this host uses the nft variant. */
+const HINT = "iptables-nft -t mangle -N KUBE-IPTABLES-HINT";
+const noHint = ({ sh }: Bench) => sh("iptables-nft -t mangle -X KUBE-IPTABLES-HINT");
+
 function routesInPods({ scene }: Bench): readonly (readonly [flag: string, cidr: string])[] {
   const { IPv4, IPv6 } = scene.network.podCIDRs;
   return [
@@ -51,6 +64,19 @@ export const kernelCases: readonly AdviceCase[] = [
   setting("net.ipv4.ip_forward", "IPv4 is not forwarded"),
   setting("net.ipv6.conf.all.forwarding", "IPv6 is not forwarded"),
   setting("net.bridge.bridge-nf-call-iptables", "pods on one bridge meet no rules"),
+  {
+    advice: "rp-filter",
+    what: "a strict filter on a second uplink, whose clients are answered by it",
+    make: async (bench, later) => {
+      const { node, scene, sh } = bench;
+      const flags = [await configFlag(scene, node, { fairlead: { replyVia: [{ interface: "up1" }] } })];
+      await sh("ip link add up1 type veth peer name up1-far");
+      later(() => sh("ip link delete up1"));
+      later(() => node.agent.restart());
+      await sh("sysctl -w net.ipv4.conf.up1.rp_filter=1");
+      await node.agent.restart({ flags });
+    },
+  },
   {
     advice: "let-through",
     what: "FORWARD drops by default, as Docker sets it",
@@ -87,11 +113,25 @@ export const kernelCases: readonly AdviceCase[] = [
     advice: "remove-other-variant",
     what: "a proxy that ran in the other variant left its rules",
     anyProxy: true,
-    make: async ({ sh }, later) => {
-      later(() => sh(`${LEGACY} -F; ${LEGACY} -X`));
-      const jump = `-m comment --comment "kubernetes service portals" -j KUBE-SERVICES`;
-      const rule = `-d 192.0.2.1/32 -p tcp --dport 80 -j DNAT --to-destination 192.0.2.2:80`;
-      await sh(`${LEGACY} -N KUBE-SERVICES; ${LEGACY} -A PREROUTING ${jump}; ${LEGACY} -A KUBE-SERVICES ${rule}`);
+    make: async (bench, later) => {
+      later(() => noHint(bench));
+      await bench.sh(HINT);
+      await leftInLegacy(bench, later);
+    },
+  },
+  {
+    advice: "decide-variant",
+    what: "both variants have rules of a proxy, and kubelet has left no hint",
+    anyProxy: true,
+    modes: ["iptables"],
+    make: leftInLegacy,
+    follow: async (bench, { commands }) => {
+      bench.scene.later(async () => void (await noHint(bench)));
+      for (const command of commands) await bench.sh(command);
+      await bench.node.agent.restart();
+      const left = given(await bench.doctor(fullyGiven(bench)), "remove-other-variant");
+      if (left === undefined) throw new Error("what is left in the other variant is not named");
+      await runPrinted(bench, printed(left));
     },
   },
   {

@@ -69,11 +69,10 @@ const healthy: Spec = {
     const swap = able(scene.nodes[1].agent.swap);
     scene.later(() => swap({ mode: own }));
     const seen = new Set<string>();
-    for (const mode of ["iptables", "nftables"]) {
-      for (const proxy of [{ mode }, { mode, kubeProxy }]) {
-        await swap(proxy);
-        for (const one of await saidOf(await openBench(scene, proxy))) seen.add(one.adviceName ?? "");
-      }
+    const proxies = ["iptables", "nftables"].flatMap((mode) => [{ mode }, { mode, kubeProxy }]);
+    for (const proxy of [...proxies, { mode: "userspace" }]) {
+      await swap(proxy);
+      for (const one of await saidOf(await openBench(scene, proxy))) seen.add(one.adviceName ?? "");
     }
     return { "advice on healthy nodes": [...seen].sort().join(", ") };
   },

@@ -40,8 +40,8 @@ function list(way: HostileWay, name: string): Spec {
   });
 }
 
-/** Client-go asks after 30 s without a byte, and waits 15 s for the answer. */
-const NOTICED_MS = 60_000;
+/** The agent asks after 70 s without a byte, and waits 15 s for the answer. */
+const NOTICED_MS = 100_000;
 
 const silent: Spec = underAttack({
   name: "attack: the API server falls silent, and its connections stay open",

@@ -1,6 +1,8 @@
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
+import type { Removable } from "@fairlead/lab/provider/node";
 import { each } from "../every-node.ts";
-import { needs } from "../needs.ts";
+import { NAME } from "../instances/named.ts";
+import { able, needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures, Spec } from "../spec.ts";
 import { type Connectivity, complaintsOf, FOREIGN, leftOut, openConnectivity } from "./run-connectivity.ts";
@@ -63,4 +65,16 @@ const withKubeProxy: Spec = {
   },
 };
 
-export const connectivity: readonly Spec[] = [withFairlead, withKubeProxy];
+const withInstance: Spec = {
+  ...COMMON,
+  name: "fairlead connectivity --service-proxy-name: every case is as it should be with a second instance",
+  unfit: (shape) => needs("kubelet")(shape) ?? needs("instance")(shape),
+  run: async (scene) => {
+    const instances: Removable[] = [];
+    scene.later(() => Promise.all(instances.map((one) => one.remove())).then(() => {}));
+    await each(scene, async (node) => void instances.push(await able(node.startInstance)(NAME)));
+    return expectGreen(scene, await openConnectivity(scene), "--service-proxy-name", NAME);
+  },
+};
+
+export const connectivity: readonly Spec[] = [withFairlead, withKubeProxy, withInstance];

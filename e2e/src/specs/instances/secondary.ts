@@ -9,7 +9,8 @@ import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-clie
 import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
 import type { Pod } from "@fairlead/lab/provider/cluster";
 import type { ClusterNode, Instance } from "@fairlead/lab/provider/node";
-import { joinNode, leaveNode, openSecondary, type SecondaryNetwork } from "@fairlead/lab/secondary/network";
+import { openSecondary, type SecondaryNetwork } from "@fairlead/lab/secondary/network";
+import { joinNode, leaveNode, type SecondaryPlugin } from "@fairlead/lab/secondary/on-node";
 import { parse } from "yaml";
 import { each } from "../every-node.ts";
 import { expectAnswers } from "../expect.ts";
@@ -54,13 +55,13 @@ async function controllers(scene: Scene): Promise<() => AgentProcess> {
   };
 }
 
-async function openNetwork(scene: Scene): Promise<SecondaryNetwork> {
+async function openNetwork(scene: Scene, plugin: SecondaryPlugin): Promise<SecondaryNetwork> {
   const { nodes, families } = scene.cluster;
-  const network = await openSecondary(`${scene.namespace}/storage`, families);
+  const network = await openSecondary(`${scene.namespace}/storage`, plugin, families);
   scene.later(network.dispose);
   for (const [at, node] of nodes.entries()) {
-    await joinNode(node, at + 1, families);
-    scene.later(() => leaveNode(node));
+    await joinNode(plugin, nodes, at, families);
+    scene.later(() => leaveNode(node, plugin));
   }
   return network;
 }
@@ -107,10 +108,10 @@ interface Setup {
   readonly instances: readonly Instance[];
 }
 
-async function open(scene: Scene): Promise<Setup> {
+async function open(scene: Scene, plugin: SecondaryPlugin): Promise<Setup> {
   const { cluster, family } = scene;
   const [first, second] = scene.nodes;
-  const network = await openNetwork(scene);
+  const network = await openNetwork(scene, plugin);
   const start = await controllers(scene);
   const instances: Instance[] = [];
   scene.later(() => Promise.all(instances.map((one) => one.remove())).then(() => {}));
@@ -180,7 +181,15 @@ export const secondaryNetwork: Spec = {
   name: "a Service leads to pods' second interfaces: ClusterIP and node port, a rolling update, a paused leader, restarted agents",
   suite: "faults",
   unfit,
-  run: async (scene) => underLoad(scene, await open(scene)),
+  run: async (scene) => underLoad(scene, await open(scene, "macvlan")),
+};
+
+export const secondaryBridge: Spec = {
+  ...COMMON,
+  name: "a Service leads to pods' second interfaces on a bridge of each node: the same under load",
+  suite: "faults",
+  unfit,
+  run: async (scene) => underLoad(scene, await open(scene, "bridge")),
 };
 
 const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
@@ -195,6 +204,6 @@ export const secondaryBesideKubeProxy: Spec = {
     const { mode } = scene.cluster;
     scene.later(() => each(scene, ({ agent }) => able(agent.swap)({ mode })));
     await each(scene, ({ agent }) => able(agent.swap)({ mode, kubeProxy }));
-    return underLoad(scene, await open(scene));
+    return underLoad(scene, await open(scene, "macvlan"));
   },
 };

@@ -54,6 +54,37 @@ const healthCheck: Spec = {
   },
 };
 
+const NODE_PORT_ADDRESSES = "fairlead.dev/node-port-addresses";
+
+const chosenNodePorts: Spec = {
+  name: "node ports on chosen networks: on the node's, on others, and with a value that cannot be read, which is reported",
+  suite: "services",
+  run: async (scene) => {
+    const { cluster, family } = scene;
+    const [first] = scene.nodes;
+    const web = await scene.pod({ node: first, app: "web" });
+    const to = first.addresses[family] ?? "";
+    const spec = { type: "NodePort", selector: { app: "web" }, ports: PORTS };
+    const own = { [NODE_PORT_ADDRESSES]: `${to}/${family === "IPv4" ? 32 : 128}` };
+    const service = await scene.service("web", spec, own);
+    const target = { to, port: service.nodePort };
+    await expectAnswers(cluster.outside, target, { by: [web] });
+    for (const value of ["192.0.2.0/24,2001:db8::/64", "eth1"]) {
+      await service.annotate(NODE_PORT_ADDRESSES, value);
+      await expectRefused(cluster.outside, target);
+      await expectAnswers(first, { to: service.clusterIP, port: 80 }, { by: [web] });
+      await scene.until(`a line about ${value}`, async () => {
+        const lines = (await first.agent.log()).split("\n");
+        const isAbout = (line: string) =>
+          [value, NODE_PORT_ADDRESSES, scene.namespace].every((one) => line.includes(one));
+        return lines.some(isAbout) ? undefined : lines.at(-2);
+      });
+    }
+    await service.annotate(NODE_PORT_ADDRESSES, null);
+    await expectAnswers(cluster.outside, target, { by: [web] });
+  },
+};
+
 const internalLocal: Spec = {
   name: "internalTrafficPolicy Local: pods and nodes without an endpoint beside them are dropped, in ipvs mode refused",
   suite: "services",
@@ -124,4 +155,11 @@ const nobody: Spec = {
   },
 };
 
-export const policies: readonly Spec[] = [externalLocal, healthCheck, internalLocal, sourceRanges, nobody];
+export const policies: readonly Spec[] = [
+  externalLocal,
+  healthCheck,
+  chosenNodePorts,
+  internalLocal,
+  sourceRanges,
+  nobody,
+];
