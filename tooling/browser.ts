@@ -2,9 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
-
-/** Debian's, in its package `chromium`. */
-const PROGRAM = "/usr/bin/chromium";
+import { BROWSER } from "./browser-program.ts";
 
 /** Nothing but the page itself is asked for, and nothing of an earlier run is known. */
 const ARGS = [
@@ -22,7 +20,7 @@ const ARGS = [
 export async function openBrowser(): Promise<Browser & AsyncDisposable> {
   const profile = await mkdtemp(join(tmpdir(), "fairlead-browser-"));
   const env = { ...process.env, XDG_CONFIG_HOME: profile, XDG_CACHE_HOME: profile, HOME: profile };
-  const browser = await chromium.launch({ executablePath: PROGRAM, args: ARGS, env });
+  const browser = await chromium.launch({ executablePath: BROWSER, args: ARGS, env });
   return Object.assign(browser, {
     [Symbol.asyncDispose]: async () => {
       await browser.close();

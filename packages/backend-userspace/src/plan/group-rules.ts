@@ -59,7 +59,7 @@ const LOCAL_DESTINATION = { kind: "addrtype", dstType: { value: "LOCAL" } } as c
 
 /**
  * A relay takes what rules of nat have sent there and nothing else: a client of its port itself would get around
- * source ranges and policies. What came by a node port gets in whatever INPUT's policy is.
+ * source ranges and policies. What is for clients from outside gets in whatever INPUT's policy is, as in iptables mode.
  */
 function entryRules(group: ServicePortGroup, ports: RelayPorts): readonly ChainRule[] {
   return relayedSets(group).flatMap((set) => {
@@ -76,7 +76,7 @@ function entryRules(group: ServicePortGroup, ports: RelayPorts): readonly ChainR
       matches: [...rule.matches, { kind: "conntrack", module: "state", states: ["NEW"] }],
       target: { kind: "accept" },
     };
-    const rules = group.frontends.some(({ at }) => at === "node-port") ? [guard, accept] : [guard];
+    const rules = group.frontends.some(({ reach }) => reach === "external") ? [guard, accept] : [guard];
     return rules.map((each): ChainRule => ({ table: "filter", chain: NODEPORT_NON_LOCAL, rule: each }));
   });
 }
