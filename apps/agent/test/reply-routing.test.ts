@@ -142,7 +142,7 @@ describe("reply routing", () => {
     routing.change("IPv4", TWO);
     await make().sync();
     expect(await table()).toContain('iifname "eth1" ct state new ct mark set');
-    expect(await table()).not.toContain("hook forward");
+    expect(await table()).toContain("hook input priority mangle");
   });
 
   test("the clean-up removes all of it, and says whether there was anything", async () => {

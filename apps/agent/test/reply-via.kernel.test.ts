@@ -2,7 +2,7 @@ import { createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onBundleNode } from "./support/bundle-node.ts";
-import { answered, startServer, wire } from "./support/two-uplinks.ts";
+import { answered, knownMtu, startServer, wire } from "./support/two-uplinks.ts";
 
 const REQUESTS = 9;
 const ALL = { first: { IPv4: REQUESTS, IPv6: REQUESTS }, second: { IPv4: REQUESTS, IPv6: REQUESTS } };
@@ -82,6 +82,24 @@ onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running,
     await withAgent(configOf(mode, setting), "SIGTERM", () => expect.poll(counts).toEqual(ALL));
   });
 
+  test.each(["iptables", "nftables"])(
+    "a first datagram that does not fit the way to the pod, in %s mode",
+    async (mode) => {
+      await withAgent(configOf(mode, "replyVia: auto"), "SIGTERM", async () => {
+        await expect.poll(counts).toEqual(ALL);
+        await inside().run(["ip", "-batch", "-"], { input: narrowWay("add") });
+        try {
+          await expect.poll(() => knownMtu(clients.first, "first")).toEqual({ IPv4: NARROW, IPv6: NARROW });
+          await expect.poll(() => knownMtu(clients.second, "second")).toEqual({ IPv4: NARROW, IPv6: NARROW });
+        } finally {
+          await inside().run(["ip", "-batch", "-"], { input: narrowWay("delete") });
+          const forget = ["sh", "-c", "ip route flush cache; ip -6 route flush cache"] as const;
+          for (const { run } of Object.values(clients)) await run(forget);
+        }
+      });
+    },
+  );
+
   // In iptables mode, and under load on both uplinks: the spec of pnpm e2e --suite faults.
   test("interfaces that go and return, agents that are killed, and foreign deletions", async () => {
     const auto = configOf("nftables", "replyVia: auto");
@@ -111,6 +129,12 @@ onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running,
     expect((await inside().run(["nft", "list", "tables"])).stdout).not.toContain("fairlead");
   });
 });
+
+/** At least what IPv6 has everywhere. */
+const NARROW = 1_300;
+
+const narrowWay = (verb: "add" | "delete") =>
+  ["10.144.1.5", "fd00:144::1:5"].map((pod) => `route ${verb} ${pod} dev pod0 mtu lock ${NARROW}\n`).join("");
 
 const SECOND_BACK = [
   "link set up1 up",
@@ -151,7 +175,10 @@ const MANIFEST = JSON.stringify({
         clusterIP: "10.96.0.10",
         clusterIPs: ["10.96.0.10", "fd00:96::10"],
         ipFamilies: ["IPv4", "IPv6"],
-        ports: [{ protocol: "TCP", port: 80, targetPort: 8080, nodePort: 30_080 }],
+        ports: [
+          { name: "tcp", protocol: "TCP", port: 80, targetPort: 8080, nodePort: 30_080 },
+          { name: "udp", protocol: "UDP", port: 80, targetPort: 8080, nodePort: 30_080 },
+        ],
       },
     },
     ...(["IPv4", "IPv6"] as const).map((addressType) => ({
@@ -166,7 +193,10 @@ const MANIFEST = JSON.stringify({
       endpoints: [
         { addresses: [addressType === "IPv4" ? "10.144.1.5" : "fd00:144::1:5"], conditions: { ready: true } },
       ],
-      ports: [{ name: "", protocol: "TCP", port: 8080 }],
+      ports: [
+        { name: "tcp", protocol: "TCP", port: 8080 },
+        { name: "udp", protocol: "UDP", port: 8080 },
+      ],
     })),
   ],
 });

@@ -8,12 +8,15 @@ export const REPLY_TABLE = "fairlead_reply";
 /** NF_IP_PRI_MANGLE: behind connection tracking, before routing and translation. */
 const MANGLE = -150;
 
+/** Behind NF_IP_PRI_NAT_DST, before routing: what routing reports of a first packet has its connection's mark. */
+const TRANSLATED = -90;
+
 /** The chains of the table, by name. */
 export type ReplyChains = ReadonlyMap<string, { readonly base: BaseChain; readonly rules: readonly NftRule[] }>;
 
 /**
- * The same in both families. The first packet from outside gives its connection the mark of the interface, where it has
- * been translated already; answers get it as their own before they are routed.
+ * The same in both families. The first packet from outside gives its connection the mark of the interface; answers get
+ * it as their own before they are routed.
  *
  * @param translates whether the mode translates by DNAT, so that other connections stay as they are; else all that come
  *   to the node itself get a mark: IPVS takes what is for services from there
@@ -33,14 +36,19 @@ export function replyChains(
     const answering = [...answer, ...connectionMarkIs(mark, markMask)];
     return { expressions: [...answering, ...setMarkWithin(mark, markMask)] };
   });
-  const chain = (type: BaseChain["type"], hook: BaseChain["hook"], rules: readonly NftRule[]) =>
-    [hook, { base: { type, hook, priority: MANGLE, policy: "accept" }, rules }] as const;
+  const base = (type: BaseChain["type"], hook: BaseChain["hook"], priority = MANGLE): BaseChain => ({
+    type,
+    hook,
+    priority,
+    policy: "accept",
+  });
   return new Map([
-    chain("filter", "input", marking),
-    ...(translates ? [chain("filter", "forward", marking)] : []),
-    chain("filter", "prerouting", restoring),
+    translates
+      ? ["translated", { base: base("filter", "prerouting", TRANSLATED), rules: marking }]
+      : ["input", { base: base("filter", "input"), rules: marking }],
+    ["prerouting", { base: base("filter", "prerouting"), rules: restoring }],
     // Of type route: a mark that is set here routes the packet again.
-    chain("route", "output", restoring),
+    ["output", { base: base("route", "output"), rules: restoring }],
   ]);
 }
 

@@ -94,3 +94,25 @@ export async function answered(client: Runner, uplink: keyof typeof UPLINKS, tim
   const [four, six] = await Promise.all([ask(IPv4), ask(IPv6)]);
   return { IPv4: four, IPv6: six };
 }
+
+const SEND_LARGE = `
+const [address, host] = process.argv.slice(1);
+const socket = require("dgram").createSocket(address.includes(":") ? "udp6" : "udp4");
+socket.on("error", () => {}).bind({ address }, () => socket.send(Buffer.alloc(1400), 30080, host, () => socket.close()));
+`;
+
+/**
+ * Sends a first datagram to the node's address on an uplink.
+ *
+ * @returns the path MTU that the client knows then, by family
+ */
+export async function knownMtu(client: Runner, uplink: keyof typeof UPLINKS) {
+  const { IPv4, IPv6 } = UPLINKS[uplink];
+  const ask = async ([source, to]: readonly [string, string]) => {
+    await client.run([process.execPath, "-e", SEND_LARGE, source, to]);
+    const { stdout } = await client.run(["ip", "route", "get", to, "from", source]);
+    return Number(/ mtu (\d+)/.exec(stdout)?.[1]);
+  };
+  const [four, six] = [await ask(IPv4), await ask(IPv6)];
+  return { IPv4: four, IPv6: six };
+}

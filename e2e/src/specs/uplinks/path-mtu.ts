@@ -16,16 +16,11 @@ export async function expectLarge({ uplink, services }: Stage): Promise<void> {
   }
 }
 
-/**
- * Sends a small datagram, and once it is answered a large one. A connection whose first packet does not fit has no mark
- * yet: the kernel refuses that before it asks the rules of forwarding.
- */
+/** Sends one datagram, the first of its connection. */
 const SEND_LARGE = `
   const [to, family] = process.argv.slice(1);
   const socket = require("node:dgram").createSocket(family === "IPv6" ? "udp6" : "udp4");
-  socket.on("error", () => {}).once("message", () => socket.send(Buffer.alloc(1400), 80, to, () => socket.close()));
-  socket.send("small", 80, to);
-  setTimeout(() => process.exit(), 2_000).unref();
+  socket.on("error", () => {}).send(Buffer.alloc(1400), 80, to, () => socket.close());
 `;
 
 /**
