@@ -8,7 +8,7 @@ import { calmNodes, cannedAnswers } from "./support/answers.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { manyServices, shop } from "./support/objects.ts";
 import { builtPage } from "./support/page.ts";
-import { openConsole } from "./support/start.ts";
+import { fastPathSetup, openConsole } from "./support/start.ts";
 import { visitPage } from "./support/visit-page.ts";
 
 const opened = new AsyncDisposableStack();
@@ -47,7 +47,7 @@ describe("every page", () => {
     ["dark", true, 1_280],
     ["a narrow window", false, 390],
   ])("in %s: axe finds nothing, nothing else is asked for, nothing is complained of", async (_what, dark, width) => {
-    const nodes = { answers: () => cannedAnswers, looking: calmNodes };
+    const nodes = { answers: () => cannedAnswers, looking: calmNodes, setup: fastPathSetup() };
     await using running = await openConsole(new LiveObjects(shop), html, nodes);
     const { page, complaints, go } = await visitPage(browser, running.url, { dark, width });
     for (const [place, heading] of PLACES) {

@@ -1,4 +1,4 @@
-import { service } from "@fairlead/testkit";
+import { endpointSlice, service } from "@fairlead/testkit";
 import { openBrowser } from "@fairlead/tooling/browser";
 import type { ObjectSource, SourceReport } from "@fairlead/watch";
 import type { Browser, Page } from "playwright-core";
@@ -8,7 +8,7 @@ import { calmNodes } from "./support/answers.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { manyServices, shop } from "./support/objects.ts";
 import { builtPage } from "./support/page.ts";
-import { openConsole } from "./support/start.ts";
+import { fastPathSetup, openConsole } from "./support/start.ts";
 import { visitPage } from "./support/visit-page.ts";
 
 const opened = new AsyncDisposableStack();
@@ -106,6 +106,36 @@ describe("the list of services", () => {
     await page.keyboard.type("10.144.2.7");
     await page.getByText("1 of 5").waitFor();
   });
+});
+
+test("a service's port says whether its connections are on the fast path, where that is configured", async () => {
+  const excepted = service("excepted", {
+    annotations: { "fairlead.dev/fast-path": "off" },
+    clusterIPs: ["10.96.0.15"],
+    ports: [{ port: 80 }],
+  });
+  const endpoints = endpointSlice("excepted-1", {
+    service: "excepted",
+    family: "IPv4",
+    ports: [{ port: 80 }],
+    endpoints: [{ address: "10.144.1.8", nodeName: "node-a" }],
+  });
+  const objects = [...shop, excepted, endpoints];
+  await using running = await openConsole(new LiveObjects(objects), html, { setup: fastPathSetup() });
+  const { page, go } = await visitPage(browser, running.url);
+  const panel = page.getByRole("region", { name: "IPv4" });
+  const line = panel.getByText(/^Fast path: /);
+  await go("#/service/shop/web", "shop/web");
+  await panel.waitFor();
+  expect(await line.allTextContents()).toEqual(["Fast path: established connections"]);
+  await go("#/service/default/excepted", "default/excepted");
+  await panel.waitFor();
+  expect(await line.allTextContents()).toEqual(["Fast path: no, the Service's annotation fairlead.dev/fast-path"]);
+  await using without = await openConsole(new LiveObjects(shop), html);
+  const other = await visitPage(browser, without.url);
+  await other.go("#/service/shop/web", "shop/web");
+  await other.page.getByRole("region", { name: "IPv4" }).waitFor();
+  expect(await other.page.getByText(/^Fast path: /).count()).toBe(0);
 });
 
 const failing: SourceReport = {

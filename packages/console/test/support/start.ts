@@ -15,6 +15,13 @@ export function setupOf(flags = ["--cluster-cidr=10.144.0.0/16", "--exclude-clus
   return { mode: "iptables", config, filter: filter.options, networks, memory: Memory.empty };
 }
 
+/** The same in nftables mode, with the fast path. */
+export function fastPathSetup(): AgentSetup {
+  const { config, ...setup } = setupOf(["--cluster-cidr=10.144.0.0/16", "--proxy-mode=nftables"]);
+  const nftables = { ...config.nftables, fastPath: { devices: ["cali*"] } };
+  return { ...setup, mode: "nftables", config: { ...config, nftables } };
+}
+
 /** A console that ends with the block it is used in. */
 export async function openConsole(
   source: ObjectSource,

@@ -17,12 +17,13 @@ export function ServicePort({
   readonly service: string;
   readonly node: string;
 }) {
-  const { name, protocol, frontends, lost, endpoints } = port;
+  const { name, protocol, frontends, fastPath, lost, endpoints } = port;
   return (
     <>
       <h3>
         {protocol} {name === "" ? "" : `port ${name}`}
       </h3>
+      {fastPath && <p class="quiet">{`Fast path: ${fastPath.used ? "" : "no, "}${fastPath.why}`}</p>}
       <Scroll label={`The way to ${service} ${name}`}>
         <WayPicture port={port} service={service} node={node} />
       </Scroll>
