@@ -1,5 +1,7 @@
+import type { ApiClient } from "@fairlead/lab/control-plane/api-client";
 import { expect, test } from "vitest";
 import { AddressScanner } from "../src/churn/addresses.ts";
+import { changeAtRate } from "../src/churn/changes.ts";
 import { delaysOf } from "../src/churn/delays.ts";
 import { readAddresses } from "../src/churn/kernel-times.ts";
 import { programmingBetween, programmingHistogram } from "../src/churn/programming-metric.ts";
@@ -36,6 +38,12 @@ test("the kernel has an address with the first element or rule that comes with i
     ["10.152.0.2", 5],
     ["10.155.0.3", 6],
   ]);
+});
+
+test("a change that the API server refuses while others follow is an error in the end", async () => {
+  const refusing = { patch: () => Promise.reject(new Error("HTTP 409")) } as unknown as ApiClient;
+  const changed = changeAtRate(refusing, { services: 1, endpoints: 1 }, { perSecond: 100, seconds: 0.03 }, 0);
+  await expect(changed).rejects.toThrow("HTTP 409");
 });
 
 test("delays are told apart by who had the change, and a change that is missing is an error", () => {

@@ -30,7 +30,10 @@ export async function changeAtRate(api: ApiClient, size: Size, rate: Rate, first
     if (wait > 0) await sleep(wait);
     const address = movedAddress(first + number);
     changes.push({ address, asked: now() });
-    requests.push(change(api, size, ((first + number) * STEP) % size.services, address));
+    const request = change(api, size, ((first + number) * STEP) % size.services, address);
+    // What fails meanwhile is thrown in the end.
+    request.catch(() => {});
+    requests.push(request);
   }
   await Promise.all(requests);
   return changes;

@@ -3,7 +3,8 @@ import { ClusterState, type ModeSemantics, Planner } from "../src/index.ts";
 import { endpoint, OPTIONS, replan, service, slice } from "./objects.ts";
 
 const HASHES: ModeSemantics = { ...OPTIONS.semantics, sourceHash: true };
-const asks = (value: string) => service("web", { annotations: { "fairlead.dev/balance": value } });
+const clusterIPs = ["10.96.0.10", "fd00:10:96::a"];
+const asks = (value: string) => service("web", { clusterIPs, annotations: { "fairlead.dev/balance": value } });
 
 function planned(semantics: ModeSemantics, value: string) {
   const state = new ClusterState();
@@ -39,7 +40,7 @@ describe("fairlead.dev/balance", () => {
     expect(replan(planner, state).problems).toEqual([]);
   });
 
-  test("anything else is told once, and taken as random", () => {
+  test("anything else is reported once for both families, and taken as random", () => {
     const { group, problems } = planned(HASHES, "least-conn");
     expect(group?.balance).toBeUndefined();
     expect(problems).toEqual(['"least-conn" fairlead.dev/balance must be random or source-hash; using random']);

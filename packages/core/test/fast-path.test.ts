@@ -1,3 +1,4 @@
+import type { IPFamily } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
 import { ClusterState, Planner } from "../src/index.ts";
 import { endpoint, OPTIONS, replan, service, slice } from "./objects.ts";
@@ -6,16 +7,16 @@ const ANNOTATION = "fairlead.dev/fast-path";
 const FAMILIES = ["IPv4", "IPv6"] as const;
 const WRONG = `${ANNOTATION} must be on or off; using off`;
 
-function planned(value?: string) {
+function planned(value?: string, families: readonly IPFamily[] = FAMILIES) {
   const state = new ClusterState();
-  const planner = new Planner({ ...OPTIONS, families: FAMILIES });
+  const planner = new Planner({ ...OPTIONS, families });
   const put = (annotation: string | undefined) => {
     const annotations = annotation === undefined ? undefined : { annotations: { [ANNOTATION]: annotation } };
     state.upsertService(service("web", { clusterIPs: ["10.96.0.10", "fd00:10:96::a"], ...annotations }));
     return replan(planner, state).problems.map(({ reason, value: of }) => `${of} ${reason}`);
   };
   const problems = put(value);
-  const groups = FAMILIES.flatMap((family) => [...planner.plan(family).groups.values()]);
+  const groups = families.flatMap((family) => [...planner.plan(family).groups.values()]);
   return { state, planner, put, problems, chosen: groups.map(({ fastPath }) => fastPath) };
 }
 
@@ -30,6 +31,10 @@ describe(ANNOTATION, () => {
 
   test.each(["", "OFF", "false", "0"])('"%s" is reported once for both families, and means off', (value) => {
     expect(planned(value)).toMatchObject({ problems: [`"${value}" ${WRONG}`], chosen: ["off", "off"] });
+  });
+
+  test.each(FAMILIES)("a wrong value is reported by a node that serves %s only", (family) => {
+    expect(planned("no", [family]).problems).toEqual([`"no" ${WRONG}`]);
   });
 
   test("a wrong value that stays is not reported again; another one is", () => {

@@ -64,6 +64,11 @@ describe("fairlead.dev/node-port-addresses", () => {
     },
   );
 
+  test.each(["IPv4", "IPv6"] as const)("a node that serves %s only reports what cannot be read", (family) => {
+    const clusterIPs = ["10.96.0.10", "fd00:96::10"];
+    expect(cluster({ annotations: asks("eth1"), clusterIPs }, { families: [family] }).problems).toHaveLength(1);
+  });
+
   test("networks that the node is not in open nothing, and each family says so", () => {
     const one = cluster({ annotations: asks("192.168.0.0/16"), clusterIPs: ["10.96.0.10", "fd00:96::10"] });
     expect(nodePorts(one)).toEqual([]);

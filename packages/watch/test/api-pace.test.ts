@@ -41,6 +41,33 @@ test("Retry-After of 429 and 503 is waited for", async () => {
   expect(api.requests.every(({ query }) => query.has("sendInitialEvents"))).toBe(true);
 });
 
+const NODES_PATH = "/api/v1/nodes";
+
+test("Retry-After is waited for by each resource, also while another one tries for all", async () => {
+  const { api, server } = await fakeApi();
+  const clock = new VirtualClock();
+  const tries = clock.timer((delay) => delay === 1000);
+  api.intercept(
+    ({ path }, response) => path === SERVICES_PATH && !!response.writeHead(429, { "retry-after": "1" }).end(),
+  );
+  api.intercept(({ path }, response) => {
+    if (path !== NODES_PATH) return false;
+    void tries.then(() => response.writeHead(429, { "retry-after": "9" }).end());
+    return true;
+  });
+  const [services, node] = [new Consumer(), new Consumer()];
+  run(server, { services: services.subscription, node: node.subscription }, { clock });
+  await tries;
+  await clock.timer((delay) => delay === 9000);
+  clock.advanceNow(1000);
+  await services.until(() => services.synced === 1);
+  clock.advanceNow(7999);
+  await turn();
+  expect(api.requests.filter(({ path }) => path === NODES_PATH)).toHaveLength(1);
+  clock.advanceNow(1);
+  await node.until(() => node.synced === 1);
+});
+
 /** A server that is asked for a sign of life answers, or not. */
 const asked = ({ requests }: LightApiServer) => requests.filter(({ path }) => path === "/version").length;
 const followed = ({ requests }: LightApiServer) => requests.filter(({ path }) => path !== "/version");
@@ -239,7 +266,7 @@ test("a resource that stays refused leaves the turn to others that were refused"
   const refuse = (wanted: string) =>
     api.intercept(({ path }, response) => path === wanted && !!response.writeHead(429).end());
   for (let times = 0; times < 50; times++) refuse(SERVICES_PATH);
-  refuse("/api/v1/nodes");
+  refuse(NODES_PATH);
   const [services, node] = [new Consumer(), new Consumer()];
   run(server, { services: services.subscription, node: node.subscription });
   await node.until(() => node.synced === 1);

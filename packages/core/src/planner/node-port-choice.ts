@@ -1,6 +1,7 @@
 import { familyOf, inAnyOf, parseCIDRLeniently } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { IPFamily, Service } from "../objects.ts";
+import { isFirstFamily } from "./first-family.ts";
 import type { PlannerOptions } from "./options.ts";
 
 /**
@@ -26,17 +27,14 @@ type Asking = Pick<Service, "annotations" | "clusterIPs" | "ports" | "healthChec
 export function nodePortChoice(
   service: Asking,
   family: IPFamily,
-  { nodePortHosts }: Pick<PlannerOptions, "nodePortHosts">,
+  options: Pick<PlannerOptions, "families" | "nodePortHosts">,
 ): NodePortChoice | undefined {
   const value = service.annotations[NODE_PORT_ADDRESSES];
   if (value === undefined || !hasNodePorts(service)) return undefined;
   const cidrs = readCIDRs(value);
-  if (cidrs === undefined) {
-    // Both families read the same value: the one of the first ClusterIP reports it.
-    const [first = ""] = service.clusterIPs;
-    return closed(familyOf(first) === family ? { value, reason: WRONG } : undefined);
-  }
-  const hosts = nodePortHosts?.[family];
+  if (cidrs === undefined)
+    return closed(isFirstFamily(service, family, options) ? { value, reason: WRONG } : undefined);
+  const hosts = options.nodePortHosts?.[family];
   if (hosts === undefined) return closed();
   const own = cidrs.filter((cidr) => familyOf(cidr) === family);
   const addresses = hosts.filter(inAnyOf(own));

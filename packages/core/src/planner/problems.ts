@@ -1,8 +1,8 @@
-import { familyOf } from "@fairlead/base";
 import type { FrontendKind } from "../plan.ts";
 import { type Problem, printableValue } from "../problem.ts";
 import { balanceProblem } from "./balance.ts";
 import { fastPathProblem } from "./fast-path.ts";
+import { isFirstFamily } from "./first-family.ts";
 import type { FrontendClaims } from "./frontend-claims.ts";
 import { draftClaimKey } from "./group-draft.ts";
 import type { ServiceDraft, ServiceRecord } from "./service-plan.ts";
@@ -34,8 +34,8 @@ function ownershipProblems(draft: ServiceDraft, before: ServiceRecord | undefine
 }
 
 function balanceProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
-  if (draft.groups.length === 0) return [];
-  const { service, options } = draft.input;
+  const { service, family, options } = draft.input;
+  if (draft.groups.length === 0 || !isFirstFamily(service, family, options)) return [];
   const found = balanceProblem(service.annotations, options.semantics);
   const known = before?.groups[0] && balanceProblem(before.groups[0].annotations, options.semantics);
   if (found === undefined || found.reason === known?.reason) return [];
@@ -43,10 +43,8 @@ function balanceProblems(draft: ServiceDraft, before: ServiceRecord | undefined)
 }
 
 function fastPathProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
-  const { service, family } = draft.input;
-  const [first = ""] = service.clusterIPs;
-  // Both families read the same value: the one of the first ClusterIP reports it.
-  if (draft.groups.length === 0 || familyOf(first) !== family) return [];
+  const { service, family, options } = draft.input;
+  if (draft.groups.length === 0 || !isFirstFamily(service, family, options)) return [];
   const found = fastPathProblem(service.annotations);
   const known = before?.groups[0] && fastPathProblem(before.groups[0].annotations);
   if (found === undefined || found.value === known?.value) return [];

@@ -93,7 +93,7 @@ function client(runner: Runner, { variant, find }: ToolsOf, options: Omit<Iptabl
       const all = await save(await saved(), family);
       return new Map(tables.map((table) => [table, withBuiltins(table, all.get(table))]));
     },
-    saveLines: (table) => savedLines(saved("-t", table)),
+    saveLines: (table) => savedLines(() => saved("-t", table)),
     chains: async (table) => (await there?.all(table)) ?? chainNames(await saved("-t", table), table),
     list: async (table, chain, number) => {
       if ((await there?.has(table, chain)) === false) return undefined;
@@ -121,9 +121,9 @@ function withBuiltins(table: Table, state: TableState | undefined): TableState {
   return { table, chains };
 }
 
-async function* savedLines(saved: Promise<AsyncIterable<string>>): AsyncGenerator<string, void, void> {
+async function* savedLines(saved: () => Promise<AsyncIterable<string>>): AsyncGenerator<string, void, void> {
   try {
-    yield* lines(await saved);
+    yield* lines(await saved());
   } catch (error) {
     throw error instanceof CommandError ? explain(error) : error;
   }

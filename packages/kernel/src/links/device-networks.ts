@@ -1,5 +1,6 @@
 import { addressBytes, bytesText } from "@fairlead/base";
 import { findAttribute, type Range } from "@fairlead/netfilter/netlink";
+import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
 import { list } from "../netlink/list.ts";
 import { encodeMessage, FLAGS } from "../netlink/messages.ts";
 import type { NetlinkSocket } from "../netlink/socket.ts";
@@ -60,17 +61,20 @@ export async function readDeviceNetworks(
 function routesIn(bytes: Buffer, { start, end }: Range): readonly { readonly index: number; readonly cidr: string }[] {
   const [family, length] = bytes.subarray(start - HEADER_REST, start);
   const [table, , , type] = bytes.subarray(start, start + HEADER_REST);
-  if (table !== MAIN || type !== UNICAST) return [];
+  const any = family === undefined ? undefined : ANY.get(family);
+  if (table !== MAIN || type !== UNICAST || any === undefined) return [];
   const attributes = { start: start + HEADER_SIZE - HEADER_REST, end };
   const destination = findAttribute(bytes, attributes, ROUTE_PART.destination);
-  const any = addressBytes(family === FOUR ? "0.0.0.0" : "::");
   const address = destination === undefined ? any : bytes.subarray(destination.start, destination.end);
   const cidr = `${bytesText(address)}/${length}`;
   return devicesOf(bytes, attributes).map((index) => ({ index, cidr }));
 }
 
-/** AF_INET. */
-const FOUR = 2;
+/** By address family. A dump has the routes of all families, those of MPLS by labels among them. */
+const ANY: ReadonlyMap<number, Uint8Array> = new Map([
+  [ADDRESS_FAMILIES.IPv4, addressBytes("0.0.0.0")],
+  [ADDRESS_FAMILIES.IPv6, addressBytes("::")],
+]);
 
 function devicesOf(bytes: Buffer, attributes: Range): readonly number[] {
   const device = findAttribute(bytes, attributes, ROUTE_PART.device);

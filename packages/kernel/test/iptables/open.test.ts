@@ -75,6 +75,14 @@ describe("the variants that are in use", () => {
     for (const client of clients) await expect(client.save("nat")).rejects.toMatchObject({ kind: "not-installed" });
   });
 
+  test("lines that are not read look for no tool", async () => {
+    const runner = new FakeRunner({});
+    const [client] = await openIptablesInUse(runner, { family: "IPv4", areThere: async () => true });
+    const read = client?.saveLines("nat")[Symbol.asyncIterator]();
+    await read?.return?.();
+    expect(runner.faults.calls).toEqual([]);
+  });
+
   test("tools are looked for once, when one is needed first", async () => {
     const runner = new FakeRunner({ ...both, "iptables-nft-save": "" });
     const areThere: TablesThere = async (_, variant) => variant === "nft";

@@ -8,7 +8,7 @@ import { afterFailure, atStart, type Cursor, type Failure, failureOf } from "./c
 import type { Encoding } from "./encoding.ts";
 import { ApiError } from "./errors.ts";
 import type { ReflectorPorts } from "./reflector-ports.ts";
-import { RetryDelays } from "./retry-delays.ts";
+import { RetryDelays, retryAfterOf } from "./retry-delays.ts";
 
 /** How often a resource that the server doesn't have is asked for again. */
 const ABSENT_RETRY = 600_000;
@@ -78,11 +78,14 @@ export class Recovery {
   async #waitForTurn(failure: Failure, error: unknown, signal: AbortSignal): Promise<void> {
     const { turns, turnDelays, clock } = this.#ports;
     this.#endTurn();
-    if (!(await turns.take(this, signal))) {
+    if (turns.claim(this)) {
       await this.#wait(turnDelays.after(failure, error), error, signal);
       turns.pass(this);
-      await turns.take(this, signal);
+    } else {
+      // The server may have asked this loop to wait for longer than the one that tries meanwhile.
+      await sleep(clock, retryAfterOf(error), signal);
     }
+    await turns.take(this, signal);
     this.#endTurn = clock.after(TURN_LASTS, () => turns.pass(this));
   }
 

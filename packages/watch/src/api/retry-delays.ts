@@ -3,6 +3,11 @@ import { backoff, CLIENT_GO_RANGE, CONNECT_RANGE } from "./backoff.ts";
 import type { Failure } from "./cursor.ts";
 import { ApiError } from "./errors.ts";
 
+/** How long the server has asked to wait (Retry-After), in milliseconds; 0: it has not. */
+export function retryAfterOf(error: unknown): number {
+  return error instanceof ApiError ? (error.retryAfterMilliseconds ?? 0) : 0;
+}
+
 /** How long to wait after a failure, in milliseconds. */
 export class RetryDelays {
   readonly #next: () => number;
@@ -19,8 +24,7 @@ export class RetryDelays {
 
   /** At least what the server asks for (Retry-After). */
   after(failure: Failure, error: unknown): number {
-    const asked = error instanceof ApiError ? (error.retryAfterMilliseconds ?? 0) : 0;
-    return Math.max(this.#delay(failure, error), asked);
+    return Math.max(this.#delay(failure, error), retryAfterOf(error));
   }
 
   /** After an answer that will not be another one soon. */

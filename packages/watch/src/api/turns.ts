@@ -9,16 +9,15 @@ export class Turns {
   #holder: Loop | undefined;
   readonly #waiting: { readonly loop: Loop; readonly go: () => void }[] = [];
 
-  /**
-   * Takes the turn, or waits until it comes round or `signal` aborts.
-   *
-   * @returns whether it had to wait: others have tried meanwhile
-   */
-  async take(loop: Loop, signal: AbortSignal): Promise<boolean> {
+  /** @returns whether the loop has the turn now: no other one has it */
+  claim(loop: Loop): boolean {
     this.#holder ??= loop;
-    if (this.#holder === loop) return false;
-    if (!signal.aborted) await this.#wait(loop, signal);
-    return true;
+    return this.#holder === loop;
+  }
+
+  /** Claims the turn, or waits until it comes round or `signal` aborts. */
+  async take(loop: Loop, signal: AbortSignal): Promise<void> {
+    if (!this.claim(loop) && !signal.aborted) await this.#wait(loop, signal);
   }
 
   /** Ends the loop's turn, if it has it; the one that waits longest is next. */
