@@ -2,7 +2,7 @@ import { VirtualClock } from "@fairlead/base/testing";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import type { RuleSet } from "@fairlead/netfilter";
 import { goldenNode, nodeEnvironment } from "@fairlead/testkit";
-import { type CrowdKernel, type CrowdNode, TracedCrowd } from "@fairlead/testkit/crowds";
+import { type CrowdKernel, type CrowdNode, servedCrowd } from "@fairlead/testkit/crowds";
 import { COUNTERS, createIptablesBackend } from "../../src/index.ts";
 import { plannerOptions } from "./world.ts";
 
@@ -14,14 +14,7 @@ const counters = async () => new Set(COUNTERS);
 export function iptablesCrowd(random: () => number): CrowdNode {
   const clock = new VirtualClock();
   const fake = new FakeIptables({ family: "IPv4", variant: "nft", nfacct: new Set(COUNTERS) });
-  const backendAnew = () => createIptablesBackend(fake, { counters });
-  let backend = backendAnew();
   const lists = new RecentLists(fake, clock);
-  const packets = new TracedCrowd(lists, random);
-  const changing = async (work: Promise<unknown>) => {
-    await work;
-    lists.changed();
-  };
   return {
     options: plannerOptions(NODE),
     clock,
@@ -29,13 +22,7 @@ export function iptablesCrowd(random: () => number): CrowdNode {
     sharesFrontends: true,
     // A list has the port's name in its own, as with kube-proxy.
     forgetsRenamed: true,
-    apply: (plan, change) => changing(backend.apply(plan, change)),
-    fullSync: (plan) => changing(backend.sync(plan)),
-    restart: (plan) => {
-      backend = backendAnew();
-      return changing(backend.sync(plan));
-    },
-    connect: (client, to) => packets.connect(client, to),
+    ...servedCrowd(() => createIptablesBackend(fake, { counters }), lists, random),
   };
 }
 

@@ -1,6 +1,6 @@
 import { VirtualClock } from "@fairlead/base/testing";
 import { goldenNode, ipvsEnvironment } from "@fairlead/testkit";
-import { type CrowdKernel, type CrowdNode, TracedCrowd } from "@fairlead/testkit/crowds";
+import { type CrowdKernel, type CrowdNode, servedCrowd } from "@fairlead/testkit/crowds";
 import { createIpvsBackend, DEVICE } from "../../src/index.ts";
 import { FakeNode } from "./fake-node.ts";
 import { worldOptions } from "./world.ts";
@@ -14,13 +14,6 @@ export function ipvsCrowd(random: () => number): CrowdNode {
   const clock = new VirtualClock();
   const node = new FakeNode();
   const backendAnew = () => createIpvsBackend(node.port("IPv4"), { clock, onProblem: () => {} });
-  let backend = backendAnew();
-  const templates = new Templates(node, clock);
-  const packets = new TracedCrowd(templates, random);
-  const changing = async (work: Promise<unknown>) => {
-    await work;
-    templates.changed();
-  };
   return {
     options: worldOptions([NODE_ADDRESS, "127.0.0.1"]),
     clock,
@@ -28,13 +21,7 @@ export function ipvsCrowd(random: () => number): CrowdNode {
     sharesFrontends: false,
     // The virtual servers stay as they are.
     inherits: true,
-    apply: (plan, change) => changing(backend.apply(plan, change)),
-    fullSync: (plan) => changing(backend.sync(plan)),
-    restart: (plan) => {
-      backend = backendAnew();
-      return changing(backend.sync(plan));
-    },
-    connect: (client, to) => packets.connect(client, to),
+    ...servedCrowd(backendAnew, new Templates(node, clock), random),
   };
 }
 

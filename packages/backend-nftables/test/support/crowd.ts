@@ -2,7 +2,7 @@ import { VirtualClock } from "@fairlead/base/testing";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { addressHex, type Hex, type NftSet, type NftTable, type SetElement } from "@fairlead/netfilter/nft";
 import { goldenNode, nodeEnvironment } from "@fairlead/testkit";
-import { type CrowdKernel, type CrowdNode, TracedCrowd } from "@fairlead/testkit/crowds";
+import { type CrowdKernel, type CrowdNode, servedCrowd } from "@fairlead/testkit/crowds";
 import { createNftablesBackend } from "../../src/index.ts";
 import { kubeProxyAffinitySet } from "../../src/plan/names.ts";
 import { plannerOptions } from "./golden.ts";
@@ -15,20 +15,13 @@ export function nftablesCrowd(random: () => number): CrowdNode {
   const clock = new VirtualClock();
   const kernel = new FakeNftables({ clock });
   const backendAnew = () => createNftablesBackend(kernel, { family: "IPv4", clock });
-  let backend = backendAnew();
-  const packets = new TracedCrowd(new Memories(kernel, clock), random);
-  const restart: CrowdNode["restart"] = (plan) => {
-    backend = backendAnew();
-    return backend.sync(plan);
-  };
+  const served = servedCrowd(backendAnew, new Memories(kernel, clock), random);
   return {
     options: plannerOptions(NODE),
     clock,
     nodeAddress: NODE_ADDRESS,
     sharesFrontends: true,
-    apply: (plan, change) => backend.apply(plan, change),
-    fullSync: (plan) => backend.sync(plan),
-    restart,
+    ...served,
     afterKubeProxy: (plan, clients) => {
       const [group] = plan.groups.values();
       const theirs = new Map<string, NftSet>();
@@ -40,9 +33,8 @@ export function nftablesCrowd(random: () => number): CrowdNode {
       }
       const table = tableOf(kernel);
       kernel.put({ ...table, sets: new Map([...table.sets, ...theirs]) });
-      return restart(plan);
+      return served.restart(plan);
     },
-    connect: (client, to) => packets.connect(client, to),
   };
 }
 
