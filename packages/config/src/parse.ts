@@ -8,6 +8,7 @@ import { defaultNodePortAddresses, warnOfLoopbackNodePorts } from "./modes/node-
 import { resolveReplyVia } from "./modes/reply-via.ts";
 import { resolveModes } from "./modes/resolve.ts";
 import { resolveShadow } from "./modes/shadow.ts";
+import type { ParseEnvironment, ParseResult } from "./parse-types.ts";
 import { leafPaths, valueAt } from "./paths.ts";
 import { createReport, type Report } from "./report.ts";
 import type { CommandOptions, ConfigInput } from "./resolve/input.ts";
@@ -17,7 +18,7 @@ import { decode } from "./schema/decode.ts";
 import { API_VERSION, fairleadSchema, KIND } from "./schema/fairlead.ts";
 import { kubeProxySchema } from "./schema/kube-proxy.ts";
 import { chooseSource, type Source, withOverrides } from "./source.ts";
-import type { Action, AgentConfig, ParseEnvironment, ParseResult } from "./types.ts";
+import type { Action, AgentConfig } from "./types.ts";
 import { versionAsked } from "./version.ts";
 
 /**

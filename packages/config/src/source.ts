@@ -3,9 +3,9 @@ import { readDocuments } from "./file/documents.ts";
 import type { GivenFlags } from "./flags/command-line.ts";
 import { type FlagDocuments, flagDocuments, splitByConfig } from "./flags/documents.ts";
 import { FLAGS } from "./flags/table.ts";
+import type { ConfigError, ParseEnvironment } from "./parse-types.ts";
 import { joinPath, leafPaths, splitPath, valueAt, withValueAt } from "./paths.ts";
 import { type FieldNames, showValue } from "./report.ts";
-import type { ConfigError, ParseEnvironment } from "./types.ts";
 
 /** Where the configuration's values come from: the flags only, or a file and those flags that count alongside it. */
 export interface Source {

@@ -9,7 +9,14 @@ import { NodePoller, type NodePorts } from "./model/node-poller.ts";
 import { searchServices } from "./model/search.ts";
 import { SourceHealth } from "./model/source-health.ts";
 import { UnusableObjects } from "./model/unusable.ts";
-import type { ConsoleFacts, NetworksAnswer, NodeRow, SearchAnswer, ServiceAnswer, StreamEvent } from "./protocol.ts";
+import type {
+  ConsoleFacts,
+  NetworksAnswer,
+  NodeRow,
+  SearchAnswer,
+  ServiceAnswer,
+  StreamEvent,
+} from "./protocol/index.ts";
 import { RequestError } from "./server/request-error.ts";
 import { type Answer, type RunningServer, serve } from "./server/server.ts";
 import { Stream } from "./server/stream.ts";

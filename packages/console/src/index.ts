@@ -8,6 +8,6 @@ export { SourceHealth } from "./model/source-health.ts";
 export { UnusableObjects } from "./model/unusable.ts";
 export type { Change } from "./model/what-if/change.ts";
 export { type ChangedPlans, changedPlans } from "./model/what-if/plans.ts";
-export type * from "./protocol.ts";
+export type * from "./protocol/index.ts";
 export { RequestError } from "./server/request-error.ts";
 export type { Answer } from "./server/server.ts";

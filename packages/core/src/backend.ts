@@ -1,4 +1,5 @@
-import type { ForwardingPlan, ModeSemantics, PlanChange } from "./plan.ts";
+import type { ModeSemantics } from "./mode-semantics.ts";
+import type { ForwardingPlan, PlanChange } from "./plan.ts";
 
 /** What one sync wrote, for metrics and logs. */
 export interface SyncReport {

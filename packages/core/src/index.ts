@@ -13,6 +13,7 @@ export { decodeService } from "./decode/service.ts";
 export { decodeServiceCIDR } from "./decode/service-cidr.ts";
 export type * from "./filter.ts";
 export type * from "./mode-facts.ts";
+export type * from "./mode-semantics.ts";
 export * from "./objects.ts";
 export type * from "./plan.ts";
 export { FRONTEND_KINDS, type FrontendSpec, frontendSpecs } from "./planner/frontend-spec.ts";

@@ -1,4 +1,4 @@
-import type { ModeSemantics } from "./plan.ts";
+import type { ModeSemantics } from "./mode-semantics.ts";
 
 /**
  * What holds for a mode on every node, as data. Its backend declares it; the agent, which runs the mode, and the tools,

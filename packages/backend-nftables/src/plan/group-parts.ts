@@ -1,15 +1,17 @@
-import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
-import { addressHex, type Hex, type SetElement, type Verdict } from "@fairlead/netfilter/nft";
+import type { Frontend, Treatment } from "@fairlead/core";
+import type { Hex, SetElement, Verdict } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import { isOffloaded, type Offloaded, offloadedFrontend } from "./fast-path.ts";
 import { firewallNeed } from "./firewall-hooks.ts";
-import { addressKey, hairpinKey, nodePortKey, numberValue } from "./keys.ts";
+import { addressKey, nodePortKey, numberValue } from "./keys.ts";
 import { LOCAL_DISPATCH, type LocalDispatch, localNeed } from "./local.ts";
 import { commentText, firewallChain, LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
 import type { Placement, Pool } from "./placement.ts";
 import { poolChain } from "./pool-chains.ts";
 import { externalNeed, type Need, POOL_KINDS, type PoolKind } from "./pools.ts";
+import { type SharedElement, sharedElements } from "./shared-elements.ts";
 import { frontendsMap } from "./sticky-sets.ts";
+import { masquerades, sameForAll } from "./treatments.ts";
 
 /** An element that leads packets on, or turns them away. */
 export interface Entry {
@@ -43,11 +45,6 @@ export interface GroupParts {
   /** Elements that several groups may have in common. */
   readonly shared: readonly SharedElement[];
   readonly needs: readonly Need[];
-}
-
-export interface SharedElement {
-  readonly set: "cluster-ips" | "hairpin-connections";
-  readonly key: Hex;
 }
 
 const NOTHING: GroupParts = {
@@ -223,20 +220,6 @@ const MAPS_OF = {
   "node-port": "nodePort",
 } as const satisfies Record<Frontend["at"], keyof typeof POOL_KINDS>;
 
-function sameForAll({ pod, node, outside }: Frontend["treatments"]): boolean {
-  return alike(pod, outside) && alike(node, outside);
-}
-
-function masquerades(treatment: Treatment): boolean {
-  return treatment.verdict === "proxy" && treatment.masquerade;
-}
-
-function alike(a: Treatment, b: Treatment): boolean {
-  if (a === b) return true;
-  if (a.verdict !== "proxy" || b.verdict !== "proxy") return a.verdict === b.verdict;
-  return a.set === b.set && a.masquerade === b.masquerade;
-}
-
 /** Sets and maps by how a frontend is known. */
 const SETS = {
   address: { services: "service-ips", noEndpoints: "no-endpoint-services" },
@@ -252,20 +235,3 @@ const REFUSALS: Refusals = {
 
 /** What is in the middle of a TCP connection is reset there. */
 const RESETTING: Refusals = { ...REFUSALS, drop: { kind: "goto", chain: RESET_OR_DROP } };
-
-function sharedElements(
-  { cluster, local, protocol }: ServicePortGroup,
-  frontends: readonly Frontend[],
-): SharedElement[] {
-  const shared = new Map<string, SharedElement>();
-  const add = (set: SharedElement["set"], key: Hex) => shared.set(`${set} ${key}`, { set, key });
-  for (const { reach, address } of frontends) {
-    if (reach === "internal" && address !== undefined) add("cluster-ips", addressHex(address));
-  }
-  for (const endpoints of [cluster, local]) {
-    for (const endpoint of endpoints) {
-      if (endpoint.local) add("hairpin-connections", hairpinKey(endpoint, protocol));
-    }
-  }
-  return [...shared.values()];
-}

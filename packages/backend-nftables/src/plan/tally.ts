@@ -1,6 +1,7 @@
 import type { Hex } from "@fairlead/netfilter/nft";
-import type { SharedElement } from "./group-parts.ts";
+
 import type { ElementChanges } from "./pool-changes.ts";
+import type { SharedElement } from "./shared-elements.ts";
 
 /** How many groups have an element that several may have in common. */
 export class Tally {

@@ -11,10 +11,10 @@ import {
   YAML11_SCHEMA,
   YAMLException,
 } from "js-yaml";
+import type { ConfigError } from "../parse-types.ts";
 import { showValue } from "../report.ts";
 import * as fairlead from "../schema/fairlead.ts";
 import * as kubeProxy from "../schema/kube-proxy.ts";
-import type { ConfigError } from "../types.ts";
 
 /** The documents of a --config file, distinguished but not yet read. */
 export interface ConfigDocuments {

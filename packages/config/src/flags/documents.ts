@@ -1,7 +1,7 @@
 import type { RawObject } from "@fairlead/base";
+import type { ConfigError } from "../parse-types.ts";
 import { withValueAt } from "../paths.ts";
 import { showValue } from "../report.ts";
-import type { ConfigError } from "../types.ts";
 import type { GivenFlags } from "./command-line.ts";
 import type { FlagDefinition } from "./definition.ts";
 import { FLAGS } from "./table.ts";

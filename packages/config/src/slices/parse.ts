@@ -1,7 +1,8 @@
 import { parseSocketAddress } from "../address.ts";
 import { parseDuration } from "../duration.ts";
 import { readCommandLine } from "../flags/command-line.ts";
-import type { ConfigError, SocketAddress } from "../types.ts";
+import type { ConfigError } from "../parse-types.ts";
+import type { SocketAddress } from "../types.ts";
 import { versionAsked } from "../version.ts";
 import { SLICES } from "./flags.ts";
 import { Values } from "./values.ts";

@@ -1,6 +1,6 @@
 import type { GivenFlags } from "../flags/command-line.ts";
+import type { ConfigError } from "../parse-types.ts";
 import { showValue } from "../report.ts";
-import type { ConfigError } from "../types.ts";
 import { SLICES } from "./flags.ts";
 
 /** Values as given, checked by the flags' types, or their defaults. */

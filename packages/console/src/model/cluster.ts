@@ -3,49 +3,30 @@ import { ClusterState, type NodeState, type ServiceKey } from "@fairlead/core";
 import type { PlannedNode } from "@fairlead/inspect";
 import { MirroredSlices } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
-import type { ServiceAnswer, ServiceRow } from "../protocol.ts";
+import type { ServiceAnswer, ServiceRow } from "../protocol/index.ts";
 import type { AgentSetup } from "./agent-setup.ts";
+import type { ClusterOptions } from "./cluster-options.ts";
 import { followObjects } from "./follow.ts";
+import { KnownNodes, someNode } from "./known-nodes.ts";
 import { Learning } from "./learning.ts";
 import { OwnerHistory, type Owners, ownersNow } from "./owner-history.ts";
 import { Plans } from "./plans.ts";
 import { serviceRow } from "./rows.ts";
 import { SerialQueue } from "./serial-queue.ts";
-import type { UnusableObjects } from "./unusable.ts";
-
-export interface ClusterOptions {
-  /** How the agents are set up; `setSetup` says it of a node. */
-  readonly setup: AgentSetup;
-  /** The node that the list looks from; undefined: the first one by name. */
-  readonly nodeName: string | undefined;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Takes what cannot be used of the objects. */
-  readonly unusable: Pick<UnusableObjects, "take">;
-  /** The services that came, changed or went, once the first state is known. */
-  readonly onServices: (rows: readonly ServiceRow[], gone: readonly ServiceKey[]) => void;
-  /** A node that came, changed or (undefined) went. */
-  readonly onNode: (name: string, node: NodeState | undefined) => void;
-  /** Whether Nodes may be listed, whenever that is known. */
-  readonly onNodesForbidden?: (are: boolean) => void;
-}
 
 /** The objects as they are now, and the plans of the nodes in view. */
 export class LiveCluster {
   readonly state = new ClusterState();
   /** What OVN-Kubernetes mirrors for Services of user-defined networks. */
   readonly mirrored = new MirroredSlices();
-  /** Those that there are. */
-  readonly nodes = new Map<string, NodeState>();
   readonly #options: ClusterOptions;
+  readonly #nodes = new KnownNodes((name) => name === this.nodeName);
   readonly #turns = new SerialQueue();
   readonly #plans: Plans;
   readonly #learning: Learning | undefined;
   readonly #ready = Promise.withResolvers<void>();
   readonly #owners = new OwnerHistory();
   readonly #startedAt: number;
-  /** As the node that is looked from was last; undefined: it is there, or never was. */
-  #deleted: NodeState | undefined;
   #source: ObjectSource | undefined;
   #begun = false;
   #updating = false;
@@ -59,12 +40,17 @@ export class LiveCluster {
       setup,
       state: this.state,
       mirrored: this.mirrored,
-      nodeOf: (name) => this.nodes.get(name) ?? (name === this.nodeName ? this.#deleted : undefined),
+      nodeOf: (name) => this.#nodes.of(name),
       learned: () => this.#learning?.now(),
     });
     this.#plans.first = options.nodeName ?? "";
     this.#changedAt = options.now();
     this.#startedAt = this.#changedAt;
+  }
+
+  /** Those that there are. */
+  get nodes(): ReadonlyMap<string, NodeState> {
+    return this.#nodes.all;
   }
 
   /** The node that the list looks from. */
@@ -74,7 +60,7 @@ export class LiveCluster {
 
   /** Whether the node that the list looks from was deleted meanwhile: its plan is by what was known of it. */
   get nodeDeleted(): boolean {
-    return this.#deleted !== undefined;
+    return this.#nodes.isDeleted;
   }
 
   /** When the last change of an object was taken in. */
@@ -165,7 +151,7 @@ export class LiveCluster {
   }
 
   async #begin(): Promise<void> {
-    if (this.nodeName === "") this.#plans.first = this.#someNode();
+    if (this.nodeName === "") this.#plans.first = someNode(this.nodes, this.state);
     this.#begun = true;
     // The first plan has everything that is there now, and the first decision has seen it.
     this.#learning?.live.syncBegins();
@@ -176,26 +162,10 @@ export class LiveCluster {
     void this.#see(services);
   }
 
-  /** The first by name of those that there are, or that endpoints are on. */
-  #someNode(): string {
-    const [first] = [...this.nodes.keys()].sort();
-    if (first !== undefined) return first;
-    const slices = [...this.state.keys()].flatMap((key) => this.state.slices(key));
-    const names = slices.flatMap(({ endpoints }) => endpoints.flatMap(({ nodeName }) => nodeName ?? []));
-    return names.sort()[0] ?? "node";
-  }
-
   #node(name: string, node: NodeState | undefined): void {
-    const isFirst = name === this.nodeName;
-    const before = this.nodes.get(name);
-    const planned = before ?? (isFirst ? this.#deleted : undefined);
-    if (node === undefined) this.nodes.delete(name);
-    else this.nodes.set(name, node);
-    if (isFirst) this.#deleted = node === undefined ? planned : undefined;
-    // Heartbeats come every few seconds, and change nothing here.
-    if (isSame(before, node)) return;
-    if (node !== undefined && !isSame(planned, node)) this.#plans.outdate(name);
-    this.#options.onNode(name, node);
+    const { isChanged, isOutdated } = this.#nodes.take(name, node);
+    if (isOutdated) this.#plans.outdate(name);
+    if (isChanged) this.#options.onNode(name, node);
   }
 
   /** Changes that come close together are planned at once. */
@@ -266,10 +236,4 @@ export class LiveCluster {
     const planner = this.#plans.firstNow?.planner;
     return planner && serviceRow({ state: this.state, mirrored: this.mirrored, planner }, key, this.nodeName);
   }
-}
-
-/** Whether the same is known of a Node of what decides about endpoints, node ports and local traffic. */
-function isSame(one: NodeState | undefined, other: NodeState | undefined): boolean {
-  const facts = (node: NodeState | undefined) => node && [node.zone, node.addresses, node.podCIDRs];
-  return JSON.stringify(facts(one)) === JSON.stringify(facts(other));
 }

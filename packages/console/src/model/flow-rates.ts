@@ -1,5 +1,5 @@
 import type { Flow } from "@fairlead/inspect";
-import type { FlowsSince } from "../protocol.ts";
+import type { FlowsSince } from "../protocol/index.ts";
 
 /** A look after a longer pause begins anew: what came and went meanwhile was never seen. */
 const LONGEST_MS = 15_000;

@@ -1,5 +1,5 @@
 import { type Flow, trafficByService } from "@fairlead/inspect";
-import type { FlowsAnswer } from "../protocol.ts";
+import type { FlowsAnswer } from "../protocol/index.ts";
 
 /** More rows than anybody reads. */
 const MOST_SERVICES = 200;

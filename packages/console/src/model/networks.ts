@@ -1,6 +1,6 @@
 import { type PlannedNode, suggestCIDRs } from "@fairlead/inspect";
 import { type LearnedOnce, ownershipReport } from "@fairlead/intake";
-import type { NetworksAnswer } from "../protocol.ts";
+import type { NetworksAnswer } from "../protocol/index.ts";
 import type { AgentSetup } from "./agent-setup.ts";
 
 /**

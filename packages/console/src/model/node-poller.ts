@@ -1,6 +1,6 @@
 import { type Clock, errorText, sleep } from "@fairlead/base";
 import type { AgentStatus } from "@fairlead/inspect";
-import type { FamilyFindings, ReadResult } from "../protocol.ts";
+import type { FamilyFindings, ReadResult } from "../protocol/index.ts";
 
 /** What can be looked at of a node. */
 export interface NodePorts {

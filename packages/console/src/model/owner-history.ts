@@ -1,6 +1,6 @@
 import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily, OwnershipDecision, Planner, ServiceKey } from "@fairlead/core";
-import type { OwnerChange } from "../protocol.ts";
+import type { OwnerChange } from "../protocol/index.ts";
 
 /** Changes of one service, and services with changes, that are kept: the latest. */
 const MOST_CHANGES = 20;

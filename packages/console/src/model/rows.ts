@@ -1,7 +1,7 @@
 import { IP_FAMILIES, type IPFamily, socketText } from "@fairlead/base";
 import type { ClusterView, EndpointSlice, Ownership, Planner, Service, ServiceKey } from "@fairlead/core";
 import type { MirroredSlices } from "@fairlead/intake";
-import type { ServiceRow } from "../protocol.ts";
+import type { ServiceRow } from "../protocol/index.ts";
 
 interface RowParts {
   readonly state: ClusterView;

@@ -1,6 +1,6 @@
 import { nextTurn } from "@fairlead/base";
 import type { SourceReport } from "@fairlead/watch";
-import type { SourceAnswer } from "../protocol.ts";
+import type { SourceAnswer } from "../protocol/index.ts";
 
 /** Whether the source of the objects answers, from what it reports. */
 export class SourceHealth {

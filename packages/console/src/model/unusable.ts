@@ -1,6 +1,6 @@
 import type { Problem } from "@fairlead/core";
 import type { SourceReport } from "@fairlead/watch";
-import type { UnusableAnswer, UnusableRow } from "../protocol.ts";
+import type { UnusableAnswer, UnusableRow } from "../protocol/index.ts";
 
 type BadObject = Extract<SourceReport, { readonly type: "badObject" }>;
 

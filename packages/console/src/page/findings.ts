@@ -1,5 +1,5 @@
 import type { ServiceReport } from "@fairlead/compare";
-import type { FamilyFindings, NodeRow, ReadResult } from "../protocol.ts";
+import type { FamilyFindings, NodeRow, ReadResult } from "../protocol/index.ts";
 
 /** One service that is not in a node's kernel as it should be. */
 export interface Difference extends ServiceReport {

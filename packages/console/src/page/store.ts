@@ -1,5 +1,12 @@
 import { useLayoutEffect, useReducer } from "preact/hooks";
-import type { ConsoleFacts, NodeRow, ServiceRow, SourceAnswer, StreamEvents, UnusableAnswer } from "../protocol.ts";
+import type {
+  ConsoleFacts,
+  NodeRow,
+  ServiceRow,
+  SourceAnswer,
+  StreamEvents,
+  UnusableAnswer,
+} from "../protocol/index.ts";
 
 /** What the stream has told so far. */
 export class Store {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import type { StreamEvent } from "../protocol.ts";
+import type { StreamEvent } from "../protocol/index.ts";
 
 interface Numbered {
   readonly id: number;

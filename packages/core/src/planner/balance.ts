@@ -1,4 +1,5 @@
-import type { ModeSemantics, ServicePortGroup } from "../plan.ts";
+import type { ModeSemantics } from "../mode-semantics.ts";
+import type { ServicePortGroup } from "../plan.ts";
 
 /**
  * Annotation of a Service that says how its clients are spread over its endpoints: "random" (the default), or

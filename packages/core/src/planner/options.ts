@@ -1,7 +1,8 @@
 import { equal } from "../data/equal.ts";
 import type { EndpointFilter } from "../filter.ts";
+import type { ModeSemantics } from "../mode-semantics.ts";
 import type { IPFamily } from "../objects.ts";
-import type { LocalTrafficDetector, ModeSemantics, NodePlan, NodePortAddresses } from "../plan.ts";
+import type { LocalTrafficDetector, NodePlan, NodePortAddresses } from "../plan.ts";
 
 /** What is planned for, apart from the objects. */
 export interface PlannerOptions {

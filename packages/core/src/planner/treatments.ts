@@ -1,5 +1,6 @@
+import type { ModeSemantics } from "../mode-semantics.ts";
 import type { TrafficPolicy } from "../objects.ts";
-import type { EndpointSetName, ModeSemantics, Reach, SourceClass, Treatment } from "../plan.ts";
+import type { EndpointSetName, Reach, SourceClass, Treatment } from "../plan.ts";
 
 /** What the treatments of a service port's frontends follow from, besides reach and policy. */
 export interface TreatmentFacts {

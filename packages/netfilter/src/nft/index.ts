@@ -35,7 +35,7 @@ export { type DecodedBatch, decodeBatch, type NftChange, type NftRequest } from 
 export { decodeTrace, type NftTraceEvent, type TracedPacket } from "./netlink/decode-trace.ts";
 export { decodeFlowtable } from "./netlink/flowtables.ts";
 export * as nftNumbers from "./netlink/numbers.ts";
-export * as statements from "./statements.ts";
+export * as statements from "./statements/index.ts";
 export { ruleText } from "./text/printer.ts";
 export { readTables } from "./text/read.ts";
 export { tableLines, tableText } from "./text/table.ts";

@@ -1,6 +1,6 @@
 import type { OwnershipDecision, Planner, ServiceOwnership } from "@fairlead/core";
 import type { LearnedOnce } from "@fairlead/intake";
-import type { CIDRMove, OwnerMove, WhatIfNetworks } from "../../protocol.ts";
+import type { CIDRMove, OwnerMove, WhatIfNetworks } from "../../protocol/index.ts";
 
 type Owners = Pick<Planner, "ownerships">;
 

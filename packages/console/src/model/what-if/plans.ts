@@ -3,7 +3,7 @@ import { ClusterState, type ServiceKey } from "@fairlead/core";
 import { type PlannedNode, planNodeSteps } from "@fairlead/inspect";
 import type { LearnedOnce } from "@fairlead/intake";
 import type { OtherSubscription } from "@fairlead/watch";
-import type { OwnerMove, WhatIfNetworks } from "../../protocol.ts";
+import type { OwnerMove, WhatIfNetworks } from "../../protocol/index.ts";
 import type { AgentSetup } from "../agent-setup.ts";
 import type { LiveCluster } from "../cluster.ts";
 import { type Change, changedSetup } from "./change.ts";

@@ -1,4 +1,4 @@
-import type { FlowsAnswer } from "../../protocol.ts";
+import type { FlowsAnswer } from "../../protocol/index.ts";
 
 /** What one look at connections says; null: unknown. */
 export interface Sample {

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { FlowsAnswer } from "../../protocol.ts";
+import type { FlowsAnswer } from "../../protocol/index.ts";
 import { Plot } from "../curve/plot.ts";
 import { pointsOf, type Quantity, type Sample, summaryOf, withSample } from "../curve/samples.ts";
 import { Scroll } from "./scroll.tsx";

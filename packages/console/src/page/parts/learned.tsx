@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { LearnedAnswer } from "../../protocol.ts";
+import type { LearnedAnswer } from "../../protocol/index.ts";
 import { useAnswer } from "../ask.ts";
 import { addressOf } from "../router.ts";
 import type { Store } from "../store.ts";

@@ -1,4 +1,4 @@
-import type { SourceAnswer } from "../../protocol.ts";
+import type { SourceAnswer } from "../../protocol/index.ts";
 import type { Verdict } from "../findings.ts";
 import type { Store } from "../store.ts";
 

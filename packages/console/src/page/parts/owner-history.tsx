@@ -1,5 +1,5 @@
 import type { Ownership } from "@fairlead/core";
-import type { ServiceAnswer } from "../../protocol.ts";
+import type { ServiceAnswer } from "../../protocol/index.ts";
 import { Owner } from "./badge.tsx";
 import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";

@@ -1,4 +1,4 @@
-import type { ServiceRow } from "../../protocol.ts";
+import type { ServiceRow } from "../../protocol/index.ts";
 import type { Difference } from "../findings.ts";
 import { serviceAddress } from "../router.ts";
 import type { Sort } from "../service-filter.ts";

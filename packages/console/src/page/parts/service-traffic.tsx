@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { FlowsAnswer } from "../../protocol.ts";
+import type { FlowsAnswer } from "../../protocol/index.ts";
 import { usePolled } from "../polled.ts";
 import { addressOf } from "../router.ts";
 import { Age } from "./age.tsx";

@@ -1,4 +1,4 @@
-import type { LearnedAnswer } from "../../protocol.ts";
+import type { LearnedAnswer } from "../../protocol/index.ts";
 import type { Tone } from "../findings.ts";
 import { Badge } from "./badge.tsx";
 

@@ -1,5 +1,5 @@
 import type { FlowEndpoint, ServiceTraffic } from "@fairlead/inspect";
-import type { FlowsAnswer } from "../../protocol.ts";
+import type { FlowsAnswer } from "../../protocol/index.ts";
 import type { Tone } from "../findings.ts";
 import { serviceAddress } from "../router.ts";
 import { socket } from "../socket.ts";

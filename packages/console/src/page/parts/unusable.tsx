@@ -1,4 +1,4 @@
-import type { UnusableAnswer } from "../../protocol.ts";
+import type { UnusableAnswer } from "../../protocol/index.ts";
 import { Age } from "./age.tsx";
 import { Scroll } from "./scroll.tsx";
 import { TableHead } from "./table-head.tsx";

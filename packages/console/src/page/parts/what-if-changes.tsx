@@ -1,4 +1,4 @@
-import type { FateData, OwnerMove, WhatIfAnswer } from "../../protocol.ts";
+import type { FateData, OwnerMove, WhatIfAnswer } from "../../protocol/index.ts";
 import { serviceAddress } from "../router.ts";
 import { Age } from "./age.tsx";
 import { Badge, Owner } from "./badge.tsx";

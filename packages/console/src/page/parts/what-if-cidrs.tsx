@@ -1,4 +1,4 @@
-import type { WhatIfNetworks } from "../../protocol.ts";
+import type { WhatIfNetworks } from "../../protocol/index.ts";
 import { Scroll } from "./scroll.tsx";
 import { Stage, WHOSE } from "./stage.tsx";
 import { TableHead } from "./table-head.tsx";

@@ -1,6 +1,6 @@
 import type { Diagnosis } from "@fairlead/inspect";
 import { useEffect, useState } from "preact/hooks";
-import type { DoctorAnswer } from "../../protocol.ts";
+import type { DoctorAnswer } from "../../protocol/index.ts";
 import { useAnswer } from "../ask.ts";
 import type { Tone, Verdict } from "../findings.ts";
 import { Age } from "../parts/age.tsx";

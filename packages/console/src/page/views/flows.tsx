@@ -1,6 +1,6 @@
 import type { Flow } from "@fairlead/inspect";
 import { useEffect } from "preact/hooks";
-import type { FlowsAnswer } from "../../protocol.ts";
+import type { FlowsAnswer } from "../../protocol/index.ts";
 import { Age } from "../parts/age.tsx";
 import { Curves } from "../parts/curves.tsx";
 import { NodeChoice } from "../parts/node-choice.tsx";

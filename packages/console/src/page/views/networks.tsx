@@ -1,4 +1,4 @@
-import type { NetworksAnswer } from "../../protocol.ts";
+import type { NetworksAnswer } from "../../protocol/index.ts";
 import { useAnswer } from "../ask.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
-import type { NodeRow, ServiceRow } from "../../protocol.ts";
+import type { NodeRow, ServiceRow } from "../../protocol/index.ts";
 import { agentVerdict, type Difference, differingServices, kernelVerdict } from "../findings.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";

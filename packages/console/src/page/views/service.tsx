@@ -1,6 +1,6 @@
 import type { FamilyExplanation } from "@fairlead/inspect";
 import { useEffect, useMemo } from "preact/hooks";
-import type { ServiceAnswer } from "../../protocol.ts";
+import type { ServiceAnswer } from "../../protocol/index.ts";
 import { useAnswer } from "../ask.ts";
 import { differencesOf, isAbout } from "../findings.ts";
 import { Age } from "../parts/age.tsx";

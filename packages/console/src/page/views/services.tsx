@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { SearchAnswer, ServiceRow } from "../../protocol.ts";
+import type { SearchAnswer, ServiceRow } from "../../protocol/index.ts";
 import { ask } from "../ask.ts";
 import { differingServices } from "../findings.ts";
 import { Age } from "../parts/age.tsx";

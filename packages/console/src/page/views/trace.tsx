@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { TraceAnswer, TraceOutcome, TraceVisit } from "../../protocol.ts";
+import type { TraceAnswer, TraceOutcome, TraceVisit } from "../../protocol/index.ts";
 import { useAnswer } from "../ask.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { WhatIfAnswer } from "../../protocol.ts";
+import type { WhatIfAnswer } from "../../protocol/index.ts";
 import { ask, type RequestState } from "../ask.ts";
 import { TextOrFiles } from "../parts/text-or-files.tsx";
 import { Waiting } from "../parts/waiting.tsx";

@@ -1,7 +1,7 @@
 import type { Expression } from "../expressions/index.ts";
 import { PORT_UNREACHABLE } from "../expressions/reject.ts";
 import type { NftFamily } from "../family.ts";
-import * as statements from "../statements.ts";
+import * as statements from "../statements/index.ts";
 import { lengthOf } from "../types.ts";
 import { matchExpressions } from "./match.ts";
 import { loadOperand, setName } from "./operands.ts";

@@ -1,7 +1,7 @@
 import type { Expression } from "../expressions/index.ts";
 import type { Hex } from "../hex.ts";
 import { hexOf, hostHex } from "../hex.ts";
-import * as statements from "../statements.ts";
+import * as statements from "../statements/index.ts";
 import { type FieldFacts, fieldFacts } from "./fields.ts";
 import { loadOperand, requirement, setName } from "./operands.ts";
 import type { Operand, Phrase } from "./phrases.ts";

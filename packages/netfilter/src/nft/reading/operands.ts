@@ -1,7 +1,7 @@
 import type { Expression } from "../expressions/index.ts";
 import type { Register } from "../expressions/registers.ts";
 import type { NftSet } from "../model.ts";
-import * as statements from "../statements.ts";
+import * as statements from "../statements/index.ts";
 import { DATA_TYPES, type DataType } from "../types.ts";
 import { fieldFacts } from "./fields.ts";
 import type { ListedSet, Operand } from "./phrases.ts";

@@ -1,0 +1,15 @@
+export * from "./connection.ts";
+export * from "./marks.ts";
+export {
+  addressIn,
+  addressTypeIs,
+  destinationPortIs,
+  type Field,
+  interfaceIs,
+  load,
+  loadKey,
+  lookUp,
+  pastTheFirst,
+  protocolIs,
+} from "./packet.ts";
+export * from "./verdicts.ts";
