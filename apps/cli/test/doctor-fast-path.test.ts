@@ -26,24 +26,33 @@ table ip calico {
 }
 `;
 const LINKS = [
-  { ifindex: 2, ifname: "cni0", linkinfo: { info_kind: "bridge" } },
+  { ifindex: 2, ifname: "cni0", linkinfo: { info_kind: "bridge" }, addr_info: [{ local: "10.144.1.1" }] },
   { ifindex: 3, ifname: "cali1", linkinfo: { info_kind: "veth" } },
   { ifindex: 4, ifname: "ovs-system", linkinfo: { info_kind: "openvswitch" } },
   { ifindex: 5, ifname: "port1", linkinfo: { info_kind: "veth" }, master: "ovs-system" },
 ];
 const SEEN = {
   "nft list flowtables": LISTING,
-  "ip -json -details link show": JSON.stringify(LINKS),
+  "ip -json -details address show": JSON.stringify(LINKS),
+  "ip -json -4 route show": "[ ]",
+  "ip -json -6 route show": "",
   "cat /proc/sys/net/netfilter/nf_flowtable_tcp_timeout": "30\n",
   "cat /proc/sys/net/bridge/bridge-nf-call-iptables": "1\n",
   "cat /proc/sys/kernel/random/boot_id": `${BOOT}\n`,
   "cat /run/fairlead/fast-path.json": JSON.stringify({ boot: BOOT, release: "6.12", outcome: "passed" }),
 };
 
+const NETWORKS = {
+  clusterCIDRs: ["10.144.0.0/16"],
+  multiCNI: { excludeClusterCIDRs: ["10.200.0.0/16"], excludeCIDRsFrom: [], clusterCIDRsFrom: [] },
+};
+
 /** What a node shows, but for what is said of it. */
-function facts(changed: Readonly<Record<string, string | CommandResult["kind"] | undefined>> = {}) {
+function facts(changed: Readonly<Record<string, string | CommandResult["kind"] | undefined>> = {}, configured = {}) {
   const config = {
     nftables: { fastPath: { devices: ["cali*", "cni0", "port*"] } },
+    ...NETWORKS,
+    ...configured,
     serviceProxyName: "",
     stateDir: "/run/fairlead",
   } as unknown as AgentConfig;
@@ -88,6 +97,12 @@ test.each([
   ],
 ] as const)("%s", async (_what, changed, expected) => {
   expect(await facts(changed)).toMatchObject(expected);
+});
+
+test("auto without clusterCIDR", async () => {
+  const nftables = { fastPath: { devices: "auto" } };
+  const found = await facts({ "nft list flowtables": "" }, { nftables, clusterCIDRs: [] });
+  expect(found).toMatchObject({ devices: "no flowtable", auto: expect.stringContaining("clusterCIDR"), refused: [] });
 });
 
 test("nothing is looked at where it is not configured", async () => {

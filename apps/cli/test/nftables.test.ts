@@ -87,6 +87,11 @@ test("diff: no packet fares otherwise than with kube-proxy", async () => {
 });
 
 describe("the fast path in verify", () => {
+  const withFlowtable = () => {
+    const flowtable = { name: "fast-path", priority: 0, devices: ["cali1"] };
+    const [table] = readTables("table ip kube-proxy {\n}\n");
+    return table && { ...table, flowtables: new Map([[flowtable.name, flowtable]]) };
+  };
   const configuration = async (nftables: object) =>
     fileOf(
       "config.json",
@@ -129,10 +134,17 @@ describe("the fast path in verify", () => {
     [[], [{ kind: "extra", where: "flowtable fast-path", what: "device cali1" }]],
   ])("its devices are compared with those that the agent chooses: %j", (wanted, findings) => {
     const config = { nftables: { fastPath: { devices: ["cali*"] } } } as unknown as AgentConfig;
-    const flowtable = { name: "fast-path", priority: 0, devices: ["cali1"] };
-    const [table] = readTables("table ip kube-proxy {\n}\n");
-    const found = table && { ...table, flowtables: new Map([[flowtable.name, flowtable]]) };
-    expect(comparedFastPath(config, found, new Set(wanted)).findings).toEqual(findings);
+    expect(comparedFastPath(config, withFlowtable(), new Set(wanted)).findings).toEqual(findings);
+  });
+
+  test("nothing is compared where auto cannot choose, and a note says why", () => {
+    const multiCNI = { excludeCIDRsFrom: [], clusterCIDRsFrom: [] };
+    const nftables = { fastPath: { devices: "auto" } };
+    const config = { nftables, multiCNI, clusterCIDRs: [] } as unknown as AgentConfig;
+    expect(comparedFastPath(config, withFlowtable(), undefined)).toMatchObject({
+      note: "the flowtable's devices are not compared: devices: auto needs clusterCIDR; give it, or name the devices",
+      findings: [],
+    });
   });
 
   test("a flowtable is there when one `fairlead` gives its tables to another", async () => {

@@ -1,5 +1,6 @@
 export { formatDuration, parseDuration } from "./duration.ts";
 export type * from "./mode-settings.ts";
+export { type FastPathNetworks, fastPathNetworks, whyNotAuto } from "./modes/fast-path-networks.ts";
 export { mostUplinks } from "./modes/reply-via.ts";
 export { withMode } from "./modes/with-mode.ts";
 export type * from "./multi-cni-settings.ts";

@@ -626,6 +626,11 @@ describe("the fast path", () => {
     ["may not be seen", { devices: undefined }, ["unknown fast path: the flowtable cannot be read"]],
     ["needs devices", { devices: [] }, ["warning fast path: no device is in the flowtable"]],
     [
+      "needs to know pods where devices are chosen",
+      { devices: "no flowtable", auto: "devices: auto needs clusterCIDR; give it, or name the devices" },
+      ["warning fast path: disabled: devices: auto needs clusterCIDR; give it, or name the devices"],
+    ],
+    [
       "leaves devices out",
       { refused: [{ device: "cni0", reason: "it is a bridge" }] },
       ["warning fast path for cni0: left out: it is a bridge"],

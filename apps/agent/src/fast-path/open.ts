@@ -1,6 +1,6 @@
 import type { Devices } from "@fairlead/backend-nftables";
-import { errorChainText, type IPFamily, parseCIDRLeniently, systemClock } from "@fairlead/base";
-import type { AgentConfig } from "@fairlead/config";
+import { errorChainText, type IPFamily, systemClock } from "@fairlead/base";
+import { type AgentConfig, fastPathNetworks, whyNotAuto } from "@fairlead/config";
 import type { NftablesClient } from "@fairlead/kernel";
 import { NFT_FAMILY, NftBatch } from "@fairlead/netfilter/nft";
 import type { Kernel } from "../host/kernel.ts";
@@ -43,22 +43,12 @@ export async function openFastPath(
 ): Promise<OpenedFastPath> {
   const settings = config.nftables.fastPath;
   if (settings === undefined) return {};
-  const { clusterCIDRs: pods, multiCNI } = config;
   const why = whyNotAuto(config) ?? (await whyRefused(client, families)) ?? (await whyUnfit({ config, kernel, log }));
   if (why !== undefined) return { notice: disabled(why) };
   const { devices: follower, sysctl } = kernel;
-  const excluded = multiCNI.excludeClusterCIDRs.flatMap((text) => parseCIDRLeniently(text)?.text ?? []);
-  const parts = { wanted: settings.devices, pods, excluded, follower, sysctl, timers: systemClock, log };
+  const networks = fastPathNetworks(config);
+  const parts = { wanted: settings.devices, ...networks, follower, sysctl, timers: systemClock, log };
   return { fastPath: new FastPathDevices(parts) };
-}
-
-/** Devices of pods are known by their routes, so that it must be known where pods are, and where none of ours. */
-function whyNotAuto({ nftables, clusterCIDRs, multiCNI }: AgentConfig): string | undefined {
-  if (nftables.fastPath?.devices !== "auto") return undefined;
-  const { excludeCIDRsFrom, clusterCIDRsFrom } = multiCNI;
-  if (excludeCIDRsFrom.length + clusterCIDRsFrom.length > 0)
-    return "devices: auto does not know networks that are learned; name the devices";
-  return clusterCIDRs.length > 0 ? undefined : "devices: auto needs clusterCIDR; give it, or name the devices";
 }
 
 function disabled(why: string): FastPathNotice {

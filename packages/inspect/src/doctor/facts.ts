@@ -75,6 +75,8 @@ export interface FastPathFacts {
     | { readonly kind: "failed"; readonly reason: string };
   /** Those in our flowtable. */
   readonly devices: readonly string[] | "no flowtable" | undefined;
+  /** Why `devices: auto` disables it; absent: it does not. */
+  readonly auto?: string;
   /** Devices that the configuration selects and that the agent leaves out. */
   readonly refused: readonly { readonly device: string; readonly reason: string }[];
   /** Flowtables of other programs that have some of our devices. */

@@ -5,6 +5,7 @@ import type { Diagnosis, FastPathFacts, NodeFacts } from "./facts.ts";
 const CHECK = "fast path";
 /** Devices that a line names. */
 const NAMED = 5;
+const NAME_DEVICES = "name the devices of pods and of other nodes in nftables.fastPath.devices";
 
 /** Whether the fast path is in use where it is configured. Services work without it, so nothing is bad. */
 export function fastPath({ fastPath: facts }: NodeFacts): readonly Diagnosis[] {
@@ -12,7 +13,8 @@ export function fastPath({ fastPath: facts }: NodeFacts): readonly Diagnosis[] {
   return [use(facts), ...facts.refused.map(leftOut), ...facts.others.map(shared)];
 }
 
-function use({ flowtables, test, devices }: FastPathFacts): Diagnosis {
+function use({ flowtables, test, devices, auto }: FastPathFacts): Diagnosis {
+  if (auto !== undefined) return warning(CHECK, `disabled: ${auto}`, advice("fast-path-devices", NAME_DEVICES));
   if (flowtables === false) {
     const text = "boot a kernel that has CONFIG_NF_FLOW_TABLE, or take nftables.fastPath out of the configuration";
     return warning(CHECK, "disabled: this kernel has no flowtables", advice("fast-path-kernel", text));
@@ -31,8 +33,7 @@ function use({ flowtables, test, devices }: FastPathFacts): Diagnosis {
     return warning(CHECK, `disabled: ${found}`, advice("fast-path-test", text));
   }
   if (devices.length === 0) {
-    const text = "name the devices of pods and of other nodes in nftables.fastPath.devices";
-    return warning(CHECK, "no device is in the flowtable", advice("fast-path-devices", text));
+    return warning(CHECK, "no device is in the flowtable", advice("fast-path-devices", NAME_DEVICES));
   }
   return good(CHECK, `for ${listed(devices)}`);
 }

@@ -1,6 +1,6 @@
 import { FLOWTABLE, tableName } from "@fairlead/backend-nftables";
 import { textAt } from "@fairlead/base";
-import type { AgentConfig } from "@fairlead/config";
+import { type AgentConfig, whyNotAuto } from "@fairlead/config";
 import type { FastPathFacts } from "@fairlead/inspect";
 import { type NftTable, readTables } from "@fairlead/netfilter/nft";
 import { fastPathDevices } from "../../node/fast-path-devices.ts";
@@ -18,12 +18,14 @@ export async function fastPathFacts(config: AgentConfig, attempt: Attempt): Prom
   const own = tableName(serviceProxyName);
   const devices = tables && devicesOf(tables.filter(({ name }) => name === own));
   const present = new Set(Array.isArray(devices) ? devices : []);
+  const auto = whyNotAuto(config);
   const chosen = await fastPathDevices(config, async (...argv) => outputOf(await attempt(...argv)));
   return {
     flowtables: isThere(await attempt("cat", TIMEOUT)),
     test: await testOf(stateDir, attempt),
     devices,
     refused: Array.from(chosen?.refused ?? [], ([device, reason]) => ({ device, reason })),
+    ...(auto !== undefined && { auto }),
     others: (tables ?? []).filter(({ name }) => name !== own).flatMap((table) => sharedBy(table, present)),
   };
 }

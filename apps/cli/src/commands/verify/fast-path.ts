@@ -1,6 +1,6 @@
 import { FLOWTABLE } from "@fairlead/backend-nftables";
 import type { Finding } from "@fairlead/compare";
-import type { AgentConfig } from "@fairlead/config";
+import { type AgentConfig, whyNotAuto } from "@fairlead/config";
 import type { NftTable } from "@fairlead/netfilter/nft";
 
 /** How the table of a node is compared where the fast path is configured. */
@@ -30,6 +30,9 @@ export function comparedFastPath(
     const note = "the fast path is configured and disabled on this node; `fairlead doctor` says why";
     return { config: { ...config, nftables: others }, note, findings: [] };
   }
+  const unknown = whyNotAuto(config);
+  if (unknown !== undefined)
+    return { config, note: `the flowtable's devices are not compared: ${unknown}`, findings: [] };
   if (wanted === undefined) return { config, findings: [] };
   const there = new Set(flowtable.devices);
   const finding = (kind: Finding["kind"]) => (name: string) => ({
