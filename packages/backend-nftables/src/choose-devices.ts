@@ -53,7 +53,7 @@ export function chooseDevices(
     if (!isAsked(device) || device.name === "lo") continue;
     const why = whyNot(device, all, facts);
     if (why === undefined) devices.set(device.name, device.index);
-    // Nobody has asked for a certain one.
+    // auto names no particular device, so that there is nothing to report.
     else if (wanted !== "auto") refused.set(device.name, why);
   }
   return { devices, refused };

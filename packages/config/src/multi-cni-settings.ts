@@ -51,7 +51,7 @@ export interface MultiCNISettings {
   readonly cidrChanges: CIDRChanges;
   /** What a service with endpoints in both networks gets: its own endpoints, nothing, or all of them. */
   readonly mixedServices: "own-endpoints" | "skip" | "all";
-  /** Which frontends of another network's services are left alone, where no rule says whose they are. */
+  /** Which frontends of another network's services are left alone, where no rule says it. */
   readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
   /** Undefined: as `excludedFrontends` has it. */
   readonly masqueradeToExcluded?: boolean | undefined;

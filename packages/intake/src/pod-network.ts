@@ -85,7 +85,7 @@ function inVPC(
   return { kind: "VPC", name: nameOf(vpc), why: said + means };
 }
 
-/** Whoever may edit objects writes them. */
+/** Names come from objects, which may have any text there. */
 function nameOf(text: string): string {
   if (/^[\w.-]{1,253}$/.test(text)) return text;
   return text === "" ? "unnamed" : quoted(text.slice(0, 60));

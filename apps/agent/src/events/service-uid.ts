@@ -5,8 +5,8 @@ import type { ObjectRequest, PostAnswer } from "@fairlead/watch";
 const MOST_BYTES = 2 ** 21;
 
 /**
- * metadata.uid of a Service, by which `kubectl describe service` finds its Events. It is asked for when there is one
- * to send: kept of every Service it would cost memory on every node. The Service is listed by its name, since the role
+ * metadata.uid of a Service, by which `kubectl describe service` finds its Events. It is read when there is an Event to
+ * send: keeping it of every Service would cost memory on every node. The Service is listed by its name, since the role
  * of a proxy may list Services and not get them.
  *
  * @param send one request, which rejects when there is no answer

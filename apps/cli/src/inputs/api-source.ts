@@ -34,6 +34,6 @@ export function connect(options: ClusterAccess, context: Context): Promise<ApiCo
 export function warnOf(report: SourceReport, { warn }: Pick<Context, "warn">): void {
   if (report.type === "badObject") warn(`${report.file ?? report.key ?? report.resource}: ${report.error}`);
   if (report.type === "duplicate") {
-    warn(`${report.resource} ${report.key} stands in ${report.ignored} and in ${report.used}: the latter counts`);
+    warn(`${report.resource} ${report.key} is in ${report.ignored} and in ${report.used}: the latter is used`);
   }
 }

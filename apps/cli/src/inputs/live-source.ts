@@ -22,16 +22,16 @@ export async function liveSource(
 ): Promise<ObjectSource> {
   const selection = { nodeName: nodeNameOf(options), ...selectionOf(config) };
   const [path, ...others] = options.file;
-  const told = (report: SourceReport) => {
+  const reported = (report: SourceReport) => {
     onReport(report);
     warnOf(report, context);
   };
   if (path === undefined) {
     return apiSource(await connect(options, context), selection, (report) => {
       if (report.type === "failing") context.warn(failureText(report));
-      told(report);
+      reported(report);
     });
   }
   if (path === "-" || others.length > 0) throw new UsageError("--file: only one file or folder can be followed");
-  return createManifestsSource({ path, ...selection, onReport: told });
+  return createManifestsSource({ path, ...selection, onReport: reported });
 }

@@ -74,7 +74,7 @@ function endpointsNeed({ set }: PoolKind): Need {
   return { id: members, make };
 }
 
-/** Who is remembered goes to its endpoint; where that is gone, the chain returns. */
+/** A client that is remembered goes to its endpoint; where that is gone, the chain returns. */
 function knownRules(kind: PoolKind, timeout: number, { family }: PlanContext): readonly NftRule[] {
   const { number, frontend, remembered } = REGISTERS[family];
   return [

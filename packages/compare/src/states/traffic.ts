@@ -52,22 +52,32 @@ export function compareTraffic(
   const destinations = new Map([...destinationsOf(before, family), ...destinationsOf(after, family)]);
   const [old, now] = [viewOf(before), viewOf(after)];
   const isSame = unchangedIn(before, after, senders, nodeAddress);
-  let [kinds, masqueraded] = [0, 0];
-  const changes = [...destinations.values()].flatMap((destination) => {
+  const found = Array.from(destinations.values(), (destination) => {
     const packets = packetsTo(destination, senders, family, nodeAddress);
-    kinds += packets.length;
-    if (isSame(destination)) return [];
+    if (isSame(destination)) return { destination, packets, different: [] };
     const different = packets.flatMap(({ sender, packet }) => {
       const [was, is] = [follow(old, packet), follow(now, packet)];
       const one = { from: sender.name, before: fateOf(was), after: fateOf(is) };
       if (sameFate(one.before, one.after)) return [];
       const kind = planned && (planned === "before" ? asPlanned(is, one.before) : asPlanned(was, one.after));
-      masqueraded += kind === "masqueraded" ? 1 : 0;
-      return kind === "same" || kind === "masqueraded" ? [] : [one];
+      return kind === "same" ? [] : [{ ...one, isMasqueraded: kind === "masqueraded" }];
     });
-    return merged(destination, different);
+    return { destination, packets, different };
   });
-  return { compared: kinds, changes, masqueraded };
+  return {
+    compared: sumOf(found, ({ packets }) => packets.length),
+    changes: found.flatMap(({ destination, different }) =>
+      merged(
+        destination,
+        different.filter(({ isMasqueraded }) => !isMasqueraded),
+      ),
+    ),
+    masqueraded: sumOf(found, ({ different }) => different.filter(({ isMasqueraded }) => isMasqueraded).length),
+  };
+}
+
+function sumOf<T>(all: readonly T[], of: (one: T) => number): number {
+  return all.reduce((sum, one) => sum + of(one), 0);
 }
 
 /** How what a kernel does with a packet compares with a plan of its proxy's rules. */

@@ -2,7 +2,7 @@ import type { ServicePortGroup } from "../plan.ts";
 
 /**
  * Annotation of a Service: "off" keeps its connections off the fast path, so that all their packets meet all rules.
- * "on" is as without it. Whoever writes anything else wants something of the kind: it means "off".
+ * "on" is as without it. Any other value means "off", which is the safe side of a mistake.
  */
 const FAST_PATH_ANNOTATION = "fairlead.dev/fast-path";
 

@@ -21,7 +21,7 @@ export interface Flow {
   readonly state?: string;
   /** Whether anything was answered. */
   readonly replied: boolean;
-  /** On the fast path (in a flowtable): its packets meet no rules, and state and expiry are not told. */
+  /** On the fast path (in a flowtable): its packets meet no rules, and state and expiry are not reported. */
   readonly offloaded?: true;
   /** Seconds until it is forgotten unless another packet comes. */
   readonly expires?: number;

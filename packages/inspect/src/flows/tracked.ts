@@ -26,7 +26,7 @@ export interface TrackedConnection {
   readonly state?: string;
   /** Whether anything was answered. */
   readonly replied: boolean;
-  /** It is in a flowtable: its packets meet no rules, and state and expiry are not told. */
+  /** It is in a flowtable: its packets meet no rules, and state and expiry are not reported. */
   readonly offloaded?: true;
   /** Seconds until it is forgotten unless another packet comes; absent where that is not told (it has ended). */
   readonly expires?: number;

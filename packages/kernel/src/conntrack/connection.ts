@@ -23,7 +23,7 @@ export interface Connection {
   readonly state?: string;
   /** Whether anything was answered. */
   readonly replied: boolean;
-  /** It is in a flowtable: state and expiry are not told, and its packets meet no rules. */
+  /** It is in a flowtable: state and expiry are not reported, and its packets meet no rules. */
   readonly offloaded?: true;
   /** Seconds until it is forgotten unless another packet comes. */
   readonly expires?: number;

@@ -15,9 +15,9 @@ export interface Pulse {
 }
 
 /**
- * Longer than an API server that is well stays silent: each watch has a bookmark once a minute. client-go sends a ping
- * after 30 s (ReadIdleTimeout), which no API server counts; a request of each node twice a minute would be most of what
- * nodes ask for.
+ * Longer than a healthy API server stays silent: each watch has a bookmark once a minute. client-go sends a ping after
+ * 30 s (ReadIdleTimeout), which is no request to the API server; a request of each node twice a minute would be most of
+ * the requests of nodes.
  */
 export const QUIET_FOR = 70_000;
 /** For its answer, as client-go has it (PingTimeout). */

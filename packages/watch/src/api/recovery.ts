@@ -36,7 +36,7 @@ export class Recovery {
     this.#delays = new RetryDelays(ports.clock, ports.random);
   }
 
-  /** The server has answered as it should, or nothing is asked of it anymore: others may try. */
+  /** The server has answered as it should, or is not asked again: others may try. */
   succeeded(): void {
     this.#endTurn();
     this.#ports.turns.pass(this);

@@ -53,7 +53,7 @@ export function serviceLabels(instance: string): Readonly<Record<string, string>
 
 /**
  * @param externalIPs none: it has none
- * @param instance who serves it, by service proxy name; "": the nodes' first proxies
+ * @param instance the service proxy name of the proxies that serve it; "": the nodes' first ones
  */
 export function serviceObject(
   { name, of, spec = {} }: Served,

@@ -45,7 +45,7 @@ export async function isolatedServices(
   }
 }
 
-/** Whose a Service is does not depend on the node. */
+/** The owner of a Service does not depend on the node. */
 const NO_NODE = new Set(["node"] as const);
 
 function isolatedIn(facts: PodNetworkFacts, state: ClusterView): ReadonlySet<ServiceKey> {
