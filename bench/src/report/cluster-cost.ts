@@ -64,7 +64,7 @@ function fleetTable({ agents, proxies }: FleetResult, churn: readonly ChurnResul
   const largest = [...churn].sort((a, b) => b.options.services - a.options.services)[0];
   const perChange = (proxy: ProxyName) => median((largest?.proxies[proxy] ?? []).map(({ api }) => api.bytesPerChange));
   const rows = [
-    ["requests of one node in an hour", each(({ hour }) => hour.watches + hour.lists + hour.signs)],
+    ["requests of one node in an hour", each(({ hour }) => perHour(hour))],
     ["requests of all in a second", of((proxy) => ((agents * perHour(proxies[proxy].hour)) / 3600).toFixed(0))],
     ...(largest === undefined
       ? []
