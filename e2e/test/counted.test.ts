@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { readCounted, withGuest } from "../src/cost/counted.ts";
 import { PAGE, withTables } from "../src/cost/page.ts";
+import { printedNumber } from "../src/cost/printed.ts";
 import { missedBudgets } from "../src/cost/targets.ts";
 import { SUBJECTS } from "../src/cost/units.ts";
 
@@ -25,4 +26,11 @@ test.each([
   [820, ["Linux 6.12.1, request over an open connection: 0.820, at most 0.8 is allowed"]],
 ])("a request of %d instructions where kube-proxy's has 1,000", (instructions, missed) => {
   expect(missedBudgets(withGuest({}, "6.12", "6.12.1", "one node 1000", guest(instructions)))).toEqual(missed);
+});
+
+test("what a guest counted is read by its words, and a count that is missing is an error with the guest's last words", () => {
+  const text = "0 request 27316.0\r\n0 datagram \r\ncount: connect: timed out\r\n";
+  expect(printedNumber(text, "0 request")).toBe(27316);
+  expect(() => printedNumber(text, "0 datagram")).toThrow('counted nothing for "0 datagram"');
+  expect(() => printedNumber(text, "1 request")).toThrow("connect: timed out");
 });

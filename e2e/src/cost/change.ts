@@ -4,6 +4,7 @@ import { type FastPath, fairleadChange } from "./fairlead.ts";
 import { ask } from "./guest.ts";
 import { DEVICES, inNode, NODE, networkLines } from "./network.ts";
 import { COUNTED, clusterOf, type Size } from "./objects.ts";
+import { printedNumber } from "./printed.ts";
 import { CHANGE, SUBJECTS } from "./units.ts";
 
 /** Transactions of changes that are sent, there and back. */
@@ -28,7 +29,7 @@ export async function countChange(version: KernelVersion, size: Size) {
   ].join("\n");
   const files = Object.assign({}, ...subjects.map((subject) => subject.files));
   const { kernel, text } = await ask(version, { files, script, memoryMiB: MEMORY_MIB });
-  const counted = (name: string) => ({ [CHANGE]: Number(new RegExp(`^${name} ([\\d.]+)$`, "m").exec(text)?.[1]) });
+  const counted = (name: string) => ({ [CHANGE]: printedNumber(text, name) });
   const counts: GuestCounts = { [SUBJECTS.own]: counted("without"), [SUBJECTS.fast]: counted("fast-path") };
   return { release: kernel.release, counts };
 }

@@ -3,6 +3,7 @@ import type { GuestCounts } from "./counted.ts";
 import { type Asked, ask } from "./guest.ts";
 import { CLIENT, inNode, networkLines, SERVER, type Way } from "./network.ts";
 import type { CountedService } from "./objects.ts";
+import { printedNumber } from "./printed.ts";
 import type { Subject } from "./subject.ts";
 import { UNITS, type Unit } from "./units.ts";
 
@@ -44,15 +45,7 @@ export async function count({
   const script = ["count seed", ...networkLines(way, endpoints), ...lines].join("\n");
   const files = Object.assign({}, ...subjects.map((subject) => subject.files));
   const { kernel, text } = await ask(version, { ...more, files, script });
-  const counts = Object.fromEntries(subjects.map(({ name }, at) => [name, read(text, at)]));
+  const numbers = (at: number) => Object.fromEntries(units.map((unit) => [unit, printedNumber(text, `${at} ${unit}`)]));
+  const counts = Object.fromEntries(subjects.map(({ name }, at) => [name, numbers(at)]));
   return { release: kernel.release, counts };
-}
-
-/** `1 request 27316.0`: the subject's number, the unit, instructions. */
-function read(text: string, at: number): Record<string, number> {
-  const found = Array.from(text.matchAll(/^(\d+) (\w+) ([\d.]+)$/gm), ([, subject, unit, value]) => ({
-    subject: Number(subject),
-    pair: [unit ?? "", Number(value)] as const,
-  }));
-  return Object.fromEntries(found.filter(({ subject }) => subject === at).map(({ pair }) => pair));
 }
