@@ -137,12 +137,13 @@ describe("reply routing", () => {
     expect(log.messages("warn")).toEqual([expect.stringContaining("too few bits")]);
   });
 
-  test("where the mode takes packets in, connections are marked as they come in", async () => {
+  test("where the mode takes packets in, connections are marked as they come in, and those that others translate", async () => {
     const { routing, make, table } = node(AUTO, false);
     routing.change("IPv4", TWO);
     await make().sync();
     expect(await table()).toContain('iifname "eth1" ct state new ct mark set');
     expect(await table()).toContain("hook input priority mangle");
+    expect(await table()).toContain('iifname "eth1" ct state new ct status dnat ct mark set');
   });
 
   test("the clean-up removes all of it, and says whether there was anything", async () => {

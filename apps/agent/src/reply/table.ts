@@ -19,19 +19,20 @@ export type ReplyChains = ReadonlyMap<string, { readonly base: BaseChain; readon
  * it as their own before they are routed.
  *
  * @param translates whether the mode translates by DNAT, so that other connections stay as they are; else all that come
- *   to the node itself get a mark: IPVS takes what is for services from there
+ *   to the node itself get a mark as well: IPVS takes what is for services from there
  */
 export function replyChains(
   uplinks: readonly Uplink[],
   { markMask }: Pick<ReplyViaSettings, "markMask">,
   translates: boolean,
 ): ReplyChains {
-  const { answer, connectionMarkIs, interfaceIs, newConnection, setConnectionMark, setMarkWithin } = statements;
-  const ours = translates ? statements.translatedConnection : [];
-  const marking = uplinks.map(({ interface: name, mark }): NftRule => {
-    const arriving = [...interfaceIs("iifname", name), ...newConnection, ...ours];
-    return { expressions: [...arriving, ...setConnectionMark(mark, markMask)] };
-  });
+  const { answer, connectionMarkIs, interfaceIs, newConnection, translatedConnection } = statements;
+  const { setConnectionMark, setMarkWithin } = statements;
+  const marking = (which: NftRule["expressions"]) =>
+    uplinks.map(({ interface: name, mark }): NftRule => {
+      const arriving = [...interfaceIs("iifname", name), ...newConnection, ...which];
+      return { expressions: [...arriving, ...setConnectionMark(mark, markMask)] };
+    });
   const restoring = uplinks.map(({ mark }): NftRule => {
     const answering = [...answer, ...connectionMarkIs(mark, markMask)];
     return { expressions: [...answering, ...setMarkWithin(mark, markMask)] };
@@ -43,9 +44,8 @@ export function replyChains(
     policy: "accept",
   });
   return new Map([
-    translates
-      ? ["translated", { base: base("filter", "prerouting", TRANSLATED), rules: marking }]
-      : ["input", { base: base("filter", "input"), rules: marking }],
+    ["translated", { base: base("filter", "prerouting", TRANSLATED), rules: marking(translatedConnection) }],
+    ...(translates ? [] : [["input", { base: base("filter", "input"), rules: marking([]) }] as const]),
     ["prerouting", { base: base("filter", "prerouting"), rules: restoring }],
     // Of type route: a mark that is set here routes the packet again.
     ["output", { base: base("route", "output"), rules: restoring }],
