@@ -77,7 +77,7 @@ function announce(wanted) {
     ...(wanted("packet costs") ? ["kernel", "cost"] : []),
     ...(wanted("e2e") && canHaveControlPlane() ? ["kernel", "specs"] : []),
   ];
-  console.log(`npm test: ${STEPS.filter(wanted).join(", ") || "parts of check"}. All of it takes twelve minutes on two cores.
+  console.log(`npm test: ${STEPS.filter(wanted).join(", ") || "parts of check"}. All of it takes fifteen minutes on two cores.
 The first time it also fetches npm packages into node_modules, and builds Kubernetes' control plane, seven minutes, into
 ~/.cache/fairlead. \`pnpm check\` installs nothing but npm packages and takes two minutes.`);
   ensurePackages([...new Set(groups)].flatMap((group) => GROUPS[group]));
