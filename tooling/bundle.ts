@@ -2,6 +2,8 @@ import { execFile } from "node:child_process";
 import { globSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { build as runTsup } from "tsup";
+import { scriptBundle } from "./tsup.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const TSUP = join(ROOT, "node_modules", ".bin", "tsup");
@@ -18,6 +20,16 @@ export function bundleIfStale(app: string): Promise<void> {
   const building = running.get(app) ?? build(app).finally(() => running.delete(app));
   running.set(app, building);
   return building;
+}
+
+/**
+ * Bundles a script of the test ground.
+ *
+ * @param entry name of the file, without its `.mjs` → absolute source file
+ * @param folder where the file goes
+ */
+export async function bundleScript(entry: Record<string, string>, folder: string): Promise<void> {
+  await runTsup(scriptBundle(entry, folder));
 }
 
 async function build(app: string): Promise<void> {

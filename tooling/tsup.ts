@@ -66,33 +66,47 @@ const httpWithoutClient = builtinsByCall("http-without-client", /^(?:node:)?http
 /** For programs that are started for one command: most use few of Node's modules. */
 export const builtinsWhenUsed = builtinsByCall("builtins-when-used", /^(?:node:)?[a-z_/]+$/);
 
+/** One file that runs with nothing but Node alongside it, made from the sources of the workspace's packages. */
+const ONE_FILE = {
+  format: ["esm"],
+  platform: "node",
+  target: "node22",
+  noExternal: [/.*/],
+  splitting: false,
+  removeNodeProtocol: false,
+  banner: { js: BANNER },
+  esbuildOptions(options) {
+    options.conditions = ["@fairlead/source", "node", "import", "module", "default"];
+    options.legalComments = "none";
+    // A single letter beyond Latin-1 makes V8 keep the whole text at twice its size.
+    options.charset = "ascii";
+  },
+} satisfies Options;
+
 /**
- * Build settings of an app: one file that runs with nothing but Node alongside it, made from the sources of the
- * workspace's packages. Modules that are imported later are in it, and begin when they are asked for.
+ * Build settings of an app. Modules that are imported later are in its file, and begin when they are asked for.
  *
  * @param entry name of the file in dist → source file
  */
 export function appBundle(entry: Record<string, string>, plugins: readonly BundlePlugin[] = []): Options {
   const { version } = JSON.parse(readFileSync("package.json", "utf8"));
   return {
+    ...ONE_FILE,
     entry,
-    format: ["esm"],
-    platform: "node",
-    target: "node22",
-    noExternal: [/.*/],
-    splitting: false,
     minify: true,
     // They cost a call for each function that is made, a tenth of a start; profiles are easier to read with them.
     keepNames: process.env["FAIRLEAD_KEEP_NAMES"] === "1",
-    removeNodeProtocol: false,
     define: { FAIRLEAD_VERSION: JSON.stringify(version) },
-    banner: { js: BANNER },
     esbuildPlugins: [httpWithoutClient, ...plugins],
-    esbuildOptions(options) {
-      options.conditions = ["@fairlead/source", "node", "import", "module", "default"];
-      options.legalComments = "none";
-      // A single letter beyond Latin-1 makes V8 keep the whole text at twice its size.
-      options.charset = "ascii";
-    },
   };
+}
+
+/**
+ * Build settings of a script of the test ground, for a machine that has no workspace.
+ *
+ * @param entry name of the file → source file
+ * @param folder where the file goes
+ */
+export function scriptBundle(entry: Record<string, string>, folder: string): Options {
+  return { ...ONE_FILE, entry, outDir: folder, outExtension: () => ({ js: ".mjs" }), config: false, silent: true };
 }

@@ -4,8 +4,9 @@ import { missingForCounting } from "@fairlead/lab/qemu/missing";
 import { runs } from "@fairlead/tooling/runs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { disturbedOn, type Round } from "../src/fast-path/disturbed.ts";
+import { LINKS } from "../src/fast-path/ground.ts";
 import type { Configuration } from "../src/fast-path/guest.ts";
-import { CASES, type CaseName, packetsOn, type SeenByCase } from "../src/fast-path/packets.ts";
+import { CASES, type CaseName, packetsOn, type SeenPackets } from "../src/fast-path/packets.ts";
 
 /** The built agent with the fast path on Debian's kernels, which have flowtables. Takes long: `pnpm e2e --all`. */
 const missing = await missingForCounting();
@@ -23,15 +24,20 @@ const FEW = 10;
 if (missing === undefined) {
   describe.each(VERSIONS)("on Linux %s", (version) => {
     describe("packets", () => {
-      let seen: SeenByCase | undefined;
+      let seen: SeenPackets | undefined;
       const of = (family: (typeof IP_FAMILIES)[number], name: CaseName) => {
-        const found = seen?.[family][name];
+        const found = seen?.cases[family][name];
         if (found === undefined) throw new Error(`the guest printed nothing of "${name}" and ${family}`);
         return found;
       };
 
       beforeAll(async () => {
         seen = await packetsOn(version);
+      });
+
+      test.each(IP_FAMILIES)("%s: auto chooses devices of pods and the uplink, and none of Docker's", (family) => {
+        const chosen = Object.values(LINKS).map(({ device }) => device);
+        expect(seen?.devices[family]).toEqual(chosen.toSorted());
       });
 
       describe.each(IP_FAMILIES)("%s", (family) => {

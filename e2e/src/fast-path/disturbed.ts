@@ -1,7 +1,7 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import { CLIENT, LINKS, OUTSIDE } from "./ground.ts";
-import { CONFIGURATIONS, type Configuration, runInGuest, STATES } from "./guest.ts";
+import { type Configuration, runInGuest, STATES } from "./guest.ts";
 import { clusterIP, type Protocol, SERVICES } from "./objects.ts";
 
 /**
@@ -9,8 +9,6 @@ import { clusterIP, type Protocol, SERVICES } from "./objects.ts";
  * often: what they live through may not differ.
  */
 
-/** How often disturbances happen. */
-const TURNS = 10;
 /** Between two changes, in seconds of the guest. */
 const PAUSE = 0.03;
 
@@ -44,8 +42,22 @@ const FLOWS: Readonly<Record<string, Flows>> = Object.fromEntries(
 const EACH = 16;
 const EVERY_MS = 100;
 
-/** What happens between changes, in turns. */
+/** What happens between changes, one after the other. */
 const DISTURBANCES = {
+  "kube-proxy takes over, and back": [
+    "end_agent TERM",
+    "start_kube_proxy",
+    "sleep 1",
+    "end_kube_proxy",
+    "start_agent $configuration",
+  ],
+  "an agent in iptables mode takes over, and back": [
+    "end_agent TERM",
+    "start_agent iptables",
+    'wait_until "iptables mode has removed the tables" no_tables',
+    "end_agent TERM",
+    "start_agent $configuration",
+  ],
   "devices come and go": [
     "for number in $(seq 10); do ip -n node link add cali-$number type veth peer name peer-$number; done",
     "for number in $(seq 10); do ip -n node link del cali-$number; done",
@@ -85,7 +97,7 @@ export interface Round {
 }
 
 /**
- * One guest, in which each configuration has its turn.
+ * A guest for each configuration, at the same time.
  *
  * @param changes how often endpoints change
  */
@@ -93,20 +105,18 @@ export async function disturbedOn(
   version: KernelVersion,
   changes: number,
 ): Promise<Readonly<Record<Configuration, Round>>> {
-  const text = await runInGuest(
-    version,
-    CONFIGURATIONS.flatMap((one) => roundLines(one, changes)),
-  );
-  const of = (configuration: Configuration): Round => {
-    const lines = text.split("\n").filter((line) => line.startsWith(`${configuration} `));
-    const lived = lines.flatMap((line) => {
-      const [, name, flows] = line.split(" ");
-      return name === undefined || !flows?.startsWith("flows=") ? [] : [[name, livedIn(line)] as const];
-    });
-    const offloaded = valueIn(lines.find((line) => line.includes("offloaded=")) ?? "", "offloaded");
-    return { lived: Object.fromEntries(lived), offloaded };
-  };
-  return { slow: of("slow"), fast: of("fast") };
+  const [slow, fast] = await Promise.all([roundOn(version, "slow", changes), roundOn(version, "fast", changes)]);
+  return { slow, fast };
+}
+
+async function roundOn(version: KernelVersion, configuration: Configuration, changes: number): Promise<Round> {
+  const lines = (await runInGuest(version, roundLines(configuration, changes))).split("\n");
+  const lived = lines.flatMap((line) => {
+    const [name, flows] = line.split(" ");
+    return name === undefined || !flows?.startsWith("flows=") ? [] : [[name, livedIn(line)] as const];
+  });
+  const offloaded = valueIn(lines.find((line) => line.startsWith("offloaded=")) ?? "", "offloaded");
+  return { lived: Object.fromEntries(lived), offloaded };
 }
 
 function toService(name: keyof typeof SERVICES, protocol: Protocol): Flows {
@@ -127,26 +137,22 @@ function roundLines(configuration: Configuration, changes: number): readonly str
         `start_asking ${name} ${from} ${protocol} ${port} ${to(family)} ${EACH} ${EVERY_MS} 64`,
     ),
     "sleep 1",
-    'echo "$configuration offloaded=$(on_node conntrack -L 2> /dev/null | grep -c OFFLOAD || true)"',
+    'echo "offloaded=$(on_node conntrack -L 2> /dev/null | grep -c OFFLOAD || true)"',
     ...changeLines(changes),
     "stop_asking",
-    ...kinds.map(({ name }) => `echo "$configuration ${name} $(cat /tmp/asked-${name})"`),
-    "end_agent TERM",
-    "on_node nft delete table ip kube-proxy",
-    "on_node nft delete table ip6 kube-proxy",
-    "on_node conntrack -F 2> /dev/null",
+    ...kinds.map(({ name }) => `echo "${name} $(cat /tmp/asked-${name})"`),
   ];
 }
 
 function changeLines(changes: number): readonly string[] {
   const disturbances = Object.values(DISTURBANCES);
-  return Array.from({ length: TURNS }, (_, at) => [
-    `for at in $(seq ${Math.ceil(changes / TURNS)}); do change $((at % ${STATES})); sleep ${PAUSE}; done`,
-    ...(disturbances[at % disturbances.length] ?? []),
-  ]).flat();
+  return disturbances.flatMap((lines) => [
+    `for at in $(seq ${Math.ceil(changes / disturbances.length)}); do change $((at % ${STATES})); sleep ${PAUSE}; done`,
+    ...lines,
+  ]);
 }
 
-/** `fast udp-steady-IPv4 flows=16 answers=900 lost=0 stalled=0 longest=12 moved=0` */
+/** `udp-steady-IPv4 flows=16 answers=900 lost=0 stalled=0 longest=12 moved=0` */
 function livedIn(line: string): Lived {
   const [answers, lost, stalled, longest, moved] = ["answers", "lost", "stalled", "longest", "moved"].map((name) =>
     valueIn(line, name),

@@ -11,7 +11,7 @@ wait_until() {
     sleep 0.1
   done
   echo "no end of waiting: $what"
-  tail -30 /tmp/agent.log
+  tail -n 30 /tmp/*.log
   exit 1
 }
 
@@ -21,12 +21,14 @@ start_agent() {
     --state-dir /run/fairlead >> /tmp/agent.log 2>&1) &
   agent=$!
   wait_until "the agent is healthy" on_node wget -q -O /dev/null http://127.0.0.1:10256/healthz
-  if [ "$1" = fast ]; then wait_until "the flowtables have their devices" has_devices; fi
+  if [ "$1" = fast ] || [ "$1" = auto ]; then wait_until "the flowtables have their devices" has_devices; fi
 }
 
-has_devices() {
-  on_node nft list flowtable ip kube-proxy fast-path | grep -q to-server &&
-    on_node nft list flowtable ip6 kube-proxy fast-path | grep -q to-server
+has_devices() { devices ip | grep -q to-server && devices ip6 | grep -q to-server; }
+
+# devices FAMILY: of the flowtable, as nft names the family
+devices() {
+  on_node nft list flowtable "$1" kube-proxy fast-path | sed -n 's/.*devices = { \(.*\) }.*/\1/p' | tr -d '",'
 }
 
 # end_agent SIGNAL
@@ -34,6 +36,25 @@ end_agent() {
   kill "-$1" "$agent"
   wait "$agent" || true
 }
+
+# start_kube_proxy: the real one, with the objects as they are; returns once it has programmed both families.
+start_kube_proxy() {
+  rm -f /tmp/api-url
+  (exec /bin/ip netns exec node /bin/node /guest/api/api.mjs /tmp/objects > /tmp/api-url 2> /tmp/api.log) &
+  api=$!
+  wait_until "the API server listens" test -s /tmp/api-url
+  sed "s,SERVER,$(cat /tmp/api-url)," /guest/kubeconfig > /tmp/kubeconfig
+  (exec /bin/ip netns exec node /bin/kube-proxy --config /guest/kube-proxy --v 2 > /tmp/kube-proxy.log 2>&1) &
+  kube_proxy=$!
+  for family in IPv4 IPv6; do wait_until "kube-proxy has synced" grep -q "SyncProxyRules complete.*$family" /tmp/kube-proxy.log; done
+}
+
+end_kube_proxy() {
+  kill "$kube_proxy" "$api"
+  wait "$kube_proxy" "$api" || true
+}
+
+no_tables() { ! on_node nft list table ip kube-proxy && ! on_node nft list table ip6 kube-proxy; }
 
 # serve PROTOCOL PORT ADDRESS...
 serve() { talk serve server "$@" & }

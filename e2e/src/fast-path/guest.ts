@@ -1,21 +1,30 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { requireAgent, settleAgent } from "@fairlead/lab/agent/agent-file";
+import { kubeProxyProgram } from "@fairlead/lab/control-plane/kube-proxy-program";
+import { kubeconfig } from "@fairlead/lab/control-plane/users";
 import { countIn } from "@fairlead/lab/qemu/boot";
 import { guestKernel } from "@fairlead/lab/qemu/kernel";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
+import { bundleScript } from "@fairlead/tooling/bundle";
 import { execa } from "execa";
+import { IPTABLES_GUEST } from "../cost/iptables.ts";
 import { LINKS, networkLines } from "./ground.ts";
-import { configText, movingText, objectsText, TARGETS } from "./objects.ts";
+import { configText, kubeProxyConfigText, movingText, objectsText, TARGETS } from "./objects.ts";
 
-/** The built agent on a kernel of Debian, with real packets. */
+/** The built agent on a kernel of Debian, with real packets, and the real kube-proxy that may take its place. */
+
+const KUBE_PROXY = "v1.37";
+const SCHEMA = "kubernetes.proto";
+
+/** Of both programs of the test, several proxies and what they are unpacked from. */
+const MEMORY_MIB = 1_536;
 
 /** `fast` is the configuration with the fast path, `slow` the one without. */
-export const CONFIGURATIONS = ["slow", "fast"] as const;
-export type Configuration = (typeof CONFIGURATIONS)[number];
+export type Configuration = "slow" | "fast";
 
 /** Of the service whose endpoints change. */
 export const STATES = 3;
@@ -25,7 +34,15 @@ const MODULES = [
   ...["chain_nat", "nat", "masq", "ct", "numgen", "hash", "fib_ipv4", "fib_ipv6", "reject_ipv4", "reject_ipv6"].map(
     (name) => `nft_${name}`,
   ),
-  ...["nft_reject_inet", "nft_fib_inet", "nft_flow_offload"],
+  ...["nft_reject_inet", "nft_fib_inet", "nft_flow_offload", "bridge"],
+  ...(IPTABLES_GUEST.modules ?? []),
+  ...["xt_sctp", "ip6_tables", "ip6table_nat", "ip6table_filter", "ip6table_mangle", "ip6t_REJECT"],
+];
+
+/** Named by the machine's own names for them: iptables has the legacy variant only. */
+const PROGRAMS = [
+  ...["nft", "ip", "conntrack", "nfacct"],
+  ...["iptables", "ip6tables"].flatMap((tool) => ["", "-save", "-restore"].map((end) => `${tool}-legacy${end}`)),
 ];
 
 /** Counts what rules see of packets that the node forwards. */
@@ -36,10 +53,11 @@ const SPY = "table inet spy { chain forward { type filter hook forward priority 
  * the configurations in /guest; agents follow /tmp/objects.
  *
  * @returns what it printed
- * @throws Error where there is no built agent, or the script failed
+ * @throws Error where there is no built agent, kube-proxy cannot be had, or the script failed
  */
 export async function runInGuest(version: KernelVersion, lines: readonly string[]): Promise<string> {
   await requireAgent();
+  const kubeProxy = await kubeProxyProgram(KUBE_PROXY, () => {});
   const kernel = await guestKernel(version);
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-fast-path-`));
   try {
@@ -47,7 +65,14 @@ export async function runInGuest(version: KernelVersion, lines: readonly string[
     await settleAgent(agent);
     const talk = join(folder, "talk");
     await execa("gcc", ["-O2", "-static", "-o", talk, besides("talk.c")]);
-    const programs = [talk, process.execPath, ...(await Promise.all(["nft", "ip", "conntrack"].map(pathOf)))];
+    const api = join(folder, "api");
+    await bundleScript({ api: besides("api-main.ts") }, api);
+    // It reads this next to itself.
+    await copyFile(
+      join(fileURLToPath(import.meta.resolve("@fairlead/testkit/api-server")), "../protobuf", SCHEMA),
+      join(api, SCHEMA),
+    );
+    const programs = [talk, process.execPath, kubeProxy, ...(await Promise.all(PROGRAMS.map(pathOf)))];
     const script = [
       await readFile(besides("functions.sh"), "utf8"),
       ...networkLines(),
@@ -59,7 +84,9 @@ export async function runInGuest(version: KernelVersion, lines: readonly string[
       "mkdir -p /tmp/objects && cp /guest/objects /tmp/objects/objects.yaml",
       ...lines,
     ].join("\n");
-    return await countIn({ kernel, modules: MODULES, programs, files: files(), folders: { agent }, script });
+    const { libraries = [] } = IPTABLES_GUEST;
+    const guest = { memoryMiB: MEMORY_MIB, modules: MODULES, programs, libraries, folders: { agent, api } };
+    return await countIn({ ...guest, kernel, files: files(), script });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -71,8 +98,13 @@ function files(): Readonly<Record<string, string>> {
   return {
     objects: objectsText(),
     ...Object.fromEntries(states),
-    slow: configText(undefined),
-    fast: configText([...devices, "cali*"]),
+    slow: configText({}),
+    fast: configText({ devices: [...devices, "cali*"] }),
+    auto: configText({ devices: "auto" }),
+    iptables: configText({ mode: "iptables" }),
+    // Where the API server listens is known once it does.
+    kubeconfig: kubeconfig({ server: "SERVER" }),
+    "kube-proxy": kubeProxyConfigText("/tmp/kubeconfig"),
   };
 }
 

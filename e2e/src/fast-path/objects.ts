@@ -92,24 +92,37 @@ function upper(protocol: Protocol): "TCP" | "UDP" | "SCTP" {
   return protocol.toUpperCase() as "TCP" | "UDP" | "SCTP";
 }
 
-/** @param devices absent: without the fast path */
-export function configText(devices: readonly string[] | undefined): string {
+/** Of Fairlead and of kube-proxy. */
+interface ProxyConfig {
+  readonly mode?: "nftables" | "iptables";
+  /** Absent: without the fast path. */
+  readonly devices?: readonly string[] | "auto";
+}
+
+/** Fairlead's configuration. */
+export function configText({ mode = "nftables", devices }: ProxyConfig): string {
+  const fairlead = { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration" };
+  return text([proxyConfig(mode), { ...fairlead, ...(devices && { nftables: { fastPath: { devices } } }) }]);
+}
+
+/** The real kube-proxy's, in nftables mode. */
+export function kubeProxyConfigText(kubeconfig: string): string {
+  const conntrack = { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" };
   return text([
-    {
-      apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-      kind: "KubeProxyConfiguration",
-      mode: "nftables",
-      hostnameOverride: NODE,
-      detectLocalMode: "ClusterCIDR",
-      clusterCIDR: "10.144.0.0/16,fd00:10:144::/48",
-      nftables: { minSyncPeriod: "10ms", syncPeriod: "1s" },
-    },
-    {
-      apiVersion: "fairlead.dev/v1alpha1",
-      kind: "FairleadConfiguration",
-      ...(devices && { nftables: { fastPath: { devices } } }),
-    },
+    { ...proxyConfig("nftables"), clientConnection: { kubeconfig, contentType: "application/json" }, conntrack },
   ]);
+}
+
+function proxyConfig(mode: "nftables" | "iptables") {
+  return {
+    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+    kind: "KubeProxyConfiguration",
+    mode,
+    hostnameOverride: NODE,
+    detectLocalMode: "ClusterCIDR",
+    clusterCIDR: "10.144.0.0/16,fd00:10:144::/48",
+    [mode]: { minSyncPeriod: "10ms", syncPeriod: "1s" },
+  };
 }
 
 function text(objects: readonly object[]): string {

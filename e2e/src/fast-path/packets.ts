@@ -41,22 +41,37 @@ export const CASES = {
 } as const satisfies Record<string, Case>;
 export type CaseName = keyof typeof CASES;
 
-export type SeenByCase = Readonly<Record<IPFamily, Partial<Readonly<Record<CaseName, Seen>>>>>;
+type SeenByCase = Readonly<Record<IPFamily, Partial<Readonly<Record<CaseName, Seen>>>>>;
+
+export interface SeenPackets {
+  readonly cases: SeenByCase;
+  /** In the flowtable of each family. */
+  readonly devices: Readonly<Record<IPFamily, readonly string[]>>;
+}
 
 const EVERY_MS = 50;
 const CONNTRACK_FAMILY = { IPv4: "ipv4", IPv6: "ipv6" } as const;
+const TABLE_FAMILY = { IPv4: "ip", IPv6: "ip6" } as const;
 
-/** Runs all cases, one after the other, in one guest. */
-export async function packetsOn(version: KernelVersion): Promise<SeenByCase> {
+/** Runs all cases, one after the other, in one guest whose agent chooses the devices (auto). */
+export async function packetsOn(version: KernelVersion): Promise<SeenPackets> {
   const names = Object.keys(CASES) as CaseName[];
   const text = await runInGuest(version, [
     "on_node sysctl -q -w net.netfilter.nf_conntrack_acct=1",
-    "start_agent fast",
+    "start_agent auto",
+    ...IP_FAMILIES.map((family) => `echo "devices ${family} $(devices ${TABLE_FAMILY[family]})"`),
     ...IP_FAMILIES.flatMap((family) => names.flatMap((name, at) => caseLines(family, CASES[name], at))),
   ]);
   const of = (family: IPFamily) =>
     Object.fromEntries(names.flatMap((name, at) => seenIn(text, `${family} ${at}`).map((seen) => [name, seen])));
-  return { IPv4: of("IPv4"), IPv6: of("IPv6") };
+  const cases = { IPv4: of("IPv4"), IPv6: of("IPv6") };
+  return { cases, devices: { IPv4: devicesIn(text, "IPv4"), IPv6: devicesIn(text, "IPv6") } };
+}
+
+/** `devices IPv4 to-client to-server` */
+function devicesIn(text: string, family: IPFamily): readonly string[] {
+  const line = text.split("\n").find((one) => one.startsWith(`devices ${family} `));
+  return line?.split(" ").slice(2).filter(Boolean).toSorted() ?? [];
 }
 
 function toService(name: keyof typeof SERVICES, protocol: Protocol, flows: number): Case {
