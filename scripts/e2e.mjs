@@ -19,6 +19,7 @@ export const RUNS = {
   uml: tests({ FAIRLEAD_UML: "all" }, "--project=uml"),
   cost: { args: ["--suite", "cost"] },
   "fast path": tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=qemu", "e2e/test/fast-path"),
+  "ipvs qemu": tests({}, "--project=qemu", "e2e/test/ipvs"),
   ...Object.fromEntries(
     ["bridge", "flannel", "flannel:host-gw", "calico", "ovn", "bridge,ptp", "flannel,calico,ovn"].map((cni) => [
       `iptables ${cni}`,

@@ -80,7 +80,7 @@ function textOf({ requests, failed }: Figures): string {
 }
 
 const unfit: ReturnType<typeof needs> = (shape) =>
-  needs("second-uplink")(shape) ?? onlyIn(["iptables", "nftables"], "its packets are shown in User-Mode Linux")(shape);
+  needs("second-uplink")(shape) ?? onlyIn(["iptables", "nftables"], "pnpm e2e --all 'ipvs qemu' has ipvs mode")(shape);
 
 export const twoUplinks: Spec = {
   name: "replyVia: a node's second uplink goes, returns, is made anew and gets another address, and its agent is killed",
