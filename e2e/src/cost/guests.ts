@@ -10,7 +10,8 @@ import { count } from "./measure.ts";
 import { DEVICES, type Way } from "./network.ts";
 import { COUNTED, clusterOf, type Size } from "./objects.ts";
 import { kubeProxyTable, recordKubeProxy } from "./recorded.ts";
-import { ALL_UNITS, SUBJECTS } from "./units.ts";
+import type { Subject } from "./subject.ts";
+import { ALL_UNITS, OTHER_MODES_UNITS, SUBJECTS } from "./units.ts";
 
 /** One guest of the suite. */
 export interface Guest {
@@ -34,12 +35,15 @@ export const OLDER_SIZES = [10, 1_000] as const;
 export const ONE_SIZE = 1_000;
 export const WAYS = ["routed", "vxlan"] as const satisfies readonly Way[];
 
+/** Where packets are sent to a pod's own address, which no service has. */
+export const DIRECT_GUEST = `direct ${ONE_SIZE}`;
 /** Where the built agent runs in the guest, which takes an emulated machine a minute. */
 export const AGENT_GUEST = "agent 10";
 
 export const GUESTS: readonly Guest[] = [
   ...SIZES.map((services) => nftables("one node", services)),
   ...WAYS.map((way) => nftables(way, ONE_SIZE)),
+  { name: DIRECT_GUEST, count: direct },
   ...CHANGE_SIZES.map((services) => ({
     name: `change ${services}`,
     count: (version: KernelVersion) => countChange(version, sizeOf(services)),
@@ -55,19 +59,32 @@ function nftables(way: Way, services: number): Guest {
   return {
     name: `${way} ${services}`,
     async count(version, kubeProxy) {
-      const size = sizeOf(services);
-      const objects = clusterOf(size);
       const devices = DEVICES[way];
       const subjects = [
-        kubeProxyTable(SUBJECTS.base, await recorded(kubeProxy, "nftables", services, objects)),
-        await fairleadTable(SUBJECTS.own, "own", objects, undefined),
-        await fairleadTable(SUBJECTS.fast, "fast", objects, devices),
-        await fairleadTable(SUBJECTS.excepted, "excepted", clusterOf(size, EXCEPTED), devices),
+        ...(await nftablesSubjects(kubeProxy, way, services)),
+        await fairleadTable(SUBJECTS.excepted, "excepted", clusterOf(sizeOf(services), EXCEPTED), devices),
       ];
       const guest = { memoryMiB: MEMORY_MIB };
       return count({ version, way, service: COUNTED, subjects, units: ALL_UNITS, guest });
     },
   };
+}
+
+async function nftablesSubjects(kubeProxy: string, way: Way, services: number): Promise<readonly Subject[]> {
+  const objects = clusterOf(sizeOf(services));
+  return [
+    kubeProxyTable(SUBJECTS.base, await recorded(kubeProxy, "nftables", services, objects)),
+    await fairleadTable(SUBJECTS.own, "own", objects, undefined),
+    await fairleadTable(SUBJECTS.fast, "fast", objects, DEVICES[way]),
+  ];
+}
+
+async function direct(version: KernelVersion, kubeProxy: string) {
+  const way = "one node";
+  const subjects = await nftablesSubjects(kubeProxy, way, ONE_SIZE);
+  const [address = ""] = COUNTED.endpoints;
+  const guest = { memoryMiB: MEMORY_MIB };
+  return count({ version, way, service: { ...COUNTED, address }, subjects, units: ALL_UNITS, guest });
 }
 
 const EXCEPTED = { "fairlead.dev/fast-path": "off" };
@@ -83,7 +100,7 @@ function iptables(services: number): Guest {
         await fairleadIptables(SUBJECTS.own, objects),
       ];
       const guest = { memoryMiB: MEMORY_MIB, ...IPTABLES_GUEST };
-      return count({ version, way: "one node", service: COUNTED, subjects, units: ALL_UNITS, guest });
+      return count({ version, way: "one node", service: COUNTED, subjects, units: OTHER_MODES_UNITS, guest });
     },
   };
 }
@@ -95,7 +112,7 @@ function ipvs(services: number): Guest {
     async count(version) {
       const subjects = [await fairleadIpvs(SUBJECTS.own, clusterOf(sizeOf(services)))];
       const guest = { memoryMiB: MEMORY_MIB, ...IPVS_GUEST };
-      return count({ version, way: "one node", service: COUNTED, subjects, units: ALL_UNITS, guest });
+      return count({ version, way: "one node", service: COUNTED, subjects, units: OTHER_MODES_UNITS, guest });
     },
   };
 }

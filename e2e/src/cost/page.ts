@@ -1,7 +1,7 @@
 import { type Counted, type GuestCounts, type KernelCounts, ratioIn } from "./counted.ts";
-import { CHANGE_SIZES, OLDER_SIZES, SIZES } from "./guests.ts";
+import { CHANGE_SIZES, DIRECT_GUEST, OLDER_SIZES, SIZES } from "./guests.ts";
 import { TARGETS } from "./targets.ts";
-import { ALL_UNITS, CHANGE, SUBJECTS, UNITS, type Unit } from "./units.ts";
+import { ALL_UNITS, CHANGE, OTHER_MODES_UNITS, SUBJECTS, UNITS, type Unit } from "./units.ts";
 
 /** The page that the tables are on. */
 export const PAGE = new URL("../../../docs/fast-path.md", import.meta.url);
@@ -22,6 +22,8 @@ function tables(counted: Counted): string {
   return [
     targets(kernels),
     ...kernels.map(bySize),
+    "Packets from pod to pod that belong to no service:",
+    direct(kernels),
     "A change of one endpoint, instructions of its transaction:",
     changes(kernels),
     "The other modes, instructions:",
@@ -57,6 +59,19 @@ function bySize({ release, guests }: KernelCounts): string {
   return table(head, ALL_UNITS.map(row));
 }
 
+function direct(kernels: readonly KernelCounts[]): string {
+  const { base, own, fast } = SUBJECTS;
+  const head = kernels.flatMap(({ release }) => [`Linux ${release}, ${base}, instructions`, own, fast]);
+  const row = (unit: Unit) => [
+    UNITS[unit].what,
+    ...kernels.flatMap(({ guests: { [DIRECT_GUEST]: guest } }) => [
+      number(guest?.[base]?.[unit]),
+      ...[own, fast].map((subject) => shown(ratioIn(guest, subject, unit, base))),
+    ]),
+  ];
+  return table(["1,000 services", ...head], ALL_UNITS.map(row));
+}
+
 /** In ipvs mode Fairlead leaves what kube-proxy does, as golden files say. */
 function otherModes({ release, guests }: KernelCounts): string {
   const columns = OLDER_SIZES.flatMap((services) => [
@@ -69,7 +84,7 @@ function otherModes({ release, guests }: KernelCounts): string {
     UNITS[unit].what,
     ...columns.map(({ guest, subject }) => number(guests[guest]?.[subject]?.[unit])),
   ];
-  return table([`Linux ${release}`, ...head], ALL_UNITS.map(row));
+  return table([`Linux ${release}`, ...head], OTHER_MODES_UNITS.map(row));
 }
 
 function changes(kernels: readonly KernelCounts[]): string {

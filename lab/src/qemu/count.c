@@ -5,6 +5,7 @@
  *
  *   count seed                                      entropy, without which drawing a number costs 10,000 instructions
  *   count connect|request CLIENT SERVER ADDRESS PORT TIMES
+ *   count query CLIENT SERVER ADDRESS PORT TIMES     a datagram from a new port, and its answer
  *   count datagram CLIENT SERVER ADDRESS PORT TIMES  one way, after an answer made the flow known
  *   count stream   CLIENT SERVER ADDRESS PORT MEGABYTES
  *   count packets  CLIENT SERVER ADDRESS PORT MEGABYTES  the same, each packet as large as the device allows
@@ -155,6 +156,31 @@ static void answer(int server) {
   demand(sendmsg(server, &message, 0) == 1, "sendmsg");
 }
 
+static void query(int client, int server) {
+  char byte = 'a';
+  demand(send(client, &byte, 1, 0) == 1, "send");
+  answer(server);
+  demand(recv(client, &byte, 1, 0) == 1, "answer");
+}
+
+static int datagramsTo(struct sockaddr_in to) {
+  int client = socket(AF_INET, SOCK_DGRAM, 0);
+  demand(connect(client, (void *)&to, sizeof to) == 0, "connect");
+  return client;
+}
+
+/* Each unit is a flow of two packets; the first ones are not counted. */
+static double queries(struct sockaddr_in to, int server, long times) {
+  double start = 0;
+  for (long at = -50; at < times; at++) {
+    if (at == 0) start = spent();
+    int client = datagramsTo(to);
+    query(client, server);
+    close(client);
+  }
+  return (spent() - start) / times;
+}
+
 /* What the server does not read is dropped there: its part is the same in all runs. */
 static double datagrams(struct sockaddr_in to, int server, long times) {
   enum { AT_ONCE = 64 };
@@ -163,13 +189,8 @@ static double datagrams(struct sockaddr_in to, int server, long times) {
   struct iovec data = {bytes, sizeof bytes};
   memset(messages, 0, sizeof messages);
   for (int at = 0; at < AT_ONCE; at++) messages[at].msg_hdr.msg_iov = &data, messages[at].msg_hdr.msg_iovlen = 1;
-  int client = socket(AF_INET, SOCK_DGRAM, 0);
-  demand(connect(client, (void *)&to, sizeof to) == 0, "connect");
-  for (int at = 0; at < 30; at++) {
-    demand(send(client, bytes, 1, 0) == 1, "send");
-    answer(server);
-    demand(recv(client, bytes, sizeof bytes, 0) == 1, "answer");
-  }
+  int client = datagramsTo(to);
+  for (int at = 0; at < 30; at++) query(client, server);
   double start = spent();
   for (long at = 0; at < times; at += AT_ONCE) demand(sendmmsg(client, messages, AT_ONCE, 0) == AT_ONCE, "sendmmsg");
   return (spent() - start) / times;
@@ -188,7 +209,7 @@ int main(int count, char **of) {
   if (count == 2 && strcmp(of[1], "seed") == 0) return seed(), 0;
   if (count != 7) return fprintf(stderr, "count: see its source\n"), 2;
   const char *what = of[1];
-  int isDatagram = strcmp(what, "datagram") == 0, isPackets = strcmp(what, "packets") == 0, port = atoi(of[5]);
+  int isQuery = strcmp(what, "query") == 0, isDatagram = isQuery || strcmp(what, "datagram") == 0, isPackets = strcmp(what, "packets") == 0, port = atoi(of[5]);
   long times = atol(of[6]);
   const struct timeval patience = {20, 0};
   const int smallest = 1;
@@ -207,6 +228,7 @@ int main(int count, char **of) {
   enter(of[2]);
   double result = strcmp(what, "connect") == 0   ? connections(to, server, times)
                   : strcmp(what, "request") == 0 ? requests(to, server, times)
+                  : isQuery                      ? queries(to, server, times)
                   : isDatagram                   ? datagrams(to, server, times)
                                                  : stream(to, server, times);
   if (isPackets) setLarge(of[2], 1), setLarge(of[3], 1);

@@ -30,7 +30,7 @@ describe("the table", () => {
     const rulesOf = (name: string) => table.chains.get(name)?.rules.map((rule) => ruleText(rule, table));
     const to = (words: string) =>
       ["tcp", "udp"].map((protocol) => `meta l4proto ${protocol} ${words} flow add @fast-path`);
-    expect(rulesOf(CHAIN)).toEqual(["ct state established ct status dnat jump fast-path-check"]);
+    expect(rulesOf(CHAIN)).toEqual(["ct status dnat ct direction original ct state established jump fast-path-check"]);
     expect(rulesOf("fast-path-check")).toEqual([
       ...to("ct original ip daddr . meta l4proto . ct original proto-dst @fast-path-services"),
       "ct original ip daddr @nodeport-ips jump fast-path-nodeports-check",

@@ -51,11 +51,24 @@ export function fastPathSets({ family, fastPath, nodePortAddresses }: PlanContex
  * A node port is known by its address as well: other programs translate connections to the same port of other
  * addresses. Which addresses are the node's, connection tracking does not know, so where node ports are served on all
  * of them their connections meet all rules. Each protocol has a rule: nft takes the ports of connection tracking only
- * behind a protocol. What all rules ask stands before them: each packet that stays off the fast path pays for it.
+ * behind a protocol.
+ *
+ * What all rules ask is in the base chain: each packet that stays off the fast path pays for it. Most of these belong
+ * to no service, which the first question finds out. The kernel takes a TCP connection with the client's second packet
+ * at the earliest, and a UDP flow that ends with its answer, as those of DNS do, is not worth an entry: replies need
+ * no look-up.
  */
 export function fastPathChains({ family, fastPath, beside, nodePortAddresses }: PlanContext): readonly NftChain[] {
   if (!fastPath) return [];
-  const { establishedConnection, jump, originalService, originallyTo, protocolIs, translatedConnection } = statements;
+  const {
+    establishedConnection,
+    originalDirection,
+    jump,
+    originalService,
+    originallyTo,
+    protocolIs,
+    translatedConnection,
+  } = statements;
   const offload = (...to: readonly Expression[]) =>
     (["tcp", "udp"] as const).map((protocol) => ({
       expressions: [...protocolIs(protocol), ...to, { kind: "flow-offload", flowtable: FLOWTABLE } as const],
@@ -66,7 +79,9 @@ export function fastPathChains({ family, fastPath, beside, nodePortAddresses }: 
     {
       name: FAST_PATH_CHAIN,
       base: { type: "filter", hook: "forward", priority: beside ? PRIORITY - 1 : PRIORITY, policy: "accept" },
-      rules: [{ expressions: [...establishedConnection, ...translatedConnection, ...jump(CHECK)] }],
+      rules: [
+        { expressions: [...translatedConnection, ...originalDirection, ...establishedConnection, ...jump(CHECK)] },
+      ],
     },
     {
       name: CHECK,

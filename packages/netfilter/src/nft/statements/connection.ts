@@ -49,7 +49,13 @@ function anyBit(key: "state" | "status", bits: number): readonly Expression[] {
 }
 
 /** `ct direction reply`. */
-export const answer: readonly Expression[] = [
-  { kind: "ct", key: "direction", to: 0 },
-  { kind: "cmp", operator: "==", from: 0, value: hexOf([CT_DIRECTIONS.reply]) },
-];
+export const answer: readonly Expression[] = directionIs("reply");
+/** `ct direction original`: the packet comes from where the connection's first one came. */
+export const originalDirection: readonly Expression[] = directionIs("original");
+
+function directionIs(direction: keyof typeof CT_DIRECTIONS): readonly Expression[] {
+  return [
+    { kind: "ct", key: "direction", to: 0 },
+    { kind: "cmp", operator: "==", from: 0, value: hexOf([CT_DIRECTIONS[direction]]) },
+  ];
+}
