@@ -59,10 +59,16 @@ if (missing === undefined) {
 
     test.each(FIRST)("the second instance is cleaned up: $name", (way) => expectAll(seen.lived("cleaned", way)));
 
+    // The second uplink's clients have no answers from kube-proxy's node.
+    test.each([...STORAGE_WAYS.filter(({ from }) => from !== "second"), ...FIRST])(
+      "a second instance alongside kube-proxy: $name",
+      (way) => expectAll(seen.lived("kube-proxy", way)),
+    );
+
     test("each clean-up leaves nothing of its proxy", () => {
       for (const kept of ["fwmark", "fairlead_reply", "fairlead-storage", "kube-ipvs0", "KUBE-CLUSTER-IP"])
         expect(seen.after("there")).toContain(kept);
-      expect([seen.after("left-named"), seen.after("left-all")]).toEqual(["", ""]);
+      expect(["left-named", "left-all", "left-beside"].map((key) => seen.after(key))).toEqual(["", "", ""]);
     });
   });
 } else {

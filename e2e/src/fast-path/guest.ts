@@ -17,7 +17,7 @@ import { configText, kubeProxyConfigText, movingText, objectsText, TARGETS } fro
 
 /** The built agent on a kernel of Debian, with real packets, and the real kube-proxy that may take its place. */
 
-const KUBE_PROXY = "v1.37";
+export const KUBE_PROXY = "v1.37";
 const SCHEMA = "kubernetes.proto";
 
 /** Of both programs of the test, several proxies and what they are unpacked from. */
@@ -66,12 +66,7 @@ export async function runInGuest(version: KernelVersion, lines: readonly string[
     const talk = join(folder, "talk");
     await execa("gcc", ["-O2", "-static", "-o", talk, besides("talk.c")]);
     const api = join(folder, "api");
-    await bundleScript({ api: besides("api-main.ts") }, api);
-    // It reads this next to itself.
-    await copyFile(
-      join(fileURLToPath(import.meta.resolve("@fairlead/testkit/api-server")), "../protobuf", SCHEMA),
-      join(api, SCHEMA),
-    );
+    await bundleApi(api);
     const programs = [talk, process.execPath, kubeProxy, ...(await Promise.all(PROGRAMS.map(pathOf)))];
     const script = [
       await readFile(besides("functions.sh"), "utf8"),
@@ -90,6 +85,16 @@ export async function runInGuest(version: KernelVersion, lines: readonly string[
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** The API server that kube-proxy in a guest follows, as `api.mjs` in this folder. */
+export async function bundleApi(folder: string): Promise<void> {
+  await bundleScript({ api: besides("api-main.ts") }, folder);
+  // It reads this next to itself.
+  await copyFile(
+    join(fileURLToPath(import.meta.resolve("@fairlead/testkit/api-server")), "../protobuf", SCHEMA),
+    join(folder, SCHEMA),
+  );
 }
 
 function files(): Readonly<Record<string, string>> {

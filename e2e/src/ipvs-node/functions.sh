@@ -34,6 +34,27 @@ start_named() {
   wait_until "the second instance is healthy" on_node wget -q -O /dev/null http://127.0.0.1:10356/healthz
 }
 
+# start_kube_proxy: the real one, which asks for iptables by plain names; returns once it serves.
+start_kube_proxy() {
+  for tool in iptables ip6tables; do
+    for end in "" -save -restore; do ln -sf "$tool-legacy$end" "/bin/$tool$end"; done
+  done
+  (exec /bin/ip netns exec node /bin/node /guest/api/api.mjs /tmp/objects > /tmp/api-url 2> /tmp/api.log) &
+  api=$!
+  wait_until "the API server listens" test -s /tmp/api-url
+  sed "s,SERVER,$(cat /tmp/api-url)," /guest/kubeconfig > /tmp/kubeconfig
+  (exec /bin/ip netns exec node /bin/kube-proxy --config /guest/kube-proxy --v 2 > /tmp/kube-proxy.log 2>&1) &
+  kube_proxy=$!
+  wait_until "kube-proxy has virtual servers" kube_proxy_serves
+}
+
+kube_proxy_serves() {
+  servers=$(on_node ipvsadm --save --numeric)
+  for address in 192.0.2.11:80 '[fd00:192::11]:80'; do
+    case $servers in *"-a -u $address -r"*) ;; *) return 1 ;; esac
+  done
+}
+
 # end SIGNAL PID
 end() {
   kill "-$1" "$2"

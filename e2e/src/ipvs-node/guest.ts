@@ -3,14 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { requireAgent, settleAgent } from "@fairlead/lab/agent/agent-file";
+import { kubeProxyProgram } from "@fairlead/lab/control-plane/kube-proxy-program";
+import { kubeconfig } from "@fairlead/lab/control-plane/users";
 import { countIn } from "@fairlead/lab/qemu/boot";
 import { guestKernel } from "@fairlead/lab/qemu/kernel";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
 import { execa } from "execa";
 import { IPVS_GUEST } from "../cost/ipvs.ts";
+import { bundleApi, KUBE_PROXY } from "../fast-path/guest.ts";
 import { ENDPOINTS, networkLines } from "./ground.ts";
-import { configText, objectsText, PROTOCOLS, SERVICES, storageText } from "./objects.ts";
+import { configText, kubeProxyConfigText, objectsText, PROTOCOLS, SERVICES, storageText } from "./objects.ts";
 
 const MODULES = [
   ...["veth", "nf_tables", "nf_conntrack", "nf_conntrack_netlink"],
@@ -26,25 +29,28 @@ const PROGRAMS = [
   ...["iptables", "ip6tables"].flatMap((tool) => ["", "-save", "-restore"].map((end) => `${tool}-legacy${end}`)),
 ];
 
-const MEMORY_MIB = 1_024;
+const MEMORY_MIB = 1_536;
 
 /**
  * Runs a script on a kernel of Debian, which has IPVS, next to pods that answer. It has the functions of
  * `functions.sh`; agents follow /tmp/objects, and what they need is in /guest.
  *
  * @returns what it printed
- * @throws Error where there is no built agent, or the script failed
+ * @throws Error where there is no built agent, kube-proxy cannot be had, or the script failed
  */
 export async function runInGuest(version: KernelVersion, lines: readonly string[]): Promise<string> {
   await requireAgent();
+  const kubeProxy = await kubeProxyProgram(KUBE_PROXY, () => {});
   const kernel = await guestKernel(version);
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-ipvs-`));
   try {
     const agent = join(folder, "agent");
     await settleAgent(agent);
+    const api = join(folder, "api");
+    await bundleApi(api);
     const talk = join(folder, "talk");
     await execa("gcc", ["-O2", "-static", "-o", talk, fileOf("../fast-path/talk.c")]);
-    const programs = [talk, process.execPath, ...(await Promise.all(PROGRAMS.map(pathOf)))];
+    const programs = [talk, process.execPath, kubeProxy, ...(await Promise.all(PROGRAMS.map(pathOf)))];
     const script = [
       await readFile(fileOf("functions.sh"), "utf8"),
       ...networkLines(),
@@ -56,7 +62,7 @@ export async function runInGuest(version: KernelVersion, lines: readonly string[
       ...lines,
     ].join("\n");
     const { libraries = [] } = IPVS_GUEST;
-    const guest = { memoryMiB: MEMORY_MIB, modules: MODULES, programs, libraries, folders: { agent } };
+    const guest = { memoryMiB: MEMORY_MIB, modules: MODULES, programs, libraries, folders: { agent, api } };
     return await countIn({ ...guest, kernel, files: FILES, script });
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -70,6 +76,9 @@ const FILES = {
   "storage-other": storageText([1]),
   plain: configText({}),
   "reply-via": configText({ replyVia: "auto" }),
+  // Where the API server listens is known once it does.
+  kubeconfig: kubeconfig({ server: "SERVER" }),
+  "kube-proxy": kubeProxyConfigText("/tmp/kubeconfig"),
 };
 
 /** Pods answer on one interface only. */

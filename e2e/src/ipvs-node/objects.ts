@@ -72,16 +72,22 @@ export function storageText(pods: readonly number[]): string {
 }
 
 export function configText(fairlead: object): string {
-  const proxy = {
-    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-    kind: "KubeProxyConfiguration",
-    mode: "ipvs",
-    hostnameOverride: NODE,
-    clusterCIDR: "10.144.0.0/16,fd00:144::/32",
-    ipvs: { minSyncPeriod: "10ms" },
-  };
-  return text([proxy, { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration", ...fairlead }]);
+  return text([PROXY, { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration", ...fairlead }]);
 }
+
+export function kubeProxyConfigText(kubeconfig: string): string {
+  const conntrack = { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" };
+  return text([{ ...PROXY, clientConnection: { kubeconfig, contentType: "application/json" }, conntrack }]);
+}
+
+const PROXY = {
+  apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+  kind: "KubeProxyConfiguration",
+  mode: "ipvs",
+  hostnameOverride: NODE,
+  clusterCIDR: "10.144.0.0/16,fd00:144::/32",
+  ipvs: { minSyncPeriod: "10ms" },
+};
 
 function serviceOf(name: ServiceName): RawObject {
   const { clusterIP, loadBalancer, nodePort, port, targetPort, fields }: Served = SERVICES[name];

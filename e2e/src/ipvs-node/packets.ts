@@ -76,6 +76,9 @@ export async function packetsOn(version: KernelVersion): Promise<Seen> {
       "end TERM $first",
       cleanupLine("first"),
       'echo "left-all $(left .)"',
+      ...["start_kube_proxy", "start_named"],
+      ...loadLines("kube-proxy", [...STORAGE_WAYS, ...waysOf("first")], ["storage one", "storage both"]),
+      ...["end TERM $named", cleanupLine("named"), 'echo "left-beside $(left fairlead)"'],
     ]),
   );
 }
