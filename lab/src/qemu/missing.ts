@@ -15,9 +15,22 @@ const NEEDED: readonly NeededProgram[] = [
   { by: BY, program: "conntrack", debian: "conntrack" },
 ];
 
-/** What counting lacks here, as a text; undefined: nothing. */
-export async function missingForCounting(): Promise<string | undefined> {
+/** Programs of some guests, and Debian's package of each. */
+const OF_SOME_GUESTS = {
+  "iptables-legacy": "iptables",
+  nfacct: "nfacct",
+  ipset: "ipset",
+  ipvsadm: "ipvsadm",
+} as const;
+
+/** What counting lacks here, as a text; undefined: nothing. `more`: programs that the guests run in addition. */
+export async function missingForCounting(
+  more: readonly (keyof typeof OF_SOME_GUESTS)[] = [],
+): Promise<string | undefined> {
   if (process.arch !== "x64") return `${BY} takes Debian's kernels for x86-64, this machine is ${process.arch}`;
-  const lacks = await lackingPrograms(NEEDED);
+  const lacks = await lackingPrograms([
+    ...NEEDED,
+    ...more.map((program) => ({ by: BY, program, debian: OF_SOME_GUESTS[program] })),
+  ]);
   return lacks.length > 0 ? lackText(lacks) : undefined;
 }
