@@ -48,15 +48,15 @@ function routesOf({ interface: name, table, ours }: Uplink, { main }: RoutingSta
   if (!ours) return [];
   const routes = new Map<string, TableRoute>();
   for (const route of main) {
-    if (route.interface !== name || LINK_LOCAL.test(route.destination)) continue;
+    if (route.interface !== name || MULTICAST.test(route.destination)) continue;
     const copied = { ...route, table };
     if (!routes.has(placeText(copied))) routes.set(placeText(copied), copied);
   }
   return [...routes.values()];
 }
 
-/** Every interface has the same ones. */
-const LINK_LOCAL = /^(?:fe[89ab]|ff)[0-9a-f]{2}:/i;
+/** No reply goes there. Link-local routes stay: without one a reply to a link-local client goes to the gateway. */
+const MULTICAST = /^ff[0-9a-f]{2}:/i;
 
 /** What makes a route another one, and not another version of it. */
 function placeText({ destination, table, metric }: TableRoute): string {
