@@ -25,14 +25,17 @@ interface Sided {
  */
 export class CIDRSides {
   readonly #cidrs: PrefixMap<Sided>;
+  /** How many of them are excluded. */
+  readonly #excluded: number;
   readonly #regions: Partial<Record<IPFamily, readonly string[]>> = {};
 
-  private constructor(cidrs: PrefixMap<Sided>) {
+  private constructor(cidrs: PrefixMap<Sided>, excluded: number) {
     this.#cidrs = cidrs;
+    this.#excluded = excluded;
   }
 
   /** No CIDRs: every endpoint is in this cluster's own network. */
-  static readonly none: CIDRSides = new CIDRSides(PrefixMap.empty());
+  static readonly none: CIDRSides = new CIDRSides(PrefixMap.empty(), 0);
 
   /**
    * A CIDR that is on both sides is an excluded one.
@@ -43,8 +46,9 @@ export class CIDRSides {
   static of(excluded: Iterable<string>, own: Iterable<string> = []): CIDRSides {
     let cidrs = PrefixMap.empty<Sided>();
     for (const text of own) cidrs = withSide(cidrs, checked(text), "own");
-    for (const text of excluded) cidrs = withSide(cidrs, checked(text), "excluded");
-    return new CIDRSides(cidrs);
+    const others = new Set(Array.from(excluded, checked));
+    for (const cidr of others) cidrs = withSide(cidrs, cidr, "excluded");
+    return new CIDRSides(cidrs, others.size);
   }
 
   /**
@@ -53,8 +57,10 @@ export class CIDRSides {
    * @returns itself when nothing changes
    */
   with(cidr: string, side: CIDRSide | undefined): CIDRSides {
-    if (this.side(cidr) === side) return this;
-    return new CIDRSides(side === undefined ? this.#cidrs.without(cidr) : withSide(this.#cidrs, cidr, side));
+    const before = this.side(cidr);
+    if (before === side) return this;
+    const cidrs = side === undefined ? this.#cidrs.without(cidr) : withSide(this.#cidrs, cidr, side);
+    return new CIDRSides(cidrs, this.#excluded + (side === "excluded" ? 1 : 0) - (before === "excluded" ? 1 : 0));
   }
 
   /**
@@ -89,7 +95,7 @@ export class CIDRSides {
    */
   excluding(address: string): string | undefined {
     // Most clusters exclude nothing, and have an address for each of their pods.
-    if (this === CIDRSides.none) return undefined;
+    if (this.#excluded === 0) return undefined;
     const words = wordsOf(address);
     const found = words && this.#cidrs.find(words);
     return found?.side === "excluded" ? found.cidr : undefined;

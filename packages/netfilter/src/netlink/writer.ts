@@ -85,6 +85,17 @@ export class AttributeWriter {
     return this;
   }
 
+  /**
+   * Writes whole attributes that are given as hex digits.
+   *
+   * @throws RangeError for anything else than pairs of digits
+   */
+  digits(value: string): this {
+    const { bytes, at } = this.room(value.length / 2);
+    if (2 * bytes.write(value, at, "hex") !== value.length) throw new RangeError("attributes that are not hex digits");
+    return this;
+  }
+
   /** Writes an attribute of bytes. */
   raw(type: number, value: Uint8Array): this {
     const { bytes, at } = this.#header(type, value.length);

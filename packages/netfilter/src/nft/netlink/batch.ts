@@ -2,7 +2,8 @@ import type { AttributeWriter } from "../../netlink/writer.ts";
 import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
 import type { NftChain, NftFlowtable, NftRule, NftSet, SetElement } from "../model.ts";
-import { writeElement, writeExpression } from "./contents.ts";
+import { writeExpression } from "./contents.ts";
+import { ElementList, type ItemList, KeyList } from "./element-lists.ts";
 import { writeFlowtable, writeGoneDevices } from "./flowtables.ts";
 import { MessageWriter } from "./message-writer.ts";
 import * as numbers from "./numbers.ts";
@@ -157,14 +158,12 @@ export class NftBatch {
 
   /** An element that is there with another value is an error, the same one is not. */
   addElements(set: string, elements: Iterable<SetElement>): this {
-    return this.#elements("add", set, elements, writeElement);
+    return this.#elements("add", set, elements, (list) => new ElementList(list));
   }
 
   /** One that is not there is an error. */
   deleteElements(set: string, keys: Iterable<Hex>): this {
-    return this.#elements("delete", set, keys, (key, item) => {
-      item.nest(numbers.ELEMENT.key, (value) => value.hex(numbers.DATA_VALUE, key));
-    });
+    return this.#elements("delete", set, keys, (list) => new KeyList(list));
   }
 
   /**
@@ -205,7 +204,7 @@ export class NftBatch {
     action: "add" | "delete",
     set: string,
     items: Iterable<T>,
-    write: (item: T, to: AttributeWriter) => void,
+    write: (list: AttributeWriter) => ItemList<T>,
   ): this {
     const iterator = items[Symbol.iterator]();
     for (let next = iterator.next(); next.done !== true; ) {
@@ -213,14 +212,9 @@ export class NftBatch {
       this.#add(action, "element", set, type, action === "add" ? FLAGS.create : 0, (to) => {
         to.text(numbers.ELEMENTS.table, this.#table).text(numbers.ELEMENTS.set, set);
         to.nest(numbers.ELEMENTS.list, (list) => {
-          for (
-            const start = list.length;
-            next.done !== true && list.length - start < FULL_LIST;
-            next = iterator.next()
-          ) {
-            const { value } = next;
-            list.nest(numbers.LIST_ITEM, (item) => write(value, item));
-          }
+          const writer = write(list);
+          for (; next.done !== true && writer.length < FULL_LIST; next = iterator.next()) writer.add(next.value);
+          writer.end();
         });
       });
     }
