@@ -1,4 +1,4 @@
-import { formatError, type ParseResult, parseArguments } from "@fairlead/config";
+import { configFileOf, formatError, type ParseResult, parseArguments } from "@fairlead/config";
 import { version } from "./about/version.ts";
 
 export interface CommandLineIO {
@@ -16,31 +16,15 @@ export async function runCommandLine(argv: readonly string[], io: CommandLineIO)
   return runAction(parsed.config, parsed.warnings, io);
 }
 
-/**
- * Parses without blocking: a file may be a pipe that nothing writes to, and signals have to end the start all the same.
- * What the parser asks for is read, and the parser is asked again.
- */
+/** Parses without blocking: a file may be a pipe that nothing writes to, and signals have to end the start all the same. */
 async function parseReading(argv: readonly string[], io: CommandLineIO): Promise<ParseResult> {
-  const read = new Map<string, { readonly text: string } | { readonly error: unknown }>();
-  for (;;) {
-    let missing: string | undefined;
-    const readFile = (path: string) => {
-      const known = read.get(path);
-      if (known === undefined) missing = path;
-      else if ("error" in known) throw known.error;
-      return known?.text ?? "";
-    };
-    const parsed = parseArguments(argv, { readFile, version });
-    if (missing === undefined) return parsed;
-    const reading = io.readFile(missing);
-    read.set(
-      missing,
-      await reading.then(
-        (text) => ({ text }),
-        (error: unknown) => ({ error }),
-      ),
-    );
-  }
+  const path = configFileOf(argv, version);
+  const [read] = await Promise.allSettled(path === undefined ? [] : [io.readFile(path)]);
+  const readFile = () => {
+    if (read?.status === "rejected") throw read.reason;
+    return read?.value ?? "";
+  };
+  return parseArguments(argv, { readFile, version });
 }
 
 function answer(parsed: Exclude<ParseResult, { kind: "run" }>, io: CommandLineIO): number {

@@ -4,7 +4,7 @@ export { type FastPathNetworks, fastPathNetworks, whyNotAuto } from "./modes/fas
 export { mostUplinks } from "./modes/reply-via.ts";
 export { withMode } from "./modes/with-mode.ts";
 export type * from "./multi-cni-settings.ts";
-export { parseArguments } from "./parse.ts";
+export { configFileOf, parseArguments } from "./parse.ts";
 export type * from "./parse-types.ts";
 export { formatError } from "./report.ts";
 export { type InstanceDefaults, instanceDefaults } from "./resolve/instance.ts";

@@ -53,6 +53,19 @@ export function parseArguments(argv: readonly string[], environment: ParseEnviro
   return { kind: "run", config, warnings };
 }
 
+/**
+ * The file that `parseArguments` asks for, for those who cannot read it at once; undefined where it asks for none.
+ *
+ * @param argv the arguments only, `process.argv.slice(2)`
+ * @param version Fairlead's own, for --version
+ */
+export function configFileOf(argv: readonly string[], version: string): string | undefined {
+  const line = readCommandLine(argv, PROXY);
+  if (line.kind !== "flags") return undefined;
+  const { version: asked, config } = flagDocuments(line.flags).options;
+  return typeof config === "string" && versionAsked(asked, version).kind !== "print" ? config : undefined;
+}
+
 /** What it gives while the report has errors is not to be used. */
 function resolve(
   source: Source,
