@@ -1,4 +1,4 @@
-import { execa, type Options } from "execa";
+import type { Options } from "execa";
 import { CommandError, type FailureReason } from "./command-error.ts";
 import { ownTurn } from "./own-turn.ts";
 import type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner.ts";
@@ -48,12 +48,18 @@ function processOptions(options: ProcessRunnerOptions, call: RunOptions & Stream
 
 type Settings = ReturnType<typeof processOptions>;
 
+/** An agent that asks its kernel by netlink starts no process: execa would be a fiftieth of its start. */
+function whenNeeded(): Promise<typeof import("execa")> {
+  return import("execa");
+}
+
 async function runToEnd(
   [program, ...args]: Argv,
   { patience, ...settings }: Settings,
   input?: Input,
 ): Promise<RunResult> {
   const stdin = input === undefined ? "ignore" : coalesce(typeof input === "string" ? [input] : input);
+  const { execa } = await whenNeeded();
   await ownTurn();
   const child = execa(program, args, { ...settings, stdin });
   const watch = watchStopped(child, patience);
@@ -66,6 +72,7 @@ async function* streamOutput(
   [program, ...args]: Argv,
   { patience, ...settings }: Settings,
 ): AsyncGenerator<string, void, void> {
+  const { execa } = await whenNeeded();
   await ownTurn();
   const child = execa(program, args, { ...settings, stdin: "ignore", buffer: { stdout: false, stderr: true } });
   const watch = watchStopped(child, patience);
