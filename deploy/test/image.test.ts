@@ -48,7 +48,7 @@ test("packages of bundled files", () => {
 
 test("the bundle starts with the image's own Node", () => {
   const bundle = "#!/usr/bin/env node\nimport x;\n";
-  expect(withInterpreter(bundle, "--expose-gc")).toBe("#!/usr/local/bin/node --expose-gc\nimport x;\n");
+  expect(withInterpreter(bundle)).toBe("#!/usr/local/bin/node --disable-sigusr1\nimport x;\n");
 });
 
 test("the SBOM names every part once and ties it to the image", () => {

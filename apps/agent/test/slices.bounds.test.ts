@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { RawObject } from "@fairlead/base";
 import { createRunner, lines } from "@fairlead/kernel";
 import { LightApiServer } from "@fairlead/testkit/api-server";
-import { HEAP_OPTION } from "@fairlead/tooling/agent-node";
+import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { expect, test } from "vitest";
 import { freePort } from "./support/free-port.ts";
 import { AT, networkPod, networkService, sliceWrites, writtenAddresses } from "./support/network-objects.ts";
@@ -34,7 +34,7 @@ test(`with ${PODS} pods it stays below ${MOST_MB} MB, and one pod's change is on
     const port = `--metrics-bind-address=127.0.0.1:${await freePort()}`;
     // Its first line is the process's id; the rest is as the image starts it.
     const withId = ["sh", "-c", 'echo "$$"; exec "$@" 2>&1', "sh"] as const;
-    const argv = [...withId, process.execPath, HEAP_OPTION, bundle, `--master=${server}`, port] as const;
+    const argv = [...withId, process.execPath, ...AGENT_NODE_OPTIONS, bundle, `--master=${server}`, port] as const;
     let pid = 0;
     for await (const line of lines(createRunner().stream(argv, { timeoutMs: 0 }))) {
       if (pid === 0) pid = Number(line);

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { HEAP_OPTION, INSPECTOR_OPTION } from "@fairlead/tooling/agent-node";
+import { INSPECTOR_OPTION } from "@fairlead/tooling/agent-node";
 import { repositoryDir } from "../paths.ts";
 import type { Bundle, Programs } from "../sbom/bundle.ts";
 import { type Arch, isFor } from "./arch.ts";
@@ -22,14 +22,13 @@ export async function fillWithPrograms(
   notices: string,
 ): Promise<void> {
   await mkdir(join(dir, "usr/local/bin"), { recursive: true });
-  await fillWithApp(dir, agent, { arch, folder: "fairlead", names: AGENT_NAMES, nodeOption: HEAP_OPTION });
+  await fillWithApp(dir, agent, { arch, folder: "fairlead", names: AGENT_NAMES });
   await chmod(join(dir, "usr/local/lib/fairlead/slices.js"), 0o755);
   await symlink("../lib/fairlead/slices.js", join(dir, SLICES_NAME));
   await fillWithApp(dir, cli, {
     arch,
     folder: "fairlead-cli",
     names: [CLI_NAME],
-    nodeOption: INSPECTOR_OPTION,
     compiledIn: "fairlead",
   });
   const documents = join(dir, "usr/local/share/doc/fairlead");
@@ -44,16 +43,15 @@ interface AppLayout {
   readonly folder: string;
   /** What the app is started by. */
   readonly names: readonly string[];
-  readonly nodeOption: string;
   /** The folder of another app that has the same compiled code: it is there once. */
   readonly compiledIn?: string;
 }
 
 async function fillWithApp(dir: string, bundle: Bundle, place: AppLayout): Promise<void> {
-  const { arch, folder, names, nodeOption, compiledIn } = place;
+  const { arch, folder, names, compiledIn } = place;
   const lib = join(dir, "usr/local/lib", folder);
   await mkdir(lib, { recursive: true });
-  for (const [file, text] of bundle.files) await writeFile(join(lib, file), withInterpreter(text, nodeOption));
+  for (const [file, text] of bundle.files) await writeFile(join(lib, file), withInterpreter(text));
   for (const [file, code] of bundle.binaries) {
     if (!isFor(arch, file)) continue;
     if (compiledIn === undefined) await writeFile(join(lib, file), code);
@@ -69,9 +67,9 @@ async function fillWithApp(dir: string, bundle: Bundle, place: AppLayout): Promi
 }
 
 /**
- * The image has Node at one place and no `env`. The kernel hands on what follows the program as one argument: what else
- * Node is to be given stands in the image's NODE_OPTIONS.
+ * The image has Node at one place and no `env`. The kernel hands on what follows the program as one argument, so that
+ * there is room for one option of Node's.
  */
-export function withInterpreter(bundle: string, nodeOption: string): string {
-  return bundle.replace(/^#!.*$/m, `#!/usr/local/bin/node ${nodeOption}`);
+export function withInterpreter(bundle: string): string {
+  return bundle.replace(/^#!.*$/m, `#!/usr/local/bin/node ${INSPECTOR_OPTION}`);
 }

@@ -18,7 +18,7 @@ export interface ImageFacts {
  */
 export const COMPILED_CODE = "/usr/local/lib/fairlead/compiled";
 
-/** The agent's interpreter line has room for one option of Node's, and V8's are not allowed in NODE_OPTIONS. */
+/** The programs' interpreter lines have Node's option as well, for pods that set NODE_OPTIONS. */
 export const ENVIRONMENT: readonly string[] = [
   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   "MALLOC_ARENA_MAX=1",

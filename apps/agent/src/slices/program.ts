@@ -3,7 +3,6 @@ import { errorChainText } from "@fairlead/base";
 import { formatError, parseSlicesArguments } from "@fairlead/config";
 import { version } from "../about/version.ts";
 import { createLog } from "../log/pino.ts";
-import { setUpEngine } from "../start/engine.ts";
 import { inspectorProblem } from "../start/inspector.ts";
 import { endOnSignal, endProcess, failOnUnhandled, stopSignal } from "../start/process.ts";
 import { StartError } from "../start/start-error.ts";
@@ -44,6 +43,5 @@ if (problem !== undefined) {
   write(problem);
   process.exit(1);
 }
-setUpEngine();
 endOnSignal();
 endProcess(await runCommandLine(process.argv.slice(2)));
