@@ -22,7 +22,14 @@ const CONSTANT = /^(?:export )?const [a-z]\w* = (?:-?[\d_.]+|"[^"]*"|\/.+\/[a-z]
 /** Words that CONTRIBUTING's list replaces, in what users read. Code is no prose, and docs/cli.md is made from the help. */
 const PROSE = /^(?:docs\/(?!cli\.md)[^/]+\.md|(?:[^/]+\/)*README\.md)$/;
 const REPLACED =
-  /\b(?:learnt|tells?|told|telling|beside|nobody|somebody|whom|whoever|behaviours?|recognis\w+|serialis\w+|optimis\w+|summaris\w+|labelled|colours?|neighbours?|(?<!\bthere )(?:is|are) no(?:ne)?(?! longer)|(?:has|have) none)\b/i;
+  /\b(?:tells?|told|telling|beside|nobody|somebody|whom|whoever|(?<!\bthere )(?:is|are) no(?:ne)?(?! longer)|(?:has|have) none)\b/i;
+
+/** US spelling, in code as well: names, comments, messages. Fixtures are others' text, docs/upgrade.md has old names. */
+const WRITTEN = /\.(?:[cm]?[jt]sx?|md|ya?ml|tpl|sh|c)$/;
+const OTHERS_SPELLING =
+  /(?:^|\/)(?:fixtures\/|CHANGELOG\.md$)|^(?:CONTRIBUTING\.md|docs\/upgrade\.md|scripts\/check-tree\.mjs)$/;
+const BRITISH =
+  /\w*(?:(?:behavi|col|fav|flav|hon|lab|neighb)our|(?:cance|labe|mode|signa|trave)ll(?:ed|ing)|(?:initial|minim|normal|optim|organ|recogn|serial|summar|synchron)is(?:e|ing|ation)|artefact|catalogue|defence|learnt|licence|misspelt|towards\b|\bgrey\b)\w*/i;
 
 /**
  * A test is no clock: tooling/vitest.ts has the one limit of all tests, the end of a hang. A process that a test starts
@@ -53,6 +60,7 @@ const found = [
   ...files.filter((file) => /\.tsx?$/.test(file)).flatMap(inSource),
   ...files.filter((file) => TEST.test(file) && !OTHER_LIMITS.includes(file)).flatMap(inTest),
   ...files.filter((file) => PROSE.test(file)).flatMap(inProse),
+  ...files.filter((file) => WRITTEN.test(file) && !OTHERS_SPELLING.test(file)).flatMap(inWriting),
 ];
 
 function inSource(file) {
@@ -89,6 +97,15 @@ function inProse(file) {
     const word = REPLACED.exec(line)?.[0];
     return word === undefined ? [] : [`${file}:${at + 1}: "${word}": CONTRIBUTING.md has the word that we use`];
   });
+}
+
+function inWriting(file) {
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .flatMap((line, at) => {
+      const word = BRITISH.exec(line)?.[0];
+      return word === undefined ? [] : [`${file}:${at + 1}: "${word}": use US spelling`];
+    });
 }
 
 for (const line of found) console.error(line);

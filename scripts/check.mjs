@@ -13,7 +13,7 @@ import {
   LAYERS_CACHE,
 } from "./affected.mjs";
 import { root, runBeside, tool } from "./steps.mjs";
-import { countsOf, summarise } from "./summary.mjs";
+import { countsOf, summarize } from "./summary.mjs";
 
 const USAGE = `Usage: pnpm check [--changed] [FILTER…]
 
@@ -117,6 +117,6 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
     const filters = args.filter((arg) => arg !== "--changed");
     const changed = args.includes("--changed") ? changedFiles() : undefined;
     const steps = await check({ filters, changed: changed && affectsEverything(changed) ? undefined : changed });
-    process.exitCode = summarise(steps, "tests" in steps ? countsOf(PURE_REPORT) : {});
+    process.exitCode = summarize(steps, "tests" in steps ? countsOf(PURE_REPORT) : {});
   }
 }

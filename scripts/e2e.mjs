@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root, runBeside, runStep, sayStep, tool } from "./steps.mjs";
-import { addCounts, countsOf, summarise } from "./summary.mjs";
+import { addCounts, countsOf, summarize } from "./summary.mjs";
 
 /** How many times as long as in `npm test` properties run (tooling/runs.ts). */
 const LONG_RUNS = "20";
@@ -88,7 +88,7 @@ async function all(names) {
       counts.push(countsOf(`all-${name}`));
     }
   }
-  return summarise(steps, addCounts(counts));
+  return summarize(steps, addCounts(counts));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

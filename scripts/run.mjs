@@ -5,7 +5,7 @@ import { buildAgent } from "./build-agent.mjs";
 import { check, PURE_REPORT } from "./check.mjs";
 import { prepareSpecs, specs } from "./specs.mjs";
 import { pnpm, runBeside, runStep, sayStep } from "./steps.mjs";
-import { addCounts, countsOf, summarise } from "./summary.mjs";
+import { addCounts, countsOf, summarize } from "./summary.mjs";
 import { canHaveControlPlane, ensurePackages, GROUPS } from "./system-packages.mjs";
 
 const STEPS = ["check", "build", "package lint", "kernel tests", "ipvs tests", "packet costs", "e2e"];
@@ -96,7 +96,7 @@ async function test(args) {
   const wanted = (name) => args.length === 0 || args.includes(name);
   const parts = args.flatMap((arg) => PARTS[arg] ?? []);
   announce(wanted);
-  if (!(await install())) return summarise({ install: false });
+  if (!(await install())) return summarize({ install: false });
   const prepared = wanted("e2e") && canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : Promise.resolve();
   const steps = {};
   const counts = [];
@@ -128,7 +128,7 @@ async function test(args) {
   if (wanted("kernel tests")) counts.push(countsOf("kernel"), countsOf("lab"));
   if (wanted("ipvs tests")) counts.push(countsOf("uml"));
   if (wanted("packet costs")) counts.push(countsOf("cost"));
-  return summarise(steps, addCounts(counts));
+  return summarize(steps, addCounts(counts));
 }
 
 const [command, ...args] = process.argv.slice(2);

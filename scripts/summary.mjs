@@ -71,7 +71,7 @@ function words({ passed, failed, skipped, lost = 0 }) {
  *
  * @returns {number} the exit code
  */
-export function summarise(steps, tests = {}) {
+export function summarize(steps, tests = {}) {
   const { lines, passed, failed } = closing(steps, tests, Boolean(process.env.CI));
   console.log(`\n${lines.join("\n")}`);
   return failed === 0 && passed > 0 ? 0 : 1;

@@ -17,7 +17,7 @@ beforeAll(async () => {
 const containerOf = (manifests: readonly Manifest[]) =>
   only(manifests, "DaemonSet")["spec"].template.spec.containers[0];
 
-test("the base's agent takes its configuration, and serves what is labelled for it", async () => {
+test("the base's agent takes its configuration, and serves what is labeled for it", async () => {
   expect(agentConfig(containerOf(base), await configMapOf(dir), "config")).toMatchObject({
     kind: "run",
     warnings: [],

@@ -46,7 +46,7 @@ describe.each([
   });
 });
 
-test("a misspelt field is refused", async () => {
+test("a misspelled field is refused", async () => {
   const manifest: Manifest = {
     apiVersion: "v1",
     kind: "ConfigMap",

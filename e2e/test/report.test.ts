@@ -18,7 +18,7 @@ const MESSAGE = 'wanted "a" & <b>; came \u0000refused';
 const failed: Outcome = {
   ...COMMON,
   name: "policy",
-  result: { kind: "failed", message: MESSAGE, artefacts: "/kept/policy" },
+  result: { kind: "failed", message: MESSAGE, artifacts: "/kept/policy" },
 };
 const all = [passed, skipped, failed];
 

@@ -12,7 +12,7 @@ function drawn(seed: number, count: number, what = SCOPE): readonly Drawn[] {
 }
 
 /** What a cluster has to have for a step. */
-function finds(step: SoakStep, { mode, services, pods, neighbours, furtherAddresses }: SoakModel): boolean {
+function finds(step: SoakStep, { mode, services, pods, neighbors, furtherAddresses }: SoakModel): boolean {
   switch (step.kind) {
     case "service removed":
       return services.includes(step.service);
@@ -24,10 +24,10 @@ function finds(step: SoakStep, { mode, services, pods, neighbours, furtherAddres
       return pods.some(({ name, ready }) => name === step.pod && ready !== step.ready);
     case "mode switched":
       return step.mode !== mode;
-    case "neighbour writes":
-      return !neighbours.includes(step.node);
-    case "neighbour removes":
-      return neighbours.includes(step.node);
+    case "neighbor writes":
+      return !neighbors.includes(step.node);
+    case "neighbor removes":
+      return neighbors.includes(step.node);
     case "node address added":
       return !furtherAddresses.includes(step.node);
     case "node address removed":
@@ -62,8 +62,8 @@ test("three hundred steps have every kind among them", () => {
     "agents killed",
     "damaged by hand",
     "mode switched",
-    "neighbour removes",
-    "neighbour writes",
+    "neighbor removes",
+    "neighbor writes",
     "node address added",
     "node address removed",
     "pod added",

@@ -1,6 +1,6 @@
 import { createRunner } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
-import type { CniGround, CniNode, PodToAttach } from "../src/cni/flavour.ts";
+import type { CniGround, CniNode, PodToAttach } from "../src/cni/flavor.ts";
 import { type ApiClient, objectPath } from "../src/control-plane/api-client.ts";
 import { networkOf } from "../src/provider/kind/containers.ts";
 import { AttachedPods } from "../src/provider/kind/networks/attached-pods.ts";

@@ -58,7 +58,7 @@ const SECTIONS: readonly Section[] = [
       "docs/roadmap.md",
       "docs/releasing.md",
       "SECURITY.md",
-      "docs/licences.md",
+      "docs/licenses.md",
     ],
   },
   { title: PACKAGES, files: ["docs/packages.md"] },

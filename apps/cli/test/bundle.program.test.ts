@@ -118,7 +118,7 @@ describe("the bundle on a real terminal", () => {
     return (await runner.run(["script", "--quiet", "--return", "--command", command, "/dev/null"])).stdout;
   };
 
-  test("has colours there, none with NO_COLOR, and none in a pipe", async ({ skip }) => {
+  test("has colors there, none with NO_COLOR, and none in a pipe", async ({ skip }) => {
     if (!hasScript) skip("there is no script (util-linux) here");
     expect(await onTerminal({})).toContain("\u001b[1mdefault/np\u001b[22m on node-a");
     expect(await onTerminal({ NO_COLOR: "1" })).toContain("default/np on node-a");

@@ -38,12 +38,12 @@ test("Fairlead's objects: applied, placed by a patch, applied anew with another 
     const daemonSet = await cluster.get(DAEMON_SETS_OURS, "fairlead");
     return JSON.stringify((daemonSet as Placed).spec.template.spec.affinity ?? null);
   };
-  for (const object of fairleadObjects(installation("one:1"), "labelled")) await cluster.apply(object);
+  for (const object of fairleadObjects(installation("one:1"), "labeled")) await cluster.apply(object);
   expect(await terms()).toContain('"operator":"In"');
   const placed = await cluster.get(DAEMON_SETS_OURS, "fairlead");
   await cluster.patch(DAEMON_SETS_OURS, "fairlead", placementPatch("fairlead", placed, "unless-other"));
   expect(await terms()).toContain('"operator":"NotIn"');
-  for (const object of fairleadObjects(installation("two:2"), "labelled")) await cluster.apply(object);
+  for (const object of fairleadObjects(installation("two:2"), "labeled")) await cluster.apply(object);
   expect(await terms()).toContain('"operator":"In"');
   expect(await terms()).not.toContain("NotIn");
   expect(await cluster.list(MAPS, LABELS)).toHaveLength(2);

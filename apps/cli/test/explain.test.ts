@@ -136,7 +136,7 @@ describe("a Service of another proxy", () => {
     labels: { "service.kubernetes.io/service-proxy-name": "edge" },
   }).objects;
   const explainFile = async (...args: string[]) => {
-    const file = join(dir, "labelled.json");
+    const file = join(dir, "labeled.json");
     await writeFile(file, JSON.stringify(objects));
     return fairlead(["explain", "svc-1", "-f", file, ...AGENT, ...args]);
   };
@@ -180,7 +180,7 @@ describe("a Service of another proxy", () => {
   });
 
   test("a Service without the label is left to the first proxy", async () => {
-    const file = join(dir, "unlabelled.json");
+    const file = join(dir, "unlabeled.json");
     await writeFile(file, JSON.stringify(workload(1, { endpoints: [webA1] }).objects));
     const { err } = await fairlead(["explain", "svc-1", "-f", file, ...AGENT, "--service-proxy-name", "edge"]);
     expect(err).toMatch(/^svc-1: has no label .*: left to the node's default proxy$/m);

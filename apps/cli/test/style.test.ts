@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { plain, styleFor } from "../src/frame/style.ts";
 
-const COLOURED = "\u001b[32mgood\u001b[39m";
+const COLORED = "\u001b[32mgood\u001b[39m";
 
-describe("colours", () => {
+describe("colors", () => {
   test.each<[what: string, terminal: boolean, env: Record<string, string>, expected: string]>([
-    ["a terminal", true, {}, COLOURED],
+    ["a terminal", true, {}, COLORED],
     ["a pipe or a file", false, {}, "good"],
     ["NO_COLOR", true, { NO_COLOR: "1" }, "good"],
-    ["NO_COLOR without a value, which is none", true, { NO_COLOR: "" }, COLOURED],
+    ["NO_COLOR without a value, which is none", true, { NO_COLOR: "" }, COLORED],
     ["a terminal that has none", true, { TERM: "dumb" }, "good"],
   ])("%s", (_what, terminal, env, expected) => expect(styleFor(terminal, env).good("good")).toBe(expected));
 

@@ -9,7 +9,7 @@ export interface Series {
 const WIDTH = 720;
 const HEIGHT = 360;
 const MARGIN = { left: 70, right: 20, top: 40, bottom: 45 };
-const COLOURS = ["#1f6feb", "#cf222e"];
+const COLORS = ["#1f6feb", "#cf222e"];
 
 /** Both axes are logarithmic: what grows with the number of services is a straight slope, what does not lies flat. */
 export function growthPlot(title: string, series: readonly Series[], value: (point: GrowthPoint) => number): string {
@@ -39,16 +39,16 @@ function drawn(
   index: number,
   at: (point: GrowthPoint) => readonly [number, number],
 ): readonly string[] {
-  const colour = COLOURS[index % COLOURS.length];
+  const color = COLORS[index % COLORS.length];
   const places = points.map(at).map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`);
   const dots = points
     .map(at)
-    .map(([x, y]) => `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="3" fill="${colour}"/>`);
+    .map(([x, y]) => `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="3" fill="${color}"/>`);
   const legendY = MARGIN.top + 14 + 18 * index;
   return [
-    `<polyline points="${places.join(" ")}" fill="none" stroke="${colour}" stroke-width="2"/>`,
+    `<polyline points="${places.join(" ")}" fill="none" stroke="${color}" stroke-width="2"/>`,
     ...dots,
-    `<rect x="${MARGIN.left + 10}" y="${legendY - 9}" width="12" height="10" fill="${colour}"/>`,
+    `<rect x="${MARGIN.left + 10}" y="${legendY - 9}" width="12" height="10" fill="${color}"/>`,
     text(MARGIN.left + 28, legendY, name, "start"),
   ];
 }

@@ -14,7 +14,7 @@ export const SLICES_NAME = "/usr/local/bin/fairlead-slices";
 /** The command line tool, for those who look into a running container. */
 export const CLI_NAME = "/usr/local/bin/fairlead";
 
-/** Puts the programs for an architecture, their names and their licences into a folder. */
+/** Puts the programs for an architecture, their names and their licenses into a folder. */
 export async function fillWithPrograms(
   dir: string,
   arch: Arch,
@@ -34,7 +34,7 @@ export async function fillWithPrograms(
   const documents = join(dir, "usr/local/share/doc/fairlead");
   await mkdir(documents, { recursive: true });
   await writeFile(join(documents, "LICENSE"), await readFile(join(repositoryDir, "LICENSE")));
-  await writeFile(join(documents, "THIRD-PARTY-LICENCES.txt"), notices);
+  await writeFile(join(documents, "THIRD-PARTY-LICENSES.txt"), notices);
 }
 
 interface AppLayout {

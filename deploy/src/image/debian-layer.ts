@@ -7,7 +7,7 @@ import type { Arch } from "./arch.ts";
 /** The release that the image is made of; its tools are the ones that the tests run with. */
 export const DEBIAN_RELEASE = "bookworm";
 
-/** What a proxy never reads. Copyright files stay: the licences ask for it. */
+/** What a proxy never reads. Copyright files stay: the licenses ask for it. */
 const LEFT_OUT = ["/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*", "/usr/share/bash-completion/*"];
 const DOCUMENTS = ["path-exclude=/usr/share/doc/*", "path-include=/usr/share/doc/*/copyright"];
 

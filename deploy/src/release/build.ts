@@ -6,7 +6,7 @@ import { agentDir, cliDir, repositoryDir } from "../paths.ts";
 import { bundleApp } from "../sbom/bundle.ts";
 import { thirdPartyNotices } from "../sbom/notices.ts";
 
-/** Builds what is published, as far as it isn't built, and puts the licences of what the apps bundle alongside them. */
+/** Builds what is published, as far as it isn't built, and puts the licenses of what the apps bundle alongside them. */
 export async function buildPackages(runner: Runner): Promise<void> {
   const filters = ["--filter=./packages/*", "--filter=./apps/*"];
   await runner.run(
@@ -22,7 +22,7 @@ async function addNotices(runner: Runner, app: string): Promise<void> {
   const scratch = await mkdtemp(join(tmpdir(), "fairlead-release-"));
   try {
     const { packages } = await bundleApp(runner, app, scratch);
-    await writeFile(join(app, "dist/THIRD-PARTY-LICENCES.txt"), await thirdPartyNotices(packages));
+    await writeFile(join(app, "dist/THIRD-PARTY-LICENSES.txt"), await thirdPartyNotices(packages));
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { NpmPackage } from "./bundle.ts";
 
-/** The licences of what is bundled, word for word, as most of them ask for. */
+/** The licenses of what is bundled, word for word, as most of them ask for. */
 export async function thirdPartyNotices(packages: readonly NpmPackage[]): Promise<string> {
   const parts = await Promise.all(packages.map(notice));
   return `Fairlead's programs contain the following packages.\n\n${parts.join("\n")}`;

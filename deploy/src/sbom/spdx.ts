@@ -68,7 +68,7 @@ function npmElement({ name, version, license }: NpmPackage) {
   return element(name, version, license, `pkg:npm/${name.replace("@", "%40")}@${version}`);
 }
 
-/** Debian's licences are in the image, in each package's copyright file; not all of them are SPDX expressions. */
+/** Debian's licenses are in the image, in each package's copyright file; not all of them are SPDX expressions. */
 function debianElement({ name, version, architecture, source, maintainer }: DebianPackage) {
   const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${architecture}`;
   return {

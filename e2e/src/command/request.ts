@@ -1,6 +1,6 @@
-import type { CniFlavour } from "@fairlead/lab/cni/flavour";
-import { loadFlavour } from "@fairlead/lab/cni/load";
-import { ELSEWHERE } from "@fairlead/lab/provider/flavours";
+import type { CniFlavor } from "@fairlead/lab/cni/flavor";
+import { loadFlavor } from "@fairlead/lab/cni/load";
+import { ELSEWHERE } from "@fairlead/lab/provider/flavors";
 import { providers } from "@fairlead/lab/provider/index";
 import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
 import { type RunOptions, UsageError } from "./options.ts";
@@ -17,14 +17,14 @@ export async function readRequest(options: RunOptions): Promise<Requested> {
   if (provider === undefined) {
     throw new UsageError(`--provider ${options.provider}: give one of ${[...providers.keys()].join(", ")}`);
   }
-  const known = await provider.flavours();
+  const known = await provider.flavors();
   const strange = options.cni.find((name) => !known.includes(name));
   if (strange !== undefined) throw new UsageError(`--cni ${strange}: ${provider.name} has ${known.join(", ")}`);
-  const flavours = await Promise.all(options.cni.map(loadFlavour));
-  const names = flavours.map(({ name }) => name);
+  const flavors = await Promise.all(options.cni.map(loadFlavor));
+  const names = flavors.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new UsageError(`--cni ${options.cni.join(",")}: a cluster has one ${twice}`);
-  const excluded = options.excludeCni ?? excludedByDefault(flavours);
+  const excluded = options.excludeCni ?? excludedByDefault(flavors);
   const excludedHere = excluded.filter((name) => name !== ELSEWHERE);
   const foreign = excludedHere.find((name) => !names.includes(name));
   if (foreign !== undefined)
@@ -50,9 +50,9 @@ async function overlayOf(provider: Provider, { overlay }: RunOptions): Promise<P
  * Where several networks are side by side: those with a load balancer of their own. Where none has one, the last, so
  * that there is one. A single network is never excluded.
  */
-function excludedByDefault(flavours: readonly CniFlavour[]): readonly string[] {
-  const names = flavours.map(({ name }) => name);
+function excludedByDefault(flavors: readonly CniFlavor[]): readonly string[] {
+  const names = flavors.map(({ name }) => name);
   if (names.length === 1) return [];
-  const own = flavours.filter(({ ownLoadBalancer }) => ownLoadBalancer).map(({ name }) => name);
+  const own = flavors.filter(({ ownLoadBalancer }) => ownLoadBalancer).map(({ name }) => name);
   return own.length > 0 && own.length < names.length ? own : names.slice(-1);
 }

@@ -1,6 +1,6 @@
 import type { Cluster } from "@fairlead/lab/provider/cluster";
 import { messageOf } from "@fairlead/lab/support/errors";
-import { keepArtefacts } from "../report/artefacts.ts";
+import { keepArtifacts } from "../report/artifacts.ts";
 import type { Outcome, Result } from "../report/outcome.ts";
 import { runSpec } from "../specs/run-spec.ts";
 import { familyField, type PlannedSpec } from "./plan.ts";
@@ -9,7 +9,7 @@ export interface RunAll {
   readonly cluster: Cluster;
   readonly planned: readonly PlannedSpec[];
   /** Where the state of the cluster is kept when a spec fails. */
-  readonly artefacts: string;
+  readonly artifacts: string;
   /** Told of each as it ends. */
   readonly onOutcome: (outcome: Outcome) => void;
   /** No further spec begins once it is aborted. */
@@ -53,18 +53,18 @@ async function drain(
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
-async function runOne({ cluster, artefacts, signal }: RunAll, item: PlannedSpec, namespace: string): Promise<Result> {
+async function runOne({ cluster, artifacts, signal }: RunAll, item: PlannedSpec, namespace: string): Promise<Result> {
   const { spec, family, title, unfit } = item;
   if (unfit !== undefined) return { kind: "skipped", reason: unfit };
   let kept: string | undefined;
   try {
     const figures = await runSpec(spec, cluster, family, namespace, async (error) => {
       // Ctrl-C reaches the cluster's processes too: what fails then has found nothing.
-      if (!signal.aborted) kept = await keepArtefacts(artefacts, `${cluster.mode}-${title}`, cluster, error);
+      if (!signal.aborted) kept = await keepArtifacts(artifacts, `${cluster.mode}-${title}`, cluster, error);
     });
     return { kind: "passed", ...(figures !== undefined && { figures }) };
   } catch (error) {
     if (signal.aborted) return { kind: "skipped", reason: "interrupted" };
-    return { kind: "failed", message: messageOf(error), ...(kept !== undefined && { artefacts: kept }) };
+    return { kind: "failed", message: messageOf(error), ...(kept !== undefined && { artifacts: kept }) };
   }
 }

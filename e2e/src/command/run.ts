@@ -23,7 +23,7 @@ import { readRequest } from "./request.ts";
 import { runAll } from "./run-all.ts";
 import { newRunId, openRunFolder, type RunFolder } from "./run-folder.ts";
 
-/** Where artefacts and the last run's results are kept; git does not look at it. */
+/** Where artifacts and the last run's results are kept; git does not look at it. */
 const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
 
 /** Of the specs that have passed in this checkout. */
@@ -116,7 +116,7 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
     const outcomes = await runAll({
       cluster,
       planned,
-      artefacts: join(kept, folder.id),
+      artifacts: join(kept, folder.id),
       onOutcome: (outcome) => console.log(progressLine(outcome)),
       signal,
     });

@@ -28,7 +28,7 @@ function testCase(classname: string, outcome: Outcome): string {
   const inner =
     result.kind === "skipped"
       ? `<skipped ${attributes({ message: result.reason })}/>`
-      : `<failure ${attributes({ message: result.message })}>${escapeXml(result.artefacts ?? "")}</failure>`;
+      : `<failure ${attributes({ message: result.message })}>${escapeXml(result.artifacts ?? "")}</failure>`;
   return `${open}>${inner}</testcase>`;
 }
 

@@ -15,7 +15,7 @@ export interface Outcome {
 export type Result =
   | { readonly kind: "passed"; readonly figures?: Figures }
   | { readonly kind: "skipped"; readonly reason: string }
-  | { readonly kind: "failed"; readonly message: string; readonly artefacts?: string };
+  | { readonly kind: "failed"; readonly message: string; readonly artifacts?: string };
 
 export function titleOf({ name, family }: Pick<Outcome, "name" | "family">): string {
   return family === undefined ? name : `${name} [${family}]`;

@@ -65,8 +65,8 @@ export function summaryLine(outcomes: readonly Outcome[]): string {
 
 function failure(outcome: Outcome): string {
   if (outcome.result.kind !== "failed") return "";
-  const { message, artefacts } = outcome.result;
-  const kept = artefacts === undefined ? [] : [`  state of every node: ${artefacts}`];
+  const { message, artifacts } = outcome.result;
+  const kept = artifacts === undefined ? [] : [`  state of every node: ${artifacts}`];
   return [`FAILED ${outcome.mode} ${titleOf(outcome)}`, `  ${message}`, ...kept].join("\n");
 }
 

@@ -5,7 +5,7 @@ import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { flushArgv } from "@fairlead/lab/faults/iptables";
 import { whoAnswersAt } from "@fairlead/lab/one-node/ask";
 import { labPorts, nobody, objects, web } from "@fairlead/lab/one-node/objects";
-import { type FirstProxy, labelled, openPair, type Pair } from "@fairlead/lab/one-node/pair";
+import { type FirstProxy, labeled, openPair, type Pair } from "@fairlead/lab/one-node/pair";
 import { rulesOf } from "@fairlead/lab/one-node/rules";
 import { startTraffic, type TrafficFlow } from "@fairlead/lab/one-node/traffic";
 import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
@@ -69,7 +69,7 @@ export function instances(kubeProxy?: string): void {
       const landing = [...labPorts.landingPorts.tcp, edge.nodePort];
       lab = await openLab({ ...labPorts, landingPorts: { tcp: landing, udp: [] } });
       const own = [...edge.objects, ...edgeNobody.objects];
-      pair = await openPair(lab, first, [...objects, ...moving.objects, ...labelled(own)]);
+      pair = await openPair(lab, first, [...objects, ...moving.objects, ...labeled(own)]);
     });
 
     afterAll(async () => {
@@ -133,8 +133,8 @@ export function instances(kubeProxy?: string): void {
       const traffic = startTraffic(lab, [...waysTo(web), ...atClusterIPs(edge)]);
       for (const [state, inNamed, inFirst] of [
         [moving.objects, "has nothing of it", "has it"],
-        [labelled(moving.objects), "has it", "has nothing of it"],
-        [labelled(moving.objects, "another"), "has nothing of it", "has nothing of it"],
+        [labeled(moving.objects), "has it", "has nothing of it"],
+        [labeled(moving.objects, "another"), "has nothing of it", "has nothing of it"],
         [moving.objects, "has nothing of it", "has it"],
       ] as const) {
         await pair.put(state);

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines, applySettings } from "../wire/apply.ts";
 import { ANYWHERE, address, route, up, veth } from "../wire/ip-lines.ts";
-import type { CniNode, PodAddresses, PodToAttach } from "./flavour.ts";
+import type { CniNode, PodAddresses, PodToAttach } from "./flavor.ts";
 import type { NodeSubnets } from "./node-subnets.ts";
 
 /** Answers between pods of one bridge must be seen by connection tracking, or they keep the endpoint's address. */

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines } from "../wire/apply.ts";
 import { route } from "../wire/ip-lines.ts";
-import type { CniNode } from "./flavour.ts";
+import type { CniNode } from "./flavor.ts";
 import type { NodeSubnets } from "./node-subnets.ts";
 
 /** Nodes on one link: every other node is the gateway to its subnet, and nothing is wrapped. */

@@ -1,18 +1,18 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Runner } from "@fairlead/kernel";
-import type { CniFlavour } from "./flavour.ts";
+import type { CniFlavor } from "./flavor.ts";
 
 const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 const MULTICAST: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
 
 /**
- * What most CNI plugins do on a node: packets of pods to anywhere else get the node's address. A chain of the flavour's
+ * What most CNI plugins do on a node: packets of pods to anywhere else get the node's address. A chain of the flavor's
  * own, alongside the proxy's.
  */
 export async function masqueradeOutgoing(
   runner: Runner,
   family: IPFamily,
-  { name, podCIDRs }: Pick<CniFlavour, "name" | "podCIDRs">,
+  { name, podCIDRs }: Pick<CniFlavor, "name" | "podCIDRs">,
 ): Promise<void> {
   const pods = podCIDRs[family];
   if (pods === undefined) return;

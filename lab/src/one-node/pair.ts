@@ -37,7 +37,7 @@ const NAME = "edge";
 const LABEL = "service.kubernetes.io/service-proxy-name";
 
 /** The same objects, with the label on the Services. */
-export function labelled(objects: readonly RawObject[], name = NAME): readonly RawObject[] {
+export function labeled(objects: readonly RawObject[], name = NAME): readonly RawObject[] {
   return objects.map((object) => {
     if (object.kind !== "Service") return object;
     const { metadata } = object;

@@ -105,7 +105,7 @@ export interface Cluster extends ClusterShape {
   gateAddress(node: ClusterNode, family: IPFamily): string;
   /** How to look around in it, a line each. */
   readonly tour: readonly string[];
-  /** For the artefacts of a failed run: file name → rules, tables, states and logs of every node. */
+  /** For the artifacts of a failed run: file name → rules, tables, states and logs of every node. */
   state(): Promise<Readonly<Record<string, string>>>;
   dispose(): Promise<void>;
 }

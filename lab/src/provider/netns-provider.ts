@@ -1,5 +1,5 @@
 import { BROWSER } from "@fairlead/tooling/browser-program";
-import { flavourNames, loadFlavour } from "../cni/load.ts";
+import { flavorNames, loadFlavor } from "../cni/load.ts";
 import { missingControlPlane } from "../control-plane/programs.ts";
 import { modeNamed } from "../modes/index.ts";
 import { missingPlugins } from "../secondary/plugins.ts";
@@ -8,7 +8,7 @@ import { type Lack, lackingPrograms, lackOf } from "../support/lack.ts";
 import { isProgram, missingHere } from "../support/machine.ts";
 import { lacksForUml } from "../uml/missing.ts";
 import type { Ability, Cluster, ClusterShape } from "./cluster.ts";
-import { shapeOf } from "./flavours.ts";
+import { shapeOf } from "./flavors.ts";
 import { openInGuest } from "./guest/open.ts";
 import { FABRIC_ADDRESS, nodeName } from "./netns/addresses.ts";
 import { openCluster } from "./netns/cluster.ts";
@@ -20,7 +20,7 @@ import type { ClusterRequest, Progress, Provider } from "./provider.ts";
 /** Nodes and pods as network namespaces of this machine, with a real control plane and the built agent. */
 export const netns: Provider = {
   name: "netns",
-  flavours: flavourNames,
+  flavors: flavorNames,
   lacks,
   shape,
   open,
@@ -31,7 +31,7 @@ async function open(request: ClusterRequest, folder: string, progress: Progress)
   if (await needsGuest(request)) return openInGuest(request, own, folder, progress);
   return openCluster({
     shape: own,
-    flavours: await Promise.all(request.cni.map(loadFlavour)),
+    flavors: await Promise.all(request.cni.map(loadFlavor)),
     folder,
     progress,
     controlPlane: async ({ fabric }, opened) => {
@@ -49,16 +49,16 @@ async function needsGuest({ mode }: ClusterRequest): Promise<boolean> {
 }
 
 async function lacks(request: ClusterRequest): Promise<readonly Lack[]> {
-  const flavours = await Promise.all(request.cni.map(loadFlavour));
+  const flavors = await Promise.all(request.cni.map(loadFlavor));
   const inGuest = await needsGuest(request);
   const parts = await Promise.all([
     inGuest ? lacksForUml() : lackOf(missingHere()),
     lackOf(missingControlPlane(request.kubernetes)),
-    lackingPrograms(programsOf(flavours)),
+    lackingPrograms(programsOf(flavors)),
     // A guest has its own.
-    inGuest ? [] : lackingDevices(flavours),
+    inGuest ? [] : lackingDevices(flavors),
   ]);
-  return [...parts.flat(), ...lackingFamilies(flavours, request)];
+  return [...parts.flat(), ...lackingFamilies(flavors, request)];
 }
 
 async function shape(request: ClusterRequest): Promise<ClusterShape> {

@@ -4,7 +4,7 @@ import type { Cluster, ClusterShape } from "./cluster.ts";
 
 /** What a run asks for. */
 export interface ClusterRequest {
-  /** What `Provider.flavours` names, at least one. */
+  /** What `Provider.flavors` names, at least one. */
   readonly cni: readonly string[];
   /** Names of the pod networks that Fairlead leaves alone. */
   readonly excluded: readonly string[];
@@ -24,7 +24,7 @@ export type Progress = (line: string) => void;
 export interface Provider {
   readonly name: string;
   /** The pod networks that it can have. */
-  flavours(): Promise<readonly string[]>;
+  flavors(): Promise<readonly string[]>;
   /** Folders of deploy/overlays that Fairlead can come by; absent: agents are processes, without manifests. */
   overlays?(): Promise<readonly string[]>;
   /** What this machine lacks for it; none: it can be opened. Changes nothing. */

@@ -4,7 +4,7 @@ import { NETWORKS, NODE_A, NODE_B, outside, SECOND_NODE_ADDRESS, stranger } from
 import { ANYWHERE, address, type IpLines, route, ruleForInterface, up, veth } from "../wire/ip-lines.ts";
 import { podsOf } from "./topology.ts";
 
-/** The fabric's own addresses: on the nodes' bridge, towards the outside and towards the sink. */
+/** The fabric's own addresses: on the nodes' bridge, toward the outside and toward the sink. */
 export const FABRIC_ADDRESSES = {
   nodes: { IPv4: "10.201.0.1", IPv6: "fd00:201::1" },
   outside: { IPv4: "198.51.100.1", IPv6: "fd00:198:51::1" },

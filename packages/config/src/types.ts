@@ -44,7 +44,7 @@ export interface ClientConnection {
 }
 
 /**
- * How traffic of this node's pods is recognised. `node-cidr` asks for the own Node's podCIDRs; `none`: clusterCIDR is
+ * How traffic of this node's pods is recognized. `node-cidr` asks for the own Node's podCIDRs; `none`: clusterCIDR is
  * empty, nothing is masqueraded for coming from elsewhere.
  */
 export type DetectLocal =

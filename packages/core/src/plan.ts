@@ -127,7 +127,7 @@ export interface ServicePortGroup {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** How packets of this node's pods are recognised (KubeProxyConfiguration.detectLocalMode). */
+/** How packets of this node's pods are recognized (KubeProxyConfiguration.detectLocalMode). */
 export type LocalTrafficDetector =
   | { readonly kind: "none" }
   | { readonly kind: "cidrs"; readonly cidrs: readonly string[] }

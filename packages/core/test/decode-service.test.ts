@@ -90,14 +90,14 @@ test("keeps what the model needs, and of the annotations its own", () => {
 });
 
 describe("of a proxy with a name", () => {
-  const labelled = (value: unknown) =>
+  const labeled = (value: unknown) =>
     raw({}, { metadata: { labels: { "service.kubernetes.io/service-proxy-name": value } } });
 
   test("only services with its label are its own", () => {
     const decode = (object: unknown) => decodeService(object, undefined, { serviceProxyName: "edge" });
-    expect(decode(labelled("edge")).object?.name).toBe("web");
-    expect(decode(labelled("other")).ignored).toMatch(/^left to service proxy other /);
-    expect(decode(labelled("")).ignored).toMatch(/^left to service proxy "" /);
+    expect(decode(labeled("edge")).object?.name).toBe("web");
+    expect(decode(labeled("other")).ignored).toMatch(/^left to service proxy other /);
+    expect(decode(labeled("")).ignored).toMatch(/^left to service proxy "" /);
     expect(decode(raw()).ignored).toMatch(/left to the node's default proxy$/);
   });
 });

@@ -3,7 +3,7 @@ export { OwnershipDelay } from "./delay.ts";
 export { createEndpointFilter, filterBySides } from "./filter.ts";
 export { Memory } from "./memory/memory.ts";
 export type { Remembered } from "./memory/remembered.ts";
-export { type MemoryScope, type ParsedMemory, parseMemory, serialiseInSteps, serialiseMemory } from "./memory/text.ts";
+export { type MemoryScope, type ParsedMemory, parseMemory, serializeInSteps, serializeMemory } from "./memory/text.ts";
 export type { NeutralAddresses } from "./neutral.ts";
 export {
   type FilterOptions,

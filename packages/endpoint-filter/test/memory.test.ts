@@ -2,7 +2,7 @@ import type { IPFamily, MemoryUpdate, Ownership, ServiceKey } from "@fairlead/co
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Memory, parseMemory, serialiseMemory } from "../src/index.ts";
+import { Memory, parseMemory, serializeMemory } from "../src/index.ts";
 
 const SCOPE = { excludeCIDRs: ["10.244.0.0/16"], mixedServices: "own-endpoints", ownershipAnnotation: true } as const;
 
@@ -96,11 +96,11 @@ describe("its text", () => {
     fc.assert(
       fc.property(fc.uniqueArray(update, { selector: ({ service, family }) => service + family }), (updates) => {
         const memory = Memory.empty.apply(updates);
-        const text = serialiseMemory(memory, SCOPE);
+        const text = serializeMemory(memory, SCOPE);
         const { memory: read, reason } = parseMemory(text, SCOPE);
         expect(reason).toBeUndefined();
         expect(new Map(read.entries())).toEqual(new Map(memory.entries()));
-        expect(serialiseMemory(Memory.empty.apply(updates.toReversed()), SCOPE)).toBe(text);
+        expect(serializeMemory(Memory.empty.apply(updates.toReversed()), SCOPE)).toBe(text);
       }),
     );
   });
@@ -112,9 +112,9 @@ describe("its text", () => {
     ["null", "is not a JSON object written by Fairlead"],
     ['{"version":2}', "has version 2, this Fairlead reads version 1"],
     ["{}", "has version none, this Fairlead reads version 1"],
-    [serialiseMemory(Memory.empty, { ...SCOPE, excludeCIDRs: [] }), "was written with other options"],
-    [serialiseMemory(Memory.empty, { ...SCOPE, mixedServices: "skip" }), "was written with other options"],
-    [serialiseMemory(Memory.empty, SCOPE).replace('"services": {}', '"services": 1'), "has no services"],
+    [serializeMemory(Memory.empty, { ...SCOPE, excludeCIDRs: [] }), "was written with other options"],
+    [serializeMemory(Memory.empty, { ...SCOPE, mixedServices: "skip" }), "was written with other options"],
+    [serializeMemory(Memory.empty, SCOPE).replace('"services": {}', '"services": 1'), "has no services"],
   ])("%j is empty, with a reason", (text, what) => {
     const { memory, reason } = parseMemory(text, SCOPE);
     expect(memory.size).toBe(0);
@@ -129,13 +129,13 @@ describe("its text", () => {
     ['{"a/b":{}}', "a/b"],
     ['{"a/b":null}', "a/b"],
   ])("damaged services %s", (services, key) => {
-    const text = serialiseMemory(Memory.empty, SCOPE).replace('"services": {}', `"services": ${services}`);
+    const text = serializeMemory(Memory.empty, SCOPE).replace('"services": {}', `"services": ${services}`);
     expect(parseMemory(text, SCOPE).reason).toContain(`is damaged at "${key}"`);
   });
 
   test("cut anywhere it never throws, and is empty or whole", () => {
     const memory = Memory.empty.set(WEB, "IPv4", "foreign").set("kube-system/dns", "IPv6", "mixed");
-    const text = serialiseMemory(memory, SCOPE);
+    const text = serializeMemory(memory, SCOPE);
     for (let length = 0; length < text.trimEnd().length; length++) {
       expect(parseMemory(text.slice(0, length), SCOPE).memory.size).toBe(0);
     }
@@ -143,7 +143,7 @@ describe("its text", () => {
 
   test("what is learned from elsewhere, or by other rules, is another scope", () => {
     const learning = { ...SCOPE, sources: ["calico-ippools", "kube-ovn-subnets(blue)"] };
-    const text = serialiseMemory(Memory.empty.set(WEB, "IPv4", "mixed"), learning);
+    const text = serializeMemory(Memory.empty.set(WEB, "IPv4", "mixed"), learning);
     expect(parseMemory(text, { ...learning, sources: learning.sources.toReversed() }).memory.size).toBe(1);
     expect(parseMemory(text, { ...learning, sources: ["calico-ippools"] }).memory.size).toBe(0);
     expect(parseMemory(text, SCOPE).memory.size).toBe(0);
@@ -151,7 +151,7 @@ describe("its text", () => {
 
   test("the order of CIDRs is no other option", () => {
     const two = { ...SCOPE, excludeCIDRs: ["10.244.0.0/16", "10.16.0.0/16"] };
-    const text = serialiseMemory(Memory.empty.set(WEB, "IPv4", "mixed"), two);
+    const text = serializeMemory(Memory.empty.set(WEB, "IPv4", "mixed"), two);
     expect(parseMemory(text, { ...two, excludeCIDRs: two.excludeCIDRs.toReversed() }).memory.size).toBe(1);
   });
 });

@@ -3,7 +3,7 @@ import type { DetectLocal } from "@fairlead/config";
 import type { IPFamily, LocalTrafficDetector } from "@fairlead/core";
 
 /**
- * How one family's traffic of this node's pods is recognised. Without a CIDR of the family: not at all, as upstream.
+ * How one family's traffic of this node's pods is recognized. Without a CIDR of the family: not at all, as upstream.
  */
 export function detectorFor(family: IPFamily, detect: DetectLocal, podCIDRs: readonly string[]): LocalTrafficDetector {
   switch (detect.kind) {

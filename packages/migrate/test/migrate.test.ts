@@ -37,7 +37,7 @@ describe("from kube-proxy to Fairlead", () => {
     expect(await run(cluster, "fairlead")).toEqual({ kind: "done" });
     expect(cluster.assigned).toEqual(["node-0 fairlead", "node-1 fairlead", "node-2 fairlead"]);
     expect(cluster.nodes.map((node) => cluster.serving(node))).toEqual(cluster.nodes.map(() => ["fairlead"]));
-    expect([cluster.placement("kube-proxy"), cluster.placement("fairlead")]).toEqual(["labelled", "unless-other"]);
+    expect([cluster.placement("kube-proxy"), cluster.placement("fairlead")]).toEqual(["labeled", "unless-other"]);
   });
 
   test("a rollout may take longer than one node may: each node that is done begins the time anew", async () => {

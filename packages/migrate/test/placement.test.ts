@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Placement, type ProxyName, placementOf, placementPatch } from "../src/index.ts";
 import { KUBE_PROXY, kubeProxyWith } from "./support/objects.ts";
 
-const placement = fc.constantFrom<Placement>("everywhere", "unless-other", "labelled");
+const placement = fc.constantFrom<Placement>("everywhere", "unless-other", "labeled");
 const proxy = fc.constantFrom<ProxyName>("kube-proxy", "fairlead");
 const expression = fc.record({
   key: fc.constantFrom("zone", "arch"),
@@ -86,5 +86,5 @@ test("a requirement of somebody else's with our label is none of ours", () => {
   ];
   expect(placementOf("kube-proxy", withTerms(own(["other"])))).toBe("everywhere");
   expect(placementOf("kube-proxy", withTerms([...own(["kube-proxy"]), { matchExpressions: [] }]))).toBe("everywhere");
-  expect(placementOf("kube-proxy", withTerms(own(["kube-proxy"])))).toBe("labelled");
+  expect(placementOf("kube-proxy", withTerms(own(["kube-proxy"])))).toBe("labeled");
 });

@@ -40,8 +40,8 @@ describe("nodes", () => {
   });
 
   test("labels and annotations of others count as none", () => {
-    const labelled = node("a", { "fairlead.dev/proxy": "other" }, { "fairlead.dev/proxy-proven": "fairlead" });
-    const { nodes } = migrationState({ kubeProxy: KUBE_PROXY, fairlead: undefined, nodes: [labelled], pods: [] });
+    const labeled = node("a", { "fairlead.dev/proxy": "other" }, { "fairlead.dev/proxy-proven": "fairlead" });
+    const { nodes } = migrationState({ kubeProxy: KUBE_PROXY, fairlead: undefined, nodes: [labeled], pods: [] });
     expect(nodes).toEqual([
       { name: "a", ready: true, label: undefined, proven: "fairlead", problem: undefined, pods: {} },
     ]);
@@ -116,10 +116,10 @@ describe("a mode that an earlier run was asked for", () => {
 
   test("what serves in another mode than what would be installed says so", () => {
     expect(state("nftables", undefined, "").fairlead).toEqual({
-      placement: "labelled",
+      placement: "labeled",
       current: true,
       otherMode: true,
     });
-    expect(state("nftables", "nftables", "").fairlead).toEqual({ placement: "labelled", current: true });
+    expect(state("nftables", "nftables", "").fairlead).toEqual({ placement: "labeled", current: true });
   });
 });

@@ -8,7 +8,7 @@ export {
   NOTHING_KNOWN,
   type ParsedLastKnown,
   parseLastKnown,
-  serialiseLastKnown,
+  serializeLastKnown,
 } from "./decide/last-known.ts";
 export type { KnownNamespaces } from "./decide/namespaces.ts";
 export { Networks } from "./decide/networks.ts";

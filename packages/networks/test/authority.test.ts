@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { NetworksSettings } from "../src/index.ts";
-import { customSource, NOTHING_KNOWN, parseLastKnown, serialiseLastKnown } from "../src/index.ts";
+import { customSource, NOTHING_KNOWN, parseLastKnown, serializeLastKnown } from "../src/index.ts";
 import { TestServices } from "./services.ts";
 import { ours, setup, theirs } from "./setup.ts";
 
@@ -259,7 +259,7 @@ describe("consent is an object", () => {
     next(services());
     clock.advanceNow(300_000);
     const restarted = () => {
-      const { known } = parseLastKnown(serialiseLastKnown(networks.lastKnown()));
+      const { known } = parseLastKnown(serializeLastKnown(networks.lastKnown()));
       const after = setup({ known, clock, settings: { written: { own: [], excluded: [] } } });
       after.pool("default", "10.144.0.0/16");
       after.subnet("vpn", "10.144.1.0/24");
@@ -284,7 +284,7 @@ describe("consent is an object", () => {
     networks.objects.setConsentState(state);
     clock.advanceNow(HOUR);
     expect(networks.decide(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
-    const { known } = parseLastKnown(serialiseLastKnown(networks.lastKnown()));
+    const { known } = parseLastKnown(serializeLastKnown(networks.lastKnown()));
     const after = setup({ known, settings: { written: { own: [], excluded: [] } } });
     after.pool("default", "10.144.0.0/16");
     after.subnet("vpn", "10.144.1.0/24");
@@ -330,7 +330,7 @@ describe("an agent that finds the file of one that asked each node for consent",
     expect(networks.decide(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
     const LINE = "fairlead ownership --accept 10.144.1.0/24 lets it take effect; it was in effect before";
     expect(cidr("10.144.1.0/24")?.why).toContain(LINE);
-    const { known } = parseLastKnown(serialiseLastKnown(networks.lastKnown()));
+    const { known } = parseLastKnown(serializeLastKnown(networks.lastKnown()));
     expect(known.consent.legacy).toEqual([{ side: "excluded", source: "kube-ovn-subnets", cidr: "10.144.1.0/24" }]);
   });
 

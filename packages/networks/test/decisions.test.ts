@@ -1,6 +1,6 @@
 import { toEnd } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
-import { NOTHING_KNOWN, parseLastKnown, serialiseLastKnown } from "../src/index.ts";
+import { NOTHING_KNOWN, parseLastKnown, serializeLastKnown } from "../src/index.ts";
 import { TestServices } from "./services.ts";
 import { others, ours, setup, theirs } from "./setup.ts";
 
@@ -90,7 +90,7 @@ describe("the start", () => {
     before.pool("default", "10.145.0.0/16");
     before.start();
     before.next(services());
-    const { known, reason } = parseLastKnown(serialiseLastKnown(before.networks.lastKnown()));
+    const { known, reason } = parseLastKnown(serializeLastKnown(before.networks.lastKnown()));
     expect(reason).toBeUndefined();
 
     const { networks, clock, next, cidr, start } = setup({ known });
@@ -140,7 +140,7 @@ test("names such as __proto__ are names in what is known, and change no object",
   expect(reason).toBeUndefined();
   expect([...known.sources.keys()]).toEqual(["__proto__"]);
   expect([...(known.namespaces?.keys() ?? [])]).toEqual(["__proto__", "good"]);
-  expect(parseLastKnown(serialiseLastKnown(known)).known).toEqual(known);
+  expect(parseLastKnown(serializeLastKnown(known)).known).toEqual(known);
   expect(Object.hasOwn(Object.prototype, "turned")).toBe(false);
 });
 
@@ -192,7 +192,7 @@ describe("what goes", () => {
     noSubnet("ovn-default");
     next(services());
     clock.advanceNow(500_000);
-    const { known } = parseLastKnown(serialiseLastKnown(networks.lastKnown()));
+    const { known } = parseLastKnown(serializeLastKnown(networks.lastKnown()));
     const after = setup({ known, clock, settings: { written: { own: [], excluded: [] } } });
     after.start();
     expect(after.networks.decide(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);

@@ -4,16 +4,16 @@ import {
   type NetworksDecision,
   parseLastKnown,
   type ServiceRule,
-  serialiseLastKnown,
+  serializeLastKnown,
 } from "../src/index.ts";
 import { TestServices } from "./services.ts";
 import { setup } from "./setup.ts";
 
 const UDN = "k8s.ovn.org/primary-user-defined-network";
 const RULES: readonly ServiceRule[] = [{ namespaceLabel: UDN, ownership: "foreign" }];
-const labelled = (labels: unknown) => ({ metadata: { labels } });
+const labeled = (labels: unknown) => ({ metadata: { labels } });
 const services = () => new TestServices({ web: ["10.144.0.5"] });
-const LABELLED = labelled({ [UDN]: "", other: "x" });
+const LABELED = labeled({ [UDN]: "", other: "x" });
 
 function owner({ filter }: NetworksDecision): string {
   const all = services();
@@ -32,7 +32,7 @@ describe("rules that ask for labels of namespaces", () => {
   test("the first decision waits for their list", () => {
     const { networks, next } = started();
     expect(networks.ready).toBe(false);
-    networks.objects.setNamespace("default", LABELLED);
+    networks.objects.setNamespace("default", LABELED);
     networks.objects.setNamespacesState("listed");
     expect(networks.ready).toBe(true);
     expect(owner(next(services()))).toBe("foreign");
@@ -44,9 +44,9 @@ describe("rules that ask for labels of namespaces", () => {
     networks.objects.setNamespacesState("listed");
     const before = next(services());
     expect(owner(before)).toBe("ours");
-    networks.objects.setNamespace("default", labelled({ other: "x" }));
+    networks.objects.setNamespace("default", labeled({ other: "x" }));
     expect(networks.due).toBeUndefined();
-    networks.objects.setNamespace("default", LABELLED);
+    networks.objects.setNamespace("default", LABELED);
     const after = next(services());
     expect([owner(after), [...after.touched]]).toEqual(["foreign", ["default/web"]]);
     expect(owner(before)).toBe("ours");
@@ -54,26 +54,22 @@ describe("rules that ask for labels of namespaces", () => {
     expect(owner(next(services()))).toBe("ours");
   });
 
-  test.each([
-    null,
-    7,
-    { metadata: null },
-    labelled([]),
-    labelled({ [UDN]: 7 }),
-    labelled({ __proto__: { [UDN]: "" } }),
-  ])("garbage is a namespace without the label: %j", (raw) => {
-    const { networks, next } = started();
-    networks.objects.setNamespace("default", raw);
-    networks.objects.setNamespacesState("listed");
-    expect(owner(next(services()))).toBe("ours");
-  });
+  test.each([null, 7, { metadata: null }, labeled([]), labeled({ [UDN]: 7 }), labeled({ __proto__: { [UDN]: "" } })])(
+    "garbage is a namespace without the label: %j",
+    (raw) => {
+      const { networks, next } = started();
+      networks.objects.setNamespace("default", raw);
+      networks.objects.setNamespacesState("listed");
+      expect(owner(next(services()))).toBe("ours");
+    },
+  );
 
   test("what was known before counts until a list says otherwise; forbidden says nothing", () => {
     const before = started();
-    before.networks.objects.setNamespace("default", LABELLED);
+    before.networks.objects.setNamespace("default", LABELED);
     before.networks.objects.setNamespacesState("listed");
     before.next(services());
-    const { known } = parseLastKnown(serialiseLastKnown(before.networks.lastKnown()));
+    const { known } = parseLastKnown(serializeLastKnown(before.networks.lastKnown()));
     const { networks, next } = started(known);
     expect(networks.ready).toBe(true);
     networks.objects.setNamespacesState("forbidden");
@@ -84,7 +80,7 @@ describe("rules that ask for labels of namespaces", () => {
 
   test("without such a rule namespaces are neither waited for nor kept", () => {
     const { networks } = setup({ settings: { rules: [{ annotation: "a", ownership: "ours" }] } });
-    networks.objects.setNamespace("default", LABELLED);
+    networks.objects.setNamespace("default", LABELED);
     networks.objects.setNamespacesState("listed");
     expect(networks.lastKnown()).not.toHaveProperty("namespaces");
     expect(networks.report().sources.map(({ source }) => source)).not.toContain("namespaces");

@@ -2,7 +2,7 @@ import type { Outcome, Visit } from "./outcome.ts";
 
 /**
  * The same outcomes without what rules outside a service proxy's chains make of the source: pod networks masquerade on
- * their own account (flannel does towards other networks), which a proxy neither wants nor hinders.
+ * their own account (flannel does toward other networks), which a proxy neither wants nor hinders.
  */
 export function withoutOthersMasquerade(outcomes: readonly Outcome[]): readonly Outcome[] {
   return outcomes.map((outcome) =>

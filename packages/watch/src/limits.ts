@@ -8,7 +8,7 @@ export const MAX_OBJECT_BYTES = 8 * 2 ** 20;
 /** Objects and arrays inside one another. */
 export const MAX_DEPTH = 100;
 /**
- * Fields of one object in protobuf, where two bytes can be one: 50 ms of reading while nothing is optimised. A full
+ * Fields of one object in protobuf, where two bytes can be one: 50 ms of reading while nothing is optimized. A full
  * EndpointSlice has 10,000; the API would allow it 100 addresses for each of its 1,000 endpoints.
  */
 export const MAX_PARTS = 120_000;

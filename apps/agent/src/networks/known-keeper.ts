@@ -1,5 +1,5 @@
 import { errorChainText } from "@fairlead/base";
-import { type LastKnown, serialiseLastKnown } from "@fairlead/networks";
+import { type LastKnown, serializeLastKnown } from "@fairlead/networks";
 import type { Log } from "../log/log.ts";
 import { replaceFile } from "../ownership/memory-file.ts";
 
@@ -37,7 +37,7 @@ export class KnownKeeper {
     const read = this.#next;
     this.#next = undefined;
     if (read === undefined || this.#path === undefined) return;
-    const text = serialiseLastKnown(read());
+    const text = serializeLastKnown(read());
     if (text === this.#text) return;
     this.#text = text;
     try {

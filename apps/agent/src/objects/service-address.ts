@@ -2,7 +2,7 @@ import { familyOf, inAnyOf, parseAddress } from "@fairlead/base";
 
 /**
  * Whether an API server's address is that of a Service. Before the first sync the cluster's Services are unknown, so
- * they are recognised by what stands for them: the variable that kubelet sets in pods; and the form of the `kubernetes`
+ * they are recognized by what stands for them: the variable that kubelet sets in pods; and the form of the `kubernetes`
  * Service, the first address of a private range, which a real API server may have as well.
  *
  * @param known whether a Service with this ClusterIP has been seen

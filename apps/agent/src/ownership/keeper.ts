@@ -1,6 +1,6 @@
 import { type Clock, errorChainText, inSlices } from "@fairlead/base";
 import type { MemoryUpdate } from "@fairlead/core";
-import { type Memory, type MemoryScope, serialiseInSteps } from "@fairlead/endpoint-filter";
+import { type Memory, type MemoryScope, serializeInSteps } from "@fairlead/endpoint-filter";
 import type { Log } from "../log/log.ts";
 import { replaceFile } from "./memory-file.ts";
 
@@ -64,7 +64,7 @@ export class MemoryKeeper {
     if (path === undefined) return;
     const began = clock.monotonic();
     try {
-      await replaceFile(path, await inSlices(serialiseInSteps(this.#memory, scope), { clock }));
+      await replaceFile(path, await inSlices(serializeInSteps(this.#memory, scope), { clock }));
       this.#reported = false;
     } catch (error) {
       if (this.#reported) return;

@@ -53,12 +53,12 @@ async function act(config: AgentConfig, log: Log, out: (text: string) => void): 
       : cleanUpInstance(modes, kernel, config.serviceProxyName, log);
   }
   if (action.kind === "run") return runOnNode(config, kernel, log);
-  await initialise(config, kernel, log);
+  await initialize(config, kernel, log);
   log.info("System initialized and --init-only specified");
   return 0;
 }
 
-async function initialise(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
+async function initialize(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
   const { mode } = await chooseMode(modes, config, kernel, log);
   await openFamilies(mode, kernel, config, log);
   await prepareConntrack(config.conntrack, kernel.sysctl, log);

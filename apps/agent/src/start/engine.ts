@@ -1,6 +1,6 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 
-/** With more than this on it a heap is one of thousands of services, and its start is long enough to be optimised. */
+/** With more than this on it a heap is one of thousands of services, and its start is long enough to be optimized. */
 const LARGE_BYTES = 40_000_000;
 /** A start is over by then, and what follows the first sync. */
 const RESTS_MS = 30_000;
@@ -11,21 +11,21 @@ let looking: NodeJS.Timeout | undefined;
 
 /**
  * Sets V8 up for a proxy, which idles after a burst of reading, alongside tools that need the other core. The young
- * generation keeps its first size, and is collected by the thread that filled it. Nothing is optimised in the start of
+ * generation keeps its first size, and is collected by the thread that filled it. Nothing is optimized in the start of
  * a small cluster, which is over before it pays: that saves 15 MB and the time of V8's own threads.
  */
 export function setUpEngine(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
   setFlagsFromString("--no-parallel-scavenge");
-  optimise(false);
+  optimize(false);
   looking = setInterval(() => {
     if (getHeapStatistics().used_heap_size < LARGE_BYTES) return;
-    optimise(true);
+    optimize(true);
     clearInterval(looking);
   }, LOOK_EVERY_MS).unref();
   setTimeout(() => {
     clearInterval(looking);
-    optimise(true);
+    optimize(true);
   }, RESTS_MS).unref();
 }
 
@@ -39,6 +39,6 @@ export function keepHeapSmall(): void {
   setFlagsFromString("--optimize-for-size");
 }
 
-function optimise(on: boolean): void {
+function optimize(on: boolean): void {
   for (const compiler of ["maglev", "opt"]) setFlagsFromString(on ? `--${compiler}` : `--no-${compiler}`);
 }

@@ -13,7 +13,7 @@ export interface Context {
   readonly out: (text: string) => void;
   /** Writes to standard error: warnings, one a line. */
   readonly warn: (line: string) => void;
-  /** Colours of standard output: none where it is no terminal or NO_COLOR is set. */
+  /** Colors of standard output: none where it is no terminal or NO_COLOR is set. */
   readonly style: Style;
   /** Reads standard input to its end. */
   readonly readStandardInput: () => Promise<Uint8Array>;

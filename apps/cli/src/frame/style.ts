@@ -12,7 +12,7 @@ export interface Style {
 const asIs = (text: string): string => text;
 export const plain: Style = { bold: asIs, dim: asIs, good: asIs, bad: asIs, warn: asIs };
 
-const coloured: Style = {
+const colored: Style = {
   bold: paint("bold"),
   dim: paint("dim"),
   good: paint("green"),
@@ -20,10 +20,10 @@ const coloured: Style = {
   warn: paint("yellow"),
 };
 
-/** Colours for terminals only, and not with NO_COLOR (https://no-color.org) or a terminal that has none. */
+/** Colors for terminals only, and not with NO_COLOR (https://no-color.org) or a terminal that has none. */
 export function styleFor(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): Style {
   const { NO_COLOR: refused = "", TERM: terminal } = env;
-  return isTerminal && refused === "" && terminal !== "dumb" ? coloured : plain;
+  return isTerminal && refused === "" && terminal !== "dumb" ? colored : plain;
 }
 
 function paint(format: Parameters<typeof styleText>[0]) {

@@ -148,7 +148,7 @@ export async function allNodes(options: SourceValues, context: Context): Promise
 }
 
 /**
- * Why a proxy has nothing to do with a Service, whatever it is labelled; undefined: there is no such Service, or
+ * Why a proxy has nothing to do with a Service, whatever it is labeled; undefined: there is no such Service, or
  * nothing.
  *
  * @throws CommandFailure when it cannot be read

@@ -69,7 +69,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "serviceNetwork: services of pods' secondary networks are for an agent with a name; set serviceProxyName" -}}
 {{- end -}}
 {{- if and .Values.serviceProxyName .Values.shadow -}}
-{{- fail "serviceProxyName: a shadow compares with the nodes' first proxy, which does not serve what is labelled; leave one of them out" -}}
+{{- fail "serviceProxyName: a shadow compares with the nodes' first proxy, which does not serve what is labeled; leave one of them out" -}}
 {{- end -}}
 {{- $own := dict
   "apiVersion" "kubeproxy.config.k8s.io/v1alpha1"

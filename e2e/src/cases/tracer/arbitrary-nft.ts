@@ -41,14 +41,14 @@ const ANSWERS: readonly Expression[] = [
 ];
 
 /** Without it IPv6 finds nobody: `meta l4proto ipv6-icmp accept`. */
-const NEIGHBOURS: readonly Expression[] = [
+const NEIGHBORS: readonly Expression[] = [
   ...statements.protocolIs("ipv6-icmp"),
   ...statements.verdict({ kind: "accept" }),
 ];
 
 function chainOf(shape: Shape, family: IPFamily): fc.Arbitrary<NftChain> {
   const { name, base: own } = shape;
-  const passing = own?.type === "filter" ? [{ expressions: ANSWERS }, { expressions: NEIGHBOURS }] : [];
+  const passing = own?.type === "filter" ? [{ expressions: ANSWERS }, { expressions: NEIGHBORS }] : [];
   return fc.array(ruleOf(shape, family), { minLength: 1, maxLength: 5 }).map((rules) => ({
     name,
     ...(own && { base: own }),

@@ -60,7 +60,7 @@ const THEIRS = `for i in $(seq 500); do
   sleep 0.01
 done | nft -i`;
 
-const busyNeighbour = withoutLoss(
+const busyNeighbor = withoutLoss(
   "another program writes tables of its own, a hundred times a second: nothing is written again",
   async (scene) => {
     const before = await Promise.all(scene.nodes.map(fullSyncs));
@@ -77,5 +77,5 @@ const busyNeighbour = withoutLoss(
 
 export const nftByHand: readonly Spec[] = [
   ...Object.entries(nftFaults).map(([name, deed]) => broken(name, deed)),
-  busyNeighbour,
+  busyNeighbor,
 ];

@@ -120,7 +120,7 @@ const COMMON = { eachFamily: false, alone: true } as const;
 
 export const instanceBesideFairlead: Spec = {
   ...COMMON,
-  name: "a second instance serves what is labelled for it: a label that changes under load, and each one's clean-up",
+  name: "a second instance serves what is labeled for it: a label that changes under load, and each one's clean-up",
   suite: "multi-cni",
   about: ["agent", "backend-nftables"],
   unfit: needs("instance"),

@@ -33,7 +33,7 @@ async function rulesOf({ run }: ClusterNode, mode: string): Promise<string> {
 }
 
 export const instanceOnLocalPorts: Spec = {
-  name: "a second instance on local ports serves what is labelled for it and writes no rule: a label that changes under load",
+  name: "a second instance on local ports serves what is labeled for it and writes no rule: a label that changes under load",
   suite: "multi-cni",
   about: ["agent", "backend-userspace"],
   eachFamily: false,

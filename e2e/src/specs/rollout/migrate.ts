@@ -28,7 +28,7 @@ const migrated: Spec = {
     const traffic = await startLoad(scene);
     await killedHalfWay(cluster, APPLY);
     await migrate(cluster, ["--apply", ...HOLD]);
-    if ((await labelled(kubernetes)).length !== cluster.nodes.length + 1) throw new Error("not every node was changed");
+    if ((await labeled(kubernetes)).length !== cluster.nodes.length + 1) throw new Error("not every node was changed");
     await expectServed(scene, "migrated");
     await changeConfiguration(cluster, () => migrate(cluster, ["--apply", ...HOLD]), MIGRATE_MS);
     await expectServed(scene, "changed");
@@ -55,7 +55,7 @@ const stopped: Spec = {
     const victim = await expectServed(scene, "victim");
     const ended = new AbortController();
     let isStopped = false;
-    const isTheirs = async () => (await labelled(whole(cluster))).includes(`node/${second.name}`);
+    const isTheirs = async () => (await labeled(whole(cluster))).includes(`node/${second.name}`);
     const damaged = until(
       `${second.name} to be changed, and damaged until the run ends`,
       async () => {
@@ -74,8 +74,8 @@ const stopped: Spec = {
     await damaged;
     const wanted = new RegExp(`^Stopped: ${second.name}, served by fairlead: .*victim.*; kube-proxy serves it$`, "m");
     if (!wanted.test(told)) throw new Error(`wanted ${wanted}, came:\n${told}`);
-    if ((await labelled(whole(cluster))).join() !== `node/${first.name}`)
-      throw new Error(`wanted Fairlead on ${first.name} only, came ${await labelled(whole(cluster))}`);
+    if ((await labeled(whole(cluster))).join() !== `node/${first.name}`)
+      throw new Error(`wanted Fairlead on ${first.name} only, came ${await labeled(whole(cluster))}`);
     const problem = await fairleadEnds(0, cluster, ["migrate"], { timeoutMs: MIGRATE_MS });
     if (!new RegExp(`^${second.name} .* kube-proxy +${second.name}, served by`, "m").test(problem))
       throw new Error(`wanted ${second.name} with its problem, came:\n${problem}`);
@@ -123,7 +123,7 @@ async function killedHalfWay(cluster: Cluster, args: readonly string[]): Promise
   );
   const changed = until(
     "the first node's change",
-    async () => ((await labelled(whole(cluster))).length > 0 ? undefined : "none yet"),
+    async () => ((await labeled(whole(cluster))).length > 0 ? undefined : "none yet"),
     MIGRATE_MS / 2,
   );
   const ended = await Promise.race([run, changed.then(() => undefined)]);
@@ -141,7 +141,7 @@ async function isReady(cluster: Cluster, { name }: ClusterNode): Promise<boolean
 }
 
 /** Nodes that are to have Fairlead. */
-async function labelled({ kubectl }: WholeKubernetes): Promise<readonly string[]> {
+async function labeled({ kubectl }: WholeKubernetes): Promise<readonly string[]> {
   const { stdout } = await kubectl(["get", "nodes", "--selector=fairlead.dev/proxy=fairlead", "--output=name"]);
   return stdout.split("\n").filter(Boolean);
 }

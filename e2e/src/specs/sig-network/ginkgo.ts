@@ -12,7 +12,7 @@ const COUNTS = /-- (\d+) Passed \| (\d+) Failed \|/;
 const RAN = /^Ran (\d+) of \d+ Specs/m;
 const FAILURE = /^\s*\[(?:FAIL|PANICKED|TIMEDOUT|INTERRUPTED)\] (.*)$/gm;
 
-/** Reads Ginkgo's own words, without colours; undefined: it has not come to its summary. */
+/** Reads Ginkgo's own words, without colors; undefined: it has not come to its summary. */
 export function readGinkgo(output: string): GinkgoResult | undefined {
   const [, passed, failed] = COUNTS.exec(output) ?? [];
   const [, ran] = RAN.exec(output) ?? [];

@@ -57,10 +57,10 @@ function workloadSteps({ services, pods, names }: SoakModel, draw: Draw): readon
 }
 
 /** What comes to a node that has it not, and goes where it is. */
-function nodeSteps({ furtherAddresses, neighbours }: SoakModel): readonly SoakStep[] {
+function nodeSteps({ furtherAddresses, neighbors }: SoakModel): readonly SoakStep[] {
   return NODES.flatMap((node): readonly SoakStep[] => [
     { kind: furtherAddresses.includes(node) ? "node address removed" : "node address added", node },
-    { kind: neighbours.includes(node) ? "neighbour removes" : "neighbour writes", node },
+    { kind: neighbors.includes(node) ? "neighbor removes" : "neighbor writes", node },
   ]);
 }
 

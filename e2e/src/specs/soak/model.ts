@@ -8,7 +8,7 @@ export interface SoakModel {
   /** The nodes, by their place, that have an address alongside their own. */
   readonly furtherAddresses: readonly number[];
   /** The nodes on which another program has written rules of its own. */
-  readonly neighbours: readonly number[];
+  readonly neighbors: readonly number[];
   /** Services and pods so far: each gets a name of its own. */
   readonly names: number;
 }
@@ -43,14 +43,14 @@ export type SoakStep =
   | { readonly kind: "pod removed"; readonly pod: string }
   | { readonly kind: "readiness changed"; readonly pod: string; readonly ready: boolean }
   | { readonly kind: "node address added" | "node address removed"; readonly node: number }
-  | { readonly kind: "neighbour writes" | "neighbour removes"; readonly node: number }
+  | { readonly kind: "neighbor writes" | "neighbor removes"; readonly node: number }
   | { readonly kind: "damaged by hand"; readonly node: number; readonly damage: Damage }
   | { readonly kind: "mode switched"; readonly mode: string }
   | { readonly kind: Hardship };
 
 /** Before the first step. */
 export function firstModel(mode: string): SoakModel {
-  return { mode, services: [], pods: [], furtherAddresses: [], neighbours: [], names: 0 };
+  return { mode, services: [], pods: [], furtherAddresses: [], neighbors: [], names: 0 };
 }
 
 /** What the step makes of the cluster. */
@@ -70,10 +70,10 @@ export function after(model: SoakModel, step: SoakStep): SoakModel {
       return { ...model, furtherAddresses: [...model.furtherAddresses, step.node] };
     case "node address removed":
       return { ...model, furtherAddresses: without(model.furtherAddresses, step.node) };
-    case "neighbour writes":
-      return { ...model, neighbours: [...model.neighbours, step.node] };
-    case "neighbour removes":
-      return { ...model, neighbours: without(model.neighbours, step.node) };
+    case "neighbor writes":
+      return { ...model, neighbors: [...model.neighbors, step.node] };
+    case "neighbor removes":
+      return { ...model, neighbors: without(model.neighbors, step.node) };
     case "mode switched":
       return { ...model, mode: step.mode };
     default:

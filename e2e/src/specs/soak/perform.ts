@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import { NEIGHBOUR } from "@fairlead/lab/faults/neighbour";
+import { NEIGHBOR } from "@fairlead/lab/faults/neighbor";
 import { modeNamed } from "@fairlead/lab/modes/index";
 import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { each } from "../faults/stage.ts";
@@ -33,10 +33,10 @@ export async function perform(stage: SoakStage, step: SoakStep, before: SoakMode
       return changeAddress(stage, stage.nodeAt(step.node), "add");
     case "node address removed":
       return changeAddress(stage, stage.nodeAt(step.node), "del");
-    case "neighbour writes":
-      return sh(stage.nodeAt(step.node), NEIGHBOUR.writes);
-    case "neighbour removes":
-      return sh(stage.nodeAt(step.node), NEIGHBOUR.removes);
+    case "neighbor writes":
+      return sh(stage.nodeAt(step.node), NEIGHBOR.writes);
+    case "neighbor removes":
+      return sh(stage.nodeAt(step.node), NEIGHBOR.removes);
     case "damaged by hand":
       return damage(stage, stage.nodeAt(step.node), step.damage, before.mode);
     case "mode switched":

@@ -1,5 +1,5 @@
 import { bridgePlugin } from "../bridge-plugin.ts";
-import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
+import type { CniFlavor, CniGround, CniNode, PodNetwork } from "../flavor.ts";
 import { routeToOthers } from "../node-routes.ts";
 import { nodeSubnets } from "../node-subnets.ts";
 import { masqueradeOutgoing } from "../outgoing.ts";
@@ -7,7 +7,7 @@ import { masqueradeOutgoing } from "../outgoing.ts";
 const subnets = nodeSubnets("10.143", "fd00:143::");
 
 /** A bridge on every node, routes between the nodes: the CNI plugins bridge and host-local. */
-export const flavour: CniFlavour = {
+export const flavor: CniFlavor = {
   name: "bridge",
   programs: [{ program: "bridge", debian: "iproute2" }],
   podCIDRs: subnets.podCIDRs,
@@ -24,7 +24,7 @@ async function install({ nodes, families }: CniGround): Promise<PodNetwork> {
     const others = nodes.filter((other) => other !== node);
     for (const family of families) {
       await routeToOthers(node, others, family, subnets);
-      await masqueradeOutgoing(node.runner, family, flavour);
+      await masqueradeOutgoing(node.runner, family, flavor);
     }
   };
   await Promise.all(nodes.map(setUpNode));

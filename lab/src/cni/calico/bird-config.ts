@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { CniNode } from "../flavour.ts";
+import type { CniNode } from "../flavor.ts";
 import { blocks } from "./addresses.ts";
 
 /** Calico's default for all nodes: the sessions are internal. */

@@ -2,14 +2,14 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import { waitUntil } from "../../agent/wait-until.ts";
-import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
+import type { CniFlavor, CniGround, CniNode, PodNetwork } from "../flavor.ts";
 import { masqueradeOutgoing } from "../outgoing.ts";
 import { blocks } from "./addresses.ts";
 import { birdConfig } from "./bird-config.ts";
 import { attach, detach } from "./pod.ts";
 
 /** A routed link for each pod, and BGP between the nodes: Calico without tunnels. */
-export const flavour: CniFlavour = {
+export const flavor: CniFlavor = {
   name: "calico",
   programs: [{ program: "bird", debian: "bird2" }],
   podCIDRs: blocks.podCIDRs,
@@ -36,7 +36,7 @@ async function install(ground: CniGround): Promise<PodNetwork> {
 }
 
 async function setUpNode(node: CniNode, { nodes, families, folder, daemon }: CniGround): Promise<void> {
-  for (const family of families) await masqueradeOutgoing(node.runner, family, flavour);
+  for (const family of families) await masqueradeOutgoing(node.runner, family, flavor);
   const config = join(folder, `${node.name}.conf`);
   const others = nodes.filter((other) => other !== node);
   await writeFile(config, birdConfig(node, others, families));

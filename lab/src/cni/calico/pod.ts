@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines, applySettings } from "../../wire/apply.ts";
 import { ANYWHERE, address, type IpLines, route, up } from "../../wire/ip-lines.ts";
-import type { PodAddresses, PodToAttach } from "../flavour.ts";
+import type { PodAddresses, PodToAttach } from "../flavor.ts";
 import { blocks } from "./addresses.ts";
 
 /**

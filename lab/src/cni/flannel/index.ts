@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import { bridgePlugin } from "../bridge-plugin.ts";
-import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
+import type { CniFlavor, CniGround, CniNode, PodNetwork } from "../flavor.ts";
 import { routeToOthers } from "../node-routes.ts";
 import { subnets } from "./addresses.ts";
 import { masquerade } from "./masquerade.ts";
@@ -26,7 +26,7 @@ const hostGateway: Backend = {
 };
 
 /** A bridge on every node and a tunnel between the nodes: flannel's vxlan backend. */
-export const flavour: CniFlavour = {
+export const flavor: CniFlavor = {
   name: "flannel",
   programs: [{ program: "bridge", debian: "iproute2" }],
   podCIDRs: subnets.podCIDRs,
@@ -36,8 +36,8 @@ export const flavour: CniFlavour = {
 };
 
 /** `flannel:host-gw`: a bridge on every node and routes between the nodes. */
-export const variants: Readonly<Record<string, CniFlavour>> = {
-  "host-gw": { ...flavour, mtu: 1500, install: (ground) => install(ground, hostGateway) },
+export const variants: Readonly<Record<string, CniFlavor>> = {
+  "host-gw": { ...flavor, mtu: 1500, install: (ground) => install(ground, hostGateway) },
 };
 
 async function install({ nodes, families }: CniGround, backend: Backend): Promise<PodNetwork> {

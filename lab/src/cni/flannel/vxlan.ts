@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines } from "../../wire/apply.ts";
 import { address, type IpLines, route, up } from "../../wire/ip-lines.ts";
-import type { CniNode } from "../flavour.ts";
+import type { CniNode } from "../flavor.ts";
 import { subnets } from "./addresses.ts";
 
 /** flanneld's: a tunnel for each family, in packets of that family. */
@@ -22,7 +22,7 @@ export async function setUpVxlan(node: CniNode, others: readonly CniNode[], fami
   await applyLines(node.runner, [
     ...device(node, family),
     ...others.flatMap(({ index }) => [
-      `neighbour add ${subnets.address(family, index, 0)} lladdr ${mac(index, family)} dev ${DEVICES[family]} nud permanent`,
+      `neighbor add ${subnets.address(family, index, 0)} lladdr ${mac(index, family)} dev ${DEVICES[family]} nud permanent`,
       route(subnets.subnet(family, index), {
         via: subnets.address(family, index, 0),
         dev: DEVICES[family],
@@ -52,7 +52,7 @@ function mac(node: number, family: IPFamily): string {
   return `0a:58:0a:2a:0${family === "IPv4" ? 4 : 6}:${node.toString(16).padStart(2, "0")}`;
 }
 
-/** For the artefacts. */
+/** For the artifacts. */
 export async function vxlanState({ name, runner }: CniNode): Promise<readonly (readonly [string, string])[]> {
   const [links, fdb] = await Promise.all([
     runner.run(["ip", "-d", "link", "show", "type", "vxlan"]),

@@ -2,7 +2,7 @@ import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type { Argv, Runner } from "@fairlead/kernel";
 import { waitUntil } from "../../agent/wait-until.ts";
-import type { CniNode } from "../flavour.ts";
+import type { CniNode } from "../flavor.ts";
 import type { NbCommand } from "./topology.ts";
 
 /** What OVN and Open vSwitch are asked and told, on one cluster. */

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { CniGround, CniNode } from "../flavour.ts";
+import type { CniGround, CniNode } from "../flavor.ts";
 import { subnets } from "./addresses.ts";
 import {
   centralFolder,

@@ -1,5 +1,5 @@
 import { waitUntil } from "../../agent/wait-until.ts";
-import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
+import type { CniFlavor, CniGround, CniNode, PodNetwork } from "../flavor.ts";
 import { subnets } from "./addresses.ts";
 import { type OvnClients, openClients } from "./clients.ts";
 import { createBalancers } from "./controller/balancers.ts";
@@ -11,7 +11,7 @@ import { addressSwitch, MTU, setUpSwitch } from "./switch.ts";
 import { switchOf, topology } from "./topology.ts";
 
 /** OVN with Open vSwitch's userspace datapath, as kube-ovn lays it out. */
-export const flavour: CniFlavour = {
+export const flavor: CniFlavor = {
   name: "ovn",
   programs: [
     { program: "ovsdb-server", debian: "openvswitch-common" },

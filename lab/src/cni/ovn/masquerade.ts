@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { CniNode } from "../flavour.ts";
+import type { CniNode } from "../flavor.ts";
 import { subnets } from "./addresses.ts";
 
 const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines } from "../../wire/apply.ts";
 import { ANYWHERE, address, route, up, veth } from "../../wire/ip-lines.ts";
-import type { PodAddresses, PodToAttach } from "../flavour.ts";
+import type { PodAddresses, PodToAttach } from "../flavor.ts";
 import { FIRST_POD } from "../node-subnets.ts";
 import { mac, subnets } from "./addresses.ts";
 import type { OvnClients } from "./clients.ts";

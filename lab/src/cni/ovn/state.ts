@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { CniGround, CniNode } from "../flavour.ts";
+import type { CniGround, CniNode } from "../flavor.ts";
 import { nodeFolder, type OvnClients } from "./clients.ts";
 
 type File = readonly [name: string, text: string];
@@ -31,7 +31,7 @@ function onNode({ vswitch }: OvnClients, node: CniNode, folder: string): readonl
     named(`${node.name}-datapath-flows.txt`, ask("dpctl/dump-flows", "netdev@ovs-netdev")),
     named(`${node.name}-datapath-conntrack.txt`, ask("dpctl/dump-conntrack", "netdev@ovs-netdev")),
     named(`${node.name}-tunnel-routes.txt`, ask("ovs/route/show")),
-    named(`${node.name}-tunnel-neighbours.txt`, ask("tnl/neigh/show")),
+    named(`${node.name}-tunnel-neighbors.txt`, ask("tnl/neigh/show")),
   ];
 }
 

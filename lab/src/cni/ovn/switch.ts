@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines, applySettings } from "../../wire/apply.ts";
 import { address, route, up } from "../../wire/ip-lines.ts";
-import type { CniNode } from "../flavour.ts";
+import type { CniNode } from "../flavor.ts";
 import { JOIN_LENGTH, joinNode, joinRouter, mac, subnets, TUNNEL_LENGTH, tunnelAddress } from "./addresses.ts";
 import type { OvnClients } from "./clients.ts";
 import { SOUTHBOUND_PORT } from "./daemons.ts";

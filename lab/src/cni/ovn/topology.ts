@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { CniNode } from "../flavour.ts";
+import type { CniNode } from "../flavor.ts";
 import { JOIN_CIDRS, JOIN_LENGTH, joinNode, joinRouter, mac, subnets } from "./addresses.ts";
 
 /** A command of ovn-nbctl with its arguments. */

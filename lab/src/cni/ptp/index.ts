@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines } from "../../wire/apply.ts";
 import { ANYWHERE, address, type IpLines, route, up, veth } from "../../wire/ip-lines.ts";
-import type { CniFlavour, CniGround, CniNode, PodAddresses, PodNetwork, PodToAttach } from "../flavour.ts";
+import type { CniFlavor, CniGround, CniNode, PodAddresses, PodNetwork, PodToAttach } from "../flavor.ts";
 import { routeToOthers } from "../node-routes.ts";
 import { nodeSubnets } from "../node-subnets.ts";
 import { masqueradeOutgoing } from "../outgoing.ts";
@@ -9,7 +9,7 @@ import { masqueradeOutgoing } from "../outgoing.ts";
 const subnets = nodeSubnets("10.142", "fd00:142::");
 
 /** A routed link for each pod, routes between the nodes: the CNI plugins ptp and host-local. */
-export const flavour: CniFlavour = {
+export const flavor: CniFlavor = {
   name: "ptp",
   programs: [],
   podCIDRs: subnets.podCIDRs,
@@ -38,7 +38,7 @@ async function setUpNode(node: CniNode, nodes: readonly CniNode[], families: rea
   const others = nodes.filter((other) => other !== node);
   for (const family of families) {
     await routeToOthers(node, others, family, subnets);
-    await masqueradeOutgoing(node.runner, family, flavour);
+    await masqueradeOutgoing(node.runner, family, flavor);
   }
 }
 

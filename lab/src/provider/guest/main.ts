@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { createRunner } from "@fairlead/kernel";
-import { loadFlavour } from "../../cni/load.ts";
+import { loadFlavor } from "../../cni/load.ts";
 import { createApiClient } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { applyLines, applySettings, runnerIn } from "../../wire/apply.ts";
@@ -30,7 +30,7 @@ const progress = Promise.withResolvers<(line: string) => void>();
 const cluster = progress.promise.then(async (notify) =>
   openCluster({
     shape: settings.shape,
-    flavours: await Promise.all(settings.request.cni.map(loadFlavour)),
+    flavors: await Promise.all(settings.request.cni.map(loadFlavor)),
     folder,
     progress: notify,
     controlPlane: reachControlPlane,

@@ -1,12 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import type { CniFlavour } from "../../cni/flavour.ts";
+import type { CniFlavor } from "../../cni/flavor.ts";
 import { kubernetesVersion } from "../../control-plane/versions.ts";
 import { startPeer } from "../../peer/process.ts";
 import { orDispose } from "../../support/or-dispose.ts";
 import { type Cluster, type ClusterShape, NODE_PORTS } from "../cluster.ts";
-import { followServices } from "../install-flavour.ts";
+import { followServices } from "../install-flavor.ts";
 import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "../netns/addresses.ts";
 import { clusterState } from "../netns/state.ts";
 import type { ClusterNode } from "../node.ts";
@@ -26,7 +26,7 @@ import type { Source } from "./source.ts";
 export interface ClusterParts {
   readonly source: Source;
   readonly shape: ClusterShape;
-  readonly flavours: readonly CniFlavour[];
+  readonly flavors: readonly CniFlavor[];
   readonly request: ClusterRequest;
   /** Of the run. */
   readonly id: string;
@@ -89,7 +89,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
 
 /** A cluster with its pod networks, and Fairlead serving on every node. */
 async function openWithFairlead(parts: ClusterParts, opened: AsyncDisposableStack) {
-  const { shape, flavours, request, folder, progress } = parts;
+  const { shape, flavors, request, folder, progress } = parts;
   const { families } = shape;
   const [images, archive] = await Promise.all([
     parts.source.images(request.kubernetes, progress),
@@ -108,7 +108,7 @@ async function openWithFairlead(parts: ClusterParts, opened: AsyncDisposableStac
   for (const one of images.archives) await kind.loadImage(one);
   const { api } = reached;
   const { installers } = parts.source;
-  const ground = { installers, cluster: kind, machine, api, flavours, families, request, folder: shared, progress };
+  const ground = { installers, cluster: kind, machine, api, flavors, families, request, folder: shared, progress };
   const networks = await installNetworks(ground, opened);
   progress("the pod networks are set up");
   await kind.loadImage(archive);
@@ -125,8 +125,8 @@ const notOurs = {
   start: () => Promise.reject(new Error("the API server of kind is the kubelet's to start")),
 };
 
-function wantedCluster({ shape, flavours, request }: ClusterParts, shared: string): NewCluster {
-  const podCIDRs = shape.families.map((family) => flavours[0]?.podCIDRs[family] ?? "");
+function wantedCluster({ shape, flavors, request }: ClusterParts, shared: string): NewCluster {
+  const podCIDRs = shape.families.map((family) => flavors[0]?.podCIDRs[family] ?? "");
   const mounts = [{ hostPath: shared, containerPath: NODE_FOLDER }];
   return { families: shape.families, workers: request.nodes, podCIDRs, mounts };
 }

@@ -83,8 +83,8 @@ export async function giveProxies(
   }
   const wanted = new Set(places.flatMap(([, place]) => place ?? []));
   if (wanted.has(KUBE_PROXY)) await placeOn(cluster, KUBE_PROXY, { nodeSelector: { [LABEL]: KUBE_PROXY } });
-  const unlabelled = { matchExpressions: [{ key: LABEL, operator: "DoesNotExist" }] };
-  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [unlabelled] } };
+  const unlabeled = { matchExpressions: [{ key: LABEL, operator: "DoesNotExist" }] };
+  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [unlabeled] } };
   await placeOn(cluster, "fairlead", { affinity: wanted.size === 0 ? null : { nodeAffinity } });
   for (const name of ["fairlead", ...wanted]) {
     await cluster.kubectl([...SYSTEM, "rollout", "status", `daemonset/${name}`, "--timeout=180s"], ROLLOUT);

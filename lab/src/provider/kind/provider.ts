@@ -1,13 +1,13 @@
 import { basename, dirname } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { BROWSER } from "@fairlead/tooling/browser-program";
-import { loadFlavour } from "../../cni/load.ts";
+import { loadFlavor } from "../../cni/load.ts";
 import { missingPrograms } from "../../control-plane/program-set.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
 import { isThere } from "../../support/is-there.ts";
 import { type Lack, lackingPrograms, lackOf, type NeededProgram } from "../../support/lack.ts";
 import { missingHere } from "../../support/machine.ts";
-import { shapeOf } from "../flavours.ts";
+import { shapeOf } from "../flavors.ts";
 import { programsOf } from "../netns/networks.ts";
 import type { ClusterRequest, Provider } from "../provider.ts";
 import { openCluster } from "./cluster.ts";
@@ -30,9 +30,9 @@ export const kind: Provider = provider("kind", {
   source: { installers, images: (kubernetes, progress) => provideImages(createRunner(), kubernetes, progress) },
   programs: [...DOCKER, ...["jq", "mmdebstrap", "gcc"].map((program) => ({ by: "kind", program, debian: program }))],
   lacks: async ({ cni, kubernetes }) => {
-    const ofFlavours = lackingPrograms(programsOf(await Promise.all(cni.map(loadFlavour))));
+    const ofFlavors = lackingPrograms(programsOf(await Promise.all(cni.map(loadFlavor))));
     const built = [missingControlPlane(kubernetes), missingPrograms(cluster, kubernetes)].map(lackOf);
-    return (await Promise.all([...built, ofFlavours])).flat();
+    return (await Promise.all([...built, ofFlavors])).flat();
   },
 });
 
@@ -53,7 +53,7 @@ interface KindOf {
 function provider(name: string, { source, programs, lacks }: KindOf): Provider {
   return {
     name,
-    flavours: async () => Object.keys(source.installers),
+    flavors: async () => Object.keys(source.installers),
     overlays: overlayNames,
     lacks: async (request) => {
       if (process.getuid?.() !== 0) return [{ what: "kind here takes root: it runs a Docker daemon of its own" }];
@@ -74,7 +74,7 @@ function provider(name: string, { source, programs, lacks }: KindOf): Provider {
       openCluster({
         source,
         shape: await shape(request),
-        flavours: await Promise.all(request.cni.map(loadFlavour)),
+        flavors: await Promise.all(request.cni.map(loadFlavor)),
         request,
         id: basename(dirname(folder)),
         folder,

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { CniFlavour } from "../../cni/flavour.ts";
+import type { CniFlavor } from "../../cni/flavor.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { startPeer } from "../../peer/process.ts";
@@ -8,7 +8,7 @@ import { startScript } from "../../support/script.ts";
 import { openSecondUplink } from "../../uplink/second-uplink.ts";
 import { runnerIn } from "../../wire/apply.ts";
 import { type Cluster, type ClusterShape, NODE_PORTS } from "../cluster.ts";
-import { followServices } from "../install-flavour.ts";
+import { followServices } from "../install-flavor.ts";
 import type { ClusterNode } from "../node.ts";
 import { requireMode } from "../node-http.ts";
 import type { Progress } from "../provider.ts";
@@ -34,7 +34,7 @@ import { clusterState } from "./state.ts";
 
 export interface ClusterParts {
   readonly shape: ClusterShape;
-  readonly flavours: readonly CniFlavour[];
+  readonly flavors: readonly CniFlavor[];
   readonly folder: string;
   readonly progress: Progress;
   readonly controlPlane: ReachControlPlane;
@@ -53,11 +53,11 @@ export function openCluster(parts: ClusterParts): Promise<Cluster> {
 }
 
 async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {
-  const { shape, flavours, folder, progress } = parts;
+  const { shape, flavors, folder, progress } = parts;
   const ground = await openGround(shape.families, shape.nodeNames.length, opened);
   const [controlPlane, networks, outside] = await Promise.all([
     parts.controlPlane(ground, opened),
-    installNetworks(flavours, ground, folder, opened),
+    installNetworks(flavors, ground, folder, opened),
     peerIn(ground.outside, "outside", opened),
   ]);
   await followServices(shape, networks, controlPlane.adminKubeconfig);

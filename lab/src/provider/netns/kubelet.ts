@@ -76,7 +76,7 @@ class Kubelet {
   readonly #running = new Map<string, RunningPod>();
   readonly #starting = new Map<string, Promise<void>>();
 
-  /** For the artefacts of a failed run. */
+  /** For the artifacts of a failed run. */
   readonly #note = async (error: unknown): Promise<void> => {
     await appendFile(join(this.#parts.folder, "kubelet.log"), `${new Date().toISOString()} ${errorChainText(error)}\n`);
   };

@@ -1,45 +1,45 @@
 import { access, constants, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { CniFlavour, PodNetwork } from "../../cni/flavour.ts";
+import type { CniFlavor, PodNetwork } from "../../cni/flavor.ts";
 import type { Lack, NeededProgram } from "../../support/lack.ts";
-import { daemonsHere, installFlavour } from "../install-flavour.ts";
+import { daemonsHere, installFlavor } from "../install-flavor.ts";
 import type { ClusterRequest } from "../provider.ts";
 import type { Ground } from "./ground.ts";
 
 /** Sets the pod networks up side by side, and waits until each one works. */
 export async function installNetworks(
-  flavours: readonly CniFlavour[],
+  flavors: readonly CniFlavor[],
   ground: Ground,
   folder: string,
   opened: AsyncDisposableStack,
 ): Promise<ReadonlyMap<string, PodNetwork>> {
   const installed = await Promise.all(
-    flavours.map(
-      async (flavour) => [flavour.name, await install(flavour, ground, join(folder, flavour.name), opened)] as const,
+    flavors.map(
+      async (flavor) => [flavor.name, await install(flavor, ground, join(folder, flavor.name), opened)] as const,
     ),
   );
   return new Map(installed);
 }
 
 async function install(
-  flavour: CniFlavour,
+  flavor: CniFlavor,
   ground: Ground,
   folder: string,
   opened: AsyncDisposableStack,
 ): Promise<PodNetwork> {
   await mkdir(folder, { recursive: true });
   const { nodes, families } = ground;
-  return installFlavour(flavour, { nodes, families, folder, daemon: daemonsHere(folder, opened) }, opened);
+  return installFlavor(flavor, { nodes, families, folder, daemon: daemonsHere(folder, opened) }, opened);
 }
 
-/** Programs that the flavours of a request run. */
-export function programsOf(flavours: readonly CniFlavour[]): readonly NeededProgram[] {
-  return flavours.flatMap(({ name, programs }) => programs.map((one) => ({ by: name, ...one })));
+/** Programs that the flavors of a request run. */
+export function programsOf(flavors: readonly CniFlavor[]): readonly NeededProgram[] {
+  return flavors.flatMap(({ name, programs }) => programs.map((one) => ({ by: name, ...one })));
 }
 
-/** Devices that the flavours of a request open and this user may not. */
-export async function lackingDevices(flavours: readonly CniFlavour[]): Promise<readonly Lack[]> {
-  const needed = flavours.flatMap(({ name, devices = [] }) => devices.map((device) => ({ name, device })));
+/** Devices that the flavors of a request open and this user may not. */
+export async function lackingDevices(flavors: readonly CniFlavor[]): Promise<readonly Lack[]> {
+  const needed = flavors.flatMap(({ name, devices = [] }) => devices.map((device) => ({ name, device })));
   const lacking = await Promise.all(
     needed.map(({ name, device }) =>
       access(device, constants.R_OK | constants.W_OK).then(
@@ -51,9 +51,9 @@ export async function lackingDevices(flavours: readonly CniFlavour[]): Promise<r
   return lacking.filter((one) => one !== undefined);
 }
 
-/** Families that the request names and a flavour cannot have. */
-export function lackingFamilies(flavours: readonly CniFlavour[], { families }: ClusterRequest): readonly Lack[] {
-  return flavours.flatMap(({ name, podCIDRs }) =>
+/** Families that the request names and a flavor cannot have. */
+export function lackingFamilies(flavors: readonly CniFlavor[], { families }: ClusterRequest): readonly Lack[] {
+  return flavors.flatMap(({ name, podCIDRs }) =>
     families.filter((family) => podCIDRs[family] === undefined).map((family) => ({ what: `${name} has no ${family}` })),
   );
 }

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { PodNetwork } from "../../cni/flavour.ts";
+import type { PodNetwork } from "../../cni/flavor.ts";
 import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { startPeer } from "../../peer/process.ts";
 import { networkStatus, type SecondaryNetwork } from "../../secondary/network.ts";

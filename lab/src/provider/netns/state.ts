@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Argv, Runner } from "@fairlead/kernel";
-import type { PodNetwork } from "../../cni/flavour.ts";
+import type { PodNetwork } from "../../cni/flavor.ts";
 import { messageOf } from "../../support/errors.ts";
 import type { ClusterNode } from "../node.ts";
 
@@ -17,7 +17,7 @@ const QUESTIONS: Readonly<Record<string, Argv>> = {
   "addresses.txt": ["ip", "address"],
   "routes.txt": ["ip", "route", "show", "table", "all"],
   "routes6.txt": ["ip", "-6", "route", "show", "table", "all"],
-  "neighbours.txt": ["ip", "neighbour"],
+  "neighbors.txt": ["ip", "neighbor"],
 };
 
 type Files = Record<string, string>;

@@ -37,7 +37,7 @@ export function drawsOf(size: number): number {
 
 /**
  * How far an endpoint's chance is from 1/n at most, as a part of it. All draws missed with the chance ((size − n) /
- * size) ^ draws; then the draw among the slots that are always filled favours these.
+ * size) ^ draws; then the draw among the slots that are always filled favors these.
  */
 function unevenness(size: number, draws: number): number {
   const fewest = fewestOf(size);

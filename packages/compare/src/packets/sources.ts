@@ -15,7 +15,7 @@ const OUTSIDE: Readonly<Record<IPFamily, readonly string[]>> = {
   IPv6: ["2001:db8:51::7", "2001:db8:113::7"],
 };
 
-/** The node's side towards others, where nothing says what it is called. */
+/** The node's side toward others, where nothing says what it is called. */
 export const OUTER_INTERFACE = "eth0";
 
 export interface SourceFacts {

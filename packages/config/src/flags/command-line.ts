@@ -103,14 +103,14 @@ function asCommanderTakesIt(argv: readonly string[], flags: Flags): string[] {
     }
     if (argument === "--") return [...result, ...argv.slice(index).filter((rest) => rest !== "")];
     if (argument === "") continue;
-    const normal = normalised(argument, flags);
+    const normal = normalized(argument, flags);
     result.push(normal);
     valueFollows = wantsValue(normal, flags);
   }
   return result;
 }
 
-function normalised(argument: string, flags: Flags): string {
+function normalized(argument: string, flags: Flags): string {
   if (/^-v[=\d]/.test(argument)) return `--v=${argument.slice(2).replace(/^=/, "")}`;
   const [, name, value] = /^--([^=]+)(=.*)?$/s.exec(argument) ?? [];
   if (name === undefined) return argument;

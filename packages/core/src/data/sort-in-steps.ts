@@ -29,8 +29,8 @@ export function* sortInSteps<T>(
   return sorted;
 }
 
-/** Two sorted neighbours: from `at` to `middle`, and from there to `end`. */
-interface Neighbours {
+/** Two sorted neighbors: from `at` to `middle`, and from there to `end`. */
+interface Neighbors {
   readonly at: number;
   readonly middle: number;
   readonly end: number;
@@ -38,7 +38,7 @@ interface Neighbours {
 
 function* merge<T>(
   from: readonly T[],
-  { at, middle, end }: Neighbours,
+  { at, middle, end }: Neighbors,
   compare: (a: T, b: T) => number,
   into: T[],
   run: number,

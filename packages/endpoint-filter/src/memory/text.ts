@@ -19,12 +19,12 @@ export interface MemoryScope extends Pick<FilterOptions, "excludeCIDRs" | "mixed
 }
 
 /** Equal memories are equal texts: services stand in the order of their names, one a line. */
-export function serialiseMemory(memory: Memory, scope: MemoryScope): string {
-  return toEnd(serialiseInSteps(memory, scope));
+export function serializeMemory(memory: Memory, scope: MemoryScope): string {
+  return toEnd(serializeInSteps(memory, scope));
 }
 
 /** The same, for those who have other things to do meanwhile; yields after each service. */
-export function* serialiseInSteps(memory: Memory, scope: MemoryScope): Generator<void, string> {
+export function* serializeInSteps(memory: Memory, scope: MemoryScope): Generator<void, string> {
   const lines: string[] = [];
   for (const [service, remembered] of [...memory.entries()].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const families = IP_FAMILIES.filter((family) => remembered[family] !== undefined);

@@ -13,7 +13,7 @@ export function placementOf(proxy: ProxyName, daemonSet: unknown): Placement {
   const terms = termsOf(daemonSet);
   if (terms.length === 0) return "everywhere";
   const own = terms.map((term) => itemsOf(term["matchExpressions"]).map(fieldsOf).filter(isOwn));
-  for (const placement of ["unless-other", "labelled"] as const) {
+  for (const placement of ["unless-other", "labeled"] as const) {
     const wanted = JSON.stringify(requirementOf(proxy, placement));
     if (own.every(([only, ...more]) => more.length === 0 && only !== undefined && isSame(only, wanted)))
       return placement;
@@ -36,7 +36,7 @@ export function placementPatch(proxy: ProxyName, daemonSet: unknown, placement: 
 function requirementOf(proxy: ProxyName, placement: Placement): Requirement | undefined {
   if (placement === "everywhere") return undefined;
   const [operator, value] =
-    placement === "labelled" ? (["In", proxy] as const) : (["NotIn", otherProxy(proxy)] as const);
+    placement === "labeled" ? (["In", proxy] as const) : (["NotIn", otherProxy(proxy)] as const);
   return { key: PROXY_LABEL, operator, values: [value] };
 }
 

@@ -74,7 +74,7 @@ function installed(daemonSet: unknown, wanted: WantedFairlead | undefined): Inst
   const isCurrent = wanted === undefined || annotationOf(daemonSet, MANIFESTS_ANNOTATION) === wanted.manifests;
   const isOther = wanted !== undefined && rememberedMode(daemonSet) !== wanted.mode;
   // Somebody's change of it: written anew, it is where no unchanged node has it.
-  if (placement === "everywhere") return { placement: "labelled", current: false };
+  if (placement === "everywhere") return { placement: "labeled", current: false };
   return { placement, current: isCurrent, ...(isOther && { otherMode: true }) };
 }
 

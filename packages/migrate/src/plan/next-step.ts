@@ -73,15 +73,15 @@ function beginning(state: MigrationState, goal: ProxyName): Step | undefined {
   const { kubeProxy, fairlead } = state;
   if (goal === "kube-proxy" && fairlead === undefined) return undefined;
   const changed = goal === "fairlead" && isChanged(state, goal);
-  if (kubeProxy.placement === "everywhere" || (kubeProxy.placement === "labelled" && !changed)) {
+  if (kubeProxy.placement === "everywhere" || (kubeProxy.placement === "labeled" && !changed)) {
     return { do: "place", proxy: "kube-proxy", placement: "unless-other" };
   }
   if (fairlead?.placement === "unless-other" && !changed) {
-    return { do: "place", proxy: "fairlead", placement: "labelled" };
+    return { do: "place", proxy: "fairlead", placement: "labeled" };
   }
   if (goal === "kube-proxy") return bridge(state);
   if (fairlead?.current === true) return undefined;
-  return { do: "install", placement: fairlead?.placement ?? "labelled" };
+  return { do: "install", placement: fairlead?.placement ?? "labeled" };
 }
 
 /**
@@ -143,7 +143,7 @@ function ending(state: MigrationState, goal: ProxyName, { uninstalled }: Session
   const { kubeProxy, fairlead } = state;
   if (goal === "fairlead") {
     if (fairlead?.placement !== "unless-other") return { do: "place", proxy: goal, placement: "unless-other" };
-    if (kubeProxy.placement !== "labelled") return { do: "place", proxy: "kube-proxy", placement: "labelled" };
+    if (kubeProxy.placement !== "labeled") return { do: "place", proxy: "kube-proxy", placement: "labeled" };
     return { do: "done" };
   }
   if (fairlead !== undefined || !uninstalled) return { do: "uninstall" };

@@ -14,7 +14,7 @@ export const PROBLEM_ANNOTATION = "fairlead.dev/migration-problem";
  * Which nodes a DaemonSet has pods on: all, as before any migration; those whose label does not name the other proxy;
  * only those whose label names it.
  */
-export type Placement = "everywhere" | "unless-other" | "labelled";
+export type Placement = "everywhere" | "unless-other" | "labeled";
 
 export interface PodState {
   readonly ready: boolean;
@@ -63,11 +63,11 @@ export function otherProxy(proxy: ProxyName): ProxyName {
 
 /** Who is to serve a node. */
 export function assignedProxy(state: MigrationState, { label }: Pick<NodeState, "label">): ProxyName {
-  return label ?? (state.kubeProxy.placement === "labelled" ? "fairlead" : "kube-proxy");
+  return label ?? (state.kubeProxy.placement === "labeled" ? "fairlead" : "kube-proxy");
 }
 
 /** Whether a DaemonSet that is placed so has a pod on a node. */
 export function isPlacedOn(proxy: ProxyName, placement: Placement, { label }: Pick<NodeState, "label">): boolean {
   if (placement === "everywhere") return true;
-  return placement === "labelled" ? label === proxy : label !== otherProxy(proxy);
+  return placement === "labeled" ? label === proxy : label !== otherProxy(proxy);
 }

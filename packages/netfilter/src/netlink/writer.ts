@@ -107,7 +107,7 @@ export class AttributeWriter {
     const whole = HEADER + length;
     if (whole > LONGEST) throw new RangeError(`an attribute of ${whole} bytes; ${LONGEST} is the most`);
     const { bytes, at } = this.room(aligned(whole));
-    // Byte by byte: a start writes a million of these with code that is not optimised yet.
+    // Byte by byte: a start writes a million of these with code that is not optimized yet.
     bytes[at] = whole;
     bytes[at + 1] = whole >> 8;
     bytes[at + 2] = type;

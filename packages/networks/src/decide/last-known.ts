@@ -35,7 +35,7 @@ export const NOTHING_KNOWN: LastKnown = { sources: new Map(), consent: NO_KNOWN_
 const VERSION = 2;
 
 /** As JSON, for a file that outlives the agent; reading and writing it is the caller's. */
-export function serialiseLastKnown({ sources, consent, namespaces, defaultVPCs }: LastKnown): string {
+export function serializeLastKnown({ sources, consent, namespaces, defaultVPCs }: LastKnown): string {
   const labels = namespaces && { namespaces: Object.fromEntries(namespaces) };
   const written = {
     version: VERSION,

@@ -120,16 +120,16 @@ export function serverSpecs(open: () => SpecServer, namespace: string, protobuf:
 
   test("a label that comes and goes takes a service out of the watch and back", async () => {
     const server = open();
-    await create(server, services, specService("labelled"));
+    await create(server, services, specService("labeled"));
     const { services: to, end } = follow(server, protobuf);
-    await to.until(() => to.state.has(`${namespace}/labelled`));
+    await to.until(() => to.state.has(`${namespace}/labeled`));
     const label = (value: string | null) => ({
       metadata: { labels: { "service.kubernetes.io/service-proxy-name": value } },
     });
-    await call(server, "PATCH", `${services}/labelled`, label("x"));
-    await to.until(() => !to.state.has(`${namespace}/labelled`));
-    await call(server, "PATCH", `${services}/labelled`, label(null));
-    await to.until(() => to.state.has(`${namespace}/labelled`));
+    await call(server, "PATCH", `${services}/labeled`, label("x"));
+    await to.until(() => !to.state.has(`${namespace}/labeled`));
+    await call(server, "PATCH", `${services}/labeled`, label(null));
+    await to.until(() => to.state.has(`${namespace}/labeled`));
     await end();
   });
 

@@ -61,7 +61,7 @@ export function stepText(step: Step): string | undefined {
 const PLACEMENT_TEXTS = {
   everywhere: "on every node, as before",
   "unless-other": "on nodes that are not the other's",
-  labelled: "only on nodes with its label",
+  labeled: "only on nodes with its label",
 } as const;
 
 /** What to do after a failure. */

@@ -13,7 +13,7 @@ import { CommandFailure } from "../../frame/errors.ts";
 export async function writeManifests(folder: string, installation: Installation): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
-    for (const object of fairleadObjects(installation, "labelled")) {
+    for (const object of fairleadObjects(installation, "labeled")) {
       await writeFile(join(folder, `${object.kind.toLowerCase()}.yaml`), stringify(object, { lineWidth: 0 }));
     }
   } catch (error) {

@@ -12,10 +12,10 @@ const [, , certFile = "", keyFile = "", port = ""] = process.argv;
 
 /** What is read of an AdmissionReview, which the API server itself has made. */
 interface Review {
-  readonly request: { readonly uid: string; readonly object: Labelled };
+  readonly request: { readonly uid: string; readonly object: Labeled };
 }
 
-interface Labelled {
+interface Labeled {
   readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
 }
 

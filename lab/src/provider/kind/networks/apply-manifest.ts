@@ -7,9 +7,9 @@ import type { KindNetwork, KindNetworkGround } from "./network.ts";
 export const READY: RunOptions = { timeoutMs: 320_000 };
 const PATIENCE = "--timeout=300s";
 
-export function settingsOf({ cluster, flavour, families, configFolder }: KindNetworkGround): NetworkSettings {
+export function settingsOf({ cluster, flavor, families, configFolder }: KindNetworkGround): NetworkSettings {
   const host = Object.values(cluster.controlPlane.addresses)[0] ?? "";
-  return { podCIDRs: flavour.podCIDRs, families, configFolder, apiServer: { host, port: PORT } };
+  return { podCIDRs: flavor.podCIDRs, families, configFolder, apiServer: { host, port: PORT } };
 }
 
 /** Empty documents are left out. */

@@ -2,7 +2,7 @@ import { readlink, stat } from "node:fs/promises";
 import { createRunner } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { waitUntil } from "../../../agent/wait-until.ts";
-import type { CniNode, PodAddresses, PodNetwork, PodToAttach } from "../../../cni/flavour.ts";
+import type { CniNode, PodAddresses, PodNetwork, PodToAttach } from "../../../cni/flavor.ts";
 import { type Daemon, startDaemon } from "../../../support/daemon.ts";
 import type { PluginRequest } from "./plugin-server.ts";
 

@@ -9,7 +9,7 @@ import { HOST_PORTS, type KindNetwork, type KindNetworkGround, writeConfig } fro
 
 /** The CNI plugins bridge and host-local on every node's part of the pod CIDRs, and routes between the nodes. */
 export async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
-  const { cluster, families, flavour, configFolder } = ground;
+  const { cluster, families, flavor, configFolder } = ground;
   const parts = await podCIDRs(ground);
   for (const node of cluster.nodes) {
     const others = cluster.nodes.filter((other) => other !== node);
@@ -19,7 +19,7 @@ export async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
       others.flatMap((other) => routesTo(other, families, parts)),
     );
     // Who refuses what leaves the pod network has no way to pods.
-    for (const family of families) await masqueradeOutgoing(node.runner, family, flavour);
+    for (const family of families) await masqueradeOutgoing(node.runner, family, flavor);
     const ranges = families.map((family) => [{ subnet: parts(node, family) }]);
     await writeConfig(node, configFolder, "bridge", {
       cniVersion: "1.0.0",

@@ -1,5 +1,5 @@
 import { waitUntil } from "../../../agent/wait-until.ts";
-import type { CniGround } from "../../../cni/flavour.ts";
+import type { CniGround } from "../../../cni/flavor.ts";
 import type { ApiClient, ApiObject } from "../../../control-plane/api-client.ts";
 
 type Daemon = Parameters<CniGround["daemon"]>[0];

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
-import type { CniFlavour, CniGround, CniNode, PodAddresses, PodNetwork } from "../../../cni/flavour.ts";
+import type { CniFlavor, CniGround, CniNode, PodAddresses, PodNetwork } from "../../../cni/flavor.ts";
 import { applyLines, applySettings } from "../../../wire/apply.ts";
 import { up, veth } from "../../../wire/ip-lines.ts";
-import { daemonsHere, installFlavour } from "../../install-flavour.ts";
+import { daemonsHere, installFlavor } from "../../install-flavor.ts";
 import { host } from "../../netns/ground.ts";
 import { AttachedPods } from "./attached-pods.ts";
 import { daemonsInPods, NETWORK_LABEL } from "./daemon-sets.ts";
@@ -14,24 +14,24 @@ import { type PluginRequest, servePlugin } from "./plugin-server.ts";
 const SOCKET = "plugin.sock";
 
 /**
- * A flavour of lab/src/cni on kind's nodes: its programs run in DaemonSets of an image of their Debian packages. The
- * flavour configures them from this machine, and a CNI plugin of two lines has it connect each pod that a kubelet
+ * A flavor of lab/src/cni on kind's nodes: its programs run in DaemonSets of an image of their Debian packages. The
+ * flavor configures them from this machine, and a CNI plugin of two lines has it connect each pod that a kubelet
  * starts.
  */
 export async function delegated(ground: KindNetworkGround, opened: AsyncDisposableStack): Promise<KindNetwork> {
-  const { cluster, flavour, families, folder, nodeFolder, configFolder } = ground;
+  const { cluster, flavor, families, folder, nodeFolder, configFolder } = ground;
   const nodes: readonly CniNode[] = cluster.nodes.map((node, at) => ({ ...node, index: at + 1 }));
   await addTunnelLinks(ground);
   const daemon = await daemons(ground, opened);
-  const network = await installFlavour(flavour, { nodes, families, folder, daemon }, opened);
+  const network = await installFlavor(flavor, { nodes, families, folder, daemon }, opened);
   const attach: PodNetwork["attach"] = async (pod) => {
     await applySettings(pod.runner, host);
     return network.attach(pod);
   };
-  const pods = new AttachedPods({ ...network, attach }, nodes, flavour.name[0] ?? "p");
+  const pods = new AttachedPods({ ...network, attach }, nodes, flavor.name[0] ?? "p");
   opened.defer(() => pods.dispose());
   const server = await servePlugin(join(folder, SOCKET), {
-    ADD: async (request) => result(await pods.add(request), request, families, flavour.name),
+    ADD: async (request) => result(await pods.add(request), request, families, flavor.name),
     DEL: async ({ container }) => {
       await pods.remove(container);
       return {};
@@ -41,29 +41,29 @@ export async function delegated(ground: KindNetworkGround, opened: AsyncDisposab
   opened.defer(() => server.dispose());
   for (const node of cluster.nodes) {
     const plugin = { type: "test-ground", socket: join(nodeFolder, SOCKET) };
-    await writeConfig(node, configFolder, flavour.name, { cniVersion: "1.0.0", name: flavour.name, plugins: [plugin] });
+    await writeConfig(node, configFolder, flavor.name, { cniVersion: "1.0.0", name: flavor.name, plugins: [plugin] });
   }
   return { ...network, state: async () => ({ ...(await network.state()), ...(await logs(ground)) }) };
 }
 
-/** What is of the flavour's packages runs in pods, the test ground's own programs on this machine. */
+/** What is of the flavor's packages runs in pods, the test ground's own programs on this machine. */
 async function daemons(ground: KindNetworkGround, opened: AsyncDisposableStack): Promise<CniGround["daemon"]> {
-  const { cluster, api, flavour, folder, nodeFolder, progress } = ground;
+  const { cluster, api, flavor, folder, nodeFolder, progress } = ground;
   const here = daemonsHere(folder, opened);
-  if (flavour.programs.length === 0) return here;
-  const image = { name: flavour.name, packages: packagesOf(flavour) };
+  if (flavor.programs.length === 0) return here;
+  const image = { name: flavor.name, packages: packagesOf(flavor) };
   await cluster.loadImage(await networkImage(image, progress));
-  const inPods = daemonsInPods({ network: flavour.name, image: imageName(image), folder, nodeFolder }, api);
-  const programs = flavour.programs.map(({ program }) => program);
+  const inPods = daemonsInPods({ network: flavor.name, image: imageName(image), folder, nodeFolder }, api);
+  const programs = flavor.programs.map(({ program }) => program);
   return (daemon) => (programs.includes(daemon.argv[0]) ? inPods(daemon) : here(daemon));
 }
 
-function packagesOf({ programs }: CniFlavour): readonly string[] {
+function packagesOf({ programs }: CniFlavor): readonly string[] {
   return [...new Set(programs.map(({ debian }) => debian))];
 }
 
-async function logs({ cluster, flavour }: KindNetworkGround): Promise<Readonly<Record<string, string>>> {
-  const selector = `${NETWORK_LABEL}=${flavour.name}`;
+async function logs({ cluster, flavor }: KindNetworkGround): Promise<Readonly<Record<string, string>>> {
+  const selector = `${NETWORK_LABEL}=${flavor.name}`;
   const { stdout } = await cluster.kubectl(["-n", "kube-system", "logs", "-l", selector, "--prefix", "--tail=-1"]);
   return { "pods.log": stdout };
 }

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
-import type { CniFlavour } from "../../../cni/flavour.ts";
+import type { CniFlavor } from "../../../cni/flavor.ts";
 import type { ApiClient } from "../../../control-plane/api-client.ts";
 import type { ClusterRequest, Progress } from "../../provider.ts";
 import type { KindCluster } from "../kind-cluster.ts";
@@ -28,7 +28,7 @@ export interface NetworksGround {
   readonly cluster: KindCluster;
   readonly machine: Machine;
   readonly api: ApiClient;
-  readonly flavours: readonly CniFlavour[];
+  readonly flavors: readonly CniFlavor[];
   readonly families: readonly IPFamily[];
   readonly request: ClusterRequest;
   /** Is `NODE_FOLDER` on every node. */
@@ -45,20 +45,20 @@ export interface KindNetworks {
 
 /** The first network is that of every pod that does not say; each of the others has a runtime class. */
 export async function installNetworks(ground: NetworksGround, opened: AsyncDisposableStack): Promise<KindNetworks> {
-  const { installers, flavours, request, folder, ...fields } = ground;
+  const { installers, flavors, request, folder, ...fields } = ground;
   const running = new Map<string, KindNetwork>();
-  for (const [index, flavour] of flavours.entries()) {
+  for (const [index, flavor] of flavors.entries()) {
     const installer = installers[request.cni[index] ?? ""];
-    if (installer === undefined) throw new Error(`kind has no pod network ${flavour.name}`);
-    const configFolder = index === 0 ? "/etc/cni/net.d" : `/etc/cni/${flavour.name}.d`;
-    const own = join(folder, flavour.name);
+    if (installer === undefined) throw new Error(`kind has no pod network ${flavor.name}`);
+    const configFolder = index === 0 ? "/etc/cni/net.d" : `/etc/cni/${flavor.name}.d`;
+    const own = join(folder, flavor.name);
     await mkdir(own, { recursive: true });
-    const nodeFolder = join(NODE_FOLDER, flavour.name);
+    const nodeFolder = join(NODE_FOLDER, flavor.name);
     const { kubernetes } = request;
-    const network = await installer({ ...fields, flavour, kubernetes, folder: own, nodeFolder, configFolder }, opened);
-    running.set(flavour.name, network);
+    const network = await installer({ ...fields, flavor, kubernetes, folder: own, nodeFolder, configFolder }, opened);
+    running.set(flavor.name, network);
   }
-  const others = flavours.slice(1).map(({ name }) => name);
+  const others = flavors.slice(1).map(({ name }) => name);
   for (const name of others) {
     await ground.cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(runtimeClass(name)) });
   }

@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
+import type { CniFlavor, PodNetwork } from "../../../cni/flavor.ts";
 import type { ApiClient } from "../../../control-plane/api-client.ts";
 import type { Progress } from "../../provider.ts";
 import type { KindCluster } from "../kind-cluster.ts";
@@ -8,7 +8,7 @@ import type { Machine } from "../machine.ts";
 /** What a pod network is given to set itself up with. */
 export interface KindNetworkGround {
   readonly cluster: KindCluster;
-  readonly flavour: CniFlavour;
+  readonly flavor: CniFlavor;
   readonly families: readonly IPFamily[];
   readonly kubernetes: string;
   readonly machine: Machine;

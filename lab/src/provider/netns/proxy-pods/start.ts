@@ -62,7 +62,7 @@ class ProxyPods {
     await Promise.all([...this.#running.values()].map((pod) => pod.kill()));
   }
 
-  /** For the artefacts of a failed run. */
+  /** For the artifacts of a failed run. */
   async #note(error: unknown): Promise<void> {
     const line = `${new Date().toISOString()} ${errorChainText(error)}\n`;
     await appendFile(join(this.#parts.folder, "proxy-pods.log"), line);

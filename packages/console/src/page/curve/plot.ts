@@ -6,17 +6,17 @@ const HEIGHT = 140;
 /** Seconds that a curve shows at least: two looks would else fill it. */
 const SPAN = 60;
 
-/** A curve over time in an element, as wide as that; in the page's colours, whichever these are. */
+/** A curve over time in an element, as wide as that; in the page's colors, whichever these are. */
 export class Plot {
   readonly #plot: UPlot;
   readonly #stop = new AbortController();
   readonly #sizes: ResizeObserver;
 
   constructor(element: HTMLElement, valueText: (value: number) => string) {
-    const colour = (name: string) => () => getComputedStyle(element).getPropertyValue(`--${name}`);
+    const color = (name: string) => () => getComputedStyle(element).getPropertyValue(`--${name}`);
     // Without a value the axes would tell times of 1970.
     const isEmpty = (plot: UPlot) => plot.data[0].length === 0;
-    const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false } };
+    const axis = { stroke: color("quiet"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false } };
     const options: UPlot.Options = {
       width: element.clientWidth,
       height: HEIGHT,
@@ -30,7 +30,7 @@ export class Plot {
         { ...axis, space: 90, values: (plot, splits) => (isEmpty(plot) ? [] : splits.map(timeText)) },
         { ...axis, size: 70, values: (plot, splits) => (isEmpty(plot) ? [] : splits.map(valueText)) },
       ],
-      series: [{}, { stroke: colour("accent"), width: 2, points: { show: false } }],
+      series: [{}, { stroke: color("accent"), width: 2, points: { show: false } }],
     };
     this.#plot = new UPlot(options, [[], []], element);
     this.#sizes = new ResizeObserver(() => this.#plot.setSize({ width: element.clientWidth, height: HEIGHT }));

@@ -3,7 +3,7 @@ import type { Tone, Verdict } from "../findings.ts";
 
 const SIGNS: Readonly<Record<Tone, string>> = { good: "✓", warn: "▲", bad: "✕", plain: "·" };
 
-/** A state: its colour never says more than sign and words. */
+/** A state: its color never says more than sign and words. */
 export function Badge({ tone, text }: Verdict) {
   return (
     <span class={`badge ${tone}`}>

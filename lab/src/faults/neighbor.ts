@@ -1,5 +1,5 @@
 /** What another program writes alongside ours, and takes back: each a script for sh, which fails where it cannot. */
-export const NEIGHBOUR = {
+export const NEIGHBOR = {
   writes: `
     iptables -t nat -N THEIRS
     iptables -t nat -A THEIRS -d 203.0.113.99 -j RETURN

@@ -1,6 +1,6 @@
 import type { NpmPackage } from "./bundle.ts";
 
-/** Licences by their SPDX names that may be bundled into an Apache-2.0 program. */
+/** Licenses by their SPDX names that may be bundled into an Apache-2.0 program. */
 const COMPATIBLE = new Set([
   "Apache-2.0",
   "MIT",
@@ -12,7 +12,7 @@ const COMPATIBLE = new Set([
   "Unlicense",
 ]);
 
-/** Packages whose licence somebody has to look at before they are bundled. */
+/** Packages whose license somebody has to look at before they are bundled. */
 export function incompatible(packages: readonly NpmPackage[]): NpmPackage[] {
   return packages.filter(({ license }) => !namesOf(license).every((name) => COMPATIBLE.has(name)));
 }
@@ -22,24 +22,24 @@ function namesOf(expression: string): readonly string[] {
   return expression.replace(/^\((.*)\)$/, "$1").split(" AND ");
 }
 
-const HEAD = `# Licences
+const HEAD = `# Licenses
 
-Fairlead is licensed under the [Apache License 2.0](../LICENSE). \`pnpm run licences\` writes this list: the packages of others that the
-bundles of the agent and of the command line tool contain. Their licences stand word for word in the image
-(\`/usr/local/share/doc/fairlead/THIRD-PARTY-LICENCES.txt\`).
+Fairlead is licensed under the [Apache License 2.0](../LICENSE). \`pnpm run licenses\` writes this list: the packages of others that the
+bundles of the agent and of the command line tool contain. Their licenses stand word for word in the image
+(\`/usr/local/share/doc/fairlead/THIRD-PARTY-LICENSES.txt\`).
 
 `;
 
 const TAIL = `
 The image also contains [Node.js](https://github.com/nodejs/node/blob/main/LICENSE) and packages of Debian, named in
-[packages.txt](../deploy/image/packages.txt), with what they depend on. Debian's licences are in the image, in
+[packages.txt](../deploy/image/packages.txt), with what they depend on. Debian's licenses are in the image, in
 \`/usr/share/doc/*/copyright\`; the SBOM published with each image lists all versions.
 `;
 
-/** The list as Markdown, without versions: it changes when a package comes or goes, or its licence does. */
-export function licenceList(packages: readonly NpmPackage[]): string {
+/** The list as Markdown, without versions: it changes when a package comes or goes, or its license does. */
+export function licenseList(packages: readonly NpmPackage[]): string {
   const rows = new Map(packages.map(({ name, license }) => [name, license]));
-  return `${HEAD}${table([["package", "licence"], ...rows])}${TAIL}`;
+  return `${HEAD}${table([["package", "license"], ...rows])}${TAIL}`;
 }
 
 function table([head = ["", ""], ...rows]: readonly (readonly [string, string])[]): string {

@@ -5,14 +5,14 @@ import { createRunner } from "@fairlead/kernel";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryDir } from "../src/paths.ts";
 import { bundlePrograms, type Programs } from "../src/sbom/bundle.ts";
-import { incompatible, licenceList } from "../src/sbom/licences.ts";
+import { incompatible, licenseList } from "../src/sbom/licenses.ts";
 import { thirdPartyNotices } from "../src/sbom/notices.ts";
 
 let scratch = "";
 let programs: Programs;
 
 beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), "fairlead-licences-"));
+  scratch = await mkdtemp(join(tmpdir(), "fairlead-licenses-"));
   programs = await bundlePrograms(createRunner(), scratch);
 });
 afterAll(() => rm(scratch, { recursive: true, force: true }));
@@ -27,11 +27,11 @@ test("everything in the bundles may be there", () => {
   }
 });
 
-test("docs/licences.md is what `pnpm run licences` writes", async () => {
-  expect(await readFile(join(repositoryDir, "docs/licences.md"), "utf8")).toBe(licenceList(programs.packages));
+test("docs/licenses.md is what `pnpm run licenses` writes", async () => {
+  expect(await readFile(join(repositoryDir, "docs/licenses.md"), "utf8")).toBe(licenseList(programs.packages));
 });
 
-test("each package's licence stands in the notices", async () => {
+test("each package's license stands in the notices", async () => {
   const notices = await thirdPartyNotices(programs.packages);
   for (const { name, version, license } of programs.packages)
     expect(notices).toContain(`${name} ${version}, ${license}\n`);

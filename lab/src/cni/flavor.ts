@@ -3,13 +3,13 @@ import type { Argv, Runner } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 
 /**
- * A pod network for clusters of namespaces. Each flavour is one folder here: `index.ts` exports `flavour`, README.md
+ * A pod network for clusters of namespaces. Each flavor is one folder here: `index.ts` exports `flavor`, README.md
  * says what is real and what stands in. Nothing else has to be reported of a new folder.
  *
- * Flavours are put side by side in one cluster, so everything a flavour makes on a node (interfaces, routing tables,
+ * Flavors are put side by side in one cluster, so everything a flavor makes on a node (interfaces, routing tables,
  * chains, tunnel ports) has names and numbers of its own, and its CIDRs meet no other program's.
  */
-export interface CniFlavour {
+export interface CniFlavor {
   /** Its folder's name. */
   readonly name: string;
   /** Programs that it runs. What is missing is said before anything is started. */
@@ -41,10 +41,10 @@ interface NeededProgram {
   readonly debian: string;
 }
 
-/** What a flavour is given to work with. */
+/** What a flavor is given to work with. */
 export interface CniGround {
   readonly nodes: readonly CniNode[];
-  /** Those of the cluster; all of them are among the flavour's own. */
+  /** Those of the cluster; all of them are among the flavor's own. */
   readonly families: readonly IPFamily[];
   /**
    * A folder of its own for sockets, databases and logs; `*.log` in it are kept when a spec fails. It is removed at the
@@ -68,7 +68,7 @@ export interface CniNode {
 
 interface Daemon {
   readonly node: CniNode;
-  /** Of its log file, `NAME.log` in the flavour's folder. Unique there. */
+  /** Of its log file, `NAME.log` in the flavor's folder. Unique there. */
   readonly name: string;
   readonly argv: Argv;
   readonly env?: Readonly<Record<string, string>>;
@@ -88,10 +88,10 @@ export interface PodNetwork {
   detach(pod: PodToAttach): Promise<void>;
   /** Resolves once pods of all nodes reach each other. */
   ready(): Promise<void>;
-  /** For the artefacts of a failed run: file name → what it knows (routes, flows, databases). */
+  /** For the artifacts of a failed run: file name → what it knows (routes, flows, databases). */
   state(): Promise<Readonly<Record<string, string>>>;
   /**
-   * Flavours with their own load balancer: starts what has it serve services to its own pods, as the API server tells
+   * Flavors with their own load balancer: starts what has it serve services to its own pods, as the API server tells
    * of them. Called at most once, when there is an API server and Fairlead leaves the services of these pods alone.
    *
    * @param kubeconfig a file for a user who may read services and endpoint slices and annotate services, good on every

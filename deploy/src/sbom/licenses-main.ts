@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { repositoryDir } from "../paths.ts";
 import { bundlePrograms } from "./bundle.ts";
-import { licenceList } from "./licences.ts";
+import { licenseList } from "./licenses.ts";
 
-/** `pnpm run licences`: writes docs/licences.md. */
-const scratch = await mkdtemp(join(tmpdir(), "fairlead-licences-"));
+/** `pnpm run licenses`: writes docs/licenses.md. */
+const scratch = await mkdtemp(join(tmpdir(), "fairlead-licenses-"));
 try {
   const { packages } = await bundlePrograms(createRunner(), scratch);
-  await writeFile(join(repositoryDir, "docs/licences.md"), licenceList(packages));
+  await writeFile(join(repositoryDir, "docs/licenses.md"), licenseList(packages));
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }

@@ -4,7 +4,7 @@ import type { Cluster } from "@fairlead/lab/provider/cluster";
 import { messageOf } from "@fairlead/lab/support/errors";
 
 /** Keeps what every node knows in a folder of its own below `folder`; gives that folder. */
-export async function keepArtefacts(folder: string, title: string, cluster: Cluster, error: unknown): Promise<string> {
+export async function keepArtifacts(folder: string, title: string, cluster: Cluster, error: unknown): Promise<string> {
   const own = join(folder, title.replaceAll(/[^\w.-]+/g, "-"));
   const files = { "failure.txt": `${messageOf(error)}\n`, ...(await cluster.state()) };
   for (const [name, text] of Object.entries(files)) {

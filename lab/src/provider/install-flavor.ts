@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import type { CniFlavour, CniGround, PodNetwork } from "../cni/flavour.ts";
+import type { CniFlavor, CniGround, PodNetwork } from "../cni/flavor.ts";
 import { startDaemon } from "../support/daemon.ts";
 import type { ClusterShape } from "./cluster.ts";
 
-/** Runs a flavour's daemons as processes of this machine, in the nodes' networks. @param folder for their logs */
+/** Runs a flavor's daemons as processes of this machine, in the nodes' networks. @param folder for their logs */
 export function daemonsHere(folder: string, opened: AsyncDisposableStack): CniGround["daemon"] {
   return async ({ node, name, argv, env = {} }) => {
     const daemon = await startDaemon(node.namespace, { name, argv, env, logFile: join(folder, `${name}.log`) });
@@ -12,17 +12,17 @@ export function daemonsHere(folder: string, opened: AsyncDisposableStack): CniGr
 }
 
 /**
- * Sets a flavour up on nodes, and waits until it works.
+ * Sets a flavor up on nodes, and waits until it works.
  *
- * @param ground its folder exists, and is the flavour's own
+ * @param ground its folder exists, and is the flavor's own
  */
-export async function installFlavour(
-  flavour: CniFlavour,
+export async function installFlavor(
+  flavor: CniFlavor,
   ground: CniGround,
   opened: AsyncDisposableStack,
 ): Promise<PodNetwork> {
-  const families = ground.families.filter((family) => flavour.podCIDRs[family] !== undefined);
-  const network = await flavour.install({ ...ground, families });
+  const families = ground.families.filter((family) => flavor.podCIDRs[family] !== undefined);
+  const network = await flavor.install({ ...ground, families });
   opened.defer(() => network.dispose());
   await network.ready();
   return network;

@@ -1,4 +1,4 @@
-import { loadFlavour } from "../cni/load.ts";
+import { loadFlavor } from "../cni/load.ts";
 import type { ClusterShape } from "./cluster.ts";
 import { ELSEWHERE_CIDRS, familiesOnly } from "./netns/addresses.ts";
 import type { ClusterRequest } from "./provider.ts";
@@ -12,14 +12,14 @@ export async function shapeOf(
   { cni, excluded, mode, families }: ClusterRequest,
   nodeNames: readonly string[],
 ): Promise<ClusterShape> {
-  const flavours = await Promise.all(cni.map(loadFlavour));
+  const flavors = await Promise.all(cni.map(loadFlavor));
   return {
     provider,
     mode,
     families,
     nodeNames,
     ...(excluded.includes(ELSEWHERE) && { elsewhere: familiesOnly(families, ELSEWHERE_CIDRS) }),
-    networks: flavours.map(({ name, podCIDRs, ownLoadBalancer, hidesCallers = false, mtu }) => ({
+    networks: flavors.map(({ name, podCIDRs, ownLoadBalancer, hidesCallers = false, mtu }) => ({
       name,
       podCIDRs: Object.fromEntries(families.map((family) => [family, podCIDRs[family] ?? ""])),
       excluded: excluded.includes(name),
