@@ -38,6 +38,7 @@ export {
   numberOf,
   objectAt,
   objectsAt,
+  parseJSON,
   type RawObject,
   stringOf,
   textAt,

@@ -6,6 +6,15 @@ export type RawObject = Record<string, unknown>;
 const NO_FIELDS: RawObject = Object.freeze({});
 const NO_ITEMS: readonly unknown[] = [];
 
+/** What a text says in JSON; undefined where it is not JSON. */
+export function parseJSON(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether a value of JSON is an object: not null, not an array. */
 export function isObject(value: unknown): value is RawObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

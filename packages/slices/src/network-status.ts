@@ -1,4 +1,4 @@
-import { isObject, itemsOf, parseAddressLeniently, stringOf, valueAt } from "@fairlead/base";
+import { isObject, itemsOf, parseAddressLeniently, parseJSON, stringOf, valueAt } from "@fairlead/base";
 
 /** Where Multus writes what a pod got (Kubernetes Network Plumbing WG, CRD standard v1.3, §5). */
 export const NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status";
@@ -24,18 +24,10 @@ export interface NetworkStatus {
  */
 export function readNetworkStatus(value: string): readonly NetworkStatus[] | "invalid" {
   if (value.length > LONGEST) return "invalid";
-  const list = parsed(value);
+  const list = parseJSON(value);
   if (!Array.isArray(list)) return "invalid";
   const statuses = list.map(statusIn);
   return statuses.every((status) => status !== undefined) ? statuses : "invalid";
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function statusIn(entry: unknown): NetworkStatus | undefined {

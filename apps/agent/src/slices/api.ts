@@ -1,4 +1,4 @@
-import { numberOf, objectAt, textAt } from "@fairlead/base";
+import { numberOf, objectAt, parseJSON, textAt } from "@fairlead/base";
 import type { LeasePort, LeaseRecord, OwnSlice, SliceWriter } from "@fairlead/slices";
 import type { ObjectRequest, PostAnswer } from "@fairlead/watch";
 
@@ -70,15 +70,7 @@ async function accepted(send: Send, request: ObjectRequest): Promise<unknown> {
 
 /** @throws RefusedError naming the request, the status and what the server says */
 function contentOf({ method, path }: ObjectRequest, status: number, body: string): unknown {
-  const content = parsed(body);
+  const content = parseJSON(body);
   if (status >= 200 && status < 300) return content;
   throw new RefusedError(`${method} ${path} answered ${status}: ${textAt(content, "message") ?? body.slice(0, 200)}`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,4 @@
+import { parseJSON } from "@fairlead/base";
 import type { LearnedOnce, OwnershipRow } from "@fairlead/intake";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
@@ -20,21 +21,13 @@ export async function agentOwnership(
 
 /** @throws CommandFailure for what no agent says */
 export function ownershipOf(text: string): AgentOwnership {
-  const answer = parsed(text);
+  const answer = parseJSON(text);
   if (!isReport(answer)) throw new CommandFailure("the agent's /ownership is not what this version of fairlead knows");
   const { services, networks } = answer;
   return { services, ...(networks && { networks: { ...networks, conflicts: networks.conflicts ?? [] } }) };
 }
 
 /** Undefined: it is no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Agents before this version say nothing of conflicts. */
 type OwnershipAnswer = Omit<AgentOwnership, "networks"> & {
   readonly networks?: Omit<LearnedOnce["report"], "conflicts"> & Partial<Pick<LearnedOnce["report"], "conflicts">>;

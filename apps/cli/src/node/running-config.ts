@@ -1,4 +1,4 @@
-import { fieldsOf, isObject, stringOf } from "@fairlead/base";
+import { fieldsOf, isObject, parseJSON, stringOf } from "@fairlead/base";
 import { CommandFailure } from "../frame/errors.ts";
 import { okText, type ProxyAccess } from "./agent-endpoint.ts";
 
@@ -23,7 +23,7 @@ const AS_KUBE_PROXY = ["--ownership-annotation=false"];
  * @throws CommandFailure when it does not serve it, or not in a form that this version knows
  */
 export async function runningConfig(way: ProxyAccess, port: number, from: string): Promise<ProxyConfig> {
-  const answer = fieldsOf(parsed(await okText(way, port, "/configz")));
+  const answer = fieldsOf(parseJSON(await okText(way, port, "/configz")));
   const { "kubeproxy.config.k8s.io": kubeProxy, "fairlead.dev": fairlead, commandLine } = answer;
   // Before Kubernetes 1.31 it has the names of Go's fields, and no kind.
   if (!isObject(kubeProxy) || stringOf(kubeProxy["kind"]) === undefined) {
@@ -42,10 +42,3 @@ export async function runningConfig(way: ProxyAccess, port: number, from: string
 }
 
 /** Undefined: it is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

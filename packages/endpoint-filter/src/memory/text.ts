@@ -1,4 +1,4 @@
-import { IP_FAMILIES, isObject, toEnd } from "@fairlead/base";
+import { IP_FAMILIES, isObject, parseJSON, toEnd } from "@fairlead/base";
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
 import type { FilterOptions } from "../options.ts";
 import { Memory } from "./memory.ts";
@@ -70,14 +70,6 @@ function scopeText({ excludeCIDRs, mixedServices, ownershipAnnotation, sources =
   const cidrs = [...new Set(excludeCIDRs)].sort().join(",");
   const learned = [...new Set(sources)].sort().map((source) => ` ${source}`);
   return `${cidrs} ${mixedServices}${ownershipAnnotation ? " annotation" : ""}${learned.join("")}`;
-}
-
-function parseJSON(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function readFamilies(value: unknown): Remembered | undefined {

@@ -1,3 +1,4 @@
+import { fieldsOf, parseJSON } from "@fairlead/base";
 import type { Ownership } from "@fairlead/core";
 import { samplesOf } from "./samples.ts";
 import type { AgentStatus, OwnerCounts } from "./status.ts";
@@ -43,24 +44,13 @@ function lastSyncIn(metrics: string): string | undefined {
 }
 
 function healthIn(livez: string | undefined): boolean | undefined {
-  const answer = parsed(livez);
-  const healthy = typeof answer === "object" && answer !== null && "healthy" in answer ? answer.healthy : undefined;
+  const { healthy } = fieldsOf(parseJSON(livez ?? ""));
   return typeof healthy === "boolean" ? healthy : undefined;
 }
 
 function ownersIn(ownership: string | undefined): OwnerCounts | undefined {
-  const answer = parsed(ownership);
-  if (typeof answer !== "object" || answer === null || !("services" in answer)) return undefined;
-  const { services } = answer;
+  const { services } = fieldsOf(parseJSON(ownership ?? ""));
   if (!Array.isArray(services)) return undefined;
-  const of = (owner: Ownership) => services.filter((one) => one?.ownership === owner).length;
+  const of = (owner: Ownership) => services.filter((one) => fieldsOf(one)["ownership"] === owner).length;
   return { ours: of("ours"), foreign: of("foreign"), mixed: of("mixed") };
-}
-
-function parsed(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import { fieldsOf, isObject, itemsOf, stringOf } from "@fairlead/base";
+import { fieldsOf, isObject, itemsOf, parseJSON, stringOf } from "@fairlead/base";
 import { checkCIDR } from "@fairlead/endpoint-filter";
 import type { Gone } from "./claim.ts";
 import { type KnownConsent, type LegacyCIDR, NO_KNOWN_CONSENT } from "./consent.ts";
@@ -122,12 +122,4 @@ function isMoment(value: unknown): value is number {
 
 function nothing(what: string): ParsedLastKnown {
   return { known: NOTHING_KNOWN, reason: `the last known networks ${what}` };
-}
-
-function parseJSON(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

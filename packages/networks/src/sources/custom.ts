@@ -1,4 +1,4 @@
-import { fieldsOf } from "@fairlead/base";
+import { fieldsOf, parseJSON } from "@fairlead/base";
 import { ReadingBuilder } from "./reading.ts";
 import type { NetworkSource, Reading, ResourceRef } from "./source.ts";
 
@@ -58,18 +58,10 @@ function* valuesAt(value: unknown, [name, ...others]: readonly string[]): Genera
   if (Array.isArray(value)) {
     for (const item of value) yield* valuesAt(item, name === undefined ? [] : [name, ...others]);
   } else if (name === undefined) yield value;
-  else if (typeof value === "string") yield* valuesAt(parsed(value), [name, ...others]);
-  else if (Object.hasOwn(fieldsOf(value), name)) yield* valuesAt(fieldsOf(value)[name], others);
+  else if (typeof value === "string") {
+    if (value.length <= LONGEST_JSON) yield* valuesAt(parseJSON(value), [name, ...others]);
+  } else if (Object.hasOwn(fieldsOf(value), name)) yield* valuesAt(fieldsOf(value)[name], others);
 }
 
 /** Longer texts are not a network's configuration. */
 const LONGEST_JSON = 65_536;
-
-/** Undefined: it is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return text.length > LONGEST_JSON ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,4 +1,4 @@
-import { fieldsOf, isAbsent, stringOf } from "@fairlead/base";
+import { fieldsOf, isAbsent, parseJSON, stringOf } from "@fairlead/base";
 import { ReadingBuilder } from "./reading.ts";
 import { NODES } from "./resources.ts";
 import type { SourceKind } from "./source.ts";
@@ -17,18 +17,10 @@ export const ovnKubernetesNodes: SourceKind = {
     const written = fieldsOf(fieldsOf(fieldsOf(raw)["metadata"])["annotations"])[ANNOTATION];
     if (isAbsent(written)) return reading.done();
     const field = `annotation ${ANNOTATION}`;
-    const subnets = parse(stringOf(written))["default"];
+    const subnets = fieldsOf(parseJSON(stringOf(written) ?? ""))["default"];
     if (typeof subnets === "string") reading.add(field, subnets);
     else if (Array.isArray(subnets)) reading.addAll(field, subnets);
     else reading.problem(field, written, 'must be JSON such as {"default":["10.130.0.0/23"]}');
     return reading.done();
   },
 };
-
-function parse(text: string | undefined) {
-  try {
-    return fieldsOf(JSON.parse(text ?? ""));
-  } catch {
-    return fieldsOf(undefined);
-  }
-}

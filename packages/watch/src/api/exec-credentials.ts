@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { type Clock, errorText, objectAt, objectsAt, textAt, valueAt } from "@fairlead/base";
+import { type Clock, errorText, objectAt, objectsAt, parseJSON, textAt, valueAt } from "@fairlead/base";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { ENDED_AFTER, outputOf, type Program, SLOW_AFTER } from "./exec-process.ts";
@@ -72,7 +72,7 @@ function programOf({ file, user }: Kubeconfig): Program {
 
 /** @throws Error without a word of the output, which may hold half a secret */
 function credentialsIn(output: string, version: string | undefined): Expiring {
-  const given = parsed(output);
+  const given = parseJSON(output);
   if (textAt(given, "kind") !== "ExecCredential") throw new Error("the program did not write an ExecCredential");
   const found = textAt(given, "apiVersion");
   if (found !== undefined && found !== version) {
@@ -93,12 +93,4 @@ function credentialsIn(output: string, version: string | undefined): Expiring {
     },
     expires: Number.isNaN(expires) ? Number.POSITIVE_INFINITY : expires,
   };
-}
-
-function parsed(output: string): unknown {
-  try {
-    return JSON.parse(output);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,5 @@
 import { FLOWTABLE, tableName } from "@fairlead/backend-nftables";
-import { textAt } from "@fairlead/base";
+import { parseJSON, textAt } from "@fairlead/base";
 import { type AgentConfig, whyNotAuto } from "@fairlead/config";
 import type { FastPathFacts } from "@fairlead/inspect";
 import { type NftTable, readTables } from "@fairlead/netfilter/nft";
@@ -47,18 +47,10 @@ function sharedBy(table: NftTable, own: ReadonlySet<string>): FastPathFacts["oth
 async function testOf(stateDir: string, attempt: Attempt): Promise<FastPathFacts["test"]> {
   const seen = await attempt("cat", `${stateDir}/fast-path.json`);
   if (seen.kind === "unseen") return { kind: "unknown" };
-  const noted = parsed(outputOf(seen) ?? "null");
+  const noted = parseJSON(outputOf(seen) ?? "null");
   const boot = outputOf(await attempt("cat", "/proc/sys/kernel/random/boot_id"))?.trim();
   if (textAt(noted, "boot") !== boot) return { kind: "none" };
   const outcome = textAt(noted, "outcome");
   if (outcome === "failed") return { kind: "failed", reason: textAt(noted, "reason") ?? "unknown" };
   return { kind: outcome === "passed" ? "passed" : "none" };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
