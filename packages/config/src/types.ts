@@ -101,7 +101,7 @@ export interface ReplyViaSettings {
   readonly uplinks: "auto" | readonly { readonly interface: string; readonly table?: number | undefined }[];
   /** Bits of the packet's and the connection's mark, 1…2³²−1. */
   readonly markMask: number;
-  /** Of the rules of routing, 1…32,765. */
+  /** Of the routing rules, 1…32,765. */
   readonly rulePriority: number;
   /** Of Fairlead's routing tables. */
   readonly firstTable: number;

@@ -52,7 +52,7 @@ async function throughChanges(scene: Scene): Promise<Figures> {
     await agent.restart({ flags });
   });
   await uplink.down();
-  await scene.until("one rule of routing", async () => {
+  await scene.until("one routing rule", async () => {
     const { stdout } = await node.run(["ip", "rule", "show"]);
     return stdout.split("fwmark").length === 2 ? undefined : stdout;
   });

@@ -5,8 +5,7 @@ import { dispatch } from "./dispatch.ts";
 import { type EmptySet, frontendKey } from "./key-types.ts";
 import type { Need } from "./pools.ts";
 
-/** What leads packets to the source ranges of services. kube-proxy always has it, and each packet pays for it. */
-
+/** The chain and the map that lead packets to the source ranges of services. kube-proxy always has them. */
 const CHECK = "firewall-check";
 const MAP = "firewall-ips";
 

@@ -28,7 +28,7 @@ export function resolveReplyVia(
   if (mode === "nftables" && config.nftables.fastPath !== undefined) {
     report.error(
       "replyVia",
-      `cannot be combined with ${report.name("nftables.fastPath")}: its packets meet no rule of routing`,
+      `cannot be combined with ${report.name("nftables.fastPath")}: its packets meet no routing rules`,
     );
   }
   if (serviceProxyName !== "") {

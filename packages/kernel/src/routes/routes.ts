@@ -59,7 +59,7 @@ export interface RoutingWatchOptions {
   readonly matters: (interfaceName: string) => boolean;
 }
 
-/** Routes and rules of routing in one network namespace. All that is written has a protocol number of its own. */
+/** Routes and routing rules in one network namespace. All that is written has a protocol number of its own. */
 export interface Routing {
   /**
    * What is there now.
