@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { createIptablesBackend, type RulesPort } from "../src/index.ts";
 import { group, HandMadePlan } from "./support/hand-made-plan.ts";
 
-const ENDPOINTS = 30_000;
+const ENDPOINTS = 15_000;
 /** Reads of endpoints' addresses that one turn of the event loop may do: a few milliseconds. */
 const MOST = 10_000;
 
