@@ -15,16 +15,15 @@ const CANNOT_RUN = 3;
 const clusters = { iptables: "calico,ovn", nftables: "bridge,ptp" };
 
 /**
- * Begins to build what specs need, with the least priority, while other checks run; it takes minutes the first time on a
- * machine. What it could not build, `specs` says.
+ * Begins to build what specs need while other checks run; it takes minutes the first time on a machine. It has the
+ * priority of these checks: the specs and a benchmark wait for it, and would be all that is left to do. What it could not
+ * build, `specs` says.
  *
  * @returns a promise that it has ended
  */
 export function prepareSpecs(packageManager) {
-  const child = spawn("nice", ["-n", "19", ...pnpm(packageManager, ["run", "e2e", "binaries"])], {
-    cwd: root,
-    stdio: "ignore",
-  });
+  const [program, ...args] = pnpm(packageManager, ["run", "e2e", "binaries"]);
+  const child = spawn(program, args, { cwd: root, stdio: "ignore" });
   return new Promise((resolve) => child.once("error", resolve).once("exit", resolve));
 }
 
