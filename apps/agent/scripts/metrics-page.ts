@@ -4,6 +4,7 @@ import { nftablesFacts } from "@fairlead/backend-nftables";
 import { createTraffic, userspaceFacts } from "@fairlead/backend-userspace";
 import { parseArguments } from "@fairlead/config";
 import { ClusterState } from "@fairlead/core";
+import { markdownTable } from "@fairlead/tooling/markdown-table";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { addFastPathMetrics } from "../src/metrics/fast-path-metrics.ts";
 import { addLoopbackMetrics } from "../src/metrics/loopback-metrics.ts";
@@ -83,7 +84,6 @@ function defaults() {
 
 const HEAD = ["metric", "type", "labels", "meaning"] as const;
 
-/** As the formatter leaves it. */
 function tableOf(metrics: readonly Documented[]): readonly string[] {
   const rows = metrics.map(({ name, type, help, labels }) => [
     `\`${name}\``,
@@ -91,7 +91,5 @@ function tableOf(metrics: readonly Documented[]): readonly string[] {
     labels.map((label) => `\`${label}\``).join(", ") || "–",
     help.replaceAll("|", "\\|"),
   ]);
-  const widths = HEAD.map((head, at) => Math.max(head.length, ...rows.map((row) => row[at]?.length ?? 0)));
-  const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
-  return [line(HEAD), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)];
+  return markdownTable(HEAD, rows);
 }

@@ -1,3 +1,4 @@
+import { markdownTable } from "@fairlead/tooling/markdown-table";
 import type { NpmPackage } from "./bundle.ts";
 
 /** Licenses by their SPDX names that may be bundled into an Apache-2.0 program. */
@@ -39,11 +40,5 @@ The image also contains [Node.js](https://github.com/nodejs/node/blob/main/LICEN
 /** The list as Markdown, without versions: it changes when a package comes or goes, or its license does. */
 export function licenseList(packages: readonly NpmPackage[]): string {
   const rows = new Map(packages.map(({ name, license }) => [name, license]));
-  return `${HEAD}${table([["package", "license"], ...rows])}${TAIL}`;
-}
-
-function table([head = ["", ""], ...rows]: readonly (readonly [string, string])[]): string {
-  const widths = [0, 1].map((column) => Math.max(...[head, ...rows].map((row) => (row[column] ?? "").length)));
-  const line = (row: readonly string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |\n`;
-  return line(head) + line(widths.map((width) => "-".repeat(width))) + rows.map(line).join("");
+  return `${HEAD}${markdownTable(["package", "license"], [...rows]).join("\n")}\n${TAIL}`;
 }

@@ -1,3 +1,4 @@
+import { markdownTable } from "@fairlead/tooling/markdown-table";
 import { type Counted, type GuestCounts, type KernelCounts, ratioIn } from "./counted.ts";
 import { CHANGE_SIZES, DIRECT_GUEST, OLDER_SIZES, SIZES } from "./guests.ts";
 import { TARGETS } from "./targets.ts";
@@ -98,11 +99,8 @@ function changes(kernels: readonly KernelCounts[]): string {
   return table(head, rows);
 }
 
-/** As `pnpm format` has tables of Markdown. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((_, at) => Math.max(...[head, ...rows].map((cells) => cells[at]?.length ?? 0)));
-  const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
+  return markdownTable(head, rows).join("\n");
 }
 
 function shown(ratio: number | undefined): string {

@@ -1,3 +1,4 @@
+import { markdownTable } from "@fairlead/tooling/markdown-table";
 import type { StepResult } from "./rehearsal.ts";
 
 /** How users get a release, and how large its packages are, as tables in Markdown; empty where no step has any. */
@@ -20,11 +21,7 @@ export function summaryText(results: readonly StepResult[]): string {
 type Row = readonly string[];
 
 function table(head: Row, rows: readonly Row[]): string {
-  if (rows.length === 0) return "";
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
-  const line = (row: Row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |\n`;
-  const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |\n`;
-  return `${line(head)}${rule}${rows.map(line).join("")}`;
+  return rows.length === 0 ? "" : `${markdownTable(head, rows).join("\n")}\n`;
 }
 
 function kilobytes(bytes: number): string {
