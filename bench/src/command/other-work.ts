@@ -44,52 +44,51 @@ async function micro(keep: boolean): Promise<void> {
 }
 
 async function growth(options: BenchOptions, sizes: readonly number[], progress: Progress): Promise<void> {
-  const otherWork = await watchOtherWork();
+  const others = await watchOtherWork();
   const points = await measureGrowth(options, sizes, progress);
-  const text = jsonText({ machine: await describeMachine(await otherWork()), points });
-  if (options.save !== undefined) await writeFile(options.save, text);
-  process.stdout.write(text);
+  await report({ machine: await describeMachine(await others()), points }, options);
 }
 
 async function storm(options: BenchOptions, changes: number, progress: Progress): Promise<void> {
   const { variant, services, endpoints } = options;
-  const otherWork = await watchOtherWork();
+  const others = await watchOtherWork();
   const proxies: Record<string, StormFigures> = {};
   for (const subject of await measuredProxies(options, progress)) {
     progress(subject.name);
     proxies[subject.name] = await measureStorm({ ...options, changes }, subject, progress);
   }
-  const machine = await describeMachine(await otherWork());
-  const text = jsonText({ machine, options: { variant, services, endpoints }, proxies });
-  if (options.save !== undefined) await writeFile(options.save, text);
-  process.stdout.write(text);
+  const machine = await describeMachine(await others());
+  await report({ machine, options: { variant, services, endpoints }, proxies }, options);
 }
 
 async function churn(options: BenchOptions & OtherWork, perSecond: number, progress: Progress): Promise<void> {
-  const otherWork = await watchOtherWork();
+  const others = await watchOtherWork();
   const subjects = await measuredProxies(options, progress);
   const proxies = await measureChurn({ ...options, perSecond }, subjects, progress);
   const { services, endpoints, runs, seconds, minSyncPeriod, kubernetes, kubeProxyVersion } = options;
   const asked = { services, endpoints, runs, perSecond, seconds, minSyncPeriod, kubernetes, kubeProxyVersion };
-  const result: ChurnResult = { machine: await describeMachine(await otherWork()), options: asked, proxies };
+  const result: ChurnResult = { machine: await describeMachine(await others()), options: asked, proxies };
   if (options.save !== undefined) await writeFile(options.save, jsonText(result));
   process.stdout.write(churnTable(result));
 }
 
-async function fleet({ save }: BenchOptions, agents: number, progress: Progress): Promise<void> {
-  const text = jsonText(await simulateFleet(agents, progress));
-  if (save !== undefined) await writeFile(save, text);
-  process.stdout.write(text);
+async function fleet(options: BenchOptions, agents: number, progress: Progress): Promise<void> {
+  await report(await simulateFleet(agents, progress), options);
 }
 
 async function connections(options: BenchOptions, count: number, progress: Progress): Promise<void> {
-  const otherWork = await watchOtherWork();
+  const others = await watchOtherWork();
   const subjects = await measuredProxies(options, progress);
   const figures = await measureConnections({ ...options, connections: count }, subjects, progress);
   const { mode, variant, services, endpoints } = options;
-  const machine = await describeMachine(await otherWork());
-  const text = jsonText({ machine, options: { mode, variant, services, endpoints }, connections: figures });
-  if (options.save !== undefined) await writeFile(options.save, text);
+  const machine = await describeMachine(await others());
+  await report({ machine, options: { mode, variant, services, endpoints }, connections: figures }, options);
+}
+
+/** Prints what was measured, and writes it to the file of `--save`. */
+async function report(result: unknown, { save }: Pick<BenchOptions, "save">): Promise<void> {
+  const text = jsonText(result);
+  if (save !== undefined) await writeFile(save, text);
   process.stdout.write(text);
 }
 
