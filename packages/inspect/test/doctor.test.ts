@@ -639,7 +639,7 @@ describe("the fast path", () => {
       "may share devices",
       { others: [{ table: "ip calico", flowtable: "offload", devices: ["cali1", "cali2", "c3", "c4", "c5", "c6"] }] },
       [
-        "warning fast path of others: table ip calico has the flowtable offload on cali1, cali2, c3, c4, c5 and 1 more, too",
+        "warning flowtables of other programs: table ip calico has the flowtable offload on cali1, cali2, c3, c4, c5 and 1 more, too",
       ],
     ],
   ])("%s", (_what, facts, expected) => {

@@ -19,6 +19,7 @@ export {
   ownershipRow,
 } from "./ownership-report.ts";
 export {
+  LEAVING_RULES,
   mirroredIn,
   type PodNetwork,
   type PodNetworkFacts,

@@ -28,8 +28,12 @@ export interface PodNetworkFacts {
 const VPC = "ovn.kubernetes.io/vpc";
 /** kube-ovn: --cluster-router. */
 const DEFAULT_VPC = "ovn-cluster";
-const UDN_RULE = "{namespaceLabel: k8s.ovn.org/primary-user-defined-network, ownership: foreign}";
-const VPC_RULE = `{annotation: ${VPC}, notIn: [{defaultVPC: true}], ownership: foreign}`;
+
+/** The service rule (multiCNI.serviceRules) that leaves the Services of such networks to them. */
+export const LEAVING_RULES: Readonly<Record<PodNetwork["kind"], string>> = {
+  "user-defined network": "{namespaceLabel: k8s.ovn.org/primary-user-defined-network, ownership: foreign}",
+  VPC: `{annotation: ${VPC}, notIn: [{defaultVPC: true}], ownership: foreign}`,
+};
 
 /** The annotations of Services that tools keep: those that rules ask for, and the one that names a VPC. */
 export function shownAnnotations(config: AgentConfig): ReadonlySet<string> {
@@ -65,7 +69,7 @@ function userDefined(mirrors: readonly MirroredSlice[], first: MirroredSlice, is
   const addresses = new Set(mirrors.flatMap(({ slice }) => slice.endpoints.map(({ address }) => address)));
   const said = `EndpointSlice ${first.slice.name} of OVN-Kubernetes, which serves the Service there`;
   const means = isServed
-    ? `; what is served here leads to the default network's addresses of these pods, which answer only where annotation k8s.ovn.org/open-default-ports opens the port; the service rule ${UDN_RULE} leaves it to OVN-Kubernetes`
+    ? `; what is served here leads to the default network's addresses of these pods, which answer only where annotation k8s.ovn.org/open-default-ports opens the port; the service rule ${LEAVING_RULES["user-defined network"]} leaves it to OVN-Kubernetes`
     : "; the addresses in the Service's own EndpointSlices are the default network's";
   return { kind: "user-defined network", name: nameOf(first.network), why: said + means, addresses: [...addresses] };
 }
@@ -80,7 +84,7 @@ function inVPC(
   if (vpc === undefined || vpc === "" || defaults.includes(vpc)) return undefined;
   const said = `annotation ${VPC}, the default VPC is ${defaults.join(", ")}: no node can reach it`;
   const means = isServed
-    ? `; what is served here leads nowhere, or to a pod of another network with the same address; the service rule ${VPC_RULE} leaves it to kube-ovn`
+    ? `; what is served here leads nowhere, or to a pod of another network with the same address; the service rule ${LEAVING_RULES.VPC} leaves it to kube-ovn`
     : ", and kube-ovn serves the Service inside of it";
   return { kind: "VPC", name: nameOf(vpc), why: said + means };
 }

@@ -48,7 +48,7 @@ function shared({ table, flowtable, devices }: FastPathFacts["others"][number]):
   const text =
     "use one of the two: leave these devices out of nftables.fastPath.devices, or have the other program make no flowtable";
   const found = `table ${table} has the flowtable ${flowtable} on ${listed(devices)}, too`;
-  return warning(`${CHECK} of others`, found, advice("fast-path-other", text));
+  return warning("flowtables of other programs", found, advice("fast-path-other", text));
 }
 
 function listed(devices: readonly string[]): string {

@@ -1,13 +1,8 @@
-import type { PodNetwork } from "@fairlead/intake";
+import { LEAVING_RULES } from "@fairlead/intake";
 import { advice } from "./advice.ts";
 import { good, warning } from "./diagnosis.ts";
 import type { Diagnosis, IsolatedService, NodeFacts } from "./facts.ts";
 import { named } from "./named.ts";
-
-const RULES: Readonly<Record<PodNetwork["kind"], string>> = {
-  "user-defined network": "{namespaceLabel: k8s.ovn.org/primary-user-defined-network, ownership: foreign}",
-  VPC: "{annotation: ovn.kubernetes.io/vpc, notIn: [{defaultVPC: true}], ownership: foreign}",
-};
 
 /** Services whose pods nodes reach by no address that EndpointSlices have: they are their own network's to serve. */
 export function isolated({ isolated: services = [], api }: NodeFacts): readonly Diagnosis[] {
@@ -16,7 +11,7 @@ export function isolated({ isolated: services = [], api }: NodeFacts): readonly 
   const subnets = api.kind === "answers" ? api.subnets : undefined;
   const served = services.filter(({ isServed }) => isServed);
   if (served.length === 0) return [good(check, `left to their networks: ${byNetwork(services, subnets)}`)];
-  const rules = [...new Set(served.map(({ network }) => RULES[network.kind]))];
+  const rules = [...new Set(served.map(({ network }) => LEAVING_RULES[network.kind]))];
   const what = `add ${rules.join(" and ")} to multiCNI.serviceRules: what is served of them here leads nowhere, or to another pod`;
   return [
     warning(
