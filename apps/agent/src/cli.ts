@@ -7,7 +7,7 @@ export interface CommandLineIO {
   readonly err: (text: string) => void;
 }
 
-/** Exit codes: 0 done or asked to stop, 1 it could not, 2 the command line is not one. */
+/** Exit codes: 0 done or asked to stop, 1 it could not, 2 the command line is invalid. */
 export async function runCommandLine(argv: readonly string[], io: CommandLineIO): Promise<number> {
   const parsed = await parseReading(argv, io);
   if (parsed.kind !== "run") return answer(parsed, io);

@@ -33,7 +33,7 @@ test.each([
     if (last) continue;
     expect({ code, err }, `change ${at}`).toEqual({
       code: 3,
-      err: expect.stringMatching(/^Stopped: .*killed\nRun it again .*: it goes on\.\n$/),
+      err: expect.stringMatching(/^Stopped: .*killed\nCorrect that and run the command again: it continues\.\n$/),
     });
     cluster.refuses = () => false;
     expect(await fairlead(argv, cluster), `change ${at}`).toMatchObject({ code: 0, err: "" });

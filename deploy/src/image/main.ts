@@ -16,12 +16,12 @@ interface Flags {
 }
 
 const command = new Command("pnpm image")
-  .description("Builds the image as an OCI archive, with an SBOM (SPDX) beside it.")
-  .option("--base-from-packages", "from Debian packages alone, without a registry or a daemon (needs mmdebstrap)")
+  .description("Builds the image as an OCI archive, with an SBOM (SPDX) next to it.")
+  .option("--base-from-packages", "from Debian packages only, without a registry or a daemon (needs mmdebstrap)")
   .option("--arch <list>", "amd64, arm64 or both, with a comma between", arches, [ownArch()])
   .option("--name <name>", "name, with or without a tag (default tag: the version)", "ghcr.io/fairlead-dev/fairlead")
   .option("--output <folder>", "where to put it", resolve(artifactsDir, "image"))
-  .option("--push", "to the registry of its name, with provenance (with the Dockerfile alone)");
+  .option("--push", "to the registry of its name, with provenance (with the Dockerfile only)");
 
 function arches(list: string): readonly Arch[] {
   return list.split(",").map((name) => {

@@ -10,7 +10,7 @@ import { runSlices } from "./run.ts";
 
 const write = (text: string) => process.stderr.write(`${text.trimEnd()}\n`);
 
-/** Exit codes: 0 done or asked to stop, 1 it could not, 2 the command line is not one. */
+/** Exit codes: 0 done or asked to stop, 1 it could not, 2 the command line is invalid. */
 async function runCommandLine(argv: readonly string[]): Promise<number> {
   const parsed = parseSlicesArguments(argv, version);
   switch (parsed.kind) {

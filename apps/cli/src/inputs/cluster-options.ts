@@ -16,7 +16,7 @@ export const accessOptions = {
   context: text("NAME", "The context of the kubeconfig. Default: its current one."),
   server: text("URL", "The API server's address. Default: the one of the kubeconfig.", { short: "s" }),
   as: text("USER", "Ask the API server as this user (impersonation). Default: as the kubeconfig says."),
-  "as-group": list("GROUP", "Ask it as a member of this group, too; with --as."),
+  "as-group": list("GROUP", "Ask the API server as a member of this group as well. Needs --as."),
   "request-timeout": text("TIME", "How long a request may take: 5s, 1m, or seconds; 0: no limit.", {
     defaultText: "60s",
   }),
@@ -25,18 +25,18 @@ export const accessOptions = {
 /** The same in every command: it narrows what is listed, and says where a service without a namespace is. */
 export const namespaceOption = text(
   "NAME",
-  "Only services of that namespace, and where those are that are named without one. Default: all; of one that is named, the context's, else default.",
+  "Only services of this namespace; also the namespace of a service that is named without one. Default: all namespaces; for a named service that of the context, else default.",
   { short: "n" },
 );
 
 /** Where the objects come from. */
 export const sourceOptions = {
-  file: list("PATH", "Manifests in place of a cluster: a file, a folder, or - for standard input.", {
+  file: list("PATH", "Manifests instead of a cluster: a file, a folder, or - for standard input.", {
     short: "f",
     completes: "path",
   }),
   ...accessOptions,
-  node: text("NAME", "The node to look from. Default: this host's name."),
+  node: text("NAME", "The node whose view is shown. Default: the name of this host."),
 } as const;
 
 /** Written out, so that help is given without loading what plans; a test holds it to `MODES`. */
@@ -50,7 +50,7 @@ export const anyModeOption: OptionSpec<AgentConfig["mode"] | undefined> = modeOp
 function modeOption<Name extends AgentConfig["mode"]>(names: readonly Name[]): OptionSpec<Name | undefined> {
   return {
     placeholder: names.join("|"),
-    help: "Proxy mode; the one of --config, where that is given.",
+    help: "Proxy mode; with --config, the mode in that file applies.",
     choices: names,
     defaultText: "iptables",
     read: (texts) => names.find((one) => one === texts.at(-1)),
@@ -68,10 +68,10 @@ export const agentOptions = {
   config: text("FILE", "The agent's configuration file (KubeProxyConfiguration).", { completes: "path" }),
   "service-proxy-name": text(
     "NAME",
-    "The agent with this --service-proxy-name, which runs alongside the node's default proxy.",
+    "Use the agent with this --service-proxy-name, which runs alongside the node's default proxy.",
   ),
-  "cluster-cidr": list("CIDR", "The pods' CIDRs, as the agent's --cluster-cidr."),
-  "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as the agent's --exclude-cluster-cidr."),
+  "cluster-cidr": list("CIDR", "Pod CIDRs of the cluster, as in the agent's --cluster-cidr."),
+  "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as in the agent's --exclude-cluster-cidr."),
   "agent-flag": list("NAME=VALUE", "Any other flag of the agent, such as masquerade-all=true."),
   "node-address": nodeAddressOption("An address of the node. Default: those of its Node object."),
   "metrics-port": metricsPortOption,

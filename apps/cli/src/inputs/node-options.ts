@@ -2,13 +2,13 @@ import { flag, text } from "../frame/options.ts";
 
 /** Which node's kernel to look at. */
 export const kernelOptions = {
-  live: flag("Look at the kernel of this node, too; needs its rights."),
-  on: text("NODE", "Look at the kernel of that node, by programs that are started in its agent's pod."),
-  rules: text("FILE", "Look at what iptables-save printed there; - for standard input.", { completes: "path" }),
+  live: flag("Also read the kernel of this node; needs root."),
+  on: text("NODE", "Read the kernel of this node, by programs that are started in its agent's pod."),
+  rules: text("FILE", "Read this output of iptables-save; - for standard input.", { completes: "path" }),
 } as const;
 
 /** In the place of a cluster and its nodes. */
-export const sysdumpOption = text("FILE", "Look at what fairlead sysdump wrote there, of --on or the only node.", {
+export const sysdumpOption = text("FILE", "Read this archive of fairlead sysdump: the node of --on, or the only one.", {
   completes: "path",
 });
 

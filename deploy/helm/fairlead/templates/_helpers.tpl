@@ -63,7 +63,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* config.conf: what the chart's own values say, and the fields of "config" beside them. */}}
 {{- define "fairlead.config" -}}
 {{- if and .Values.serviceProxyName (ne .Values.mode "nftables") -}}
-{{- fail (printf "serviceProxyName: beside another proxy an agent runs in nftables mode only; mode is %s" .Values.mode) -}}
+{{- fail (printf "serviceProxyName: alongside another proxy an agent runs in nftables mode only; mode is %s" .Values.mode) -}}
 {{- end -}}
 {{- if and .Values.serviceNetwork (not .Values.serviceProxyName) -}}
 {{- fail "serviceNetwork: services of pods' secondary networks are for an agent with a name; set serviceProxyName" -}}

@@ -63,7 +63,7 @@ export const SLICES: Program = {
           name: "leader-elect-renew-deadline",
           type: type.duration,
           defaultText: "10s",
-          help: "How long a leader that cannot renew its lease goes on. Less than the lease duration.",
+          help: "How long a leader that cannot renew its lease keeps writing. Less than the lease duration.",
         },
         {
           name: "leader-elect-retry-period",

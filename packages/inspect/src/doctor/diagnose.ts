@@ -143,7 +143,7 @@ const secondProxy: Check = ({ proxies, allProcesses, running }) => {
   return warning(
     check,
     "none runs",
-    advice("start-agent", "start the agent; rules that are there go on serving but follow no change"),
+    advice("start-agent", "start the agent; existing rules still serve but follow no change"),
   );
 };
 

@@ -12,7 +12,7 @@ export function completionCommand(all: () => readonly Command[]): Command {
 const FACTS = {
   name: "completion",
   summary: "Print a completion script for a shell",
-  description: "The script needs no other file; it offers commands, options, their values and files.",
+  description: "The script is self-contained. It completes commands, options, their values and files.",
   arguments: [{ name: "shell", help: "bash, zsh or fish", choices: SHELLS }],
   options: {},
   examples: [

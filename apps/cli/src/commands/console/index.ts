@@ -4,11 +4,11 @@ import { consoleOptions } from "./options.ts";
 export const consoleCommand = defineCommand(
   {
     name: "console",
-    summary: "Open the cluster's services in the browser: who serves what, why, and whether kernels agree",
+    summary: "Open the cluster's services in the browser: owners, reasons, and whether kernels agree",
     description:
-      "Serves a page on 127.0.0.1 until interrupted and opens it. It shows what your kubeconfig may see, changes as they\n" +
-      "come, and changes nothing. The address is good for one browser, once. Nodes that the page shows are looked at\n" +
-      "by programs in their agents' pods, as with --on; with -f it shows manifests and needs no cluster.",
+      "Serves a page on 127.0.0.1 until interrupted, and opens it. The page shows what your kubeconfig may read, follows changes,\n" +
+      "and changes nothing. The address works once, in one browser. To look at the nodes that the page shows, it starts programs\n" +
+      "in their agents' pods, as --on does. With -f it shows manifests and needs no cluster.",
     arguments: [],
     options: consoleOptions,
     examples: [

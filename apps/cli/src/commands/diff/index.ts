@@ -6,21 +6,20 @@ export const diffCommand = defineCommand(
     name: "diff",
     summary: "Compare two rule sets, plans, clusters or nodes: which traffic changes, then which rules",
     description:
-      "A and B are each: a file with what iptables-save or fairlead plan printed; manifests, a file or a folder, which are\n" +
-      "planned; the word cluster, for the plan of the cluster's objects; or the word node, for the kernel of this node or\n" +
-      "that of --on. A packet is traced through both for every address and port that either speaks of and every class of\n" +
-      "senders that either distinguishes. Where one side is a plan, rules are compared in chains whose names begin with KUBE-,\n" +
-      "and in its own tables of nftables.",
+      "A and B are each one of: a file with the output of iptables-save or fairlead plan; manifests, as a file or a folder, which are\n" +
+      "planned; the word cluster, for the plan of the cluster's objects; the word node, for the kernel of this node or that of --on.\n" +
+      "For every address and port that one of them mentions, and every class of senders that one of them distinguishes, a packet is\n" +
+      "traced through both. If one side is a plan, only chains whose names begin with KUBE- and its own nftables tables are compared.",
     arguments: [
-      { name: "A", help: "What there was.", completes: "path" },
-      { name: "B", help: "What there is.", completes: "path" },
+      { name: "A", help: "What to compare with.", completes: "path" },
+      { name: "B", help: "What to compare.", completes: "path" },
     ],
     options: diffOptions,
     examples: [
-      { line: "fairlead diff before.txt after.txt", what: "Two outputs of iptables-save" },
+      { line: "fairlead diff before.txt after.txt", what: "Compare two outputs of iptables-save" },
       {
         line: "fairlead diff cluster node --on node-a",
-        what: "Does node-a do what the cluster's objects ask for?",
+        what: "Does node-a match the cluster's objects?",
       },
       {
         line: "fairlead diff ./services/ ./services-next/ --node node-a --cluster-cidr 10.144.0.0/16 --traffic-only",

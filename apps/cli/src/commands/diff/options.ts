@@ -14,8 +14,11 @@ export const diffOptions = {
   ),
   ...agentOptions,
   "to-mode": toModeOption("The mode that B is planned in. Default: the one of A."),
-  on: text("NODE", "The node whose kernel the word node means, by programs in its agent's pod. Default: this one."),
+  on: text(
+    "NODE",
+    "The node that the word node means: its kernel, read by programs in its agent's pod. Default: this one.",
+  ),
   family: choice(["ipv4", "ipv6"], "ipv4", "The IP family that is compared."),
-  "traffic-only": flag("Leave out the rules: only what becomes of packets."),
+  "traffic-only": flag("Compare only traffic, not rules."),
   output: outputOption,
 } as const;

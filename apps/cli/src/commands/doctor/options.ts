@@ -10,8 +10,8 @@ export const doctorOptions = {
   "exclude-cluster-cidr": agentOptions["exclude-cluster-cidr"],
   "agent-flag": agentOptions["agent-flag"],
   "metrics-port": agentOptions["metrics-port"],
-  "service-cidr": list("CIDR", "Where the services' addresses are."),
+  "service-cidr": list("CIDR", "Service CIDRs of the cluster."),
   ...accessOptions,
-  on: text("NODE", "Look at that node, by programs that are started in its agent's pod."),
+  on: text("NODE", "Check this node, by programs that are started in its agent's pod."),
   output: outputOption,
 } as const;

@@ -4,11 +4,11 @@ import { explainOptions } from "./options.ts";
 export const explainCommand = defineCommand(
   {
     name: "explain",
-    summary: "Explain what a service is on a node: whose, where it is served, by which endpoints, and why",
+    summary: "Explain a service on a node: its owner, where and by which endpoints it is served, and why",
     description:
-      "Shows the owner and what decided that, every frontend with what pods, the node and others get there, and for each\n" +
-      "endpoint why it is used or not. With --live, --on or --rules a packet of every kind is also traced through that\n" +
-      "kernel's rules, also of other programs, to see whether they do what the plan wants.",
+      "Shows the owner and what decided it, what pods, the node and other clients get at each frontend, and for each endpoint why it\n" +
+      "is used or not. With --live, --on or --rules a packet of every kind is also traced through all rules of that kernel, including\n" +
+      "those of other programs, to see whether they match the plan.",
     arguments: [
       {
         name: "target",
@@ -17,21 +17,21 @@ export const explainCommand = defineCommand(
     ],
     options: explainOptions,
     examples: [
-      { line: "fairlead explain kube-system/kube-dns:dns", what: "One port of a service of the cluster" },
+      { line: "fairlead explain kube-system/kube-dns:dns", what: "Explain one port of a service of the cluster" },
       {
         line: "fairlead explain 10.96.0.10:53/udp --on node-a",
-        what: "Who has this address, and does node-a's kernel agree?",
+        what: "Which service has this address, and does node-a's kernel agree?",
       },
       {
         line: "fairlead explain web -f ./services/ --node node-a --rules saved.txt",
-        what: "Manifests against what iptables-save printed",
+        what: "Compare manifests with the output of iptables-save",
       },
       {
         line: "fairlead explain shop/web --sysdump dump.tar.gz --on node-a",
-        what: "What it was when a report was made",
+        what: "Explain a service as it was when a sysdump was written",
       },
     ],
-    finding: "the kernel does something else than the plan wants",
+    finding: "the kernel differs from the plan",
   },
   () => import("./run.ts"),
 );

@@ -16,7 +16,7 @@ export const connectionOptions = {
 
 export const flowsOptions = {
   ...connectionOptions,
-  follow: flag("Then print each connection that begins or ends, until interrupted."),
-  for: text("SECONDS", "Ends --follow after so long. Default: never."),
-  limit: text("NUMBER", "Ends after so many connections; with --follow after so many lines. Default: never."),
+  follow: flag("Also print each connection that begins or ends, until interrupted."),
+  for: text("SECONDS", "End --follow after this time. Default: never."),
+  limit: text("NUMBER", "End after this number of connections; with --follow, of lines. Default: never."),
 } as const;

@@ -30,7 +30,9 @@ export async function changingAlone<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const onWait = (holder: string, milliseconds: number) =>
-    warn(`another run has not ended: ${holder}; this one goes on in ${milliseconds / 1000} s unless that is alive`);
+    warn(
+      `another run has not ended: ${holder}; this one continues in ${milliseconds / 1000} s unless the other one is alive`,
+    );
   const options = { holder: `process ${process.pid} on ${hostname()}`, clock: systemClock, onWait, signal };
   try {
     return await whileHolding(leasePort(cluster), options, (lost) => work(AbortSignal.any([signal, lost])));
@@ -83,7 +85,7 @@ function heldBy(object: unknown): HeldBy | undefined {
   const process = processState(stringOf(fieldsOf(annotations)[PROCESS_ANNOTATION]) ?? "");
   return {
     version: stringOf(resourceVersion) ?? "",
-    holder: stringOf(fieldsOf(spec)["holderIdentity"]) ?? "somebody without a name",
+    holder: stringOf(fieldsOf(spec)["holderIdentity"]) ?? "a holder without a name",
     ...(process !== undefined && { process }),
   };
 }

@@ -4,21 +4,21 @@ import { migrateOptions } from "./options.ts";
 export const migrateCommand = defineCommand(
   {
     name: "migrate",
-    summary: "Put Fairlead in the place of kube-proxy, node by node, and back",
+    summary: "Replace kube-proxy with Fairlead node by node, or go back",
     description:
-      "Reads kube-proxy's DaemonSet and configuration and the cluster's pod networks, and says what fits, what differs and what\n" +
-      "it would do. With --apply it does so: both DaemonSets are placed by a label of nodes, and one node after the other gets\n" +
-      "the other proxy. A node is verified before and after its change, and must stay well before the next one; any failure\n" +
-      "stops it and puts that node back. All that it remembers is in the cluster: run it again, and it goes on.",
+      "Reads kube-proxy's DaemonSet and configuration and the cluster's pod networks, and reports what fits, what differs and what it\n" +
+      "would do. With --apply it does so: a label on nodes places both DaemonSets, and one node after the other gets the other proxy.\n" +
+      "Each node is verified before and after its change, and must stay healthy before the next one changes. Any failure stops the\n" +
+      "migration and puts that node back. All state is in the cluster: run the command again to continue.",
     arguments: [],
     options: migrateOptions,
     examples: [
-      { line: "fairlead migrate", what: "What fits, what differs, what would be done; changes nothing" },
-      { line: "fairlead migrate --output-dir fairlead/", what: "The manifests, to be applied by hand" },
-      { line: "fairlead migrate --apply", what: "Carries it out, or goes on with it" },
-      { line: "fairlead migrate --revert", what: "Back to kube-proxy, from wherever it is" },
+      { line: "fairlead migrate", what: "Report what fits, what differs and what it would do; change nothing" },
+      { line: "fairlead migrate --output-dir fairlead/", what: "Write the manifests, to apply them by hand" },
+      { line: "fairlead migrate --apply", what: "Migrate, or continue a migration" },
+      { line: "fairlead migrate --revert", what: "Go back to kube-proxy, at any stage" },
     ],
-    finding: "something is in the way, or it stopped before its end",
+    finding: "the cluster does not fit, or the migration stopped before its end",
   },
   () => import("./run.ts"),
 );

@@ -65,10 +65,10 @@ const PLACEMENT_TEXTS = {
 } as const;
 
 /** What to do after a failure. */
-export const GOES_ON = "Run it again once that is put right: it goes on.";
+export const GOES_ON = "Correct that and run the command again: it continues.";
 
 export function outcomeText(outcome: Outcome, goal: ProxyName): string {
   if (outcome.kind === "done") return `Every node, and those to come, has ${goal}.\n`;
   if (outcome.kind === "stopped") return `Stopped: ${outcome.reason}\n${GOES_ON}\n`;
-  return "Interrupted between two steps. Run it again: it goes on.\n";
+  return "Interrupted between two steps. Run the command again: it continues.\n";
 }

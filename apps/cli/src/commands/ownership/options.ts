@@ -10,7 +10,7 @@ export const ownershipOptions = {
   on: text("NODE", "Ask the running agent of that node, through the API server (pods/portforward)."),
   accept: text(
     "CIDR",
-    "Let held CIDRs in this one take effect, on all nodes. Shows first which services change hands. in-effect: those that running agents, " +
+    "Let held CIDRs within this CIDR take effect, on all nodes. First shows which services get another owner. in-effect: those that running agents, " +
       "also of versions before, let take effect.",
     {
       withoutValue:
@@ -19,7 +19,7 @@ export const ownershipOptions = {
     },
   ),
   forget: text("CIDR", "Forget what agents keep of this CIDR and no object defines anymore, on all nodes."),
-  why: text("TEXT", "With --accept: the reason, for those who read the ConfigMap."),
-  yes: flag("With --accept, --forget: write the ConfigMap fairlead-networks. Without it they only show."),
+  why: text("TEXT", "With --accept: the reason, which is written to the ConfigMap."),
+  yes: flag("With --accept, --forget: write the ConfigMap fairlead-networks. Without it, only show what would change."),
   output: outputOption,
 } as const;

@@ -13,5 +13,5 @@ export const planOptions = {
     },
   ),
   family: choice(["ipv4", "ipv6"], "ipv4", "The IP family of the restore text; the other outputs have both."),
-  "without-counters": flag("Leave out the nfacct matches, for kernels that have none."),
+  "without-counters": flag("Omit the nfacct matches, for kernels without nfacct."),
 } as const;

@@ -7,7 +7,7 @@ export const statusOptions = {
   namespace: namespaceOption,
   on: kernelOptions.on,
   live: flag("Ask the agent of this host only; needs no cluster."),
-  verify: flag("Compare each node's kernel with what should be programmed, too."),
+  verify: flag("Also compare each node's kernel with what it should have."),
   "metrics-port": metricsPortsOption,
   "health-port": text("PORT", "The port of the agents' healthzBindAddress.", {
     defaultText: "10256, with --service-proxy-name 10356",

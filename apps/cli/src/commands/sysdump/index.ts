@@ -4,18 +4,21 @@ import { sysdumpOptions } from "./options.ts";
 export const sysdumpCommand = defineCommand(
   {
     name: "sysdump",
-    summary: "Write what all nodes say into one archive, for a report of a problem",
+    summary: "Write the state of all nodes into one archive, for a problem report",
     description:
-      "Collects the agents' logs, configuration, metrics and owners, the kernels' rules, sets, virtual servers and routes, counts of\n" +
-      "connections, what verify finds, and the Services, EndpointSlices, Nodes and networks' objects. Only named fields are kept: no\n" +
-      "Secret, no other annotation, no environment, no argument. README.md in the archive lists what is there and what is missing.\n" +
-      "explain, trace, verify and console read it with --sysdump. The archive has at most 50 MB.",
+      "Collects the agents' logs, configuration, metrics and owners; the kernels' rules, sets, virtual servers, routes and connection\n" +
+      "counts; what verify finds; and the Services, EndpointSlices, Nodes and networks' objects. Only named fields are kept: no Secrets,\n" +
+      "no other annotations, no environment, no arguments. README.md in the archive lists its contents and what is missing. explain,\n" +
+      "trace, verify and console read the archive with --sysdump. The archive has at most 50 MB.",
     arguments: [],
     options: sysdumpOptions,
     examples: [
-      { line: "fairlead sysdump --context production", what: "All nodes of a cluster" },
-      { line: "fairlead sysdump --on node-a", what: "One of them" },
-      { line: "fairlead sysdump --live --kubeconfig /var/lib/kube-proxy/kubeconfig.conf", what: "This host, as root" },
+      { line: "fairlead sysdump --context production", what: "Collect from all nodes of a cluster" },
+      { line: "fairlead sysdump --on node-a", what: "Collect from one node" },
+      {
+        line: "fairlead sysdump --live --kubeconfig /var/lib/kube-proxy/kubeconfig.conf",
+        what: "Collect from this host, as root",
+      },
     ],
     finding: "something could not be read; README.md in the archive says what and why",
   },

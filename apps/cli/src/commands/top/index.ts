@@ -4,15 +4,15 @@ import { topOptions } from "./options.ts";
 export const topCommand = defineCommand(
   {
     name: "top",
-    summary: "Show which services and endpoints have most connections through a node",
+    summary: "Show which services and endpoints have the most connections through a node",
     description:
-      "Reads connection tracking as `fairlead flows` does and sums it up by service port and endpoint: connections, those\n" +
-      "without an answer, those to endpoints that are gone, and bytes where the kernel counts them.",
+      "Reads connection tracking as `fairlead flows` does, and adds up by service port and endpoint: connections, connections without an\n" +
+      "answer, connections to endpoints that are gone, and bytes if the kernel counts them.",
     arguments: [],
     options: topOptions,
     examples: [
-      { line: "fairlead top --on node-a", what: "All services of node-a" },
-      { line: "fairlead top --service shop/web -o json", what: "One service on this host, for programs" },
+      { line: "fairlead top --on node-a", what: "Show all services of node-a" },
+      { line: "fairlead top --service shop/web -o json", what: "Show one service on this host, for programs" },
     ],
     finding: "connections hang on endpoints that are gone",
   },

@@ -8,7 +8,7 @@ export const verifyOptions = {
   namespace: namespaceOption,
   ...kernelOptions,
   sysdump: sysdumpOption,
-  "all-nodes": flag("Look at every node of the cluster, by programs that are started in their agents' pods."),
-  repair: flag("Ask the agent of this host, or of --on, for a full sync where anything differs, and look again."),
+  "all-nodes": flag("Verify every node of the cluster, by programs that are started in their agents' pods."),
+  repair: flag("If anything differs, ask the agent of this host, or of --on, for a full sync, and verify again."),
   output: outputOption,
 } as const;

@@ -5,7 +5,7 @@ export const versionCommand = defineCommand(
   {
     name: "version",
     summary: "Print the version of this program",
-    description: "It asks no cluster: `fairlead status` shows the version of the agent on each node.",
+    description: "Does not contact a cluster: `fairlead status` shows the version of the agent on each node.",
     arguments: [],
     options: versionOptions,
     examples: [{ line: "fairlead version -o json", what: "For programs" }],
