@@ -78,7 +78,7 @@ async function swap(dir: string, { objects }: GoldenScenario): Promise<void> {
   await rename(join(dir, "next.json"), join(dir, "manifests", "objects.json"));
 }
 
-/** What differs once nothing does any more, or when patience ends. */
+/** What differs once nothing does anymore, or when patience ends. */
 async function settledDifferences(inside: Runner, variant: "nft" | "legacy", scenario: GoldenScenario) {
   const until = performance.now() + PATIENCE_MS;
   for (;;) {

@@ -13,7 +13,7 @@ import { type MeasuredNode, openNode } from "./measured-node.ts";
 import type { GuestSettings } from "./settings.ts";
 
 const PATIENCE_MS = 1_800_000;
-/** After a step, until nobody does anything about it any more. */
+/** After a step, until nobody does anything about it anymore. */
 const QUIET_MS = 4_000;
 
 export interface Measuring {

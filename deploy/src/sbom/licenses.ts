@@ -13,12 +13,12 @@ const COMPATIBLE = new Set([
   "Unlicense",
 ]);
 
-/** Packages whose license somebody has to look at before they are bundled. */
+/** Packages whose license a maintainer has to check before they are bundled. */
 export function incompatible(packages: readonly NpmPackage[]): NpmPackage[] {
   return packages.filter(({ license }) => !namesOf(license).every((name) => COMPATIBLE.has(name)));
 }
 
-/** All that hold at once. Of a choice (`OR`) somebody has to take one. */
+/** All that hold at once. Of a choice (`OR`) a maintainer has to take one. */
 function namesOf(expression: string): readonly string[] {
   return expression.replace(/^\((.*)\)$/, "$1").split(" AND ");
 }

@@ -3,7 +3,7 @@ import type { Argv } from "@fairlead/kernel";
 
 /** What takes one promise of a mode away on a node, while nothing repairs it. */
 export interface ByHand {
-  /** No service is served any more. */
+  /** No service is served anymore. */
   readonly noServices: (family: IPFamily) => Argv;
   readonly noMasquerade: (family: IPFamily) => Argv;
   /** Nobody refuses for services without endpoints. */

@@ -8,7 +8,7 @@ export function flushArgv(family: IPFamily, table: string, chain?: string): Argv
   return [PLAIN_TOOL[family], "-t", table, "-F", ...(chain === undefined ? [] : [chain])];
 }
 
-/** Deletes the chains of a table that nothing refers to any more. */
+/** Deletes the chains of a table that nothing refers to anymore. */
 export function deleteChainsArgv(family: IPFamily, table: string): Argv {
   return [PLAIN_TOOL[family], "-t", table, "-X"];
 }

@@ -11,7 +11,7 @@ export const ipvsMode: Mode = {
   // They lead to endpoints elsewhere, whose answers pass them by unless the pod network masquerades.
   dropsExternalLocal: false,
   nodePorts: "all",
-  // Its address is not the node's any more, and only what is for the node meets IPVS.
+  // Its address is not the node's anymore, and only what is for the node meets IPVS.
   keepsLeft: false,
   repairMs: 30_000,
   rules: {

@@ -145,7 +145,7 @@ function* made(chains: readonly ChainRules[]): Generator<Command | ChainFill> {
 }
 
 /**
- * Deletes group chains that nothing leads to any more: in one transaction, or (split) in several, from the top down.
+ * Deletes group chains that nothing leads to anymore: in one transaction, or (split) in several, from the top down.
  */
 export async function deleteStale(
   port: RulesPort,

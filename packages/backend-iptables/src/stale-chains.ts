@@ -22,7 +22,7 @@ export class StaleChains {
     for (const chain of chains) this.#pending.add(chain);
   }
 
-  /** They are in use again, or deleted, or not there any more. */
+  /** They are in use again, or deleted, or not there anymore. */
   forget(chains: Iterable<string>): void {
     for (const chain of chains) this.#pending.delete(chain);
   }

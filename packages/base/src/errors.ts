@@ -1,4 +1,4 @@
-/** How many causes are told. */
+/** How many causes are in the text. */
 const CAUSES = 5;
 
 /**

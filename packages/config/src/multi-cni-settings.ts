@@ -1,6 +1,6 @@
 import type { CIDR_SOURCES } from "./cidr-source-names.ts";
 
-/** What every source may have beside its own settings. */
+/** What every source may have in addition to its own settings. */
 interface SourceSettings {
   /** CIDRs in which its objects are believed, as the operator wrote them: the filter itself checks them. */
   readonly within?: readonly string[] | undefined;
@@ -59,7 +59,7 @@ export interface MultiCNISettings {
   readonly ownershipAnnotation: boolean;
   /** Decide after that annotation and before the CIDRs; the first that a Service meets. */
   readonly serviceRules: readonly ServiceRuleSetting[];
-  /** `namespace/name` of Services that are never left unanswered, beside the cluster's DNS. */
+  /** `namespace/name` of Services that are never left unanswered, in addition to the cluster's DNS. */
   readonly protectedServices: readonly string[];
   /** Where the ConfigMap `fairlead-networks` is; undefined: in the namespace of the pod. */
   readonly consentNamespace?: string | undefined;

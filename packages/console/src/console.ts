@@ -49,7 +49,7 @@ export interface Answers {
 }
 
 export interface RunningConsole extends RunningServer {
-  /** Rejects when the objects cannot be followed any more; resolves when the signal aborts. */
+  /** Rejects when the objects cannot be followed anymore; resolves when the signal aborts. */
   readonly ended: Promise<void>;
 }
 

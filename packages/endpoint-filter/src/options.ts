@@ -41,7 +41,7 @@ export interface FilterOptions {
 
 /** Services that must be answered here unless the operator's own list says otherwise. */
 export interface Protection {
-  /** `namespace/name`, beside the cluster's DNS. */
+  /** `namespace/name`, in addition to the cluster's DNS. */
   readonly services: ReadonlySet<ServiceKey>;
   /** Those that the annotation may give away all the same. */
   readonly unprotected: ReadonlySet<ServiceKey>;

@@ -27,7 +27,7 @@ export interface IntakeOptions {
   /** The services that are wanted, by their label service.kubernetes.io/service-proxy-name. Default: those without. */
   readonly serviceProxyName?: string | undefined;
   readonly state: ClusterState;
-  /** Takes all problems that one object has now; none, when it has none any more. */
+  /** Takes all problems that one object has now; none, when it has none anymore. */
   readonly problems: {
     object(kind: ObjectKind, namespace: string, name: string, problems: readonly Problem[]): void;
   };

@@ -55,10 +55,10 @@ export type RouteAnswer =
       readonly kind: "refused";
       /** Why, `no route to 10.144.2.6`. */
       readonly problem: string;
-      /** What the sender is told; absent: nothing, the packet is dropped. */
+      /** What the sender is sent; absent: nothing, the packet is dropped. */
       readonly rejectWith?: string;
     }
-  /** It cannot be told; the packet goes on as without `Environment.route`. */
+  /** It is unknown; the packet continues as without `Environment.route`. */
   | { readonly kind: "unknown"; readonly problem: string };
 
 /** The host that the packet meets. Everything may be left out; a rule that asks for an absent fact is an error. */

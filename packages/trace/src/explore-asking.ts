@@ -8,7 +8,7 @@ export type AskRoutes = (queries: readonly RouteQuery[]) => Promise<readonly Rou
 
 /**
  * As `explore`, where another program has to be asked for each routing decision, the kernel for example: the packet is
- * sent on its way again with what was answered, until nothing is asked any more.
+ * sent on its way again with what was answered, until nothing is asked anymore.
  *
  * @throws PacketError and RangeError as `explore`
  */

@@ -53,7 +53,7 @@ export interface Undecided {
   readonly assumed: readonly Assumption[];
 }
 
-/** What can be told of a packet where not all rules can be decided. */
+/** What is known of a packet where not all rules can be decided. */
 export interface Exploration {
   /** Ways that end. */
   readonly outcomes: readonly Outcome[];
@@ -75,7 +75,7 @@ export interface Outcome {
   /** Why no route takes the packet, where it ended at the stage routing. */
   readonly noRoute?: string;
   /**
-   * What of its routes could not be told: whether it gets there depends on that. Absent without `Environment.route`.
+   * What is unknown of its routes: whether it gets there depends on that. Absent without `Environment.route`.
    */
   readonly routeUnknown?: string;
   /** Where it ended: hook and table of the verdict; for accept the last of the way. */
@@ -98,11 +98,11 @@ export interface Outcome {
   readonly template?: PersistenceTemplate;
   /** MASQUERADE or SNAT gave it another source. */
   readonly masqueraded: boolean;
-  /** After that, as far as the environment tells. */
+  /** After that, as far as the environment knows. */
   readonly source: Endpoint;
   /** fwmark at the end, 32 bits. */
   readonly mark: number;
-  /** As far as the environment tells. */
+  /** As far as the environment knows. */
   readonly outInterface?: string;
   /** The rules that matched on the way. */
   readonly visits: readonly Visit[];

@@ -12,7 +12,7 @@ export interface Route {
 
 /**
  * `Environment.outInterface` from a routing table: the longest prefix, and of several the lowest metric. What no route
- * covers is not told; rules of policy routing are not known.
+ * covers is unknown; rules of policy routing are not known.
  *
  * @throws Error for a route whose CIDR cannot be read
  */

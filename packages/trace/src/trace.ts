@@ -27,7 +27,7 @@ export interface Tracer {
 export interface ExploreOptions {
   /**
    * Draws of one chain that lead to the same are one way, with the sum of their chances and the visits of one of them.
-   * What becomes of the packet is told as without it, for less. Default: false.
+   * The outcome of the packet is the same as without it, at a lower cost. Default: false.
    */
   readonly merged?: boolean;
 }

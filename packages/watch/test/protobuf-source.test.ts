@@ -125,7 +125,7 @@ test("an object that can't be read is passed over and reported once, in lists an
   const { api, server } = await fakeApi();
   const broken = { metadata: { name: "broken", namespace: "default", resourceVersion: "5" }, spec: { type: "\u0001" } };
   const bytes = (of: object) => Buffer.from(encodeObject("v1", "Service", of));
-  // Text that is no UTF-8 any more.
+  // Text that is no UTF-8 anymore.
   const damaged = Buffer.from(bytes(broken).toString("latin1").replace("\u0001", "\u00ff"), "latin1");
   const good = (name: string, version: string) =>
     bytes({ ...service(name), metadata: { name, namespace: "default", resourceVersion: version } });

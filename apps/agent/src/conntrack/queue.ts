@@ -23,7 +23,7 @@ export interface CleaningNeeds {
 
 /** Asked for by `--reset-stale-tcp`. */
 export interface Resets {
-  /** Whether an address is another network's: it is not gone when it is no endpoint of ours any more. */
+  /** Whether an address is another network's: it is not gone when it is no endpoint of ours anymore. */
   readonly isForeign: (address: string) => boolean;
 }
 

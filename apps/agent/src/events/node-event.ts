@@ -29,7 +29,7 @@ const LONGEST_MESSAGE = 1_024;
 /** The component of kube-proxy's Events, so that a search for those finds ours. */
 export const KUBE_PROXY = "kube-proxy";
 
-/** Who tells Events: as kube-proxy does, or a second proxy alongside it. */
+/** The component of Events: kube-proxy's, or that of a second proxy alongside it. */
 export function componentOf(serviceProxyName: string): string {
   return serviceProxyName === "" ? KUBE_PROXY : `fairlead-${serviceProxyName}`;
 }
@@ -37,7 +37,7 @@ export function componentOf(serviceProxyName: string): string {
 /**
  * A core/v1 Event about the own Node or a Service.
  *
- * @param component who tells it
+ * @param component that reports it
  * @param id makes the name unique
  */
 export function eventObject(event: NodeEvent, node: string, component: string, at: number, id: string): unknown {

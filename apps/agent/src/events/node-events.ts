@@ -4,7 +4,7 @@ import { eventObject, KUBE_PROXY, type NodeEvent, namespaceOf } from "./node-eve
 
 export interface NodeEventsParts {
   readonly node: string;
-  /** Who tells them. Default: as kube-proxy does. */
+  /** The component that reports them. Default: kube-proxy's. */
   readonly component?: string;
   /** Creates the object in a namespace and gives the server's status. */
   readonly post: (namespace: string, event: unknown) => Promise<number>;
@@ -24,7 +24,7 @@ const MOST_OF_SERVICES = 25;
 
 /**
  * Tells Events about the own Node and about Services. They are a courtesy: what cannot be sent is dropped, and after
- * the server said that the role does not allow it nothing is sent any more.
+ * the server said that the role does not allow it nothing is sent anymore.
  */
 export class NodeEvents {
   readonly #parts: NodeEventsParts;

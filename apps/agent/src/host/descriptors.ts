@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 /** Descriptors that no client gets: those of tools that run at the same time, watches, files and Node itself. */
 const RESERVE = 256;
-/** So many HTTP clients are enough for anybody. */
+/** HTTP clients at a time, which is enough for any node. */
 const MOST_CLIENTS = 1_024;
 
 /** How many sockets may be open for others, so that syncs always find a descriptor. */

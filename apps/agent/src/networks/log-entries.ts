@@ -15,7 +15,7 @@ export interface LogEntry {
 /**
  * Lines and Events for what is new.
  *
- * @param before the sources' states that were told before
+ * @param before the sources' states that were logged before
  */
 export function logEntriesOf(
   before: readonly SourceReport[],

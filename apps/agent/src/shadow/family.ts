@@ -71,7 +71,7 @@ export class ShadowFamily implements Backend {
     return this.#suspicions.all;
   }
 
-  /** Milliseconds until a look could tell something that differs already; undefined: there is nothing of the kind. */
+  /** Milliseconds until a comparison could report a difference; undefined: there is none yet. */
   get nextIn(): number | undefined {
     return this.#problem === undefined ? this.#suspicions.nextIn(this.#now()) : undefined;
   }

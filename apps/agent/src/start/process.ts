@@ -26,7 +26,7 @@ function exitAtOnce(code: number): void {
   try {
     process.execve?.(process.execPath, [process.execPath, "-e", `process.exit(${code})`], {});
   } catch {
-    // There is no such program any more.
+    // There is no such program anymore.
   }
   // Node before 22.15 cannot do it.
   process.kill(process.pid, "SIGKILL");

@@ -17,13 +17,13 @@ export interface Context {
   readonly style: Style;
   /** Reads standard input to its end. */
   readonly readStandardInput: () => Promise<Uint8Array>;
-  /** Runs `work` and tells on standard error what takes longer than a second. */
+  /** Runs `work` and reports on standard error what takes longer than a second. */
   readonly progress: <T>(what: string, work: () => Promise<T>) => Promise<T>;
   /** One GET of a port of this host's loopback. */
   readonly askHere: (port: number, path: string) => Promise<HttpAnswer>;
   /** Starts programs on this host. */
   readonly runner: Runner;
-  /** Aborts with SIGINT, SIGTERM and SIGHUP, and when nothing reads standard output any more. */
+  /** Aborts with SIGINT, SIGTERM and SIGHUP, and when nothing reads standard output anymore. */
   readonly signal: AbortSignal;
   /** Runs work that ends by itself when `signal` aborts; any other work is ended at once then, wherever it is. */
   readonly untilStopped: <T>(work: () => Promise<T>) => Promise<T>;

@@ -10,7 +10,7 @@ export interface EndingProcess {
 }
 
 /**
- * Ends the process at a signal, or when nothing reads what it prints any more: at once, or as soon as the work is done
+ * Ends the process at a signal, or when nothing reads what it prints anymore: at once, or as soon as the work is done
  * that ends by itself then and takes away what it has put into the kernel.
  */
 export class Ending {

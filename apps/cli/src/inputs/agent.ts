@@ -64,7 +64,7 @@ export function agentSetup(
 }
 
 /**
- * The configuration of a proxy alone.
+ * The configuration of a proxy, without options.
  *
  * @throws CommandFailure when this version cannot read it
  */

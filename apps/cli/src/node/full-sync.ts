@@ -7,7 +7,7 @@ import { FULL_SYNC } from "./full-sync-call.ts";
  * Tells the agent of this host to do a full sync.
  *
  * @param instance its --service-proxy-name; empty: the first one's
- * @throws CommandFailure when there is no agent, or it may not be told
+ * @throws CommandFailure when there is no agent, or it may not be notified
  */
 export async function tellOwnAgent(instance: string): Promise<void> {
   const pid = await nodeLockProcess(instance);

@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from "node:fs";
 
-/** A process that is told from every other one that ever had its number. */
+/** A process, distinguished from every other one that ever had its number. */
 export interface ProcessMark {
   readonly pid: number;
   /** When it started, in ticks since boot (field 22 of /proc/PID/stat, proc_pid_stat(5)). */

@@ -13,7 +13,7 @@ export type RecordedRun =
       };
     };
 
-/** Runs programs, and tells of each with what it printed. */
+/** Runs programs, and reports each with what it printed. */
 export function recordingRunner(runner: Runner, notify: (run: RecordedRun) => void): Runner {
   const recorded = async <T>(argv: Argv, work: () => Promise<T>, printed: (result: T) => string): Promise<T> => {
     try {

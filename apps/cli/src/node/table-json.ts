@@ -9,7 +9,7 @@ interface WireTable extends Omit<NftTable, "chains" | "sets" | "flowtables"> {
   readonly flowtables?: readonly NftFlowtable[];
 }
 
-/** Tables as one `fairlead` tells them to another. */
+/** Tables as one `fairlead` sends them to another. */
 export function tablesToJson(tables: readonly NftTable[]): string {
   const wire = tables.map(
     ({ chains, sets, flowtables, ...table }): WireTable => ({
@@ -27,7 +27,7 @@ function ruleToWire({ handle, ...rule }: NftRule): WireRule {
 }
 
 /**
- * The tables that another `fairlead` told.
+ * The tables that another `fairlead` sent.
  *
  * @throws SyntaxError for what is no JSON
  */

@@ -35,7 +35,7 @@ export class ArchiveWriter {
     this.#limit = limit;
   }
 
-  /** @returns false: there is no room for it any more, and it is left out */
+  /** @returns false: there is no room for it anymore, and it is left out */
   async add(path: string, content: string): Promise<boolean> {
     const member = await this.#member(path, content);
     if (this.#bytes + member.length > this.#limit) return false;

@@ -91,7 +91,7 @@ function assignments(env: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(env).map(([name, value]) => `${name}=${value}`);
 }
 
-/** The control groups that the containers of a run had: nobody is in them any more. */
+/** The control groups that the containers of a run had: nobody is in them anymore. */
 export async function removeGroups(id: string): Promise<void> {
   const hierarchies = await readdir(GROUPS).catch(() => []);
   const roots = ["", ...hierarchies].map((hierarchy) => join(GROUPS, hierarchy, id));

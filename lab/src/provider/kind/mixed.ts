@@ -99,7 +99,7 @@ async function placeOn({ kubectl }: KindCluster, name: string, spec: object): Pr
   await kubectl([...SYSTEM, "patch", "daemonset", name, "--type=merge", `--patch=${patch}`]);
 }
 
-/** What an earlier call has made and no node has any more. */
+/** What an earlier call has made and no node has anymore. */
 async function removeOthers({ kubectl }: KindCluster, wanted: ReadonlySet<string>): Promise<void> {
   const { stdout } = await kubectl([...SYSTEM, "get", "daemonsets", "-o", "name"]);
   const names = stdout.split("\n").map((line) => line.replace("daemonset.apps/", ""));

@@ -3,7 +3,7 @@ import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/
 import { endpointChainName, hashedName, servicePortChainName } from "@fairlead/netfilter";
 import { Pager } from "./pages.ts";
 
-/** Chains of the service ports are told from everybody else's by these prefixes only. */
+/** Chains of service ports are recognized by these prefixes only. */
 const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"] as const;
 
 /** A page of a large set has its set's name and a few characters more (`pages.ts`). */

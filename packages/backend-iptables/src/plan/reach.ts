@@ -17,7 +17,7 @@ export function reachesEndpoints(frontend: Frontend): boolean {
 
 /**
  * What filter does with the frontend's packets that nat has not sent on. One verdict is enough for all source classes:
- * those that are proxied do not come to filter with the frontend's address any more.
+ * those that are proxied do not come to filter with the frontend's address anymore.
  */
 export function refusal(frontend: Frontend): "reject" | "drop" | undefined {
   for (const source of CLASSES) {

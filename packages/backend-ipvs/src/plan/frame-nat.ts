@@ -94,8 +94,8 @@ function servicesRules(facts: FrameFacts): readonly Rule[] {
 }
 
 /**
- * Who is masqueraded on the way to a cluster IP: everybody, or who is no pod of this node. Where pods can't be told,
- * only what the node sends from a service's address, which it takes as its own because it stands on the service device.
+ * Which senders are masqueraded on the way to a cluster IP: all, or all but pods of this node. If pods are not
+ * recognized, only the node when it sends from a service's address, which it has on the service device.
  */
 function clusterIPRule({ family, detector, masqueradeAll }: FrameFacts): Rule {
   const to = (chain: string) => setRule("KUBE-CLUSTER-IP", family, ["dst", "dst"], jump(chain));

@@ -37,7 +37,7 @@ function memberOf(group: ServicePortGroup, { address = "", port }: Frontend): st
   return addressPort(group, address, port);
 }
 
-/** The rules around the sets masquerade who is not a pod of this node, and everybody at a load balancer's addresses. */
+/** The rules around the sets masquerade all but pods of this node, and every client at a load balancer's addresses. */
 function* clusterIPMembers(
   group: ServicePortGroup,
   frontend: Frontend,
@@ -85,7 +85,7 @@ const NODE_PORT_SETS = {
 } as const satisfies Record<Protocol, readonly [SetKey, SetKey]>;
 
 function* nodePortMembers(group: ServicePortGroup, frontend: Frontend, context: PlanContext): Generator<Membership> {
-  // On some of the node's addresses only: the sets of node ports tell no addresses apart.
+  // On some of the node's addresses only: the sets of node ports do not distinguish addresses.
   if (frontend.address !== undefined) return yield* externalMembers(group, frontend);
   const [all, local] = NODE_PORT_SETS[group.protocol];
   const addresses = frontendAddresses(frontend, context);

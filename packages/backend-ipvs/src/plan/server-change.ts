@@ -54,7 +54,7 @@ function* leave(wanted: WantedServer, unwanted: ReadonlyMap<string, Destination>
   return { removals, draining };
 }
 
-/** Which of the destinations that are not wanted any more may keep their connections. */
+/** Which of the destinations that are not wanted anymore may keep their connections. */
 function* drainingOf(
   { server, present }: WantedServer,
   unwanted: ReadonlyMap<string, Destination>,

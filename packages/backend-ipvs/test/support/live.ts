@@ -60,7 +60,7 @@ export class Live {
     await this.backend.maintain();
   }
 
-  /** How the node differs from one that was started fresh with the same services; nobody is connected any more. */
+  /** How the node differs from one that was started fresh with the same services; nobody is connected anymore. */
   async differences(): Promise<unknown[]> {
     await this.wait(120_000);
     const { node } = await live([], { world: this.world });

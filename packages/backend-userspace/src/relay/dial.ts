@@ -15,7 +15,7 @@ export type DialFailure = "unreachable" | "no-endpoint";
 /**
  * Connects to the endpoint whose turn it is, or to the next one where that cannot be connected.
  *
- * @param given aborts when the client has gone: nothing is tried any more
+ * @param given aborts when the client has gone: nothing is tried anymore
  */
 export async function dial(request: RelayRequest, client: string, given: AbortSignal): Promise<Socket | DialFailure> {
   const failed = new Set<string>();

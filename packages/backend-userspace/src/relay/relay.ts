@@ -42,7 +42,7 @@ export interface OpenRelay {
    * after each flow.
    */
   refresh(): Generator<void, void, void>;
-  /** Nobody is let in any more; TCP connections go on to their end, UDP flows end. */
+  /** Nobody is let in anymore; TCP connections go on to their end, UDP flows end. */
   close(): void;
 }
 

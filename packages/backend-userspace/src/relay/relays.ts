@@ -110,7 +110,7 @@ export class Relays {
   }
 
   /**
-   * Puts the groups' endpoints behind their relays; those that a group does not need any more are closed. Yields after
+   * Puts the groups' endpoints behind their relays; those that a group does not need anymore are closed. Yields after
    * each endpoint and group.
    */
   *serve(groups: Iterable<ServicePortGroup>): Generator<void, void, void> {

@@ -62,7 +62,7 @@ export class DifferenceTracker {
     return lasting && before?.lasting !== true ? { kind: "differs", subject, differences } : undefined;
   }
 
-  /** Nothing asks for the subject any more. */
+  /** Nothing asks for the subject anymore. */
   forget(id: string): DifferenceEvent | undefined {
     const known = this.#found.get(id);
     this.#found.delete(id);

@@ -33,7 +33,7 @@ function hairpinSources(group: ServicePortGroup, node: NodePlan, nodeAddress: st
     .map((address) => ({ class: pods(address) ? "pod" : "outside", address, inInterface: podInterface(detector) }));
 }
 
-/** Somebody of each range who is neither a pod of this node nor anybody on it. */
+/** A sender of each range that is neither a pod of this node nor on it. */
 function allowedSources({ gate }: Frontend, { detector }: NodePlan): readonly Source[] {
   const isPod = inAnyOf(detector.kind === "cidrs" ? detector.cidrs : []);
   const wide = (gate?.ranges ?? []).filter((range) => prefixLengthOf(range) > 0);

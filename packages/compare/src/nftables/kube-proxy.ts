@@ -34,7 +34,7 @@ export function isKubeProxyTable(table: NftTable): boolean {
   return kubeProxyKeys(table).size > 0;
 }
 
-/** The keys of elements that lead to kube-proxy's chains: none where Fairlead alone has written the table. */
+/** The keys of elements that lead to kube-proxy's chains: none where only Fairlead has written the table. */
 export function kubeProxyKeys({ sets }: NftTable): ReadonlySet<Hex> {
   const all = [...sets.values()].flatMap(({ elements }) => [...elements.values()]);
   return new Set(all.filter((one) => kubeProxyChain(one) !== undefined).map(({ key }) => key));

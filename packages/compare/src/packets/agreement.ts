@@ -99,7 +99,7 @@ function treatmentOf(frontend: Frontend, source: Source): Treatment {
 
 /**
  * What is as good as being dropped, for who is not in the source ranges of an address that leads to no endpoint: he is
- * refused like everybody else. kube-proxy's iptables mode asks for no ranges there, its nftables mode does.
+ * refused like every other client. kube-proxy's iptables mode asks for no ranges there, its nftables mode does.
  */
 function refusal({ gate, treatments }: Frontend, source: Source): OutcomeShares | undefined {
   const { verdict } = treatments[source.class];

@@ -24,7 +24,7 @@ const CANARY = /^KUBE-(?:PROXY|KUBELET)-CANARY$/;
 
 /**
  * How the rules of a kernel differ from those expected, but for what makes no difference: counters, the order of rules
- * that no packet meets both of, other people's chains, chains that nothing leads to any more. A step is a chain.
+ * that no packet meets both of, other people's chains, chains that nothing leads to anymore. A step is a chain.
  */
 export function* compareRules(expected: SavedRules, actual: SavedRules): Generator<void, readonly Finding[], void> {
   const found: (readonly Finding[])[] = [];

@@ -19,7 +19,7 @@ const MOST_CIDRS = 16;
 
 /**
  * One sender for each class that either rule set tells apart by its address: those in a CIDR that a rule names as a
- * source, the node itself, and everybody else.
+ * source, the node itself, and all others.
  */
 export function sendersOf(
   states: readonly Pick<KernelState, "ruleSet" | "nftables">[],

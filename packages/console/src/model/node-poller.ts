@@ -60,7 +60,7 @@ export class NodePoller {
     }
   }
 
-  /** Nobody has anything in view any more. */
+  /** Nobody has anything in view anymore. */
   stop(): void {
     for (const page of [...this.#views.keys()]) this.view(page, []);
   }

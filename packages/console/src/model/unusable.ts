@@ -29,7 +29,7 @@ export class UnusableObjects {
     this.#now = now;
   }
 
-  /** All problems that one object has now; none, when it has none any more. */
+  /** All problems that one object has now; none, when it has none anymore. */
   take(kind: string, namespace: string, name: string, problems: readonly Problem[]): void {
     const object = `${kind} ${namespace === "" ? "" : `${namespace}/`}${name}`;
     const at = this.#now();

@@ -53,7 +53,7 @@ export interface UnusableAnswer {
 
 /** Events of the stream, by name. */
 export interface StreamEvents {
-  /** The beginning of everything; what the page had before does not count any more. */
+  /** The beginning of everything; what the page had before does not count anymore. */
   readonly begin: {
     readonly stream: string;
     readonly facts: ConsoleFacts;

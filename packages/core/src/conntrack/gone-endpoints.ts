@@ -16,7 +16,7 @@ export interface GoneEndpoint {
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * The endpoints of TCP ports that a change takes away: no EndpointSlice names them any more, ready or not. A service
+ * The endpoints of TCP ports that a change takes away: no EndpointSlice names them anymore, ready or not. A service
  * that goes as a whole, or to another network, takes none with it: its connections are left to conntrack. Of a planner
  * with `PlannerOptions.resetStaleTCP`; without it those that only turned unready count as gone, too.
  */

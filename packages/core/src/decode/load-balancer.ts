@@ -21,8 +21,8 @@ export function readIngressAddresses(raw: RawObject, problems: ProblemList): rea
 }
 
 /**
- * spec.loadBalancerSourceRanges, trimmed of the white space that the API lets pass. A range of length 0 lets everybody
- * of its family in, so it takes that family's ranges with it.
+ * spec.loadBalancerSourceRanges, trimmed of the white space that the API lets pass. A range of length 0 admits every
+ * client of its family, so it replaces that family's ranges.
  */
 export function readSourceRanges(spec: RawObject, problems: ProblemList): readonly string[] {
   const ranges = itemsOf(spec["loadBalancerSourceRanges"]).flatMap((value, i) => {

@@ -6,7 +6,7 @@ import { isLabel, LABEL_FORM } from "./names.ts";
 
 const PORT_FORM = "must be a number from 1 to 65535";
 
-/** The usable ports of a Service. A bad port is reported and left out; a bad node port alone costs just that. */
+/** The usable ports of a Service. A bad port is reported and left out; a bad node port costs only the node port. */
 export function readServicePorts(spec: RawObject, intern: Intern, problems: ProblemList): readonly ServicePortSpec[] {
   const items = itemsOf(spec["ports"]);
   if (items.length === 0) problems.add("spec.ports", spec["ports"], "must have at least one port");

@@ -32,7 +32,7 @@ function clientsOf([first, ...others]: readonly Frontend["excludedClients"][]): 
  * The same for a proxy that starts after the change of owner: the frontends that the service would have if it were
  * ours.
  * Which endpoints it was proxied to is lost, those that it has now may well be the other network's, and an entry to a
- * node port's number may be anybody's.
+ * node port's number may be another program's.
  */
 export function releasedUnseen(draft: ServiceDraft, after: readonly ServicePortGroup[]): readonly ReleasedGroup[] {
   const { slices, family, options } = draft.input;

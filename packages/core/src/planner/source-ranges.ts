@@ -6,8 +6,8 @@ import type { AllowedSources } from "../plan.ts";
 const NONE: readonly string[] = [];
 
 /**
- * Who may use the load-balancer addresses of a service in a family; undefined: everybody. A node that such an address
- * is bound to reaches it with that very address as its source, so where the node itself is let in these are too.
+ * The clients that may use the load-balancer addresses of a service in a family; undefined: all. A node that such an
+ * address is bound to reaches it with that address as its source, so where the node is admitted these are as well.
  */
 export function allowedSources(
   service: Service,

@@ -69,7 +69,7 @@ export interface IsolatedService {
 export interface FastPathFacts {
   /** Whether the kernel has them. */
   readonly flowtables: boolean | undefined;
-  /** What its test came to since this node booted. none: nobody has noted a result; unknown: it may not be read. */
+  /** What its test came to since this node booted. none: there is no result; unknown: it may not be read. */
   readonly test:
     | { readonly kind: "passed" | "none" | "unknown" }
     | { readonly kind: "failed"; readonly reason: string };

@@ -17,7 +17,7 @@ export type AttributeFlow = (connection: TrackedConnection, relays?: Relays) => 
  * Attributes connections to services, endpoints and owners, by the plan and the objects of a node. It costs as much as
  * the cluster has frontends once, and then the same for each connection.
  *
- * A connection is a service's if its client called one of the service's frontends. One to a node port that nobody
+ * A connection is a service's if its client called one of the service's frontends. One to a node port that nothing
  * translated is the host's own, and so is one that a pod has with another by their own addresses: none of these is
  * given.
  *

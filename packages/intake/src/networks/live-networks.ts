@@ -40,7 +40,7 @@ export interface LiveNetworksEnds {
   readonly onChange: (decision: NetworksDecision) => void;
 }
 
-/** The networks of the cluster while somebody follows them: asks for decisions when they are due. */
+/** The networks of the cluster while they are followed: asks for decisions when they are due. */
 export class LiveNetworks {
   readonly subscriptions: readonly OtherSubscription[];
   readonly #parts: LiveNetworksParts;

@@ -9,7 +9,7 @@ export interface Tracking {
    */
   list(): AsyncGenerator<Connection, void, void>;
   /**
-   * What becomes of connections from when it resolves until the signal aborts. The kernel only tells while somebody
+   * What becomes of connections from when it resolves until the signal aborts. The kernel only reports while something
    * listens: what is given has to be read to its end, or until the signal aborts.
    *
    * @throws NetlinkError, or CommandError with the first event, when it may not be heard

@@ -54,7 +54,7 @@ export async function* datagrams(
  * socket to be ready for the next.
  *
  * @param what what is asked for, in words
- * @returns whether it was interrupted: of nf_tables, any transaction of anybody does that
+ * @returns whether it was interrupted: of nf_tables, a transaction of any program does that
  * @throws NetlinkError as `datagrams`; the first error of `take`
  */
 export async function dump(

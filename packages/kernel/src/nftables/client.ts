@@ -22,7 +22,7 @@ export interface NftablesClient {
    * @param wanted bytes
    */
   roomFor(wanted: number): number;
-  /** A number that every transaction of anybody in this namespace raises. */
+  /** A number that every transaction in this namespace raises, of any program. */
   generation(): Promise<number>;
   /**
    * A whole table; what it costs grows with the square of its largest set.

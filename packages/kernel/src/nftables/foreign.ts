@@ -43,7 +43,7 @@ export async function nftTableNames(options: ReadNftOptions = {}): Promise<reado
 }
 
 /**
- * Tables of anybody, read as far as they are known: steps of rules that are not known are expressions of the kind
+ * Tables of any program, read as far as they are known: steps of rules that are not known are expressions of the kind
  * "unknown", chains at hooks that are not known are no base chains, and sets of kinds that are not known are left out.
  *
  * @param wanted by name

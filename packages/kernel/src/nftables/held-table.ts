@@ -21,7 +21,7 @@ export interface HeldTableParts {
   readonly name: string;
   /** The whole table; undefined: there is none. */
   readonly read: () => Promise<NftTable | undefined>;
-  /** A number that each transaction of anybody raises by one. */
+  /** A number that each transaction of any program raises by one. */
   readonly generation: () => Promise<number>;
   readonly listen: OpenListening;
   readonly clock: Pick<Clock, "monotonic">;

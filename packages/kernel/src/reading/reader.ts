@@ -31,7 +31,7 @@ export interface KernelReader {
    * @throws CommandError when they cannot be listed
    */
   rules(family: IPFamily): Promise<SavedRules>;
-  /** A number that each transaction of anybody raises, of iptables' too; undefined: the host uses legacy iptables. */
+  /** A number that each transaction of any program raises, iptables' too; undefined: the host uses legacy iptables. */
   rulesGeneration(): Promise<number | undefined>;
   /** The same, of nf_tables only. */
   generation(): Promise<number>;

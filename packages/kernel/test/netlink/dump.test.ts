@@ -13,7 +13,7 @@ function ended(errno: number): Buffer {
   return bytes;
 }
 
-/** An answer to a request that nothing waits for any more. */
+/** An answer to a request that nothing waits for anymore. */
 function stale(of: Buffer): Buffer {
   const bytes = Buffer.from(of);
   bytes.writeUInt32LE(0xfffffff0, 8);

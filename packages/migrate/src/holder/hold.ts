@@ -10,7 +10,7 @@ export interface HoldOptions {
   /** In words for others who come: the host, the process. */
   readonly holder: string;
   readonly clock: Clock;
-  /** Somebody holds it of whom nothing else is known: it is taken over in so many milliseconds unless they renew it. */
+  /** An unknown holder has it: it is taken over in so many milliseconds unless that holder renews it. */
   readonly onWait: (holder: string, milliseconds: number) => void;
   /** Aborted: the wait is given up. */
   readonly signal: AbortSignal;
@@ -24,12 +24,12 @@ export class HeldByAnother extends Error {
 }
 
 /**
- * Does what only one may do at a time. A holder of whom the port knows that its process is gone is taken over from at
- * once; any other one is given up after 40 seconds without a renewal, told by this side's clock only, as client-go's
- * leader election does.
+ * Does what only one may do at a time. If the port knows that the holder's process is gone, it is taken over at once;
+ * any other holder is given up after 40 seconds without a renewal by this side's clock, as in client-go's leader
+ * election.
  *
- * @param work its signal is aborted when somebody else has taken over, or renewing has failed for as long
- * @throws HeldByAnother when somebody else holds it, or has taken it over; what the port throws at the beginning
+ * @param work its signal is aborted when another holder has taken over, or renewing has failed for as long
+ * @throws HeldByAnother when another holder has it, or has taken it over; what the port throws at the beginning
  */
 export async function whileHolding<T>(
   port: HolderPort,

@@ -13,7 +13,7 @@ import { container, initContainer } from "./containers.ts";
 
 export interface DaemonSetSettings {
   readonly options: { readonly image: string };
-  /** Of the agent, beside those that every installation has. */
+  /** Of the agent, in addition to those that every installation has. */
   readonly flags: readonly string[];
   readonly configMap: string;
   readonly placement: Placement;

@@ -20,7 +20,7 @@ export interface InstallationOptions {
 /** What each cluster has of its own. */
 export interface Installation {
   readonly options: InstallationOptions;
-  /** Of the agent, beside --config, --hostname-override and --state-dir. */
+  /** Of the agent, in addition to --config, --hostname-override and --state-dir. */
   readonly flags: readonly string[];
   /** The files of its ConfigMap. */
   readonly files: { readonly "config.conf": string; readonly "kubeconfig.conf": string };

@@ -8,7 +8,7 @@ import {
   type ProxyName,
 } from "./state.ts";
 
-/** What this run knows beside the cluster. A run that begins anew knows nothing and loses nothing. */
+/** What this run knows in addition to the cluster. A run that begins anew knows nothing and loses nothing. */
 export interface Session {
   /** Nodes that were verified before their change. */
   readonly checked: ReadonlySet<string>;

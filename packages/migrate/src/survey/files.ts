@@ -9,7 +9,7 @@ const OWN_KIND = "FairleadConfiguration";
 type OwnSettings = Pick<InstallationOptions, "excludeClusterCIDRs" | "mode">;
 
 /**
- * kube-proxy's file as Fairlead's DaemonSet mounts it: the kubeconfig beside it, another mode where one is asked for,
+ * kube-proxy's file as Fairlead's DaemonSet mounts it: the kubeconfig next to it, another mode where one is asked for,
  * other networks' CIDRs in the second document. All else, comments included, stays.
  *
  * @throws Error when it is no YAML

@@ -7,7 +7,7 @@ export interface KubeProxySetup {
   readonly image: string;
   /** Of the command line, without the program. */
   readonly flags: readonly string[];
-  /** Beside `--config` and `--hostname-override`, which every installation has. */
+  /** In addition to `--config` and `--hostname-override`, which every installation has. */
   readonly otherFlags: readonly string[];
   /** The ConfigMaps that its container has as folders. */
   readonly mounts: readonly { readonly folder: string; readonly configMap: string }[];

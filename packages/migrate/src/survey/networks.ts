@@ -2,18 +2,18 @@ import { containsCIDR, parseCIDRLeniently } from "@fairlead/base";
 import { cidrsOf, networkSource, type ResourceRef, type SourceName, sourceKinds } from "@fairlead/networks";
 import type { SurveyFinding } from "./finding.ts";
 
-/** Sources that tell of a network by objects of its own; Nodes belong to every cluster. */
+/** Sources with objects that describe a network; Nodes belong to every cluster. */
 const TOLD: readonly SourceName[] = (Object.keys(sourceKinds) as SourceName[]).filter((name) =>
   networkSource(name).resources.every(({ group }) => group !== ""),
 );
 
-/** The resources in which pod networks tell their CIDRs; in most clusters few are there. */
+/** The resources in which pod networks define their CIDRs; in most clusters few are there. */
 export function networkResources(): readonly ResourceRef[] {
   return TOLD.flatMap((name) => networkSource(name).resources);
 }
 
 /**
- * The pod networks that a cluster has beside kube-proxy's clusterCIDR.
+ * The pod networks that a cluster has in addition to kube-proxy's clusterCIDR.
  *
  * @param objects of each resource, by `plural.group`
  */

@@ -1,6 +1,6 @@
 import type { AddressMatch, NameMatch } from "../rule/rule.ts";
 
-/** How packets of this node's pods are told from everybody else's by where they come from. */
+/** How packets of this node's pods are recognized by where they come from. */
 export type PodDetector =
   | { readonly kind: "none" }
   | { readonly kind: "cidrs"; readonly cidrs: readonly string[] }
@@ -31,7 +31,7 @@ export function fromPods(detector: PodDetector): readonly PacketOrigin[] {
 
 /**
  * What matches packets that are not of pods, as one rule; undefined where iptables cannot say it in one, which is when
- * there are several CIDRs to negate, or nothing to tell pods by.
+ * there are several CIDRs to negate, or nothing to recognize pods by.
  */
 export function notFromPods(detector: PodDetector): PacketOrigin | undefined {
   const [only, ...others] = fromPods(detector);

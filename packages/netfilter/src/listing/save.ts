@@ -9,8 +9,8 @@ export interface SaveOptions {
   /** Decides the defaults that the text leaves out (reject type, mask of recent). Default: IPv4. */
   readonly family?: IPFamily;
   /**
-   * What can't be read within a table stops nothing, as it may be anybody's: a rule is kept as its text (a match of
-   * kind "unreadable"), other lines are passed over. Default: it is an error.
+   * What can't be read within a table stops nothing, as it may be another program's: a rule is kept as its text (a
+   * match of kind "unreadable"), other lines are passed over. Default: it is an error.
    */
   readonly lenient?: boolean;
   /** Whose rules to keep; the others are passed over unread, their chains kept without rules. Default: all. */

@@ -41,7 +41,7 @@ export function isWritable(rule: Rule): boolean {
   return isWritableKey(ruleKey(rule));
 }
 
-/** True when the kernel could not tell the rules apart. */
+/** True when the kernel cannot distinguish the rules. */
 export function ruleEquals(a: Rule, b: Rule): boolean {
   return a === b || ruleKey(a) === ruleKey(b);
 }

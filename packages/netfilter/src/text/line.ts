@@ -72,7 +72,7 @@ export function parseRuleText(line: string, from: number, family: IPFamily): Rul
   return parseRuleWords(tokenize(line, from), 0, family);
 }
 
-/** The same of a rule that may be anybody's: one that can't be read is its text, as a match of kind "unreadable". */
+/** The same of a rule that may be another program's: an unreadable one is its text, as a match of kind "unreadable". */
 export function readRule(line: string, from: number, family: IPFamily): Rule {
   try {
     return parseRuleText(line, from, family);

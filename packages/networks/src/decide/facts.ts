@@ -57,7 +57,7 @@ export class SourceFacts {
   readonly #sayers = new Map<string, Map<string, Sayer>>();
   /** CIDRs of which something else may be said than at the last `take`. */
   #changed = new Set<string>();
-  /** Problems of an object that were told. */
+  /** Problems of an object that were reported. */
   readonly #told = new Map<string, string>();
   readonly #selected: Selected | undefined;
 
@@ -75,7 +75,7 @@ export class SourceFacts {
 
   /**
    * @param object how people call it: `Subnet/ovn-default`
-   * @returns what is wrong with the object, and was not told of it before
+   * @returns what is wrong with the object and was not reported before
    */
   upsert(resource: number, object: string, raw: unknown): readonly string[] {
     if (this.#resource(resource).selects) {

@@ -24,8 +24,8 @@ import { Verdicts } from "./verdicts.ts";
 const START_WAIT_MS = 10_000;
 
 /**
- * The networks of a cluster as their objects tell them: takes single events (`objects`) in any order, and decides when
- * asked. Does no I/O and sets no timer: `due` says when to ask again.
+ * The networks of a cluster as their objects define them: takes single events (`objects`) in any order, and decides
+ * when asked. Does no I/O and sets no timer: `due` says when to ask again.
  */
 export class Networks {
   /** Where events of objects go. */

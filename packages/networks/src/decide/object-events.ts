@@ -43,7 +43,7 @@ export class ObjectEvents {
    * @param resource its place in the source's `resources`
    * @param object how people call it: `Subnet/ovn-default`
    * @param raw straight from JSON, untrusted
-   * @returns what is wrong with it and was not told before
+   * @returns what is wrong with it and was not reported before
    */
   upsert(source: string, resource: number, object: string, raw: unknown): readonly string[] {
     this.#changed();

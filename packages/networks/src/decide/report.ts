@@ -28,7 +28,7 @@ export interface CIDRReport {
   readonly objects: readonly string[];
   /** What became of it. */
   readonly stage: Stage;
-  /** Why it is held or refused, or counts although no object says it any more. */
+  /** Why it is held or refused, or counts although no object says it anymore. */
   readonly why?: string;
   /** Since when it counts, RFC 3339. */
   readonly since?: string;
@@ -48,7 +48,7 @@ export interface NetworksReport {
   readonly defaultVPCs?: readonly string[];
 }
 
-/** What is read beside the sources; undefined: nothing asks for it. */
+/** What is read in addition to the sources; undefined: nothing asks for it. */
 export interface BesideStates {
   readonly namespaces: ResourceState | undefined;
   readonly vpcs: ResourceState | undefined;

@@ -16,12 +16,12 @@ export interface NetworksSettings {
   readonly sources: Readonly<Record<Side, readonly NetworkSource[]>>;
   /** By the id of a source the CIDRs in which its objects are believed, canonical. Absent: it has no such limit. */
   readonly within?: ReadonlyMap<string, readonly string[]>;
-  /** What decides beside the CIDRs. */
+  /** What decides in addition to the CIDRs. */
   readonly filter: Pick<
     FilterOptions,
     "mixedServices" | "excludedFrontends" | "ownershipAnnotation" | "masqueradeToExcluded"
   >;
-  /** `namespace/name` of services that are never left unanswered, beside the cluster's DNS. Default: none. */
+  /** `namespace/name` of services that are never left unanswered, in addition to the cluster's DNS. Default: none. */
   readonly protectedServices?: readonly ServiceKey[];
   /** Decide before the CIDRs, the first that a service meets. Default: none. */
   readonly rules?: readonly ServiceRule[];

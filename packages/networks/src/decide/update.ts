@@ -3,7 +3,7 @@ import { type Claim, claimKey } from "./claim.ts";
 import type { ClaimTable } from "./claim-table.ts";
 import { type CIDRReport, cidrReport, type SourceReport } from "./report.ts";
 
-/** A learned CIDR of which something is told differently than before. */
+/** A learned CIDR whose report differs from the one before. */
 export interface CIDRChange {
   /** Absent: it is new. */
   readonly before?: CIDRReport;

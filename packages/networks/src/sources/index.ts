@@ -10,7 +10,7 @@ import { ovnKubernetesUDNs } from "./ovn-kubernetes-udns.ts";
 import type { NetworkSource, SourceKind, SourceSettings } from "./source.ts";
 import { spiderpool } from "./spiderpool.ts";
 
-/** The sources by their names in a configuration; `custom` is beside them. */
+/** The sources by their names in a configuration; `custom` is not among them. */
 export const sourceKinds = {
   "kube-ovn-subnets": kubeOVNSubnets,
   "calico-ippools": calicoIPPools,

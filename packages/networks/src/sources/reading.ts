@@ -2,7 +2,7 @@ import { fieldsOf, isAbsent, itemsOf, type RawObject } from "@fairlead/base";
 import { quoted } from "@fairlead/core";
 import type { Reading } from "./source.ts";
 
-/** Objects of one kind hold a handful; beyond that somebody wants to be expensive. */
+/** Objects of one kind hold a handful; more than that is meant to be expensive. */
 const MOST_CIDRS = 1_000;
 
 /** Gathers what one object says. */

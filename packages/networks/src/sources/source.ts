@@ -1,4 +1,4 @@
-/** A resource of the API whose objects tell a network's CIDRs. */
+/** A resource of the API whose objects define a network's CIDRs. */
 export interface ResourceRef {
   /** Empty for the core group. */
   readonly group: string;
@@ -26,7 +26,7 @@ export interface Reading {
   readonly problems: readonly string[];
 }
 
-/** A second resource: its objects tell no CIDRs, but which objects of the first ones count. */
+/** A second resource: its objects define no CIDRs, but which objects of the first ones count. */
 export interface Selection {
   /** One of the source's resources; its objects are read by this only. */
   readonly resource: ResourceRef;
@@ -50,7 +50,7 @@ export interface NetworkSource {
   readonly resources: readonly ResourceRef[];
   /** Absent: all objects count that do not say themselves that they do not. */
   readonly selection?: Selection;
-  /** Reads an object of any resource that tells CIDRs, straight from JSON and untrusted. Never throws. */
+  /** Reads an object of any resource that defines CIDRs, straight from JSON and untrusted. Never throws. */
   read(raw: unknown): Reading;
 }
 

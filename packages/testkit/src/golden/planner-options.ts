@@ -2,7 +2,7 @@ import { familyOf } from "@fairlead/base";
 import type { IPFamily, ModeSemantics, PlannerOptions } from "@fairlead/core";
 import type { GoldenNode } from "./golden.ts";
 
-/** What a golden node's agent plans with in a mode, unless told otherwise. */
+/** What a golden node's agent plans with in a mode, unless asked otherwise. */
 export function goldenPlannerOptions(
   node: GoldenNode,
   semantics: ModeSemantics,

@@ -6,7 +6,7 @@ export type ListMode = "watchList" | "list" | "chunks";
 /** Where a resource's loop stands: what to ask for next. A value, so that each step can be told and tested. */
 export interface Cursor {
   readonly mode: ListMode | "watch";
-  /** Last resourceVersion seen; undefined: none yet; "": the server doesn't know it any more, ask for the latest. */
+  /** Last resourceVersion seen; undefined: none yet; "": the server doesn't know it anymore, ask for the latest. */
   readonly version: string | undefined;
   /** In a row, in this mode. */
   readonly failures: number;

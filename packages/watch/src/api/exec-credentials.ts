@@ -11,7 +11,7 @@ import { withoutPasswords } from "./redact.ts";
  * reads it.
  * Kept until they expire, by the wall clock or by the time that passes: the clock may be set back.
  *
- * @param warn told of a program that takes long
+ * @param warn gets a program that takes long
  * @returns reads the credentials @throws ConnectionError what the program did instead of giving them
  * @throws ConnectionError it has no command or apiVersion
  */

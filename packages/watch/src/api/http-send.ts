@@ -124,7 +124,7 @@ function harmless(error: Error): Error {
 }
 
 function apiResponse(response: http.IncomingMessage): ApiResponse {
-  // Who reads the body is told of its errors; one that comes when nothing reads any more must not end the process.
+  // Who reads the body is told of its errors; one that comes when nothing reads anymore must not end the process.
   response.on("error", () => {});
   return {
     status: response.statusCode ?? 0,

@@ -69,7 +69,7 @@ function fromKubeconfig(
  * The server of a kubeconfig's cluster.
  *
  * @param master in the place of the written one
- * @param warn told of what is less safe than it looks
+ * @param warn gets what is less safe than it looks
  * @returns its URL without a trailing slash, and whether credentials may be sent there: only over TLS, as client-go
  * @throws ConnectionError for what is not a URL, or contradicts itself
  */

@@ -12,7 +12,7 @@ export interface RequestFacts {
   readonly milliseconds: number;
 }
 
-/** Is told of requests to the API server, for metrics. */
+/** Is notified of requests to the API server, for metrics. */
 export interface RequestObserver {
   /** The head of an answer is there, or (no code) there will be none. */
   answered(request: RequestFacts & { readonly code: number | undefined; readonly watch: boolean }): void;

@@ -23,7 +23,7 @@ export const QUIET_FOR = 70_000;
 /** For its answer, as client-go has it (PingTimeout). */
 export const ANSWER_WITHIN = 15_000;
 
-/** Answered without a look at etcd, and allowed to everybody who has an account (system:public-info-viewer). */
+/** Answered without a look at etcd, and allowed to every account (system:public-info-viewer). */
 const ASKED_FOR = "/version";
 
 /**

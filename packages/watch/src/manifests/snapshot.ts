@@ -18,7 +18,7 @@ export interface ManifestsSnapshotOptions extends Selection {
   readonly readStandardInput?: () => Promise<Uint8Array>;
   /** Gets what an operator may want to read of the files. */
   readonly onReport?: OnReport;
-  /** Is told the names of the Nodes that are ignored. */
+  /** Gets the names of the Nodes that are ignored. */
   readonly onOtherNode?: (name: string) => void;
   /** Gets the contents of all files, in their order, and gives what is read in place of each. */
   readonly prepare?: (contents: readonly Uint8Array[]) => readonly Uint8Array[];
@@ -48,7 +48,7 @@ export function createManifestsSnapshot(options: ManifestsSnapshotOptions): Obje
   };
 }
 
-/** The same selection, which tells of what it leaves out. */
+/** The same selection, which reports what it leaves out. */
 function reportingOthers(spec: ResourceSpec, onOther: (name: string) => void): ResourceSpec {
   const selects = (raw: RawObject): boolean => {
     const selected = spec.selects(raw);

@@ -24,7 +24,7 @@ interface NodeFactsOptions {
   readonly api: ApiFacts;
   /** What the cluster says of its networks. */
   readonly networks?: ClusterNetworks | undefined;
-  /** Whether the runner starts programs on this host: of another one its processes cannot be told here. */
+  /** Whether the runner starts programs on this host: the processes of another host are not seen here. */
   readonly here: boolean;
   /** What the running proxy says of itself; undefined: none answers. */
   readonly running: { readonly mode: string } | undefined;
@@ -32,7 +32,7 @@ interface NodeFactsOptions {
   readonly tidies: boolean;
 }
 
-/** Looks at a node. What may not be looked at is undefined, and what is not there is told so. */
+/** Looks at a node. What may not be read is undefined; what does not exist is reported as such. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
   { serviceCIDRs, api, networks: read, here, running, tidies }: NodeFactsOptions,

@@ -32,7 +32,7 @@ export interface Attribution {
   readonly flowOf: AttributeFlow;
   /** Whether what answers may be a relay of the node's agent: then `flowOf` has to know what that one relays. */
   readonly mayBeRelayed: (flow: Flow) => boolean;
-  /** What the node's agent relays now; undefined: it does not tell. */
+  /** What the node's agent relays now; undefined: it does not say. */
   readonly relays: () => Promise<Relays | undefined>;
   /** Whether it is one that the options choose: asked once it is known what is relayed; absent: all are. */
   readonly fits?: (flow: Flow) => boolean;

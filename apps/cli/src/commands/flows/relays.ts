@@ -11,7 +11,7 @@ export function mayBeRelayed(nodeAddresses: ReadonlySet<string>): (flow: Flow) =
   return ({ endpoint }) => endpoint?.condition === "gone" && nodeAddresses.has(endpoint.address);
 }
 
-/** Asks the node's agent what it relays, in userspace mode; one that does not tell is warned of once. */
+/** Asks the node's agent what it relays, in userspace mode; if it does not say, one warning says so. */
 export function relaysOf(
   options: Parameters<typeof agentAddressOf>[0],
   context: Context,

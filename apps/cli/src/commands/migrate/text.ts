@@ -31,7 +31,7 @@ export function planText({ nodes }: MigrationState, image: string): string {
   ].join("\n");
 }
 
-/** A line of progress; undefined for what is told by others. */
+/** A line of progress; undefined for what others report. */
 export function stepText(step: Step): string | undefined {
   switch (step.do) {
     case "install":

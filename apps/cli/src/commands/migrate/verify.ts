@@ -49,7 +49,7 @@ export function nodeVerifier(
     "metrics-port": undefined,
     memory: undefined,
   } as const;
-  // What is wrong with single objects was told by the survey, or is told by `fairlead verify`.
+  // The survey has reported problems of single objects, or `fairlead verify` does.
   const quiet = { ...context, warn: () => {} };
   const followed = new Map<string, Followed>();
   // What a node's proxy is given counts, and not what runs there before.

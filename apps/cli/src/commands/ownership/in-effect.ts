@@ -4,7 +4,7 @@ import type { NodeOwnership } from "../../node/all-ownership.ts";
 
 type CIDRReport = LearnedOnce["report"]["cidrs"][number];
 
-/** What running agents let take effect, by what becomes of it from the objects alone. */
+/** What running agents let take effect, by what becomes of it from the objects only. */
 export interface InEffect {
   /** It would be held: it has to be accepted. */
   readonly held: readonly CIDRReport[];

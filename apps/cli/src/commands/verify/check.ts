@@ -153,7 +153,7 @@ function* probesTo(
   }
 }
 
-/** Whether anybody else has tables of nftables, or kube-proxy has written the one that is expected. */
+/** Whether another program has nftables tables, or kube-proxy has written the one that is expected. */
 function hasOtherTables(expected: readonly NftTable[], actual: readonly NftTable[]): boolean {
   return actual.some((table) => tableNamed(expected, table) === undefined || isKubeProxyTable(table));
 }

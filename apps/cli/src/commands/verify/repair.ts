@@ -15,10 +15,10 @@ export interface Repair<Report> {
 }
 
 /**
- * Asks an agent for a full sync and looks until nothing differs any more, or a minute is over.
+ * Asks an agent for a full sync and looks until nothing differs anymore, or a minute is over.
  *
  * @returns what was seen last
- * @throws CommandFailure when there is no agent, or it may not be told
+ * @throws CommandFailure when there is no agent, or it may not be notified
  */
 export async function askForFullSync<Report>(
   before: Report,

@@ -9,7 +9,7 @@ export function calicoVariables({ podCIDRs }: Pick<NetworkSettings, "podCIDRs">)
 /**
  * kube-ovn's script sets its variables at its beginning, a line each, and again for other families.
  *
- * @throws Error when one of them is not there any more
+ * @throws Error when one of them is not there anymore
  */
 export function kubeOvnScript(
   script: string,

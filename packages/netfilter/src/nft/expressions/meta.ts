@@ -2,7 +2,7 @@ import { DATA_TYPES } from "../types.ts";
 import type { ExpressionKind } from "./kind.ts";
 import { type Register, registerNumber, registerOf } from "./registers.ts";
 
-/** Loads what the kernel knows of the packet alongside its bytes, or sets the mark, or whether its way is told. */
+/** Loads what the kernel knows of the packet alongside its bytes, or sets the mark, or whether it is traced. */
 export type Meta =
   | { readonly kind: "meta"; readonly key: MetaKey; readonly to: Register }
   | { readonly kind: "meta"; readonly key: keyof typeof SETTABLE; readonly from: Register };

@@ -5,7 +5,7 @@ import type { Verdict } from "../expressions/verdict.ts";
 import { bytesOf } from "../hex.ts";
 import { POLICIES, TRACE } from "./numbers.ts";
 
-/** One step of a packet whose way is told (`meta nftrace set 1`), as the kernel reports it (NFT_MSG_TRACE). */
+/** One step of a traced packet (`meta nftrace set 1`), as the kernel reports it (NFT_MSG_TRACE). */
 export interface NftTraceEvent {
   /** The packet's, the same in all of its steps. */
   readonly id: number;
@@ -25,7 +25,7 @@ export interface NftTraceEvent {
   readonly packet?: TracedPacket;
 }
 
-/** A packet as far as its headers were told. */
+/** A packet as far as its headers were reported. */
 export interface TracedPacket {
   /** Numbers of network devices. */
   readonly inInterface?: number;

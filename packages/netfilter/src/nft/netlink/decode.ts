@@ -75,7 +75,7 @@ export function decodeRule(of: Attributes, family: NftFamily): ChainsRule {
   });
 }
 
-/** As `decodeRule`, of anybody's rules: expressions that have no type here are of the kind "unknown". */
+/** As `decodeRule`, of any program's rules: expressions that have no type here are of the kind "unknown". */
 export function decodeForeignRule(of: Attributes, family: NftFamily): ChainsRule {
   return ruleOf(of, family, (name, _chain, data) => foreignExpression(name, data));
 }

@@ -59,7 +59,7 @@ function oneOfEachKernel(seen: ReadonlyMap<string, SeenNode>): readonly string[]
   return [...new Map([...seen].map(([name, { kernel }]) => [kernel, name])).values()];
 }
 
-/** From manifests alone. */
+/** From manifests only. */
 export async function reportMode(to: Mode, options: Values, context: Context): Promise<ExitCode> {
   const answer = await modeAnswer(to, options, undefined, context);
   await print(options.output, dataOf(answer), () => answerText(answer, context), context);
