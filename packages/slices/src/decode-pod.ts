@@ -16,16 +16,17 @@ import type { NamedPort, Pod } from "./pod.ts";
 /**
  * Reads a core/v1 Pod. Never throws.
  *
- * @returns undefined for a pod that is never an endpoint on a secondary network: in the host's network, ended
- *   (`Succeeded`, `Failed`), or without a name. Upstream's controller leaves ended pods out as well
- *   (staging/src/k8s.io/endpointslice, ShouldPodBeInEndpoints).
+ * @returns undefined for a pod that is no endpoint on a secondary network: in the host's network, ended (`Succeeded`,
+ *   `Failed`), without a name, or without an address of its first interface. Upstream's controller leaves out ended
+ *   pods and those without an address as well (staging/src/k8s.io/endpointslice, ShouldPodBeInEndpoints). Multus writes
+ *   its status before the pod has an address: a pod that starts is not reported as one without a status.
  */
 export function decodePod(raw: unknown): Pod | undefined {
   const [metadata, spec, status] = [objectAt(raw, "metadata"), objectAt(raw, "spec"), objectAt(raw, "status")];
   const [namespace, name] = [textAt(metadata, "namespace"), textAt(metadata, "name")];
   const phase = status["phase"];
   if (namespace === undefined || name === undefined || spec["hostNetwork"] === true) return undefined;
-  if (phase === "Succeeded" || phase === "Failed") return undefined;
+  if (phase === "Succeeded" || phase === "Failed" || itemsOf(status["podIPs"]).length === 0) return undefined;
   const nodeName = textAt(spec, "nodeName");
   const networks = stringOf(valueAt(metadata, "annotations", NETWORK_STATUS));
   return {

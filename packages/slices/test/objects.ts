@@ -18,6 +18,8 @@ export interface PodFields {
   readonly terminating?: boolean;
   readonly hostNetwork?: boolean;
   readonly phase?: string;
+  /** It has an address of its first interface; false: it starts. */
+  readonly hasIP?: boolean;
   readonly nodeName?: string;
   /** Addresses on the network; undefined: not attached. */
   readonly ips?: readonly string[];
@@ -50,6 +52,7 @@ export function pod(fields: PodFields): unknown {
     },
     status: {
       phase: fields.phase ?? "Running",
+      ...(fields.hasIP !== false && { podIPs: [{ ip: "10.144.1.9" }] }),
       conditions: [{ type: "Ready", status: fields.ready === false ? "False" : "True" }],
     },
   };
@@ -57,11 +60,12 @@ export function pod(fields: PodFields): unknown {
 
 export interface ServiceFields {
   readonly network?: string;
+  readonly terminating?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
   readonly spec?: Readonly<Record<string, unknown>>;
 }
 
-export function service({ network = "storage", labels = {}, spec = {} }: ServiceFields = {}): unknown {
+export function service({ network = "storage", labels = {}, spec = {}, terminating }: ServiceFields = {}): unknown {
   return {
     metadata: {
       namespace: "lab",
@@ -69,6 +73,7 @@ export function service({ network = "storage", labels = {}, spec = {} }: Service
       uid: "uid-web",
       labels: { "service.kubernetes.io/service-proxy-name": "storage", ...labels },
       annotations: { [SERVICE_NETWORK]: network },
+      ...(terminating && { deletionTimestamp: "2026-11-01T00:00:00Z" }),
     },
     spec: {
       clusterIP: "10.96.0.10",

@@ -25,6 +25,7 @@ describe("endpoints of a Service on a secondary network", () => {
     ["terminating", { ...A, terminating: true }, ["192.168.50.10:8080 serving terminating"]],
     ["ended", { ...A, phase: "Succeeded" }, []],
     ["failed", { ...A, phase: "Failed" }, []],
+    ["starting: without an address, and so without a status", { ...A, hasIP: false, status: null }, []],
     ["in the host's network", { ...A, hostNetwork: true }, []],
     ["of another namespace", { ...A, namespace: "other" }, []],
     ["with other labels", { ...A, labels: { app: "db" } }, []],

@@ -40,7 +40,11 @@ export function networkPod(name: string, ip: string, ready = true): RawObject {
       annotations: { [NETWORK_STATUS]: JSON.stringify(networks) },
     },
     spec: { nodeName: "node-a", containers: [] },
-    status: { phase: "Running", conditions: [{ type: "Ready", status: ready ? "True" : "False" }] },
+    status: {
+      phase: "Running",
+      podIPs: [{ ip: "10.144.1.9" }],
+      conditions: [{ type: "Ready", status: ready ? "True" : "False" }],
+    },
   };
 }
 
