@@ -34,6 +34,7 @@ export function decodeNetworkService(raw: unknown): DecodedNetworkService | unde
   if (namespace === undefined || name === undefined || asked === undefined) return undefined;
   const network = networkName(asked, namespace);
   if (network === undefined) return { problem: invalidName(asked) };
+  if (spec["type"] === "ExternalName") return { problem: EXTERNAL_NAME };
   if (spec["clusterIP"] === "None") return { problem: HEADLESS };
   const selector = textsIn(spec["selector"]);
   if (Object.keys(selector).length === 0) return { problem: NO_SELECTOR };
@@ -48,6 +49,7 @@ export function decodeNetworkService(raw: unknown): DecodedNetworkService | unde
     families: familiesOf(spec),
     ports: objectsAt(spec, "ports").flatMap(portIn),
     publishNotReadyAddresses: spec["publishNotReadyAddresses"] === true,
+    terminating: textAt(metadata, "deletionTimestamp") !== undefined,
     ...(distribution && { distribution }),
   };
   return { service };
@@ -56,6 +58,11 @@ export function decodeNetworkService(raw: unknown): DecodedNetworkService | unde
 const HEADLESS: SliceProblem = {
   reason: "HeadlessService",
   message: `a headless Service has no endpoints by annotation ${SERVICE_NETWORK}: DNS would answer with those of the default network as well; remove clusterIP: None or the annotation`,
+};
+
+const EXTERNAL_NAME: SliceProblem = {
+  reason: "ExternalName",
+  message: `a Service of type ExternalName has no endpoints; remove annotation ${SERVICE_NETWORK}`,
 };
 
 const NO_SELECTOR: SliceProblem = {

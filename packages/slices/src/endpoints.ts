@@ -1,6 +1,6 @@
 import { familyOf, type IPFamily, inAnyOf, type Protocol } from "@fairlead/base";
 import { SERVICE_NETWORK } from "./decode-service.ts";
-import type { NetworkStatus } from "./network-status.ts";
+import { NETWORK_STATUS, type NetworkStatus } from "./network-status.ts";
 import type { Pod } from "./pod.ts";
 import type { NetworkService, ProblemReason, ServicePort, SliceProblem } from "./service.ts";
 
@@ -83,8 +83,8 @@ type Found = { readonly addresses: readonly string[] } | Pick<SliceProblem, "rea
 
 /** The first address of each of the Service's families: the others have no meaning in a slice (KEP-752). */
 function addressesOn({ network, families }: NetworkService, { networks }: Pod, facts: EndpointFacts): Found {
-  if (networks === undefined) return problem("NoNetworkStatus", "has no network status yet");
-  if (networks === "invalid") return problem("InvalidNetworkStatus", "has a network status that cannot be read");
+  if (networks === undefined) return { reason: "NoNetworkStatus", message: `has no annotation ${NETWORK_STATUS}` };
+  if (networks === "invalid") return { reason: "InvalidNetworkStatus", message: INVALID_STATUS };
   const attached = networks.filter((status) => status.network === network);
   const [only] = attached;
   if (only === undefined) return problem("NoNetworkAddress", `is not attached to network ${network}`);
@@ -101,6 +101,8 @@ function addressesOn({ network, families }: NetworkService, { networks }: Pod, f
   if (taken !== undefined) return problem("AddressInServiceCIDR", `has address ${taken}, which is in a service CIDR`);
   return { addresses };
 }
+
+const INVALID_STATUS = `has an annotation ${NETWORK_STATUS} that is not a list of networks with their addresses`;
 
 function problem(reason: ProblemReason, message: string): Found {
   return { reason, message: `${message} (annotation ${SERVICE_NETWORK})` };

@@ -14,6 +14,8 @@ export interface NetworkService {
   readonly families: readonly IPFamily[];
   readonly ports: readonly ServicePort[];
   readonly publishNotReadyAddresses: boolean;
+  /** metadata.deletionTimestamp is set: it gets no new slices, which the garbage collector would have to find again. */
+  readonly terminating: boolean;
   /** spec.trafficDistribution: endpoints get hints by it. */
   readonly distribution?: "PreferSameZone" | "PreferSameNode";
 }
@@ -37,6 +39,7 @@ export interface SliceProblem {
 
 export type ProblemReason =
   | "AddressInServiceCIDR"
+  | "ExternalName"
   | "HeadlessService"
   | "InvalidNetworkName"
   | "InvalidNetworkStatus"

@@ -141,7 +141,8 @@ export class SliceState {
     const facts = { zoneOf: (node: string) => this.#zones.get(node), inServiceCIDR: this.#inServiceCIDR };
     const { sets, problems } = endpointSets(service, this.#selected(service), facts);
     const writes = planSlices(sets, sliceLabels(service), own, most);
-    return { key, service, ...writes, problems: this.#problemsOf(service, problems) };
+    const create = service.terminating ? [] : writes.create;
+    return { key, service, ...writes, create, problems: this.#problemsOf(service, problems) };
   }
 
   *#selected({ namespace, selector }: NetworkService): Generator<Pod> {

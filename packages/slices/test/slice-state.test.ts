@@ -123,13 +123,14 @@ describe("what is wrong is reported, and only that is left out", () => {
         reason: "NoNetworkStatus",
         pod: "p10",
         message:
-          "pods p10, p11, p12, and 9 more are left out: p10 has no network status yet (annotation k8s.v1.cni.cncf.io/service-network)",
+          "pods p10, p11, p12, and 9 more are left out: p10 has no annotation k8s.v1.cni.cncf.io/network-status",
       },
     ]);
   });
 
   test.each<[reason: string, ServiceFields]>([
     ["HeadlessService", { spec: { clusterIP: "None" } }],
+    ["ExternalName", { spec: { type: "ExternalName", externalName: "example.org" } }],
     ["NoSelector", { spec: { selector: {} } }],
     ["InvalidNetworkName", { network: "two, networks" }],
     ["InvalidNetworkName", { network: "storage@net1" }],
@@ -195,6 +196,17 @@ describe("only what changed is written", () => {
     cluster.slices.clear();
     cluster.settle(state);
     expect(cluster.endpoints()).toHaveLength(2);
+  });
+
+  test("a Service that is being deleted gets no slice in place of one that the garbage collector has taken", () => {
+    const { state, cluster, writes } = settled([A]);
+    state.setService("lab/web", service({ terminating: true }));
+    state.setPod("lab/b", pod(B));
+    cluster.settle(state);
+    expect(cluster.endpoints()).toHaveLength(2);
+    for (const name of cluster.slices.keys()) state.setSlice(`lab/${name}`, undefined);
+    cluster.settle(state);
+    expect(cluster.writes).toBe(writes + 1);
   });
 
   test("without the annotation the slices go", () => {
