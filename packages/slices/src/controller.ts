@@ -1,13 +1,18 @@
 import { type Clock, objectAt, sleep, textAt } from "@fairlead/base";
+import { type Key, namespacedName } from "./key.ts";
 import type { SliceProblem } from "./service.ts";
 import { type OwnSlice, type SliceObject, sliceObject } from "./slice.ts";
-import type { Key, ServicePlan, SliceState } from "./slice-state.ts";
+import type { ServicePlan, SliceState } from "./slice-state.ts";
 
 /** Writes to the API server. Each throws an Error where the server refuses or gives no answer. */
 export interface SliceWriter {
   /** @returns the object as the server has it */
   create(object: SliceObject): Promise<unknown>;
-  /** Refused where another client wrote since the version in the object. @returns the object as the server has it */
+  /**
+   * Refused where another client wrote since the version in the object.
+   *
+   * @returns the object as the server has it; undefined: there is none any longer
+   */
   update(object: SliceObject): Promise<unknown>;
   /** One that is gone already is no error. */
   remove(slice: OwnSlice): Promise<void>;
@@ -78,7 +83,8 @@ export class SliceController {
     this.#report(key, plan.problems);
     try {
       for (const write of this.#writes(plan)) {
-        if (signal.aborted || !this.#options.mayWrite()) break;
+        // The right to write may come back, before anything else makes it dirty.
+        if (signal.aborted || !this.#options.mayWrite()) return state.again(key);
         await write();
       }
       this.#failures.delete(key);
@@ -89,23 +95,31 @@ export class SliceController {
 
   /** What comes is written before what goes: a Service does not lose its endpoints in between. */
   #writes({ service, create, update, remove }: ServicePlan): readonly (() => Promise<void>)[] {
-    const { writer } = this.#options;
+    const { writer, state } = this.#options;
     const made = service === undefined ? [] : create.map((content) => sliceObject(service, content));
-    const renewed = service === undefined ? [] : update.map(({ over, content }) => sliceObject(service, content, over));
+    const renewed =
+      service === undefined
+        ? []
+        : update.map(({ over, content }) => ({ over, object: sliceObject(service, content, over) }));
+    // The watch brings what was written as well, later: until then the next plan must not write it again.
+    const wrote = ({ namespace, name, resourceVersion }: OwnSlice, stored?: unknown) =>
+      state.wroteSlice(namespacedName(namespace, name), resourceVersion, stored);
     return [
-      ...made.map((object) => async () => this.#keep(await writer.create(object))),
-      ...renewed.map((object) => async () => this.#keep(await writer.update(object))),
+      ...made.map((object) => async () => {
+        const stored = await writer.create(object);
+        const key = keyOf(stored);
+        if (key !== undefined) state.wroteSlice(key, undefined, stored);
+      }),
+      ...renewed.map(
+        ({ over, object }) =>
+          async () =>
+            wrote(over, await writer.update(object)),
+      ),
       ...remove.map((slice) => async () => {
         await writer.remove(slice);
-        this.#options.state.setSlice(`${slice.namespace}/${slice.name}`, undefined);
+        wrote(slice);
       }),
     ];
-  }
-
-  /** The watch brings it as well, later: until then the next plan must not write it again. */
-  #keep(stored: unknown): void {
-    const key = keyOf(stored);
-    if (key !== undefined) this.#options.state.setSlice(key, stored);
   }
 
   #retry(key: Key, error: unknown, signal: AbortSignal): void {
@@ -135,5 +149,5 @@ export class SliceController {
 function keyOf(raw: unknown): Key | undefined {
   const metadata = objectAt(raw, "metadata");
   const [namespace, name] = [textAt(metadata, "namespace"), textAt(metadata, "name")];
-  return namespace === undefined || name === undefined ? undefined : `${namespace}/${name}`;
+  return namespace === undefined || name === undefined ? undefined : namespacedName(namespace, name);
 }

@@ -8,6 +8,7 @@ export {
   type Leadership,
   type LeasePort,
 } from "./election.ts";
+export type { Key } from "./key.ts";
 export type { LeaseRecord } from "./lease.ts";
 export { NETWORK_STATUS } from "./network-status.ts";
 export { MOST_ENDPOINTS, type SliceWrites } from "./plan-slices.ts";
@@ -19,4 +20,4 @@ export {
   type SliceObject,
   sliceObject,
 } from "./slice.ts";
-export { type Key, type ServicePlan, SliceState } from "./slice-state.ts";
+export { type ServicePlan, SliceState } from "./slice-state.ts";

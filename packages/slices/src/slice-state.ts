@@ -2,14 +2,13 @@ import { inAnyOf } from "@fairlead/base";
 import { decodePod } from "./decode-pod.ts";
 import { decodeNetworkService, SERVICE_NETWORK } from "./decode-service.ts";
 import { type EndpointFacts, endpointSets } from "./endpoints.ts";
+import type { Key } from "./key.ts";
+import { OwnSlices } from "./own-slices.ts";
 import { planSlices, type SliceWrites } from "./plan-slices.ts";
 import type { Pod } from "./pod.ts";
 import type { NetworkService, SliceProblem } from "./service.ts";
-import { decodeOwnSlice, type OwnSlice, sliceLabels } from "./slice.ts";
+import { decodeOwnSlice, sliceLabels } from "./slice.ts";
 import { summarized } from "./summary.ts";
-
-/** `namespace/name`. */
-export type Key = `${string}/${string}`;
 
 /** What is to be done for one Service. */
 export interface ServicePlan extends SliceWrites {
@@ -30,9 +29,7 @@ export class SliceState {
   readonly #refused = new Map<Key, SliceProblem>();
   readonly #servicesIn = new Map<string, Set<Key>>();
   readonly #podsIn = new Map<string, Map<string, Pod>>();
-  /** By Service, by their own key. */
-  readonly #slices = new Map<Key, Map<Key, OwnSlice>>();
-  readonly #serviceOf = new Map<Key, Key>();
+  readonly #slices = new OwnSlices();
   readonly #zones = new Map<string, string>();
   /** Undefined: the resource cannot be read, so that no network is said to be missing. */
   #networks: ReadonlySet<string> | undefined;
@@ -53,7 +50,7 @@ export class SliceState {
   allAgain(): void {
     this.#allDirty();
     for (const key of this.#refused.keys()) this.#dirty.add(key);
-    for (const [key, slices] of this.#slices) if (slices.size > 0) this.#dirty.add(key);
+    for (const key of this.#slices.services) this.#dirty.add(key);
   }
 
   /** @param raw undefined: it is gone */
@@ -97,21 +94,23 @@ export class SliceState {
     this.#allDirty();
   }
 
-  /** @param raw undefined: it is gone */
+  /** What the watch brings. @param raw undefined: it is gone */
   setSlice(key: Key, raw: unknown): void {
-    const slice = raw === undefined ? undefined : decodeOwnSlice(raw);
-    const before = this.#serviceOf.get(key);
-    if (before !== undefined) this.#slices.get(before)?.delete(key);
-    if (slice === undefined) this.#serviceOf.delete(key);
-    else this.#keep(key, slice);
-    for (const service of [before, this.#serviceOf.get(key)]) if (service !== undefined) this.#dirty.add(service);
+    this.#makeDirty(this.#slices.observed(key, sliceIn(raw)));
   }
 
-  #keep(key: Key, slice: OwnSlice): void {
-    const service: Key = `${slice.namespace}/${slice.serviceName}`;
-    const slices = this.#slices.get(service) ?? new Map<Key, OwnSlice>();
-    this.#slices.set(service, slices.set(key, slice));
-    this.#serviceOf.set(key, service);
+  /**
+   * What the API server answered to a write, before the watch brings it.
+   *
+   * @param over the version that was written over; undefined: none
+   * @param raw undefined: there is none any longer
+   */
+  wroteSlice(key: Key, over: string | undefined, raw: unknown): void {
+    this.#makeDirty(this.#slices.written(key, over, sliceIn(raw)));
+  }
+
+  #makeDirty(services: readonly Key[]): void {
+    for (const service of services) this.#dirty.add(service);
   }
 
   /** @param names `namespace/name` of all NetworkAttachmentDefinitions; undefined: they cannot be read */
@@ -135,7 +134,7 @@ export class SliceState {
     this.#dirty.delete(key);
     const refused = this.#refused.get(key);
     if (refused !== undefined) return { key, service: undefined, ...NO_WRITES, problems: [refused] };
-    const own = [...(this.#slices.get(key)?.values() ?? [])];
+    const own = this.#slices.of(key);
     const service = this.#services.get(key);
     if (service === undefined) return { key, service, ...NO_WRITES, remove: own, problems: [] };
     const facts = { zoneOf: (node: string) => this.#zones.get(node), inServiceCIDR: this.#inServiceCIDR };
@@ -165,6 +164,10 @@ export class SliceState {
 }
 
 const NO_WRITES: SliceWrites = { create: [], update: [], remove: [] };
+
+function sliceIn(raw: unknown) {
+  return raw === undefined ? undefined : decodeOwnSlice(raw);
+}
 
 function isSelected(selector: Readonly<Record<string, string>>, pod: Pod | undefined): boolean {
   if (pod === undefined) return false;

@@ -16,6 +16,9 @@ class Server implements SliceWriter {
   readonly calls: string[] = [];
   /** Writes of Service web from now on that fail. */
   failing = 0;
+  /** What happens while an update is on its way, and while its answer is. */
+  before: () => void = () => {};
+  after: () => void = () => {};
   #version = 0;
 
   async create(object: SliceObject) {
@@ -24,8 +27,12 @@ class Server implements SliceWriter {
 
   async update(object: SliceObject) {
     const { name = "", resourceVersion } = object.metadata;
+    this.before();
+    if (!this.slices.has(name)) return undefined;
     if (this.slices.get(name)?.metadata.resourceVersion !== resourceVersion) throw new Error("409 Conflict");
-    return this.#put(name, object, "update");
+    const stored = this.#put(name, object, "update");
+    this.after();
+    return stored;
   }
 
   async remove({ name }: { readonly name: string }) {
@@ -53,12 +60,16 @@ function running() {
   const [clock, server, state] = [new VirtualClock(), new Server(), new SliceState()];
   const [problems, retries]: [[Key, readonly SliceProblem[]][], number[]] = [[], []];
   let leads = true;
+  let pauses = 0;
   const controller = new SliceController({
     state,
     writer: server,
     clock,
     most: 100,
-    mayWrite: () => leads,
+    mayWrite: () => {
+      pauses -= 1;
+      return leads && pauses !== 0;
+    },
     onProblems: (key, of) => problems.push([key, of]),
     onError: (_key, _error, retry) => retries.push(retry),
   });
@@ -66,12 +77,28 @@ function running() {
   state.setService("lab/web", service());
   state.setPod("lab/a", pod({ name: "a", ips: ["192.168.50.10"] }));
   const done = controller.run(stop.signal);
+  /** The right to write is lost for one question. */
+  const pauseAt = (question: number) => {
+    pauses = question;
+  };
   const change = async (name: string, raw: unknown, ms = 200) => {
     state.setPod(`lab/${name}`, raw);
     controller.changed();
     await clock.advance(ms);
   };
-  return { clock, server, state, controller, problems, retries, change, stop, done, lose: () => (leads = false) };
+  return {
+    clock,
+    server,
+    state,
+    controller,
+    problems,
+    retries,
+    change,
+    stop,
+    done,
+    lose: () => (leads = false),
+    pauseAt,
+  };
 }
 
 test("changes gather to one write, and what it wrote itself is not written again", async () => {
@@ -127,6 +154,64 @@ test("problems are reported when they change, and when they are over", async () 
     ["lab/web", [{ reason: "NoNetworkStatus", pod: "b" }]],
     ["lab/web", []],
   ]);
+});
+
+test("the watch is behind own writes: what they have replaced does not come back, what another wrote does", async () => {
+  const { clock, server, state, change, retries } = running();
+  await clock.advance(200);
+  const current = () => JSON.parse(JSON.stringify([...server.slices.values()][0]));
+  const late = [current()];
+  for (const [name, ip] of [
+    ["b", "192.168.50.11"],
+    ["c", "192.168.50.12"],
+  ] as const) {
+    await change(name, pod({ name, ips: [ip] }));
+    late.push(current());
+  }
+  for (const version of late) {
+    state.setSlice("lab/web-1", version);
+    await change("d", pod({ name: "d", ips: ["192.168.50.13"], ready: version === late[0] }));
+  }
+  expect(retries).toEqual([]);
+  const theirs = { ...current(), endpoints: [] };
+  theirs.metadata.resourceVersion = "90";
+  server.slices.set("web-1", theirs);
+  state.setSlice("lab/web-1", theirs);
+  await change("d", pod({ name: "d", ips: ["192.168.50.13"] }));
+  expect(retries).toEqual([]);
+  expect(current().endpoints).toHaveLength(4);
+});
+
+test("what the watch brings before the answer to a write is later than the answer", async () => {
+  const { clock, server, state, change, retries } = running();
+  await clock.advance(200);
+  server.after = () => {
+    server.after = () => {};
+    const slice = JSON.parse(JSON.stringify(server.slices.get("web-1")));
+    const theirs = { ...slice, endpoints: [], metadata: { ...slice.metadata, resourceVersion: "90" } };
+    server.slices.set("web-1", theirs);
+    state.setSlice("lab/web-1", theirs);
+  };
+  await change("b", pod({ name: "b", ips: ["192.168.50.11"] }), 1000);
+  expect(retries).toEqual([]);
+  expect(server.slices.get("web-1")?.endpoints).toHaveLength(2);
+});
+
+test("a slice that is gone when it is to be written is created", async () => {
+  const { clock, server, change, retries } = running();
+  await clock.advance(200);
+  server.before = () => void server.slices.clear();
+  await change("b", pod({ name: "b", ips: ["192.168.50.11"] }), 1000);
+  expect(retries).toEqual([]);
+  expect([...server.slices.values()].flatMap(({ endpoints }) => endpoints)).toHaveLength(2);
+});
+
+test("a write that waits while the right to write is lost for a moment is not forgotten", async () => {
+  const { clock, server, change, pauseAt } = running();
+  await clock.advance(200);
+  pauseAt(2);
+  await change("b", pod({ name: "b", ips: ["192.168.50.11"] }));
+  expect(server.calls).toEqual(["create web-1", "update web-1"]);
 });
 
 test("who may not write any more writes nothing more", async () => {

@@ -122,8 +122,7 @@ describe("what is wrong is reported, and only that is left out", () => {
       {
         reason: "NoNetworkStatus",
         pod: "p10",
-        message:
-          "pods p10, p11, p12, and 9 more are left out: p10 has no annotation k8s.v1.cni.cncf.io/network-status",
+        message: "pods p10, p11, p12, and 9 more are left out: p10 has no annotation k8s.v1.cni.cncf.io/network-status",
       },
     ]);
   });

@@ -18,7 +18,7 @@ export function sliceWriter(send: Send): SliceWriter {
     `${collection(namespace)}/${encodeURIComponent(name)}`;
   return {
     create: (object) => accepted(send, { method: "POST", path: collection(object.metadata.namespace), object }),
-    update: (object) => accepted(send, { method: "PUT", path: one(object.metadata), object }),
+    update: (object) => unlessMissing(send, { method: "PUT", path: one(object.metadata), object }),
     async remove(slice: OwnSlice) {
       await unlessMissing(send, { method: "DELETE", path: one(slice) });
     },

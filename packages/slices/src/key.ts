@@ -1,0 +1,6 @@
+/** `namespace/name`. */
+export type Key = `${string}/${string}`;
+
+export function namespacedName(namespace: string, name: string): Key {
+  return `${namespace}/${name}`;
+}
