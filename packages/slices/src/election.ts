@@ -1,5 +1,6 @@
 import { type Clock, sleep } from "@fairlead/base";
 import { heldAgain, type LeaseRecord, released } from "./lease.ts";
+import { within } from "./within.ts";
 
 /** Milliseconds. */
 export interface ElectionTimes {
@@ -16,6 +17,9 @@ export const ELECTION_TIMES: ElectionTimes = { lease: 15_000, renewDeadline: 10_
 
 /** Waiting candidates do not all ask at once (client-go's JitterFactor). */
 const JITTER = 1.2;
+
+/** One request without an answer must not cost the lease (client-go's clients of a Lease have half of it as well). */
+const REQUESTS_IN_DEADLINE = 2;
 
 /** A coordination.k8s.io/v1 Lease. */
 export interface LeasePort {
@@ -123,11 +127,11 @@ export class Election {
     // The lease counts from before the request: until then nobody else can have seen it change.
     const before = clock.monotonic();
     try {
-      const found = await lease.read();
+      const found = await this.#inTime(lease.read());
       if (found !== undefined) this.#observe(found.record);
       if (found !== undefined && this.#isHeldByAnother(found.record)) return false;
       const record = heldAgain(found?.record, identity, this.#times.lease / 1000, clock.now());
-      await lease.write(record, found?.version);
+      await this.#inTime(lease.write(record, found?.version));
       this.#observe(record);
       this.#renewed = before;
       return true;
@@ -135,6 +139,10 @@ export class Election {
       onError(error);
       return false;
     }
+  }
+
+  #inTime<T>(answer: Promise<T>): Promise<T> {
+    return within(this.#options.clock, this.#times.renewDeadline / REQUESTS_IN_DEADLINE, answer);
   }
 
   #observe(record: LeaseRecord): void {
@@ -152,9 +160,9 @@ export class Election {
     const { identity, lease, clock, onError } = this.#options;
     this.#renewed = Number.NEGATIVE_INFINITY;
     try {
-      const found = await lease.read();
+      const found = await this.#inTime(lease.read());
       if (found?.record.holderIdentity !== identity) return;
-      await lease.write(released(found.record, clock.now()), found.version);
+      await this.#inTime(lease.write(released(found.record, clock.now()), found.version));
       this.#observed = undefined;
     } catch (error) {
       // It ends by itself after 15 s.

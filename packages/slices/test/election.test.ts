@@ -8,6 +8,8 @@ import { Election, type Leadership, type LeasePort } from "../src/index.ts";
 class Lease {
   stored: { readonly record: unknown; readonly version: string } | undefined;
   down = false;
+  /** Requests that get no answer, and no refusal either. */
+  silent = 0;
 
   port(isPaused: () => boolean = () => false): LeasePort {
     const answer = () => {
@@ -17,6 +19,8 @@ class Lease {
     return {
       read: async () => {
         answer();
+        this.silent -= 1;
+        if (this.silent >= 0) await new Promise(() => {});
         return this.stored as Awaited<ReturnType<LeasePort["read"]>>;
       },
       write: async (record, version) => {
@@ -108,6 +112,19 @@ describe("leader election", () => {
     await clock.advance(17_000);
     expect(leaders(a, b)).toBe(1);
     expect(a.errors.length).toBeGreaterThan(0);
+  });
+
+  test("one request without an answer does not cost the lease", async () => {
+    const { clock, lease, a, b } = two();
+    await clock.advance(10_000);
+    const before = a.leadership;
+    lease.silent = 1;
+    for (let second = 0; second < 20; second += 1) {
+      await clock.advance(1000);
+      expect([a.leads, b.leads]).toEqual([true, false]);
+    }
+    expect(a.leadership).toBe(before);
+    expect(a.errors).toEqual([new Error("no answer within 5 s")]);
   });
 
   test("another's clock is not believed: a lease with a time of last year is held while it changes", async () => {
