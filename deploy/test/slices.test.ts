@@ -39,7 +39,6 @@ test("it has no right of the node's, and none to write but slices, Events and it
   const writing = rules.filter(({ verbs }) => verbs.some((verb) => verb !== "list" && verb !== "watch"));
   expect(writing.map(({ resources, verbs }) => `${resources}: ${verbs}`)).toEqual([
     "endpointslices: list,watch,create,update,delete",
-    "services/finalizers: update",
     "events: create",
   ]);
 });

@@ -74,7 +74,8 @@ export function sliceObject(service: NetworkService, content: SliceContent, over
         ? { generateName: `${name.slice(0, 57)}-` }
         : { name: over.name, resourceVersion: over.resourceVersion }),
       labels: content.labels,
-      ownerReferences: [{ apiVersion: "v1", kind: "Service", name, uid, controller: true, blockOwnerDeletion: true }],
+      // With blockOwnerDeletion some clusters ask for a right to all Services (OwnerReferencesPermissionEnforcement).
+      ownerReferences: [{ apiVersion: "v1", kind: "Service", name, uid, controller: true }],
     },
     addressType: content.family,
     ports: content.ports,
