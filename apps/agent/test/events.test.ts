@@ -13,7 +13,7 @@ import type { FamilyOutcome } from "../src/sync/family-sync.ts";
 import type { FamilyRun } from "../src/sync/follower.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { runningAgent } from "./support/running-agent.ts";
-import { until } from "./support/until.ts";
+import { aWhile, until } from "./support/until.ts";
 
 const failed: NodeEvent = { type: "Warning", reason: "SyncFailed", message: "m".repeat(2_000) };
 
@@ -98,6 +98,36 @@ test("the third failure in a row is told, a success begins anew", () => {
   ran(failure);
   expect(reported).toEqual([
     "Failed to write the IPv4 rules 3 times in a row; previous rules stay in effect, retrying: no",
+  ]);
+});
+
+test.each([
+  [
+    "eth1",
+    'must be CIDRs separated by commas, as 192.0.2.0/24,2001:db8::/64; no node port of this Service is open; its value is "eth1"',
+  ],
+  [
+    "192.0.2.0/24",
+    'has none of the addresses on which this node serves node ports; no IPv4 node port of this Service is open here; its value is "192.0.2.0/24"',
+  ],
+])("node ports on %s: an Event on the Service says why none is open", async (value, why) => {
+  const reported: NodeEvent[] = [];
+  const report = async (event: NodeEvent) => void reported.push(event);
+  const one = runningAgent({ events: { report } });
+  const annotations = { "fairlead.dev/node-port-addresses": value };
+  const ports = [{ port: 80, nodePort: 30_080 }];
+  await settled();
+  await one.source.put(service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports, annotations }));
+  await one.source.synced("services", "endpointSlices", "node");
+  await aWhile(one.clock);
+  await one.stop();
+  expect(reported).toEqual([
+    {
+      type: "Warning",
+      reason: "InvalidAnnotation",
+      message: `fairlead.dev/node-port-addresses ${why}`,
+      service: { namespace: "default", name: "web" },
+    },
   ]);
 });
 

@@ -1,5 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import { conntrackFollower } from "../conntrack/follower.ts";
+import { annotationFollower } from "../events/annotation-follower.ts";
 import { eventFollower } from "../events/follower.ts";
 import { healthFollower } from "../health/follower.ts";
 import { serviceHealthFollower } from "../health/service-follower.ts";
@@ -29,6 +30,8 @@ export function followersOf(parts: AgentParts, made: Followed): readonly SyncFol
     metricsFollower({ ...metrics, mode, planner, state, clock }),
     ...("iptables" in kernel ? besideRules(parts, made, kernel) : []),
     ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
+    // In shadow mode it is the other proxy that serves.
+    ...(parts.events === undefined || parts.shadow !== undefined ? [] : [annotationFollower(parts.events)]),
     ...(parts.followers ?? []),
     ...(networks === undefined ? [] : [networksFollower(networks), alarmOf(parts, made)]),
   ];
