@@ -42,6 +42,28 @@ describe("replyVia", () => {
     expect(errors).toContainEqual(expect.stringContaining(`replyRouting.markMask: ${message}`));
   });
 
+  test.each([
+    ["rulePriority: 99", "rulePriority: 99: must not be a priority of calico's routing rules (99)"],
+    [
+      "rulePriority: 100",
+      "rulePriority: 100: must not be a priority of cilium's routing rules (1, 9, 10, 20, 100, 109, 110, 111, 112)",
+    ],
+    [
+      "firstTable: 2003",
+      "firstTable: 2003: must not lead to tables of cilium (2004, 2005): those of replyVia are 2003 to 2004",
+    ],
+    ["firstTable: 2005", "firstTable: 2005: must not lead to tables of cilium"],
+  ])("%s is another program's", (setting, message) => {
+    expect(errorsOf(file("iptables", "replyVia: auto", `replyRouting: {${setting}}`))).toEqual([
+      expect.stringContaining(`replyRouting.${message}`),
+    ]);
+  });
+
+  test.each(["rulePriority: 101", "firstTable: 2002", "firstTable: 2006"])("%s is free", (setting) => {
+    const routing = `replyRouting: {${setting}}`;
+    expect(configOf(file("iptables", "replyVia: auto", routing)).replyVia).toBeDefined();
+  });
+
   test("the masquerade bit is the mode's", () => {
     const settings = "nftables: {masqueradeBit: 12}";
     expect(errorsOf(file(`nftables\n${settings}`, "replyVia: auto"))).toContainEqual(

@@ -1,6 +1,7 @@
 import { KUBELET_DROP, MARK_RANGES, markText } from "../mark-ranges.ts";
 import type { Report } from "../report.ts";
 import type { ConfigInput } from "../resolve/input.ts";
+import { ROUTING_TABLES, RULE_PRIORITIES } from "../routing-numbers.ts";
 import type { AgentConfig, ReplyViaSettings } from "../types.ts";
 
 /** The only bits that neither kube-proxy nor kubelet, Calico, Cilium or Istio use. */
@@ -38,6 +39,7 @@ export function resolveReplyVia(
   const { markMask = MARK_MASK, rulePriority = RULE_PRIORITY, firstTable = FIRST_TABLE } = replyRouting;
   checkMask(markMask, config[mode].masqueradeBit, replyRouting.unusedMarks ?? [], report);
   const settings = { uplinks: replyVia, markMask, rulePriority, firstTable };
+  checkNumbers(settings, report);
   if (replyVia !== "auto") checkUplinks(replyVia, settings, report);
   return settings;
 }
@@ -69,6 +71,23 @@ function checkMask(mask: number, masqueradeBit: number, unused: readonly string[
       `must not contain bits of ${name} (${markText(range)}): ${markText(common)} is both${hint}`,
       markText(mask),
     );
+  }
+}
+
+function checkNumbers(
+  { markMask, rulePriority, firstTable }: Pick<ReplyViaSettings, "markMask" | "rulePriority" | "firstTable">,
+  report: Report,
+): void {
+  for (const [name, priorities] of Object.entries(RULE_PRIORITIES)) {
+    if (!priorities.includes(rulePriority)) continue;
+    const message = `must not be a priority of ${name}'s routing rules (${priorities.join(", ")})`;
+    report.error("replyRouting.rulePriority", message, String(rulePriority));
+  }
+  const last = firstTable + mostUplinks(markMask) - 1;
+  for (const [name, tables] of Object.entries(ROUTING_TABLES)) {
+    if (!tables.some((table) => table >= firstTable && table <= last)) continue;
+    const message = `must not lead to tables of ${name} (${tables.join(", ")}): those of replyVia are ${firstTable} to ${last}`;
+    report.error("replyRouting.firstTable", message, String(firstTable));
   }
 }
 
