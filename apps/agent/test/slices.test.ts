@@ -181,6 +181,20 @@ test("one of two writes; when it ends the lease is released, and the other one g
   expect(sliceWrites(api)).toEqual(["POST", "PUT"]);
 });
 
+test("a Lease that the role does not allow to write is one warning", async () => {
+  let refused = 0;
+  api.answerInstead = ({ method, path }, response) => {
+    if (method === "GET" || !path.includes("/leases")) return false;
+    refused += 1;
+    fail(response, 403, "Forbidden", "leases is forbidden");
+    return true;
+  };
+  const { log } = await start("--leader-elect-retry-period=10ms");
+  await expect.poll(() => refused).toBeGreaterThan(5);
+  const warnings = log.messages("warn").filter((line) => line.includes("lease"));
+  expect(warnings).toEqual(["Failed to acquire or renew the lease; retrying"]);
+});
+
 async function ready(port: number): Promise<number> {
   return (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => ({ status: 0 }))).status;
 }

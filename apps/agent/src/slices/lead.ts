@@ -33,10 +33,15 @@ export async function leading(
   const lease: LeasePort = {
     async read() {
       const found = await election.lease.read();
-      failing = false;
+      const holder = found?.record.holderIdentity ?? "";
+      // It takes no write to wait for another.
+      if (holder !== "" && holder !== identity) failing = false;
       return found;
     },
-    write: (record, version) => election.lease.write(record, version),
+    async write(record, version) {
+      await election.lease.write(record, version);
+      failing = false;
+    },
   };
   const onError = (error: unknown) => {
     const fields = { error: errorChainText(error) };
