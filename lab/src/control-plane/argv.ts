@@ -44,6 +44,8 @@ export function apiServerArgv(program: string, { folder, address, serviceCIDRs }
     `--service-account-signing-key-file=${file("sa.key")}`,
     // Pods without service accounts: nothing makes those here.
     "--disable-admission-plugins=ServiceAccount",
+    // As OpenShift has it: who sets an owner that waits for the object needs a right to the owner.
+    "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
     // Nothing resolves the nodes' names.
     "--kubelet-preferred-address-types=InternalIP",
     "--max-requests-inflight=2000",
