@@ -73,6 +73,7 @@ class NftablesBackend implements NftablesModeBackend {
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
     const before = this.#programmed?.placements;
     this.#programmed = undefined;
+    this.#devices.forget();
     const context = planContext(this.#options, plan);
     // What others do from here on may be in what is written, or not.
     const news = await this.#takeNews();
@@ -85,7 +86,7 @@ class NftablesBackend implements NftablesModeBackend {
     this.#stale.forget();
     this.#mostStructures = SPARE_STRUCTURES + 2 * written.structures.size;
     this.#programmed = written;
-    await this.#fillFlowtable();
+    await this.#devices.fill();
     return report("full", written, written.sizes);
   }
 
@@ -119,12 +120,12 @@ class NftablesBackend implements NftablesModeBackend {
     this.#news = news;
     if (damage === undefined) return undefined;
     const repaired = await this.#repair(damage);
-    if (repaired) await this.#fillFlowtable();
+    if (repaired) await this.#devices.fill();
     return { what: damage.what, by: news.by, repaired };
   }
 
-  async updateDevices(): Promise<void> {
-    if (this.#options.fastPath && this.#programmed !== undefined) await this.#devices.update();
+  updateDevices(): Promise<void> {
+    return this.#devices.update();
   }
 
   maintain(): Promise<number | undefined> {
@@ -133,12 +134,8 @@ class NftablesBackend implements NftablesModeBackend {
 
   async cleanup(): Promise<void> {
     this.#programmed = undefined;
-    await removeNftablesMode(this.#port, this.#options.family, this.#options.serviceProxyName);
-  }
-
-  async #fillFlowtable(): Promise<void> {
     this.#devices.forget();
-    await this.updateDevices();
+    await removeNftablesMode(this.#port, this.#options.family, this.#options.serviceProxyName);
   }
 
   /** Only services with affinity have something that is worth reading. */

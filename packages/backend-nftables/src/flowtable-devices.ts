@@ -12,7 +12,8 @@ import type { NftablesPort } from "./port.ts";
 export class FlowtableDevices {
   readonly #commit: NftablesPort["commit"];
   readonly #options: ResolvedOptions;
-  #has = new Map<string, number>();
+  /** What it has of ours; undefined: there is no table of ours that is known. */
+  #has: Map<string, number> | undefined;
   /** The last device work, after which the next one begins. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -21,38 +22,58 @@ export class FlowtableDevices {
     this.#options = options;
   }
 
-  /** The table was made anew, or is unknown: its flowtable has no devices that are known. */
+  /** The table is about to be made anew, or to go: devices wait until `fill`. */
   forget(): void {
-    this.#has.clear();
+    this.#has = undefined;
+  }
+
+  /** Adds all devices: the table was made anew, or another program has changed its flowtable. */
+  fill(): Promise<void> {
+    return this.#behind(async () => {
+      if (!this.#options.fastPath) return;
+      this.#has = new Map();
+      await this.#update(this.#has);
+    });
   }
 
   /** Adds the devices that are missing, and takes out those that are no longer wanted. */
   update(): Promise<void> {
-    const update = this.#last.then(() => this.#update());
-    this.#last = update.catch(() => {});
-    return update;
+    return this.#behind(async () => this.#has && this.#update(this.#has));
   }
 
   /** Which of its devices the flowtable no longer has, in words; undefined: none. */
   difference(found: NftTable): string | undefined {
     const there = new Set(found.flowtables?.get(FLOWTABLE)?.devices);
     const wanted = this.#options.devices();
-    const missing = [...this.#has].filter(([name, index]) => !there.has(name) && wanted.get(name) === index);
+    const missing = [...(this.#has ?? [])].filter(([name, index]) => !there.has(name) && wanted.get(name) === index);
     const names = missing.map(([name]) => name);
     return missing.length === 0 ? undefined : `flowtable ${FLOWTABLE} lacks the devices ${names.join(", ")}`;
   }
 
-  async #update(): Promise<void> {
+  #behind(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  async #update(has: Map<string, number>): Promise<void> {
     const wanted = this.#options.devices();
-    const extra = [...this.#has.keys()].filter((name) => !wanted.has(name));
-    for (const name of extra) await this.#delete(name);
-    const missing = [...wanted].filter(([name, index]) => this.#has.get(name) !== index);
-    if (missing.length === 0 || (await this.#add(missing, true))) return;
-    for (const one of missing) await this.#add([one], false);
+    const extra = [...has.keys()].filter((name) => !wanted.has(name));
+    for (const name of extra) {
+      has.delete(name);
+      await this.#delete(name);
+    }
+    const missing = [...wanted].filter(([name, index]) => has.get(name) !== index);
+    if (missing.length === 0 || (await this.#add(missing, has, true))) return;
+    for (const one of missing) await this.#add([one], has, false);
   }
 
   /** @returns false: one of several is gone, or refused */
-  async #add(devices: readonly (readonly [name: string, index: number])[], several: boolean): Promise<boolean> {
+  async #add(
+    devices: readonly (readonly [name: string, index: number])[],
+    has: Map<string, number>,
+    several: boolean,
+  ): Promise<boolean> {
     const made = flowtable({ fastPath: true });
     if (made === undefined) return true;
     const batch = this.#batch().addFlowtable({ ...made, devices: devices.map(([name]) => name) });
@@ -65,13 +86,12 @@ export class FlowtableDevices {
       if (errorCode(error) !== "ENOENT") this.#options.onRefusedDevice(name, errorText(error));
       return false;
     }
-    for (const [name, index] of devices) this.#has.set(name, index);
+    for (const [name, index] of devices) has.set(name, index);
     return true;
   }
 
   /** One that went is out of the flowtable already. */
   async #delete(name: string): Promise<void> {
-    this.#has.delete(name);
     try {
       await this.#commit(this.#batch().deleteDevices(FLOWTABLE, [name]));
     } catch (error) {

@@ -2,7 +2,7 @@ import { FakeNftables } from "@fairlead/kernel/fake";
 import { NftBatch, type NftTable, ruleText, valueText } from "@fairlead/netfilter/nft";
 import { noChange } from "@fairlead/testkit/histories";
 import { describe, expect, test } from "vitest";
-import { createNftablesBackend, type NftablesOptions, planTable } from "../src/index.ts";
+import { createNftablesBackend, type NftablesOptions, type NftablesPort, planTable } from "../src/index.ts";
 import { lookedAt } from "./support/damages.ts";
 import { groupOfEveryKind, planOfEveryKind } from "./support/every-kind.ts";
 import { recorded } from "./support/recorded.ts";
@@ -170,6 +170,36 @@ describe("devices", () => {
     expect(transactions).toHaveLength(2);
     await backend.sync(PLAN);
     expect(devices()).toEqual(["cali2"]);
+  });
+
+  test("that come while a change of endpoints is written are added", async () => {
+    const fake = new FakeNftables();
+    const wanted = new Map<string, number>();
+    const written = Promise.withResolvers<void>();
+    let waits = false;
+    const { port } = recorded(fake);
+    const slow: NftablesPort = {
+      ...port,
+      commit: async (batch) => {
+        if (waits) await written.promise;
+        await port.commit(batch);
+      },
+    };
+    const backend = createNftablesBackend(slow, { family: "IPv4", fastPath: true, devices: () => wanted });
+    const group = groupOfEveryKind("IPv4", "web", 1, "TCP");
+    await backend.sync(only(group));
+    waits = true;
+    const after = { ...group, cluster: group.cluster.slice(1) };
+    const applied = backend.apply(only(after), {
+      ...noChange,
+      groups: new Map([[group.id, { before: group, after }]]),
+    });
+    fake.addDevice("cali1");
+    wanted.set("cali1", 4);
+    const updated = backend.updateDevices();
+    written.resolve();
+    await Promise.all([applied, updated]);
+    expect(fake.tableNow("ip", "kube-proxy")?.flowtables?.get("fast-path")?.devices).toEqual(["cali1"]);
   });
 
   test("that went before the kernel heard of them hold up neither a sync nor each other", async () => {
