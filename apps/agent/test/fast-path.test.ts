@@ -203,7 +203,7 @@ describe("whether it is used", () => {
   });
 });
 
-test("both families' flowtables have the devices, from the first sync on and as they come", async () => {
+test("both families' flowtables have the devices, from the first sync on, as they come and get other names", async () => {
   const nftables = new FakeNftables();
   const follower = new FakeDevices();
   const come = (name: string) => {
@@ -229,6 +229,12 @@ test("both families' flowtables have the devices, from the first sync on and as 
     ["cali1", "cali2"],
     ["cali1", "cali2"],
   ]);
+  nftables.renameDevice("cali1", "other");
+  follower.rename("cali1", "other");
+  await expect.poll(devices).toEqual([["cali2"], ["cali2"]]);
+  nftables.renameDevice("cali2", "cali3");
+  follower.rename("cali2", "cali3");
+  await expect.poll(devices).toEqual([["cali3"], ["cali3"]]);
   stop.abort();
   await following;
 });

@@ -58,10 +58,13 @@ export class FlowtableDevices {
 
   async #update(has: Map<string, number>): Promise<void> {
     const wanted = this.#options.devices();
-    const extra = [...has.keys()].filter((name) => !wanted.has(name));
-    for (const name of extra) {
+    const extra = [...has].filter(([name]) => !wanted.has(name));
+    for (const [name, index] of extra) {
       has.delete(name);
       await this.#delete(name);
+      // A flowtable keeps a device that is renamed, under its new name.
+      const now = this.#options.deviceName(index);
+      if (now !== undefined && now !== name && !wanted.has(now)) await this.#delete(now);
     }
     const missing = [...wanted].filter(([name, index]) => has.get(name) !== index);
     if (missing.length === 0 || (await this.#add(missing, has, true))) return;

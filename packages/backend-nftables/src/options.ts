@@ -14,6 +14,8 @@ export interface NftablesOptions extends Partial<ConfiguredOptions> {
   readonly onForgottenClients?: (reason: Error) => void;
   /** The devices whose packets may bypass rules, as they are now; with `fastPath` only. Default: none. */
   readonly devices?: () => Devices;
+  /** The name that a device with this number has now; undefined: it is gone. Default: gone. */
+  readonly deviceName?: (index: number) => string | undefined;
   /** Gets a device that the kernel does not take into the flowtable, and why. Default: none. */
   readonly onRefusedDevice?: (device: string, reason: string) => void;
 }
@@ -24,6 +26,7 @@ export interface ResolvedOptions extends PlanSettings {
   readonly clock: Pick<Clock, "monotonic">;
   readonly onForgottenClients: (reason: Error) => void;
   readonly devices: () => Devices;
+  readonly deviceName: (index: number) => string | undefined;
   readonly onRefusedDevice: (device: string, reason: string) => void;
 }
 
@@ -48,6 +51,7 @@ export function resolveOptions(options: NftablesOptions): ResolvedOptions {
     clock: systemClock,
     onForgottenClients: () => {},
     devices: () => new Map(),
+    deviceName: () => undefined,
     onRefusedDevice: () => {},
     ...options,
   };

@@ -25,6 +25,8 @@ const RESTART_MS = 1_000;
 export class FastPathDevices {
   readonly #parts: FastPathDevicesParts;
   #devices: Devices = new Map();
+  /** Of all devices, by the kernel's number. */
+  #names: ReadonlyMap<number, string> = new Map();
   /** Reported as left out. */
   #refused: ReadonlyMap<string, string> = new Map();
 
@@ -34,6 +36,10 @@ export class FastPathDevices {
 
   get devices(): Devices {
     return this.#devices;
+  }
+
+  nameOf(index: number): string | undefined {
+    return this.#names.get(index);
   }
 
   /**
@@ -67,6 +73,7 @@ export class FastPathDevices {
       log.warn("Device left out of the fast path; its packets meet all rules", { device, reason });
     }
     this.#refused = refused;
+    this.#names = new Map(all.map(({ name, index }) => [index, name]));
     const same = sameDevices(devices, this.#devices);
     this.#devices = devices;
     return !same;

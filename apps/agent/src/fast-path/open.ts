@@ -11,6 +11,8 @@ import { type TestedNode, testedKernel } from "./verdict.ts";
 /** What nftables mode needs of it. */
 export interface FastPath {
   readonly devices: Devices;
+  /** The name that a device of the node has now; undefined: it is gone. */
+  nameOf(index: number): string | undefined;
   /** Has `update` called after each change of the devices, until the signal aborts. */
   follow(update: () => Promise<void>, signal: AbortSignal): Promise<void>;
 }

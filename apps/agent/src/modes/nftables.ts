@@ -120,6 +120,7 @@ export function servingBy(
       ...configuredOptions(config),
       fastPath: fastPath !== undefined,
       devices: () => fastPath?.devices ?? NO_DEVICES,
+      deviceName: (index) => fastPath?.nameOf(index),
       onRefusedDevice: refusedDevice(family, log),
       family,
       turn: progress.turnOf(family),

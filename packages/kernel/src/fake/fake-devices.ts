@@ -20,6 +20,15 @@ export class FakeDevices implements DeviceFollower {
     this.#tell();
   }
 
+  /** A device gets another name. */
+  rename(name: string, to: string): void {
+    const device = this.#devices.get(name);
+    if (device === undefined) return;
+    this.#devices.delete(name);
+    this.#devices.set(to, { ...device, name: to });
+    this.#tell();
+  }
+
   async *follow(signal: AbortSignal): AsyncGenerator<readonly NetworkDevice[], void, void> {
     while (!signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -165,6 +165,11 @@ export class FakeNftables implements NftablesClient {
     this.#ruleset.deleteDevice(name);
   }
 
+  /** A device gets another name. */
+  renameDevice(name: string, to: string): void {
+    this.#ruleset.renameDevice(name, to);
+  }
+
   /** More happened than could be told. */
   loseNews(): void {
     this.#watchers.notify({ kind: "lost", tables: [] });

@@ -35,11 +35,12 @@ export function deleteDevices(
   return undefined;
 }
 
-/** A device is gone: no flowtable has it any longer. */
-export function forgetDevice(tables: Iterable<FakeTable>, device: string): void {
+/** @param now its new name; empty: it is gone */
+export function changeDevice(tables: Iterable<FakeTable>, device: string, now: readonly string[]): void {
   for (const { flowtables } of tables) {
     for (const [name, one] of flowtables) {
-      flowtables.set(name, { ...one, devices: one.devices.filter((other) => other !== device) });
+      const devices = one.devices.flatMap((other) => (other === device ? now : [other]));
+      flowtables.set(name, { ...one, devices });
     }
   }
 }

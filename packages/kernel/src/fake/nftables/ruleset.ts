@@ -1,6 +1,6 @@
 import { decodeBatch, type NftBatch, type NftTable } from "@fairlead/netfilter/nft";
 import { errnoOf, NftablesError } from "../../nftables/error.ts";
-import { forgetDevice } from "./flowtables.ts";
+import { changeDevice } from "./flowtables.ts";
 import { Journal } from "./journal.ts";
 import { putTable } from "./put-table.ts";
 import type { FakeTable } from "./state.ts";
@@ -51,7 +51,14 @@ export class FakeRuleset {
   /** Flowtables lose a device that goes. */
   deleteDevice(name: string): void {
     this.devices.delete(name);
-    forgetDevice(this.tables.values(), name);
+    changeDevice(this.tables.values(), name, []);
+  }
+
+  /** Flowtables keep one that gets another name. */
+  renameDevice(name: string, to: string): void {
+    this.devices.delete(name);
+    this.devices.add(to);
+    changeDevice(this.tables.values(), name, [to]);
   }
 
   #nextHandle(): bigint {
