@@ -33,7 +33,8 @@ export interface FollowedDevices {
 /** The devices of a network namespace. */
 export interface DeviceFollower {
   /**
-   * All devices, at once and after each change, until the signal aborts.
+   * All devices, at once and after each change, until the signal aborts. One that goes and comes back between two
+   * looks, even with its number, is missing in between: what the kernel had with it is gone.
    *
    * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel refuses
    */
@@ -65,9 +66,13 @@ export function createDeviceFollower({ listen, open, timers }: DeviceFollowerOpt
         yield await seen(open, devices, networks);
         while (!signal.aborted) {
           let changed = false;
+          const gone = new Set<number>();
           for (let told = receiveOrLost(socket, room); told !== undefined; told = receiveOrLost(socket, room)) {
             if (told === "lost") devices = await listDevices(open);
-            if (told === "lost" || takeChanges(told, devices)) changed = true;
+            if (told === "lost" || takeChanges(told, devices, gone)) changed = true;
+          }
+          if ([...gone].some((index) => devices.has(index))) {
+            yield await seen(open, new Map([...devices].filter(([index]) => !gone.has(index))), networks);
           }
           if (changed) yield await seen(open, devices, networks);
           await sleep(timers, PAUSE_MS, signal);
@@ -113,22 +118,33 @@ async function seen(
 /** Of routes and addresses only comes what was asked for: any of them is a change. */
 const OF_DEVICES: ReadonlySet<number> = new Set([TYPES.newLink, TYPES.deleteLink]);
 
-/** @returns whether a device came, went or became another one: most messages are about counters and states */
-function takeChanges(bytes: Buffer, devices: Map<number, NetworkDevice>): boolean {
+/**
+ * @param gone gets the numbers of those that went
+ * @returns whether a device came, went or became another one: most messages are about counters and states
+ */
+function takeChanges(bytes: Buffer, devices: Map<number, NetworkDevice>, gone: Set<number>): boolean {
   let changed = false;
   for (const reply of decodeReplies(bytes)) {
     if (reply.kind !== "data") continue;
     if (!OF_DEVICES.has(reply.message)) changed = true;
-    else if (takeChange(bytes, reply.message, reply.attributes, devices)) changed = true;
+    else if (takeChange(bytes, reply, devices, gone)) changed = true;
   }
   return changed;
 }
 
 /** As `takeChanges`, of one message about a device. */
-function takeChange(bytes: Buffer, message: number, attributes: Range, devices: Map<number, NetworkDevice>): boolean {
+function takeChange(
+  bytes: Buffer,
+  { message, attributes }: { readonly message: number; readonly attributes: Range },
+  devices: Map<number, NetworkDevice>,
+  gone: Set<number>,
+): boolean {
   if (!isAboutDevice(bytes, attributes)) return false;
   const device = deviceOf(bytes, attributes);
-  if (message === TYPES.deleteLink) return devices.delete(device.index);
+  if (message === TYPES.deleteLink) {
+    gone.add(device.index);
+    return devices.delete(device.index);
+  }
   const known = devices.get(device.index);
   devices.set(device.index, device);
   return known?.name !== device.name || known.kind !== device.kind || known.master !== device.master;
