@@ -62,6 +62,15 @@ describe("the table", () => {
     expect(elementsOf(without, "service-ips")).toHaveLength(3);
   });
 
+  test("leaves out clients that another network serves itself, whoever translates their connections", () => {
+    const node = { ...PLAN.node, excludedClients: ["10.244.0.0/16"] };
+    const rulesOf = (table: NftTable) =>
+      table.chains.get("fast-path-check")?.rules.map((rule) => ruleText(rule, table));
+    const [first = "", ...others] = rulesOf(planTable({ ...PLAN, node }, { fastPath: true })) ?? [];
+    expect(first).toContain("ct original ip daddr @foreign-cluster-ips ct original ip saddr @excluded-clients return");
+    expect(others).toEqual(rulesOf(planTable(PLAN, { fastPath: true })));
+  });
+
   test("leaves out node ports that are served on every address", () => {
     const plan = { ...PLAN, node: { ...PLAN.node, nodePortAddresses: { kind: "all" } as const } };
     const table = planTable(plan, { fastPath: true });

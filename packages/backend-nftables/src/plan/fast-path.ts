@@ -4,10 +4,12 @@ import {
   type Hex,
   type NftChain,
   type NftFlowtable,
+  type NftRule,
   type NftSet,
   statements,
 } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
+import { EXCLUDED, FOREIGN, tellsClients } from "./excluded-clients.ts";
 import { type EmptySet, frontendKey, nodePortKeyTypes } from "./key-types.ts";
 import { addressKey, nodePortKey } from "./keys.ts";
 
@@ -58,7 +60,8 @@ export function fastPathSets({ family, fastPath, nodePortAddresses }: PlanContex
  * at the earliest, and a UDP flow that ends with its answer, as those of DNS do, is not worth an entry: replies need
  * no look-up.
  */
-export function fastPathChains({ family, fastPath, beside, nodePortAddresses }: PlanContext): readonly NftChain[] {
+export function fastPathChains(context: PlanContext): readonly NftChain[] {
+  const { family, fastPath, beside, nodePortAddresses } = context;
   if (!fastPath) return [];
   const {
     establishedConnection,
@@ -85,11 +88,26 @@ export function fastPathChains({ family, fastPath, beside, nodePortAddresses }: 
     },
     {
       name: CHECK,
-      rules: [...offload(...originalService(family, SERVICES, true)), ...(hasNodePorts ? [toNodePorts] : [])],
+      rules: [
+        ...servedByOthers(context),
+        ...offload(...originalService(family, SERVICES, true)),
+        ...(hasNodePorts ? [toNodePorts] : []),
+      ],
     },
     ...(hasNodePorts
       ? [{ name: NODE_PORTS_CHECK, rules: offload(...originalService(family, NODE_PORTS, false)) }]
       : []),
+  ];
+}
+
+/** Clients whose network serves them itself: their connections are that network's, whoever translates them. */
+function servedByOthers(context: PlanContext): readonly NftRule[] {
+  if (!tellsClients(context)) return [];
+  const { originallyFrom, originallyTo, verdict } = statements;
+  const { family } = context;
+  const fromThem = [...originallyTo(family, FOREIGN), ...originallyFrom(family, EXCLUDED)];
+  return [
+    { expressions: [...fromThem, ...verdict({ kind: "return" })], comment: "Another network serves these clients" },
   ];
 }
 

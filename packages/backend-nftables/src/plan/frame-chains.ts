@@ -2,9 +2,9 @@ import { type Expression, type NftChain, type NftRule, statements } from "@fairl
 import { baseChain } from "./base-chain.ts";
 import type { PlanContext } from "./context.ts";
 import { dispatch } from "./dispatch.ts";
+import { EXCLUDED, FOREIGN, tellsClients } from "./excluded-clients.ts";
 import { fastPathChains } from "./fast-path.ts";
 import { firewallCheck, firewallHooks } from "./firewall-hooks.ts";
-import { EXCLUDED, FOREIGN, tellsClients } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
 import { LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
 

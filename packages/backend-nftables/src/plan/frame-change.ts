@@ -1,7 +1,8 @@
 import type { NftBatch } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
+import { EXCLUDED, excludedElements, tellsClients } from "./excluded-clients.ts";
 import { frameChains } from "./frame-chains.ts";
-import { EXCLUDED, excludedElements, frameElements, frameSets, tellsClients } from "./frame-sets.ts";
+import { frameElements, frameSets } from "./frame-sets.ts";
 import type { ElementChanges } from "./pool-changes.ts";
 
 /** Whether the chains that services share are the same in both, so that a change can go from one to the other. */

@@ -1,20 +1,10 @@
-import { addressHex, intervalElements, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
+import { addressHex, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
+import { EXCLUDED, FOREIGN, tellsClients } from "./excluded-clients.ts";
 import { fastPathSets } from "./fast-path.ts";
 import { firewallMap } from "./firewall-hooks.ts";
 import { addressType, type EmptySet, frontendKey, nodePortKeyTypes } from "./key-types.ts";
 import { LOOPBACK_REFUSALS } from "./names.ts";
-
-/** ClusterIPs of other networks: not kube-proxy's, and there only while there is such an address. */
-export const FOREIGN = "foreign-cluster-ips";
-
-/** Whom another network serves itself at those; there only while both are. */
-export const EXCLUDED = "excluded-clients";
-
-/** Whether clients are distinguished at the ClusterIPs of other networks. */
-export function tellsClients({ foreignClusterIPs, excludedClients = [] }: PlanContext): boolean {
-  return foreignClusterIPs.length > 0 && excludedClients.length > 0;
-}
 
 /** kube-proxy's sets and maps, without their elements. */
 export function frameSets(context: PlanContext): readonly EmptySet[] {
@@ -45,11 +35,6 @@ export function frameSets(context: PlanContext): readonly EmptySet[] {
       : []),
     ...fastPathSets(context),
   ];
-}
-
-/** Intervals are no single elements: they are written all together. */
-export function excludedElements(context: PlanContext): readonly SetElement[] {
-  return tellsClients(context) ? intervalElements(context.excludedClients ?? []) : [];
 }
 
 /** What the other sets have that does not come from groups. */

@@ -43,6 +43,7 @@ const rules: readonly (readonly [text: string, rule: NftRule["expressions"]])[] 
   ],
   ["ip6 daddr @cluster-ips reject", [...lookUp("ip6", ["daddr"], "cluster-ips"), ...statements.rejectPacket("ip6")]],
   ["ct original ip daddr @nodeport-ips", statements.originallyTo("ip", "nodeport-ips")],
+  ["ct original ip saddr @excluded-clients", statements.originallyFrom("ip", "excluded-clients")],
   [
     "ct original ip6 daddr . meta l4proto . ct original proto-dst @service-ips flow add @ft",
     [...statements.originalService("ip6", "service-ips", true), { kind: "flow-offload", flowtable: "ft" }],

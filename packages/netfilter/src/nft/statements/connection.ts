@@ -16,7 +16,12 @@ export const establishedConnection: readonly Expression[] = anyBit("state", CT_S
 
 /** `ct original ip daddr @set`: where the connection's first packet went to. */
 export function originallyTo(family: NftFamily, set: string): readonly Expression[] {
-  return [originalAddress(family), { kind: "lookup", set, from: 0 }];
+  return [originalAddress(family, "daddr"), { kind: "lookup", set, from: 0 }];
+}
+
+/** `ct original ip saddr @set`: who sent it. */
+export function originallyFrom(family: NftFamily, set: string): readonly Expression[] {
+  return [originalAddress(family, "saddr"), { kind: "lookup", set, from: 0 }];
 }
 
 /**
@@ -26,15 +31,15 @@ export function originallyTo(family: NftFamily, set: string): readonly Expressio
 export function originalService(family: NftFamily, set: string, withAddress: boolean): readonly Expression[] {
   const from = withAddress ? ADDRESSES[family].length / 4 : 0;
   return [
-    ...(withAddress ? [originalAddress(family)] : []),
+    ...(withAddress ? [originalAddress(family, "daddr")] : []),
     { kind: "meta", key: "l4proto", to: from },
     { kind: "ct", key: "proto-dst", direction: "original", to: from + 1 },
     { kind: "lookup", set, from: 0 },
   ];
 }
 
-function originalAddress(family: NftFamily): Expression {
-  return { kind: "ct", key: `${family} daddr`, direction: "original", to: 0 };
+function originalAddress(family: NftFamily, field: "saddr" | "daddr"): Expression {
+  return { kind: "ct", key: `${family} ${field}`, direction: "original", to: 0 };
 }
 
 /** `ct state invalid`. */
