@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import type { IPFamily } from "@fairlead/base";
 
-export interface Place {
+interface Place {
   readonly address: string;
   readonly port: number;
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { errorCode, errorText, IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import { NFT_FAMILY, NftBatch, type NftFamily, statements } from "@fairlead/netfilter/nft";
 import { openNftables } from "../nftables/open.ts";
-import { exchangeTCP, exchangeUDP, MESSAGES, type Place, type Sides } from "./exchange.ts";
+import { exchangeTCP, exchangeUDP, MESSAGES, type Sides } from "./exchange.ts";
 import { address, configure, defaultRoute, up, vethTo } from "./links.ts";
 import { OwnNamespaces } from "./namespaces.ts";
 
@@ -70,31 +70,41 @@ async function testFamily(spaces: OwnNamespaces, family: IPFamily): Promise<Flow
   try {
     made = await prepare(spaces, plan);
   } catch (error) {
-    return { outcome: "impossible", reason: errorText(error) };
+    return { outcome: "impossible", reason: reasonOf(error) };
   }
   const { client, server, router } = made;
   spaces.enter(router);
   const nft = await openNftables();
   try {
+    // Modules may be missing: nothing was tested then, and the next start tries again.
     await nft.commit(rules(NFT_FAMILY[family], plan));
-    const place = (where: string, port: number): Place => ({ address: where, port });
-    const sides: Sides = {
-      family,
-      server: place(plan.server.address, PORTS.server),
-      to: place(plan.service, PORTS.service),
-      enter: (side) => spaces.enter({ client, server }[side]),
-    };
-    await exchangeTCP(sides);
-    await exchangeUDP(sides);
+  } catch (error) {
+    await nft.close();
+    return { outcome: "impossible", reason: `${family}: ${reasonOf(error)}` };
+  }
+  const enter: Sides["enter"] = (side) => spaces.enter({ client, server }[side]);
+  try {
+    await exchange(family, plan, enter);
     const met = (await nft.counted(NFT_FAMILY[family], TABLE, "passed")) ?? 0;
     if (met < MESSAGES) return undefined;
     return { outcome: "failed", reason: `${family}: ${met} packets of connections in the flowtable still met rules` };
   } catch (error) {
-    const code = errorCode(error);
-    return { outcome: "failed", reason: `${family}: ${errorText(error)}${code === undefined ? "" : ` (${code})`}` };
+    return { outcome: "failed", reason: `${family}: ${reasonOf(error)}` };
   } finally {
     await nft.close();
   }
+}
+
+async function exchange(family: IPFamily, { server, service }: Plan, enter: Sides["enter"]): Promise<void> {
+  const to = { address: service, port: PORTS.service };
+  const sides = { family, server: { address: server.address, port: PORTS.server }, to, enter };
+  await exchangeTCP(sides);
+  await exchangeUDP(sides);
+}
+
+function reasonOf(error: unknown): string {
+  const code = errorCode(error);
+  return `${errorText(error)}${code === undefined ? "" : ` (${code})`}`;
 }
 
 /** A client and a server, each with a router's device of its own. The main thread ends up in the router. */

@@ -62,19 +62,11 @@ export function createDeviceFollower({ listen, open, timers }: DeviceFollowerOpt
       const room = Buffer.alloc(LONGEST_TOLD);
       try {
         socket.join();
-        let devices = await listDevices(open);
+        const devices = await listDevices(open);
         yield await seen(open, devices, networks);
+        const told = () => receiveOrLost(socket, room);
         while (!signal.aborted) {
-          let changed = false;
-          const gone = new Set<number>();
-          for (let told = receiveOrLost(socket, room); told !== undefined; told = receiveOrLost(socket, room)) {
-            if (told === "lost") devices = await listDevices(open);
-            if (told === "lost" || takeChanges(told, devices, gone)) changed = true;
-          }
-          if ([...gone].some((index) => devices.has(index))) {
-            yield await seen(open, new Map([...devices].filter(([index]) => !gone.has(index))), networks);
-          }
-          if (changed) yield await seen(open, devices, networks);
+          for (const there of await look(told, open, devices)) yield await seen(open, there, networks);
           await sleep(timers, PAUSE_MS, signal);
         }
       } finally {
@@ -82,6 +74,32 @@ export function createDeviceFollower({ listen, open, timers }: DeviceFollowerOpt
       }
     },
   };
+}
+
+/**
+ * Takes in what was reported since the last look.
+ *
+ * @returns the devices as they are now, if they changed, and before them those that have been there all along, if any
+ *   went and came back
+ */
+async function look(
+  told: () => ReturnType<typeof receiveOrLost>,
+  open: OpenNetlink,
+  devices: Map<number, NetworkDevice>,
+): Promise<readonly ReadonlyMap<number, NetworkDevice>[]> {
+  const gone = new Set<number>();
+  let changed = false;
+  for (let report = told(); report !== undefined; report = told()) {
+    if (report === "lost") {
+      const now = await listDevices(open);
+      devices.clear();
+      for (const [index, device] of now) devices.set(index, device);
+      changed = true;
+    } else if (takeChanges(report, devices, gone)) changed = true;
+  }
+  if (!changed) return [];
+  const steady = new Map([...devices].filter(([index]) => !gone.has(index)));
+  return steady.size === devices.size ? [devices] : [steady, devices];
 }
 
 async function listDevices(open: OpenNetlink): Promise<Map<number, NetworkDevice>> {
