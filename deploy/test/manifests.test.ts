@@ -168,6 +168,19 @@ describe("rights", () => {
     for (const mount of init.volumeMounts) expect(volumes).toContain(mount.name);
   });
 
+  test("what the init container notes of the kernel is where the agent looks for it", () => {
+    const { initContainers, containers } = podOf(base).spec;
+    const seen = [initContainers[0], containers[0]].map((container) => {
+      const parsed = agentConfig(container, only(base, "ConfigMap"), "config");
+      const folder = parsed.kind === "run" ? parsed.config.stateDir : undefined;
+      const mount = container.volumeMounts.find(({ mountPath }: { mountPath: string }) => mountPath === folder);
+      return { folder, volume: mount?.name, readOnly: mount?.readOnly ?? false };
+    });
+    expect(seen).toEqual(
+      Array.from({ length: 2 }, () => ({ folder: "/var/lib/fairlead", volume: "state", readOnly: false })),
+    );
+  });
+
   test("the privileged overlay gives the agent all of them, in place of the init container, and says when", async () => {
     const dir = join(deployDir, "overlays/privileged");
     const pod = podOf(await ownManifests(dir)).spec;

@@ -6,6 +6,8 @@ const ENV = [{ name: "NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.node
 const RESOURCES = { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "1Gi" } };
 const CONFIG = { name: "config", mountPath: CONFIG_FOLDER, readOnly: true };
 const LOCK = { name: "xtables-lock", mountPath: "/run/xtables.lock" };
+const STATE = { name: "state", mountPath: "/var/lib/fairlead" };
+const STATE_FLAG = `--state-dir=${STATE.mountPath}`;
 const MODULES = { name: "lib-modules", mountPath: "/lib/modules", readOnly: true };
 
 /** What needs more than the agent has (kernel modules, sysctls). */
@@ -14,11 +16,11 @@ export function initContainer(image: string, flags: readonly string[]) {
     name: "init",
     image,
     imagePullPolicy: "IfNotPresent",
-    args: [...NODE_FLAGS, "--init-only", ...flags],
+    args: [...NODE_FLAGS, STATE_FLAG, "--init-only", ...flags],
     env: ENV,
     resources: RESOURCES,
     securityContext: { privileged: true, readOnlyRootFilesystem: true },
-    volumeMounts: [CONFIG, LOCK, MODULES],
+    volumeMounts: [CONFIG, LOCK, MODULES, STATE],
   };
 }
 
@@ -35,7 +37,7 @@ export function container(image: string, flags: readonly string[]) {
     name: "fairlead",
     image,
     imagePullPolicy: "IfNotPresent",
-    args: [...NODE_FLAGS, "--state-dir=/var/lib/fairlead", ...flags],
+    args: [...NODE_FLAGS, STATE_FLAG, ...flags],
     env: ENV,
     ports: [{ name: "healthz", containerPort: 10256, hostPort: 10256, protocol: "TCP" }],
     startupProbe: { httpGet: httpGet("/livez"), periodSeconds: 5, failureThreshold: 60 },
@@ -43,12 +45,6 @@ export function container(image: string, flags: readonly string[]) {
     readinessProbe: { httpGet: httpGet("/healthz"), periodSeconds: 10, timeoutSeconds: 5 },
     resources: RESOURCES,
     securityContext: CAPABILITIES,
-    volumeMounts: [
-      CONFIG,
-      { name: "state", mountPath: "/var/lib/fairlead" },
-      { name: "run", mountPath: "/run/fairlead" },
-      LOCK,
-      MODULES,
-    ],
+    volumeMounts: [CONFIG, STATE, { name: "run", mountPath: "/run/fairlead" }, LOCK, MODULES],
   };
 }
