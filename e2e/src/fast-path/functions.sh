@@ -15,13 +15,19 @@ wait_until() {
   exit 1
 }
 
-# start_agent CONFIGURATION: returns once it has programmed everything.
+# start_agent CONFIGURATION: returns once it has programmed everything. $rights: what it is started by.
 start_agent() {
-  (exec /bin/ip netns exec node /bin/node /guest/agent/main.js --config "/guest/$1" --manifests /tmp/objects \
+  (exec /bin/ip netns exec node ${rights:-} /bin/node /guest/agent/main.js --config "/guest/$1" --manifests /tmp/objects \
     --state-dir /run/fairlead >> /tmp/agent.log 2>&1) &
   agent=$!
   wait_until "the agent is healthy" on_node wget -q -O /dev/null http://127.0.0.1:10256/healthz
   if [ "$1" = fast ] || [ "$1" = auto ]; then wait_until "the flowtables have their devices" has_devices; fi
+}
+
+# init_only CONFIGURATION: what the init container of deploy/ does; the agent then has the rights that it has there.
+init_only() {
+  on_node node /guest/agent/main.js --config "/guest/$1" --state-dir /run/fairlead --init-only >> /tmp/agent.log 2>&1
+  rights="/bin/setpriv --no-new-privs --bounding-set=-all,+net_admin,+net_raw --inh-caps=-all"
 }
 
 has_devices() { devices ip | grep -q to-server && devices ip6 | grep -q to-server; }
@@ -56,8 +62,8 @@ end_kube_proxy() {
 
 no_tables() { ! on_node nft list table ip kube-proxy && ! on_node nft list table ip6 kube-proxy; }
 
-# serve PROTOCOL PORT ADDRESS...
-serve() { talk serve server "$@" & }
+# serve NAMESPACE PROTOCOL PORT ADDRESS...
+serve() { talk serve "$@" & }
 
 # start_asking NAME NAMESPACE PROTOCOL PORT ADDRESS FLOWS EVERY SIZE: until stop_asking
 start_asking() {

@@ -41,12 +41,12 @@ const MODULES = [
 
 /** Named by the machine's own names for them: iptables has the legacy variant only. */
 const PROGRAMS = [
-  ...["nft", "ip", "conntrack", "nfacct"],
+  ...["nft", "ip", "conntrack", "nfacct", "setpriv"],
   ...["iptables", "ip6tables"].flatMap((tool) => ["", "-save", "-restore"].map((end) => `${tool}-legacy${end}`)),
 ];
 
 /** Counts what rules see of packets that the node forwards. */
-const SPY = "table inet spy { chain forward { type filter hook forward priority 0; counter; }; }";
+export const SPY = "table inet spy { chain forward { type filter hook forward priority 0; counter; }; }";
 
 /**
  * Runs a script next to servers. It has the functions of `functions.sh`, and the files `objects`, `moving-0` … and
@@ -72,10 +72,12 @@ export async function runInGuest(version: KernelVersion, lines: readonly string[
       await readFile(besides("functions.sh"), "utf8"),
       ...networkLines(),
       `on_node nft '${SPY}'`,
-      ...Object.entries(TARGETS).map(([protocol, port]) => {
-        const { IPv4, IPv6 } = LINKS.server.others;
-        return `serve ${protocol} ${port} ${[...IPv4, ...IPv6].join(" ")}`;
-      }),
+      ...Object.entries(TARGETS).flatMap(([protocol, port]) =>
+        [LINKS.server, LINKS.client].map(
+          ({ namespace, others: { IPv4, IPv6 } }) =>
+            `serve ${namespace} ${protocol} ${port} ${[...IPv4, ...IPv6].join(" ")}`,
+        ),
+      ),
       "mkdir -p /tmp/objects && cp /guest/objects /tmp/objects/objects.yaml",
       ...lines,
     ].join("\n");
@@ -85,6 +87,12 @@ export async function runInGuest(version: KernelVersion, lines: readonly string[
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What takes long the first time: guests that start at the same time would each make it. */
+export async function provideGuest(version: KernelVersion): Promise<void> {
+  await kubeProxyProgram(KUBE_PROXY, () => {});
+  await guestKernel(version);
 }
 
 /** The API server that kube-proxy in a guest follows, as `api.mjs` in this folder. */

@@ -23,6 +23,7 @@ export const SERVICES = {
   web: { number: 10, ports: { tcp: 80, udp: 53, sctp: 90 }, nodePort: 30080 },
   excepted: { number: 11, ports: { tcp: 81, udp: 54, sctp: 91 }, annotations: { "fairlead.dev/fast-path": "off" } },
   moving: { number: 12, ports: { tcp: 82, udp: 55, sctp: 92 } },
+  own: { number: 13, ports: { tcp: 83, udp: 56, sctp: 93 } },
 } as const satisfies Record<string, Served>;
 export type ServiceName = keyof typeof SERVICES;
 
@@ -34,23 +35,24 @@ export function clusterIP(name: ServiceName, family: IPFamily): string {
 /** The node and its services; those with endpoints that change have none here. */
 export function objectsText(): string {
   const addresses = IP_FAMILIES.map((family) => LINKS.outside.node[family]);
-  const names: readonly ServiceName[] = ["web", "excepted", "moving"];
+  const names: readonly ServiceName[] = ["web", "excepted", "moving", "own"];
   return text([
     node(NODE, { addresses }),
     ...names.map(serviceOf),
-    ...slices("web", [0, 1]),
-    ...slices("excepted", [0, 1]),
+    ...slices("web", (family) => serversOf(family).slice(0, 2)),
+    ...slices("excepted", (family) => serversOf(family).slice(0, 2)),
+    // Its clients are its only endpoint.
+    ...slices("own", (family) => LINKS.client.others[family]),
   ]);
 }
 
 /** One of the states of the service whose endpoints change: a server less than there are. */
 export function movingText(without: number): string {
-  return text(
-    slices(
-      "moving",
-      [0, 1, 2].filter((server) => server !== without),
-    ),
-  );
+  return text(slices("moving", (family) => serversOf(family).filter((_, server) => server !== without)));
+}
+
+function serversOf(family: IPFamily): readonly string[] {
+  return LINKS.server.others[family];
 }
 
 function serviceOf(name: ServiceName): RawObject {
@@ -70,7 +72,7 @@ function serviceOf(name: ServiceName): RawObject {
   });
 }
 
-function slices(name: ServiceName, servers: readonly number[]): readonly RawObject[] {
+function slices(name: ServiceName, addresses: (family: IPFamily) => readonly string[]): readonly RawObject[] {
   const ports = (Object.keys(TARGETS) as Protocol[]).map((protocol) => ({
     name: protocol,
     protocol: upper(protocol),
@@ -81,9 +83,7 @@ function slices(name: ServiceName, servers: readonly number[]): readonly RawObje
       service: name,
       family,
       ports,
-      endpoints: LINKS.server.others[family]
-        .filter((_, server) => servers.includes(server))
-        .map((address) => ({ address, nodeName: NODE })),
+      endpoints: addresses(family).map((address) => ({ address, nodeName: NODE })),
     }),
   );
 }

@@ -1,8 +1,7 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
-import { CLIENT, LINKS, OUTSIDE } from "./ground.ts";
-import { runInGuest } from "./guest.ts";
-import { clusterIP, type Protocol, SERVICES } from "./objects.ts";
+import { runInGuest, SPY } from "./guest.ts";
+import { CASES, type Case, type CaseName, othersLines } from "./packet-cases.ts";
 
 /** What flows of one kind live through while the agent serves with the fast path. */
 interface Seen {
@@ -17,29 +16,6 @@ interface Seen {
   /** Packets that connection tracking has counted in the first flow's direction of requests. */
   readonly counted: number;
 }
-
-interface Case {
-  readonly from: string;
-  readonly protocol: Protocol;
-  readonly to: (family: IPFamily) => string;
-  readonly port: number;
-  readonly flows: number;
-  readonly bytes: number;
-}
-
-/** By name. */
-export const CASES = {
-  "TCP connections at the same time": toService("web", "tcp", 200),
-  "UDP flows at the same time": toService("web", "udp", 200),
-  "one UDP flow": toService("web", "udp", 1),
-  "TCP from outside to a node port": toNodePort("tcp"),
-  "UDP from outside to a node port": toNodePort("udp"),
-  "datagrams in fragments": { ...toService("web", "udp", 20), bytes: 4_000 },
-  SCTP: toService("web", "sctp", 20),
-  "TCP to a Service with the annotation": toService("excepted", "tcp", 20),
-  "UDP to a Service with the annotation": toService("excepted", "udp", 20),
-} as const satisfies Record<string, Case>;
-export type CaseName = keyof typeof CASES;
 
 type SeenByCase = Readonly<Record<IPFamily, Partial<Readonly<Record<CaseName, Seen>>>>>;
 
@@ -58,6 +34,7 @@ export async function packetsOn(version: KernelVersion): Promise<SeenPackets> {
   const names = Object.keys(CASES) as CaseName[];
   const text = await runInGuest(version, [
     "on_node sysctl -q -w net.netfilter.nf_conntrack_acct=1",
+    ...othersLines(),
     "start_agent auto",
     ...IP_FAMILIES.map((family) => `echo "devices ${family} $(devices ${TABLE_FAMILY[family]})"`),
     ...IP_FAMILIES.flatMap((family) => names.flatMap((name, at) => caseLines(family, CASES[name], at))),
@@ -74,26 +51,20 @@ function devicesIn(text: string, family: IPFamily): readonly string[] {
   return line?.split(" ").slice(2).filter(Boolean).toSorted() ?? [];
 }
 
-function toService(name: keyof typeof SERVICES, protocol: Protocol, flows: number): Case {
-  const port = SERVICES[name].ports[protocol];
-  return { from: CLIENT, protocol, to: (family) => clusterIP(name, family), port, flows, bytes: 64 };
-}
-
-function toNodePort(protocol: Protocol): Case {
-  const to = (family: IPFamily) => LINKS.outside.node[family];
-  return { from: OUTSIDE, protocol, to, port: SERVICES.web.nodePort, flows: 20, bytes: 64 };
-}
-
-function caseLines(family: IPFamily, { from, protocol, to, port, flows, bytes }: Case, at: number): readonly string[] {
+function caseLines(family: IPFamily, of: Case, at: number): readonly string[] {
+  const { from, protocol, to, port, flows, bytes, meanwhile = [] } = of;
   const connections = `${CONNTRACK_FAMILY[family]} ${protocol} ${port}`;
   return [
+    "on_node nft delete table inet spy",
+    `on_node nft '${SPY}'`,
     `on_node conntrack -D -f ${CONNTRACK_FAMILY[family]} > /dev/null 2>&1 || true`,
-    "before=$(met)",
     `start_asking case ${from} ${protocol} ${port} ${to(family)} ${flows} ${EVERY_MS} ${bytes}`,
-    "sleep 2",
+    "sleep 1",
+    ...meanwhile,
+    "sleep 1",
     `flowing=$(offloaded ${connections})`,
     "stop_asking",
-    `echo "${family} ${at} $(cat /tmp/asked-case) offloaded=$flowing met=$(($(met) - before)) counted=$(counted ${connections})"`,
+    `echo "${family} ${at} $(cat /tmp/asked-case) offloaded=$flowing met=$(met) counted=$(counted ${connections})"`,
   ];
 }
 
