@@ -1,7 +1,7 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import { CLIENT, LINKS, OUTSIDE } from "./ground.ts";
-import { type Configuration, runInGuest, STATES } from "./guest.ts";
+import { type Configuration, provideGuest, runInGuest, STATES } from "./guest.ts";
 import { clusterIP, type Protocol, SERVICES } from "./objects.ts";
 
 /**
@@ -105,6 +105,7 @@ export async function disturbedOn(
   version: KernelVersion,
   changes: number,
 ): Promise<Readonly<Record<Configuration, Round>>> {
+  await provideGuest(version);
   const [slow, fast] = await Promise.all([roundOn(version, "slow", changes), roundOn(version, "fast", changes)]);
   return { slow, fast };
 }
