@@ -14,6 +14,8 @@ export class FlowtableDevices {
   readonly #options: ResolvedOptions;
   /** What it has of ours; undefined: there is no table of ours that is known. */
   #has: Map<string, number> | undefined;
+  /** Reported as refused: each is tried again with every change. */
+  readonly #refused = new Map<string, number>();
   /** The last device work, after which the next one begins. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -66,6 +68,7 @@ export class FlowtableDevices {
       const now = this.#options.deviceName(index);
       if (now !== undefined && now !== name && !wanted.has(now)) await this.#delete(now);
     }
+    for (const name of this.#refused.keys()) if (!wanted.has(name)) this.#refused.delete(name);
     const missing = [...wanted].filter(([name, index]) => has.get(name) !== index);
     if (missing.length === 0 || (await this.#add(missing, has, true))) return;
     for (const one of missing) await this.#add([one], has, false);
@@ -85,8 +88,11 @@ export class FlowtableDevices {
     } catch (error) {
       if (several && devices.length > 1) return false;
       // A device that went, or a table: whoever brings it back asks again.
-      const [name = ""] = devices[0] ?? [];
-      if (errorCode(error) !== "ENOENT") this.#options.onRefusedDevice(name, errorText(error));
+      const [name = "", index = 0] = devices[0] ?? [];
+      if (errorCode(error) !== "ENOENT" && this.#refused.get(name) !== index) {
+        this.#refused.set(name, index);
+        this.#options.onRefusedDevice(name, errorText(error));
+      }
       return false;
     }
     for (const [name, index] of devices) has.set(name, index);

@@ -232,7 +232,7 @@ describe("devices", () => {
     expect(devices()).toEqual(["cali1"]);
   });
 
-  test("that the kernel refuses are reported, and the others are added", async () => {
+  test("that the kernel refuses are reported once, and the others are added", async () => {
     const { backend, come, devices, fake, refused } = await open();
     await backend.sync(PLAN);
     come("cali1", 4);
@@ -241,6 +241,9 @@ describe("devices", () => {
     fake.meddle(new NftBatch("ip", "kube-proxy").addFlowtable(other));
     await backend.updateDevices();
     expect([devices(), refused]).toEqual([["cali2"], ["cali1"]]);
+    come("cali3", 6);
+    await backend.updateDevices();
+    expect([devices(), refused]).toEqual([["cali2", "cali3"], ["cali1"]]);
   });
 
   test("that another program takes out are found and put back", async () => {
