@@ -16,7 +16,7 @@ export async function runCommandLine(argv: readonly string[], io: CommandLineIO)
   return runAction(parsed.config, parsed.warnings, io);
 }
 
-/** Parses without blocking: a file may be a pipe that nothing writes to, and signals have to end the start all the same. */
+/** Parses without blocking: a file may be a pipe that nothing writes to, and signals still have to end the start. */
 async function parseReading(argv: readonly string[], io: CommandLineIO): Promise<ParseResult> {
   const path = configFileOf(argv, version);
   const [read] = await Promise.allSettled(path === undefined ? [] : [io.readFile(path)]);

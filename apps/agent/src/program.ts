@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { runCommandLine } from "./cli.ts";
 import { FLOWTABLE_TEST } from "./host/flowtable-test.ts";
+import { setUpEngine } from "./start/engine.ts";
 import { inspectorProblem } from "./start/inspector.ts";
 import { endOnSignal, endProcess } from "./start/process.ts";
 
@@ -16,6 +17,7 @@ if (process.argv[2] === FLOWTABLE_TEST) {
   process.stdout.write(await flowtableTestProcess());
   process.exit(0);
 }
+setUpEngine();
 endOnSignal();
 const code = await runCommandLine(process.argv.slice(2), {
   readFile: (path) => readFile(path, "utf8"),

@@ -3,6 +3,7 @@ import { errorChainText } from "@fairlead/base";
 import { formatError, parseSlicesArguments } from "@fairlead/config";
 import { version } from "../about/version.ts";
 import { createLog } from "../log/pino.ts";
+import { setUpEngine } from "../start/engine.ts";
 import { inspectorProblem } from "../start/inspector.ts";
 import { endOnSignal, endProcess, failOnUnhandled, stopSignal } from "../start/process.ts";
 import { StartError } from "../start/start-error.ts";
@@ -43,5 +44,6 @@ if (problem !== undefined) {
   write(problem);
   process.exit(1);
 }
+setUpEngine();
 endOnSignal();
 endProcess(await runCommandLine(process.argv.slice(2)));

@@ -10,7 +10,7 @@ import { bind } from "../http/bind.ts";
 import { ConnectionLimit } from "../http/connection-limit.ts";
 import type { Log } from "../log/log.ts";
 import { logSource } from "../objects/source-log.ts";
-import { keepHeapSmall, setUpEngine } from "../start/engine.ts";
+import { keepHeapSmall } from "../start/engine.ts";
 import { StartError } from "../start/start-error.ts";
 import { leasePort, type Send, sliceWriter } from "./api.ts";
 import { slicesApp } from "./app.ts";
@@ -29,7 +29,6 @@ const USER_AGENT = `${COMPONENT}/${version}`;
  * @throws StartError when no API server is known
  */
 export async function runSlices(config: SlicesConfig, log: Log, stop: AbortSignal): Promise<void> {
-  setUpEngine();
   const connection = await connect(config, log);
   const send: Send = (request) => requestObject(connection, request, USER_AGENT);
   const [state, lists] = [new SliceState(), new Lists(log)];

@@ -6,7 +6,6 @@ import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import type { Log } from "../log/log.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { runAgent } from "../run/run-agent.ts";
-import { setUpEngine } from "./engine.ts";
 import { failOnUnhandled, fullSyncSignal, stopSignal } from "./process.ts";
 import { StartError } from "./start-error.ts";
 
@@ -26,7 +25,6 @@ export interface ProcessStart {
 
 /** @throws StartError naming the settings that do not fit together */
 export function startProcess(config: AgentConfig, log: Log): ProcessStart {
-  setUpEngine();
   failOnUnhandled(log);
   const stop = stopSignal(log);
   const onFullSyncAsked = fullSyncSignal(log);
