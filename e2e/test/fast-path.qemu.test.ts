@@ -116,6 +116,11 @@ if (missing === undefined) {
         expect(rounds?.fast.offloaded).toBeGreaterThan(0);
       });
 
+      test("the kernel has seen each change by itself", () => {
+        for (const configuration of ["slow", "fast"] as const)
+          expect(rounds?.[configuration].syncs).toBeGreaterThanOrEqual(CHANGES);
+      });
+
       test("no connection is reset or stalls for longer than 0.3 s that does not without the fast path", () => {
         const lived = (configuration: Configuration) => Object.entries(rounds?.[configuration].lived ?? {});
         const faults = (configuration: Configuration) =>

@@ -9,8 +9,8 @@ import { clusterIP, type Protocol, SERVICES } from "./objects.ts";
  * often: what they live through may not differ.
  */
 
-/** Between two changes, in seconds of the guest. */
-const PAUSE = 0.03;
+/** Between two changes, in seconds of the guest: long enough for the agent to write each by itself. */
+const PAUSE = 0.2;
 
 /** One kind of open flows. */
 interface Flows {
@@ -94,6 +94,8 @@ export interface Round {
   readonly lived: Readonly<Record<string, Lived>>;
   /** Connections in the flowtable when the changes begin. */
   readonly offloaded: number;
+  /** How often agents have written tables. */
+  readonly syncs: number;
 }
 
 /**
@@ -116,8 +118,8 @@ async function roundOn(version: KernelVersion, configuration: Configuration, cha
     const [name, flows] = line.split(" ");
     return name === undefined || !flows?.startsWith("flows=") ? [] : [[name, livedIn(line)] as const];
   });
-  const offloaded = valueIn(lines.find((line) => line.startsWith("offloaded=")) ?? "", "offloaded");
-  return { lived: Object.fromEntries(lived), offloaded };
+  const printed = (name: string) => valueIn(lines.find((line) => line.startsWith(`${name}=`)) ?? "", name);
+  return { lived: Object.fromEntries(lived), offloaded: printed("offloaded"), syncs: printed("syncs") };
 }
 
 function toService(name: keyof typeof SERVICES, protocol: Protocol): Flows {
@@ -141,6 +143,7 @@ function roundLines(configuration: Configuration, changes: number): readonly str
     'echo "offloaded=$(on_node conntrack -L 2> /dev/null | grep -c OFFLOAD || true)"',
     ...changeLines(changes),
     "stop_asking",
+    'echo "syncs=$((syncs + $(synced)))"',
     ...kinds.map(({ name }) => `echo "${name} $(cat /tmp/asked-${name})"`),
   ];
 }

@@ -37,8 +37,15 @@ devices() {
   on_node nft list flowtable "$1" kube-proxy fast-path | sed -n 's/.*devices = { \(.*\) }.*/\1/p' | tr -d '",'
 }
 
+# synced: how often the agent has written what changed, or everything
+synced() {
+  on_node wget -q -O - http://127.0.0.1:10249/metrics |
+    sed -n 's/^kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"} //p'
+}
+
 # end_agent SIGNAL
 end_agent() {
+  syncs=$((${syncs:-0} + $(synced)))
   kill "-$1" "$agent"
   wait "$agent" || true
 }
