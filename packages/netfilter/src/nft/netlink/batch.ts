@@ -2,11 +2,12 @@ import type { AttributeWriter } from "../../netlink/writer.ts";
 import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
 import type { NftChain, NftFlowtable, NftRule, NftSet, SetElement } from "../model.ts";
-import { writeExpression } from "./contents.ts";
-import { ElementList, type ItemList, KeyList } from "./element-lists.ts";
+import { writeElement, writeExpression } from "./contents.ts";
 import { writeFlowtable, writeGoneDevices } from "./flowtables.ts";
+import { ItemList } from "./item-list.ts";
 import { MessageWriter } from "./message-writer.ts";
 import * as numbers from "./numbers.ts";
+import { plainElement } from "./plain-element.ts";
 import { writeSet } from "./set-attributes.ts";
 import { commentData } from "./user-data.ts";
 
@@ -158,12 +159,12 @@ export class NftBatch {
 
   /** An element that is there with another value is an error, the same one is not. */
   addElements(set: string, elements: Iterable<SetElement>): this {
-    return this.#elements("add", set, elements, (list) => new ElementList(list));
+    return this.#elements("add", set, elements, (list) => new ItemList(list, plainElement, writeElement));
   }
 
   /** One that is not there is an error. */
   deleteElements(set: string, keys: Iterable<Hex>): this {
-    return this.#elements("delete", set, keys, (list) => new KeyList(list));
+    return this.#elements("delete", set, keys, (list) => new ItemList(list, () => undefined, writeKey));
   }
 
   /**
@@ -234,4 +235,9 @@ export class NftBatch {
     this.#messages.add(header, write);
     return this;
   }
+}
+
+/** The kernel finds an element to delete by its key. */
+function writeKey(key: Hex, item: AttributeWriter): void {
+  item.nest(numbers.ELEMENT.key, (value) => value.hex(numbers.DATA_VALUE, key));
 }

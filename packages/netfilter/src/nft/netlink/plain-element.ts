@@ -11,8 +11,11 @@ interface Frame {
   readonly behind: Hex;
 }
 
+/** Above those of any attribute, whose length has 16 bits. */
+const MOST_DIGITS = 2 ** 17;
+
 /** By the digits of a key and of a value; the sets of a table have few of them. */
-const frames = new Map<string, Frame>();
+const frames = new Map<number, Frame>();
 
 /**
  * The item of a set's list for an element that has a key and a value of bytes and nothing more; undefined: it has more.
@@ -28,8 +31,8 @@ export function plainElement(element: SetElement): Hex | undefined {
 }
 
 function frameOf(keyDigits: number, valueDigits: number): Frame {
-  const name = `${keyDigits} ${valueDigits}`;
-  const known = frames.get(name);
+  const lengths = keyDigits * MOST_DIGITS + valueDigits;
+  const known = frames.get(lengths);
   if (known !== undefined) return known;
   const [key, value] = [dataFrame(ELEMENT.key, keyDigits / 2), dataFrame(ELEMENT.data, valueDigits / 2)];
   const frame = {
@@ -37,7 +40,7 @@ function frameOf(keyDigits: number, valueDigits: number): Frame {
     between: key.behind + value.before,
     behind: value.behind,
   };
-  frames.set(name, frame);
+  frames.set(lengths, frame);
   return frame;
 }
 
