@@ -45,7 +45,7 @@ module.exports = {
       name: "shadow-writes-nothing",
       comment: "A shadow run has a reader of the kernel: no backend, no mode that serves, no client that writes",
       severity: "error",
-      from: { path: "^(apps/agent/src/(shadow/|start/shadow\\.ts)|packages/compare/src/follow/)" },
+      from: { path: "^(apps/agent/src/(shadow/|start/shadow\\.ts)|packages/inspect/src/compare/follow/)" },
       to: {
         path: "^(packages/(backend-[^/]+|migrate)/|apps/agent/src/(modes/|conntrack/|host/(real|kernel|nft-leftovers)\\.ts|start/(prepare|node-lock|oom-score|cleanup)\\.ts))",
       },

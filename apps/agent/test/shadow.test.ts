@@ -1,7 +1,6 @@
 import { VirtualClock } from "@fairlead/base/testing";
-import { type DifferenceEvent, ownRules } from "@fairlead/compare";
 import type { ForwardingPlan } from "@fairlead/core";
-import { factsOf } from "@fairlead/inspect";
+import { type DifferenceEvent, factsOf, ownRules } from "@fairlead/inspect";
 import { FakeNodeAddresses } from "@fairlead/kernel/fake";
 import { LazySaveParser } from "@fairlead/netfilter";
 import { goldenPlannerOptions, goldenScenario, service, TestCluster } from "@fairlead/testkit";

@@ -1,9 +1,8 @@
 import { systemClock, toEnd } from "@fairlead/base";
-import { restored } from "@fairlead/compare";
 import { type AgentConfig, parseArguments } from "@fairlead/config";
 import { type ConsoleOptions, startConsole } from "@fairlead/console";
 import { Memory } from "@fairlead/endpoint-filter";
-import { dryRun, type PlannedNode } from "@fairlead/inspect";
+import { dryRun, type PlannedNode, restored } from "@fairlead/inspect";
 import { filterSettings } from "@fairlead/intake";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { createManifestsSnapshot } from "@fairlead/watch";

@@ -1,7 +1,6 @@
 import { systemClock, toEnd } from "@fairlead/base";
-import { restored } from "@fairlead/compare";
 import { parseArguments } from "@fairlead/config";
-import { dryRun, dryTables, type Mode, planNode, readCluster } from "@fairlead/inspect";
+import { dryRun, dryTables, type Mode, planNode, readCluster, restored } from "@fairlead/inspect";
 import { filterSettings } from "@fairlead/intake";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { createManifestsSnapshot } from "@fairlead/watch";

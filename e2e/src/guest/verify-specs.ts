@@ -1,5 +1,5 @@
 import { socketText } from "@fairlead/base";
-import type { Finding, ServiceReport } from "@fairlead/compare";
+import type { Finding, ServiceReport } from "@fairlead/inspect";
 import { agentFolder } from "@fairlead/lab/agent/manifests";
 import { type IpvsFault, ipvsFaults } from "@fairlead/lab/faults/ipvs";
 import { fairlead } from "@fairlead/lab/tools/fairlead";

@@ -1,6 +1,44 @@
 export { instanceOfTable } from "@fairlead/backend-nftables";
 export { leaveOutOthers } from "./about/leave-out.ts";
 export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
+export {
+  DIFFERENCE_KINDS,
+  type Difference,
+  type DifferenceKind,
+  type DifferenceTarget,
+} from "./compare/follow/difference.ts";
+export {
+  type DifferenceEvent,
+  DifferenceTracker,
+  type TrackedDifference,
+} from "./compare/follow/difference-tracker.ts";
+export { groupDifferences } from "./compare/follow/group-differences.ts";
+export { ownRules } from "./compare/follow/own-rules.ts";
+export { Rounds } from "./compare/follow/rounds.ts";
+export { straysIn } from "./compare/follow/strays.ts";
+export { compareIpvs, type IpvsCompareOptions, type IpvsObjects } from "./compare/ipvs/compare.ts";
+export { addressesOf, serversOf, setsOf } from "./compare/ipvs/text.ts";
+export { compareNftables, servicesInTable } from "./compare/nftables/compare.ts";
+export { isKubeProxyTable } from "./compare/nftables/kube-proxy.ts";
+export { type Agreement, agreementOf, type PacketFinding } from "./compare/packets/agreement.ts";
+export { compareProbes } from "./compare/packets/probed.ts";
+export { endpointProbesOf, type Probe, probesOf } from "./compare/packets/probes.ts";
+export { addressIn, OUTER_INTERFACE, outsideAddress, type Source } from "./compare/packets/sources.ts";
+export { type KernelState, type View, viewOf } from "./compare/packets/view.ts";
+export { type OutcomeShares, UNTOUCHED, waysText } from "./compare/packets/ways.ts";
+export { byService, type Finding, type ServiceReport } from "./compare/rules/finding.ts";
+export { restored } from "./compare/rules/restored.ts";
+export { compareRules, hasForeignRules, renamedServices, servicesIn } from "./compare/rules/rules.ts";
+export { type BlockedPackets, type BlockedRequest, blockedPackets } from "./compare/states/blocked.ts";
+export { type Destination, destinationText } from "./compare/states/destination.ts";
+export {
+  compareTraffic,
+  type PlannedSide,
+  type TrafficChange,
+  type TrafficDifference,
+  type TrafficOutcome,
+} from "./compare/states/traffic.ts";
+export { isProxyChain, type Reader, readersOf, withoutProxy } from "./compare/states/without-proxy.ts";
 export { ADVICE_NAMES, type AdviceName } from "./doctor/advice.ts";
 export {
   CALLING_RESOURCES,

@@ -1,4 +1,5 @@
 import { type Clock, errorChainText, inSlices, type Slicing, slices } from "@fairlead/base";
+import type { Backend, ForwardingPlan, IPFamily, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
 import {
   type DifferenceEvent,
   type DifferenceTarget,
@@ -8,8 +9,7 @@ import {
   Rounds,
   straysIn,
   type TrackedDifference,
-} from "@fairlead/compare";
-import type { Backend, ForwardingPlan, IPFamily, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
+} from "@fairlead/inspect";
 import type { KernelReader } from "@fairlead/kernel";
 import { differenceTarget } from "./difference-target.ts";
 import type { SeenMode } from "./modes.ts";

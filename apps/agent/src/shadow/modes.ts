@@ -1,7 +1,6 @@
 import { IP_FAMILIES } from "@fairlead/base";
-import { type KernelState, ownRules } from "@fairlead/compare";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
-import { factsOf, type Mode } from "@fairlead/inspect";
+import { factsOf, type KernelState, type Mode, ownRules } from "@fairlead/inspect";
 import type { KernelReader } from "@fairlead/kernel";
 import type { SavedRules } from "@fairlead/netfilter";
 import { type Environment, packetSet } from "@fairlead/trace";

@@ -1,4 +1,4 @@
-import type { DifferenceEvent } from "@fairlead/compare";
+import type { DifferenceEvent } from "@fairlead/inspect";
 import type { NodeEvent } from "../events/node-event.ts";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Log } from "../log/log.ts";

@@ -1,5 +1,5 @@
-import { type View, viewOf } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
+import { type View, viewOf } from "@fairlead/inspect";
 import type { KernelReader } from "@fairlead/kernel";
 import { hostOf } from "./host.ts";
 import type { SeenMode } from "./modes.ts";

@@ -1,5 +1,5 @@
-import { DIFFERENCE_KINDS, type DifferenceKind, type TrackedDifference } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
+import { DIFFERENCE_KINDS, type DifferenceKind, type TrackedDifference } from "@fairlead/inspect";
 import type { MetricFactory } from "../metrics/registry.ts";
 import type { ShadowView } from "../run/parts.ts";
 import type { ShadowFamily } from "./family.ts";

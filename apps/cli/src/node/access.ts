@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { errorText, familyOf, IP_FAMILIES } from "@fairlead/base";
-import type { KernelState } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
+import type { KernelState } from "@fairlead/inspect";
 import type { Runner } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";

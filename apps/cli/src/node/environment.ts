@@ -1,5 +1,5 @@
 import { DEVICE } from "@fairlead/backend-ipvs";
-import type { IpvsObjects } from "@fairlead/compare";
+import type { IpvsObjects } from "@fairlead/inspect";
 import {
   createIpset,
   createIpvsadm,

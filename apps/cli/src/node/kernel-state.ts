@@ -1,6 +1,6 @@
 import { familyOf } from "@fairlead/base";
-import type { KernelState } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
+import type { KernelState } from "@fairlead/inspect";
 import { CommandError, createNodeAddresses, type Runner } from "@fairlead/kernel";
 import { readSave } from "@fairlead/netfilter";
 import { CommandFailure } from "../frame/errors.ts";

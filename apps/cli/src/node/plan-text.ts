@@ -1,7 +1,7 @@
 import { IP_FAMILIES, toEnd } from "@fairlead/base";
-import { addressesOf, type IpvsObjects, type KernelState, restored, serversOf, setsOf } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
 import type { ProgramText } from "@fairlead/inspect";
+import { addressesOf, type IpvsObjects, type KernelState, restored, serversOf, setsOf } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";

@@ -1,4 +1,4 @@
-import { addressIn as lastIn } from "@fairlead/compare";
+import { addressIn as lastIn } from "@fairlead/inspect";
 import { UsageError } from "../frame/errors.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { ServiceReport } from "@fairlead/compare";
+import type { ServiceReport } from "@fairlead/inspect";
 
 interface FamilyReport {
   readonly services: readonly ServiceReport[];

@@ -1,4 +1,4 @@
-import type { ServiceReport } from "@fairlead/compare";
+import type { ServiceReport } from "@fairlead/inspect";
 import type { FamilyFindings, NodeRow, ReadResult } from "../protocol/index.ts";
 
 /** One service that is not in a node's kernel as it should be. */

@@ -1,6 +1,5 @@
-import type { ServiceReport } from "@fairlead/compare";
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
-import type { AgentStatus } from "@fairlead/inspect";
+import type { AgentStatus, ServiceReport } from "@fairlead/inspect";
 
 /** One line of the list of services. */
 export interface ServiceRow {

@@ -1,5 +1,5 @@
 import { errorText, familyOf, fieldsOf, itemsOf } from "@fairlead/base";
-import { addressIn } from "@fairlead/compare";
+import { addressIn } from "@fairlead/inspect";
 import { type Manifest, resourceOf } from "../../cluster/resources.ts";
 import { type Acting, ensured, waitFor } from "./act.ts";
 import { agentText } from "./agents.ts";

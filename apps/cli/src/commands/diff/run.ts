@@ -1,6 +1,6 @@
 import { familyOf, isLoopback } from "@fairlead/base";
-import { compareTraffic, isProxyChain, type TrafficDifference } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
+import { compareTraffic, isProxyChain, type TrafficDifference } from "@fairlead/inspect";
 import { compareRuleSets, type RuleSetDifference } from "@fairlead/netfilter";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";

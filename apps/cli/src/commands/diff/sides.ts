@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { errorText } from "@fairlead/base";
-import type { KernelState } from "@fairlead/compare";
 import type { ClusterView, IPFamily } from "@fairlead/core";
+import type { KernelState } from "@fairlead/inspect";
 import { dryRun, type Mode } from "@fairlead/inspect";
 import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";

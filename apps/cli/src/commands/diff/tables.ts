@@ -1,5 +1,5 @@
 import { toEnd } from "@fairlead/base";
-import { compareNftables, type Finding } from "@fairlead/compare";
+import { compareNftables, type Finding } from "@fairlead/inspect";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Side } from "./sides.ts";
 

@@ -1,4 +1,4 @@
-import { type TrafficChange, type TrafficDifference, type TrafficOutcome, waysText } from "@fairlead/compare";
+import { type TrafficChange, type TrafficDifference, type TrafficOutcome, waysText } from "@fairlead/inspect";
 import type { RuleSetDifference } from "@fairlead/netfilter";
 import type { Style } from "../../frame/style.ts";
 import type { TableDifference } from "./tables.ts";

@@ -1,5 +1,5 @@
-import type { Agreement } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
+import type { Agreement } from "@fairlead/inspect";
 import type { NftTable } from "@fairlead/netfilter/nft";
 
 /** How the kernel agrees with the plan in one family. */

@@ -1,8 +1,8 @@
 import { SLICES_MANAGER } from "@fairlead/base";
-import { agreementOf } from "@fairlead/compare";
 import type { AgentConfig } from "@fairlead/config";
 import { type IPFamily, type ServiceKey, type ServicePortGroup, splitKey } from "@fairlead/core";
 import {
+  agreementOf,
   explainService,
   factsOf,
   fastPathOnNode,

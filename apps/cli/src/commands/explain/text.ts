@@ -1,5 +1,4 @@
 import { SLICES_MANAGER, socketText } from "@fairlead/base";
-import { type OutcomeShares, type PacketFinding, waysText } from "@fairlead/compare";
 import type { AgentConfig } from "@fairlead/config";
 import type { EndpointFate, Membership, Treatment } from "@fairlead/core";
 import type {
@@ -10,6 +9,7 @@ import type {
   PortExplanation,
   ServiceExplanation,
 } from "@fairlead/inspect";
+import { type OutcomeShares, type PacketFinding, waysText } from "@fairlead/inspect";
 import type { Style } from "../../frame/style.ts";
 import { tableText } from "../../output/table.ts";
 import type { FamilyAgreement } from "./family-agreement.ts";

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { familyOf, isLoopback } from "@fairlead/base";
-import { OUTER_INTERFACE, outsideAddress } from "@fairlead/compare";
 import type { IPFamily, Protocol } from "@fairlead/core";
+import { OUTER_INTERFACE, outsideAddress } from "@fairlead/inspect";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
 import { UsageError } from "../../frame/errors.ts";
 import type { OptionValues } from "../../frame/options.ts";

@@ -1,26 +1,28 @@
 import { tableName } from "@fairlead/backend-nftables";
 import { inSlices } from "@fairlead/base";
+import type { ForwardingPlan, IPFamily, ServicePortGroup } from "@fairlead/core";
 import {
   byService,
   compareIpvs,
   compareNftables,
   compareProbes,
   compareRules,
+  dryRun,
+  dryTables,
   endpointProbesOf,
   type Finding,
   hasForeignRules,
   type IpvsObjects,
   isKubeProxyTable,
   type KernelState,
+  type PlannedNode,
   type Probe,
   probesOf,
   renamedServices,
   restored,
   servicesIn,
   servicesInTable,
-} from "@fairlead/compare";
-import type { ForwardingPlan, IPFamily, ServicePortGroup } from "@fairlead/core";
-import { dryRun, dryTables, type PlannedNode } from "@fairlead/inspect";
+} from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";

@@ -1,5 +1,5 @@
-import type { Finding, ServiceReport } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
+import type { Finding, ServiceReport } from "@fairlead/inspect";
 
 /** What was found in one family. */
 export interface FamilyReport {

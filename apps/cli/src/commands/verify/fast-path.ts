@@ -1,6 +1,6 @@
 import { FLOWTABLE } from "@fairlead/backend-nftables";
-import type { Finding } from "@fairlead/compare";
 import { type AgentConfig, whyNotAuto } from "@fairlead/config";
+import type { Finding } from "@fairlead/inspect";
 import type { NftTable } from "@fairlead/netfilter/nft";
 
 /** How the table of a node is compared where the fast path is configured. */

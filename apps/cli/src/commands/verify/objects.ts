@@ -1,6 +1,6 @@
 import { familyOf } from "@fairlead/base";
-import type { IpvsObjects } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
+import type { IpvsObjects } from "@fairlead/inspect";
 
 /** What one family has of ipvs mode's objects; sets of no family belong to both. */
 export function ofFamily({ servers, sets, addresses }: IpvsObjects, family: IPFamily): IpvsObjects {

@@ -1,4 +1,4 @@
-import type { Finding } from "@fairlead/compare";
+import type { Finding } from "@fairlead/inspect";
 import type { Style } from "../../frame/style.ts";
 import type { NodeReport } from "./all-nodes.ts";
 import type { FamilyReport } from "./family-report.ts";

@@ -1,14 +1,17 @@
 import { socketText, toEnd } from "@fairlead/base";
+import type { IPFamily } from "@fairlead/core";
 import {
   type BlockedPackets,
   blockedPackets,
+  dryTables,
+  factsOf,
   type KernelState,
+  type ModeChange,
+  type ModeFinding,
   readersOf,
   waysText,
   withoutProxy,
-} from "@fairlead/compare";
-import type { IPFamily } from "@fairlead/core";
-import { dryTables, factsOf, type ModeChange, type ModeFinding } from "@fairlead/inspect";
+} from "@fairlead/inspect";
 
 /** How many rules, or kinds of packets, are written out. */
 const NAMED = 3;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Difference, DifferenceTracker, Rounds } from "../../src/index.ts";
+import { type Difference, DifferenceTracker, Rounds } from "../../../src/index.ts";
 
 const GRACE = 5_000;
 const subject = { id: "a", family: "IPv4", name: "default/web" } as const;

@@ -1,13 +1,12 @@
 import { toEnd } from "@fairlead/base";
-import { dryTables } from "@fairlead/inspect";
 import { parseSave } from "@fairlead/netfilter";
 import { type NftTable, readTables, tableText } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { planned, settingsOf } from "../../inspect/test/support/scenario.ts";
-import { compareTraffic, type TrafficOutcome, waysText } from "../src/index.ts";
+import { compareTraffic, dryTables, type TrafficOutcome, waysText } from "../../src/index.ts";
+import { planned, settingsOf } from "../support/scenario.ts";
 
 const NODE_ADDRESS = "10.201.0.10";
 const environment = {

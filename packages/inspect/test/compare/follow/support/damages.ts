@@ -1,4 +1,4 @@
-import type { DifferenceKind } from "../../../src/index.ts";
+import type { DifferenceKind } from "../../../../src/index.ts";
 import type { MODES } from "./recorded.ts";
 
 /** Something that is wrong in what kube-proxy wrote. */

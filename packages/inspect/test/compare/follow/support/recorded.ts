@@ -1,6 +1,5 @@
 import { familyOf, type IPFamily, toEnd } from "@fairlead/base";
 import type { ForwardingPlan, ModeSemantics, PlannerOptions } from "@fairlead/core";
-import { factsOf } from "@fairlead/inspect";
 import { LazySaveParser } from "@fairlead/netfilter";
 import { NFT_FAMILY, readTables } from "@fairlead/netfilter/nft";
 import {
@@ -11,8 +10,8 @@ import {
   TestCluster,
 } from "@fairlead/testkit";
 import { packetSet } from "@fairlead/trace";
-import type { KernelState } from "../../../src/index.ts";
-import { type Difference, groupDifferences, ownRules, straysIn } from "../../../src/index.ts";
+import type { KernelState } from "../../../../src/index.ts";
+import { type Difference, factsOf, groupDifferences, ownRules, straysIn } from "../../../../src/index.ts";
 import { checkedView } from "./checked-view.ts";
 
 /** What the recordings of a mode are, and how one is read. */

@@ -1,10 +1,9 @@
 import { toEnd } from "@fairlead/base";
-import { dryTables, factsOf } from "@fairlead/inspect";
 import { parseSave } from "@fairlead/netfilter";
 import { goldenScenario } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { sideOf } from "../../inspect/test/support/scenario.ts";
-import { blockedPackets, readersOf, withoutProxy } from "../src/index.ts";
+import { blockedPackets, dryTables, factsOf, readersOf, withoutProxy } from "../../src/index.ts";
+import { sideOf } from "../support/scenario.ts";
 
 const scenario = goldenScenario("09-loadbalancer");
 const NODE_ADDRESS = "10.201.0.10";

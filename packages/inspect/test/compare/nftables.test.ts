@@ -16,7 +16,7 @@ import {
   workload,
 } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { compareNftables, servicesInTable } from "../src/index.ts";
+import { compareNftables, servicesInTable } from "../../src/index.ts";
 
 const { mixedServices, excludedFrontends, ownershipAnnotation } = STANDARD_OPTIONS;
 const filter = createEndpointFilter({ excludeCIDRs: [], mixedServices, excludedFrontends, ownershipAnnotation });

@@ -1,6 +1,6 @@
 import { mergedDiffers } from "@fairlead/testkit";
-import type { KernelState } from "../../../src/index.ts";
-import { type View, viewOf } from "../../../src/index.ts";
+import type { KernelState } from "../../../../src/index.ts";
+import { type View, viewOf } from "../../../../src/index.ts";
 
 /** A view of which each packet's merged ways are compared with its single ones. */
 export function checkedView(state: KernelState): View {

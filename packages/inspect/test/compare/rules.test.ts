@@ -2,7 +2,7 @@ import { toEnd } from "@fairlead/base";
 import { LazySaveParser, type SavedRules } from "@fairlead/netfilter";
 import { goldenScenario } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { byService, compareRules, renamedServices, restored, servicesIn } from "../src/index.ts";
+import { byService, compareRules, renamedServices, restored, servicesIn } from "../../src/index.ts";
 
 const { iptables } = goldenScenario("10-lb-source-ranges");
 

@@ -2,7 +2,7 @@ import { toEnd } from "@fairlead/base";
 import { parseSave } from "@fairlead/netfilter";
 import { readTables } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
-import { compareProbes } from "../src/index.ts";
+import { compareProbes } from "../../src/index.ts";
 
 const packet = {
   family: "IPv4",

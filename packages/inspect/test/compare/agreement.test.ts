@@ -1,9 +1,8 @@
-import { factsOf, type PlannedNode } from "@fairlead/inspect";
 import { parseSave, type RuleSet } from "@fairlead/netfilter";
 import { type GoldenScenario, goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { planned } from "../../inspect/test/support/scenario.ts";
-import { agreementOf, type PacketFinding, waysText } from "../src/index.ts";
+import { agreementOf, factsOf, type PacketFinding, type PlannedNode, waysText } from "../../src/index.ts";
+import { planned } from "../support/scenario.ts";
 
 const [NODE_ADDRESS, OTHER_ADDRESS] = ["10.201.0.10", "fd00:201::10"];
 const environment = {

@@ -1,15 +1,14 @@
 import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { planTable } from "@fairlead/backend-nftables";
 import { toEnd } from "@fairlead/base";
-import { factsOf } from "@fairlead/inspect";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { goldenNode, goldenPlannerOptions } from "@fairlead/testkit";
 import { type SlotChanges, slotChanges, World, webState } from "@fairlead/testkit/histories";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { KernelState } from "../../src/index.ts";
-import { groupDifferences, straysIn } from "../../src/index.ts";
+import type { KernelState } from "../../../src/index.ts";
+import { factsOf, groupDifferences, straysIn } from "../../../src/index.ts";
 import { checkedView } from "./support/checked-view.ts";
 
 const NODE = goldenNode(false);

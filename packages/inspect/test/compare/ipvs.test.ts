@@ -1,6 +1,6 @@
 import type { SetState, VirtualServerState } from "@fairlead/netfilter";
 import { describe, expect, test } from "vitest";
-import { addressesOf, compareIpvs, type IpvsObjects, serversOf, setsOf } from "../src/index.ts";
+import { addressesOf, compareIpvs, type IpvsObjects, serversOf, setsOf } from "../../src/index.ts";
 
 const expected: IpvsObjects = {
   servers: serversOf(
