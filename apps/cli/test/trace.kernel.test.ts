@@ -39,48 +39,6 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
     expect(ends(port.out)).toHaveLength(2);
   });
 
-  /** Asks for 10.96.1.10:80 until what is watched has told of it. */
-  async function watched(wanted: RegExp): Promise<string> {
-    const stop = new AbortController();
-    let seen = "";
-    const watching = fairlead(["trace", "--watch", "--from", "node", "--to", "10.96.1.10:80"], {
-      runner,
-      signal: stop.signal,
-      onOut: (text) => {
-        seen += text;
-        if (wanted.test(seen)) stop.abort();
-      },
-    });
-    const ask = async (): Promise<void> => {
-      const script = `const s = require("net").connect(80, "10.96.1.10"); s.on("error", () => {}); setTimeout(() => process.exit(0), 300);`;
-      await runner.run([process.execPath, "-e", script]);
-      if (!stop.signal.aborted) await ask();
-    };
-    await Promise.race([ask(), watching]);
-    expect(await watching).toMatchObject({ code: 0 });
-    return seen;
-  }
-
-  test("--watch follows a packet rule by rule, or its connection", async () => {
-    const wanted = /KUBE-SERVICES|10\.96\.1\.10/;
-    expect(await watched(wanted)).toMatch(wanted);
-    expect((await runner.run(["iptables-nft", "-t", "raw", "-S"])).stdout).not.toContain("TRACE");
-  });
-
-  test("--watch where rules are the legacy variant's: connections, and where they go", async () => {
-    const nothing = "*nat\nCOMMIT\n*filter\nCOMMIT\n*mangle\nCOMMIT\n";
-    const rules = iptables.replaceAll(/ -m nfacct --nfacct-name +\S+/g, "");
-    await runner.run(["iptables-nft-restore"], { input: nothing });
-    await runner.run(["iptables-legacy-restore"], { input: rules });
-    try {
-      const translated = /dst=10\.96\.1\.10 .* src=10\.144\.\d+\.\d+ dst=10\.201\.0\.10 sport=8080 /;
-      expect(await watched(translated)).toMatch(translated);
-    } finally {
-      await runner.run(["iptables-legacy-restore"], { input: nothing });
-      await runner.run(["iptables-nft-restore"], { input: rules });
-    }
-  });
-
   test("doctor looks at it, and says what to do", async () => {
     await runner.run(["nft", "add", "table", "inet", "firewalld"]);
     const { out, code } = await fairlead(

@@ -91,7 +91,10 @@ test.each([
   [["--to", "10.96.0.1:80", "--from", "fd00::1"], "--from=fd00::1: must be IPv4, as --to is"],
   [["--to", "[fd00::1]:80", "--from", "pod"], "--from=pod: give the pods' IPv6 CIDR with --cluster-cidr"],
   [["--to", "10.96.0.1:80", "--route", "10.0.0.0/8"], "--route=10.0.0.0/8: must be CIDR=INTERFACE"],
-  [["--to", "10.96.0.1:80", "--watch"], "--watch follows packets of this host: leave out --rules, --on and --sysdump"],
+  [
+    ["--to", "10.96.0.1:80", "--watch"],
+    "--watch was removed: nft monitor trace or xtables-monitor --trace follows packets, fairlead flows connections",
+  ],
   [["--to", "10.96.0.1:80", "--live"], "only one of them"],
 ])("%j is refused", async (more, problem) => {
   const { err, code } = await over(iptables, ...more);

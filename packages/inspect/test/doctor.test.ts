@@ -20,7 +20,6 @@ const HEALTHY: NodeFacts = {
     { variant: "nft", readable: true, hinted: true, proxy: 40, others: 3, dropping: [] },
     { variant: "legacy", readable: true, hinted: false, proxy: 0, others: 0, dropping: [] },
   ],
-  traceRules: { removed: [], running: [], unknown: [] },
   others: { kubeOVNRejects: [], servesBySets: false, ciliumChains: [], pinnedMaps: [] },
   nftTables: [],
   sysctls: { "net/ipv4/ip_forward": "1", "net/ipv4/vs/conntrack": "1" },
@@ -435,16 +434,6 @@ describe("the doctor", () => {
     ],
     ["nft's tables", { nftTables: undefined }, ["unknown nft tables of others: cannot be listed"]],
     [
-      "what a trace left",
-      { traceRules: undefined },
-      ["unknown rules of fairlead trace: cannot be listed or not removed"],
-    ],
-    [
-      "whether a trace runs",
-      { traceRules: { removed: [], running: [], unknown: ["iptables-nft -t raw -D OUTPUT -j TRACE"] } },
-      ["unknown rules of fairlead trace: 1, whose processes cannot be seen from here"],
-    ],
-    [
       "a setting",
       { sysctls: { ...HEALTHY.sysctls, "net/ipv4/ip_forward": undefined } },
       ["unknown net.ipv4.ip_forward: may not be read"],
@@ -481,15 +470,6 @@ describe("the doctor", () => {
   ])("%s that cannot be looked at is unknown, never good", (_, facts, expected) =>
     expect(complaints(facts)).toEqual(expected),
   );
-
-  test("what a killed trace left is told when it has been removed", () => {
-    const traceRules = { removed: ["iptables-nft -t raw -I OUTPUT -j TRACE"], running: [12], unknown: [] };
-    const found = diagnose({ ...HEALTHY, traceRules }).find(({ check }) => check === "rules of fairlead trace");
-    expect(found).toMatchObject({
-      state: "good",
-      found: "removed what a killed one left: iptables-nft -t raw -I OUTPUT -j TRACE; 1 of process 12, which runs",
-    });
-  });
 
   test("whatever is not good comes with what to do", () => {
     const all = diagnose({

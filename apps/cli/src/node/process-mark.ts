@@ -16,17 +16,10 @@ export function ownMark(): ProcessMark {
   return { pid: process.pid, start: startOf(process.pid) ?? 0, namespace: ownNamespace(), boot: bootId() };
 }
 
-/** unknown: it is of another process namespace, whose processes are not seen from here. */
-export function stateOf({ pid, start, namespace, boot }: ProcessMark): "runs" | "gone" | "unknown" {
-  if (boot !== bootId()) return "gone";
-  if (namespace !== ownNamespace()) return "unknown";
+/** Whether the process runs. Undefined: it is not of this machine, or of another process namespace, as far as known. */
+export function stateHere({ pid, start, namespace, boot }: ProcessMark): "runs" | "gone" | undefined {
+  if (boot !== bootId() || namespace !== ownNamespace()) return undefined;
   return startOf(pid) === start ? "runs" : "gone";
-}
-
-/** Undefined: it is not of this machine, or of another process namespace, as far as known. */
-export function stateHere(mark: ProcessMark): "runs" | "gone" | undefined {
-  const state = mark.boot === bootId() ? stateOf(mark) : "unknown";
-  return state === "unknown" ? undefined : state;
 }
 
 /** Undefined: there is no such process. */

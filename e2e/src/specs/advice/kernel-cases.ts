@@ -17,12 +17,6 @@ function setting(key: string, why: string): AdviceCase {
   };
 }
 
-/** Puts a rule into raw as a `trace --watch` that was killed leaves it, in both families' first. */
-const LEFT_TRACE = `
-  boot=$(cat /proc/sys/kernel/random/boot_id)
-  space=$(readlink /proc/self/ns/pid | tr -cd 0-9)
-  iptables-nft -t raw -I PREROUTING -d 192.0.2.1/32 -m comment --comment "fairlead-trace-4194304-1-$space-$boot" -j TRACE`;
-
 /** kube-ovn's rules, and the set of ipvs mode for which it makes them. */
 const KUBE_OVN = `
   ipset create KUBE-CLUSTER-IP hash:ip,port
@@ -132,14 +126,6 @@ export const kernelCases: readonly AdviceCase[] = [
       const left = given(await bench.doctor(fullyGiven(bench)), "remove-other-variant");
       if (left === undefined) throw new Error("what is left in the other variant is not named");
       await runPrinted(bench, printed(left));
-    },
-  },
-  {
-    advice: "remove-trace-rules",
-    what: "a trace was killed, and its process cannot be seen",
-    make: async (bench) => {
-      await bench.sh(LEFT_TRACE);
-      return () => bench.doctor(fullyGiven(bench), ELSEWHERE);
     },
   },
   {

@@ -8,7 +8,6 @@ export const ADVICE_NAMES = [
   "look-in-host-processes",
   "install-ip",
   "ask-running-proxy",
-  "remove-trace-rules",
   // Of the node.
   "install-iptables",
   "one-variant",

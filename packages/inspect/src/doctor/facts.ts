@@ -14,8 +14,6 @@ export interface NodeFacts {
   readonly variant?: "nft" | "legacy";
   /** How many rules each variant that is installed holds, of the proxy (KUBE-…) and of others. */
   readonly rules: readonly RuleCount[];
-  /** What `fairlead trace --watch` left in raw. */
-  readonly traceRules: TraceRules | undefined;
   /** What other networks left in the kernel that serves services, or rejects them. */
   readonly others: OthersFacts;
   /** Names of tables that nft has alongside those of iptables: `ip kube-proxy`. */
@@ -149,15 +147,6 @@ export interface RuleCount {
   readonly others: number;
   /** Policies of filter's built-in chains that drop. */
   readonly dropping: readonly string[];
-}
-
-export interface TraceRules {
-  /** Rules of processes that were killed; they have been removed. */
-  readonly removed: readonly string[];
-  /** Processes that run, one for each of their rules. */
-  readonly running: readonly number[];
-  /** The commands that remove rules of which it cannot be seen whether their process runs. */
-  readonly unknown: readonly string[];
 }
 
 export interface OthersFacts {

@@ -4,7 +4,7 @@ import type { RuleCount } from "./facts.ts";
 import { named } from "./named.ts";
 
 /** What is looked at of the rules that the node holds, of the proxy and of others. */
-export const ruleChecks: readonly Check[] = [iptables, otherVariant, policies, otherTables, traceRules];
+export const ruleChecks: readonly Check[] = [iptables, otherVariant, policies, otherTables];
 
 function iptables(facts: Parameters<Check>[0]): ReturnType<Check> {
   const { variant, mayReadRules, needs } = facts;
@@ -181,27 +181,4 @@ function leftTables(check: string, tables: readonly string[], facts: Parameters<
   const found = `${names}: left by nftables mode, and no proxy runs`;
   const what = "start the proxy: in nftables mode it serves by these tables, in another one it removes them";
   return bad(check, found, advice("start-proxy-first", what));
-}
-
-/** `fairlead trace --watch` takes its rule away; one that was killed could not. */
-function traceRules({ traceRules: found }: Parameters<Check>[0]): ReturnType<Check> {
-  const check = "rules of fairlead trace";
-  if (found === undefined) return unknown(check, "cannot be listed or not removed", asRoot());
-  const { removed, running, unknown: unseen } = found;
-  if (unseen.length > 0) {
-    const remove = unseen.map((command) => `\`${command}\``).join(" and ");
-    return unknown(
-      check,
-      `${unseen.length}, whose processes cannot be seen from here`,
-      advice(
-        "remove-trace-rules",
-        `run it in the host's process namespace; or, if no fairlead trace --watch runs, remove them with ${remove}`,
-      ),
-    );
-  }
-  const texts = [
-    ...(removed.length === 0 ? [] : [`removed what a killed one left: ${removed.join("; ")}`]),
-    ...(running.length === 0 ? [] : [`${running.length} of process ${running.join(", ")}, which runs`]),
-  ];
-  return good(check, texts.join("; ") || "none");
 }

@@ -30,7 +30,6 @@ export type OpenListening = (groups: readonly number[]) => Promise<ListeningSock
 export const GROUPS = {
   conntrack: [1, 2, 3],
   nftables: [7],
-  nftrace: [9],
   links: [1],
   addresses: [5, 9],
   routes: [7, 11],

@@ -2,7 +2,7 @@ import { AttributeWriter } from "@fairlead/netfilter/netlink";
 import { FAMILY_NUMBERS, type Hex, type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
 import { encodeRequest } from "../netlink/messages.ts";
 
-const { CHAIN, ELEMENT, ELEMENTS, DATA_VALUE, FLAGS, LIST_ITEM, MESSAGES, RULE, SET, SUBSYSTEM } = nftNumbers;
+const { CHAIN, ELEMENT, ELEMENTS, DATA_VALUE, FLAGS, LIST_ITEM, MESSAGES, RULE, SUBSYSTEM } = nftNumbers;
 
 /** Attributes of a table's name in requests for it, its chains, rules and sets: the same number in each. */
 const TABLE_NAME = 1;
@@ -21,23 +21,14 @@ export function encodeGetTables(): Buffer {
   return requestOf("getTable", UNSPECIFIED, FLAGS.request | FLAGS.dump, new AttributeWriter(0));
 }
 
-/** What names one object of a table. */
-export type ObjectName =
-  | { readonly what: "chain" | "set"; readonly name: string }
-  | { readonly what: "rule"; readonly chain: string; readonly handle: bigint };
-
-const GET = { chain: "getChain", set: "getSet", rule: "getRule" } as const;
-
-/**
- * Asks for one object only.
- *
- * @param family NFPROTO_* of the table
- */
-export function encodeGetOne(family: number, table: string, of: ObjectName): Buffer {
-  const attributes = new AttributeWriter(128).text(TABLE_NAME, table);
-  if (of.what === "rule") attributes.text(RULE.chain, of.chain).u64(RULE.handle, of.handle);
-  else attributes.text(of.what === "set" ? SET.name : CHAIN.name, of.name);
-  return requestOf(GET[of.what], family, FLAGS.request, attributes);
+/** Asks for one chain only. */
+export function encodeGetChain(family: NftFamily, table: string, chain: string): Buffer {
+  return request(
+    "getChain",
+    family,
+    FLAGS.request,
+    new AttributeWriter(128).text(TABLE_NAME, table).text(CHAIN.name, chain),
+  );
 }
 
 /** Asks for all elements of a set. */

@@ -1,8 +1,8 @@
-import { FAMILY_NUMBERS, NFT_FAMILY } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import type { IPFamily } from "../family.ts";
 import { decodeReplies } from "../netlink/messages.ts";
 import { DATAGRAM_SIZE, openNetfilterSocket } from "../netlink/socket.ts";
-import { encodeGet, encodeGetOne } from "./requests.ts";
+import { encodeGet, encodeGetChain } from "./requests.ts";
 
 const ENOENT = 2;
 
@@ -19,7 +19,7 @@ export async function isNftTableThere(family: IPFamily, name: string): Promise<b
 
 /** The same of one chain of a table; a table that is not there has none. */
 export async function isNftChainThere(family: IPFamily, table: string, name: string): Promise<boolean | undefined> {
-  return isNftObjectThere(encodeGetOne(FAMILY_NUMBERS[NFT_FAMILY[family]], table, { what: "chain", name }));
+  return isNftObjectThere(encodeGetChain(NFT_FAMILY[family], table, name));
 }
 
 async function isNftObjectThere(request: Buffer): Promise<boolean | undefined> {

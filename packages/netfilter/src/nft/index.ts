@@ -32,7 +32,6 @@ export {
   UnreadableNft,
 } from "./netlink/decode.ts";
 export { type DecodedBatch, decodeBatch, type NftChange, type NftRequest } from "./netlink/decode-batch.ts";
-export { decodeTrace, type NftTraceEvent, type TracedPacket } from "./netlink/decode-trace.ts";
 export { decodeFlowtable } from "./netlink/flowtables.ts";
 export * as nftNumbers from "./netlink/numbers.ts";
 export * as statements from "./statements/index.ts";

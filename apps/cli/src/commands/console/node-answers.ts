@@ -110,6 +110,6 @@ async function doctor({ node, live, runner }: AskedNode, options: Values, contex
   const { setup, running } = await configurationOf(options, wanted, quiet, { lenient: true });
   // Manifests have no API server, whatever the user's own kubeconfig names.
   const api = live ? ({ kind: "unasked" } as const) : await apiFacts({ ...options, on: node }, context);
-  const facts = await nodeFacts(setup, { serviceCIDRs: [], api, here: live, running, tidies: false }, runner);
+  const facts = await nodeFacts(setup, { serviceCIDRs: [], api, here: live, running }, runner);
   return { node, at: Date.now(), diagnoses: diagnose(facts) };
 }

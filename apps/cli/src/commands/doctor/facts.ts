@@ -1,13 +1,11 @@
 import { hostCIDR } from "@fairlead/base";
 import type { ModeNeeds } from "@fairlead/core";
-import { type ApiFacts, factsOf, MODES, type NamedCIDR, type NodeFacts, type TraceRules } from "@fairlead/inspect";
+import { type ApiFacts, factsOf, MODES, type NamedCIDR, type NodeFacts } from "@fairlead/inspect";
 import { detectVariant, nodeLockProcess, type Runner } from "@fairlead/kernel";
 import { parseRoutes } from "@fairlead/trace";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { isOfIptables, tableNames } from "../../node/nft-tables.ts";
-import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
-import { isOfTracing } from "../../node/trace-table.ts";
 import { type Attempt, attemptWith, isThere, outputOf } from "./command-result.ts";
 import { fastPathFacts } from "./fast-path.ts";
 import { otherInstances } from "./instances.ts";
@@ -28,14 +26,12 @@ interface NodeFactsOptions {
   readonly here: boolean;
   /** What the running proxy says of itself; undefined: none answers. */
   readonly running: { readonly mode: string } | undefined;
-  /** Whether rules that a killed `trace --watch` left on this host are removed. */
-  readonly tidies: boolean;
 }
 
 /** Looks at a node. What may not be read is undefined; what does not exist is reported as such. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
-  { serviceCIDRs, api, networks: read, here, running, tidies }: NodeFactsOptions,
+  { serviceCIDRs, api, networks: read, here, running }: NodeFactsOptions,
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
@@ -59,7 +55,7 @@ export async function nodeFacts(
   const uplinks = await uplinkFacts(config, attempt);
   const fastPath = own && (await fastPathFacts(config, attempt));
   const tables = (await tableNames(runner))?.flatMap(({ family, name }) =>
-    isOfIptables(name) || isOfTracing(name) ? [] : [`${family} ${name}`],
+    isOfIptables(name) ? [] : [`${family} ${name}`],
   );
   return {
     needs: {
@@ -71,7 +67,6 @@ export async function nodeFacts(
     mayReadRules: present.some((rules) => rules.variant === variant && rules.text !== undefined),
     rules: present.map(countOf),
     others: othersFacts(present, await pinnedMaps(attempt, allProcesses)),
-    traceRules: tidies ? await traceRules(runner) : undefined,
     nftTables: tables,
     instances: await otherInstances(tables, serviceProxyName, here && allProcesses),
     ...(serviceProxyName !== "" && { serviceProxyName }),
@@ -111,17 +106,6 @@ function tablesOf(mode: string, serviceProxyName: string): readonly string[] {
 async function partsOf({ kernelParts }: ModeNeeds, attempt: Attempt): Promise<NodeFacts["kernel"]> {
   const found = kernelParts.map(async ({ name, probe }) => [name, isThere(await attempt(...probe))] as const);
   return Object.fromEntries(await Promise.all(found));
-}
-
-async function traceRules(runner: Runner): Promise<TraceRules | undefined> {
-  const found = await removeLeftTraceRules(runner).catch(() => undefined);
-  if (found === undefined) return undefined;
-  const text = (command: "-I" | "-D") => (rule: TraceRule) => traceRuleCommand(command, rule).join(" ");
-  return {
-    removed: found.removed.map(text("-I")),
-    running: found.running.map(({ owner }) => owner.pid),
-    unknown: found.unknown.map(text("-D")),
-  };
 }
 
 /** Loopback, link-local addresses and those by which pods know the node. */

@@ -7,9 +7,8 @@ export const doctorCommand = defineCommand(
     summary: "Check what keeps a service proxy on this host from working, and advise what to do",
     description:
       "Checks the kernel's features and settings, the iptables variant and rules of other programs, other proxies, the routes to pods,\n" +
-      "overlapping networks, and what the API server allows. What cannot be checked is unknown (?), never good. It changes only one\n" +
-      "thing: it removes the rule that a killed `fairlead trace --watch` has left. Run it as root on the node, or with --on NODE from\n" +
-      "anywhere; then what the pod on that node may not see is unknown.",
+      "overlapping networks, and what the API server allows. What cannot be checked is unknown (?), never good. It changes nothing.\n" +
+      "Run it as root on the node, or with --on NODE from anywhere; then what the pod on that node may not see is unknown.",
     arguments: [],
     options: doctorOptions,
     examples: [

@@ -25,7 +25,7 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
   const isolated = api.kind === "answers" ? await isolatedServices(setup, options, context) : undefined;
   const runner = await runnerFor(options, context);
   const facts = await context.progress(`looking at ${on ?? "this node"}`, () =>
-    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, networks, here, running, tidies: here }, runner),
+    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, networks, here, running }, runner),
   );
   const diagnoses = diagnose({ ...facts, ...(isolated && { isolated }) });
   await print(

@@ -22,7 +22,6 @@ export const traceCommand = defineCommand(
         line: "iptables-save | fairlead trace --rules - --from 192.0.2.9 --to 10.201.0.10:30080 --node-address 10.201.0.10",
         what: "Trace a packet to a node port through the rules of any host",
       },
-      { line: "fairlead trace --watch --from 10.144.1.20 --to 10.96.0.10:80", what: "Follow real packets" },
     ],
     finding: "the packet is dropped or rejected, or its path is unknown",
   },

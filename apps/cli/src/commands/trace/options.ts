@@ -19,6 +19,6 @@ export const traceOptions = {
   "cluster-cidr": list("CIDR", "Pod CIDRs: they define what --from pod and --from outside mean."),
   "node-address": nodeAddressOption("An address of the node. Default with --live: the host's own."),
   route: list("CIDR=INTERFACE", "By which interface packets leave. Default with --live: the host's routes."),
-  watch: flag("Follow real packets of this kind through the kernel, until interrupted (root, this host)."),
+  watch: flag("Removed: use nft monitor trace, xtables-monitor --trace or fairlead flows."),
   output: outputOption,
 } as const;

@@ -19,16 +19,13 @@ import type { traceOptions } from "./options.ts";
 import { readPacket, withFacts } from "./packet.ts";
 import { readTraceDestination } from "./planned.ts";
 import { answerData, answerText } from "./show.ts";
-import { watch } from "./watch.ts";
 
 type Values = CommandInput<typeof traceOptions>["options"];
 
 export async function run({ options: given }: CommandInput<typeof traceOptions>, around: Context): Promise<ExitCode> {
   checkKernel(given);
   const { options: opened, context } = await fromSysdump(given, around);
-  // Manifests only tell then which service is meant.
-  const values = { ...opened, live: opened.live || opened.watch };
-  const { destination, planned, clusterCIDRs = [] } = await readTraceDestination(values, context);
+  const { destination, planned, clusterCIDRs = [] } = await readTraceDestination(opened, context);
   const options = opened["cluster-cidr"].length > 0 ? opened : { ...opened, "cluster-cidr": clusterCIDRs };
   const live = options.rules === undefined && planned === undefined;
   const runner = await runnerFor(options, context);
@@ -40,7 +37,6 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
   // An archive has routes, and no kernel that could be asked for a routing decision.
   const ask = live && given.sysdump === undefined && asksKernel(options) ? askRoutes(runner) : undefined;
   const asked = await arriving(readPacket(options, destination, environment), options, ask);
-  if (options.watch) return watch(asked, options, { ...context, runner });
   const { rules, nftables = [] } = saved ?? (await read());
   const known = live ? await knownOf(runner, asked, options.sport !== undefined) : { packet: asked, connections: [] };
   const tracer = createTracer({ iptables: rules, nftables });
@@ -60,8 +56,10 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
 /** @throws UsageError for options that contradict each other */
 function checkKernel(given: Values): void {
   oneKernel(given);
-  if (given.watch && (given.rules ?? given.on ?? given.sysdump) !== undefined) {
-    throw new UsageError("--watch follows packets of this host: leave out --rules, --on and --sysdump");
+  if (given.watch) {
+    throw new UsageError(
+      "--watch was removed: nft monitor trace or xtables-monitor --trace follows packets, fairlead flows connections",
+    );
   }
 }
 

@@ -21,8 +21,8 @@ const WORDS: ReadonlySet<string> = new Set(
 const SERVICE = /^[a-z0-9][a-z0-9.-]{0,252}\/[a-z0-9][a-z0-9.-]{0,252}(?::[a-z0-9-]{0,63})?$/;
 const SOCKET = /^(?:\[[0-9a-f:.]+\]|[0-9a-f:.]+)(?::\d{1,5})?(?:\/\d{1,3})?$/;
 const CHAIN = /^@?(?:KUBE-[A-Z]+-[A-Z2-7]{16}|KUBE(?:-[A-Z]+)+|no-endpoint-(?:services|nodeports))$/;
-/** Calico's comments are hashes, `trace --watch` names its process. */
-const MARK = /^(?:cali:[\w-]{16}|fairlead-trace-\d+-\d+-\d+-[0-9a-f-]{36})$/;
+/** Calico's comments are hashes. */
+const MARK = /^cali:[\w-]{16}$/;
 const SIGN = /^(?:->|→|\+|\/|-|)$/;
 
 /** A comment that anybody may have written: kept where each of its words is one that proxies and pod networks write. */

@@ -56,7 +56,7 @@ export function decodeVerdict(data: Attributes): Verdict | undefined {
 }
 
 /** @param verdict what holds NFTA_VERDICT_CODE and NFTA_VERDICT_CHAIN */
-export function verdictIn(verdict: Attributes | undefined): Verdict | undefined {
+function verdictIn(verdict: Attributes | undefined): Verdict | undefined {
   const code = verdict?.i32(VERDICT.code);
   return code === undefined ? undefined : verdictOf(code, verdict?.text(VERDICT.chain));
 }

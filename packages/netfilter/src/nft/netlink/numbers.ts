@@ -19,7 +19,6 @@ export const MESSAGES = {
   delElement: 14,
   newGeneration: 15,
   getGeneration: 16,
-  trace: 17,
   newFlowtable: 22,
   getFlowtable: 23,
   delFlowtable: 24,
@@ -89,21 +88,6 @@ export const DEVICE_NAME = 1;
 export const INGRESS = 0;
 /** NFT_FLOWTABLE_COUNTER. */
 export const FLOWTABLE_COUNTER = 2;
-
-/** enum nft_trace_attributes. */
-export const TRACE = {
-  table: 1,
-  chain: 2,
-  handle: 3,
-  type: 4,
-  verdict: 5,
-  id: 6,
-  network: 8,
-  transport: 9,
-  inInterface: 10,
-  outInterface: 12,
-  policy: 16,
-} as const;
 
 /** NFTA_LIST_ELEM. */
 export const LIST_ITEM = 1;

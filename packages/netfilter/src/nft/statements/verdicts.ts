@@ -2,7 +2,7 @@ import type { Expression } from "../expressions/index.ts";
 import { PORT_UNREACHABLE } from "../expressions/reject.ts";
 import type { Verdict } from "../expressions/verdict.ts";
 import type { NftFamily } from "../family.ts";
-import { addressHex, hexOf, portHex } from "../hex.ts";
+import { addressHex, portHex } from "../hex.ts";
 import { ADDRESSES } from "./packet.ts";
 
 /** `dnat to 10.0.0.1:80`. */
@@ -35,9 +35,3 @@ export const RESET: readonly Expression[] = [{ kind: "reject", with: "tcp-reset"
 
 /** `masquerade fully-random`. */
 export const MASQUERADE: readonly Expression[] = [{ kind: "masq", fullyRandom: true }];
-
-/** `meta nftrace set 1`: the kernel reports to listeners which rules the packet meets from here on. */
-export const TRACED: readonly Expression[] = [
-  { kind: "immediate", to: 0, value: hexOf([1]) },
-  { kind: "meta", key: "nftrace", from: 0 },
-];
