@@ -1,6 +1,9 @@
 import { numberOf, objectAt, parseJSON, textAt } from "@fairlead/base";
-import type { LeasePort, LeaseRecord, OwnSlice, SliceWriter } from "@fairlead/slices";
 import type { ObjectRequest, PostAnswer } from "@fairlead/watch";
+import type { SliceWriter } from "./controller.ts";
+import type { LeasePort } from "./election.ts";
+import type { LeaseRecord } from "./lease.ts";
+import type { OwnSlice } from "./slice.ts";
 
 /** One request to the API server. @throws Error when there is no answer */
 export type Send = (request: ObjectRequest) => Promise<PostAnswer>;

@@ -1,6 +1,6 @@
 import { type Clock, errorChainText } from "@fairlead/base";
-import { Election, type ElectionTimes, type Leadership, type LeasePort } from "@fairlead/slices";
 import type { Log } from "../log/log.ts";
+import { Election, type ElectionTimes, type Leadership, type LeasePort } from "./election.ts";
 
 export interface LeadParts {
   /** Absent: this process is the only one. */

@@ -1,5 +1,5 @@
-import type { SliceWriter } from "@fairlead/slices";
 import { addProcessMetrics, metricFactory } from "../metrics/registry.ts";
+import type { SliceWriter } from "./controller.ts";
 
 /** What `/metrics` of fairlead-slices has, in addition to the process's own. */
 export function slicesMetrics(problems: () => ReadonlyMap<string, number>) {

@@ -1,7 +1,8 @@
 import { objectAt, textAt } from "@fairlead/base";
-import type { Key, SliceProblem } from "@fairlead/slices";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Log } from "../log/log.ts";
+import type { Key } from "./key.ts";
+import type { SliceProblem } from "./service.ts";
 
 export interface ProblemEventsParts {
   readonly events: Pick<NodeEvents, "report">;

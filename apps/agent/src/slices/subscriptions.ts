@@ -1,8 +1,8 @@
 import { SLICES_MANAGER, stringOf, valueAt } from "@fairlead/base";
 import { decodeServiceCIDR, type ServiceCIDR } from "@fairlead/core";
 import { followServiceCIDRs } from "@fairlead/intake";
-import type { SliceState } from "@fairlead/slices";
 import type { ObjectChange, OtherResource, OtherState, OtherSubscription, Subscriptions } from "@fairlead/watch";
+import type { SliceState } from "./slice-state.ts";
 
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";

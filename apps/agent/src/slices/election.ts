@@ -13,7 +13,7 @@ export interface ElectionTimes {
 }
 
 /** As client-go's leader election has them by default. */
-export const ELECTION_TIMES: ElectionTimes = { lease: 15_000, renewDeadline: 10_000, retryPeriod: 2000 };
+const ELECTION_TIMES: ElectionTimes = { lease: 15_000, renewDeadline: 10_000, retryPeriod: 2000 };
 
 /** Waiting candidates do not all ask at once (client-go's JitterFactor). */
 const JITTER = 1.2;

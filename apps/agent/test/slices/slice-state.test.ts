@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SliceState } from "../src/index.ts";
+import { SliceState } from "../../src/slices/slice-state.ts";
 import { ANOTHERS, Cluster, type PodFields, pod, type ServiceFields, service } from "./objects.ts";
 
 function settled(pods: readonly PodFields[], of: ServiceFields = {}) {

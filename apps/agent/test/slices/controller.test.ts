@@ -1,13 +1,10 @@
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
-import {
-  type Key,
-  SliceController,
-  type SliceObject,
-  type SliceProblem,
-  SliceState,
-  type SliceWriter,
-} from "../src/index.ts";
+import { SliceController, type SliceWriter } from "../../src/slices/controller.ts";
+import type { Key } from "../../src/slices/key.ts";
+import type { SliceProblem } from "../../src/slices/service.ts";
+import type { SliceObject } from "../../src/slices/slice.ts";
+import { SliceState } from "../../src/slices/slice-state.ts";
 import { pod, service } from "./objects.ts";
 
 /** The API server's slices: a write over an older version is refused. */

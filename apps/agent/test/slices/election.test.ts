@@ -2,7 +2,7 @@ import { settled, VirtualClock } from "@fairlead/base/testing";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Election, type Leadership, type LeasePort } from "../src/index.ts";
+import { Election, type Leadership, type LeasePort } from "../../src/slices/election.ts";
 
 /** The API server's Lease: what is written over another version is refused. */
 class Lease {

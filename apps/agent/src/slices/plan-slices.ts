@@ -9,7 +9,7 @@ export interface SliceWrites {
 }
 
 /** The API server takes 1,000 at most; upstream's controller writes 100 by default. */
-export const MOST_ENDPOINTS = 1000;
+const MOST_ENDPOINTS = 1000;
 
 /**
  * Places endpoints in slices with few writes: an endpoint stays in the slice that it is in, a new one goes into a slice

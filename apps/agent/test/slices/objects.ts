@@ -1,12 +1,8 @@
 import { SLICES_MANAGER } from "@fairlead/base";
-import {
-  NETWORK_STATUS,
-  SERVICE_NETWORK,
-  type ServicePlan,
-  type SliceObject,
-  type SliceState,
-  sliceObject,
-} from "../src/index.ts";
+import { SERVICE_NETWORK } from "../../src/slices/decode-service.ts";
+import { NETWORK_STATUS } from "../../src/slices/network-status.ts";
+import { type SliceObject, sliceObject } from "../../src/slices/slice.ts";
+import type { ServicePlan, SliceState } from "../../src/slices/slice-state.ts";
 
 const NETWORK = "lab/storage";
 

@@ -1,7 +1,7 @@
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SliceState } from "../src/index.ts";
+import { SliceState } from "../../src/slices/slice-state.ts";
 import { Cluster, type PodFields, pod, service } from "./objects.ts";
 
 const MOST = 3;
