@@ -47,7 +47,7 @@ module.exports = {
       severity: "error",
       from: { path: "^(apps/agent/src/(shadow/|start/shadow\\.ts)|packages/inspect/src/compare/follow/)" },
       to: {
-        path: "^(packages/(backend-[^/]+|migrate)/|apps/agent/src/(modes/|conntrack/|host/(real|kernel|nft-leftovers)\\.ts|start/(prepare|node-lock|oom-score|cleanup)\\.ts))",
+        path: "^(packages/backend-[^/]+/|apps/agent/src/(modes/|conntrack/|host/(real|kernel|nft-leftovers)\\.ts|start/(prepare|node-lock|oom-score|cleanup)\\.ts))",
       },
     },
     {

@@ -8,9 +8,6 @@ export interface SliceWrites {
   readonly remove: readonly OwnSlice[];
 }
 
-/** The API server takes 1,000 at most; upstream's controller writes 100 by default. */
-const MOST_ENDPOINTS = 1000;
-
 /**
  * Places endpoints in slices with few writes: an endpoint stays in the slice that it is in, a new one goes into a slice
  * that is written anyway, then into the fullest with room, then into a new one. A change of one pod is one write.

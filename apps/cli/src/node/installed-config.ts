@@ -1,9 +1,9 @@
 import { fieldsOf, stringOf } from "@fairlead/base";
-import { type KubeProxySetup, kubeProxySetup } from "@fairlead/migrate";
 import { ApiError } from "../cluster/api-error.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, SYSTEM_NAMESPACE } from "../cluster/resources.ts";
 import { CommandFailure } from "../frame/errors.ts";
+import { type KubeProxySetup, kubeProxySetup } from "../migrate/survey/kube-proxy.ts";
 import type { PlacedPod } from "./agent-pods.ts";
 import type { ProxyConfig } from "./running-config.ts";
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
-import { checkPod } from "@fairlead/migrate";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { Container } from "../../cluster/pod-runner.ts";
 import { inNamespace, PODS } from "../../cluster/resources.ts";
 import { CommandFailure } from "../../frame/errors.ts";
+import { checkPod } from "../../migrate/manifests/objects.ts";
 
 /** Milliseconds until Fairlead's image is on the node and runs there, and between two looks. */
 const START_MS = 120_000;

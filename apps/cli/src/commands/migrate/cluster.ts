@@ -1,19 +1,12 @@
 import { fieldsOf, stringOf } from "@fairlead/base";
-import {
-  type ClusterObjects,
-  FAIRLEAD,
-  isKubeProxy,
-  isManaged,
-  KUBE_PROXY_DAEMON_SET,
-  kubeProxySetup,
-  NAMESPACE,
-  networkResources,
-  rememberedOptions,
-  type SurveyObjects,
-} from "@fairlead/migrate";
 import { type Cluster, unlessMissing } from "../../cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, PODS, SERVICES } from "../../cluster/resources.ts";
 import { CommandFailure } from "../../frame/errors.ts";
+import { FAIRLEAD, KUBE_PROXY_DAEMON_SET, NAMESPACE } from "../../migrate/cluster/names.ts";
+import { type ClusterObjects, isManaged, rememberedOptions } from "../../migrate/cluster/state.ts";
+import { isKubeProxy, kubeProxySetup } from "../../migrate/survey/kube-proxy.ts";
+import { networkResources } from "../../migrate/survey/networks.ts";
+import type { SurveyObjects } from "../../migrate/survey/survey.ts";
 import { type ObjectName, objectName } from "./object-name.ts";
 
 /** What is to be changed, and where in it kube-proxy's DaemonSet is. */

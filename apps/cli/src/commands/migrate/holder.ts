@@ -1,20 +1,13 @@
 import { hostname } from "node:os";
 import { fieldsOf, stringOf, systemClock } from "@fairlead/base";
-import {
-  type HeldBy,
-  HeldByAnother,
-  type HolderPort,
-  MANAGED_BY_LABEL,
-  MANAGER,
-  NAMESPACE,
-  PROCESS_ANNOTATION,
-  whileHolding,
-} from "@fairlead/migrate";
 import { ApiError } from "../../cluster/api-error.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { Resource } from "../../cluster/resources.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
+import { MANAGED_BY_LABEL, MANAGER, NAMESPACE, PROCESS_ANNOTATION } from "../../migrate/cluster/names.ts";
+import { HeldByAnother, whileHolding } from "../../migrate/holder/hold.ts";
+import type { HeldBy, HolderPort } from "../../migrate/holder/port.ts";
 import { ownProcess, processState } from "./own-process.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { NAMESPACE } from "@fairlead/migrate";
 import { UsageError } from "../../frame/errors.ts";
+import { NAMESPACE } from "../../migrate/cluster/names.ts";
 
 export interface ObjectName {
   readonly namespace: string;

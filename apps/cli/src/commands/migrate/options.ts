@@ -1,6 +1,6 @@
-import { KUBE_PROXY_DAEMON_SET } from "@fairlead/migrate";
 import { flag, list, text } from "../../frame/options.ts";
 import { accessOptions, toModeOption } from "../../inputs/cluster-options.ts";
+import { KUBE_PROXY_DAEMON_SET } from "../../migrate/cluster/names.ts";
 import { outputOption } from "../../output/output.ts";
 import { reportOptions } from "./mode/options.ts";
 

@@ -1,24 +1,17 @@
 import { fieldsOf, stringOf } from "@fairlead/base";
+import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, PODS, type Resource } from "../../cluster/resources.ts";
+import { FAIRLEAD, MANAGED_BY_LABEL, MANAGER, NAMESPACE } from "../../migrate/cluster/names.ts";
+import { placementPatch } from "../../migrate/cluster/placement.ts";
+import { migrationState } from "../../migrate/cluster/state.ts";
+import { CHECK_LABEL, fairleadObjects, fingerprint, type Installation } from "../../migrate/manifests/objects.ts";
 import {
-  CHECK_LABEL,
-  FAIRLEAD,
-  fairleadObjects,
-  fingerprint,
-  type Installation,
-  MANAGED_BY_LABEL,
-  MANAGER,
-  type MigrationPort,
-  migrationState,
-  NAMESPACE,
   PROBLEM_ANNOTATION,
   PROVEN_ANNOTATION,
   PROXY_LABEL,
   type ProxyName,
-  placementPatch,
   provenText,
-  type Verified,
-} from "@fairlead/migrate";
-import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, PODS, type Resource } from "../../cluster/resources.ts";
+} from "../../migrate/plan/state.ts";
+import type { MigrationPort, Verified } from "../../migrate/run/port.ts";
 import { type ChangedCluster, clusterObjects } from "./cluster.ts";
 
 /** What Fairlead's pods live on. */

@@ -2,26 +2,16 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { errorChainText, itemsOf, stringOf, systemClock } from "@fairlead/base";
-import {
-  type ClusterObjects,
-  FAIRLEAD,
-  type Installation,
-  type InstallationOptions,
-  isManaged,
-  KUBE_PROXY_DAEMON_SET,
-  type MigrationState,
-  migrate,
-  migrationState,
-  type Outcome,
-  type ProxyName,
-  rememberedOptions,
-  type Survey,
-  survey,
-} from "@fairlead/migrate";
 import { openCluster } from "../../cluster/cluster.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { FAIRLEAD, KUBE_PROXY_DAEMON_SET } from "../../migrate/cluster/names.ts";
+import { type ClusterObjects, isManaged, migrationState, rememberedOptions } from "../../migrate/cluster/state.ts";
+import type { Installation, InstallationOptions } from "../../migrate/manifests/objects.ts";
+import type { MigrationState, ProxyName } from "../../migrate/plan/state.ts";
+import { migrate, type Outcome } from "../../migrate/run/migrate.ts";
+import { type Survey, survey } from "../../migrate/survey/survey.ts";
 import { findingsText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";

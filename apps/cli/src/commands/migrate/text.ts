@@ -1,4 +1,6 @@
-import type { MigrationState, NodeState, Outcome, ProxyName, Step } from "@fairlead/migrate";
+import type { Step } from "../../migrate/plan/next-step.ts";
+import type { MigrationState, NodeState, ProxyName } from "../../migrate/plan/state.ts";
+import type { Outcome } from "../../migrate/run/migrate.ts";
 import { tableText } from "../../output/table.ts";
 
 export function nodesText({ nodes }: MigrationState): string {

@@ -1,7 +1,6 @@
 import { errorText } from "@fairlead/base";
 import type { PlannedNode } from "@fairlead/inspect";
 import { CommandError, type Runner } from "@fairlead/kernel";
-import type { Installation, ProxyName, Verified } from "@fairlead/migrate";
 import { accessOf, type ClusterAccess } from "../../cluster/access.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { Context } from "../../frame/context.ts";
@@ -9,6 +8,9 @@ import { CommandFailure } from "../../frame/errors.ts";
 import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
 import { FollowedNodes } from "../../inputs/followed-nodes.ts";
 import { plannedNode } from "../../inputs/planned.ts";
+import type { Installation } from "../../migrate/manifests/objects.ts";
+import type { ProxyName } from "../../migrate/plan/state.ts";
+import type { Verified } from "../../migrate/run/port.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { listedRunner } from "../../node/listings.ts";
 import { reportsOf } from "../verify/look.ts";

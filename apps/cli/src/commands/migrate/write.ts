@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText } from "@fairlead/base";
-import { fairleadObjects, type Installation } from "@fairlead/migrate";
 import { stringify } from "yaml";
 import { CommandFailure } from "../../frame/errors.ts";
+import { fairleadObjects, type Installation } from "../../migrate/manifests/objects.ts";
 
 /**
  * Writes Fairlead's manifests as --apply would install them at first: for nodes with the label.

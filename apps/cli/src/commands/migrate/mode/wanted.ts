@@ -1,8 +1,9 @@
 import { type AgentConfig, withMode } from "@fairlead/config";
 import { MODES, type Mode } from "@fairlead/inspect";
-import { rememberedOptions, type Survey } from "@fairlead/migrate";
 import type { CommandInput } from "../../../frame/command.ts";
 import { UsageError } from "../../../frame/errors.ts";
+import { rememberedOptions } from "../../../migrate/cluster/state.ts";
+import type { Survey } from "../../../migrate/survey/survey.ts";
 import type { migrateOptions } from "../options.ts";
 import { reportOptions } from "./options.ts";
 

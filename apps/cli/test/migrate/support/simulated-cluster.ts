@@ -1,5 +1,6 @@
-import type { MigrationPort, MigrationState, NodeState, Placement, ProxyName, Verified } from "../../src/index.ts";
-import { assignedProxy, isPlacedOn, provenText } from "../../src/plan/state.ts";
+import type { MigrationState, NodeState, Placement, ProxyName } from "../../../src/migrate/plan/state.ts";
+import { assignedProxy, isPlacedOn, provenText } from "../../../src/migrate/plan/state.ts";
+import type { MigrationPort, Verified } from "../../../src/migrate/run/port.ts";
 
 /** What goes wrong on a node, with one of the proxies. */
 export type Fault = "none" | "never ready" | "crashes" | "rules differ" | "not Ready";

@@ -4,7 +4,7 @@ import { type NodeState, otherProxy, type ProxyName } from "../plan/state.ts";
 import type { MigrationPort, Verified } from "./port.ts";
 
 /** How long is waited, in milliseconds. */
-export interface Patience {
+interface Patience {
   /** Between two looks. */
   readonly lookMs: number;
   /** Until what is waited for must be there, or one node less is waited for: a rollout takes so long for each. */

@@ -1,7 +1,8 @@
 import { sleep } from "@fairlead/base";
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
-import { type HeldBy, HeldByAnother, type HolderPort, whileHolding } from "../src/index.ts";
+import { HeldByAnother, whileHolding } from "../../src/migrate/holder/hold.ts";
+import type { HeldBy, HolderPort } from "../../src/migrate/holder/port.ts";
 
 /** What the API server keeps: a write on top of something older is refused. */
 class Record implements HolderPort {

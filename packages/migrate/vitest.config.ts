@@ -1,3 +1,0 @@
-import { packageTests } from "@fairlead/tooling/vitest";
-
-export default packageTests();
