@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root, runBeside, runStep, sayStep, tool } from "./steps.mjs";
-import { addCounts, countsOf, summarize } from "./summary.mjs";
+import { countsOf, summarize } from "./summary.mjs";
 
 /** How many times as long as in `npm test` properties run (tooling/runs.ts). */
 const LONG_RUNS = "20";
@@ -77,7 +77,7 @@ async function all(names) {
     return 2;
   }
   const steps = { build: await runStep(tool("turbo", "run", "build", "--output-logs=errors-only")) };
-  const counts = [];
+  const counts = {};
   for (const name of names.length === 0 ? Object.keys(RUNS) : names) {
     sayStep(name);
     const { args, vitest, env } = RUNS[name];
@@ -85,10 +85,10 @@ async function all(names) {
     else {
       const report = { ...env, FAIRLEAD_REPORT: `all-${name}` };
       steps[name] = (await runBeside(name, tool("vitest", "run", ...vitest), report)) === 0;
-      counts.push(countsOf(`all-${name}`));
+      counts[name] = countsOf(`all-${name}`);
     }
   }
-  return summarize(steps, addCounts(counts));
+  return summarize(steps, counts);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

@@ -99,11 +99,11 @@ async function test(args) {
   if (!(await install())) return summarize({ install: false });
   const prepared = wanted("e2e") && canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : Promise.resolve();
   const steps = {};
-  const counts = [];
+  const counts = {};
   if (wanted("check") || parts.length > 0) {
     sayStep("check");
     Object.assign(steps, await check({}, wanted("check") ? undefined : (name) => parts.includes(name)));
-    if (wanted("check") || parts.includes("tests")) counts.push(countsOf(PURE_REPORT));
+    if (wanted("check") || parts.includes("tests")) counts.tests = countsOf(PURE_REPORT);
   }
   if (STEPS.slice(1).some(wanted)) {
     sayStep("build");
@@ -122,13 +122,13 @@ async function test(args) {
       async () => (await runBeside("packages", program("turbo", "run", "lint:package", "--only", ...TURBO))) === 0,
     ),
     prepared.then(async () => {
-      if (wanted("e2e")) counts.push({ "e2e specs": await specs(manifest.packageManager) });
+      if (wanted("e2e")) counts.e2e = { "e2e specs": await specs(manifest.packageManager) };
     }),
   ]);
-  if (wanted("kernel tests")) counts.push(countsOf("kernel"), countsOf("lab"));
-  if (wanted("ipvs tests")) counts.push(countsOf("uml"));
-  if (wanted("packet costs")) counts.push(countsOf("cost"));
-  return summarize(steps, addCounts(counts));
+  if (wanted("kernel tests")) counts["kernel tests"] = addCounts([countsOf("kernel"), countsOf("lab")]);
+  if (wanted("ipvs tests")) counts["ipvs tests"] = countsOf("uml");
+  if (wanted("packet costs")) counts["packet costs"] = countsOf("cost");
+  return summarize(steps, counts);
 }
 
 const [command, ...args] = process.argv.slice(2);

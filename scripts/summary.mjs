@@ -28,11 +28,13 @@ export function addCounts(runs) {
 }
 
 /**
- * What the closing lines say. Each step counts as one test, so that no failure hides behind a green count. A step of
- * tests that failed without a failed test has broken off.
+ * What the closing lines say. Each step counts as one test, so that no failure hides behind a green count. A step that
+ * failed because tests of it have failed does not count on top of them; one that failed without a failed test has broken
+ * off.
  *
  * @param {Record<string, boolean>} steps what each gave, in order
- * @param {Record<string, {passed: number, failed: number, skipped: number, lost: number}>} tests by folder
+ * @param {Record<string, Record<string, {passed: number, failed: number, skipped: number, lost: number}>>} tests by step,
+ *   and by folder
  * @param {boolean} everySkipFails as where CI is set: everything is at hand there, so a skip has found a machine that
  *   lacks something
  * @returns {{lines: readonly string[], failed: number, passed: number}}
@@ -40,13 +42,14 @@ export function addCounts(runs) {
 export function closing(steps, tests, everySkipFails) {
   const sum = zero();
   const lines = [];
-  for (const [folder, counts] of Object.entries(tests)) {
+  for (const [folder, counts] of Object.entries(addCounts(Object.values(tests)))) {
     lines.push(`  ${folder.padEnd(28)} ${words(counts)}`);
     for (const kind of Object.keys(sum)) sum[kind] += counts[kind] ?? 0;
   }
   for (const [name, ok] of Object.entries(steps)) {
     lines.push(`  ${name.padEnd(28)} ${ok ? "passed" : "FAILED"}`);
-    sum[ok ? "passed" : "failed"]++;
+    if (ok) sum.passed++;
+    else if (!Object.values(tests[name] ?? {}).some(({ failed }) => failed > 0)) sum.failed++;
   }
   if (everySkipFails && sum.skipped > 0) {
     lines.push(`  skipped tests count as failed where CI is set: ${sum.skipped}`);

@@ -16,8 +16,8 @@ export interface Counts {
 const ROOT = join(import.meta.dirname, "..");
 
 /**
- * Writes what each folder's tests gave, for the closing line of `npm test` (scripts/summary.mjs). Vitest's JSON calls
- * a test skipped when the hook of its suite failed, and does not count the suite.
+ * Writes what each folder's tests gave, for the closing line of `npm test` (scripts/summary.mjs): each failure once.
+ * Vitest's JSON calls a test skipped when the hook of its suite failed, and does not count the suite.
  */
 export class CountsReporter implements Reporter {
   readonly #file: string;
@@ -27,18 +27,33 @@ export class CountsReporter implements Reporter {
     this.#file = file;
   }
 
-  onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly object[]): void {
     const folders: Record<string, Counts> = {};
     for (const module of modules) {
       const folder = folderOf(module.moduleId);
       folders[folder] ??= zero();
       count(module, folders[folder]);
     }
-    // They belong to no test: something threw behind its back.
-    if (errors.length > 0) folders["(outside of tests)"] = { ...zero(), failed: errors.length };
+    const failed = new Set<unknown>(modules.filter(hasFailed).map(({ moduleId }) => moduleId));
+    const more = errors.filter((error) => !failed.has(fileOf(error)));
+    if (more.length > 0) folders["(outside of tests)"] = { ...zero(), failed: more.length };
     mkdirSync(dirname(this.#file), { recursive: true });
     writeFileSync(this.#file, JSON.stringify(folders, undefined, 1));
   }
+}
+
+/**
+ * The file in which vitest has seen an error that nothing caught. Where that file has failed, it is the rest of the
+ * failure, such as what an abandoned test left under way.
+ */
+function fileOf(error: object): unknown {
+  return "VITEST_TEST_PATH" in error ? error.VITEST_TEST_PATH : undefined;
+}
+
+function hasFailed(module: TestModule): boolean {
+  const counts = zero();
+  count(module, counts);
+  return counts.failed > 0;
 }
 
 function zero(): Counts {

@@ -11,26 +11,38 @@ afterAll(() => rm(dir, { recursive: true }));
 
 const VITEST = join(import.meta.dirname, "..", "..", "node_modules", "vitest", "vitest.mjs");
 
-test("suites that die in a hook, and files that die, are failed; tests that they kept from running are not skipped", async () => {
+test("each failure counts once: suites that die in a hook, files that die, and what fails outside of failed files", async () => {
   const COUNTS = join(dir, "counts.json");
   const argv = [VITEST, "run", `--root=${join(import.meta.dirname, "fixtures")}`];
   const run = promisify(execFile)(process.execPath, argv, { env: { ...process.env, COUNTS } });
   await expect(run).rejects.toMatchObject({ code: 1 });
-  // Failed: one test, three suites' hooks, one file's hook, one file.
-  const counts = { passed: 2, failed: 6, skipped: 4, lost: 5 };
-  expect(JSON.parse(await readFile(COUNTS, "utf8"))).toEqual({ scripts: counts });
+  // Failed: two tests, three suites' hooks, one file's hook, one file. What they kept from running is not skipped.
+  const scripts = { passed: 3, failed: 7, skipped: 4, lost: 5 };
+  const outside = { passed: 0, failed: 1, skipped: 0, lost: 0 };
+  expect(JSON.parse(await readFile(COUNTS, "utf8"))).toEqual({ scripts, "(outside of tests)": outside });
 });
 
 const core = { passed: 7, failed: 0, skipped: 2, lost: 0 };
 
+const lastLine = (...args: Parameters<typeof closing>) => closing(...args).lines.at(-1);
+
 test("each step counts as one test; a skip is a failure where everything has to be at hand", () => {
   const steps = { types: true, biome: false };
-  expect(closing(steps, { "packages/core": core }, false).lines.at(-1)).toBe("8 passed, 1 failed, 2 skipped");
-  expect(closing(steps, { "packages/core": core }, true).lines.at(-1)).toBe("8 passed, 3 failed");
-  const died = { passed: 1, failed: 1, skipped: 0, lost: 5 };
-  expect(closing({}, { "packages/core": died }, true).lines.at(-1)).toBe("1 passed, 1 failed");
-  expect(closing({}, { "packages/core": died }, true).lines).toContainEqual(
-    expect.stringMatching(/kept from running .*: 5$/),
+  const tests = { tests: { "packages/core": core } };
+  expect(lastLine(steps, tests, false)).toBe("8 passed, 1 failed, 2 skipped");
+  expect(lastLine(steps, tests, true)).toBe("8 passed, 3 failed");
+  const died = { tests: { "packages/core": { passed: 1, failed: 1, skipped: 0, lost: 5 } } };
+  expect(lastLine({}, died, true)).toBe("1 passed, 1 failed");
+  expect(closing({}, died, true).lines).toContainEqual(expect.stringMatching(/kept from running .*: 5$/));
+});
+
+test("a failed test counts once: its step only counts where no test of that step has failed", () => {
+  const failed = { "packages/core": { passed: 6, failed: 1, skipped: 0, lost: 0 } };
+  const tests = { "kernel tests": failed, tests: { "packages/core": core } };
+  expect(lastLine({ tests: true, "kernel tests": false }, tests, false)).toBe("14 passed, 1 failed, 2 skipped");
+  expect(lastLine({ tests: false, "kernel tests": false }, tests, false)).toBe("13 passed, 2 failed, 2 skipped");
+  expect(closing({ tests: true, "kernel tests": false }, tests, false).lines).toContainEqual(
+    expect.stringMatching(/kernel tests +FAILED/),
   );
 });
 

@@ -4,8 +4,8 @@ import { settled, type VirtualClock } from "./virtual-clock.ts";
 
 /**
  * Waits of tests: for what a stream brings bit by bit (events, states, lines of a log), and for what has to be looked
- * at. They end with the test and not by a clock: `signal` is the test's own, `({ signal })` of vitest. An error says what
- * never held, and what was seen last.
+ * at. They end with the test and not by a clock: `signal` is the test's own, `({ signal })` of vitest. An error says
+ * what never held, and what was seen last.
  */
 
 /** What a condition gives while it does not hold yet. */
@@ -47,8 +47,8 @@ export class Followed<Item> {
   }
 
   /**
-   * Resolves with what `found` gives of all that came, as soon as it gives something: it is asked at once, and after each
-   * item.
+   * Resolves with what `found` gives of all that came, as soon as it gives something: it is asked at once, and after
+   * each item.
    *
    * @param what is waited for; default: the text of `found`
    * @throws Error that says what never came, and what came last, where the stream or the test has ended
