@@ -1,12 +1,10 @@
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import type { HealthCheck } from "@fairlead/core";
+import { componentOf, type NodeEvent, NodeEvents, type NodeEventsParts, serviceUID } from "@fairlead/intake";
 import { service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { eventFollower } from "../src/events/follower.ts";
-import { componentOf, type NodeEvent } from "../src/events/node-event.ts";
-import { NodeEvents, type NodeEventsParts } from "../src/events/node-events.ts";
 import { healthCheckNotListening, serverNotListening } from "../src/events/port-events.ts";
-import { serviceUID } from "../src/events/service-uid.ts";
 import { routes } from "../src/http/app.ts";
 import { listen } from "../src/http/listen.ts";
 import type { FamilyOutcome } from "../src/sync/family-sync.ts";

@@ -1,6 +1,6 @@
 import { ClusterState } from "@fairlead/core";
+import type { NodeEvent } from "@fairlead/intake";
 import { expect, test } from "vitest";
-import type { NodeEvent } from "../src/events/node-event.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import { foreignAlarm } from "../src/networks/foreign-alarm.ts";
 import { recordedLog } from "./support/recorded-log.ts";

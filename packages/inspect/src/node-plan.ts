@@ -1,4 +1,4 @@
-import { familyOf, IP_FAMILIES, toEnd } from "@fairlead/base";
+import { IP_FAMILIES, toEnd } from "@fairlead/base";
 import type { AgentConfig, LoopbackNodePorts } from "@fairlead/config";
 import {
   type ClusterState,
@@ -11,7 +11,7 @@ import {
   type ServiceKey,
 } from "@fairlead/core";
 import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
-import { NodeInputs, type PodNetworkFacts } from "@fairlead/intake";
+import { firstOfEach, NodeInputs, type PodNetworkFacts } from "@fairlead/intake";
 import type { Cluster } from "./cluster.ts";
 import { factsOf, type Mode, modeOf } from "./modes/index.ts";
 
@@ -49,8 +49,6 @@ export interface PlannedNode {
   /** What the agent would remember from now on. */
   readonly remembered: PlanStep["memory"];
 }
-
-const LOOPBACK: readonly string[] = ["127.0.0.1", "::1"];
 
 /** Plans a cluster for one node, in both families, as its agent does it. */
 export function planNode(request: NodePlanRequest): PlannedNode {
@@ -90,14 +88,7 @@ export function nodeOptions(request: Omit<NodePlanRequest, "memory" | "services"
   if (node !== undefined) inputs.setNode(node);
   if (serviceCIDRs !== undefined) inputs.setServiceCIDRs(serviceCIDRs);
   if (learned !== undefined) inputs.setNetworks(learned.decision);
-  const addresses = request.addresses ?? [...LOOPBACK, ...(node?.addresses ?? [])];
+  const addresses = request.addresses ?? ["127.0.0.1", "::1", ...(node?.addresses ?? [])];
   inputs.setAddresses(addresses, firstOfEach(addresses));
   return inputs.options();
-}
-
-/** What stands for the address that the kernel would send from, where there is no Node object. */
-function firstOfEach(addresses: readonly string[]): Partial<Record<IPFamily, string>> {
-  const others = addresses.filter((address) => !LOOPBACK.includes(address));
-  const entries = IP_FAMILIES.map((family) => [family, others.find((one) => familyOf(one) === family)] as const);
-  return Object.fromEntries(entries.filter(([, address]) => address !== undefined));
 }

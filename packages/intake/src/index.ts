@@ -1,6 +1,8 @@
 export { CONSENT_NAME, readConsent } from "@fairlead/networks";
+export { componentOf, type NodeEvent, NodeEvents, type NodeEventsParts, serviceUID } from "./events.ts";
 export { type FamilyConflicts, familyConflicts } from "./family-conflicts.ts";
 export { type FilterSettings, filterSettings } from "./filter-settings.ts";
+export { firstOfEach, LivePlan, type LivePlanParts } from "./live-plan.ts";
 export { keepingMirrors, type MirroredSlice, MirroredSlices } from "./mirrored-slices.ts";
 export { ClusterServices } from "./networks/cluster-services.ts";
 export { LiveNetworks, type NetworksSetup } from "./networks/live-networks.ts";

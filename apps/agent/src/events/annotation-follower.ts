@@ -1,5 +1,5 @@
+import type { NodeEvents } from "@fairlead/intake";
 import type { SyncFollower } from "../sync/follower.ts";
-import type { NodeEvents } from "./node-events.ts";
 
 /** An Event on a Service whose annotation this node cannot follow: its owner does not read the agents' logs. */
 export function annotationFollower(events: Pick<NodeEvents, "report">): SyncFollower {

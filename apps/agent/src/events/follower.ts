@@ -1,7 +1,7 @@
 import { errorChainText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
+import type { NodeEvents } from "@fairlead/intake";
 import type { SyncFollower } from "../sync/follower.ts";
-import type { NodeEvents } from "./node-events.ts";
 
 /** One failure is repaired by the next sync; more of them in a row are a state that needs an operator. */
 const TOO_MANY = 3;

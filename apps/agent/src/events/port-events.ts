@@ -1,8 +1,8 @@
 import { errorChainText, socketText } from "@fairlead/base";
 import type { HealthCheck } from "@fairlead/core";
+import type { NodeEvent } from "@fairlead/intake";
 import type { ServerName } from "../http/bind.ts";
 import type { HostPort } from "../http/listen.ts";
-import type { NodeEvent } from "./node-event.ts";
 
 const REASONS: Readonly<Record<ServerName, string>> = {
   health: "FailedToStartProxierHealthcheck",

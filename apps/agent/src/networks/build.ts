@@ -1,8 +1,8 @@
 import type { Clock } from "@fairlead/base";
 import type { ClusterState } from "@fairlead/core";
+import type { NodeEvents } from "@fairlead/intake";
 import { LiveNetworks, type NetworksSetup } from "@fairlead/intake";
 import type { SourceReport } from "@fairlead/networks";
-import type { NodeEvents } from "../events/node-events.ts";
 import type { Log } from "../log/log.ts";
 import type { NetworkMetrics } from "../metrics/network-metrics.ts";
 import type { KnownKeeper } from "./known-keeper.ts";

@@ -1,5 +1,5 @@
 import type { IPFamily, Ownership } from "@fairlead/core";
-import type { NodeEvents } from "../events/node-events.ts";
+import type { NodeEvents } from "@fairlead/intake";
 import type { Log } from "../log/log.ts";
 import type { NetworkMetrics } from "../metrics/network-metrics.ts";
 

@@ -1,5 +1,5 @@
+import type { NodeEvent } from "@fairlead/intake";
 import type { CIDRReport, NetworksUpdate, SourceReport } from "@fairlead/networks";
-import type { NodeEvent } from "../events/node-event.ts";
 import type { Fields, Log } from "../log/log.ts";
 
 /** CIDRs of one decision that have a line of their own. */

@@ -1,6 +1,5 @@
 import type { DifferenceEvent } from "@fairlead/inspect";
-import type { NodeEvent } from "../events/node-event.ts";
-import type { NodeEvents } from "../events/node-events.ts";
+import type { NodeEvent, NodeEvents } from "@fairlead/intake";
 import type { Log } from "../log/log.ts";
 
 /** The component of the Events, other than kube-proxy's own. */

@@ -1,5 +1,5 @@
 import { objectAt, textAt } from "@fairlead/base";
-import type { NodeEvents } from "../events/node-events.ts";
+import type { NodeEvents } from "@fairlead/intake";
 import type { Log } from "../log/log.ts";
 import type { Key } from "./key.ts";
 import type { SliceProblem } from "./service.ts";

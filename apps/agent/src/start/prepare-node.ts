@@ -1,9 +1,8 @@
 import type { AgentConfig } from "@fairlead/config";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
+import { componentOf, type NodeEvent, NodeEvents } from "@fairlead/intake";
 import { version } from "../about/version.ts";
 import { type ConntrackMachine, prepareConntrack } from "../conntrack/prepare.ts";
-import { componentOf, type NodeEvent } from "../events/node-event.ts";
-import { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import type { Mode } from "../modes/mode.ts";

@@ -1,9 +1,9 @@
 import { type Clock, IP_FAMILIES, sleep, systemClock } from "@fairlead/base";
 import { type AgentConfig, type ShadowSettings, withMode } from "@fairlead/config";
 import { Memory } from "@fairlead/endpoint-filter";
+import { NodeEvents } from "@fairlead/intake";
 import { createRunner, type KernelReader, openKernelReader, openTracking } from "@fairlead/kernel";
 import { version } from "../about/version.ts";
-import { NodeEvents } from "../events/node-events.ts";
 import { localKernel } from "../host/local.ts";
 import { sourceAddress } from "../host/source-address.ts";
 import type { Log } from "../log/log.ts";

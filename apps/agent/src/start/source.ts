@@ -1,10 +1,9 @@
 import { errorChainText } from "@fairlead/base";
 import type { AgentConfig, ClientConnection } from "@fairlead/config";
-import { selectionOf } from "@fairlead/intake";
+import type { NodeEventsParts } from "@fairlead/intake";
+import { selectionOf, serviceUID } from "@fairlead/intake";
 import type { ObjectRequest, RequestObserver } from "@fairlead/watch";
 import { version } from "../about/version.ts";
-import type { NodeEventsParts } from "../events/node-events.ts";
-import { serviceUID } from "../events/service-uid.ts";
 import type { Log } from "../log/log.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { StartError } from "./start-error.ts";

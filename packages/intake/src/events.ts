@@ -1,0 +1,183 @@
+import { type Clock, errorChainText, objectAt, objectsAt, textAt } from "@fairlead/base";
+import type { ObjectRequest, PostAnswer } from "@fairlead/watch";
+
+/** Where is said what becomes of Events. */
+export interface EventLog {
+  info(message: string): void;
+  verbose(verbosity: number, message: string, fields: Readonly<Record<string, unknown>>): void;
+}
+
+export interface NodeEventsParts {
+  readonly node: string;
+  /** The component that reports them. Default: kube-proxy's. */
+  readonly component?: string;
+  /** Creates the object in a namespace and gives the server's status. */
+  readonly post: (namespace: string, event: unknown) => Promise<number>;
+  /** metadata.uid of a Service that an Event names without it. Default: none is asked for. */
+  readonly serviceUID?: ((namespace: string, name: string) => Promise<string | undefined>) | undefined;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly log: EventLog;
+}
+
+/**
+ * Milliseconds before an event of the same reason about the same object is sent again: the API server keeps them for an
+ * hour.
+ */
+const PAUSE_MS = 600_000;
+/** Events about Services in one pause at most: thousands of them may have the same trouble at once. */
+const MOST_OF_SERVICES = 25;
+
+/**
+ * Tells Events about the own Node and about Services. They are a courtesy: what cannot be sent is dropped, and after
+ * the server said that the role does not allow it nothing is sent anymore.
+ */
+export class NodeEvents {
+  readonly #parts: NodeEventsParts;
+  /** Reason and object → when it was sent; the oldest first, none older than a pause. */
+  readonly #sent = new Map<string, number>();
+  #allowed = true;
+
+  constructor(parts: NodeEventsParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when the server has answered, or nothing is sent; never rejects. */
+  async report(event: NodeEvent): Promise<void> {
+    const { node, component = KUBE_PROXY, post, clock, log } = this.#parts;
+    if (!this.#allowed || !this.#due(event)) return;
+    const id = Math.trunc(clock.now() * 1e6 + this.#sent.size).toString(16);
+    try {
+      const object = eventObject(await this.#withUID(event), node, component, clock.now(), id);
+      const status = await post(namespaceOf(event), object);
+      if (status === 201) return;
+      if (status === 403) this.#forbidden();
+      else log.verbose(2, "API server rejected an Event", { reason: event.reason, status });
+    } catch (error) {
+      log.verbose(2, "Failed to send an Event", { reason: event.reason, error: errorChainText(error) });
+    }
+  }
+
+  /** Without the uid an Event is found by the Service's name only, which is better than no Event. */
+  async #withUID(event: NodeEvent): Promise<NodeEvent> {
+    const { serviceUID, log } = this.#parts;
+    const { service } = event;
+    if (service === undefined || service.uid !== undefined || serviceUID === undefined) return event;
+    try {
+      const uid = await serviceUID(service.namespace, service.name);
+      return uid === undefined ? event : { ...event, service: { ...service, uid } };
+    } catch (error) {
+      const { namespace, name } = service;
+      const fields = { service: `${namespace}/${name}`, error: errorChainText(error) };
+      log.verbose(2, "Failed to read the uid of a Service; its Event is sent without", fields);
+      return event;
+    }
+  }
+
+  #due({ reason, service }: NodeEvent): boolean {
+    const now = this.#parts.clock.monotonic();
+    for (const [key, at] of this.#sent) {
+      if (now - at < PAUSE_MS) break;
+      this.#sent.delete(key);
+    }
+    const key = service === undefined ? reason : `${reason} ${service.namespace}/${service.name}`;
+    if (this.#sent.has(key) || (service !== undefined && this.#sent.size >= MOST_OF_SERVICES)) return false;
+    this.#sent.set(key, now);
+    return true;
+  }
+
+  #forbidden(): void {
+    if (this.#allowed) this.#parts.log.info("Events disabled; the role does not allow creating them");
+    this.#allowed = false;
+  }
+}
+
+/** A Service, as an Event names it. */
+interface ServiceReference {
+  readonly namespace: string;
+  readonly name: string;
+  /** metadata.uid, by which `kubectl describe` finds an Event; absent: not known. */
+  readonly uid?: string;
+}
+
+/** What an operator should find with `kubectl describe` of the own Node, or of a Service. */
+export interface NodeEvent {
+  readonly type: "Normal" | "Warning";
+  /** One word, as machines compare it: `SyncFailed`. */
+  readonly reason: string;
+  readonly message: string;
+  /** What was done, one word as well; absent where nothing was. */
+  readonly action?: string;
+  /** The Service that it is about; absent: the own Node. */
+  readonly service?: ServiceReference;
+}
+
+/** Events live in the namespace of what they are about (the API server checks it); those about Nodes in `default`. */
+function namespaceOf({ service }: NodeEvent): string {
+  return service?.namespace ?? "default";
+}
+
+/** Bytes of a message that the API server takes. */
+const LONGEST_MESSAGE = 1_024;
+
+/** The component of kube-proxy's Events, so that a search for those finds ours. */
+const KUBE_PROXY = "kube-proxy";
+
+/** The component of Events: kube-proxy's, or that of a second proxy alongside it. */
+export function componentOf(serviceProxyName: string): string {
+  return serviceProxyName === "" ? KUBE_PROXY : `fairlead-${serviceProxyName}`;
+}
+
+/**
+ * A core/v1 Event about the own Node or a Service.
+ *
+ * @param component that reports it
+ * @param id makes the name unique
+ */
+function eventObject(event: NodeEvent, node: string, component: string, at: number, id: string): unknown {
+  const { type, reason, message, action, service } = event;
+  const time = `${new Date(at).toISOString().slice(0, 19)}Z`;
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: `${service?.name ?? node}.${id}`, namespace: namespaceOf(event) },
+    involvedObject:
+      service === undefined
+        ? { kind: "Node", name: node, uid: node }
+        : { apiVersion: "v1", kind: "Service", ...service },
+    type,
+    reason,
+    message: message.slice(0, LONGEST_MESSAGE),
+    ...(action === undefined ? {} : { action }),
+    source: { component, host: node },
+    reportingComponent: component,
+    reportingInstance: node,
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  };
+}
+
+/** The API server's store takes no object of this size. */
+const MOST_BYTES = 2 ** 21;
+
+/**
+ * metadata.uid of a Service, by which `kubectl describe service` finds its Events. It is read when there is an Event to
+ * send: keeping it of every Service would cost memory on every node. The Service is listed by its name, since the role
+ * of a proxy may list Services and not get them.
+ *
+ * @param send one request, which rejects when there is no answer
+ * @returns undefined: there is no such Service, or it may not be read
+ * @throws Error when there is no answer, or one that cannot be read
+ */
+export async function serviceUID(
+  send: (request: ObjectRequest) => Promise<PostAnswer>,
+  namespace: string,
+  name: string,
+): Promise<string | undefined> {
+  const query = new URLSearchParams({ fieldSelector: `metadata.name=${name}`, resourceVersion: "0" });
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/services?${query}`;
+  const { status, body } = await send({ method: "GET", path, mostBytes: MOST_BYTES });
+  if (status !== 200) return undefined;
+  const [found] = objectsAt(JSON.parse(body), "items");
+  return found && textAt(objectAt(found, "metadata"), "uid");
+}
