@@ -2,7 +2,7 @@ import { type Clock, errorChainText, objectAt, objectsAt, textAt } from "@fairle
 import type { ObjectRequest, PostAnswer } from "@fairlead/watch";
 
 /** Where is said what becomes of Events. */
-export interface EventLog {
+interface EventLog {
   info(message: string): void;
   verbose(verbosity: number, message: string, fields: Readonly<Record<string, unknown>>): void;
 }

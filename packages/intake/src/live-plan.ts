@@ -11,7 +11,7 @@ import { type PodNetworkFacts, shownAnnotations } from "./pod-network.ts";
 import { subscriptions } from "./subscriptions.ts";
 
 /** A proxy on one node: what its plan follows from, apart from the objects. */
-export interface PlanSetup {
+interface PlanSetup {
   readonly config: AgentConfig;
   /** From the configuration by `filterSettings`. */
   readonly filter: FilterOptions;
