@@ -1,6 +1,7 @@
 /**
- * What a learned CIDR costs next to 10,000 services of 10 endpoints, and 1,000 subnets: by the clock, the median of
- * 15, and in processor time; and how long the longest step of the first decision holds the event loop.
+ * What learned CIDRs cost next to 10,000 services of 10 endpoints, and 1,000 subnets: by the clock, the median of 15,
+ * and in processor time; and how long the longest step holds the event loop. The source has `within`, and there is a
+ * pool of our own. `churn`: 100 subnets go and 100 come, each with services in it, as in one second of changes.
  * Run: pnpm exec node --conditions=@fairlead/source bench/learn.ts
  */
 import type { ServiceKey } from "@fairlead/core";
@@ -10,6 +11,10 @@ const SERVICES = 10_000;
 const ENDPOINTS = 10;
 const SUBNETS = 1_000;
 const ROUNDS = 15;
+/** Subnets that go, and as many that come. */
+const CHURN = 100;
+const WITHIN = { IPv4: ["10.0.0.0/8"], IPv6: ["fd00::/15"] };
+const POOL = { IPv4: "172.16.0.0/12", IPv6: "fda0::/16" };
 
 const FAMILIES = {
   IPv4: {
@@ -17,17 +22,19 @@ const FAMILIES = {
     subnet: (n: number) => `10.${n >>> 8}.${n & 255}.0/24`,
     one: (n: number) => `10.200.${n}.0/24`,
     touching: (n: number) => `10.129.${n}.4/32`,
+    churned: (n: number) => `10.128.${n & 255}.${(n >>> 8) * 16}/28`,
   },
   IPv6: {
     address: (n: number) => `fd00:0:${(n >>> 16).toString(16)}::${(n & 0xffff).toString(16)}`,
     subnet: (n: number) => `fd01:${n.toString(16)}::/64`,
     one: (n: number) => `fd02:${n.toString(16)}::/64`,
     touching: (n: number) => `fd00:0:1::${(n * 256 + 4).toString(16)}/128`,
+    churned: (n: number) => `fd00:0:0::${(n * 16).toString(16)}/124`,
   },
 } as const;
 
 for (const family of ["IPv4", "IPv6"] as const) {
-  const { address, subnet, one, touching } = FAMILIES[family];
+  const { address, subnet, one, touching, churned } = FAMILIES[family];
   const index = new AddressIndex();
   const addresses = new Map<ServiceKey, readonly string[]>();
   const before = process.memoryUsage().heapUsed;
@@ -51,11 +58,13 @@ for (const family of ["IPv4", "IPv6"] as const) {
   for (const count of [0, SUBNETS]) {
     let now = 0;
     const source = networkSource("kube-ovn-subnets");
+    const pools = networkSource("calico-ippools");
     const networks = new Networks(
       {
         consentNamespace: "kube-system",
         written: { own: [], excluded: [] },
-        sources: { own: [], excluded: [source] },
+        sources: { own: [pools], excluded: [source] },
+        within: new Map([[source.id, WITHIN[family]]]),
         filter: { mixedServices: "own-endpoints", excludedFrontends: "all", ownershipAnnotation: true },
         debounceMs: 0,
         removalDelayMs: 0,
@@ -65,8 +74,11 @@ for (const family of ["IPv4", "IPv6"] as const) {
     const add = (name: string, cidrBlock: string) =>
       networks.objects.upsert(source.id, 0, `Subnet/${name}`, { spec: { cidrBlock } });
     for (let n = 0; n < count; n++) add(`s${n}`, subnet(n));
-    networks.objects.setState(source.id, 0, "listed");
-    networks.objects.setState(source.id, 1, "absent");
+    networks.objects.upsert(pools.id, 0, "IPPool/ours", { spec: { cidr: POOL[family] } });
+    for (const { id } of [source, pools]) {
+      networks.objects.setState(id, 0, "listed");
+      networks.objects.setState(id, 1, "absent");
+    }
     const first = stepped(networks.deciding(services));
     const median = (cidr: (round: number) => string) => {
       const rounds = Array.from({ length: ROUNDS }, (_, round) => {
@@ -78,9 +90,19 @@ for (const family of ["IPv4", "IPv6"] as const) {
     };
     const idle = median(one);
     const busy = median(touching);
+    let [most, longest] = [0, 0];
+    for (let round = 0; round < ROUNDS; round++) {
+      for (let at = 0; at < CHURN; at++) {
+        networks.objects.delete(source.id, 0, `Subnet/churn${round - 1}.${at}`);
+        add(`churn${round}.${at}`, churned(round * CHURN + at));
+      }
+      const steps = stepped(networks.deciding(services));
+      [most, longest] = [Math.max(most, steps.cpu), Math.max(longest, steps.longest)];
+    }
     console.log(
       `  ${count} subnets: first decision ${first.all.toFixed(1)} ms (CPU ${first.cpu.toFixed(1)}), longest step ` +
-        `CPU ${first.longest.toFixed(1)}; one more ${idle}; one more that touches a service ${busy}`,
+        `CPU ${first.longest.toFixed(1)}; one more ${idle}; one more that touches a service ${busy}; ` +
+        `churn at most CPU ${most.toFixed(1)}, longest step CPU ${longest.toFixed(1)}`,
     );
   }
 }

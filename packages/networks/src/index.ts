@@ -1,7 +1,7 @@
-export type { Side, Stage } from "./decide/claim.ts";
-export type { Conflict } from "./decide/conflicts.ts";
-export { type Consent, readConsent } from "./decide/consent-text.ts";
-export type { ResourceState, SourceState } from "./decide/facts.ts";
+export { type Consent, readConsent } from "./consent.ts";
+export { type CustomSettings, customSource } from "./custom-source.ts";
+export type { Stage } from "./decide.ts";
+export type { ResourceState, SourceState } from "./facts.ts";
 export {
   type KnownCIDR,
   type LastKnown,
@@ -9,19 +9,24 @@ export {
   type ParsedLastKnown,
   parseLastKnown,
   serializeLastKnown,
-} from "./decide/last-known.ts";
-export type { KnownNamespaces } from "./decide/namespaces.ts";
-export { Networks } from "./decide/networks.ts";
-export type { CIDRReport, NetworksReport, SourceReport } from "./decide/report.ts";
-export { describeRule, ruleNeeds, type ServiceRule, serviceRule } from "./decide/service-rules.ts";
-export type { NetworksDecision, NetworksSettings } from "./decide/types.ts";
-export type { CIDRChange, NetworksUpdate } from "./decide/update.ts";
-export type { StaticCIDRs } from "./decide/written.ts";
-export { AddressIndex } from "./services/address-index.ts";
-export type { ServicesView } from "./services/view.ts";
-export { cidrsOf } from "./sources/cidrs-of.ts";
-export { type CustomSettings, customSource } from "./sources/custom.ts";
-export { networkSource, type SourceName, sourceKinds } from "./sources/index.ts";
-export { VPCS } from "./sources/kube-ovn-subnets.ts";
-export { CONSENT_NAME, consentObject, NAMESPACES, NODES } from "./sources/resources.ts";
-export type { NetworkSource, Reading, ResourceRef, Selection, SourceKind, SourceSettings } from "./sources/source.ts";
+} from "./last-known.ts";
+export { Networks, type NetworksDecision } from "./networks.ts";
+export type { CIDRChange, CIDRReport, NetworksReport, NetworksUpdate, SourceReport } from "./report.ts";
+export { describeRule, type KnownNamespaces, ruleNeeds, type ServiceRule, serviceRule } from "./rules.ts";
+export { AddressIndex, type ServicesView } from "./services.ts";
+export type { NetworksSettings, Side, StaticCIDRs } from "./settings.ts";
+export type { Conflict } from "./sides.ts";
+export {
+  CONSENT_NAME,
+  cidrsOf,
+  consentObject,
+  NAMESPACES,
+  type NetworkSource,
+  NODES,
+  type Reading,
+  type ResourceRef,
+  type Selection,
+  type SourceKind,
+  type SourceSettings,
+} from "./source.ts";
+export { networkSource, type SourceName, sourceKinds, VPCS } from "./source-kinds.ts";

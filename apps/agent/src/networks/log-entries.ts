@@ -92,8 +92,6 @@ function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly LogEn
         },
       ];
     }
-    case "pending":
-      return [];
   }
 }
 

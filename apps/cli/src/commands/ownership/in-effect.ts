@@ -30,15 +30,16 @@ export function inEffect(agents: readonly NodeOwnership[], now: readonly CIDRRep
     }
   }
   const known = new Map(now.filter(({ side }) => side === "excluded").map((one) => [keyOf(one), one]));
-  const found = [...counting].map(([key, cidr]) => known.get(key) ?? { ...cidr, stage: "pending" as const });
-  const of = (stage: CIDRReport["stage"]) => found.filter((one) => one.stage === stage);
+  const of = (stage: CIDRReport["stage"]) =>
+    [...counting.keys()].flatMap((key) => known.get(key) ?? []).filter((one) => one.stage === stage);
+  const gone = [...counting].flatMap(([key, cidr]) => (known.has(key) ? [] : [cidr]));
   const held = of("held");
   const sources = [...new Set(held.map(({ source }) => source))];
   const counts = [...known.values()].filter(({ stage }) => stage === "effective" || stage === "held");
   const within = sources.map((source) => {
     return [source, outermost(counts.filter((one) => one.source === source).map(({ cidr }) => cidr))] as const;
   });
-  return { held, refused: of("refused"), gone: of("pending"), within: new Map(within) };
+  return { held, refused: of("refused"), gone, within: new Map(within) };
 }
 
 function keyOf({ source, cidr }: CIDRReport): string {

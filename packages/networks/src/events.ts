@@ -1,19 +1,17 @@
+/** What objects of the cluster say, one event at a time. */
 import type { Clock } from "@fairlead/base";
-import { API_SERVER } from "@fairlead/endpoint-filter";
+import { API_SERVER, type NeutralAddresses } from "@fairlead/endpoint-filter";
 import type { ConsentFacts } from "./consent.ts";
-import type { ResourceState } from "./facts.ts";
-import type { FollowedSources } from "./followed.ts";
-import type { Namespaces } from "./namespaces.ts";
-import type { NodeAddresses } from "./node-addresses.ts";
-import type { Verdicts } from "./verdicts.ts";
+import type { ResourceState, SourceFacts } from "./facts.ts";
+import type { Namespaces } from "./rules.ts";
 
 /** What is known from objects, and kept up with them. */
 export interface KnownFacts {
-  readonly sources: FollowedSources;
+  /** @throws RangeError when there is no such source */
+  readonly source: (id: string) => SourceFacts;
   readonly consent: ConsentFacts;
   readonly namespaces: Namespaces;
   readonly nodes: NodeAddresses;
-  readonly verdicts: Pick<Verdicts, "setServiceCIDRs">;
 }
 
 /** Takes what a cluster's objects say, one event at a time and in any order; the next decision takes it in. */
@@ -21,6 +19,7 @@ export class ObjectEvents {
   readonly #facts: KnownFacts;
   readonly #clock: Pick<Clock, "now" | "monotonic">;
   #changedAt: number | undefined;
+  #serviceCIDRs: readonly string[] = [];
 
   constructor(facts: KnownFacts, clock: Pick<Clock, "now" | "monotonic">) {
     this.#facts = facts;
@@ -30,6 +29,11 @@ export class ObjectEvents {
   /** Monotonic milliseconds of the first event since the last `take`; undefined: there was none. */
   get changedAt(): number | undefined {
     return this.#changedAt;
+  }
+
+  /** Canonical. */
+  get serviceCIDRs(): readonly string[] {
+    return this.#serviceCIDRs;
   }
 
   /** A decision takes in all events until now. */
@@ -47,23 +51,23 @@ export class ObjectEvents {
    */
   upsert(source: string, resource: number, object: string, raw: unknown): readonly string[] {
     this.#changed();
-    return this.#facts.sources.facts(source).upsert(resource, object, raw);
+    return this.#facts.source(source).upsert(resource, object, raw);
   }
 
   delete(source: string, resource: number, object: string): void {
     this.#changed();
-    this.#facts.sources.facts(source).delete(resource, object);
+    this.#facts.source(source).delete(resource, object);
   }
 
   /** `listed` comes after the first list's objects, and again after what interrupted it. */
   setState(source: string, resource: number, state: Exclude<ResourceState, "waiting">): void {
     this.#changed();
-    this.#facts.sources.facts(source).setState(resource, state);
+    this.#facts.source(source).setState(resource, state);
   }
 
   /** @param cidrs canonical, all of them */
   setServiceCIDRs(cidrs: readonly string[]): void {
-    this.#facts.verdicts.setServiceCIDRs(cidrs);
+    this.#serviceCIDRs = cidrs;
     this.#changed();
   }
 
@@ -123,3 +127,40 @@ export class ObjectEvents {
     this.#changedAt ??= this.#clock.monotonic();
   }
 }
+
+/** The addresses of all nodes and of the API server: endpoints at them decide nothing. */
+export class NodeAddresses {
+  readonly #nodes = new Map<string, readonly string[]>();
+  #all: NeutralAddresses | undefined;
+
+  /**
+   * @param node its name, or `API_SERVER`
+   * @returns whether anything changed
+   */
+  set(node: string, given: readonly string[]): boolean {
+    const addresses = given.slice(0, MOST_ADDRESSES);
+    if (this.#nodes.get(node)?.join() === addresses.join()) return false;
+    if (addresses.length === 0) this.#nodes.delete(node);
+    else this.#nodes.set(node, addresses);
+    this.#all = undefined;
+    return true;
+  }
+
+  /** The same one while nothing changes. */
+  get all(): NeutralAddresses {
+    this.#all ??= byAddress(this.#nodes);
+    return this.#all;
+  }
+}
+
+/** A Node's credential writes its addresses, so they count for that node only; the API server writes its own. */
+function byAddress(nodes: ReadonlyMap<string, readonly string[]>): NeutralAddresses {
+  const found = new Map<string, Set<string>>();
+  for (const [node, addresses] of nodes) {
+    for (const address of addresses) found.set(address, (found.get(address) ?? new Set()).add(node));
+  }
+  return new Map(Array.from(found, ([address, names]) => [address, names.has(API_SERVER) ? "any" : names]));
+}
+
+/** Addresses of one node: its credential writes them, and each may cost rules. */
+const MOST_ADDRESSES = 16;

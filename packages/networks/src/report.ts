@@ -1,8 +1,10 @@
-import { CONSENT_NAME } from "../sources/resources.ts";
-import type { Claim, Side, Stage } from "./claim.ts";
-import type { Conflict } from "./conflicts.ts";
-import type { ResourceState, SourceState } from "./facts.ts";
-import type { Followed } from "./followed.ts";
+/** Everything that can be said of the sources and their CIDRs, and what changed. */
+import { familyOf, type IPFamily } from "@fairlead/base";
+import type { Claim, Claims, Stage } from "./decide.ts";
+import type { ResourceState, SourceFacts, SourceState } from "./facts.ts";
+import type { Side } from "./settings.ts";
+import type { Conflict } from "./sides.ts";
+import { CONSENT_NAME, type NetworkSource } from "./source.ts";
 
 /** What a source is worth now. */
 export interface SourceReport {
@@ -48,29 +50,80 @@ export interface NetworksReport {
   readonly defaultVPCs?: readonly string[];
 }
 
+/** A learned CIDR whose report differs from the one before. */
+export interface CIDRChange {
+  /** Absent: it is new. */
+  readonly before?: CIDRReport;
+  /** Absent: it is gone. */
+  readonly after?: CIDRReport;
+}
+
+/** What changed since the update before. */
+export interface NetworksUpdate {
+  /** All of them. */
+  readonly sources: readonly SourceReport[];
+  /** In the order of side, source and text. */
+  readonly changes: readonly CIDRChange[];
+  /** How many learned CIDRs of other networks count, by source. */
+  readonly counts: ReadonlyMap<string, Readonly<Record<IPFamily, number>>>;
+  /** How many learned CIDRs are held. */
+  readonly held: number;
+}
+
 /** What is read in addition to the sources; undefined: nothing asks for it. */
-export interface BesideStates {
+export interface OtherStates {
   readonly namespaces: ResourceState | undefined;
   readonly vpcs: ResourceState | undefined;
   readonly consent: SourceState;
 }
 
-export function report(
-  followed: Iterable<Followed>,
-  beside: BesideStates,
-  claims: Iterable<Claim>,
+/** A source with what is known of it. */
+export interface FollowedSource {
+  readonly side: Side;
+  readonly source: NetworkSource;
+  readonly facts: Pick<SourceFacts, "state" | "forbidden">;
+}
+
+export function networksReport(
+  followed: Iterable<FollowedSource>,
+  beside: OtherStates,
+  claims: Claims,
   conflicts: readonly Conflict[],
   defaultVPCs: ReadonlySet<string>,
 ): NetworksReport {
   const sources = sourceReports(followed, beside);
   const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
-  const cidrs = Array.from(claims, cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  const cidrs = Array.from(claims.values(), cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
   return { sources, cidrs, conflicts, ...(defaultVPCs.size > 0 && { defaultVPCs: [...defaultVPCs] }) };
 }
 
-export function sourceReports(
-  followed: Iterable<Followed>,
-  { namespaces, vpcs, consent }: BesideStates,
+/** @param before the claims of the update before */
+export function networksUpdate(
+  followed: Iterable<FollowedSource>,
+  beside: OtherStates,
+  claims: Claims,
+  before: Claims,
+): NetworksUpdate {
+  const keys = [...new Set([...before.keys(), ...claims.keys()])].filter((key) => before.get(key) !== claims.get(key));
+  const changes = keys.sort().map((key): CIDRChange => {
+    const [known, now] = [before.get(key), claims.get(key)];
+    return { ...(known && { before: cidrReport(known) }), ...(now && { after: cidrReport(now) }) };
+  });
+  const counts = new Map<string, Record<IPFamily, number>>();
+  let held = 0;
+  for (const { side, source, cidr, stage } of claims.values()) {
+    if (stage === "held") held++;
+    if (stage !== "effective" || side === "own") continue;
+    const count = counts.get(source) ?? { IPv4: 0, IPv6: 0 };
+    count[familyOf(cidr)]++;
+    counts.set(source, count);
+  }
+  return { sources: sourceReports(followed, beside), changes, counts, held };
+}
+
+function sourceReports(
+  followed: Iterable<FollowedSource>,
+  { namespaces, vpcs, consent }: OtherStates,
 ): readonly SourceReport[] {
   return [
     ...Array.from(followed, ({ side, source, facts: { state, forbidden } }) => {
@@ -87,7 +140,7 @@ const KEPT = "no object defines it anymore; it stays in effect until the removal
 const UNREADABLE =
   "no object defines it anymore, and its source cannot be read; it stays in effect until that is complete again";
 
-export function cidrReport({ cidr, side, source, objects, stage, why, since, gone }: Claim): CIDRReport {
+function cidrReport({ cidr, side, source, objects, stage, why, since, gone }: Claim): CIDRReport {
   const reason = why ?? (gone && (gone.at === undefined ? UNREADABLE : KEPT));
   return {
     cidr,

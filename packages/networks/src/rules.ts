@@ -1,9 +1,64 @@
+/** Rules that decide about a service before the CIDRs, and the labels and names that they ask for. */
 import { fieldsOf, stringOf } from "@fairlead/base";
 import type { Service } from "@fairlead/core";
 import type { RuledOwner } from "@fairlead/endpoint-filter";
-import { DefaultVPCs } from "./default-vpcs.ts";
 import { type ResourceState, stateAfter } from "./facts.ts";
-import { ruleNeeds, type ServiceRule, serviceRule } from "./service-rules.ts";
+import { VPC_SELECTION } from "./source-kinds.ts";
+
+/** Says of services who owns them, by an annotation of theirs or a label of their namespace. */
+export type ServiceRule = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
+  /** The value must be one of these. */
+  readonly in?: readonly string[];
+  /** The value must be none of these. */
+  readonly notIn?: readonly string[];
+  /** Nor the name of kube-ovn's default VPC; while that is not known the rule meets no Service. */
+  readonly notInDefaultVPC?: true;
+  readonly ownership: "ours" | "foreign";
+  /** What of a foreign service is left to its network. Default: all of it. */
+  readonly excludedFrontends?: RuledOwner["excludedFrontends"];
+};
+
+/** What rules have to be asked for alongside Services. */
+export function ruleNeeds(rules: readonly ServiceRule[]) {
+  return {
+    /** Names of labels of namespaces. */
+    namespaceLabels: new Set(rules.flatMap((rule) => ("namespaceLabel" in rule ? [rule.namespaceLabel] : []))),
+    defaultVPC: rules.some(({ notInDefaultVPC }) => notInDefaultVPC === true),
+  };
+}
+
+/** The labels of a namespace; undefined: it is not known. */
+export type NamespaceLabels = (namespace: string) => Readonly<Record<string, string>> | undefined;
+
+/** The first rule that a service meets decides; one that lacks the annotation or label meets none. */
+export function serviceRule(
+  rules: readonly ServiceRule[],
+  labelsOf: NamespaceLabels,
+  defaultVPCs: ReadonlySet<string> = NONE,
+) {
+  return (service: Service): RuledOwner | undefined => {
+    for (const rule of rules) {
+      const value = valueFor(rule, service, labelsOf);
+      if (value === undefined || !meets(rule, value, defaultVPCs)) continue;
+      const { ownership, excludedFrontends } = rule;
+      return { ownership, why: `rule: ${describeRule(rule)}`, ...(excludedFrontends && { excludedFrontends }) };
+    }
+    return undefined;
+  };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** `annotation ovn.kubernetes.io/vpc not in ovn-cluster: foreign` */
+export function describeRule(rule: ServiceRule): string {
+  const subject = "annotation" in rule ? `annotation ${rule.annotation}` : `namespace label ${rule.namespaceLabel}`;
+  const excepted = [...(rule.notIn ?? []), ...(rule.notInDefaultVPC ? ["the default VPC"] : [])];
+  const values = [
+    ...(rule.in === undefined ? [] : [` in ${rule.in.join(", ")}`]),
+    ...(excepted.length === 0 ? [] : [` not in ${excepted.join(", ")}`]),
+  ];
+  return `${subject}${values.join(" and")}: ${rule.ownership}`;
+}
 
 /** Labels of namespaces, as far as rules ask for them; of a namespace without any there is nothing. */
 export type KnownNamespaces = ReadonlyMap<string, Readonly<Record<string, string>>>;
@@ -126,4 +181,61 @@ export class Namespaces {
     });
     return found.length === 0 ? undefined : Object.fromEntries(found);
   }
+}
+
+/**
+ * The names of kube-ovn's default VPC, for rules that ask for them. Several are where its name was changed: the old one
+ * says so for good. The last ones stay while none says so: a CRD that is deleted takes all its objects with it.
+ */
+class DefaultVPCs {
+  readonly #byObject = new Map<string, string>();
+  #names: ReadonlySet<string>;
+  #state: ResourceState = "waiting";
+
+  /** @param known what the agent before this one knew */
+  constructor(known: readonly string[] = []) {
+    this.#names = new Set(known);
+  }
+
+  get names(): ReadonlySet<string> {
+    return this.#names;
+  }
+
+  get state(): ResourceState {
+    return this.#state;
+  }
+
+  /** Nothing is waited for: what there is to know at a start is known. */
+  get settled(): boolean {
+    return this.#names.size > 0 || this.#state !== "waiting";
+  }
+
+  /**
+   * @param raw a Vpc, straight from JSON and untrusted; undefined: it is gone
+   * @returns whether there are other names than before
+   */
+  set(object: string, raw: unknown): boolean {
+    const name = VPC_SELECTION.read(raw);
+    if (name === undefined) this.#byObject.delete(object);
+    else this.#byObject.set(object, name);
+    const names = new Set([...this.#byObject.values()].sort());
+    if (names.size === 0 || [...names].join() === [...this.#names].join()) return false;
+    this.#names = names;
+    return true;
+  }
+
+  setState(state: Exclude<ResourceState, "waiting">): void {
+    this.#state = stateAfter(this.#state, state);
+  }
+}
+
+function valueFor(rule: ServiceRule, service: Service, labelsOf: NamespaceLabels): string | undefined {
+  const [from, name] =
+    "annotation" in rule ? [service.annotations, rule.annotation] : [labelsOf(service.namespace), rule.namespaceLabel];
+  return from !== undefined && Object.hasOwn(from, name) ? from[name] : undefined;
+}
+
+function meets(rule: ServiceRule, value: string, defaultVPCs: ReadonlySet<string>): boolean {
+  if (rule.notInDefaultVPC === true && (defaultVPCs.size === 0 || defaultVPCs.has(value))) return false;
+  return rule.in?.includes(value) !== false && rule.notIn?.includes(value) !== true;
 }

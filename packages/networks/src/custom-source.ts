@@ -1,6 +1,5 @@
 import { fieldsOf, parseJSON } from "@fairlead/base";
-import { ReadingBuilder } from "./reading.ts";
-import type { NetworkSource, Reading, ResourceRef } from "./source.ts";
+import { type NetworkSource, type Reading, ReadingBuilder, type ResourceRef } from "./source.ts";
 
 /** A source that an operator describes. */
 export interface CustomSettings {

@@ -1,9 +1,10 @@
+/** What outlives a restart, as text for a file. */
 import { fieldsOf, isObject, itemsOf, parseJSON, stringOf } from "@fairlead/base";
 import { checkCIDR } from "@fairlead/endpoint-filter";
-import type { Gone } from "./claim.ts";
-import { type KnownConsent, type LegacyCIDR, NO_KNOWN_CONSENT } from "./consent.ts";
-import { consentFields, consentOf } from "./consent-text.ts";
-import type { KnownNamespaces } from "./namespaces.ts";
+import type { LearnedCIDR } from "./authority.ts";
+import { consentFields, consentOf, type KnownConsent, NO_KNOWN_CONSENT } from "./consent.ts";
+import type { Gone } from "./decide.ts";
+import type { KnownNamespaces } from "./rules.ts";
 
 /** A CIDR that was in effect. */
 export interface KnownCIDR {
@@ -81,7 +82,7 @@ export function parseLastKnown(text: string): ParsedLastKnown {
 }
 
 /** What counted of other networks before there was a consent object goes on counting until there is one. */
-function legacyOf(sources: LastKnown["sources"]): readonly LegacyCIDR[] {
+function legacyOf(sources: LastKnown["sources"]): readonly LearnedCIDR[] {
   return Array.from(sources).flatMap(([scope, cidrs]) => {
     const [side, source = ""] = scope.split(/ (.*)/s);
     return side === "excluded" ? cidrs.map(({ cidr }) => ({ side, source: source.replace(/\(.*$/s, ""), cidr })) : [];
@@ -91,7 +92,7 @@ function legacyOf(sources: LastKnown["sources"]): readonly LegacyCIDR[] {
 /** It was written by an agent, so what is not as it writes it is left out. */
 function readKnownConsent(raw: unknown): KnownConsent {
   const { read, legacy, goneAt } = fieldsOf(raw);
-  const known = itemsOf(legacy).flatMap((one): LegacyCIDR[] => {
+  const known = itemsOf(legacy).flatMap((one): LearnedCIDR[] => {
     const { source, cidr } = fieldsOf(one);
     const good = typeof source === "string" && typeof cidr === "string" && "cidr" in checkCIDR(cidr);
     return good ? [{ side: "excluded", source, cidr }] : [];

@@ -1,8 +1,11 @@
-import { fieldsOf, isAbsent, isObject, itemsOf, type RawObject, stringOf } from "@fairlead/base";
+/** What operators accepted, had forgotten and leave unprotected: the ConfigMap `fairlead-networks`. */
+import { containsCIDR, fieldsOf, isAbsent, isObject, itemsOf, type RawObject, stringOf } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";
 import { checkCIDR } from "@fairlead/endpoint-filter";
 import { CORE_SCHEMA, load } from "js-yaml";
-import { shown } from "../sources/reading.ts";
+import type { LearnedCIDR } from "./authority.ts";
+import { type ResourceState, stateAfter } from "./facts.ts";
+import { shown } from "./source.ts";
 
 /** A CIDR that an operator lets take effect, with all that lies in it. */
 export interface AcceptedCIDR {
@@ -29,6 +32,139 @@ export interface Consent {
 }
 
 export const NO_CONSENT: Consent = { accepted: [], forgotten: [], unprotected: [] };
+
+/** What is known of the consent of an agent's predecessor. */
+export interface KnownConsent {
+  /** The object as it was last read; absent: it was never read. */
+  readonly read?: Consent;
+  /** What took effect under an agent that knew no consent object, and goes on until there is one. */
+  readonly legacy: readonly LearnedCIDR[];
+  /** Since when the object is gone, milliseconds since the epoch; absent: it was there, or was never. */
+  readonly goneAt?: number;
+}
+
+export const NO_KNOWN_CONSENT: KnownConsent = { legacy: [] };
+
+/**
+ * What operators accepted, had forgotten and leave unprotected: the object `fairlead-networks`, or the last one read
+ * while it cannot be.
+ */
+export class ConsentFacts {
+  #read: Consent | undefined;
+  #legacy: readonly LearnedCIDR[];
+  #state: ResourceState = "waiting";
+  #exists = false;
+  /** Milliseconds since the epoch. */
+  #goneAt: number | undefined;
+  #reported = new Set<string>();
+  #changed = false;
+
+  constructor({ read, legacy, goneAt }: KnownConsent) {
+    this.#read = read;
+    this.#legacy = legacy;
+    this.#goneAt = goneAt;
+  }
+
+  get state(): ResourceState | "empty" {
+    return this.#state === "listed" && !this.#exists ? "empty" : this.#state;
+  }
+
+  /** Nothing is waited for at the start. */
+  get settled(): boolean {
+    return this.#state !== "waiting" || this.#read !== undefined;
+  }
+
+  get known(): KnownConsent {
+    return {
+      ...(this.#read && { read: this.#read }),
+      legacy: this.#legacy,
+      ...(this.#goneAt !== undefined && { goneAt: this.#goneAt }),
+    };
+  }
+
+  /**
+   * @param raw the ConfigMap, straight from JSON and untrusted
+   * @returns what is wrong with it and was not reported before
+   */
+  set(raw: unknown): readonly string[] {
+    const { consent, problems } = readConsent(raw, this.#read ?? NO_CONSENT);
+    this.#exists = true;
+    this.#goneAt = undefined;
+    this.#changed ||= this.#legacy.length > 0;
+    this.#legacy = [];
+    this.#take(consent);
+    const fresh = problems.filter((one) => !this.#reported.has(one));
+    this.#reported = new Set(problems);
+    return fresh;
+  }
+
+  /** @param now milliseconds since the epoch */
+  delete(now: number): void {
+    if (!this.#exists) return;
+    this.#exists = false;
+    this.#goneAt = now;
+  }
+
+  /** @param now milliseconds since the epoch */
+  setState(state: Exclude<ResourceState, "waiting">, now: number): void {
+    this.#state = stateAfter(this.#state, state);
+    if (state !== "listed" || this.#exists) return;
+    // The agent before this one may have read an object that is gone since.
+    if (this.#read === undefined) this.#read = NO_CONSENT;
+    // A clock that was set back since must not make it last.
+    else this.#goneAt = Math.min(this.#goneAt ?? now, now);
+  }
+
+  /** Milliseconds since the epoch when what a deleted object said ends; undefined: nothing ends. */
+  endsAt(removalDelayMs: number): number | undefined {
+    // What the agent before knew holds until a list says whether the object is there again.
+    return this.#goneAt === undefined || this.#state === "waiting" ? undefined : this.#goneAt + removalDelayMs;
+  }
+
+  /** Takes in what is due; whether anything is decided otherwise since the last call. */
+  take(now: number, removalDelayMs: number): boolean {
+    if (now >= (this.endsAt(removalDelayMs) ?? Number.POSITIVE_INFINITY)) {
+      this.#take(NO_CONSENT);
+      this.#goneAt = undefined;
+    }
+    const changed = this.#changed;
+    this.#changed = false;
+    return changed;
+  }
+
+  get unprotected(): readonly ServiceKey[] {
+    return this.#read?.unprotected ?? NO_CONSENT.unprotected;
+  }
+
+  #take(consent: Consent): void {
+    this.#changed ||= JSON.stringify(consent) !== JSON.stringify(this.#read ?? NO_CONSENT);
+    this.#read = consent;
+  }
+}
+
+/**
+ * Whether an operator accepted what an object says; `legacy`: an agent that knew no consent object let it take effect.
+ */
+export function acceptance(
+  { read, legacy }: Pick<KnownConsent, "read" | "legacy">,
+  { side, source, cidr }: LearnedCIDR,
+): "accepted" | "legacy" | undefined {
+  const isAccepted = (one: AcceptedCIDR) =>
+    (one.source === undefined || one.source === source) && containsCIDR(one.cidr, cidr);
+  if (read?.accepted.some(isAccepted) === true) return "accepted";
+  const isLegacy = legacy.some((one) => one.side === side && one.source === source && one.cidr === cidr);
+  return isLegacy ? "legacy" : undefined;
+}
+
+/**
+ * Whether nothing is kept of a CIDR that no object defines anymore.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function forgets({ read }: Pick<KnownConsent, "read">, cidr: string, now: number): boolean {
+  const applies = ({ until }: ForgottenCIDR) => until === undefined || now < until;
+  return read?.forgotten.some((one) => applies(one) && containsCIDR(one.cidr, cidr)) === true;
+}
 
 /** Characters of one key of the ConfigMap, and its entries: people write it, and each agent reads it. */
 const MOST_TEXT = 65_536;
