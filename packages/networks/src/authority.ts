@@ -3,7 +3,7 @@ import { containsCIDR, PrefixMap, prefixLengthOf } from "@fairlead/base";
 import { endpointOwn, type NetworksSettings, type Side } from "./settings.ts";
 
 /** A CIDR that the configuration gives to a side: a written one, or an entry of a source's `within`. */
-export interface OperatorCIDR {
+interface OperatorCIDR {
   readonly cidr: string;
   readonly side: Side;
   /** Names the field in messages: `clusterCIDR`, `within of kube-ovn-subnets`. */

@@ -8,14 +8,14 @@ import { type ResourceState, stateAfter } from "./facts.ts";
 import { shown } from "./source.ts";
 
 /** A CIDR that an operator lets take effect, with all that lies in it. */
-export interface AcceptedCIDR {
+interface AcceptedCIDR {
   readonly cidr: string;
   /** Of this source only. Absent: of each. */
   readonly source?: string;
 }
 
 /** A CIDR of which nothing is kept that no object defines anymore. */
-export interface ForgottenCIDR {
+interface ForgottenCIDR {
   readonly cidr: string;
   /** Milliseconds since the epoch; absent: always. */
   readonly until?: number;
@@ -31,7 +31,7 @@ export interface Consent {
   readonly unprotected: readonly ServiceKey[];
 }
 
-export const NO_CONSENT: Consent = { accepted: [], forgotten: [], unprotected: [] };
+const NO_CONSENT: Consent = { accepted: [], forgotten: [], unprotected: [] };
 
 /** What is known of the consent of an agent's predecessor. */
 export interface KnownConsent {

@@ -121,7 +121,7 @@ export class SourceFacts {
     return this.#resources.filter(({ state }) => state === "forbidden").map(({ ref }) => ref);
   }
 
-  /** By CIDR, canonical or the text where it is not one. A resource whose first list is not complete defines nothing. */
+  /** By CIDR, or by the text that is not one. A resource whose first list is not complete defines nothing. */
   defined(): ReadonlyMap<string, Definition> {
     const selected = new Set(this.#selected.values());
     const { selection } = this.#source;

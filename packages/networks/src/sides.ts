@@ -1,6 +1,6 @@
 /**
- * On which side each CIDR that counts is: what was written, and what was learned and is in effect. The same CIDR on both
- * sides: what was written wins over what was learned, then ours over theirs.
+ * On which side each CIDR that counts is: what was written, and what was learned and is in effect. The same CIDR on
+ * both sides: what was written wins over what was learned, then ours over theirs.
  */
 import { hostCIDR, PrefixMap } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";

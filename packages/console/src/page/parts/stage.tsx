@@ -6,7 +6,6 @@ type LearnedStage = NonNullable<LearnedAnswer["networks"]>["cidrs"][number]["sta
 
 const STAGES: Readonly<Record<LearnedStage, readonly [Tone, string]>> = {
   effective: ["good", "counts"],
-  pending: ["plain", "not decided yet"],
   held: ["warn", "held back"],
   refused: ["bad", "refused"],
 };
