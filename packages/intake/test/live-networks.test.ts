@@ -73,7 +73,7 @@ test("a service whose endpoints move while a decision is made is planned again u
   await settled();
   networks.takeConcerned();
   // The index is made and the CIDR looked at; then a sync plans the endpoint's move by what was in force before.
-  for (let steps = 0; steps < 5; steps++) expect(await step()).toBe(true);
+  for (let steps = 0; steps < 3; steps++) expect(await step()).toBe(true);
   networks.syncBegins();
   const seen = networks.see(move("10.16.0.5"));
   while (await step());
