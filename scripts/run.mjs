@@ -1,14 +1,35 @@
-// `npm run demo` and `npm test` on a bare machine: Node 20 and npm are all there is, so this file is plain JavaScript
-// without dependencies. It brings pnpm (which brings Node 24), installs, and runs the steps of the command.
+// `npm run demo`, `npm test` and `npm run test:all` on a bare machine: Node 20 and npm are all there is, so this file is
+// plain JavaScript without dependencies. It brings pnpm (which brings Node 24), installs, and runs the steps of the command.
 import { readFileSync } from "node:fs";
 import { buildAgent } from "./build-agent.mjs";
 import { check, PURE_REPORT } from "./check.mjs";
 import { prepareSpecs, specs } from "./specs.mjs";
 import { pnpm, runBeside, runStep, sayStep } from "./steps.mjs";
-import { addCounts, countsOf, summarize } from "./summary.mjs";
+import { addCounts, countsOf, forgetSum, summarize } from "./summary.mjs";
 import { canHaveControlPlane, ensurePackages, GROUPS } from "./system-packages.mjs";
 
-const STEPS = ["check", "build", "package lint", "kernel tests", "ipvs tests", "packet costs", "e2e"];
+/** What each command runs, and what it says of itself before it does. */
+const COMMANDS = {
+  test: {
+    command: "npm test",
+    steps: ["check", "build", "kernel core"],
+    groups: { "kernel core": ["kernel"] },
+    about: `Six minutes on two cores, npm packages included, which it fetches into node_modules the first time.
+\`npm run test:all\` has what takes longer; \`pnpm check\` installs nothing but npm packages and takes two minutes.`,
+  },
+  "test:all": {
+    command: "npm run test:all",
+    steps: ["build", "package lint", "api reports", "kernel tests", "ipvs tests", "packet costs", "e2e"],
+    groups: {
+      "kernel tests": ["kernel", "shells", "browser"],
+      "ipvs tests": ["kernel", "ipvs"],
+      "packet costs": ["kernel", "cost"],
+      e2e: ["kernel", "specs"],
+    },
+    about: `What \`npm test\` leaves out: fourteen minutes on two cores. The first time it also builds Kubernetes' control plane into
+~/.cache/fairlead: seven minutes more.`,
+  },
+};
 
 /** Parts of `check`, for one who wants no more than that. */
 const PARTS = {
@@ -19,8 +40,10 @@ const PARTS = {
 
 const usage = `Usage: npm run demo [-- --keep] [-- --mode nftables]
        npm test [-- STEP…]
+       npm run test:all [-- STEP…]
 
-Steps of npm test: ${STEPS.join(", ")}; parts of check: ${Object.keys(PARTS).join(", ")}`;
+Steps of npm test: ${COMMANDS.test.steps.join(", ")}; parts of check: ${Object.keys(PARTS).join(", ")}
+Steps of npm run test:all: ${COMMANDS["test:all"].steps.join(", ")}`;
 
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
@@ -50,90 +73,127 @@ function program(...argv) {
   return pnpm(manifest.packageManager, ["exec", ...argv]);
 }
 
-/** The test ground: the suites that take longest, in two files of about the same length. */
-const GROUND = "e2e/";
-
+const API = ["--recursive", "--if-present", "run", "lint:api"];
 const TURBO = ["--output-logs=errors-only", "--concurrency=2"];
 
-function vitest(report, args) {
-  return runBeside(report, program("vitest", "run", ...args), { FAIRLEAD_REPORT: report });
+/** Runs tests of kinds, not those of the other command. */
+async function vitest(report, part, args) {
+  const code = await runBeside(report, program("vitest", "run", ...args), {
+    FAIRLEAD_REPORT: report,
+    FAIRLEAD_TESTS: part,
+  });
+  return code === 0;
 }
 
-/** Those of the test ground alongside those of all packages, some files at once. */
-async function kernelTests() {
+/** What all work of the steps of one command goes through. */
+class Work {
+  /** Step → whether it succeeded. */
+  steps = {};
+  /** Names of reports of vitest. */
+  reports = [];
+  /** Step → what its tests gave, by folder. */
+  counts = {};
+  #wanted;
+
+  /** @param {(step: string) => boolean} wanted */
+  constructor(wanted) {
+    this.#wanted = wanted;
+  }
+
+  /**
+   * Runs a step if it is wanted.
+   *
+   * @param {readonly string[]} reports FAIRLEAD_REPORT of its runs of vitest
+   */
+  async step(name, work, reports = []) {
+    if (!this.#wanted(name)) return;
+    this.steps[name] = await work();
+    if (reports.length > 0) this.tested(name, reports);
+  }
+
+  tested(name, reports) {
+    this.reports.push(...reports);
+    this.counts[name] = addCounts(reports.map((report) => countsOf(report)));
+  }
+
+  build() {
+    return this.step("build", () => runStep(program("turbo", "run", "build", ...TURBO), { quiet: true }));
+  }
+}
+
+/** Lint, types and pure tests, while the build makes what tests on the kernel run. */
+async function test(work, args) {
+  const parts = args.flatMap((arg) => PARTS[arg] ?? []);
+  const whole = args.length === 0 || args.includes("check");
+  const checks = async () => {
+    if (!whole && parts.length === 0) return;
+    Object.assign(work.steps, await check({}, whole ? undefined : (name) => parts.includes(name)));
+    if (whole || parts.includes("tests")) work.tested("tests", [PURE_REPORT]);
+  };
+  const kernel = async () => {
+    await work.build();
+    await work.step("kernel core", () => vitest("core", "core", ["--project=kernel"]), ["core"]);
+  };
+  await Promise.all([checks(), kernel()]);
+}
+
+/** The test ground: the suites that take longest, in files of about the same length. */
+const GROUND = "e2e/";
+const OTHERS = ["packages/", "apps/", "lab/", "bench/", "deploy/", "scripts/", "site/"];
+
+/** What follows the build runs side by side: none of it measures time, all of it waits for much, and all together use both cores. */
+async function testAll(work) {
   const kinds = ["kernel", "program", "browser", "bounds"].map((kind) => `--project=${kind}`);
-  const codes = await Promise.all([
-    vitest("lab", ["--project=kernel", "--project=program", GROUND]),
-    vitest("kernel", [...kinds, "packages/", "apps/", "lab/", "bench/", "deploy/", "site/"]),
+  const prepared = canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : Promise.resolve();
+  await work.build();
+  await Promise.all([
+    work.step("ipvs tests", () => vitest("uml", "rest", ["--project=uml"]), ["uml"]),
+    work.step("packet costs", () => vitest("cost", "rest", ["--project=qemu", "e2e/test/cost"]), ["cost"]),
+    work.step("kernel tests", async () => {
+      const ground = vitest("lab", "rest", ["--project=kernel", "--project=program", GROUND]);
+      const others = vitest("kernel", "rest", [...kinds, ...OTHERS]);
+      return (await Promise.all([ground, others])).every(Boolean);
+    }, ["lab", "kernel"]),
+    work.step("package lint", () => quietly("packages", program("turbo", "run", "lint:package", "--only", ...TURBO))),
+    work.step("api reports", () => quietly("api", pnpm(manifest.packageManager, API))),
+    prepared.then(() =>
+      work.step("e2e", async () => {
+        const counts = await specs(manifest.packageManager);
+        work.counts.e2e = { "e2e specs": counts };
+        return counts.failed === 0;
+      }),
+    ),
   ]);
-  return codes.every((code) => code === 0);
 }
 
-/** What a machine lacks, what is done about it, and how long everything takes: before anything is done. */
-function announce(wanted) {
-  const groups = [
-    ...(wanted("kernel tests") ? ["kernel", "shells", "browser"] : []),
-    ...(wanted("ipvs tests") ? ["kernel", "ipvs"] : []),
-    ...(wanted("packet costs") ? ["kernel", "cost"] : []),
-    ...(wanted("e2e") && canHaveControlPlane() ? ["kernel", "specs"] : []),
-  ];
-  console.log(`npm test: ${STEPS.filter(wanted).join(", ") || "parts of check"}. All of it takes fifteen minutes on two cores.
-The first time it also fetches npm packages into node_modules, and builds Kubernetes' control plane, seven minutes, into
-~/.cache/fairlead. \`pnpm check\` installs nothing but npm packages and takes two minutes.`);
-  ensurePackages([...new Set(groups)].flatMap((group) => GROUPS[group]));
+async function quietly(name, argv) {
+  return (await runBeside(name, argv)) === 0;
 }
 
-/**
- * Each step counts as one test in the closing line, so that no failure hides behind a green count. What follows the build
- * runs side by side: none of it measures time, all of it waits for much, and all together use both cores.
- */
-async function test(args) {
-  const unknown = args.find((arg) => !STEPS.includes(arg) && !Object.hasOwn(PARTS, arg));
+async function run(name, args) {
+  const { command, steps, groups, about } = COMMANDS[name];
+  const isPart = (arg) => name === "test" && Object.hasOwn(PARTS, arg);
+  const needsBuild = (arg) => arg !== "check" && !isPart(arg);
+  const unknown = args.find((arg) => !steps.includes(arg) && !isPart(arg));
   if (unknown !== undefined) {
-    console.error(`npm test: ${JSON.stringify(unknown)} is not a step\n\n${usage}`);
+    console.error(`${command}: ${JSON.stringify(unknown)} is not a step\n\n${usage}`);
     return 2;
   }
-  const wanted = (name) => args.length === 0 || args.includes(name);
-  const parts = args.flatMap((arg) => PARTS[arg] ?? []);
-  announce(wanted);
-  if (!(await install())) return summarize({ install: false });
-  const prepared = wanted("e2e") && canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : Promise.resolve();
-  const steps = {};
-  const counts = {};
-  if (wanted("check") || parts.length > 0) {
-    sayStep("check");
-    Object.assign(steps, await check({}, wanted("check") ? undefined : (name) => parts.includes(name)));
-    if (wanted("check") || parts.includes("tests")) counts.tests = countsOf(PURE_REPORT);
-  }
-  if (STEPS.slice(1).some(wanted)) {
-    sayStep("build");
-    steps.build = await runStep(program("turbo", "run", "build", ...TURBO));
-  }
-  const step = async (name, work) => {
-    if (wanted(name)) steps[name] = await work();
-  };
-  sayStep("all others, side by side");
-  await Promise.all([
-    step("ipvs tests", async () => (await vitest("uml", ["--project=uml"])) === 0),
-    step("packet costs", async () => (await vitest("cost", ["--project=qemu", "e2e/test/cost"])) === 0),
-    step("kernel tests", kernelTests),
-    step(
-      "package lint",
-      async () => (await runBeside("packages", program("turbo", "run", "lint:package", "--only", ...TURBO))) === 0,
-    ),
-    prepared.then(async () => {
-      if (wanted("e2e")) counts.e2e = { "e2e specs": await specs(manifest.packageManager) };
-    }),
-  ]);
-  if (wanted("kernel tests")) counts["kernel tests"] = addCounts([countsOf("kernel"), countsOf("lab")]);
-  if (wanted("ipvs tests")) counts["ipvs tests"] = countsOf("uml");
-  if (wanted("packet costs")) counts["packet costs"] = countsOf("cost");
-  return summarize(steps, counts);
+  forgetSum(name);
+  const wanted = (step) => args.length === 0 || args.includes(step) || (step === "build" && args.some(needsBuild));
+  console.log(`${command}: ${steps.filter(wanted).join(", ") || "parts of check"}. ${about}`);
+  const needed = Object.entries(groups).flatMap(([step, names]) => (wanted(step) ? names : []));
+  ensurePackages([...new Set(needed.flatMap((group) => GROUPS[group]))]);
+  if (!(await install())) return summarize({ install: false }, {}, { keep: name });
+  sayStep(steps.filter(wanted).join(", ") || args.join(", "));
+  const work = new Work(wanted);
+  await (name === "test" ? test(work, args) : testAll(work));
+  return summarize(work.steps, work.counts, { reports: work.reports, keep: name });
 }
 
-const [command, ...args] = process.argv.slice(2);
-if (command === "demo") process.exitCode = await demo(args);
-else if (command === "test") process.exitCode = await test(args);
+const [name, ...args] = process.argv.slice(2);
+if (name === "demo") process.exitCode = await demo(args);
+else if (Object.hasOwn(COMMANDS, name)) process.exitCode = await run(name, args);
 else {
   console.error(usage);
   process.exitCode = 2;

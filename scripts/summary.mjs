@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { root } from "./steps.mjs";
 
 const zero = () => ({ passed: 0, failed: 0, skipped: 0, lost: 0 });
@@ -12,9 +13,33 @@ const zero = () => ({ passed: 0, failed: 0, skipped: 0, lost: 0 });
  * @returns {Record<string, {passed: number, failed: number, skipped: number, lost: number}>}
  */
 export function countsOf(name, folder = root) {
+  return reportOf(name, folder)?.folders ?? { [`${name} tests`]: { ...zero(), failed: 1 } };
+}
+
+/** @returns {{folders: Record<string, object>, files: readonly object[]} | undefined} */
+function reportOf(name, folder = root) {
   const file = join(folder, ".vitest", `${name}.json`);
-  if (!existsSync(file)) return { [`${name} tests`]: { ...zero(), failed: 1 } };
-  return JSON.parse(readFileSync(file, "utf8"));
+  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
+}
+
+/** How many of the dearest files are printed. */
+const DEAREST = 10;
+
+/**
+ * The files of tests that took most processor time, so that what makes a run long is seen before it is too long.
+ *
+ * @param {readonly string[]} names FAIRLEAD_REPORT of the runs
+ * @returns {readonly string[]} lines
+ */
+export function dearest(names, folder = root) {
+  const files = names.flatMap((name) => reportOf(name, folder)?.files ?? []);
+  const seconds = (ms) => (ms / 1_000).toFixed(1).padStart(6);
+  const sum = (key) => seconds(files.reduce((all, file) => all + (file[key] ?? 0), 0));
+  const rows = files.toSorted((one, other) => (other.cpu ?? 0) - (one.cpu ?? 0)).slice(0, DEAREST);
+  return [
+    `  seconds of CPU, and by the clock: ${files.length} files of tests, ${sum("cpu").trim()} s of CPU`,
+    ...rows.map(({ file, cpu = 0, clock }) => `  ${seconds(cpu)} ${seconds(clock)}  ${file}`),
+  ];
 }
 
 /** Adds counts of several runs, by folder. */
@@ -72,10 +97,38 @@ function words({ passed, failed, skipped, lost = 0 }) {
 /**
  * Prints the closing lines; the last one is `N passed, N failed`.
  *
+ * @param {{reports?: readonly string[], keep?: string}} also runs whose dearest files are printed; the name under which
+ *   the sum is kept for `node scripts/summary.mjs NAME…`
  * @returns {number} the exit code
  */
-export function summarize(steps, tests = {}) {
+export function summarize(steps, tests = {}, { reports = [], keep } = {}) {
   const { lines, passed, failed } = closing(steps, tests, Boolean(process.env.CI));
+  if (reports.length > 0) console.log(`\n${dearest(reports).join("\n")}`);
   console.log(`\n${lines.join("\n")}`);
+  if (keep !== undefined) {
+    mkdirSync(join(root, ".vitest"), { recursive: true });
+    writeFileSync(sumFile(keep), JSON.stringify({ passed, failed }));
+  }
   return failed === 0 && passed > 0 ? 0 : 1;
+}
+
+function sumFile(name) {
+  return join(root, ".vitest", `sum-${name.replaceAll(":", "-")}.json`);
+}
+
+/** So that the sum of a run that breaks off is not that of the run before. */
+export function forgetSum(name) {
+  rmSync(sumFile(name), { force: true });
+}
+
+/** The sums of commands that ran one after the other, in one line; a command that left none has failed. */
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const sums = process.argv
+    .slice(2)
+    .map((name) =>
+      existsSync(sumFile(name)) ? JSON.parse(readFileSync(sumFile(name), "utf8")) : { passed: 0, failed: 1 },
+    );
+  const sum = (kind) => sums.reduce((all, one) => all + one[kind], 0);
+  console.log(`${sum("passed")} passed, ${sum("failed")} failed`);
+  process.exitCode = sum("failed") === 0 && sum("passed") > 0 ? 0 : 1;
 }

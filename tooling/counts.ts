@@ -13,6 +13,22 @@ export interface Counts {
   lost: number;
 }
 
+/** What one file of tests cost, in milliseconds. */
+export interface FileCost {
+  /** Relative to the repository. */
+  readonly file: string;
+  /** Processor time; undefined for a file that died before its tests. */
+  readonly cpu: number | undefined;
+  /** By the clock, imports included. */
+  readonly clock: number;
+}
+
+/** What a run leaves for the closing lines of `npm test` (scripts/summary.mjs). */
+export interface RunReport {
+  readonly folders: Readonly<Record<string, Counts>>;
+  readonly files: readonly FileCost[];
+}
+
 const ROOT = join(import.meta.dirname, "..");
 
 /**
@@ -22,7 +38,7 @@ const ROOT = join(import.meta.dirname, "..");
 export class CountsReporter implements Reporter {
   readonly #file: string;
 
-  /** @param file where the counts go, as JSON: folder → Counts */
+  /** @param file where the report goes, as JSON: {@link RunReport} */
   constructor(file: string) {
     this.#file = file;
   }
@@ -38,7 +54,8 @@ export class CountsReporter implements Reporter {
     const more = errors.filter((error) => !failed.has(fileOf(error)));
     if (more.length > 0) folders["(outside of tests)"] = { ...zero(), failed: more.length };
     mkdirSync(dirname(this.#file), { recursive: true });
-    writeFileSync(this.#file, JSON.stringify(folders, undefined, 1));
+    const report: RunReport = { folders, files: modules.map(costOf) };
+    writeFileSync(this.#file, JSON.stringify(report, undefined, 1));
   }
 }
 
@@ -54,6 +71,15 @@ function hasFailed(module: TestModule): boolean {
   const counts = zero();
   count(module, counts);
   return counts.failed > 0;
+}
+
+function costOf(module: TestModule): FileCost {
+  const { collectDuration, duration } = module.diagnostic();
+  return {
+    file: relative(ROOT, module.moduleId),
+    cpu: module.meta().cpu,
+    clock: Math.round(collectDuration + duration),
+  };
 }
 
 function zero(): Counts {

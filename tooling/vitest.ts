@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from "vitest/config";
+import { CORE_TESTS } from "./core-tests.ts";
 import { CountsReporter } from "./counts.ts";
 import { runs } from "./runs.ts";
 
@@ -26,10 +27,13 @@ export type TestKind = (typeof TEST_KINDS)[number];
 /** Set-up of tests that start processes. */
 export const END_OF_TESTS = fileURLToPath(new URL("end-of-tests.ts", import.meta.url));
 
+/** Set-up of all tests: what each file costs. */
+const COST = fileURLToPath(new URL("cost.ts", import.meta.url));
+
 const TEMPORARY_FOLDER = fileURLToPath(new URL("temporary-folder.ts", import.meta.url));
 
 /** Nothing of a file stays for the next one but modules, so one start of a thread does for many files. */
-const PURE: TestSettings = { pool: "threads", isolate: false };
+const PURE: TestSettings = { pool: "threads", isolate: false, setupFiles: [COST] };
 
 const SETTINGS: Readonly<Record<TestKind, TestSettings>> = {
   // In processes: what enters a namespace takes its whole process along.
@@ -55,11 +59,22 @@ export interface TestFolders {
 
 /**
  * Test settings: one project for pure tests and one for each kind. With FAIRLEAD_REPORT=NAME
- * a run prints only what fails, and leaves its counts in .vitest/NAME.json.
+ * a run prints only what fails, and leaves its report in .vitest/NAME.json. With FAIRLEAD_TESTS=core the kinds have the
+ * tests of `npm test` only, with FAIRLEAD_TESTS=rest all others.
+ *
+ * @throws RangeError when FAIRLEAD_TESTS is neither
  */
 export function packageTests({ folders = ".", builds = [], test = {} }: TestFolders = {}): ViteUserConfig {
-  const { FAIRLEAD_REPORT: report, FAIRLEAD_TEST_APISERVER: apiServer } = process.env;
+  const { FAIRLEAD_REPORT: report, FAIRLEAD_TEST_APISERVER: apiServer, FAIRLEAD_TESTS: part } = process.env;
+  if (part !== undefined && part !== "core" && part !== "rest") {
+    throw new RangeError(`FAIRLEAD_TESTS=${part}: give core or rest`);
+  }
   const ofKind = (kind: TestKind) => files(folders, `.${kind}.test.ts`);
+  const ofPart = (kind: TestKind): TestSettings => {
+    if (part === "core") return { include: CORE_TESTS.filter((file) => file.endsWith(`.${kind}.test.ts`)) };
+    const exclude = [...configDefaults.exclude, ...(part === "rest" ? CORE_TESTS : [])];
+    return { include: [ofKind(kind)], exclude };
+  };
   const project = (name: string, settings: TestSettings): TestProjectInlineConfiguration => ({
     extends: true,
     test: { name, globalSetup: TEMPORARY_FOLDER, ...settings, ...test },
@@ -76,7 +91,7 @@ export function packageTests({ folders = ".", builds = [], test = {} }: TestFold
         exclude: [...configDefaults.exclude, ...TEST_KINDS.map(ofKind)],
       }),
       ...kinds.map((kind) =>
-        project(kind, { globalSetup, setupFiles: [END_OF_TESTS], include: [ofKind(kind)], ...SETTINGS[kind] }),
+        project(kind, { globalSetup, setupFiles: [COST, END_OF_TESTS], ...ofPart(kind), ...SETTINGS[kind] }),
       ),
     ],
   });

@@ -2,8 +2,7 @@ import { onRealKernel } from "./kernel/on-real-kernel.ts";
 
 /** The built agent and the tools alongside it. */
 await onRealKernel(async () => {
-  await import("./kernel/demo.ts");
-  await import("./kernel/founding-case.ts");
+  (await import("./kernel/demo.ts")).demoOptions();
   await import("./kernel/memory.ts");
   await import("./kernel/stale-tcp.ts");
   await import("./kernel/flows.ts");

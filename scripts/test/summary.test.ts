@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { addCounts, closing, countsOf } from "../summary.mjs";
+import { addCounts, closing, countsOf, dearest } from "../summary.mjs";
 
 const dir = await mkdtemp(join(tmpdir(), "fairlead-summary-"));
 afterAll(() => rm(dir, { recursive: true }));
@@ -19,7 +19,9 @@ test("each failure counts once: suites that die in a hook, files that die, and w
   // Failed: two tests, three suites' hooks, one file's hook, one file. What they kept from running is not skipped.
   const scripts = { passed: 3, failed: 7, skipped: 4, lost: 5 };
   const outside = { passed: 0, failed: 1, skipped: 0, lost: 0 };
-  expect(JSON.parse(await readFile(COUNTS, "utf8"))).toEqual({ scripts, "(outside of tests)": outside });
+  const { folders, files } = JSON.parse(await readFile(COUNTS, "utf8"));
+  expect(folders).toEqual({ scripts, "(outside of tests)": outside });
+  expect(files.length).toBeGreaterThan(2);
 });
 
 const core = { passed: 7, failed: 0, skipped: 2, lost: 0 };
@@ -52,4 +54,21 @@ test("counts of several runs are added by folder, and a run that left none has f
     "packages/core": { passed: 14, failed: 0, skipped: 4, lost: 0 },
     "kernel tests": { passed: 0, failed: 1, skipped: 0, lost: 0 },
   });
+});
+
+test("the files that took most processor time come first, and one that died counts as nothing", async () => {
+  await mkdir(join(dir, ".vitest"));
+  const files = [
+    { file: "died.test.ts", clock: 5 },
+    ...[7, 12_300, 40].map((cpu) => ({ file: `${cpu}.test.ts`, cpu, clock: 2 * cpu })),
+  ];
+  await writeFile(join(dir, ".vitest", "pure.json"), JSON.stringify({ folders: {}, files }));
+  const [head, ...rows] = dearest(["pure", "none"], dir);
+  expect(head).toContain("4 files of tests, 12.3 s of CPU");
+  expect(rows.map((row) => row.trim().split(/ +/))).toEqual([
+    ["12.3", "24.6", "12300.test.ts"],
+    ["0.0", "0.1", "40.test.ts"],
+    ["0.0", "0.0", "7.test.ts"],
+    ["0.0", "0.0", "died.test.ts"],
+  ]);
 });

@@ -4,18 +4,22 @@ import { fileURLToPath } from "node:url";
 import { ConsoleClient } from "@fairlead/lab/tools/console-client";
 import { nginxCalico } from "@fairlead/testkit";
 import { execa } from "execa";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { NGINX_CALICO_IP } from "../../src/demo/services.ts";
 
 const main = fileURLToPath(new URL("../../src/demo/main.ts", import.meta.url));
 
-describe("the demo on the real kernel", () => {
-  test.for(["iptables", "nftables"])("proves everything in %s mode and ends with 0", async (mode) => {
+/** What `npm run demo` shows. */
+export function demoInEachMode(): void {
+  test.for(["iptables", "nftables"])("the demo proves everything in %s mode and ends with 0", async (mode) => {
     const { exitCode, stdout } = await demo(["--mode", mode]);
     expect(stdout).toMatch(/Proved with real requests on the real kernel, (\d+) of \1 checks.*nothing is left behind/);
     expect(exitCode).toBe(0);
   });
+}
 
+/** Its options and errors. */
+export function demoOptions(): void {
   test("its console reads the node's kernel: as planned, traced and tracked there; it goes with the demo", async () => {
     const running = start(["--console", "--mode", "nftables"]);
     const url = await addressIn(running.stdout);
@@ -54,7 +58,7 @@ describe("the demo on the real kernel", () => {
     expect(stderr).toContain("Usage: npm run demo");
     expect(exitCode).toBe(2);
   });
-});
+}
 
 function demo(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   return start(args, { env });

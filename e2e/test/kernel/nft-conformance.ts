@@ -13,10 +13,17 @@ const PROGRAM = fileURLToPath(new URL("../../src/cases/conformance/program-nft-m
 /** Of an agent with a name backend-nftables has all rows on the fake; long runs send packets for all of them. */
 const EVERY = runs(1) > 1 ? 1 : 5;
 
-describe.each([
-  ["conformance in nftables mode with real packets", ""],
-  ["conformance of a named instance beside a first proxy in nftables mode, with real packets", "edge"],
-])("%s", (_, serviceProxyName) => {
+/** Of the first proxy of a node. */
+export function nftConformance(): void {
+  describe("conformance in nftables mode with real packets", () => rowsOf(""));
+}
+
+export function namedNftConformance(): void {
+  const name = "conformance of a named instance alongside a first proxy in nftables mode, with real packets";
+  describe(name, () => rowsOf("edge"));
+}
+
+function rowsOf(serviceProxyName: string): void {
   const table = nftTable(serviceProxyName, EVERY);
   let lab: Lab;
   let node: Script;
@@ -52,4 +59,4 @@ describe.each([
       });
     }
   });
-});
+}

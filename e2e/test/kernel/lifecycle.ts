@@ -1,0 +1,101 @@
+import { join } from "node:path";
+import { PATIENCE_MS } from "@fairlead/base/testing";
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
+import { deleteChainsArgv, flushArgv } from "@fairlead/lab/faults/iptables";
+import { whoAnswers } from "@fairlead/lab/one-node/ask";
+import { labPorts, late, objects, web } from "@fairlead/lab/one-node/objects";
+import { rulesOf } from "@fairlead/lab/one-node/rules";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { startTraffic } from "@fairlead/lab/one-node/traffic";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { clientA, NETWORKS, NODE_A, outside } from "@fairlead/testkit";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+
+describe("the agent from its start to its clean-up", () => {
+  let lab: Lab;
+  let scene: Scene;
+
+  beforeAll(async () => {
+    await requireAgent();
+    lab = await openLab(labPorts);
+  });
+
+  afterEach(() => scene.close());
+
+  afterAll(() => lab.dispose());
+
+  test("kill -9 and a restart under traffic: no connection fails", async () => {
+    scene = await openScene(lab, objects);
+    const traffic = startTraffic(lab);
+    for (let round = 0; round < 2; round++) {
+      expect((await scene.agent().kill()).signal).toBe("SIGKILL");
+      await scene.restart();
+    }
+    const { requests, failures } = await traffic.stop();
+    expect(failures).toEqual([]);
+    expect(requests).toBeGreaterThan(100);
+    await scene.folder.write([...objects, ...late.objects]);
+    await waitUntil("a change after the restart", PATIENCE_MS, async () =>
+      (await whoAnswers(lab, clientA, late.clusterIP.IPv4)) === "web-a1" ? true : undefined,
+    );
+  });
+
+  test("SIGTERM leaves the rules in place and ends with 0", async () => {
+    scene = await openScene(lab, objects);
+    const before = await rulesOf(lab);
+    const { exitCode } = await scene.agent().stop();
+    expect(exitCode).toBe(0);
+    expect(await rulesOf(lab)).toEqual(before);
+    expect(await whoAnswers(lab, outside, NODE_A.addresses.IPv4, web.nodePort)).toMatch(/^web-/);
+  });
+
+  test("a second agent, and --cleanup beside a running one, end with 1 and name the holder", async () => {
+    scene = await openScene(lab, objects);
+    const holder = scene.agent();
+    const before = await rulesOf(lab);
+    for (const flags of [[], ["--cleanup"]]) {
+      const { exitCode, log } = await scene.start({ flags: [...flags, "--state-dir", join(scene.folder.path, "b")] })
+        .ended;
+      expect(exitCode).toBe(1);
+      expect(log).toContain(String(holder.pid));
+    }
+    expect(await rulesOf(lab)).toEqual(before);
+    await holder.kill();
+    await scene.restart();
+  });
+
+  test("--cleanup removes what is ours and leaves what is not", async () => {
+    const node = lab.runner("node-a");
+    const foreign = [
+      "*nat",
+      ":FLANNEL-POSTRTG - [0:0]",
+      ":KUBE-KUBELET-CANARY - [0:0]",
+      `-A POSTROUTING -m comment --comment "flanneld masq" -j FLANNEL-POSTRTG`,
+      `-A FLANNEL-POSTRTG -s ${NETWORKS.calico.IPv4} -j RETURN`,
+      "COMMIT",
+      "*filter",
+      ":KUBE-FIREWALL - [0:0]",
+      ":KUBE-ROUTER-INPUT - [0:0]",
+      "-A INPUT -j KUBE-FIREWALL",
+      "-A INPUT -j KUBE-ROUTER-INPUT",
+      "COMMIT",
+      "",
+    ].join("\n");
+    await node.run(["iptables-restore", "--noflush"], { input: foreign });
+    const before = await rulesOf(lab);
+    scene = await openScene(lab, objects);
+    await scene.agent().stop();
+    const { exitCode, log } = await scene.start({ flags: ["--cleanup"] }).ended;
+    expect(exitCode, log).toBe(0);
+    const after = await rulesOf(lab);
+    expect(before.filter((line) => !after.includes(line))).toEqual([]);
+    // KUBE-FIREWALL is kubelet's as well as kube-proxy's: neither's cleanup takes it away from the other.
+    expect(after.filter((line) => !before.includes(line) && !line.includes("KUBE-FIREWALL"))).toEqual([]);
+    expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toBe("sink");
+    for (const table of ["nat", "filter"]) {
+      await node.run(flushArgv("IPv4", table));
+      await node.run(deleteChainsArgv("IPv4", table));
+    }
+  });
+});
