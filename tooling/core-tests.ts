@@ -1,6 +1,7 @@
 /**
- * The tests of the real kernel that `npm test` runs: each mode's packets, one table of cases of each kernel client, an agent's life.
- * All other tests that need more than Node are `npm run test:all`. A new test goes there, unless a newcomer's first run would lack it.
+ * The tests of the real kernel that `npm test` runs: each mode's packets, one table of cases of each kernel client, an
+ * agent's life. All other tests that need more than Node are `npm run test:all`. A new test goes there, unless a
+ * newcomer's first run would lack it.
  *
  * Files, relative to the repository.
  */
