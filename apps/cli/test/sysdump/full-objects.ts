@@ -57,6 +57,7 @@ export const FULL: Readonly<Record<string, object>> = {
       annotations: {
         "ovn.kubernetes.io/vpc": "blue",
         "fairlead.dev/ownership": "ours",
+        "fairlead.dev/fast-path": "off",
         "fairlead.dev/ipvs-scheduler": "mh",
         "fairlead.dev/balance": "source-hash",
         "fairlead.dev/local-port": "http=8080,metrics=9090",
@@ -117,7 +118,11 @@ export const FULL: Readonly<Record<string, object>> = {
     kind: "Node",
     metadata: {
       name: "node-a",
-      labels: { "topology.kubernetes.io/zone": "east", "kubernetes.io/hostname": "node-a" },
+      labels: {
+        "topology.kubernetes.io/zone": "east",
+        "kubernetes.io/hostname": "node-a",
+        "fairlead.dev/proxy": "fairlead",
+      },
       annotations: { "k8s.ovn.org/node-subnets": '{"default":["10.130.0.0/23"]}' },
     },
     spec: {
@@ -228,7 +233,14 @@ export const FULL: Readonly<Record<string, object>> = {
         { annotation: "ovn.kubernetes.io/vpc", notIn: ["red", { defaultVPC: true }], ownership: "foreign" },
       ],
       protectedServices: ["shop/web"],
+      masqueradeToExcluded: true,
       consentNamespace: "kube-system",
     },
+    serviceProxyName: "edge",
+    serviceNetwork: true,
+    resetStaleTCP: true,
+    replyVia: [{ interface: "eth1", table: 300 }],
+    replyRouting: { markMask: 12288 },
+    nftables: { fastPath: { devices: ["cali*"] } },
   },
 };

@@ -1,12 +1,17 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fieldsOf } from "@fairlead/base";
+import { readTables } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { keptComment } from "../../src/sysdump/keep/comments.ts";
+import { tablesToJson } from "../../src/node/table-json.ts";
 import { withoutSecrets } from "../../src/sysdump/keep/free-text.ts";
 import type { Keep } from "../../src/sysdump/keep/keep.ts";
 import { networkKeep } from "../../src/sysdump/keep/networks.ts";
-import { AGENT_CONFIGURATION, KUBE_PROXY_CONFIGURATION, keptPage } from "../../src/sysdump/keep/pages.ts";
+import { configuration, keptPage } from "../../src/sysdump/keep/pages.ts";
 import { keptRun } from "../../src/sysdump/keep/runs.ts";
 import { ENDPOINT_SLICE, SERVICE_CIDR, serviceKeep } from "../../src/sysdump/keep/services.ts";
+import { fairlead } from "../support/run.ts";
 import { CONFIG_MAP, FULL, NETWORKS } from "./full-objects.ts";
 import { planted, SECRETS } from "./plant.ts";
 
@@ -14,8 +19,8 @@ const KINDS: readonly (readonly [kind: string, keep: Keep])[] = [
   ["Service", serviceKeep(["ovn.kubernetes.io/vpc"])],
   ["EndpointSlice", ENDPOINT_SLICE],
   ["ServiceCIDR", SERVICE_CIDR],
-  ["KubeProxyConfiguration", KUBE_PROXY_CONFIGURATION],
-  ["FairleadConfiguration", AGENT_CONFIGURATION],
+  ["KubeProxyConfiguration", configuration("KubeProxyConfiguration")],
+  ["FairleadConfiguration", configuration("FairleadConfiguration")],
   ...Object.entries(NETWORKS).map(([kind, { resource, settings }]) => [kind, networkKeep(resource, settings)] as const),
 ];
 
@@ -30,6 +35,52 @@ describe.each(KINDS)("of a %s", (kind, keep) => {
     const objects = [...planted(full, secret)];
     expect(objects.length).toBeGreaterThan(5);
     for (const object of objects) expect(JSON.stringify(keep(object)) ?? "").not.toContain(secret);
+  });
+});
+
+/** Annotations of Fairlead that a dump leaves out, and why. */
+const LEFT_OUT_ANNOTATIONS: Readonly<Record<string, string>> = {
+  "fairlead.dev/proxy-proven": "of the DaemonSets that `migrate` writes: a dump has no DaemonSets",
+  "fairlead.dev/migration-problem": "of the DaemonSets that `migrate` writes",
+  "fairlead.dev/manifests": "of the DaemonSets that `migrate` writes",
+  "fairlead.dev/process": "of the DaemonSets that `migrate` writes",
+  "fairlead.dev/check": "a label of pods: a dump has no pods",
+  "fairlead.dev/service-proxy-name": "a label of pods",
+  "fairlead.dev/serves-": "of the pods of `connectivity`",
+  "fairlead.dev/migrate-options": "of the DaemonSets that `migrate` writes",
+};
+
+/** Constants of the sources that name an annotation. */
+function annotationsInSources(): ReadonlySet<string> {
+  const root = join(import.meta.dirname, "../../../..");
+  const rooms = ["packages", "apps"].map((name) => join(root, name));
+  const folders = rooms.flatMap((room) => readdirSync(room).map((name) => join(room, name, "src")));
+  const files = folders.filter(existsSync).flatMap((folder) => {
+    const inIt = readdirSync(folder, { recursive: true, encoding: "utf8" });
+    return inIt.filter((file) => file.endsWith(".ts")).map((file) => join(folder, file));
+  });
+  const texts = files.map((file) => readFileSync(file, "utf8"));
+  const constants = texts.flatMap((text) =>
+    Array.from(text.matchAll(/^(?:export )?const [A-Z_]+ = "(fairlead\.dev\/(?!v\d)[a-z-]+)";$/gm)),
+  );
+  return new Set(constants.map(([, name = ""]) => name));
+}
+
+test("every annotation of Fairlead is kept, or left out for a reason", () => {
+  const names = annotationsInSources();
+  expect(names.size).toBeGreaterThan(8);
+  const kept = [FULL["Service"], FULL["Node"]].flatMap((object) => {
+    const { annotations, labels } = fieldsOf(fieldsOf(object)["metadata"]);
+    return [...Object.keys(fieldsOf(annotations)), ...Object.keys(fieldsOf(labels))];
+  });
+  const unknown = [...names].filter((name) => !kept.includes(name) && !Object.hasOwn(LEFT_OUT_ANNOTATIONS, name));
+  expect(unknown).toEqual([]);
+});
+
+test("a value of the wrong form is not taken as unset", () => {
+  const annotations = { "fairlead.dev/balance": "fastest", "fairlead.dev/fast-path": "never" };
+  expect(serviceKeep([])({ metadata: { annotations } })).toEqual({
+    metadata: { annotations: { "fairlead.dev/balance": "invalid", "fairlead.dev/fast-path": "invalid" } },
   });
 });
 
@@ -61,18 +112,39 @@ test("what secrets look like is left out of free text", () => {
   expect(withoutSecrets(log)).toBe(log);
 });
 
-test("comments that proxies write are kept, others are not", () => {
+/** What a proxy in this mode writes for objects with all that services can ask for. */
+async function planned(mode: string): Promise<string> {
+  const objects = goldenScenarios().flatMap(({ name }) => goldenScenario(name).objects);
+  const more = ["--exclude-cluster-cidr", "10.244.0.0/16", "--node", "node-a"];
+  const argv = ["plan", "-f", "-", "--mode", mode, "--cluster-cidr", "10.144.0.0/16", ...more];
+  const { out, err, code } = await fairlead(argv, { stdin: JSON.stringify(objects) });
+  if (code !== 0) throw new Error(err);
+  return out;
+}
+
+test.each([["iptables"], ["ipvs"]])("comments that Fairlead writes are kept, %s mode", async (mode) => {
+  const text = await planned(mode);
+  expect(text.match(/--comment/g)?.length).toBeGreaterThan(10);
+  const argv = ["iptables-nft-save"] as const;
+  expect(keptRun({ argv, stdout: text })).toEqual({ argv, stdout: text });
+});
+
+test("comments that Fairlead writes are kept, nftables mode", async () => {
+  const text = tablesToJson(readTables(await planned("nftables")));
+  for (const part of ["slots by chance", "the client's endpoint"]) expect(text).toContain(part);
+  const kept = keptRun({ argv: ["fairlead", "__tables", "ip"], stdout: text });
+  expect(kept).toMatchObject({ stdout: expect.any(String) });
+  expect(JSON.stringify(kept)).not.toContain("[left out]");
+});
+
+test("comments that kube-proxy writes are kept, those of others are not", () => {
+  const argv = ["iptables-nft-save"] as const;
   for (const { name } of goldenScenarios()) {
     const { iptables } = goldenScenario(name);
-    expect(keptRun({ argv: ["iptables-nft-save"], stdout: iptables })).toEqual({
-      argv: ["iptables-nft-save"],
-      stdout: iptables,
-    });
+    expect(keptRun({ argv, stdout: iptables })).toEqual({ argv, stdout: iptables });
   }
-  for (const comment of ["flanneld masq", "cali:tVnHkvAo15HuiPy0", "default/web has no endpoints"]) {
-    expect(keptComment(comment)).toBe(comment);
-  }
-  for (const comment of ["hunter2", "for the admin", ...SECRETS]) expect(keptComment(comment)).toBe("[left out]");
+  const others = '-A FORWARD -m comment --comment "for the admin" -j ACCEPT\n';
+  expect(keptRun({ argv, stdout: others })).toMatchObject({ stdout: others.replace("for the admin", "[left out]") });
 });
 
 test.each([

@@ -8,6 +8,7 @@ import {
   flag,
   list,
   oneOf,
+  PRIVATE,
   quantity,
   socketAddress,
   text,
@@ -40,7 +41,7 @@ const mode = text
   .meta({ enum: [...PROXY_MODES] });
 
 const clientConnection = z.strictObject({
-  kubeconfig: text.optional(),
+  kubeconfig: text.optional().register(PRIVATE, { why: "the path of a file with credentials" }),
   acceptContentTypes: text.optional(),
   contentType: text.optional(),
   qps: decimal.optional(),

@@ -4,6 +4,9 @@ import { parseDuration } from "../duration.ts";
 
 /** Value types of the configuration files. Each says what would be right; the field's name is put before it. */
 
+/** Fields that stay on their node: reports such as `fairlead sysdump` leave them out. */
+export const PRIVATE = z.registry<{ readonly why: string }>();
+
 export const text = z.string({ error: "must be text" });
 
 export const flag = z.boolean({ error: "must be true or false" });

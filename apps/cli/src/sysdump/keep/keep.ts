@@ -1,4 +1,5 @@
-import { fieldsOf, isObject, parseAddressLeniently, parseCIDRLeniently } from "@fairlead/base";
+import { fieldsOf, isAbsent, isObject, parseAddressLeniently, parseCIDRLeniently } from "@fairlead/base";
+import { INVALID_VALUE } from "@fairlead/config";
 
 /**
  * What a dump keeps of a value, straight from JSON and untrusted; undefined: nothing. Only what is named is kept,
@@ -6,14 +7,17 @@ import { fieldsOf, isObject, parseAddressLeniently, parseCIDRLeniently } from "@
  */
 export type Keep = (value: unknown) => unknown;
 
-/** Of an object the fields that are named; of anything else nothing. */
+/**
+ * Of an object the fields that are named; of anything else nothing. A value of the wrong form becomes `INVALID_VALUE`:
+ * an archive must not say that a field is unset that is set.
+ */
 export function fields(of: Readonly<Record<string, Keep>>): Keep {
   const names = Object.entries(of);
   return (value) => {
     if (!isObject(value)) return undefined;
     const kept = names.flatMap(([name, keep]) => {
-      const inner = Object.hasOwn(value, name) ? keep(value[name]) : undefined;
-      return inner === undefined ? [] : [[name, inner] as const];
+      if (!Object.hasOwn(value, name) || isAbsent(value[name])) return [];
+      return [[name, keep(value[name]) ?? INVALID_VALUE] as const];
     });
     return Object.fromEntries(kept);
   };
@@ -65,8 +69,6 @@ export const number: Keep = (value) => (typeof value === "number" ? value : unde
 export const name = text(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/);
 /** RFC 3339. */
 export const time = text(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/);
-/** Of Go: `1m30s`. */
-export const duration = text(/^(?:[\d.]+(?:ns|us|µs|ms|s|m|h))+$|^0$/);
 
 export const address: Keep = (value) =>
   typeof value === "string" && parseAddressLeniently(value) !== undefined ? value : undefined;

@@ -54,10 +54,10 @@ export const NODE: Keep = fields({
   }),
   status: fields({
     addresses: listOf(
-      either(
-        fieldsOfAddress(oneOf("InternalIP", "ExternalIP"), address),
-        fieldsOfAddress(oneOf("Hostname", "InternalDNS", "ExternalDNS"), name),
-      ),
+      fields({
+        type: oneOf("InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"),
+        address: either(address, name),
+      }),
     ),
     conditions: listOf(fields({ type: oneOf(...TYPES), status: oneOf("True", "False", "Unknown") })),
     nodeInfo: fields({
@@ -69,12 +69,3 @@ export const NODE: Keep = fields({
     }),
   }),
 });
-
-/** An address of another type than its value is left out as a whole. */
-function fieldsOfAddress(type: Keep, of: Keep): Keep {
-  const keep = fields({ type, address: of });
-  return (value) => {
-    const kept = keep(value);
-    return Object.keys(Object(kept)).length === 2 ? kept : undefined;
-  };
-}

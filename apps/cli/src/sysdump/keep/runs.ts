@@ -1,7 +1,7 @@
+import { textAt } from "@fairlead/base";
 import type { Argv } from "@fairlead/kernel";
 import type { RecordedRun } from "../../node/recorded-runs.ts";
 import { TABLES } from "../../node/tables-call.ts";
-import { keptComment } from "./comments.ts";
 import { LEFT_OUT, withoutSecrets } from "./free-text.ts";
 import { address, either, fields, type Keep, listOf, name, number, oneOf, text } from "./keep.ts";
 
@@ -12,11 +12,27 @@ type Clean = (stdout: string) => string;
 const CHOSEN =
   /(--(?:comment|log-prefix|nflog-prefix|string|hex-string)|(?<= |\t)(?:comment|prefix)(?= ")) (?:"((?:[^"\\]|\\.)*)"|([^\s"]+))/g;
 
-const rules: Clean = (stdout) =>
-  stdout.replace(CHOSEN, (whole, option: string, quoted?: string, plain?: string) => {
-    const chosen = quoted ?? plain ?? "";
-    return keptComment(chosen) === chosen ? whole : `${option} "${LEFT_OUT}"`;
+/** Comments of a proxy name services, addresses and chains; those of other programs may say anything. */
+const chains: Clean = (stdout) =>
+  stdout.replace(CHOSEN, (whole, option: string, _quoted, _plain, at: number) => {
+    return isOfProxy(lineAt(stdout, at)) ? whole : `${option} "${LEFT_OUT}"`;
   });
+
+/** Whether a rule is in a proxy's chain, or leads to one. */
+function isOfProxy(line: string): boolean {
+  return line.startsWith("-A KUBE-") || / -j KUBE-[A-Z0-9-]+$/.test(line);
+}
+
+function lineAt(text: string, at: number): string {
+  const end = text.indexOf("\n", at);
+  return text.slice(text.lastIndexOf("\n", at) + 1, end === -1 ? undefined : end);
+}
+
+const withoutComments: Clean = (stdout) =>
+  stdout.replace(CHOSEN, (_whole, option: string) => `${option} "${LEFT_OUT}"`);
+
+/** kube-proxy's table of nftables, and those of Fairlead: a second proxy's, that of `replyVia`. */
+const OWN_TABLE = /^(?:kube-proxy|fairlead[-_][\w-]+)$/;
 
 const INTERFACE = text(/^[\w.@-]{1,15}$/);
 const DESTINATION = either(oneOf("default"), text(/^[0-9a-f:.]+(?:\/\d{1,3})?$/));
@@ -53,18 +69,27 @@ function lines(form: RegExp): Clean {
 }
 
 /** Comments are texts; `userData` is what libnftnl wrote of a set, its comment too. */
-const tables: Clean = (stdout) =>
-  JSON.stringify(JSON.parse(stdout), (key, value: unknown) => {
+const tables: Clean = (stdout) => {
+  const all: unknown = JSON.parse(stdout);
+  return JSON.stringify(Array.isArray(all) ? all.map(keptTable) : all);
+};
+
+function keptTable(table: unknown): unknown {
+  const own = OWN_TABLE.test(textAt(table, "name") ?? "");
+  const kept = JSON.stringify(table, (key, value: unknown) => {
     if (key === "userData") return undefined;
-    return key === "comment" && typeof value === "string" ? keptComment(value) : value;
+    return key === "comment" && !own ? LEFT_OUT : value;
   });
+  return JSON.parse(kept);
+}
 
 /** Every program of which a dump keeps what it printed, and how much. What is not here is not kept. */
 const PROGRAMS: readonly (readonly [RegExp, Clean])[] = [
-  [/^ip6?tables-(?:nft|legacy)-save(?: -t \w+)?$/, rules],
-  [/^nft list (?:flowtables|table \w+ [\w.-]+)$/, rules],
+  [/^ip6?tables-(?:nft|legacy)-save(?: -t \w+)?$/, chains],
+  [/^nft list table \w+ (?:kube-proxy|fairlead[-_][\w-]+)$/, (stdout) => stdout],
+  [/^nft list (?:flowtables|table \w+ [\w.-]+)$/, withoutComments],
   [new RegExp(`^fairlead ${TABLES}(?: ip6?)?$`), tables],
-  [/^ipset save$/, rules],
+  [/^ipset save$/, withoutComments],
   [/^ipvsadm --save -n$/, lines(/^-[AaEe] -[tuf] [^\s"]+ .*$/gm)],
   [/^ip -json address$/, ADDRESSES],
   [/^ip -json -[46] route show$/, ROUTES],

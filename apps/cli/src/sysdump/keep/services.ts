@@ -35,6 +35,7 @@ export function serviceKeep(annotations: Iterable<string>): Keep {
         "fairlead.dev/node-port-addresses": cidrs,
         "fairlead.dev/ownership": oneOf("ours", "foreign"),
         "fairlead.dev/ipvs-scheduler": text(/^[a-z]{1,6}$/),
+        "fairlead.dev/fast-path": oneOf("off"),
         "fairlead.dev/balance": oneOf("random", "source-hash"),
         "fairlead.dev/local-port": text(/^(?:(?:[a-z0-9-]{1,63}=)?\d{1,5}(?:,|$))+$/),
       },
