@@ -1,7 +1,7 @@
 export { type Excess, hugeEvent, hugeList } from "./huge.ts";
 export { type PodName, type PodProgram, type Pods, type Refusal, servePods } from "./pod-streams.ts";
 export { printed } from "./printed.ts";
-export { encodeEvent, encodeObject } from "./protobuf/encode.ts";
+export { encodeEvent, encodeObject, MESSAGES as KUBERNETES_MESSAGES } from "./protobuf/encode.ts";
 export { collectionOf } from "./resource-path.ts";
 export { fail, line } from "./respond.ts";
 export { selection } from "./selection.ts";
