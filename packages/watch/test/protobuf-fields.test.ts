@@ -6,8 +6,8 @@ import type { Message } from "../src/protobuf/message.ts";
 import { resourceSpecs } from "../src/resources.ts";
 
 /**
- * The authority on both sides is upstream's generated.proto: its fields, with their numbers, make an object with all that
- * a kind can have, and what the decoders read of it has to be in the tables.
+ * The authority on both sides is upstream's generated.proto: its fields, with their numbers, make an object with all
+ * that a kind can have, and what the decoders read of it has to be in the tables.
  */
 
 const tables = new Map(resourceSpecs({ nodeName: "node-a" }).map(({ kind, protobuf }) => [kind, protobuf]));
