@@ -39,14 +39,14 @@ async function after(client: IptablesClient, text: string): Promise<string> {
 }
 
 kernelSuite("the fake does what the kernel does", () => {
-  test.for(["nft", "legacy"] as const)("any commands, %s", async (variant) => {
+  test("any commands, nft", async () => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-    const real = await openIptables(runner, { family: "IPv4", variant });
+    const real = await openIptables(runner, { family: "IPv4", variant: "nft" });
     await fc.assert(
       fc.asyncProperty(history, async (payloads) => {
-        await runner.run([`iptables-${variant}-restore`, "-w", "5"], { input: "*nat\nCOMMIT\n" });
-        const fake = new FakeIptables({ family: "IPv4", variant });
+        await runner.run(["iptables-nft-restore", "-w", "5"], { input: "*nat\nCOMMIT\n" });
+        const fake = new FakeIptables({ family: "IPv4", variant: "nft" });
         for (const text of payloads) expect(await after(fake, text), text).toBe(await after(real, text));
       }),
       { numRuns: runs(25), examples: [[FLUSHED_LATER]] },

@@ -1,25 +1,26 @@
 import { sleep, systemClock, type Timers } from "@fairlead/base";
 import {
   type IPFamily,
+  parseRestore,
   type Rule,
+  RuleParseError,
   type RuleSet,
   renderRule,
   renderRuleSet,
   type Table,
+  type TableCommands,
   type TableState,
 } from "@fairlead/netfilter";
-import type { IptablesClient } from "../../iptables/client.ts";
-import { explain } from "../../iptables/explain.ts";
-import { TransactionSize } from "../../iptables/transaction-size.ts";
-import type { Variant } from "../../iptables/variant.ts";
-import { CommandError } from "../../runner/command-error.ts";
-import type { Argv, Input } from "../../runner/runner.ts";
-import { lines } from "../../runner/text.ts";
-import { Faults, killed, singleStep } from "../faults.ts";
-import { type FakeKernel, toolMatches } from "./kernel.ts";
-import { checkRoom, restoreSection } from "./restore-section.ts";
-import { type Section, sections } from "./sections.ts";
-import { FakeTable } from "./table.ts";
+import type { IptablesClient } from "../iptables/client.ts";
+import { explain } from "../iptables/explain.ts";
+import { TransactionSize } from "../iptables/transaction-size.ts";
+import type { Variant } from "../iptables/variant.ts";
+import { CommandError } from "../runner/command-error.ts";
+import type { Argv, Input } from "../runner/runner.ts";
+import { lines } from "../runner/text.ts";
+import { Faults, killed, singleStep } from "./faults.ts";
+import { carryOut, type FakeKernel } from "./iptables-checks.ts";
+import { FakeTable, TableDraft } from "./iptables-draft.ts";
 
 /** The tools and the kernel that the fake stands for. */
 export interface FakeIptablesOptions {
@@ -47,7 +48,7 @@ const TABLES: readonly Table[] = ["filter", "nat", "mangle", "raw", "security"];
 
 /**
  * The iptables of one family in memory. It parses what it is given, each table of a payload is a transaction, and it
- * refuses what the tools and the kernel refuse, in their words.
+ * refuses what the nft variant and the kernel refuse, with the line. The legacy variant differs in its lock only.
  */
 export class FakeIptables implements IptablesClient {
   /** iptables or ip6tables. */
@@ -73,11 +74,9 @@ export class FakeIptables implements IptablesClient {
     const none = new Set<string>();
     this.#kernel = {
       family: this.family,
-      variant: this.variant,
       sets: options.sets ?? none,
       nfacct: options.nfacct ?? none,
       lacking: new Set(options.lacking),
-      knows: (match) => toolMatches.has(match),
     };
   }
 
@@ -183,8 +182,27 @@ export class FakeIptables implements IptablesClient {
     throw new CommandError({ argv, reason: "exit", exitCode: 4, stderr });
   }
 
-  #restore(section: Section, argv: Argv): void {
-    restoreSection(this.#kernel, (name) => this.#table(name), section, argv);
+  /** Carries out one section of a payload: all of it or nothing. */
+  #restore({ firstLine, lines: texts, complete }: Section, argv: Argv): void {
+    const end = firstLine + texts.length - 1;
+    if (!complete) throw refused(argv, end + 1, "COMMIT expected");
+    const numbers = texts.flatMap((line, index) => (/^(?:#|\*|COMMIT\s*$|$)/.test(line) ? [] : [firstLine + index]));
+    for (const { table, commands } of this.#parse(texts, firstLine, argv)) {
+      const draft = new TableDraft(this.#table(table));
+      const numbered = commands.map((command, index) => ({ line: numbers[index] ?? end, command }));
+      const fault = carryOut(this.#kernel, draft, numbered);
+      if (fault !== undefined) throw refused(argv, fault.line, fault.words);
+      draft.commit();
+    }
+  }
+
+  #parse(texts: readonly string[], firstLine: number, argv: Argv): readonly TableCommands[] {
+    try {
+      return parseRestore(texts.join("\n"), { family: this.family });
+    } catch (error) {
+      if (!(error instanceof RuleParseError)) throw error;
+      throw refused(argv, firstLine + error.line - 1, error.message);
+    }
   }
 
   #do<T>(argv: Argv, work: () => T): Promise<T> {
@@ -206,4 +224,44 @@ async function explained<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw error instanceof CommandError ? explain(error) : error;
   }
+}
+
+/** How a tool ends that refuses a line. */
+function refused(argv: Argv, line: number, words: string): CommandError {
+  const stderr = `${argv[0]}: line ${line} failed: ${words}\n`;
+  return new CommandError({ argv, reason: "exit", exitCode: 1, stderr });
+}
+
+/** One `*table … COMMIT` of a payload. */
+interface Section {
+  /** Number of its first line in the payload, from 1. */
+  readonly firstLine: number;
+  /** All its lines; comments and empty ones too, so that numbers stay right. */
+  readonly lines: readonly string[];
+  /** False: the payload ended before the COMMIT. */
+  readonly complete: boolean;
+}
+
+/** Cuts a payload into its sections as it comes, each as soon as it is complete. */
+async function* sections(payload: AsyncIterable<string>): AsyncGenerator<Section, void, void> {
+  let held: string[] = [];
+  let firstLine = 1;
+  for await (const line of payload) {
+    held.push(line);
+    if (line.trimEnd() !== "COMMIT") continue;
+    yield { firstLine, lines: held, complete: true };
+    firstLine += held.length;
+    held = [];
+  }
+  if (held.some((line) => line !== "" && !line.startsWith("#"))) yield { firstLine, lines: held, complete: false };
+}
+
+/**
+ * What the kernel has room for in one netlink message.
+ *
+ * @throws CommandError as iptables-nft-restore ends
+ */
+function checkRoom({ firstLine, lines: texts }: Section, room: number, argv: Argv): void {
+  const size = texts.slice(1, -1).reduce((sum, { length }) => sum + length + 1, 0);
+  if (size > room) throw refused(argv, firstLine + texts.length - 1, "Message too long");
 }

@@ -1,3 +1,4 @@
+/** A table of iptables in memory, and the drafts that become it. */
 import {
   BUILTIN_CHAINS,
   type ChainState,

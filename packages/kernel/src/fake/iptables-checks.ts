@@ -1,0 +1,243 @@
+/**
+ * What iptables-restore takes and refuses of the commands of a table, as the nft variant does: which line, and in a few
+ * words why.
+ */
+import { familyOf } from "@fairlead/base";
+import {
+  type Command,
+  type IPFamily,
+  MAX_CHAIN_NAME_LENGTH,
+  type Match,
+  type Rule,
+  type Table,
+  type Target,
+} from "@fairlead/netfilter";
+import { jumpOf, type TableDraft } from "./iptables-draft.ts";
+
+/** What rules can rely on alongside their own table. */
+export interface FakeKernel {
+  readonly family: IPFamily;
+  /** Names of the ipsets that there are. */
+  readonly sets: { has(name: string): boolean };
+  /** Names of the nfacct objects that there are. */
+  readonly nfacct: { has(name: string): boolean };
+  /** Matches and targets that there are not. */
+  readonly lacking: ReadonlySet<string>;
+}
+
+export interface NumberedCommand {
+  /** Of the payload, from 1. */
+  readonly line: number;
+  readonly command: Command;
+}
+
+export interface Refused {
+  readonly line: number;
+  readonly words: string;
+}
+
+/**
+ * Carries out the commands of one `*table … COMMIT` on the draft.
+ *
+ * @returns the line that is refused; undefined: all was taken and may be committed
+ */
+export function carryOut(
+  kernel: FakeKernel,
+  draft: TableDraft,
+  commands: readonly NumberedCommand[],
+): Refused | undefined {
+  const work = { kernel, draft, withheld: flushedAgain(draft, commands) };
+  const refusedByKernel: (() => Refused | undefined)[] = [];
+  for (const { line, command } of commands) {
+    const words = misread(kernel, command) ?? take(draft, command);
+    if (words !== undefined) return { line, words };
+    if (command.kind !== "append" && command.kind !== "insert") continue;
+    const refused = () => {
+      const fault = kernelFault(work, command.chain, command.rule);
+      return fault === undefined ? undefined : { line, words: fault };
+    };
+    if (!work.withheld.has(command.rule) && refused() !== undefined) refusedByKernel.push(refused);
+  }
+  // The kernel looks when all is done: what a later line has flushed leads nowhere.
+  for (const refused of refusedByKernel) {
+    const still = refused();
+    if (still !== undefined) return still;
+  }
+  return undefined;
+}
+
+/** The work on a table whose rules the kernel looks at. */
+interface Work {
+  readonly kernel: FakeKernel;
+  readonly draft: TableDraft;
+  /** Rules that their chain's flush in the same section takes back: iptables-nft does not send them. */
+  readonly withheld: ReadonlySet<Rule>;
+}
+
+function flushedAgain(draft: TableDraft, commands: readonly NumberedCommand[]): ReadonlySet<Rule> {
+  const flushed = new Set<string>();
+  const rules = new Set<Rule>();
+  for (const { command } of commands.toReversed()) {
+    const { kind, chain } = command;
+    if (kind === "flush" || (kind === "chain" && !draft.table.isBuiltin(chain))) flushed.add(chain);
+    if ((kind === "append" || kind === "insert") && flushed.has(chain)) rules.add(command.rule);
+  }
+  return rules;
+}
+
+/** What the tool finds wrong with a line by itself. */
+function misread(kernel: FakeKernel, command: Command): string | undefined {
+  const { chain } = command;
+  if (command.kind === "chain" && chain.length > MAX_CHAIN_NAME_LENGTH) return `chain name ${chain} is too long`;
+  if (!("rule" in command)) return undefined;
+  const { rule } = command;
+  if ((jumpOf(rule)?.length ?? 0) > MAX_CHAIN_NAME_LENGTH) return "the target's name is too long";
+  if (rule.outInterface !== undefined && ["PREROUTING", "INPUT"].includes(chain)) return `no -o in ${chain}`;
+  if (rule.inInterface !== undefined && ["POSTROUTING", "OUTPUT"].includes(chain)) return `no -i in ${chain}`;
+  const hosts = [rule.source, rule.destination].flatMap((address) => address?.cidr.split("/")[0] ?? []);
+  if (hosts.some((host) => familyOf(host) !== kernel.family)) return "an address of the other family";
+  return setThatIsMissing(kernel, rule.matches) ?? (rule.target && misreadTarget(kernel.family, rule, rule.target));
+}
+
+function setThatIsMissing({ sets }: FakeKernel, matches: readonly Match[]): string | undefined {
+  const missing = matches.find((match) => match.kind === "set" && !sets.has(match.name));
+  return missing?.kind === "set" ? `Set ${missing.name} doesn't exist` : undefined;
+}
+
+function misreadTarget(family: IPFamily, rule: Rule, target: Target): string | undefined {
+  if (target.kind === "reject" && target.with !== "tcp-reset") {
+    return target.with.startsWith("icmp6") === (family === "IPv6") ? undefined : `no reject type ${target.with}`;
+  }
+  if (target.kind !== "dnat") return undefined;
+  if ((family === "IPv4" ? /^\[/ : /^[^[:]*\./).test(target.to)) return "DNAT to the other family";
+  const hasPort = /^(?:\[.*\]|[^[:]+):/.test(target.to);
+  const carriesPorts = ["tcp", "udp", "sctp", "dccp"].includes(rule.protocol?.value ?? "");
+  return hasPort && !carriesPorts ? "DNAT to a port, of a protocol without ports" : undefined;
+}
+
+const NO_CHAIN = "No chain/target/match by that name";
+
+/** Carries a command out on the draft, as the tool does in its memory. */
+function take(draft: TableDraft, command: Command): string | undefined {
+  const { chain } = command;
+  if (command.kind === "chain") return declare(draft, command);
+  const next = "rule" in command ? jumpOf(command.rule) : undefined;
+  if (next !== undefined && draft.chain(next) === undefined) return `Chain '${next}' does not exist`;
+  const present = draft.chain(chain);
+  if (present === undefined) return NO_CHAIN;
+  switch (command.kind) {
+    case "append":
+      return add(draft, chain, present.rules.length, command.rule);
+    case "insert":
+      if (command.position > present.rules.length + 1) return "Index of insertion too big";
+      return add(draft, chain, command.position - 1, command.rule);
+    case "delete":
+      return draft.remove(chain, command.rule) ? undefined : "there is no such rule in that chain";
+    case "flush":
+      draft.flush(chain);
+      return undefined;
+    case "delete-chain":
+      if (draft.table.isBuiltin(chain) || draft.isReferred(chain) || present.rules.length !== 0) return "it is in use";
+      draft.delete(chain);
+      return undefined;
+  }
+}
+
+function declare(draft: TableDraft, { chain, policy }: Extract<Command, { kind: "chain" }>): undefined {
+  if (draft.table.isBuiltin(chain)) {
+    // With --noflush a built-in chain keeps its rules.
+    if (policy !== undefined) draft.setPolicy(chain, policy);
+  } else if (draft.chain(chain) === undefined) draft.create(chain);
+  else draft.flush(chain);
+}
+
+function add(draft: TableDraft, chain: string, index: number, rule: Rule): string | undefined {
+  const next = jumpOf(rule);
+  if (next !== undefined && draft.table.isBuiltin(next)) return "a jump to a built-in chain";
+  draft.insert(chain, index, rule);
+  return undefined;
+}
+
+/** Why the kernel does not have a rule in a chain. */
+function kernelFault(work: Work, chain: string, rule: Rule): string | undefined {
+  const { kernel, draft } = work;
+  const lacking = extensionsOf(rule).find((name) => kernel.lacking.has(name));
+  if (lacking !== undefined) return `Extension ${lacking} revision 0 not supported, missing kernel module?`;
+  const counter = rule.matches.find((match) => match.kind === "nfacct");
+  if (counter !== undefined && !kernel.nfacct.has(counter.name)) return `no nfacct object ${counter.name}`;
+  if (!wellFormed(draft, rule)) return "a match or target that does not go with its table or protocol";
+  const hooks = hooksOf(work, chain);
+  if (hooks.size === 0) return undefined;
+  const next = jumpOf(rule);
+  if (targetWorks(hooks, rule) && (next === undefined || worksBelow(work, next, hooks))) return undefined;
+  return "a loop, or a target that does not work where packets come from";
+}
+
+function extensionsOf({ matches, target }: Rule): string[] {
+  const modules = matches.map((match) => (match.kind === "unknown" ? match.module : match.kind));
+  return target?.kind === "unknown" ? [...modules, target.name] : modules;
+}
+
+/** Whether target and matches go with the table and the rule's own protocol. */
+function wellFormed(draft: TableDraft, { target, matches, protocol: named }: Rule): boolean {
+  const protocol = named?.negated === true ? undefined : named?.value;
+  const limits = target && LIMITS[target.kind];
+  if (limits !== undefined && limits.table !== draft.table.name) return false;
+  if (target?.kind === "reject" && target.with === "tcp-reset" && protocol !== "tcp") return false;
+  return matches.every(({ kind }) => !["tcp", "udp", "sctp"].includes(kind) || kind === protocol);
+}
+
+interface TargetLimits {
+  readonly table: Table;
+  readonly hooks: readonly string[];
+}
+
+const BEFORE_ROUTING: TargetLimits = { table: "nat", hooks: ["PREROUTING", "OUTPUT"] };
+
+/** The one table that a target works in, and the hooks whose packets it may see (nf_nat and ipt_REJECT of Linux). */
+const LIMITS: Partial<Record<Target["kind"], TargetLimits>> = {
+  dnat: BEFORE_ROUTING,
+  redirect: BEFORE_ROUTING,
+  masquerade: { table: "nat", hooks: ["POSTROUTING"] },
+  reject: { table: "filter", hooks: ["INPUT", "FORWARD", "OUTPUT"] },
+};
+
+function targetWorks(hooks: ReadonlySet<string>, { target }: Rule): boolean {
+  const limits = target && LIMITS[target.kind];
+  return limits === undefined || [...hooks].every((hook) => limits.hooks.includes(hook));
+}
+
+/** The built-in chains from which packets can come to a chain; itself, where it is one. */
+function hooksOf(work: Work, chain: string): ReadonlySet<string> {
+  const { draft } = work;
+  const hooks = new Set<string>();
+  const seen = new Set([chain]);
+  for (const name of seen) {
+    if (draft.table.isBuiltin(name)) hooks.add(name);
+    for (const referrer of draft.referrers(name)) {
+      if (sentRules(work, referrer).some((rule) => jumpOf(rule) === name)) seen.add(referrer);
+    }
+  }
+  return hooks;
+}
+
+/** Whether packets of these hooks may come to a chain: no loop, and only targets that work there. */
+function worksBelow(work: Work, start: string, hooks: ReadonlySet<string>): boolean {
+  const done = new Set<string>();
+  const works = (name: string, above: ReadonlySet<string>): boolean => {
+    if (above.has(name)) return false;
+    if (done.has(name)) return true;
+    done.add(name);
+    const here = new Set(above).add(name);
+    return sentRules(work, name).every((rule) => {
+      const next = jumpOf(rule);
+      return targetWorks(hooks, rule) && (next === undefined || works(next, here));
+    });
+  };
+  return works(start, new Set());
+}
+
+function sentRules({ draft, withheld }: Work, chain: string): readonly Rule[] {
+  const rules = draft.chain(chain)?.rules ?? [];
+  return withheld.size === 0 ? rules : rules.filter((rule) => !withheld.has(rule));
+}
