@@ -148,7 +148,7 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     const [client, endpoint] = ["10.144.9.9", "10.144.154.71"];
     await inside().run([
       "conntrack",
-      ...["-I", "-p", "tcp", "-t", "100", "--state", "ESTABLISHED"],
+      ...["-I", "-p", "tcp", "-t", "1000", "--state", "ESTABLISHED"],
       ...["-s", client, "-d", called, "--sport", from, "--dport", "80"],
       ...["-r", endpoint, "-q", client, "--reply-port-src", "80", "--reply-port-dst", from],
     ]);

@@ -21,7 +21,7 @@ test("no endpoint ends the process: one that cannot be reached is passed over", 
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix });
   const node = [process.execPath, "--no-warnings", "--conditions=@fairlead/source", program] as const;
-  const { stdout } = await runner.run([...node, ...ADDRESSES]);
+  const { stdout } = await runner.run([...node, ...ADDRESSES], { timeoutMs: 0 });
   const outcome = "served, passed over 1; only that: refused 1, sockets 1";
   const expected = ["UDP", "TCP"].flatMap((protocol) => ADDRESSES.map((one) => `${protocol} ${one}: ${outcome}\n`));
   expect(stdout).toBe(expected.join(""));

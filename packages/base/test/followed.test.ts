@@ -77,9 +77,12 @@ describe("a followed stream", () => {
     const { open, put } = source();
     await using numbers = follow(test.signal, open);
     put(1);
-    const two = numbers.until(last(2));
-    test.abort();
-    await expect(two).rejects.toThrow(/^the test was given up, and this never held: /);
+    await numbers.until(last(1));
+    const two = numbers.until(last(2), "a two");
+    const reason = new Error("timed out");
+    test.abort(reason);
+    await expect(two).rejects.toThrow("the test was given up, and this never held: a two\nlast of 1:\n1");
+    expect(reason.message).toBe("timed out\nthis never held: a two\nlast of 1:\n1");
   });
 
   test("which nobody waits for fails nobody; stopped, it says what it has thrown before", async ({ signal }) => {
@@ -109,7 +112,13 @@ describe("what is looked at again and again", () => {
   test("until the test is given up", async () => {
     const test = new AbortController();
     const never = until(test.signal, async () => false as const);
-    test.abort();
+    const reason = new Error("timed out");
+    test.abort(reason);
     await expect(never).rejects.toThrow(/^the test was given up, and this never held: async \(\) => false/);
+    expect(reason.message).toMatch(/^timed out\nthis never held: async \(\) => false/);
+    const other = new AbortController();
+    const neither = until(other.signal, () => undefined);
+    other.abort();
+    await expect(neither).rejects.toThrow(/^the test was given up/);
   });
 });

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { follow } from "@fairlead/base/testing";
 import { expect } from "vitest";
 import { createRunner, lines, type NetworkDevice } from "../src/index.ts";
 import { createNamespace } from "../src/netns/index.ts";
@@ -23,46 +24,50 @@ const BEFORE = [
   "route add 10.99.0.0/16 dev up0 table 100",
 ];
 
+/** Another routing table's, which are not of interest. */
+const ELSEWHERE = "10.99.0.0/16";
+
+type Devices = readonly NetworkDevice[];
+
+const has = (list: readonly string[] = [], ...wanted: readonly string[]) => wanted.every((one) => list.includes(one));
+
 kernelTest(
   "devices are followed with their routes and addresses, which may come later, and as they go and come back",
-  async () => {
+  async ({ signal }) => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-    await runner.run(["ip", "-batch", "-"], { input: `${BEFORE.join("\n")}\n` });
-    const stop = new AbortController();
+    const ip = (commands: readonly string[]) =>
+      runner.run(["ip", "-batch", "-"], { input: `${commands.join("\n")}\n` });
+    await ip(BEFORE);
     const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN] as const;
-    const seen: NetworkDevice[][] = [];
-    const followed = (async () => {
-      for await (const line of lines(runner.stream(argv, { timeoutMs: 0, signal: stop.signal }))) {
-        seen.push(JSON.parse(line));
-      }
-    })().catch((error: unknown) => {
-      if (!stop.signal.aborted) throw error;
+    async function* printed(stop: AbortSignal): AsyncGenerator<Devices> {
+      for await (const line of lines(runner.stream(argv, { timeoutMs: 0, signal: stop }))) yield JSON.parse(line);
+    }
+    await using followed = follow(signal, printed);
+    const named = (seen: readonly Devices[], name: string) => seen.at(-1)?.find((device) => device.name === name);
+    await followed.until((seen) => {
+      const { kind, routes } = named(seen, "cali1") ?? {};
+      return kind === "veth" && has(routes, "10.144.2.7/32", "fd00:144::7/128");
     });
-    const last = (name: string) => seen.at(-1)?.find((device) => device.name === name);
-    await expect.poll(() => seen.length).toBeGreaterThan(0);
-    expect(last("cali1")).toMatchObject({
-      kind: "veth",
-      routes: expect.arrayContaining(["10.144.2.7/32", "fd00:144::7/128"]),
+    await followed.until((seen) => {
+      const { kind, addresses } = named(seen, "br0") ?? {};
+      return kind === "bridge" && has(addresses, "10.144.1.1");
     });
-    expect(last("br0")).toMatchObject({ kind: "bridge", addresses: expect.arrayContaining(["10.144.1.1"]) });
-    expect(last("up0")?.routes).toEqual(expect.arrayContaining(["0.0.0.0/0", "172.30.0.0/24"]));
-    expect(last("up0")?.routes).not.toContain("10.99.0.0/16");
-    await runner.run(["ip", "route", "add", "10.144.2.8/32", "dev", "cali1"]);
-    await expect.poll(() => last("cali1")?.routes).toContain("10.144.2.8/32");
-    const index = last("cali1")?.index;
-    const before = seen.length;
-    const again = [
+    await followed.until((seen) => has(named(seen, "up0")?.routes, "0.0.0.0/0", "172.30.0.0/24"));
+    await ip(["route add 10.144.2.8/32 dev cali1"]);
+    const { index } = await followed.until((seen) => {
+      const device = named(seen, "cali1");
+      return has(device?.routes, "10.144.2.8/32") && device;
+    });
+    const before = followed.seen.length;
+    await ip([
       "link delete cali1",
       `link add cali1 index ${index} type veth peer name peer1`,
       "link add end type bridge",
-    ];
-    await runner.run(["ip", "-batch", "-"], { input: `${again.join("\n")}\n` });
-    await expect.poll(() => last("end")).toBeDefined();
-    expect(last("cali1")?.index).toBe(index);
-    const names = (devices: readonly NetworkDevice[]) => devices.map(({ name }) => name);
-    expect(seen.slice(before).map(names)).toContainEqual(expect.not.arrayContaining(["cali1"]));
-    stop.abort();
-    await followed;
+    ]);
+    await followed.until((seen) => named(seen, "end") !== undefined && named(seen, "cali1")?.index === index);
+    const names = (devices: Devices) => devices.map(({ name }) => name);
+    expect(followed.seen.slice(before).map(names)).toContainEqual(expect.not.arrayContaining(["cali1"]));
+    expect(followed.seen.flat().flatMap(({ routes = [] }) => routes)).not.toContain(ELSEWHERE);
   },
 );

@@ -28,9 +28,9 @@ export function kernelSuite(name: string, define: () => void): void {
     });
 }
 
-/** A single one of them. */
-export function kernelTest(name: string, body: () => Promise<void>): void {
-  kernelSuite("on the kernel", () => test(name, body));
+/** A single one of them; `signal` aborts where the test is given up. */
+export function kernelTest(name: string, body: (test: { readonly signal: AbortSignal }) => Promise<void>): void {
+  kernelSuite("on the kernel", () => test(name, ({ signal }) => body({ signal })));
 }
 
 async function whyNot(): Promise<string | undefined> {

@@ -22,7 +22,7 @@ kernelSuite("on the kernel", () => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: [...namespace.argvPrefix, ...wrap] });
     const [program = "node", ...args] = node;
-    const { stdout } = await runner.run([program, ...args, value]);
+    const { stdout } = await runner.run([program, ...args, value], { timeoutMs: 0 });
     return JSON.parse(stdout) as unknown;
   }
 

@@ -11,6 +11,8 @@ import { settled, type VirtualClock } from "./virtual-clock.ts";
 /** What a condition gives while it does not hold yet. */
 export type NotYet = undefined | false;
 
+const GIVEN_UP = "the test was given up";
+
 /** How many of the last items an error shows, and how many characters of each. */
 const SHOWN = { items: 5, characters: 1_000 };
 
@@ -22,7 +24,7 @@ export class Followed<Item> {
 
   /** @param signal the test's: when it aborts, whoever waits gets an error */
   constructor(signal: AbortSignal) {
-    signal.addEventListener("abort", () => this.#end({ why: "the test was given up" }), { once: true });
+    signal.addEventListener("abort", () => this.#end({ why: GIVEN_UP, cause: signal.reason }), { once: true });
   }
 
   /** All that came, in order. */
@@ -83,7 +85,9 @@ export class Followed<Item> {
   #error(what: string, { why, cause }: { readonly why: string; readonly cause?: unknown }): Error {
     const last = this.#seen.slice(-SHOWN.items).map(shown);
     const said = last.length === 0 ? "nothing came" : `last of ${this.#seen.length}:\n${last.join("\n")}`;
-    return new Error(`${why}, and this never held: ${what}\n${said}`, { cause });
+    const message = `this never held: ${what}\n${said}`;
+    if (why === GIVEN_UP) addToReason(cause, message);
+    return new Error(`${why}, and ${message}`, { cause });
   }
 }
 
@@ -149,16 +153,35 @@ export async function until<T>(
   found: () => T | NotYet | Promise<T | NotYet>,
   clock?: VirtualClock,
 ): Promise<T> {
-  for (;;) {
-    const value = await found();
-    if (value !== undefined && value !== false) return value;
-    if (signal.aborted) throw new Error(`the test was given up, and this never held: ${found}`);
-    if (clock === undefined) await new Promise<void>((resolve) => systemClock.after(PAUSE_MS, resolve));
-    else {
-      await clock.advance(100);
-      await settled();
+  const message = `this never held: ${found}`;
+  const giveUp = () => addToReason(signal.reason, message);
+  signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    for (;;) {
+      const value = await found();
+      if (value !== undefined && value !== false) return value;
+      if (signal.aborted) throw new Error(`${GIVEN_UP}, and ${message}`);
+      if (clock === undefined) await new Promise<void>((resolve) => systemClock.after(PAUSE_MS, resolve));
+      else {
+        await clock.advance(100);
+        await settled();
+      }
     }
+  } finally {
+    signal.removeEventListener("abort", giveUp);
   }
+}
+
+/**
+ * Vitest reports the error with which it aborts a test, and not what the test throws then: what was waited for has to
+ * be in that one.
+ */
+function addToReason(reason: unknown, message: string): void {
+  if (!(reason instanceof Error) || Object.getOwnPropertyDescriptor(reason, "message")?.writable !== true) return;
+  const [before, { stack }] = [reason.message, reason];
+  reason.message = `${before}\n${message}`;
+  // Its first lines are the message.
+  if (stack !== undefined) reason.stack = stack.replace(before, () => reason.message);
 }
 
 function shown(item: unknown): string {

@@ -101,5 +101,5 @@ export async function track(
     ["--reply-port-src", String(entry.replyPort), "--reply-port-dst", port],
   ];
   const more = [...original, ...reply, state[entry.protocol], options].flat();
-  await runner.run(["conntrack", "-I", "-p", entry.protocol.toLowerCase(), "-t", "100", ...more]);
+  await runner.run(["conntrack", "-I", "-p", entry.protocol.toLowerCase(), "-t", "1000", ...more]);
 }

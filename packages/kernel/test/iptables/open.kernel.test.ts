@@ -34,14 +34,8 @@ kernelSuite("on the kernel", () => {
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     const client = await openIptables(runner, { family: "IPv4", variant: "legacy", lockSeconds: 1 });
     const { XTABLES_LOCKFILE = "" } = namespace.env;
-    for await (const _ of runner.stream([
-      "flock",
-      "--no-fork",
-      XTABLES_LOCKFILE,
-      "sh",
-      "-c",
-      "echo held; exec sleep 60",
-    ])) {
+    const holder = ["flock", "--no-fork", XTABLES_LOCKFILE, "sh", "-c", "echo held; exec sleep infinity"] as const;
+    for await (const _ of runner.stream(holder, { timeoutMs: 0 })) {
       await expect(client.restore("*nat\nCOMMIT\n")).rejects.toMatchObject({ kind: "locked" });
       break;
     }

@@ -158,7 +158,7 @@ function describe({ comment, chains, sets }: Table) {
 
 /** Elements with a time: what is left of it is read, and written again in another table. */
 async function timed() {
-  const sticky = { name: "sticky", key: ["ipv4_addr"], flags: ["dynamic", "timeout"], timeout: 100_000 } as const;
+  const sticky = { name: "sticky", key: ["ipv4_addr"], flags: ["dynamic", "timeout"], timeout: 10_000_000 } as const;
   const table = (name: string) =>
     new NftBatch("ip", name)
       .addTable()
@@ -167,8 +167,8 @@ async function timed() {
   const [own, shorter, none] = [hostHex(1), hostHex(2), hostHex(3)];
   await nft.commit(
     table("one").addElements("sticky", [
-      { key: own, expires: 40_000 },
-      { key: shorter, timeout: 30_000, expires: 20_000, comment: "x" },
+      { key: own, expires: 4_000_000 },
+      { key: shorter, timeout: 3_000_000, expires: 2_000_000, comment: "x" },
       { key: none },
     ]),
   );

@@ -1,4 +1,4 @@
-import { systemClock } from "@fairlead/base";
+import { VirtualClock } from "@fairlead/base/testing";
 import { createRunner, openNftables } from "../../src/index.ts";
 import { openListening } from "../../src/netlink/listening.ts";
 import { HeldTable } from "../../src/nftables/held-table.ts";
@@ -18,7 +18,7 @@ const held = new HeldTable({
   },
   generation: () => nft.generation(),
   listen: openListening,
-  clock: systemClock,
+  clock: new VirtualClock(),
 });
 
 /** Each with the readings of the whole that it takes. */
