@@ -8,7 +8,7 @@ export { configFileOf, parseArguments } from "./parse.ts";
 export type * from "./parse-types.ts";
 export { formatError } from "./report.ts";
 export { type InstanceDefaults, instanceDefaults } from "./resolve/instance.ts";
-export { type ConfigurationKind, INVALID_VALUE, shareableConfiguration } from "./schema/shareable.ts";
 export { parseSlicesArguments, type SlicesConfig, type SlicesParseResult } from "./slices/parse.ts";
+export { type ConfigurationKind, INVALID_VALUE, shareableConfiguration } from "./table/shareable.ts";
 export type * from "./types.ts";
 export { KUBE_PROXY_RELEASE } from "./version.ts";

@@ -1,8 +1,5 @@
-import { toKubeProxyConfiguration, toYAML } from "./external.ts";
-import { type GivenFlags, readCommandLine } from "./flags/command-line.ts";
-import { deprecations, type FlagDocuments, flagDocuments } from "./flags/documents.ts";
-import { PROXY } from "./flags/table.ts";
-import { flagValues } from "./flags/values.ts";
+import { type GivenFlags, readCommandLine } from "./command-line.ts";
+import { deprecations, type FlagDocuments, flagDocuments, flagValues, PROXY } from "./flags.ts";
 import { resolveInstance } from "./modes/instance.ts";
 import { defaultNodePortAddresses, warnOfLoopbackNodePorts } from "./modes/node-port-addresses.ts";
 import { resolveReplyVia } from "./modes/reply-via.ts";
@@ -14,10 +11,11 @@ import { createReport, type Report } from "./report.ts";
 import type { CommandOptions, ConfigInput } from "./resolve/input.ts";
 import { resolveNode } from "./resolve/node.ts";
 import { resolveProcess } from "./resolve/process.ts";
-import { decode } from "./schema/decode.ts";
-import { API_VERSION, fairleadSchema, KIND } from "./schema/fairlead.ts";
-import { kubeProxySchema } from "./schema/kube-proxy.ts";
 import { chooseSource, type Source, withOverrides } from "./source.ts";
+import { decode } from "./table/decode.ts";
+import { toKubeProxyConfiguration, toYAML } from "./table/external.ts";
+import { API_VERSION, fairleadSchema, KIND } from "./table/fairlead.ts";
+import { kubeProxySchema } from "./table/kube-proxy.ts";
 import type { Action, AgentConfig } from "./types.ts";
 import { versionAsked } from "./version.ts";
 
@@ -92,7 +90,7 @@ function resolve(
   warnOfLoopbackNodePorts(serving, report);
   const replyVia = resolveReplyVia(input, serving, report);
   const resolved = resolveShadow({ ...serving, ...(replyVia && { replyVia }) }, input, report);
-  const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input);
+  const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input.kubeProxy);
   const action = chooseAction(options, kubeProxyConfiguration);
   if (resolved.shadow !== undefined && WRITES.has(action.kind)) {
     report.error("shadow", `cannot be combined with --${action.kind}: a shadow run writes nothing; remove one of them`);

@@ -1,8 +1,7 @@
 import { errorText, type RawObject } from "@fairlead/base";
+import type { GivenFlags } from "./command-line.ts";
 import { readDocuments } from "./file/documents.ts";
-import type { GivenFlags } from "./flags/command-line.ts";
-import { type FlagDocuments, flagDocuments, splitByConfig } from "./flags/documents.ts";
-import { FLAGS } from "./flags/table.ts";
+import { FLAGS, type FlagDocuments, flagDocuments, splitByConfig } from "./flags.ts";
 import type { ConfigError, ParseEnvironment } from "./parse-types.ts";
 import { joinPath, leafPaths, splitPath, valueAt, withValueAt } from "./paths.ts";
 import { type FieldNames, showValue } from "./report.ts";
@@ -93,6 +92,6 @@ function namer(flags: Readonly<Record<string, string>>, others: FieldNames): Fie
 
 /** The flag that would set a field. */
 function flagFor(path: string): string {
-  const flag = [...FLAGS.values()].find(({ fields = [] }) => fields.includes(path));
+  const flag = [...FLAGS.values()].find(({ fields }) => fields.includes(path));
   return flag === undefined ? path : `--${flag.name}`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { FLAG_GROUPS } from "../src/flags/table.ts";
+import { FLAGS } from "../src/flags.ts";
 import { configOf, FILE, parse, parseFile, warningsOf } from "./parse.ts";
 
 const at = (address: string, port: number) => ({ address, port });
@@ -93,19 +93,15 @@ describe("--help and --version", () => {
   test("--help names every flag that may be set, and none of Windows", () => {
     const result = parse(["--v=5", "--help"]);
     if (result.kind !== "help") throw new Error(result.kind);
-    for (const { flags } of FLAG_GROUPS) {
-      for (const { name, windows, deprecated } of flags) {
-        const shown = windows !== true && deprecated === undefined;
-        expect(new RegExp(`^  (-v, )?--${name}( |$)`, "m").test(result.text), name).toBe(shown);
-      }
+    for (const [name, { row }] of FLAGS) {
+      const shown = row.group !== "windows" && row.deprecated === undefined;
+      expect(new RegExp(`^  (-v, )?--${name}( |$)`, "m").test(result.text), name).toBe(shown);
     }
     expect(Math.max(...result.text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(110);
   });
 
   test("every flag's help is a sentence", () => {
-    for (const { help, windows } of FLAG_GROUPS.flatMap(({ flags }) => flags)) {
-      if (windows !== true) expect(help).toMatch(/\S\.$/);
-    }
+    for (const { help, row } of FLAGS.values()) if (row.group !== "windows") expect(help).toMatch(/\S\.$/);
   });
 
   test.each([["--version"], ["--version=true"]])("%s", (flag) => {

@@ -2,11 +2,12 @@ import { readFileSync } from "node:fs";
 import { isObject, type RawObject } from "@fairlead/base";
 import { expect, test } from "vitest";
 import { parse as parseYAML } from "yaml";
-import { FLAGS } from "../src/flags/table.ts";
-import { configurationSchema } from "../src/schema/json-schema.ts";
+import { COMPATIBILITY_PAGE, withTables } from "../scripts/compatibility-tables.ts";
+import { FLAGS } from "../src/flags.ts";
+import { configurationSchema } from "../src/table/json-schema.ts";
 import { fixture } from "./parse.ts";
 
-const document = readFileSync(new URL("../../../docs/compatibility.md", import.meta.url), "utf8");
+const document = readFileSync(new URL(`../../../${COMPATIBILITY_PAGE}`, import.meta.url), "utf8");
 
 /** The rows of the table below a heading, as cells without their backticks. */
 function rowsBelow(heading: string): string[][] {
@@ -50,7 +51,7 @@ const WITHOUT_EFFECT = { row: /no effect|taken and ignored|not applicable/, help
 test("no help contradicts its row: what has no effect says so, and nothing else does", () => {
   for (const [name = "", compared = "", why = ""] of flags) {
     const definition = FLAGS.get(name.replace(/^--/, ""));
-    if (definition === undefined || definition.windows) continue;
+    if (definition === undefined || definition.row.group === "windows") continue;
     const expected = WITHOUT_EFFECT.row.test(`${compared}: ${why}`);
     expect(WITHOUT_EFFECT.help.test(definition.help), `${name}: ${definition.help}`).toBe(expected);
   }
@@ -79,6 +80,10 @@ test("every field of FairleadConfiguration stands beside its flag", () => {
   expect(own.flatMap(([, field]) => (field === "" ? [] : [field])).sort()).toEqual(
     leaves(schemaOf("FairleadConfiguration")).sort(),
   );
+});
+
+test("the page's tables are those of the sources (pnpm run schema)", () => {
+  expect(document).toBe(withTables(document));
 });
 
 test("the published JSON Schema is that of the sources (pnpm run schema)", () => {

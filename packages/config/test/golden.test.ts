@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse as parseYAML } from "yaml";
-import { FLAGS } from "../src/flags/table.ts";
+import { FLAGS } from "../src/flags.ts";
 import { configOf, FILE, fixture, parse } from "./parse.ts";
 
 /**
@@ -43,7 +43,7 @@ describe("as kube-proxy v1.37.1", () => {
     (name, type, value) => {
       const flag = FLAGS.get(name?.slice(2) ?? "");
       expect(flag?.type.placeholder.replace("[=true]", "")).toBe(type);
-      expect(flag?.defaultText ?? "").toBe(name === "--ipvs-scheduler" ? "rr" : (value ?? "").replaceAll('"', ""));
+      expect(flag?.default ?? "").toBe(name === "--ipvs-scheduler" ? "rr" : (value ?? "").replaceAll('"', ""));
     },
   );
 
@@ -51,33 +51,36 @@ describe("as kube-proxy v1.37.1", () => {
     const theirs = new Set(flags.map(([name]) => name));
     const others = [...FLAGS.values()].filter(({ name }) => !theirs.has(`--${name}`));
     expect(
-      others.filter(({ windows, deprecated }) => windows !== true && deprecated === undefined).map((flag) => flag.name),
+      others
+        .filter(({ row }) => row.group !== "windows" && row.deprecated === undefined)
+        .map((flag) => flag.name)
+        .sort(),
     ).toEqual([
       "allow-exec-credentials",
-      "exclude-cluster-cidr",
-      "exclude-cidrs-from",
-      "cluster-cidr-from",
       "cidr-removal-delay",
-      "mixed-services",
+      "cluster-cidr-from",
+      "exclude-cidrs-from",
+      "exclude-cluster-cidr",
       "excluded-frontends",
-      "masquerade-to-excluded",
-      "ownership-annotation",
-      "service-proxy-name",
-      "service-network",
-      "state-dir",
-      "manifests",
       "ipvs-fallback",
+      "manifests",
+      "masquerade-to-excluded",
+      "mixed-services",
+      "ownership-annotation",
       "proxy-port-range",
-      "udp-timeout",
-      "userspace-only",
-      "userspace-tcp-idle-timeout",
-      "userspace-max-sockets",
-      "userspace-max-sockets-per-service",
       "reset-stale-tcp",
-      "shadow",
-      "shadow-grace-period",
       "service-metrics",
       "service-metrics-max-series",
+      "service-network",
+      "service-proxy-name",
+      "shadow",
+      "shadow-grace-period",
+      "state-dir",
+      "udp-timeout",
+      "userspace-max-sockets",
+      "userspace-max-sockets-per-service",
+      "userspace-only",
+      "userspace-tcp-idle-timeout",
     ]);
   });
 });

@@ -13,8 +13,8 @@ import {
 } from "js-yaml";
 import type { ConfigError } from "../parse-types.ts";
 import { showValue } from "../report.ts";
-import * as fairlead from "../schema/fairlead.ts";
-import * as kubeProxy from "../schema/kube-proxy.ts";
+import * as fairlead from "../table/fairlead.ts";
+import * as kubeProxy from "../table/kube-proxy.ts";
 
 /** The documents of a --config file, distinguished but not yet read. */
 export interface ConfigDocuments {
@@ -126,6 +126,7 @@ const KINDS = [kubeProxy, fairlead];
 function place(found: Map<string, RawObject>, value: unknown): Problem | undefined {
   if (!isObject(value)) return { value: showValue(value), message: "a document must be a block of fields" };
   const { kind, apiVersion } = value;
+  if (kind === "ConfigMap") return wholeConfigMap(value);
   const known = KINDS.find((candidate) => candidate.KIND === kind);
   if (known === undefined) {
     const kinds = KINDS.map(({ KIND, API_VERSION }) => `${KIND} (${API_VERSION})`).join(" or ");
@@ -140,4 +141,19 @@ function place(found: Map<string, RawObject>, value: unknown): Problem | undefin
   if (found.has(known.KIND)) return { value: `kind ${known.KIND}`, message: "must be defined once" };
   found.set(known.KIND, value);
   return undefined;
+}
+
+/** The object in place of the text that it has. */
+function wholeConfigMap({ data }: RawObject): Problem {
+  const keys = Object.entries(isObject(data) ? data : {}).filter(([, text]) => {
+    return typeof text === "string" && KINDS.some(({ KIND }) => text.includes(KIND));
+  });
+  const [key] = keys.map(([name]) => `data[${JSON.stringify(name)}]`);
+  return {
+    value: "kind ConfigMap",
+    message:
+      key === undefined
+        ? "is a ConfigMap without a configuration; give the text of the key that has one, as a volume has it as a file"
+        : `is a whole ConfigMap; give the text of its ${key}, as a volume has it as a file`,
+  };
 }

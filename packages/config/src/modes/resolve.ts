@@ -6,7 +6,7 @@ import { type ConfigInput, periodOf } from "../resolve/input.ts";
 import type { InstanceDefaults } from "../resolve/instance.ts";
 import { canonicalList } from "../resolve/lists.ts";
 import { resolveUserspace } from "../resolve/userspace.ts";
-import { enumeration } from "../schema/scalars.ts";
+import { enumeration } from "../table/scalars.ts";
 import type { AgentConfig, ProxyMode } from "../types.ts";
 import { resolveFastPath } from "./fast-path.ts";
 import { loopbackNodePorts } from "./node-port-addresses.ts";

@@ -1,6 +1,6 @@
 import type { Report } from "../report.ts";
 import type { ConfigInput } from "../resolve/input.ts";
-import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
+import { HEALTHZ_PORT, METRICS_PORT } from "../table/kube-proxy.ts";
 import type { ResolvedConfig, SocketAddress } from "../types.ts";
 import { whyUnseen } from "./unseen.ts";
 

@@ -1,5 +1,5 @@
-import type { FairleadInput } from "../schema/fairlead.ts";
-import type { KubeProxyInput } from "../schema/kube-proxy.ts";
+import type { FairleadInput } from "../table/fairlead.ts";
+import type { KubeProxyInput } from "../table/kube-proxy.ts";
 
 /** What the configuration is made from: documents that have been read, from flags or from a file. */
 export interface ConfigInput {

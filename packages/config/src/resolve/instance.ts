@@ -1,4 +1,4 @@
-import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
+import { HEALTHZ_PORT, METRICS_PORT } from "../table/kube-proxy.ts";
 import type { ProxyMode } from "../types.ts";
 
 /** Defaults of an agent. One with a name runs alongside another proxy, which has kube-proxy's. */

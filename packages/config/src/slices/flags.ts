@@ -1,5 +1,5 @@
-import type { Program } from "../flags/command-line.ts";
-import * as type from "../flags/types.ts";
+import type { Program } from "../command-line.ts";
+import { durationFlag, ipPort, flagTypes as type } from "../table/scalars.ts";
 
 /** The flags of `fairlead-slices`, named as Kubernetes' controllers name theirs. */
 export const SLICES: Program = {
@@ -39,7 +39,7 @@ export const SLICES: Program = {
         {
           name: "max-endpoints-per-slice",
           type: type.int32,
-          defaultText: "100",
+          default: "100",
           help: "Maximum number of endpoints of an EndpointSlice, from 1 to 1000.",
         },
       ],
@@ -50,37 +50,37 @@ export const SLICES: Program = {
         {
           name: "leader-elect",
           type: type.boolean,
-          defaultText: "true",
+          default: "true",
           help: "Write only while holding the lease, so that several replicas can run.",
         },
         {
           name: "leader-elect-lease-duration",
-          type: type.duration,
-          defaultText: "15s",
+          type: durationFlag,
+          default: "15s",
           help: "How long other candidates wait for a leader that does not renew its lease. Whole seconds.",
         },
         {
           name: "leader-elect-renew-deadline",
-          type: type.duration,
-          defaultText: "10s",
+          type: durationFlag,
+          default: "10s",
           help: "How long a leader that cannot renew its lease keeps writing. Less than the lease duration.",
         },
         {
           name: "leader-elect-retry-period",
-          type: type.duration,
-          defaultText: "2s",
+          type: durationFlag,
+          default: "2s",
           help: "Time between two attempts to acquire or renew the lease. Less than the renew deadline.",
         },
         {
           name: "leader-elect-resource-name",
           type: type.string,
-          defaultText: "fairlead-slices",
+          default: "fairlead-slices",
           help: "Name of the Lease.",
         },
         {
           name: "leader-elect-resource-namespace",
           type: type.string,
-          defaultText: "kube-system",
+          default: "kube-system",
           help: "Namespace of the Lease.",
         },
       ],
@@ -90,12 +90,12 @@ export const SLICES: Program = {
       flags: [
         {
           name: "metrics-bind-address",
-          type: type.ipPort,
-          defaultText: "0.0.0.0:10360",
+          type: ipPort,
+          default: "0.0.0.0:10360",
           help: "Address and port that serve /healthz, /livez, /readyz and /metrics.",
         },
         { name: "v", type: type.level, help: "Log verbosity, from 0 (quiet) to 5 (everything)." },
-        { name: "logging-format", type: type.string, defaultText: "text", help: "Log format: text or json." },
+        { name: "logging-format", type: type.string, default: "text", help: "Log format: text or json." },
         { name: "version", type: type.version, help: "Print the version, and exit." },
       ],
     },

@@ -1,6 +1,6 @@
 import { parseSocketAddress } from "../address.ts";
+import { readCommandLine } from "../command-line.ts";
 import { parseDuration } from "../duration.ts";
-import { readCommandLine } from "../flags/command-line.ts";
 import type { ConfigError } from "../parse-types.ts";
 import type { SocketAddress } from "../types.ts";
 import { versionAsked } from "../version.ts";

@@ -1,4 +1,4 @@
-import type { GivenFlags } from "../flags/command-line.ts";
+import type { GivenFlags } from "../command-line.ts";
 import type { ConfigError } from "../parse-types.ts";
 import { showValue } from "../report.ts";
 import { SLICES } from "./flags.ts";
@@ -43,6 +43,4 @@ export class Values {
   }
 }
 
-const DEFAULTS = new Map(
-  SLICES.groups.flatMap(({ flags }) => flags).map(({ name, defaultText }) => [name, defaultText]),
-);
+const DEFAULTS = new Map(SLICES.groups.flatMap(({ flags }) => flags).map((flag) => [flag.name, flag.default]));

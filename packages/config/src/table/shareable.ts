@@ -1,13 +1,12 @@
+/**
+ * What of a configuration may leave its node in a report: every field of the table, but for those that it marks as
+ * private.
+ */
 import { isObject, type RawObject } from "@fairlead/base";
 import * as z from "zod";
 import * as fairlead from "./fairlead.ts";
 import * as kubeProxy from "./kube-proxy.ts";
-import { PRIVATE } from "./scalars.ts";
-
-/**
- * What of a configuration may leave its node in a report: every field that the schema has, but for those that the
- * schema marks as private.
- */
+import { isPrivate } from "./row.ts";
 
 export type ConfigurationKind = typeof kubeProxy.KIND | typeof fairlead.KIND;
 
@@ -39,7 +38,7 @@ export function shareableConfiguration(
 
 /** @returns undefined: nothing of it may leave */
 function shareable(schema: z.core.$ZodType, value: unknown, cleaned: (text: string) => string): unknown {
-  if (PRIVATE.has(schema)) return undefined;
+  if (isPrivate(schema)) return undefined;
   // Null and "" are the default of every field.
   if (value === null || value === "") return value;
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodReadonly) {

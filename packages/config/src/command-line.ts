@@ -1,6 +1,24 @@
+/** Reads a command line as Kubernetes' pflag does, and writes --help. */
 import { Command, CommanderError, Option } from "commander";
-import { closest } from "../suggest.ts";
-import type { FlagDefinition, FlagGroup } from "./definition.ts";
+import { closest } from "./suggest.ts";
+import type { FlagType } from "./table/scalars.ts";
+
+/** A flag: how it is written, and what --help says about it. */
+export interface FlagDefinition {
+  /** Without the dashes. */
+  readonly name: string;
+  readonly type: FlagType;
+  readonly help: string;
+  /** Shown by --help; absent where the default is empty, false or depends on something. */
+  readonly default?: string | undefined;
+  /** Known, but not in --help. */
+  readonly hidden?: boolean;
+}
+
+interface FlagGroup {
+  readonly title: string;
+  readonly flags: readonly FlagDefinition[];
+}
 
 /** Flags by name with their texts in the order given. */
 export type GivenFlags = ReadonlyMap<string, readonly [string, ...string[]]>;
@@ -20,7 +38,7 @@ export interface Program {
 
 type Flags = ReadonlyMap<string, FlagDefinition>;
 
-export function flagsOf(groups: readonly FlagGroup[]): Flags {
+function flagsOf(groups: readonly FlagGroup[]): Flags {
   return new Map(groups.flatMap(({ flags }) => flags).map((flag) => [flag.name, flag]));
 }
 
@@ -76,14 +94,10 @@ function createCommand({ name, description, groups }: Program, collect: Collect)
 function optionOf(flag: FlagDefinition, collect: Collect): Option {
   const short = flag.name === "v" ? "-v, " : "";
   const placeholder = flag.type.placeholder.replace(/\[.*/, "") || "bool";
-  const option = new Option(`${short}--${flag.name} <${placeholder}>`, helpOf(flag));
+  const text = flag.default === undefined ? flag.help : `${flag.help} (default ${flag.default})`;
+  const option = new Option(`${short}--${flag.name} <${placeholder}>`, text);
   option.argParser((text: string) => collect(flag.name, text));
-  return option.hideHelp(flag.windows === true || flag.deprecated !== undefined);
-}
-
-function helpOf({ help, withConfig, defaultText }: FlagDefinition): string {
-  const mark = withConfig === true ? "* " : "";
-  return `${mark}${help}${defaultText === undefined ? "" : ` (default ${defaultText})`}`;
+  return option.hideHelp(flag.hidden);
 }
 
 /**

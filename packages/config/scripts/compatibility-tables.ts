@@ -1,0 +1,64 @@
+import { FLAGS } from "../src/flags.ts";
+import { fairleadSchema } from "../src/table/fairlead.ts";
+import { kubeProxySchema } from "../src/table/kube-proxy.ts";
+import { type Comparison, fieldsOf } from "../src/table/row.ts";
+
+/** From the root of the repository. */
+export const COMPATIBILITY_PAGE = "docs/compatibility.md";
+
+/**
+ * The page with the tables as the configuration's table has them. `pnpm --filter @fairlead/config run schema` writes it;
+ * a test compares.
+ */
+export function withTables(page: string): string {
+  const flags = [...FLAGS].map(([name, { row }]) => ({ name: `--${name}`, row }));
+  const theirs = [...flags.filter(({ row }) => row.meaning === undefined), HELP];
+  theirs.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const fields = fieldsOf(kubeProxySchema).map((row) => ({ name: row.path, row }));
+  const tables = [
+    ["Fields of KubeProxyConfiguration", ["field", "compared", "how or why"], fields.map(compared)],
+    ["Flags", ["flag", "compared", "how or why"], theirs.map(compared)],
+    ["Fairlead's own", ["flag", "field of FairleadConfiguration (fairlead.dev/v1alpha1)", "meaning"], ownRows(flags)],
+  ] as const;
+  return tables.reduce((text, [heading, head, rows]) => withTable(text, heading, [head, ...rows]), page);
+}
+
+/** It is commander's own flag. */
+const HELP = { name: "--help", row: { differs: "grouped by subject; flags of old and of Windows are not listed" } };
+
+interface Named {
+  readonly name: string;
+  readonly row: Comparison;
+}
+
+function compared({ name, row: { differs, notApplicable, note = "" } }: Named): readonly string[] {
+  if (notApplicable !== undefined) return [code(name), "not applicable", notApplicable];
+  return [code(name), differs === undefined ? "same" : "different", differs ?? note];
+}
+
+/** Fields with their flags, then flags without a field of the document. */
+function ownRows(flags: readonly Named[]): readonly (readonly string[])[] {
+  const fields = fieldsOf(fairleadSchema).map(({ path, flag, meaning = "" }) => {
+    return [flag === undefined ? "" : code(`--${flag}`), code(path), meaning];
+  });
+  const named = new Set(fields.map(([flag]) => flag));
+  const others = flags.filter(({ name, row }) => row.meaning !== undefined && !named.has(code(name)));
+  return [...fields, ...others.map(({ name, row }) => [code(name), "", row.meaning ?? ""])];
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
+
+/** @throws Error where the page has no table below the heading */
+function withTable(page: string, heading: string, rows: readonly (readonly string[])[]): string {
+  const start = page.search(new RegExp(`^## ${heading}`, "m"));
+  const from = page.indexOf("\n| ", start) + 1;
+  const [old = ""] = /^(\|.*\n)+/.exec(page.slice(from)) ?? [];
+  if (start < 0 || old === "") throw new Error(`${COMPATIBILITY_PAGE} has no table below ${heading}`);
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const line = (row: readonly string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |\n`;
+  const [head = [], ...body] = rows;
+  const rule = widths.map((width) => "-".repeat(width));
+  return page.slice(0, from) + [head, rule, ...body].map(line).join("") + page.slice(from + old.length);
+}
