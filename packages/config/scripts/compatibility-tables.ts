@@ -1,15 +1,12 @@
 import { FLAGS } from "../src/flags.ts";
 import { fairleadSchema } from "../src/table/fairlead.ts";
 import { kubeProxySchema } from "../src/table/kube-proxy.ts";
-import { type Comparison, fieldsOf } from "../src/table/row.ts";
+import { type FieldRow, fieldsOf } from "../src/table/row.ts";
 
 /** From the root of the repository. */
 export const COMPATIBILITY_PAGE = "docs/compatibility.md";
 
-/**
- * The page with the tables as the configuration's table has them. `pnpm --filter @fairlead/config run schema` writes it;
- * a test compares.
- */
+/** The page with its tables as the configuration's table has them: `pnpm run schema` writes it, a test compares. */
 export function withTables(page: string): string {
   const flags = [...FLAGS].map(([name, { row }]) => ({ name: `--${name}`, row }));
   const theirs = [...flags.filter(({ row }) => row.meaning === undefined), HELP];
@@ -28,7 +25,7 @@ const HELP = { name: "--help", row: { differs: "grouped by subject; flags of old
 
 interface Named {
   readonly name: string;
-  readonly row: Comparison;
+  readonly row: Pick<FieldRow, "differs" | "notApplicable" | "note" | "meaning">;
 }
 
 function compared({ name, row: { differs, notApplicable, note = "" } }: Named): readonly string[] {

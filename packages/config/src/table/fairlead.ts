@@ -1,4 +1,4 @@
-/** FairleadConfiguration, fairlead.dev/v1alpha1: a second document in the file of --config, and Fairlead's own flags. */
+/** FairleadConfiguration, fairlead.dev/v1alpha1: a second document in the file of --config, with its flags. */
 import * as z from "zod";
 import { CIDR_SOURCES } from "../cidr-source-names.ts";
 import { MARK_RANGES } from "../mark-ranges.ts";

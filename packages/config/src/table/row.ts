@@ -40,7 +40,7 @@ interface FlagRow {
 }
 
 /** How a field or flag compares with kube-proxy's, for docs/compatibility.md. */
-export interface Comparison {
+interface Comparison {
   /** How it differs. */
   readonly differs?: string;
   /** Why it has no meaning here. */
