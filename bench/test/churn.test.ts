@@ -4,7 +4,6 @@ import { AddressScanner } from "../src/churn/addresses.ts";
 import { changeAtRate } from "../src/churn/changes.ts";
 import { delaysOf } from "../src/churn/delays.ts";
 import { readAddresses } from "../src/churn/kernel-times.ts";
-import { programmingBetween, programmingHistogram } from "../src/churn/programming-metric.ts";
 import { type Recording, type SeenRequest, trafficBetween } from "../src/churn/recording.ts";
 
 test("an address in a stream counts once it is whole, and its first time only", () => {
@@ -57,21 +56,6 @@ test("delays are told apart by who had the change, and a change that is missing 
   expect(() => delaysOf(changes, relayed, new Map())).toThrow("no event with 10.152.0.1 was seen");
 });
 
-const metrics = (low: number, count: number, sum: number) =>
-  [
-    `kubeproxy_network_programming_duration_seconds_bucket{ip_family="IPv6",le="0.25"} 99`,
-    `kubeproxy_network_programming_duration_seconds_bucket{ip_family="IPv4",le="0.25"} ${low}`,
-    `kubeproxy_network_programming_duration_seconds_bucket{ip_family="IPv4",le="+Inf"} ${count}`,
-    `kubeproxy_network_programming_duration_seconds_sum{ip_family="IPv4"} ${sum}`,
-    `kubeproxy_network_programming_duration_seconds_count{ip_family="IPv4"} ${count}`,
-  ].join("\r\n");
-
-test("a proxy's own metric is read as what it observed in between", () => {
-  const [before, after] = [programmingHistogram(metrics(1, 1, 0.1)), programmingHistogram(metrics(101, 101, 1.1))];
-  expect(programmingBetween(before, after)).toEqual({ count: 100, meanMs: 10, p99Bucket: 0.25 });
-  expect(() => programmingBetween(after, after)).toThrow("has observed nothing");
-});
-
 test("traffic is told by kind of request, what an open watch brought since included", () => {
   const request = (path: string, bytes: number): SeenRequest => ({
     at: 0,
@@ -82,7 +66,7 @@ test("traffic is told by kind of request, what an open watch brought since inclu
     protocol: "1.1",
     encoding: "",
   });
-  const recording = (requests: readonly SeenRequest[]): Recording => ({ requests, connections: 1, addresses: {} });
+  const recording = (requests: readonly SeenRequest[]): Recording => ({ requests, addresses: {} });
   const services = "/api/v1/services?watch=true&sendInitialEvents=true";
   const before = recording([request(services, 100)]);
   const after = recording([request(services, 150), request("/api/v1/nodes?watch=true", 7), request("/version", 3)]);

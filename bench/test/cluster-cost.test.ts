@@ -22,10 +22,8 @@ function runOf(own: number): ChurnRun {
       own: part,
       total: spreadOf([own + 5]),
       seconds: 1,
-      cpu: 0.001,
-      metric: { count: 1, meanMs: own, p99Bucket: 0.25 },
     },
-    api: { connections: 1, start: { list: nothing, watch: nothing, other: nothing }, bytesPerChange: 800 },
+    api: { start: { list: nothing, watch: nothing, other: nothing }, bytesPerChange: 800 },
   };
 }
 
@@ -64,9 +62,9 @@ test("what changes take is on the page once it is recorded, a column for each si
   expect(() => withClusterCost("a page", [], fleet)).toThrow("the page needs the lines");
 });
 
-test("a row that no run has measured is left out", () => {
-  expect(churnTable(churn(1_000))).toMatch(
-    /\| rolling update of 100 endpoints: own time \| 4.0 ms \| 40 ms \| 0.10 \|/,
-  );
-  expect(churnTable(churn(1_000))).not.toContain("idle minute");
+test("a table has Fairlead next to kube-proxy, and by itself", () => {
+  const row = /^\| rolling update of 100 endpoints: own time \| 4.0 ms \| 40 ms \| 0.10 \|/m;
+  expect(churnTable(churn(1_000))).toMatch(row);
+  const { "kube-proxy": _, ...alone } = churn(1_000).proxies;
+  expect(churnTable({ ...churn(1_000), proxies: alone })).toMatch(/own time \| 4.0 ms \| {2}\| {2}\|/);
 });

@@ -1,11 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { comparison, time } from "../src/micro/micro.ts";
 import { withClusterCost } from "../src/report/cluster-cost.ts";
-import { growthPlot } from "../src/report/growth-plot.ts";
+import { growthPlot, plots } from "../src/report/growth-plot.ts";
 import { withResults } from "../src/report/overview.ts";
-import { plots } from "../src/report/plots.ts";
 import { DOCS, loadRecorded, RESULTS } from "../src/report/recorded.ts";
 import { shown } from "../src/report/shown.ts";
 
@@ -29,9 +27,8 @@ test("a page without marks is refused", () => {
   expect(() => withResults("# Performance", [])).toThrow("the page needs the lines");
 });
 
-test("what was kept is shown as a table, ipvs mode's too", async () => {
+test("what was kept is shown as a table", async () => {
   expect(await shown(`${RESULTS}nftables-1000x10.json`)).toMatch(/^start to first complete sync +\d+ ms/m);
-  expect(await shown(`${RESULTS}ipvs-1000x10.json`)).toMatch(/^\| full sync on an empty kernel \| [\d.]+ s/m);
 });
 
 test("a plot has a line for each series and marks every size", () => {
@@ -51,12 +48,4 @@ test("a plot has a line for each series and marks every size", () => {
   // The larger value stands higher.
   expect(heights[1]?.[1]).toBeLessThan(heights[1]?.[0] ?? 0);
   expect(svg).toContain(">10,000</text>");
-});
-
-test("micro benchmarks say how they changed", () => {
-  expect(comparison({ parse: 150, plan: 90, render: 1 }, { parse: 100, plan: 100 })).toMatch(
-    /^parse +150 ns +\+50 %\nplan +90 ns +−10 %\nrender +1 ns +new\n$/,
-  );
-  expect(time(1_234_567)).toBe("1.2 ms");
-  expect(time(1234)).toBe("1.2 µs");
 });

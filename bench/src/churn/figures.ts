@@ -35,32 +35,11 @@ export interface RollingFigures {
   readonly each: Spread;
 }
 
-/** A proxy's own `network_programming_duration_seconds` of the churn. */
-export interface ProgrammingMetric {
-  readonly count: number;
-  readonly meanMs: number;
-  /** Upper bound of the bucket that the 99th percentile is in, seconds. */
-  readonly p99Bucket: number;
-}
-
 /** What one proxy asked of the API server, as the relay saw it. */
 export interface ApiFigures {
-  readonly connections: number;
   readonly start: Readonly<Record<RequestKind, Traffic>>;
-  /** Seconds without a change, and what came in them. */
-  readonly rest?: { readonly seconds: number } & Traffic;
   /** Bytes of watches for each endpoint change of the churn. */
   readonly bytesPerChange: number;
-  /** The API server was away, and has forgotten what was before. Absent: not measured. */
-  readonly outage?: OutageFigures;
-}
-
-export interface OutageFigures {
-  readonly secondsAway: number;
-  /** From the API server's return until every watch was there again. */
-  readonly secondsUntilWatched: number;
-  readonly lists: Traffic;
-  readonly watches: Traffic;
 }
 
 /** One run of one proxy. */
@@ -68,9 +47,6 @@ export interface ChurnRun {
   readonly rolling: readonly RollingFigures[];
   readonly churn: Delays & {
     readonly seconds: number;
-    /** CPU seconds for each change. */
-    readonly cpu: number;
-    readonly metric: ProgrammingMetric;
   };
   readonly api: ApiFigures;
 }

@@ -1,15 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { asksOf } from "@fairlead/lab/provider/node-http";
-import { runnerIn } from "@fairlead/lab/wire/apply";
 import { fill } from "../cluster/load.ts";
 import type { Size } from "../cluster/objects.ts";
 import { type Change, rollOut } from "../cluster/roll-out.ts";
 import { untilRest } from "../measure/measure-run.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "../measure/prepare.ts";
-import { exactCpuSeconds } from "../measure/process-figures.ts";
 import { requireSameRules } from "../measure/rules.ts";
 import { type MeasuredProxy, type ProxyName, writeConfig } from "../proxy/measured-proxy.ts";
 import { type RunningProxy, withProxy } from "../proxy/running.ts";
@@ -17,8 +13,6 @@ import { changeAtRate, type Rate } from "./changes.ts";
 import { delaysOf, timeOf } from "./delays.ts";
 import { type ApiFigures, type ChurnRun, type RollingFigures, spreadOf } from "./figures.ts";
 import { type KernelTimes, kernelTimes } from "./kernel-times.ts";
-import { sitOut } from "./outage.ts";
-import { programmingBetween, programmingHistogram } from "./programming-metric.ts";
 import { bytesBetween, type Recording, trafficBetween } from "./recording.ts";
 import { openRelay, type RecordingRelay, relayKubeconfig } from "./relay.ts";
 
@@ -27,10 +21,6 @@ export interface ChurnOptions extends BedOptions, Size, Rate {
   readonly runs: number;
   /** Rolling updates in each run. */
   readonly rollOuts: number;
-  /** Seconds without a change whose traffic is measured; 0: not measured. */
-  readonly idle: number;
-  /** Seconds that the API server is away at the end of the first run; 0: it stays. */
-  readonly outage: number;
   /** Of both proxies' configuration. */
   readonly minSyncPeriod: string;
 }
@@ -61,8 +51,7 @@ export function measureChurn(
     for (let run = 1; run <= options.runs; run++) {
       for (const subject of run % 2 === 1 ? subjects : subjects.toReversed()) {
         progress(`run ${run} of ${options.runs}: ${subject.name}`);
-        const outage = run === 1 ? options.outage : 0;
-        const figures = await measureRun(prepared, { ...options, outage }, { subject, configFile, first });
+        const figures = await measureRun(prepared, options, { subject, configFile, first });
         all[subject.name] = [...(all[subject.name] ?? []), figures];
         first += options.rollOuts * ROLLING + options.perSecond * options.seconds;
       }
@@ -104,43 +93,25 @@ async function measureRunning(
   const { api } = bed.controlPlane;
   await untilRest(running.pid);
   const start = await relay.take();
-  const rest = await restFigures(relay, start, options.idle);
   await using kernel = await kernelTimes(running.node);
   const rolling: RollingFigures[] = [];
   for (let number = 0; number < options.rollOuts; number++) {
     const changes = await rollOut(api, options, ROLLING, first + number * ROLLING);
     rolling.push(rollingFigures(changes, await relayedWhen(relay, kernel, changes), kernel));
   }
-  const ask = async () => programmingHistogram(await asksOf(runnerIn(running.node), {}).get("/metrics"));
-  const before = { recording: await relay.take(), histogram: await ask(), cpu: await exactCpuSeconds(running.pid) };
+  const before = await relay.take();
   const changes = await changeAtRate(api, options, options, first + options.rollOuts * ROLLING);
   const relayed = await relayedWhen(relay, kernel, changes);
-  const cpu = ((await exactCpuSeconds(running.pid)) - before.cpu) / changes.length;
-  const metric = programmingBetween(before.histogram, await ask());
-  const bytes = bytesBetween(before.recording, await relay.take());
+  const bytes = bytesBetween(before, await relay.take());
   const apiFigures: ApiFigures = {
-    connections: start.connections,
     start: trafficBetween(NOTHING, start),
-    ...(rest !== undefined && { rest }),
     bytesPerChange: bytes / changes.length,
-    ...(options.outage > 0 && { outage: await sitOut(bed.controlPlane, relay, options.outage) }),
   };
-  const churn = { ...delaysOf(changes, relayed, kernel.found), seconds: options.seconds, cpu, metric };
+  const churn = { ...delaysOf(changes, relayed, kernel.found), seconds: options.seconds };
   return { rolling, churn, api: apiFigures };
 }
 
-const NOTHING: Recording = { requests: [], connections: 0, addresses: {} };
-
-async function restFigures(
-  relay: RecordingRelay,
-  before: Recording,
-  seconds: number,
-): Promise<ApiFigures["rest"] | undefined> {
-  if (seconds === 0) return undefined;
-  await sleep(seconds * 1000);
-  const after = await relay.take();
-  return { seconds, requests: after.requests.length - before.requests.length, bytes: bytesBetween(before, after) };
-}
+const NOTHING: Recording = { requests: [], addresses: {} };
 
 /** Waits until the kernel has everything. @returns when each event passed the relay */
 async function relayedWhen(

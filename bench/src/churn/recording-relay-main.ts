@@ -1,13 +1,11 @@
 /**
- * Stands between a proxy and the API server, with the API server's certificate, and records what passes. Answers lines:
- * `take` with the `Recording` so far; `down` and `up` once it refuses connections, as a server that has ended does, or
- * takes them again. Usage: recording-relay-main.ts CERTIFICATE KEY HOST PORT SERVER-PORT
+ * Stands between a proxy and the API server, with the API server's certificate, and records what passes. Answers each
+ * line with the `Recording` so far. Usage: recording-relay-main.ts CERTIFICATE KEY HOST PORT SERVER-PORT
  */
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { Agent, request } from "node:https";
-import type { Socket } from "node:net";
 import { answerLines } from "@fairlead/lab/support/answer-lines";
 import { now } from "../cluster/now.ts";
 import { AddressScanner } from "./addresses.ts";
@@ -20,17 +18,10 @@ const HOP_BY_HOP = ["connection", "keep-alive", "transfer-encoding", "upgrade"];
 
 const requests: SeenRequest[] = [];
 const addresses = new Map<string, number>();
-const sockets = new Set<Socket>();
-let connections = 0;
 const behind = new Agent({ keepAlive: true, rejectUnauthorized: false });
 
 const server = createSecureServer({ cert: readFileSync(certFile), key: readFileSync(keyFile), allowHTTP1: true });
 server.on("request", lead);
-server.on("secureConnection", () => connections++);
-server.on("connection", (socket: Socket) => {
-  sockets.add(socket);
-  socket.on("close", () => sockets.delete(socket));
-});
 
 function lead(incoming: Http2ServerRequest, response: Http2ServerResponse): void {
   const { method, url: path, httpVersion: protocol } = incoming;
@@ -71,22 +62,13 @@ function withoutHops(headers: Readonly<Record<string, string | readonly string[]
   return Object.fromEntries(kept) as Record<string, string | string[]>;
 }
 
-function listen(): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(Number(port), host, resolve);
-  });
+function answer(): Promise<string> {
+  const recording: Recording = { requests, addresses: Object.fromEntries(addresses) };
+  return Promise.resolve(JSON.stringify(recording));
 }
 
-async function answer(line: string): Promise<string> {
-  if (line === "up") await listen();
-  if (line === "down") {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  }
-  const recording: Recording = { requests, connections, addresses: Object.fromEntries(addresses) };
-  return line === "take" ? JSON.stringify(recording) : line;
-}
-
-await listen();
+await new Promise<void>((resolve, reject) => {
+  server.once("error", reject);
+  server.listen(Number(port), host, resolve);
+});
 answerLines(answer);

@@ -18,7 +18,6 @@ export interface SeenRequest {
 /** What the relay has seen since its start. */
 export interface Recording {
   readonly requests: readonly SeenRequest[];
-  readonly connections: number;
   /** Address → when it first came by in a watch. */
   readonly addresses: Readonly<Record<string, number>>;
 }
@@ -32,7 +31,7 @@ export interface Traffic {
 /** `list`: also a watch that begins with all objects. */
 export type RequestKind = "list" | "watch" | "other";
 
-export function kindOf({ method, path }: Pick<SeenRequest, "method" | "path">): RequestKind {
+function kindOf({ method, path }: Pick<SeenRequest, "method" | "path">): RequestKind {
   const { pathname, searchParams } = new URL(path, "http://api");
   if (method !== "GET" || !/^\/apis?\//.test(pathname)) return "other";
   if (searchParams.has("sendInitialEvents")) return "list";

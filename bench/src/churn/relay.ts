@@ -15,9 +15,6 @@ const RELAY_PORT = 7443;
 export interface RecordingRelay {
   /** What has passed since its start. */
   take(): Promise<Recording>;
-  /** Ends all connections and refuses new ones, as when the API server has ended. */
-  refuse(): Promise<void>;
-  accept(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -28,8 +25,6 @@ export async function openRelay({ controlPlane: { certificate }, fabric }: Bed):
   const script = await startScript(fabric, MAIN, args, FROM_SOURCES);
   return {
     take: async () => JSON.parse(await script.ask("take")),
-    refuse: async () => void (await script.ask("down")),
-    accept: async () => void (await script.ask("up")),
     [Symbol.asyncDispose]: () => script.stop(),
   };
 }

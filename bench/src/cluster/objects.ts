@@ -12,8 +12,8 @@ const NAMESPACE = "bench";
 
 export const NODE_NAME = "bench-node";
 
-export const SERVICE_PORT = 80;
-export const TARGET_PORT = 8080;
+const SERVICE_PORT = 80;
+const TARGET_PORT = 8080;
 
 /** Endpoints are spread over 50 nodes, none of them the one that is measured. */
 const OTHER_NODES = 50;
@@ -95,11 +95,8 @@ export function endpointList(
   }));
 }
 
-/** Of the endpoints of objects as made. */
-export const POD_RANGE = "10.144.0.0/13";
-
 /** An address of `podRange`. */
-export function podAddress(number: number): string {
+function podAddress(number: number): string {
   return inTen(144, number + 256);
 }
 
@@ -113,7 +110,7 @@ export function addressPath(index: number): string {
   return `/apis/networking.k8s.io/v1/ipaddresses/${serviceAddress(index)}`;
 }
 
-export function serviceAddress(index: number): string {
+function serviceAddress(index: number): string {
   return inTen(100, index + 1);
 }
 

@@ -1,17 +1,35 @@
+/** `pnpm bench`: measures, keeps figures, and writes docs/performance.md from them. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { errorText } from "@fairlead/base";
 import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/versions";
 import { Command, CommanderError, Option } from "commander";
+import type { ChurnResult } from "../churn/figures.ts";
+import { measureChurn } from "../churn/measure-churn.ts";
+import { simulateFleet } from "../fleet/simulate-fleet.ts";
+import { runBench } from "../measure/bench.ts";
+import { watchOtherWork } from "../measure/company.ts";
+import { measureGrowth } from "../measure/growth.ts";
+import { jsonText } from "../measure/json.ts";
+import { describeMachine } from "../measure/machine.ts";
 import { type BenchOptions, numberFrom, type OtherWork, sizesFrom } from "../measure/options.ts";
-import { bench } from "./bench.ts";
-import { otherWork } from "./other-work.ts";
+import type { Progress } from "../measure/prepare.ts";
+import { type Result, saveResult } from "../measure/result.ts";
+import { measuredProxies } from "../proxy/measured-proxy.ts";
+import { churnTable } from "../report/churn-table.ts";
+import { withClusterCost } from "../report/cluster-cost.ts";
+import { plots } from "../report/growth-plot.ts";
+import { withResults } from "../report/overview.ts";
+import { DOCS, loadRecorded } from "../report/recorded.ts";
+import { markdownTable, textTable } from "../report/render.ts";
+import { rowsOf } from "../report/rows.ts";
+import { shown } from "../report/shown.ts";
 
 const USAGE = 2;
 
 const program = new Command("pnpm bench")
   .description("Fairlead and kube-proxy on the same work, one after the other, on a real control plane")
-  .addOption(
-    new Option("--mode <mode>", "of both proxies").choices(["iptables", "nftables", "ipvs"]).default("iptables"),
-  )
+  .addOption(new Option("--mode <mode>", "of both proxies").choices(["iptables", "nftables"]).default("iptables"))
   .addOption(new Option("--variant <variant>", "of iptables").choices(["nft", "legacy"]).default("nft"))
   .option("--services <number>", "how many there are", numberFrom(2), 1000)
   .option("--endpoints <number>", "of each service", numberFrom(1), 10)
@@ -30,14 +48,7 @@ const program = new Command("pnpm bench")
   .addOption(new Option("-o, --output <form>", "of the result").choices(["json", "table", "markdown"]).default("table"))
   .option("--wait-for <file>", "prepare everything, and measure once this file is there and the machine is quiet")
   .option("--save <file>", "keep all figures there, as JSON; relative to bench")
-  .option("--micro", "micro benchmarks of the packages instead, compared with those recorded")
-  .option("--record", "with --micro: record them")
   .option("--growth <sizes>", "Fairlead alone at these numbers of services, such as 100,1000", sizesFrom)
-  .option(
-    "--storm <changes>",
-    "of endpoints, as fast as the API server takes them: memory before and after",
-    numberFrom(1),
-  )
   .option(
     "--churn <changes>",
     "of endpoints in a second, nftables mode: when events come and when the kernel has them, what the API server sends",
@@ -50,31 +61,24 @@ const program = new Command("pnpm bench")
     numberFrom(1),
     3,
   )
-  .option(
-    "--outage <seconds>",
-    "with --churn: the API server is away for so long at the end of the first run",
-    numberFrom(0),
-    0,
-  )
   .option("--min-sync-period <duration>", "with --churn: of both proxies", "10ms")
   .option(
     "--fleet <agents>",
     "requests of many agents and of as many kube-proxies, simulated: in an hour, and after the API server's restart",
     numberFrom(1),
   )
-  .option(
-    "--connections <number>",
-    "new ones in each round: what one costs behind the rules of each proxy, and without rules",
-    numberFrom(1),
-  )
-  .option("--profile <folder>", "leave a CPU profile and a heap snapshot of Fairlead there, for Chrome")
   .option("--show <file>", "print the figures that --save kept; relative to bench")
   .option("--document", "make the table and the plots of docs/performance.md from bench/results")
   .exitOverride()
   .action(async (options: BenchOptions & OtherWork) => {
     const started = performance.now();
     const progress = (line: string) => console.error(`${((performance.now() - started) / 1000).toFixed(1)} s  ${line}`);
-    if (!(await otherWork(options, progress))) await bench(options, progress);
+    if (options.growth !== undefined) await growth(options, options.growth, progress);
+    else if (options.churn !== undefined) await churn(options, options.churn, progress);
+    else if (options.fleet !== undefined) await report(await simulateFleet(options.fleet, progress), options);
+    else if (options.show !== undefined) process.stdout.write(await shown(options.show));
+    else if (options.document === true) await writeDocument();
+    else await bench(options, progress);
   });
 
 process.exitCode = await main();
@@ -88,4 +92,52 @@ async function main(): Promise<number> {
     console.error(errorText(error));
     return 1;
   }
+}
+
+/** Measures, keeps and prints. */
+async function bench(options: BenchOptions, progress: Progress): Promise<void> {
+  const { proxies, others } = await runBench(options, progress);
+  const { mode, variant, services, endpoints, runs, changes, kubernetes, kubeProxyVersion } = options;
+  const asked = { mode, variant, services, endpoints, runs, changes, kubernetes, kubeProxyVersion };
+  const result: Result = { machine: await describeMachine(others), options: asked, proxies };
+  if (options.save !== undefined) await saveResult(options.save, result);
+  process.stdout.write(resultIn(options.output, result));
+}
+
+function resultIn(output: BenchOptions["output"], result: Result): string {
+  if (output === "json") return jsonText(result);
+  const rows = rowsOf(result.proxies.fairlead, result.proxies["kube-proxy"]);
+  return output === "markdown" ? markdownTable(rows) : textTable(rows);
+}
+
+async function growth(options: BenchOptions, sizes: readonly number[], progress: Progress): Promise<void> {
+  const others = await watchOtherWork();
+  const points = await measureGrowth(options, sizes, progress);
+  await report({ machine: await describeMachine(await others()), points }, options);
+}
+
+async function churn(options: BenchOptions & OtherWork, perSecond: number, progress: Progress): Promise<void> {
+  const others = await watchOtherWork();
+  const subjects = await measuredProxies(options, progress);
+  const proxies = await measureChurn({ ...options, perSecond }, subjects, progress);
+  const { services, endpoints, runs, seconds, minSyncPeriod, kubernetes, kubeProxyVersion } = options;
+  const asked = { services, endpoints, runs, perSecond, seconds, minSyncPeriod, kubernetes, kubeProxyVersion };
+  const result: ChurnResult = { machine: await describeMachine(await others()), options: asked, proxies };
+  if (options.save !== undefined) await writeFile(options.save, jsonText(result));
+  process.stdout.write(churnTable(result));
+}
+
+/** Prints what was measured, and writes it to the file of `--save`. */
+async function report(result: unknown, { save }: Pick<BenchOptions, "save">): Promise<void> {
+  const text = jsonText(result);
+  if (save !== undefined) await writeFile(save, text);
+  process.stdout.write(text);
+}
+
+/** The table of docs/performance.md, and its plots. */
+async function writeDocument(): Promise<void> {
+  const { results, growth: series, churn: changing, fleet: many } = await loadRecorded();
+  const page = join(DOCS, "performance.md");
+  await writeFile(page, withClusterCost(withResults(await readFile(page, "utf8"), results), changing, many));
+  for (const [name, svg] of Object.entries(plots(series))) await writeFile(join(DOCS, name), svg);
 }

@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fill } from "../cluster/load.ts";
-import { measuredProxies } from "../proxy/measured-proxies.ts";
-import type { MeasuredProxy, ProxyName } from "../proxy/measured-proxy.ts";
+import { type MeasuredProxy, measuredProxies, type ProxyName } from "../proxy/measured-proxy.ts";
 import { LateStartError } from "../proxy/running.ts";
 import { watchOtherWork } from "./company.ts";
 import type { ProxyFigures, RunFigures, Unfinished } from "./figures.ts";

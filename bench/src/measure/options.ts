@@ -26,30 +26,20 @@ export interface BenchOptions {
 
 /** Something else than the benchmark; at most one of them. */
 export interface OtherWork {
-  readonly micro?: boolean;
-  readonly record?: boolean;
   readonly growth?: readonly number[];
-  /** How many endpoints change. */
-  readonly storm?: number;
   /** Endpoint changes in a second, and what goes with them. */
   readonly churn?: number;
   readonly seconds: number;
   readonly rollOuts: number;
-  /** Seconds without an API server. */
-  readonly outage: number;
   readonly minSyncPeriod: string;
   /** How many agents are simulated. */
   readonly fleet?: number;
-  /** How many in each round. */
-  readonly connections?: number;
-  /** A folder. */
-  readonly profile?: string;
   /** A file of figures. */
   readonly show?: string;
   readonly document?: boolean;
 }
 
-export type Mode = "iptables" | "ipvs" | "nftables";
+export type Mode = "iptables" | "nftables";
 
 type Output = "json" | "table" | "markdown";
 

@@ -41,9 +41,6 @@ export interface Prepared {
 const readers: Readonly<Record<Mode, (variant: Variant) => RulesReader>> = {
   iptables: (variant) => (node) => readRules(node, variant),
   nftables: () => readNftRules,
-  ipvs: () => {
-    throw new Error("ipvs mode is measured in User-Mode Linux, and nothing else than --against there");
-  },
 };
 
 /** Opens a bed for as long as `use` takes; nothing is left after it. */

@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ProxyFigures, Unfinished } from "./figures.ts";
-import type { IpvsFigures } from "./ipvs-figures.ts";
 import { jsonText } from "./json.ts";
 import type { Machine } from "./machine.ts";
 
@@ -21,10 +20,7 @@ export interface Result {
   readonly proxies: { readonly fairlead: ProxyFigures; readonly "kube-proxy"?: ProxyFigures | Unfinished };
 }
 
-/** The same of ipvs mode, where both ran in User-Mode Linux. */
-export interface IpvsResult extends Pick<Result, "machine" | "options">, IpvsFigures {}
-
-export async function saveResult(file: string, result: Result | IpvsResult): Promise<void> {
+export async function saveResult(file: string, result: Result): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, jsonText(result));
 }

@@ -3,6 +3,7 @@ import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Argv } from "@fairlead/kernel";
+import { kubeProxyProgram } from "@fairlead/lab/control-plane/kube-proxy-program";
 import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { NODE_NAME } from "../cluster/objects.ts";
 import type { LoopFigures } from "./loop-probe.ts";
@@ -33,8 +34,7 @@ const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
  * What the agent's Node is given so that it tells how long its event loop was held, in a file at its end.
  *
  * @param file in a folder that is there; the probe goes alongside it, as JavaScript: with Node's own stripping of types
- * the
- *   agent would take 15 MB more
+ *   the agent would take 15 MB more
  */
 export async function loopProbe(file: string): Promise<readonly string[]> {
   const source = await readFile(new URL("loop-probe.ts", import.meta.url), "utf8");
@@ -68,7 +68,16 @@ export function fairlead(nodeOptions: readonly string[] = []): MeasuredProxy {
   };
 }
 
-export function kubeProxy(program: string): MeasuredProxy {
+/** Fairlead, and what it is compared with. */
+export async function measuredProxies(
+  { against, kubeProxyVersion }: { readonly against?: "kube-proxy"; readonly kubeProxyVersion: string },
+  progress: (line: string) => void,
+): Promise<readonly [MeasuredProxy, ...MeasuredProxy[]]> {
+  if (against === undefined) return [fairlead()];
+  return [fairlead(), kubeProxy(await kubeProxyProgram(kubeProxyVersion, progress))];
+}
+
+function kubeProxy(program: string): MeasuredProxy {
   return {
     name: "kube-proxy",
     argv: ({ configFile }) => [program, `--config=${configFile}`, `--hostname-override=${NODE_NAME}`, "--v=2"],
@@ -94,7 +103,6 @@ export async function writeConfig(
     clusterCIDR: "10.144.0.0/12",
     clientConnection: { kubeconfig },
     iptables: { minSyncPeriod },
-    ipvs: { minSyncPeriod },
     nftables: { minSyncPeriod },
     // The machine's, not the namespace's.
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" },

@@ -6,8 +6,7 @@ import type { Row, Unit } from "./rows.ts";
 interface ChurnMeasure {
   readonly label: string;
   readonly unit: Unit;
-  /** Undefined: this run did not measure it. */
-  readonly of: (run: ChurnRun) => number | undefined;
+  readonly of: (run: ChurnRun) => number;
 }
 
 const ROLLING = "rolling update of 100 endpoints: own time";
@@ -22,13 +21,6 @@ const measures: readonly ChurnMeasure[] = [
   { label: "– own time, 99th percentile", unit: "ms", of: ({ churn }) => churn.own.p99 },
   { label: "– the API server, median", unit: "ms", of: ({ churn }) => churn.api.median },
   { label: "– the API server, 99th percentile", unit: "ms", of: ({ churn }) => churn.api.p99 },
-  { label: "– the proxy's metric, mean", unit: "ms", of: ({ churn }) => churn.metric.meanMs },
-  {
-    label: "– the proxy's metric, bucket of the 99th percentile",
-    unit: "ms",
-    of: ({ churn }) => churn.metric.p99Bucket * 1000,
-  },
-  { label: "– CPU of one change", unit: "CPU ms", of: ({ churn }) => churn.cpu * 1000 },
   { label: "API bytes of one change", unit: "bytes", of: ({ api }) => api.bytesPerChange },
   { label: "API bytes of a start", unit: "bytes", of: ({ api: { start } }) => start.list.bytes + start.watch.bytes },
   {
@@ -36,21 +28,6 @@ const measures: readonly ChurnMeasure[] = [
     unit: "count",
     of: ({ api: { start } }) => start.list.requests + start.watch.requests + start.other.requests,
   },
-  { label: "– connections", unit: "count", of: ({ api }) => api.connections },
-  {
-    label: "API bytes in an idle minute",
-    unit: "bytes",
-    of: ({ api: { rest } }) => rest && (rest.bytes * 60) / rest.seconds,
-  },
-  { label: "– requests", unit: "count", of: ({ api: { rest } }) => rest && (rest.requests * 60) / rest.seconds },
-  {
-    label: "API server restarts: time until all is watched",
-    unit: "ms",
-    of: ({ api: { outage } }) => outage && outage.secondsUntilWatched * 1000,
-  },
-  { label: "– lists", unit: "count", of: ({ api: { outage } }) => outage?.lists.requests },
-  { label: "– watches", unit: "count", of: ({ api: { outage } }) => outage?.watches.requests },
-  { label: "– bytes", unit: "bytes", of: ({ api: { outage } }) => outage && outage.lists.bytes + outage.watches.bytes },
 ];
 
 /** Medians of the runs, Fairlead next to kube-proxy. */
@@ -63,8 +40,7 @@ export function churnRows({ proxies: { fairlead = [], "kube-proxy": kubeProxy = 
 }
 
 function medianOf(runs: readonly ChurnRun[], of: ChurnMeasure["of"]): number | undefined {
-  const values = runs.flatMap((run) => of(run) ?? []);
-  return values.length === 0 ? undefined : median(values);
+  return runs.length === 0 ? undefined : median(runs.map(of));
 }
 
 export function churnTable(result: ChurnResult): string {

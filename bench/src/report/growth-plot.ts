@@ -11,6 +11,16 @@ const HEIGHT = 360;
 const MARGIN = { left: 70, right: 20, top: 40, bottom: 45 };
 const COLORS = ["#1f6feb", "#cf222e"];
 
+/** The plots that docs/performance.md shows, by file name. */
+export function plots(growth: readonly Series[]): Readonly<Record<string, string>> {
+  if (growth.length === 0) return {};
+  const change = "one endpoint change until the kernel has it";
+  return {
+    "growth-change.svg": growthPlot(change, growth, (point) => point.endpointChange.ms),
+    "growth-start.svg": growthPlot("start to first complete sync", growth, (point) => point.firstSync.ms),
+  };
+}
+
 /** Both axes are logarithmic: what grows with the number of services is a straight slope, what does not lies flat. */
 export function growthPlot(title: string, series: readonly Series[], value: (point: GrowthPoint) => number): string {
   const all = series.flatMap(({ points }) => points);

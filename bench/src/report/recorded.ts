@@ -8,7 +8,6 @@ import type { Series } from "./growth-plot.ts";
 const root = new URL("../../../", import.meta.url);
 
 export const RESULTS = fileURLToPath(new URL("bench/results/", root));
-export const MICRO_FILE = fileURLToPath(new URL("bench/results/micro.json", root));
 export const DOCS = fileURLToPath(new URL("docs/", root));
 
 /** What docs/performance.md shows, each by file name. */

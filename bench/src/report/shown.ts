@@ -1,19 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { comparison } from "../ipvs/table.ts";
-import type { IpvsResult, Result } from "../measure/result.ts";
+import type { Result } from "../measure/result.ts";
 import { machineText } from "./overview.ts";
 import { textTable } from "./render.ts";
 import { rowsOf } from "./rows.ts";
 
 /** The figures of a file that `--save` wrote, as a table, and where they were measured. */
 export async function shown(file: string): Promise<string> {
-  const kept: Result | IpvsResult = JSON.parse(await readFile(file, "utf8"));
+  const kept: Result = JSON.parse(await readFile(file, "utf8"));
   const { runs, changes, kubernetes, kubeProxyVersion } = kept.options;
   const how = `${runs} runs of each with ${changes} endpoint changes; kube-proxy ${kubeProxyVersion}, API server ${kubernetes}`;
-  return `${tableOf(kept)}\n${how}; ${machineText(kept.machine)}.\n`;
-}
-
-function tableOf(kept: Result | IpvsResult): string {
-  if ("results" in kept) return `${comparison(kept.results)}\n`;
-  return textTable(rowsOf(kept.proxies.fairlead, kept.proxies["kube-proxy"]));
+  return `${textTable(rowsOf(kept.proxies.fairlead, kept.proxies["kube-proxy"]))}\n${how}; ${machineText(kept.machine)}.\n`;
 }
