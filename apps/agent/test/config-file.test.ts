@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { VirtualClock } from "@fairlead/base/testing";
+import { until, VirtualClock } from "@fairlead/base/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { watchConfigFile } from "../src/run/config-file.ts";
-import { aWhile, until } from "./support/until.ts";
+import { aWhile } from "./support/a-while.ts";
 
 let dir = "";
 let stop = new AbortController();
@@ -44,7 +44,7 @@ function watched(text: string) {
   return { clock, changes };
 }
 
-test("a ConfigMap's new version is noticed once, the same text in a new version is not", async () => {
+test("a ConfigMap's new version is noticed once, the same text in a new version is not", async ({ signal }) => {
   await mountConfigMap("..v1", "mode: iptables");
   await symlink("..data/config.conf", join(dir, "config.conf"));
   const { clock, changes } = watched("mode: iptables");
@@ -52,24 +52,24 @@ test("a ConfigMap's new version is noticed once, the same text in a new version 
   await aWhile(clock);
   expect(changes.count).toBe(0);
   await mountConfigMap("..v3", "mode: ipvs");
-  await until(() => changes.count > 0, clock);
+  await until(signal, () => changes.count > 0, clock);
   await mountConfigMap("..v4", "mode: nftables");
   await aWhile(clock);
   expect(changes.count).toBe(1);
 });
 
-test("a change between reading the file and watching it is noticed", async () => {
+test("a change between reading the file and watching it is noticed", async ({ signal }) => {
   await writeFile(join(dir, "config.conf"), "new");
   const { clock, changes } = watched("old");
-  await until(() => changes.count > 0, clock);
+  await until(signal, () => changes.count > 0, clock);
 });
 
-test("a file that is gone is no change until another one is there", async () => {
+test("a file that is gone is no change until another one is there", async ({ signal }) => {
   await writeFile(join(dir, "config.conf"), "old");
   const { clock, changes } = watched("old");
   await rm(join(dir, "config.conf"));
   await aWhile(clock);
   expect(changes.count).toBe(0);
   await writeFile(join(dir, "config.conf"), "new");
-  await until(() => changes.count > 0, clock);
+  await until(signal, () => changes.count > 0, clock);
 });

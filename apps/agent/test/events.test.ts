@@ -1,4 +1,4 @@
-import { settled, VirtualClock } from "@fairlead/base/testing";
+import { settled, until, VirtualClock } from "@fairlead/base/testing";
 import type { HealthCheck } from "@fairlead/core";
 import { componentOf, type NodeEvent, NodeEvents, type NodeEventsParts, serviceUID } from "@fairlead/intake";
 import { service } from "@fairlead/testkit";
@@ -9,9 +9,9 @@ import { routes } from "../src/http/app.ts";
 import { listen } from "../src/http/listen.ts";
 import type { FamilyOutcome } from "../src/sync/family-sync.ts";
 import type { FamilyRun } from "../src/sync/follower.ts";
+import { aWhile } from "./support/a-while.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { runningAgent } from "./support/running-agent.ts";
-import { aWhile, until } from "./support/until.ts";
 
 const failed: NodeEvent = { type: "Warning", reason: "SyncFailed", message: "m".repeat(2_000) };
 
@@ -218,7 +218,7 @@ describe("ports that cannot be bound", () => {
     expect(serverNotListening("metrics", "in use")).toMatchObject({ reason: "FailedToStartMetricServer" });
   });
 
-  test("an agent tells of a Service's port that is in use, and of its own", async () => {
+  test("an agent tells of a Service's port that is in use, and of its own", async ({ signal }) => {
     const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
     const { port } = other.address;
     const reported: NodeEvent[] = [];
@@ -234,7 +234,7 @@ describe("ports that cannot be bound", () => {
     await settled();
     await one.source.put(web);
     await one.source.synced("services", "endpointSlices", "node");
-    await until(() => reported.length === 2);
+    await until(signal, () => reported.length === 2);
     const events = Object.fromEntries(reported.map(({ reason, service: about }) => [reason, about]));
     expect(events).toEqual({
       FailedToStartMetricServer: undefined,
@@ -244,13 +244,13 @@ describe("ports that cannot be bound", () => {
     await other.close();
   });
 
-  test("with --bind-address-hard-fail its own ends it, and it tells before that", async () => {
+  test("with --bind-address-hard-fail its own ends it, and it tells before that", async ({ signal }) => {
     const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
     const reported: string[] = [];
     const report = async ({ reason }: NodeEvent) => void reported.push(reason);
     const flags = ["--bind-address-hard-fail"];
     const one = runningAgent({ events: { report }, metricsPort: other.address.port, flags });
-    await until(() => reported.length === 1);
+    await until(signal, () => reported.length === 1);
     await one.clock.advance(3_000);
     expect(await one.ended).toMatch(/the metrics server cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
     expect(reported).toEqual(["FailedToStartMetricServer"]);

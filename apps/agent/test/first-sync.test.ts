@@ -1,9 +1,8 @@
-import { settled } from "@fairlead/base/testing";
+import { settled, until } from "@fairlead/base/testing";
 import { node, type RawObject, service } from "@fairlead/testkit";
 import { afterEach, expect, test } from "vitest";
 import { freePort } from "./support/free-port.ts";
 import { type RunningAgent, runningAgent } from "./support/running-agent.ts";
-import { until } from "./support/until.ts";
 
 const SLOW_MS = 20_000;
 const web = service("web", { clusterIPs: ["10.96.67.75", "fd00:96::75"], ports: [{ port: 80 }] });
@@ -17,14 +16,16 @@ afterEach(async () => {
 });
 
 /** Both families, the first of which takes its time over the first restore. */
-async function slowIPv4(flags: readonly string[], objects: readonly RawObject[]) {
+async function slowIPv4(signal: AbortSignal, flags: readonly string[], objects: readonly RawObject[]) {
   const healthPort = await freePort();
   const one = runningAgent({ families: ["IPv4", "IPv6"], flags, healthPort });
   running = one;
   one.faults.IPv4.onCall(({ argv: [program] }) =>
     program.endsWith("-restore") ? { kind: "delay", ms: SLOW_MS } : undefined,
   );
-  await until(() => one.log.messages("verbose").includes("Listening"));
+  await until(signal, () =>
+    one.log.lines.some(({ message, fields }) => message === "Listening" && fields["server"] === "health"),
+  );
   const ask = async (path: string) => {
     const answer = await fetch(`http://127.0.0.1:${healthPort}${path}`);
     return { code: answer.status, ...((await answer.json()) as object) };
@@ -40,11 +41,11 @@ async function slowIPv4(flags: readonly string[], objects: readonly RawObject[])
   };
 }
 
-test.each<[string, readonly string[], readonly RawObject[]]>([
+test.for<[string, readonly string[], readonly RawObject[]]>([
   ["from the API server", [], [nodeA]],
   ["from manifests, which may do without a Node", ["--manifests=/dev/null/none"], []],
-])("/healthz is 503 until each family's first rules are in place: %s", async (_what, flags, objects) => {
-  const { one, ask, known } = await slowIPv4(flags, objects);
+])("/healthz is 503 until each family's first rules are in place: %s", async ([_what, flags, objects], { signal }) => {
+  const { one, ask, known } = await slowIPv4(signal, flags, objects);
   expect(await ask("/healthz")).toMatchObject({ code: 503, rulesInPlace: false, healthy: true });
   expect(await ask("/livez")).toMatchObject({ code: 200, healthy: true });
 
@@ -55,7 +56,7 @@ test.each<[string, readonly string[], readonly RawObject[]]>([
   expect(await ask("/healthz")).toMatchObject({ code: 503, nodeEligible: true, rulesInPlace: false, healthy: true });
   expect(await ask("/livez")).toMatchObject({ code: 200, healthy: true });
 
-  await until(() => one.nat("IPv4").length > 0, one.clock);
+  await until(signal, () => one.nat("IPv4").length > 0, one.clock);
   await one.clock.advance(2 * SLOW_MS);
   const served = await ask("/healthz");
   expect(served).toMatchObject({ code: 200, nodeEligible: true, healthy: true });

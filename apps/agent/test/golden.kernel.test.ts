@@ -1,13 +1,12 @@
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
-import { PATIENCE_MS } from "@fairlead/base/testing";
-import { createRunner, lines, type Runner } from "@fairlead/kernel";
+import { follow } from "@fairlead/base/testing";
+import { createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";
 import { compareRuleSets, parseSave } from "@fairlead/netfilter";
 import { type GoldenScenario, goldenScenarios } from "@fairlead/testkit";
-import { describe, expect, test } from "vitest";
+import { describe, test } from "vitest";
 import { whyNoKernel } from "./support/real-kernel.ts";
 
 const bundle = join(import.meta.dirname, "..", "dist", "main.js");
@@ -32,9 +31,9 @@ const FLAGS = [
 describe.skipIf(reason !== undefined)(
   `the bundle beside kube-proxy${reason === undefined ? "" : ` (${reason})`}`,
   () => {
-    test.concurrent.each(["nft", "legacy"] as const)(
+    test.concurrent.for(["nft", "legacy"] as const)(
       "every golden scenario, one after the other, %s",
-      async (variant) => {
+      async (variant, { signal, expect }) => {
         await using namespace = await createNamespace();
         const inside = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
         for (const args of INTERFACES) await inside.run(["ip", ...args]);
@@ -43,14 +42,17 @@ describe.skipIf(reason !== undefined)(
         const dir = await mkdtemp(join(tmpdir(), "fairlead-golden-"));
         const manifests = join(dir, "manifests");
         await mkdir(manifests);
-        const agent = start(inside, [`--manifests=${manifests}`, `--state-dir=${join(dir, "state")}`, ...FLAGS]);
+        const args = [`--manifests=${manifests}`, `--state-dir=${join(dir, "state")}`, ...FLAGS];
         try {
+          await using _agent = follow(signal, (stop) =>
+            inside.stream([process.execPath, bundle, ...args], { timeoutMs: 0, signal: stop }),
+          );
           for (const scenario of goldenScenarios()) {
             await swap(dir, scenario);
-            expect(await settledDifferences(inside, variant, scenario), scenario.name).toEqual([]);
+            // Once nothing does so anymore, all is in place.
+            await expect.poll(() => differences(inside, variant, scenario), { message: scenario.name }).toEqual([]);
           }
         } finally {
-          await agent.stop();
           await rm(dir, { recursive: true });
         }
       },
@@ -58,34 +60,9 @@ describe.skipIf(reason !== undefined)(
   },
 );
 
-function start(inside: Runner, args: readonly string[]) {
-  const stop = new AbortController();
-  const ended = (async () => {
-    for await (const _line of lines(
-      inside.stream([process.execPath, bundle, ...args], { timeoutMs: 0, signal: stop.signal }),
-    ));
-  })().catch(() => undefined);
-  return {
-    stop() {
-      stop.abort();
-      return ended;
-    },
-  };
-}
-
 async function swap(dir: string, { objects }: GoldenScenario): Promise<void> {
   await writeFile(join(dir, "next.json"), JSON.stringify(objects));
   await rename(join(dir, "next.json"), join(dir, "manifests", "objects.json"));
-}
-
-/** What differs once nothing does anymore, or when patience ends. */
-async function settledDifferences(inside: Runner, variant: "nft" | "legacy", scenario: GoldenScenario) {
-  const until = performance.now() + PATIENCE_MS;
-  for (;;) {
-    const found = await differences(inside, variant, scenario);
-    if (found.length === 0 || performance.now() > until) return found;
-    await pause(50);
-  }
 }
 
 async function differences(inside: Runner, variant: "nft" | "legacy", { iptables, ip6tables }: GoldenScenario) {

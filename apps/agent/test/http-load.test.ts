@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { settled, VirtualClock } from "@fairlead/base/testing";
+import { settled, until, VirtualClock } from "@fairlead/base/testing";
 import { service } from "@fairlead/testkit";
 import { afterEach, describe, expect, test } from "vitest";
 import { PLAIN_TEXT } from "../src/http/answers.ts";
@@ -12,7 +12,6 @@ import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { ask } from "./support/ask.ts";
 import { freePort } from "./support/free-port.ts";
 import { runningAgent } from "./support/running-agent.ts";
-import { until } from "./support/until.ts";
 
 const HOST = "127.0.0.1";
 const get = (path: string, requests = 1) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(requests);
@@ -64,15 +63,15 @@ afterEach(async () => {
 });
 
 describe("clients that ask too much", () => {
-  test("of pipelined requests the first is begun, and its connection is cut", async () => {
+  test("of pipelined requests the first is begun, and its connection is cut", async ({ signal }) => {
     const { app, counts } = counting();
     const port = await serve(app);
     const one = client(port, get("/healthz", 2_000));
-    await until(() => one.closed);
+    await until(signal, () => one.closed);
     expect(counts.all).toBe(1);
   });
 
-  test("what a client sends is parsed a piece in a turn of the event loop", async () => {
+  test("what a client sends is parsed a piece in a turn of the event loop", async ({ signal }) => {
     let turns = 0;
     const seen: number[] = [];
     const app: App = () => () => {
@@ -89,33 +88,33 @@ describe("clients that ask too much", () => {
     count();
     const one = client(port, large);
     const first = turns;
-    await until(() => answers(one.received) === 1);
+    await until(signal, () => answers(one.received) === 1);
     counting = false;
     expect((seen[0] ?? 0) - first).toBeGreaterThan(8_000 / 512);
   });
 
-  test("one after the other a connection gets a hundred answers, and then has to be made anew", async () => {
+  test("one after the other a connection gets a hundred answers, and then has to be made anew", async ({ signal }) => {
     const { app, counts } = counting();
     const port = await serve(app);
     const one = client(port, "");
     for (let i = 1; i <= 100; i++) {
       one.socket.write(get("/healthz"));
-      await until(() => answers(one.received) === i);
+      await until(signal, () => answers(one.received) === i);
     }
-    await until(() => one.closed);
+    await until(signal, () => one.closed);
     expect(counts.all).toBe(100);
     expect(one.received).toContain("Connection: close");
   });
 
-  test("a client that has ended its own side gets its answer", async () => {
+  test("a client that has ended its own side gets its answer", async ({ signal }) => {
     const port = await serve(routes({ "/slow": async () => ({ status: 200, headers: PLAIN_TEXT, body: "late" }) }));
     const one = client(port, "");
     one.socket.end(get("/slow"));
-    await until(() => one.closed);
+    await until(signal, () => one.closed);
     expect(one.received).toContain("late");
   });
 
-  test("connections that are only held are cut for new ones, the oldest first", async () => {
+  test("connections that are only held are cut for new ones, the oldest first", async ({ signal }) => {
     const { app } = counting();
     const port = await serve(app, new ConnectionLimit());
     const held: ReturnType<typeof client>[] = [];
@@ -124,11 +123,11 @@ describe("clients that ask too much", () => {
       if (i % 32 === 0) await settled();
     }
     const probe = client(port, get("/healthz"));
-    await until(() => answers(probe.received) === 1 && held[0]?.closed === true);
+    await until(signal, () => answers(probe.received) === 1 && held[0]?.closed === true);
     expect(held.filter(({ closed }) => closed)).toHaveLength(1);
   });
 
-  test("metrics and ownership are made once a second, however many ask", async () => {
+  test("metrics and ownership are made once a second, however many ask", async ({ signal }) => {
     const clock = new VirtualClock();
     const made = { metrics: 0, ownership: 0 };
     const app = metricsApp(
@@ -143,7 +142,7 @@ describe("clients that ask too much", () => {
     );
     const port = await serve(app);
     const many = Array.from({ length: 100 }, (_, i) => client(port, get(i % 2 === 0 ? "/metrics" : "/ownership")));
-    await until(() => many.every(({ received }) => answers(received) === 1));
+    await until(signal, () => many.every(({ received }) => answers(received) === 1));
     expect(made).toEqual({ metrics: 1, ownership: 1 });
     await clock.advance(1_000);
     expect(await (await ask(app, "/metrics")).text()).toBe("scrapes 2\n");
@@ -159,7 +158,9 @@ describe("clients that ask too much", () => {
     expect(await flaky()).toBe("made");
   });
 
-  test("requests and answers of any size get through in pieces, and what is no request is told so", async () => {
+  test("requests and answers of any size get through in pieces, and what is no request is told so", async ({
+    signal,
+  }) => {
     const big = "x".repeat(3_000_000);
     const port = await serve(routes({ "/big": () => ({ status: 200, headers: PLAIN_TEXT, body: Buffer.from(big) }) }));
     const answer = await fetch(`http://${HOST}:${port}/big`, {
@@ -169,11 +170,11 @@ describe("clients that ask too much", () => {
     });
     expect(await answer.text()).toBe(big);
     const strange = client(port, "what is this\r\n\r\n");
-    await until(() => strange.closed);
+    await until(signal, () => strange.closed);
     expect(strange.received).toMatch(/^HTTP\/1.1 400 /);
   });
 
-  test("a Service's health-check port and the metrics port of an agent have one bound", async () => {
+  test("a Service's health-check port and the metrics port of an agent have one bound", async ({ signal }) => {
     const [checkPort, metricsPort] = [await freePort(), await freePort()];
     const one = runningAgent({ metricsPort });
     const web = service("web", {
@@ -186,11 +187,11 @@ describe("clients that ask too much", () => {
     await settled();
     await one.source.put(web);
     await one.source.synced("services", "endpointSlices", "node");
-    await until(() => one.log.messages("verbose").includes("Health-check node port opened"), one.clock);
+    await until(signal, () => one.log.messages("verbose").includes("Health-check node port opened"), one.clock);
     const held = Array.from({ length: 1_024 }, () => client(checkPort, "GET /"));
-    await until(() => held.every(({ socket }) => !socket.connecting));
+    await until(signal, () => held.every(({ socket }) => !socket.connecting));
     const scrape = client(metricsPort, get("/metrics"));
-    await until(() => answers(scrape.received) === 1 && held.some(({ closed }) => closed));
+    await until(signal, () => answers(scrape.received) === 1 && held.some(({ closed }) => closed));
     for (const { socket } of [...held, scrape]) socket.destroy();
     await one.stop();
   });

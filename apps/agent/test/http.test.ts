@@ -1,5 +1,5 @@
 import { Server } from "node:net";
-import { VirtualClock } from "@fairlead/base/testing";
+import { until, VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test, vi } from "vitest";
 import { serviceHealthApp } from "../src/health/service-app.ts";
 import { PLAIN_TEXT } from "../src/http/answers.ts";
@@ -8,7 +8,6 @@ import { bind } from "../src/http/bind.ts";
 import { ConnectionLimit } from "../src/http/connection-limit.ts";
 import { listen } from "../src/http/listen.ts";
 import { recordedLog } from "./support/recorded-log.ts";
-import { until } from "./support/until.ts";
 
 const app = routes({ "/": () => ({ status: 200, headers: PLAIN_TEXT, body: "here" }) });
 const LOOPBACK = "127.0.0.1";
@@ -79,11 +78,11 @@ test("connections that cannot be accepted don't end the process", async () => {
 });
 
 describe("serving on an own address", () => {
-  test("a port in use is told and tried again until it is free", async () => {
+  test("a port in use is told and tried again until it is free", async ({ signal }) => {
     const other = await listen(app, { host: LOOPBACK, port: 0 });
     const { clock, log, bind: bound } = options(other.address.port);
     const opening = bind(app, bound);
-    await until(() => clock.pending.length === 1);
+    await until(signal, () => clock.pending.length === 1);
     expect(log.lines).toMatchObject([{ level: "error", fields: { server: "health" } }]);
     await other.close();
     await clock.advance(5_000);
@@ -101,11 +100,11 @@ describe("serving on an own address", () => {
     await other.close();
   });
 
-  test("waiting ends with the agent", async () => {
+  test("waiting ends with the agent", async ({ signal }) => {
     const other = await listen(app, { host: LOOPBACK, port: 0 });
     const { clock, stop, bind: bound } = options(other.address.port);
     const opening = bind(app, bound);
-    await until(() => clock.pending.length === 1);
+    await until(signal, () => clock.pending.length === 1);
     stop.abort();
     expect(await opening).toBeUndefined();
     await other.close();

@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "@fairlead/base/testing";
 import { createRunner, lines } from "@fairlead/kernel";
 import { LightApiServer, tlsFolder } from "@fairlead/testkit/api-server";
 import { afterAll, expect, test } from "vitest";
 import { freePort } from "./support/free-port.ts";
-import { until } from "./support/until.ts";
 
 const bundle = join(import.meta.dirname, "..", "dist", "main.js");
 /** Planted in the agent's memory: a reader of it has the agent's rights in the cluster. */
@@ -48,7 +48,7 @@ async function tls(): Promise<{ readonly key: string; readonly cert: string }> {
   return { key: await read("server-key.pem"), cert: await read("server.pem") };
 }
 
-test("nothing that the agent serves over HTTP holds the bearer token", async () => {
+test("nothing that the agent serves over HTTP holds the bearer token", async ({ signal }) => {
   const dir = await mkdtemp(join(tmpdir(), "fairlead-contents-"));
   FOLDERS.push(dir);
   const [metrics, health] = [await freePort(), await freePort()];
@@ -70,7 +70,7 @@ test("nothing that the agent serves over HTTP holds the bearer token", async () 
     log.push(line);
     if (log.filter((one) => one.includes('"Listening"')).length < 2 || asked.size > 0) continue;
     // From now on the token is on its way in each of the requests that stay open.
-    await until(() => api.openWatches > 0);
+    await until(signal, () => api.openWatches > 0);
     for (const [port, paths] of [
       [metrics, METRICS],
       [health, HEALTH],

@@ -1,11 +1,14 @@
+import { follow } from "@fairlead/base/testing";
 import { createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onBundleNode } from "./support/bundle-node.ts";
-import { answered, knownMtu, startServer, wire } from "./support/two-uplinks.ts";
+import { answered, knownMtu, sentAgain, startServer, wire } from "./support/two-uplinks.ts";
 
 const REQUESTS = 9;
 const ALL = { first: { IPv4: REQUESTS, IPv6: REQUESTS }, second: { IPv4: REQUESTS, IPv6: REQUESTS } };
+/** Milliseconds: for requests that are made again until they are answered, or never are; and for those that must be. */
+const [BRIEF, LONG] = [{ first: 1_000, second: 1_000 }, 30_000];
 const SECOND_LOST = { ...ALL, second: { IPv4: 0, IPv6: 0 } };
 
 onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running, file }) => {
@@ -29,25 +32,17 @@ onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running,
     for (const one of others) await one.dispose();
   });
 
-  const counts = async () => {
+  const counts = async (patience: Readonly<Record<"first" | "second", number>> = BRIEF) => {
     const [first, second] = await Promise.all(
-      (["first", "second"] as const).map((uplink) => answered(clients[uplink], uplink, REQUESTS)),
+      (["first", "second"] as const).map((uplink) => answered(clients[uplink], uplink, REQUESTS, patience[uplink])),
     );
     return { first, second };
   };
-  /** Requests to the first uplink, one after another until it is called: what each came to. */
-  const underLoad = () => {
-    const seen = new Set<string>();
-    let ended = false;
-    const asking = (async () => {
-      while (!ended) seen.add(JSON.stringify(await answered(clients.first, "first", REQUESTS)));
-    })();
-    return async () => {
-      ended = true;
-      await asking;
-      return seen;
-    };
-  };
+  /** Requests to the first uplink, one after another until it is stopped: what each came to. */
+  const underLoad = (signal: AbortSignal) =>
+    follow(signal, async function* (stop) {
+      while (!stop.aborted) yield JSON.stringify(await answered(clients.first, "first", REQUESTS, LONG));
+    });
   const rules = async (family: "-4" | "-6") =>
     (await inside().run(["ip", family, "rule", "show"])).stdout.split("\n").filter((line) => line.includes("fwmark"));
 
@@ -70,7 +65,7 @@ onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running,
 
   test("those to the second are lost without replyVia", async () => {
     await withAgent(configOf("nftables", ""), "SIGTERM", async () => {
-      expect(await counts()).toEqual(SECOND_LOST);
+      expect(await counts({ first: LONG, second: BRIEF.second })).toEqual(SECOND_LOST);
       expect(await rules("-4")).toEqual([]);
     });
   });
@@ -79,14 +74,14 @@ onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running,
     ["the second named", "nftables", "replyVia: [{interface: up1}]"],
     ["a table of the operator's", "iptables", "replyVia: [{interface: up1, table: 102}]"],
   ])("all arrive with %s, in %s mode", async (_, mode, setting) => {
-    await withAgent(configOf(mode, setting), "SIGTERM", () => expect.poll(counts).toEqual(ALL));
+    await withAgent(configOf(mode, setting), "SIGTERM", () => expect.poll(() => counts()).toEqual(ALL));
   });
 
   test.each(["iptables", "nftables"])(
     "a first datagram that does not fit the way to the pod, in %s mode",
     async (mode) => {
       await withAgent(configOf(mode, "replyVia: auto"), "SIGTERM", async () => {
-        await expect.poll(counts).toEqual(ALL);
+        await expect.poll(() => counts()).toEqual(ALL);
         await inside().run(["ip", "-batch", "-"], { input: narrowWay("add") });
         try {
           await expect.poll(() => knownMtu(clients.first, "first")).toEqual({ IPv4: NARROW, IPv6: NARROW });
@@ -101,23 +96,26 @@ onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running,
   );
 
   // In iptables mode, and under load on both uplinks: the spec of pnpm e2e --suite faults.
-  test("interfaces that go and return, agents that are killed, and foreign deletions", async () => {
+  test("interfaces that go and return, agents that are killed, and foreign deletions", async ({ signal }) => {
     const auto = configOf("nftables", "replyVia: auto");
     await withAgent(auto, "SIGKILL", async () => {
-      await expect.poll(counts).toEqual(ALL);
-      const load = underLoad();
+      await expect.poll(() => counts()).toEqual(ALL);
+      const before = await sentAgain(clients.first);
+      await using load = underLoad(signal);
       await inside().run(["ip", "link", "set", "up1", "down"]);
       await expect.poll(() => rules("-4")).toHaveLength(1);
       await inside().run(["ip", "-force", "-batch", "-"], { input: SECOND_BACK });
-      await expect.poll(counts).toEqual(ALL);
+      await expect.poll(() => counts()).toEqual(ALL);
       await inside().run(["nft", "delete table ip fairlead_reply"]);
       await inside().run(["ip", "rule", "delete", "fwmark", "0x3000/0x3000"]);
-      await expect.poll(counts).toEqual(ALL);
-      expect(await load()).toEqual(new Set([JSON.stringify(ALL.first)]));
+      await expect.poll(() => counts()).toEqual(ALL);
+      await load.stop();
+      expect(new Set(load.seen)).toEqual(new Set([JSON.stringify(ALL.first)]));
+      expect(await sentAgain(clients.first)).toBe(before);
     });
     const before = await rules("-4");
     expect(before).toHaveLength(2);
-    await withAgent(auto, "SIGTERM", () => expect.poll(counts).toEqual(ALL));
+    await withAgent(auto, "SIGTERM", () => expect.poll(() => counts()).toEqual(ALL));
     expect(await rules("-4")).toEqual(before);
   });
 

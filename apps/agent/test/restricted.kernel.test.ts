@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "@fairlead/base/testing";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { beforeAll, describe, expect, test } from "vitest";
 import { BUNDLE, onBundleNode } from "./support/bundle-node.ts";
-import { until } from "./support/until.ts";
 
 const filter = join(import.meta.dirname, "../../../packages/kernel/test/seccomp-main.ts");
 
@@ -69,14 +69,14 @@ onBundleNode("an agent that may do little", ({ inside, manifest, running }) => {
     });
   });
 
-  test("a test that gives up leaves no agent", async () => {
+  test("a test that gives up leaves no agent", async ({ signal }) => {
     let pid = Number.NaN;
     for await (const line of running(["--manifests=manifests", "--state-dir="], CAPABILITIES)) {
       pid = pidOf([line]);
       break;
     }
     expect(pid).toBeGreaterThan(0);
-    await until(() => !existsSync(`/proc/${pid}`));
+    await until(signal, () => !existsSync(`/proc/${pid}`));
   });
 
   describe("where /run is read-only", () => {

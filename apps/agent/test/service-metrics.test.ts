@@ -1,3 +1,4 @@
+import { until } from "@fairlead/base/testing";
 import { endpointSlice, node, service } from "@fairlead/testkit";
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
@@ -6,7 +7,6 @@ import { A, B, HTTP, other, slice, web } from "./support/called-services.ts";
 import { freePort } from "./support/free-port.ts";
 import { runningAgent } from "./support/running-agent.ts";
 import { tracked } from "./support/tracked.ts";
-import { until } from "./support/until.ts";
 
 /** Left to the network that its endpoint is of. */
 const ovn = service("ovn", { namespace: "shop", clusterIPs: ["10.96.0.13"], ports: [{ port: 80 }] });
@@ -49,21 +49,24 @@ describe("connections of services as metrics", () => {
     ]);
   });
 
-  test.each(["iptables", "ipvs", "nftables"])("of an agent in %s mode, which has none unless asked", async (mode) => {
-    expect(await scraped(mode)).toEqual([]);
-    expect(await scraped(mode, "--service-metrics=shop")).toEqual([
-      'fairlead_service_connections{namespace="shop",service="web",port="http",endpoint="10.144.2.6:8080"} 1',
-      "fairlead_service_connections_left_out 0",
-      "fairlead_service_connections_blind 0",
-    ]);
-  });
+  test.for(["iptables", "ipvs", "nftables"])(
+    "of an agent in %s mode, which has none unless asked",
+    async (mode, { signal }) => {
+      expect(await scraped(signal, mode)).toEqual([]);
+      expect(await scraped(signal, mode, "--service-metrics=shop")).toEqual([
+        'fairlead_service_connections{namespace="shop",service="web",port="http",endpoint="10.144.2.6:8080"} 1',
+        "fairlead_service_connections_left_out 0",
+        "fairlead_service_connections_blind 0",
+      ]);
+    },
+  );
 
   /** What a whole agent tells of connections with services: ours, of another namespace, and of another network. */
-  async function scraped(mode: string, ...flags: string[]): Promise<readonly string[]> {
+  async function scraped(signal: AbortSignal, mode: string, ...flags: string[]): Promise<readonly string[]> {
     const metricsPort = await freePort();
     const excluding = "--exclude-cluster-cidr=10.244.0.0/16";
     const one = runningAgent({ mode, flags: [`--proxy-mode=${mode}`, excluding, ...flags], metricsPort });
-    await until(() => one.log.messages("verbose").includes("Listening"));
+    await until(signal, () => one.log.messages("verbose").includes("Listening"));
     await one.source.put(node("node-a", { addresses: ["10.201.0.10"] }), web, other, ovn, slice, ovnSlice);
     await one.source.synced("services", "endpointSlices", "node");
     await one.clock.advance(5_000);

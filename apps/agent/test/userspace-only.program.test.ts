@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { follow, until } from "@fairlead/base/testing";
 import { createRunner, lines as linesOf } from "@fairlead/kernel";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -15,21 +16,36 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true }));
 
-test("--userspace-only serves a manifest's services on local ports, says where, and follows changes", async () => {
+test("--userspace-only serves a manifest's services on local ports, says where, and follows changes", async ({
+  signal,
+}) => {
   await using opened = new AsyncDisposableStack();
   const pods = [await pod(opened, "a"), await pod(opened, "b")];
   const manifest = join(dir, "objects.json");
   const write = (ports: readonly number[]) => writeFile(manifest, JSON.stringify(list(ports)));
   await write(pods.slice(0, 1));
-  const lines = startProxy(opened, manifest);
+  const flags = ["--proxy-mode=userspace", "--userspace-only", `--manifests=${manifest}`, `--state-dir=${dir}`];
+  const lines = opened.use(
+    follow(signal, (stop) =>
+      linesOf(createRunner().stream([process.execPath, bundle, ...flags], { timeoutMs: 0, signal: stop })),
+    ),
+  );
 
-  const first = await addressOf(lines);
+  const row = await lines.until((seen) => seen.find((line) => line.startsWith("default/web")));
+  expect(lines.seen[0]).toMatch(/^SERVICE +PROTOCOL +LOCAL ADDRESS$/);
+  expect(row).toMatch(/^default\/web:http +TCP +127\.0\.0\.1:\d+$/);
+  const first = `http://${row.split(/ +/)[2]}`;
   expect(await answers(first, 4)).toEqual(new Set(["a"]));
   await write(pods);
-  await until(async () => (await answers(first, 4)).size === 2);
+  await until(signal, async () => (await answers(first, 4)).size === 2);
   await write([]);
-  expect(await nextMatch(lines, /^default\/web/)).toMatch(/none: no endpoints$/);
-  await expect(fetch(first)).rejects.toThrow("fetch failed");
+  await lines.until((seen) => seen.some((line) => /^default\/web.*none: no endpoints$/.test(line)));
+  const asked = () =>
+    fetch(first).then(
+      () => "answered",
+      ({ message }: Error) => message,
+    );
+  await expect.poll(asked).toBe("fetch failed");
 });
 
 /** @param ports of pods on 127.0.0.1; a slice has one port */
@@ -56,29 +72,6 @@ async function pod(opened: AsyncDisposableStack, name: string): Promise<number> 
   return bound.port;
 }
 
-/** Its lines on standard output. */
-function startProxy(opened: AsyncDisposableStack, manifest: string): AsyncIterator<string> {
-  const flags = ["--proxy-mode=userspace", "--userspace-only", `--manifests=${manifest}`, `--state-dir=${dir}`];
-  const end = new AbortController();
-  const output = createRunner().stream([process.execPath, bundle, ...flags], { timeoutMs: 0, signal: end.signal });
-  opened.defer(() => end.abort());
-  return linesOf(output)[Symbol.asyncIterator]();
-}
-
-async function addressOf(lines: AsyncIterator<string>): Promise<string> {
-  expect((await lines.next()).value).toMatch(/^SERVICE +PROTOCOL +LOCAL ADDRESS$/);
-  const row = await nextMatch(lines, /^default\/web:http +TCP +127\.0\.0\.1:\d+$/);
-  return `http://${row.split(/ +/)[2]}`;
-}
-
-async function nextMatch(lines: AsyncIterator<string>, pattern: RegExp): Promise<string> {
-  for (;;) {
-    const { value, done } = await lines.next();
-    if (done === true) throw new Error(`no line matches ${pattern}`);
-    if (pattern.test(value)) return value;
-  }
-}
-
 async function answers(url: string, count: number): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let request = 0; request < count; request++) {
@@ -86,8 +79,4 @@ async function answers(url: string, count: number): Promise<ReadonlySet<string>>
     found.add(await response.text());
   }
   return found;
-}
-
-async function until(done: () => Promise<boolean>): Promise<void> {
-  while (!(await done())) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -76,23 +76,34 @@ export async function startServer(pod: Runner): Promise<{ stop(): Promise<void> 
 }
 
 const CLIENT = `
-const [localAddress, host, times] = process.argv.slice(1);
+const [localAddress, host, times, patience] = process.argv.slice(1);
 const once = () => new Promise((resolve) => {
   let text = "";
   const socket = require("net").connect({ localAddress, host, port: 30080 });
-  socket.setTimeout(1000, () => socket.destroy());
+  socket.setTimeout(Number(patience), () => socket.destroy());
   socket.on("data", (data) => { text += data; }).on("error", () => {}).on("close", () => resolve(text === "served"));
 });
 Promise.all(Array.from({ length: Number(times) }, once)).then((all) => console.log(all.filter(Boolean).length));
 `;
 
-/** How many of so many requests, at once, to the node's address on an uplink are answered, by family. */
-export async function answered(client: Runner, uplink: keyof typeof UPLINKS, times: number) {
+/**
+ * How many of so many requests, at once, to the node's address on an uplink are answered, by family.
+ *
+ * @param patience milliseconds; a request that is lost takes no longer
+ */
+export async function answered(client: Runner, uplink: keyof typeof UPLINKS, times: number, patience: number) {
   const { IPv4, IPv6 } = UPLINKS[uplink];
   const ask = async ([source, to]: readonly [string, string]) =>
-    Number((await client.run([process.execPath, "-e", CLIENT, source, to, String(times)])).stdout);
+    Number((await client.run([process.execPath, "-e", CLIENT, source, to, String(times), String(patience)])).stdout);
   const [four, six] = await Promise.all([ask(IPv4), ask(IPv6)]);
   return { IPv4: four, IPv6: six };
+}
+
+/** How often TCP of a network namespace has sent a segment again, which it does for one that was lost. */
+export async function sentAgain(client: Runner): Promise<number> {
+  const { stdout } = await client.run(["cat", "/proc/net/snmp"]);
+  const [names = [], values = []] = [...stdout.matchAll(/^Tcp: (.*)$/gm)].map(([, words = ""]) => words.split(" "));
+  return Number(values[names.indexOf("RetransSegs")]);
 }
 
 const SEND_LARGE = `
