@@ -42,13 +42,11 @@ module.exports = {
       to: { path: "^packages/(backend-[^/]+/src/(?!plan/)|kernel/)" },
     },
     {
-      name: "shadow-writes-nothing",
-      comment: "A shadow run has a reader of the kernel: no backend, no mode that serves, no client that writes",
+      name: "watch-writes-nothing",
+      comment: "fairlead verify --watch has a reader of the kernel: no backend, nothing that changes a cluster",
       severity: "error",
-      from: { path: "^(apps/agent/src/(shadow/|start/shadow\\.ts)|packages/inspect/src/compare/follow/)" },
-      to: {
-        path: "^(packages/backend-[^/]+/|apps/agent/src/(modes/|conntrack/|host/(real|kernel|nft-leftovers)\\.ts|start/(prepare|node-lock|oom-score|cleanup)\\.ts))",
-      },
+      from: { path: "^(apps/cli/src/commands/verify/watch/|packages/inspect/src/compare/follow/)" },
+      to: { path: "^(packages/backend-[^/]+/|apps/cli/src/(migrate|commands/migrate)/)" },
     },
     {
       name: "ground-of-two-floors",

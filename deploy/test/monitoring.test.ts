@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createMetrics } from "../../apps/agent/src/metrics/metrics.ts";
 import { modes } from "../../apps/agent/src/modes/index.ts";
-import { shadowView } from "../../apps/agent/src/shadow/view.ts";
+import { METRICS } from "../../apps/cli/src/commands/verify/watch/report.ts";
 import { deployDir } from "../src/paths.ts";
 import { labelsOf, seriesOf } from "./support/promql.ts";
 
@@ -32,15 +32,15 @@ beforeAll(async () => {
   panels = dashboard.panels;
   variables = dashboard.templating.list;
   rules = parse(await read("alerts.yaml")).groups.flatMap((group: { rules: Rule[] }) => group.rules);
-  const { addMetrics } = shadowView({ name: "iptables" }, [], 0);
   for (const mode of modes) {
     const connections = async () => ({ series: [], leftOut: 0 });
-    const options = { mode: mode.facts, addMore: addMetrics, learns: true, connections };
+    const options = { mode: mode.facts, learns: true, connections };
     const { text } = await createMetrics(new ClusterState(), options).text();
     for (const [, name = "", type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
       for (const suffix of type === "histogram" ? ["_bucket", "_sum", "_count"] : [""]) series.add(name + suffix);
     }
   }
+  for (const { name } of METRICS) series.add(name);
   // Prometheus' own.
   series.add("up");
 });
@@ -50,7 +50,7 @@ const expressions = () => [
   ...rules.map(({ expr }) => expr),
 ];
 
-test("every series is one of the agent's", () => {
+test("every series is one of the agent's, or of fairlead verify --watch", () => {
   expect(expressions().length).toBeGreaterThan(30);
   const unknown = expressions()
     .flatMap(seriesOf)

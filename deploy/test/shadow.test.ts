@@ -1,8 +1,10 @@
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { listenAddress } from "../../apps/cli/src/commands/verify/watch/run.ts";
 import { agentVersion } from "../src/agent-version.ts";
+import { CLI_NAME } from "../src/image/agent-layer.ts";
 import { deployDir } from "../src/paths.ts";
-import { agentConfig } from "./support/container.ts";
+import { agentConfig, toolOptions } from "./support/container.ts";
 import { ownManifests } from "./support/kustomization.ts";
 import { type Manifest, only } from "./support/manifests.ts";
 
@@ -34,19 +36,16 @@ const kubeProxysConfigMap: Manifest = {
   },
 };
 
-test("it runs as a shadow with kube-proxy's own file, on ports that kube-proxy has not", () => {
+test("it runs fairlead verify --watch with kube-proxy's own file, on a port that kube-proxy has not", () => {
   const [container] = podOf(manifests).containers;
-  expect(agentConfig(container, kubeProxysConfigMap, "kube-proxy")).toMatchObject({
-    kind: "run",
-    warnings: [],
-    config: {
-      action: { kind: "run" },
-      shadow: { gracePeriodMs: 5_000 },
-      stateDir: "",
-      metricsBindAddress: { address: "127.0.0.1", port: 10_449 },
-      healthzBindAddress: { address: "0.0.0.0", port: 10_456 },
-    },
-  });
+  const { command, options } = toolOptions(container);
+  expect(command).toEqual([CLI_NAME, "verify"]);
+  expect(options).toMatchObject({ watch: true, config: "/var/lib/kube-proxy/config.conf", node: "node-a" });
+  const agent = { ...container, command: undefined, args: [`--config=${options.config}`] };
+  const result = agentConfig(agent, kubeProxysConfigMap, "kube-proxy");
+  if (result.kind !== "run") throw new Error(JSON.stringify(result));
+  expect(result.warnings).toEqual([]);
+  expect(listenAddress(result.config)).toEqual({ address: "127.0.0.1", port: 10_449 });
 });
 
 test("nothing of it can be taken for the agent that serves, and it has no more rights than reading takes", async () => {

@@ -5,9 +5,9 @@ import { CommandError, createRunner } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { agentVersion } from "../src/agent-version.ts";
-import { SLICES_NAME } from "../src/image/agent-layer.ts";
+import { CLI_NAME, SLICES_NAME } from "../src/image/agent-layer.ts";
 import { deployDir } from "../src/paths.ts";
-import { agentConfig } from "../test/support/container.ts";
+import { agentConfig, toolOptions } from "../test/support/container.ts";
 import { only, parseManifests } from "../test/support/manifests.ts";
 
 const runner = createRunner();
@@ -202,13 +202,16 @@ describe("the chart", () => {
   });
 
   test("a shadow stands beside kube-proxy: nothing of the node's, no init container, ports of its own", async () => {
-    const shadow = [API_SERVER, "shadow=true"];
+    const shadow = [API_SERVER, "shadow=true", "shadowGracePeriod=20s", "extraArgs={-v=2}"];
     const text = await helm(...shadow, "podMonitor.enabled=true", "metricsBindAddress=0.0.0.0:10249");
-    const { container, result } = agentOf(text);
-    expect(result).toMatchObject({
-      kind: "run",
-      warnings: [],
-      config: { shadow: {}, metricsBindAddress: { address: "0.0.0.0", port: 10_449 }, stateDir: "" },
+    const [container] = only(parseManifests(text), "DaemonSet")["spec"].template.spec.containers;
+    const { command, options } = toolOptions(container);
+    expect(command).toEqual([CLI_NAME, "verify"]);
+    expect(options).toMatchObject({
+      watch: true,
+      config: "/etc/fairlead/config.conf",
+      "grace-period": "20s",
+      "agent-flag": ["v=2"],
     });
     expect(container.securityContext.capabilities).toEqual({ drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] });
     expect(container.ports).toEqual([{ name: "metrics", containerPort: 10_449, hostPort: 10_449, protocol: "TCP" }]);

@@ -38,7 +38,7 @@ const SECTIONS: readonly Section[] = [
   },
   {
     title: "Tools",
-    files: ["docs/tools.md", "docs/cli.md", "docs/console.md", "docs/shadow.md", "apps/cli/README.md"],
+    files: ["docs/tools.md", "docs/cli.md", "docs/console.md", "apps/cli/README.md"],
   },
   {
     title: "Operation",

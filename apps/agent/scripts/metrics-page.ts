@@ -10,7 +10,6 @@ import { addFastPathMetrics } from "../src/metrics/fast-path-metrics.ts";
 import { addLoopbackMetrics } from "../src/metrics/loopback-metrics.ts";
 import { createMetrics, type MeasuredMode } from "../src/metrics/metrics.ts";
 import { addRelayMetrics } from "../src/metrics/relay-metrics.ts";
-import { shadowView } from "../src/shadow/view.ts";
 
 interface Documented {
   readonly name: string;
@@ -57,7 +56,6 @@ function metricsOf(mode: MeasuredMode): readonly Documented[] {
       addRelayMetrics(make, createTraffic(), defaults());
       addLoopbackMetrics(make, new Map(), []);
       addFastPathMetrics(make, () => 0);
-      shadowView({ name: "iptables" }, [], 0).addMetrics(make);
       return undefined;
     },
   });

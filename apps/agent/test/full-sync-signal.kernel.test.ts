@@ -69,7 +69,6 @@ onBundleNode("SIGUSR2, whenever it comes", ({ inside, manifest, running }) => {
   });
 
   test.each([
-    ["a shadow", "Fairlead runs as a shadow", ["--shadow", "--manifests=manifests"]],
     [
       "a proxy on local ports",
       "Fairlead serves on local ports",

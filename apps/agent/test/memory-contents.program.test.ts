@@ -35,7 +35,6 @@ const METRICS = [
   "/relays",
   "/statusz",
   "/flagz",
-  "/shadow",
   "/debug/pprof/",
   "/debug/pprof/profile?seconds=0.1",
   "/debug/pprof/heap",

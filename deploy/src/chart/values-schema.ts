@@ -7,7 +7,7 @@ const OWN_FIELDS = ["apiVersion", "kind", "mode", "clusterCIDR", "metricsBindAdd
 
 /** Flags that the chart gives itself, or that end the agent. */
 const OWN_FLAGS = [
-  ...["cleanup", "config", "hostname-override", "init-only", "service-proxy-name", "shadow", "state-dir"],
+  ...["cleanup", "config", "hostname-override", "init-only", "service-proxy-name", "state-dir"],
   ...["version", "write-config-to"],
 ];
 

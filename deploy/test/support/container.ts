@@ -1,4 +1,6 @@
+import { parseArgs } from "node:util";
 import { type ParseResult, parseArguments } from "@fairlead/config";
+import { verifyOptions } from "../../../apps/cli/src/commands/verify/options.ts";
 import type { Manifest } from "./manifests.ts";
 
 /** The command line of a container, as kubelet fills it in on node-a. */
@@ -17,4 +19,19 @@ export function agentConfig(container: Manifest["spec"], configMap: Manifest, vo
     return String(text);
   };
   return parseArguments(argumentsOf(container), { readFile, version: "0.1.0" });
+}
+
+/** What `fairlead verify` makes of a container's arguments. @throws TypeError for an option that it does not have */
+export function toolOptions({ command, args }: Manifest["spec"]) {
+  const all: readonly string[] = args.map((text: string) => text.replaceAll("$(NODE_NAME)", "node-a"));
+  const specs = Object.entries(verifyOptions).map(([name, { placeholder }]) => {
+    return [name, { type: placeholder === undefined ? "boolean" : "string", multiple: true }] as const;
+  });
+  const { values } = parseArgs({ args: [...all], options: Object.fromEntries(specs) });
+  const options = Object.entries(verifyOptions).map(([name, { read }]) => [name, read(textsOf(values[name]))]);
+  return { command, options: Object.fromEntries(options) };
+}
+
+function textsOf(given: unknown): readonly string[] {
+  return Array.isArray(given) ? given.map(String) : [];
 }

@@ -5,7 +5,7 @@ import { statesAgree } from "../cases/shadow/states-agree.ts";
 import type { Spec } from "./suite.ts";
 
 /** Processes take a second each here, and kube-proxy starts hundreds for a state. */
-const GRACE = "--shadow-grace-period=120s";
+const GRACE = "--grace-period=120s";
 const MODE = { mode: "ipvs", variant: "legacy" } as const;
 
 /** A shadow alongside the real kube-proxy in ipvs mode. */

@@ -1,5 +1,5 @@
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
 import type { KubeProxyMode } from "@fairlead/lab/one-node/kube-proxy";
+import { requireTool } from "@fairlead/lab/tools/fairlead";
 import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -22,7 +22,7 @@ export function shadowBesideKubeProxy(program: string): void {
   describe("a shadow beside the real kube-proxy", () => {
     let lab: Lab;
 
-    beforeAll(requireAgent);
+    beforeAll(requireTool);
 
     beforeEach(async () => {
       lab = await openLab(portsOf(conformanceTable));

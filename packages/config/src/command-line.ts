@@ -65,10 +65,14 @@ export function readCommandLine(argv: readonly string[], program: Program): Comm
   }
 }
 
+/** Of `--shadow` and `shadow: true`: an agent that ignored them would program the node that it is to look at. */
+export const SHADOW_GONE = "to compare what kube-proxy does with the plan, run: fairlead verify --watch";
+
 function usage({ message }: CommanderError, program: string, flags: Flags): string {
   const unknown = /^error: unknown option '--([^=']+)/.exec(message)?.[1];
   const near = unknown === undefined ? undefined : closest(unknown, [...flags.keys()]);
-  const hint = near === undefined ? "" : ` (did you mean --${near}?)`;
+  const gone = unknown?.startsWith("shadow") ? ` (${SHADOW_GONE})` : undefined;
+  const hint = gone ?? (near === undefined ? "" : ` (did you mean --${near}?)`);
   const reason = message.replace(/^error: /, "").replace(/^unknown option/, "unknown flag") + hint;
   return `${reason}\n\nUsage: ${program} [flags]\nAll flags: ${program} --help\n`;
 }

@@ -65,12 +65,6 @@ export interface FastPathSettings {
   readonly devices: readonly string[] | "auto";
 }
 
-/** Looks over the proxy that serves this node, and programs nothing (--shadow). */
-export interface ShadowSettings {
-  /** Milliseconds that a difference lasts before it is reported: the other proxy needs its time for a change. */
-  readonly gracePeriodMs: number;
-}
-
 /** Whatever is not here is that of the `iptables` block. */
 export interface UserspaceSettings extends IptablesSettings {
   /** Serve only on local ports and leave the kernel as it is (--userspace-only). */

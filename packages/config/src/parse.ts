@@ -1,10 +1,9 @@
-import { type GivenFlags, readCommandLine } from "./command-line.ts";
+import { type GivenFlags, readCommandLine, SHADOW_GONE } from "./command-line.ts";
 import { deprecations, type FlagDocuments, flagDocuments, flagValues, PROXY } from "./flags.ts";
 import { resolveInstance } from "./modes/instance.ts";
 import { defaultNodePortAddresses, warnOfLoopbackNodePorts } from "./modes/node-port-addresses.ts";
 import { resolveReplyVia } from "./modes/reply-via.ts";
 import { resolveModes } from "./modes/resolve.ts";
-import { resolveShadow } from "./modes/shadow.ts";
 import type { ParseEnvironment, ParseResult } from "./parse-types.ts";
 import { leafPaths, valueAt } from "./paths.ts";
 import { createReport, type Report } from "./report.ts";
@@ -89,12 +88,10 @@ function resolve(
   };
   warnOfLoopbackNodePorts(serving, report);
   const replyVia = resolveReplyVia(input, serving, report);
-  const resolved = resolveShadow({ ...serving, ...(replyVia && { replyVia }) }, input, report);
+  if (source.fairlead["shadow"] === true) report.error("shadow", `is not a setting of the agent; ${SHADOW_GONE}`);
+  const resolved = { ...serving, ...(replyVia && { replyVia }) };
   const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input.kubeProxy);
   const action = chooseAction(options, kubeProxyConfiguration);
-  if (resolved.shadow !== undefined && WRITES.has(action.kind)) {
-    report.error("shadow", `cannot be combined with --${action.kind}: a shadow run writes nothing; remove one of them`);
-  }
   const fairleadConfiguration = { ...source.fairlead, apiVersion: API_VERSION, kind: KIND };
   return { ...resolved, action, provenance: provenance(source), kubeProxyConfiguration, fairleadConfiguration };
 }
@@ -102,9 +99,6 @@ function resolve(
 function givenValues(given: GivenFlags, values: AgentConfig["flags"]): AgentConfig["commandLine"] {
   return Object.fromEntries(Object.entries(values).filter(([name]) => given.has(name)));
 }
-
-/** What changes this node. */
-const WRITES: ReadonlySet<Action["kind"]> = new Set(["cleanup", "init-only"]);
 
 function commandOptions(options: FlagDocuments["options"]): CommandOptions {
   const { master, manifests, "state-dir": stateDir, "healthz-port": healthz, "metrics-port": metrics } = options;

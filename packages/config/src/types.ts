@@ -1,10 +1,4 @@
-import type {
-  IptablesSettings,
-  IpvsSettings,
-  NftablesSettings,
-  ShadowSettings,
-  UserspaceSettings,
-} from "./mode-settings.ts";
+import type { IptablesSettings, IpvsSettings, NftablesSettings, UserspaceSettings } from "./mode-settings.ts";
 import type { MultiCNISettings } from "./multi-cni-settings.ts";
 
 /**
@@ -164,8 +158,6 @@ export interface AgentConfig {
   readonly nftables: NftablesSettings;
   /** Settings of userspace mode. */
   readonly userspace: UserspaceSettings;
-  /** Absent: it serves. */
-  readonly shadow?: ShadowSettings;
   /** Absent: there are none. */
   readonly serviceMetrics?: ServiceMetricsSettings;
   /** Limits and timeouts of connection tracking. */

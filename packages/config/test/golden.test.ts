@@ -73,8 +73,6 @@ describe("as kube-proxy v1.37.1", () => {
       "service-metrics-max-series",
       "service-network",
       "service-proxy-name",
-      "shadow",
-      "shadow-grace-period",
       "state-dir",
       "udp-timeout",
       "userspace-max-sockets",

@@ -65,12 +65,6 @@ describe("an agent with a service proxy name", () => {
     ]);
   });
 
-  test("a shadow compares with the first proxy, which does not serve what is labeled", () => {
-    expect(errorsOf(parse([NAME, "--shadow"]))).toEqual([
-      expect.stringMatching(/^--shadow=true: compares with the node's default proxy, .* --service-proxy-name selects$/),
-    ]);
-  });
-
   test("local ports can be beside anything", () => {
     expect(configOf(parse([NAME, "--proxy-mode=userspace", "--userspace-only"])).userspace.only).toBe(true);
   });

@@ -27,10 +27,6 @@ describe("replyVia", () => {
     expect(replyVia).toEqual({ uplinks: "auto", markMask: 0xff_0000, rulePriority: 90, firstTable: 500 });
   });
 
-  test("a shadow programs nothing", () => {
-    expect(configOf(file("iptables", "replyVia: auto", "shadow: true")).replyVia).toBeUndefined();
-  });
-
   test.each([
     ["0x4000", "0x4000: must not contain bits of masqueradeBit (0x4000)"],
     ["0x9000", "0x9000: must not contain bits of kubelet's drop bit (0x8000): 0x8000 is both"],

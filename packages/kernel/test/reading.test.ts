@@ -1,4 +1,4 @@
-import { NftBatch } from "@fairlead/netfilter/nft";
+import { NftBatch, nftNumbers } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { FakeRunner } from "../src/fake/index.ts";
 import type { Argv } from "../src/index.ts";
@@ -64,6 +64,15 @@ describe("netlink for somebody who only reads", () => {
     await expect((await open()).send(request)).rejects.toThrow(WritesRefused);
     expect(sent).toEqual([]);
   });
+});
+
+test("nf_tables may be asked for everything that a table is read by, and nothing else", () => {
+  const { MESSAGES, SUBSYSTEM } = nftNumbers;
+  const allowed = Object.entries(MESSAGES).filter(([, message]) =>
+    readsNftables({ type: (SUBSYSTEM << 8) | message, command: 0 }),
+  );
+  const gets = Object.keys(MESSAGES).filter((name) => name.startsWith("get"));
+  expect(allowed.map(([name]) => name)).toEqual(gets);
 });
 
 describe("programs for somebody who only reads", () => {

@@ -16,8 +16,6 @@ export interface MetricsSources {
   configuration(): object;
   /** Who serves each Service, and why. */
   ownership(): unknown;
-  /** What another proxy does otherwise; absent: this one serves. */
-  shadow?(): unknown;
   /** What this process itself relays; absent: nothing. */
   readonly relays?: RelayTable | undefined;
   /** Kubernetes' SLIs of this port's own health check. */
@@ -53,7 +51,6 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
       return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body };
     },
     "/ownership": async () => ({ status: 200, headers: JSON_TYPE, body: await ownership() }),
-    ...(sources.shadow === undefined ? {} : { "/shadow": shadowHandler(sources.shadow, clock) }),
     "/ownership/accept": () => ({ status: 410, headers: PLAIN_TEXT, body: ACCEPT_GONE }),
     "/relays": relaysPage(sources.relays),
     ...(profiles === undefined ? {} : profileRoutes(profiles)),
@@ -61,11 +58,6 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
   if (flags !== undefined) handlers["/flagz"] = flagz(flags);
   if (build !== undefined) handlers["/statusz"] = statusz(build, () => clock.now(), Object.keys(handlers));
   return routes(handlers);
-}
-
-function shadowHandler(shadow: () => unknown, clock: Pick<Clock, "monotonic">): Handler {
-  const page = reused(clock, FRESH_MS, () => Buffer.from(`${JSON.stringify(shadow(), undefined, 2)}\n`));
-  return async () => ({ status: 200, headers: JSON_TYPE, body: await page() });
 }
 
 /** Consent of one node gave one ClusterIP two owners, and any local process could give it. */

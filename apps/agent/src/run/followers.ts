@@ -26,12 +26,10 @@ export function followersOf(parts: AgentParts, made: Followed): readonly SyncFol
     healthFollower(made.health, families),
     ownershipFollower(made.keeper, made.delay, log, metrics.agent),
     problemFollower(made.problems),
-    ...(parts.shadow === undefined ? [syncLog(log)] : []),
+    syncLog(log),
     metricsFollower({ ...metrics, mode, planner, state, clock }),
     ...("iptables" in kernel ? besideRules(parts, made, kernel) : []),
-    ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
-    // In shadow mode it is the other proxy that serves.
-    ...(parts.events === undefined || parts.shadow !== undefined ? [] : [annotationFollower(parts.events)]),
+    ...(parts.events === undefined ? [] : [eventFollower(parts.events), annotationFollower(parts.events)]),
     ...(parts.followers ?? []),
     ...(networks === undefined ? [] : [networksFollower(networks), alarmOf(parts, made)]),
   ];

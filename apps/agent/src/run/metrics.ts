@@ -6,7 +6,7 @@ import type { AgentParts } from "./parts.ts";
 
 /** The metrics that this agent has, by its mode and configuration. */
 export function metricsOf(parts: AgentParts, state: ClusterState, planner: Planner): Metrics {
-  const { config, kernel, mode, relaying, shadow } = parts;
+  const { config, kernel, mode, relaying } = parts;
   const metrics = createMetrics(state, {
     mode,
     nfacct: kernel.nfacct,
@@ -16,7 +16,7 @@ export function metricsOf(parts: AgentParts, state: ClusterState, planner: Plann
     resetsTCP: config.resetStaleTCP && !mode.endsConnections,
     addMore: (make) => {
       parts.addMetrics?.(make);
-      return relaying ? addRelayMetrics(make, relaying.traffic, config) : shadow?.addMetrics(make);
+      return relaying && addRelayMetrics(make, relaying.traffic, config);
     },
   });
   metrics.agent.modeFallback.set(parts.fallback === undefined ? 0 : 1);

@@ -11,7 +11,6 @@ import type { LocalKernel } from "../host/local.ts";
 import type { ConnectionLimit } from "../http/connection-limit.ts";
 import type { Log } from "../log/log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import type { MetricFactory } from "../metrics/registry.ts";
 import type { ModeRemoval, ModeRuntime } from "../modes/mode.ts";
 import type { KnownKeeper } from "../networks/known-keeper.ts";
 import type { ProblemLog } from "../objects/problem-log.ts";
@@ -21,14 +20,6 @@ import type { SyncFollower } from "../sync/follower.ts";
 import type { Progress } from "../sync/progress.ts";
 import type { SyncLoop } from "../sync/sync-loop.ts";
 import type { Syncer } from "../sync/syncer.ts";
-
-/** What a shadow run reports about the other proxy. */
-export interface ShadowView {
-  /** Adds its metrics; what it gives is called before they are read. */
-  addMetrics(make: MetricFactory): () => void;
-  /** What /shadow answers. */
-  page(): unknown;
-}
 
 /** Everything that an agent is put together from; nothing of it runs yet. */
 export interface AgentParts extends ModeRuntime {
@@ -50,8 +41,6 @@ export interface AgentParts extends ModeRuntime {
   readonly removals: readonly ModeRemoval[];
   /** The families that this node cannot do, and why. */
   readonly unserved: ReadonlyMap<IPFamily, string>;
-  /** Where another proxy programs the kernel: what differs there. Absent: this one does. */
-  readonly shadow?: ShadowView | undefined;
   /** Keeps answers on the interface that their client came in by; absent: they leave as routed. */
   readonly replies?: ReplyRouting | undefined;
   /** What else follows from syncs. */

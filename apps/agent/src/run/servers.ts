@@ -17,7 +17,7 @@ const LAST_EVENT_MS = 1_000;
 
 /** Opens the health and the metrics port; they are closed when the signal aborts. */
 export function openServers(
-  { config, mode, clock, log, events, relaying, shadow }: AgentParts,
+  { config, mode, clock, log, events, relaying }: AgentParts,
   agent: Agent,
   eligibility: NodeEligibility,
   signal: AbortSignal,
@@ -45,7 +45,6 @@ export function openServers(
         const learned = networks?.report();
         return { ...ownershipReport(planner.ownerships(), learned), ...(learned && { networks: learned }) };
       },
-      ...(shadow && { shadow: () => shadow.page() }),
       relays: relaying?.traffic,
       slis: sliMetrics(startedAt),
       build: config.features.statusz ? { version, follows: KUBE_PROXY_RELEASE, startedAt } : undefined,

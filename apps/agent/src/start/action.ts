@@ -41,10 +41,6 @@ async function act(config: AgentConfig, log: Log, out: (text: string) => void): 
   }
   if (action.kind === "run") heapSnapshotSignal(config, log);
   if (action.kind === "run" && config.userspace.only) return runLocal(config, log, out);
-  if (action.kind === "run" && config.shadow !== undefined) {
-    const { runShadow } = await import("./shadow.ts");
-    return runShadow(config, config.shadow, log);
-  }
   const kernel = openedOnce(realKernel(log));
   if (action.kind === "cleanup") {
     await lockNode(config, log);

@@ -43,12 +43,11 @@ export function startProcess(config: AgentConfig, log: Log): ProcessStart {
 /**
  * Runs the agent until `stop` aborts or it cannot continue.
  *
- * @param stopReason why the run ends where the agent itself has no reason
  * @returns the exit code
  */
-export async function runToExit(parts: AgentParts, stop: AbortSignal, stopReason = () => ""): Promise<number> {
-  const reason = (await runAgent(parts, stop)) ?? stopReason();
-  if (reason === "") return 0;
+export async function runToExit(parts: AgentParts, stop: AbortSignal): Promise<number> {
+  const reason = await runAgent(parts, stop);
+  if (reason === undefined) return 0;
   parts.log.error("Fairlead cannot continue; exiting", { reason });
   return 1;
 }

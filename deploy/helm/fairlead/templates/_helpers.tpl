@@ -42,8 +42,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .Values.metricsBindAddress | default (printf "127.0.0.1:%d" (ternary 10249 10349 (empty .Values.serviceProxyName))) }}
 {{- end -}}
 
+{{/* Of a shadow it is the metrics' port: it has no other. */}}
 {{- define "fairlead.healthzPort" -}}
-{{ .Values.healthzPort | default (.Values.shadow | ternary 10456 (ternary 10256 10356 (empty .Values.serviceProxyName))) }}
+{{- if .Values.shadow }}{{ include "fairlead.metricsPort" . }}{{ else -}}
+{{ .Values.healthzPort | default (ternary 10256 10356 (empty .Values.serviceProxyName)) }}
+{{- end }}
 {{- end -}}
 
 {{/* A digest is what is pulled; the tag beside it is for those who read. */}}

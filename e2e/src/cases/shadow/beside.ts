@@ -6,6 +6,7 @@ import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
 import { startApi } from "@fairlead/lab/one-node/api";
 import { type KubeProxyMode, startKubeProxy } from "@fairlead/lab/one-node/kube-proxy";
+import { tool } from "@fairlead/lab/tools/fairlead";
 import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { clusterObjects, type RawObject } from "@fairlead/testkit";
 import { agrees, askShadow, kindsOf, type ShadowPage } from "./page.ts";
@@ -22,7 +23,7 @@ export interface BesideSettings extends KubeProxyMode {
   readonly flags?: readonly string[];
 }
 
-/** The real kube-proxy on node-a of a lab, and a shadow alongside it. */
+/** The real kube-proxy on node-a of a lab, and `fairlead verify --watch` alongside it: the shadow. */
 export interface Beside extends AsyncDisposable {
   readonly shadow: AgentProcess;
   put(objects: readonly RawObject[]): Promise<void>;
@@ -51,14 +52,8 @@ export async function openBeside(
   const killKubeProxy = () => kubeProxy.stop("SIGKILL");
   opening.defer(killKubeProxy);
   const shadow = startAgent(lab.namespace("node-a"), {
-    flags: [
-      "--shadow",
-      `--config=${join(folder, "config.conf")}`,
-      "--hostname-override=node-a",
-      "--v=2",
-      ...OWN,
-      ...flags,
-    ],
+    bundle: tool,
+    flags: ["verify", "--watch", `--config=${join(folder, "config.conf")}`, "--node=node-a", ...OWN, ...flags],
   });
   opening.defer(async () => void (await shadow.kill()));
   const opened = opening.move();
@@ -94,4 +89,4 @@ export async function openBeside(
 }
 
 /** The test's services have no annotation that says whose they are. */
-const OWN = ["--ownership-annotation=false"];
+const OWN = ["--agent-flag=ownership-annotation=false"];

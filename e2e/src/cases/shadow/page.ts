@@ -1,6 +1,6 @@
 import type { Runner } from "@fairlead/kernel";
 
-/** What the shadow tells at /shadow, as far as tests ask. */
+/** What the shadow reports at /differences, as far as tests ask. */
 export interface ShadowPage {
   readonly mode: string;
   readonly families: Readonly<Record<"IPv4" | "IPv6", FamilyPage>>;
@@ -14,7 +14,7 @@ interface FamilyPage {
   readonly services: readonly { readonly name: string; readonly differences: readonly { readonly kind: string }[] }[];
 }
 
-const URL = "http://127.0.0.1:10449/shadow";
+const URL = "http://127.0.0.1:10449/differences";
 
 /** Undefined: it does not answer (yet). */
 export async function askShadow(runner: Runner): Promise<ShadowPage | undefined> {

@@ -150,19 +150,6 @@ export const fairleadSchema = z.strictObject({
     firstTable: field(wholeNumber(256, 2 ** 32 - 256), { meaning: "first of the routing tables" }),
     unusedMarks: field(unusedMarks, { meaning: "programs whose bits of marks are free" }),
   }),
-  shadow: field(flag, {
-    flag: "shadow",
-    group: "shadow",
-    help: "Program nothing: compare what kube-proxy does on this node with what Fairlead would do, and report differences.",
-    meaning: "compare what kube-proxy does, program nothing ([shadow.md](shadow.md))",
-  }),
-  shadowGracePeriod: field(duration, {
-    flag: "shadow-grace-period",
-    group: "shadow",
-    default: "5s",
-    help: "How long a difference must last to be reported: kube-proxy takes time to apply a change. Default: at least 3 × minSyncPeriod.",
-    meaning: "how long a difference lasts before the report",
-  }),
   serviceMetrics: block("served", {
     namespaces: field(list("namespaces"), {
       flag: "service-metrics",

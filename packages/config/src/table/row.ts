@@ -16,7 +16,6 @@ export const GROUPS = {
   userspace: "Userspace mode",
   local: "Traffic of this node's pods",
   tracking: "Connection tracking",
-  shadow: "Shadow run",
   served: "Health and metrics",
   logging: "Logging",
   once: "One-time actions",

@@ -24,6 +24,7 @@ const NFT_READS: ReadonlySet<number> = new Set(
     MESSAGES.getRule,
     MESSAGES.getSet,
     MESSAGES.getElement,
+    MESSAGES.getFlowtable,
     MESSAGES.getGeneration,
   ].map((message) => (SUBSYSTEM << 8) | message),
 );

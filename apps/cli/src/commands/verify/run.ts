@@ -21,6 +21,7 @@ import { within } from "./within.ts";
 type Values = CommandInput<typeof verifyOptions>["options"];
 
 export async function run({ options: given }: CommandInput<typeof verifyOptions>, around: Context): Promise<ExitCode> {
+  if (given.watch) return watchKernel(given, around);
   if (given["all-nodes"]) return allNodes(given, around);
   oneKernel(given);
   if (given.repair && given.sysdump !== undefined) {
@@ -51,6 +52,12 @@ export async function run({ options: given }: CommandInput<typeof verifyOptions>
   }
   await print(options.output, reports, () => reportText(reports, context.style), context);
   return differs(reports) ? 1 : 0;
+}
+
+async function watchKernel(options: Values, context: Context): Promise<ExitCode> {
+  const { watch } = await import("./watch/run.ts");
+  await context.untilStopped(() => watch(options, context));
+  return 0;
 }
 
 async function allNodes(options: Values, context: Context): Promise<ExitCode> {

@@ -3,7 +3,7 @@ import { FakeNodeAddresses } from "@fairlead/kernel/fake";
 import { LazySaveParser } from "@fairlead/netfilter";
 import { goldenScenario } from "@fairlead/testkit";
 import { expect, test } from "vitest";
-import { seenMode } from "../src/shadow/modes.ts";
+import { seenMode } from "../src/commands/verify/watch/kernel.ts";
 
 /** What kube-proxy in ipvs mode has in nat once it has begun its first sync, seconds before the rest. */
 const BEGUN_IN_IPVS = `*nat

@@ -5,13 +5,10 @@ import { FakeNodeAddresses } from "@fairlead/kernel/fake";
 import { LazySaveParser } from "@fairlead/netfilter";
 import { goldenPlannerOptions, goldenScenario, service, TestCluster } from "@fairlead/testkit";
 import { beforeEach, describe, expect, test } from "vitest";
-import { metricFactory } from "../src/metrics/registry.ts";
-import { ShadowFamily } from "../src/shadow/family.ts";
-import type { SeenMode } from "../src/shadow/modes.ts";
-import { shadowView } from "../src/shadow/view.ts";
-import { watchKernel } from "../src/shadow/watch.ts";
-import { recordedLog } from "./support/recorded-log.ts";
-import { address } from "./support/running-agent.ts";
+import { WatchedFamily } from "../src/commands/verify/watch/family.ts";
+import type { SeenMode } from "../src/commands/verify/watch/kernel.ts";
+import { differencesPage, metricsText } from "../src/commands/verify/watch/report.ts";
+import { watchKernel } from "../src/commands/verify/watch/run.ts";
 
 const GRACE = 5_000;
 /** Within which a damage is told, whatever the moment. */
@@ -22,7 +19,8 @@ const scenario = goldenScenario("09-loadbalancer");
 class SeenNode {
   readonly clock = new VirtualClock();
   readonly news: DifferenceEvent[] = [];
-  readonly log = recordedLog();
+  readonly warnings: string[] = [];
+  readonly log = { info: () => {}, warn: (message: string) => void this.warnings.push(message) };
   readonly cluster = new TestCluster(goldenPlannerOptions(scenario.node, factsOf("iptables").semantics));
   readonly stop = new AbortController();
   text = scenario.iptables;
@@ -34,7 +32,6 @@ class SeenNode {
 
   readonly mode = {
     name: "iptables",
-    facts: factsOf("iptables"),
     isHere: async () => true,
     generation: async () => this.generation,
     read: async (_kernel, family, environment) => {
@@ -49,7 +46,7 @@ class SeenNode {
   } satisfies SeenMode;
 
   readonly kernel = {
-    addresses: new FakeNodeAddresses([address("127.0.0.1", "host"), address("10.201.0.10")]),
+    addresses: new FakeNodeAddresses([address("127.0.0.1", "host"), address("10.201.0.10", "global")]),
     rules: never,
     rulesGeneration: never,
     generation: never,
@@ -62,7 +59,7 @@ class SeenNode {
     close: async () => {},
   };
 
-  readonly family = new ShadowFamily({
+  readonly family = new WatchedFamily({
     family: "IPv4",
     mode: this.mode,
     kernel: this.kernel,
@@ -78,7 +75,7 @@ class SeenNode {
   async begin(): Promise<void> {
     this.cluster.put(...scenario.objects);
     this.cluster.replan();
-    await this.family.sync(this.plan);
+    this.family.take(this.plan, undefined);
     const { kernel, mode, clock, log } = this;
     void watchKernel({ kernel, mode, families: [this.family], clock, log, onOtherMode: () => {} }, this.stop.signal);
     await this.pass(2_000);
@@ -99,6 +96,10 @@ class SeenNode {
   }
 }
 
+function address(text: string, scope: string) {
+  return { family: "IPv4", address: text, prefixLength: 24, interface: "eth0", scope, up: true } as const;
+}
+
 async function never(): Promise<never> {
   throw new Error("nobody asks for this here");
 }
@@ -111,7 +112,7 @@ beforeEach(async () => {
   return () => node.stop.abort();
 });
 
-describe("a shadow beside what kube-proxy wrote", () => {
+describe("verify --watch alongside what kube-proxy wrote", () => {
   test("tells nothing while nothing differs", async () => {
     await node.pass(60_000);
     expect(node.told()).toEqual([]);
@@ -149,7 +150,7 @@ describe("a shadow beside what kube-proxy wrote", () => {
     node.cluster.put(web);
     const added = node.cluster.replan().changes.get("IPv4");
     if (added === undefined) throw new Error("the plan is to change");
-    await node.family.apply(node.plan, added);
+    node.family.take(node.plan, added);
     await node.pass(GRACE - 1_000);
     expect(node.told()).toEqual([]);
     await node.pass(4_000);
@@ -157,7 +158,7 @@ describe("a shadow beside what kube-proxy wrote", () => {
     node.cluster.remove(web, ...scenario.objects.filter(({ metadata }) => metadata.name === "lb"));
     const removed = node.cluster.replan().changes.get("IPv4");
     if (removed === undefined) throw new Error("the plan is to change");
-    await node.family.apply(node.plan, removed);
+    node.family.take(node.plan, removed);
     await node.pass(TOLD_MS);
     expect(node.told()).toEqual(
       expect.arrayContaining([
@@ -184,9 +185,10 @@ describe("a shadow beside what kube-proxy wrote", () => {
   test("says that it sees nothing, and compares again when it can", async () => {
     node.failure = new Error("Operation not permitted");
     await node.pass(4_000);
-    expect(node.log.messages("warn").filter((line) => line.includes("Cannot read the kernel"))).toHaveLength(1);
-    const view = shadowView(node.mode, [node.family], GRACE);
-    expect(view.page()).toMatchObject({ families: { IPv4: { problem: "Operation not permitted" } } });
+    expect(node.warnings.filter((line) => line.includes("Cannot read the kernel"))).toHaveLength(1);
+    expect(differencesPage("iptables", [node.family], GRACE)).toMatchObject({
+      families: { IPv4: { problem: "Operation not permitted" } },
+    });
     node.failure = undefined;
     node.text = node.text.replace("0.50000000000", "0.25000000000");
     await node.pass(TOLD_MS + 2_000);
@@ -204,21 +206,16 @@ describe("a shadow beside what kube-proxy wrote", () => {
     };
     await node.pass(TOLD_MS);
     expect(node.told()).toContain("differs default/lb shares");
-    expect(node.log.messages("warn").filter((line) => line.includes("Cannot read the kernel"))).toEqual([]);
+    expect(node.warnings.filter((line) => line.includes("Cannot read the kernel"))).toEqual([]);
   });
 
   test("its metrics count service ports by what is different, past the grace only", async () => {
-    const make = metricFactory();
-    const refresh = shadowView(node.mode, [node.family], GRACE).addMetrics(make);
-    const shares = async () => {
-      refresh();
-      const text = await make.registry.metrics();
-      return /^fairlead_shadow_differences\{ip_family="IPv4",kind="shares"\} (\d+)$/m.exec(text)?.[1];
-    };
+    const shares = () =>
+      /^fairlead_shadow_differences\{ip_family="IPv4",kind="shares"\} (\d+)$/m.exec(metricsText([node.family]))?.[1];
     node.text = node.text.replace("0.50000000000", "0.25000000000");
     await node.pass(3_000);
-    expect(await shares()).toBe("0");
+    expect(shares()).toBe("0");
     await node.pass(TOLD_MS);
-    expect(await shares()).toBe("1");
+    expect(shares()).toBe("1");
   });
 });

@@ -1,5 +1,5 @@
 import { type Clock, errorChainText, inSlices, type Slicing, slices } from "@fairlead/base";
-import type { Backend, ForwardingPlan, IPFamily, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
+import { type ForwardingPlan, type IPFamily, type PlanChange, type ServicePortGroup, splitKey } from "@fairlead/core";
 import {
   type DifferenceEvent,
   type DifferenceTarget,
@@ -11,11 +11,9 @@ import {
   type TrackedDifference,
 } from "@fairlead/inspect";
 import type { KernelReader } from "@fairlead/kernel";
-import { differenceTarget } from "./difference-target.ts";
-import type { SeenMode } from "./modes.ts";
-import { type Reading, readKernel } from "./reading.ts";
+import { type Reading, readKernel, type SeenMode } from "./kernel.ts";
 
-export interface ShadowFamilyParts {
+export interface WatchedFamilyParts {
   readonly family: IPFamily;
   readonly mode: SeenMode;
   readonly kernel: KernelReader;
@@ -39,14 +37,13 @@ const SHARE_MS = 300;
 const STRAY = { kind: "extra", wanted: "nothing: no service has it", found: "it is taken" } as const;
 
 /**
- * A family's plan alongside a kernel that another program programs. As a backend it takes each change and writes
- * nothing; at each look it reads the kernel, where that may have changed, and follows packets to what changed in the
- * plan, to what differed last time, and to a share of all others.
+ * A family's plan alongside a kernel that a proxy programs. It takes each change of the plan; at each look it reads the
+ * kernel, where that may have changed, and follows packets to what changed in the plan, to what differed last time, and
+ * to a share of all others.
  */
-export class ShadowFamily implements Backend {
+export class WatchedFamily {
   readonly family: IPFamily;
-  readonly semantics: ModeSemantics;
-  readonly #parts: ShadowFamilyParts;
+  readonly #parts: WatchedFamilyParts;
   readonly #suspicions: DifferenceTracker;
   readonly #rounds = new Rounds();
   #plan: ForwardingPlan | undefined;
@@ -60,10 +57,9 @@ export class ShadowFamily implements Backend {
   #roundBegan = 0;
   #round: Round | undefined;
 
-  constructor(parts: ShadowFamilyParts) {
+  constructor(parts: WatchedFamilyParts) {
     this.#parts = parts;
     this.family = parts.family;
-    this.semantics = parts.mode.facts.semantics;
     this.#suspicions = new DifferenceTracker(parts.grace);
   }
 
@@ -86,30 +82,22 @@ export class ShadowFamily implements Backend {
     return this.#round;
   }
 
-  async sync(plan: ForwardingPlan): Promise<SyncReport> {
-    if (this.#plan === undefined) this.#allChanged(plan);
-    this.#plan = plan;
-    this.#begin(plan);
-    return { kind: "full", objects: {} };
-  }
-
-  async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
+  /**
+   * The plan is this from now on.
+   *
+   * @param change what it underwent since the last call; undefined: it is the first one
+   */
+  take(plan: ForwardingPlan, change: PlanChange | undefined): void {
     this.#plan = plan;
     this.#planChanged = true;
-    for (const id of change.groups.keys()) {
+    for (const id of change?.groups.keys() ?? []) {
       this.#suspicions.changed(id, this.#now());
       this.#rounds.hurry(id);
     }
-    if (change.node !== undefined) {
-      this.#allChanged(plan);
-      this.#begin(plan);
-    }
-    return { kind: "partial", objects: {} };
+    if (change !== undefined && change.node === undefined) return;
+    this.#allChanged(plan);
+    this.#begin(plan);
   }
-
-  async difference(): Promise<undefined> {}
-
-  async cleanup(): Promise<void> {}
 
   /** Never rejects: what cannot be read is a problem to be reported. */
   async look(): Promise<void> {
@@ -204,4 +192,8 @@ export class ShadowFamily implements Backend {
   #now(): number {
     return this.#parts.clock.monotonic();
   }
+}
+
+function differenceTarget({ id, family, name, service }: ServicePortGroup): DifferenceTarget {
+  return { id, family, name, service: splitKey(service) };
 }

@@ -1,6 +1,7 @@
+// How a node's kernel is read: in which mode a proxy programmed it, and what it holds of one family.
 import { IP_FAMILIES } from "@fairlead/base";
-import type { IPFamily, ModeFacts } from "@fairlead/core";
-import { factsOf, type KernelState, type Mode, ownRules } from "@fairlead/inspect";
+import type { IPFamily } from "@fairlead/core";
+import { type KernelState, type Mode, ownRules, type View, viewOf } from "@fairlead/inspect";
 import type { KernelReader } from "@fairlead/kernel";
 import type { SavedRules } from "@fairlead/netfilter";
 import { type Environment, packetSet } from "@fairlead/trace";
@@ -8,8 +9,6 @@ import { type Environment, packetSet } from "@fairlead/trace";
 /** A mode in which the other proxy may run, and how it is seen in the kernel. */
 export interface SeenMode {
   readonly name: Mode & ("iptables" | "ipvs" | "nftables");
-  /** What is planned for: nothing is programmed, so nothing but the meaning of the mode is left. */
-  readonly facts: ModeFacts;
   /** Whether a proxy runs in it here, or ran last. */
   isHere(kernel: KernelReader): Promise<boolean>;
   /** A number that rises with every change; undefined: it is unknown whether there was one. */
@@ -26,7 +25,6 @@ const ASKED_SET = / --match-set (KUBE-\S+) /g;
 
 const nftables: SeenMode = {
   name: "nftables",
-  facts: meaningOf("nftables"),
   isHere: async (kernel) => (await kernel.hasNftTable("IPv4", TABLE)) || kernel.hasNftTable("IPv6", TABLE),
   generation: (kernel) => kernel.generation(),
   async read(kernel, family, environment) {
@@ -37,7 +35,6 @@ const nftables: SeenMode = {
 
 const ipvs: SeenMode = {
   name: "ipvs",
-  facts: meaningOf("ipvs"),
   isHere: async (kernel) => ((await kernel.addressesOf(DEVICE))?.size ?? 0) > 0,
   generation: async () => undefined,
   async read(kernel, family, host) {
@@ -63,7 +60,6 @@ const ipvs: SeenMode = {
 
 const iptables: SeenMode = {
   name: "iptables",
-  facts: meaningOf("iptables"),
   async isHere(kernel) {
     for (const family of IP_FAMILIES) {
       const chains = (await kernel.rules(family)).get("nat")?.chains;
@@ -89,11 +85,6 @@ function setsAskedIn(rules: SavedRules): ReadonlySet<string> {
 /** What is dear to look for comes last; a proxy removes what its other modes left. */
 const MODES: readonly SeenMode[] = [nftables, ipvs, iptables];
 
-function meaningOf(mode: Mode): ModeFacts {
-  const facts = factsOf(mode);
-  return { ...facts, needs: { ...facts.needs, iptables: [] }, keeps: {}, objects: { rules: [] }, packetCounters: {} };
-}
-
 /**
  * The mode in which a proxy serves this node.
  *
@@ -102,4 +93,64 @@ function meaningOf(mode: Mode): ModeFacts {
 export async function seenMode(kernel: KernelReader): Promise<SeenMode | undefined> {
   for (const mode of MODES) if (await mode.isHere(kernel)) return mode;
   return undefined;
+}
+
+/** What a family's rules were at one time. */
+export interface Reading {
+  readonly view: View;
+  readonly nodeAddress: string | undefined;
+}
+
+interface ReadFrom {
+  readonly family: IPFamily;
+  readonly mode: SeenMode;
+  readonly kernel: KernelReader;
+}
+
+/** How often it begins anew since another program wrote meanwhile. */
+const MOST_TRIES = 3;
+
+/**
+ * Reads the kernel, again where that fails since another program wrote meanwhile: what a transaction takes away is
+ * missing then.
+ *
+ * @param generation of the kernel when it begins; undefined: it has none
+ * @throws whatever reading ends with
+ */
+export async function readKernel(from: ReadFrom, generation: number | undefined): Promise<Reading> {
+  let before = generation;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await readOnce(from);
+    } catch (error) {
+      const now = await from.mode.generation(from.kernel);
+      if (now === before || tries === MOST_TRIES) throw error;
+      before = now;
+    }
+  }
+}
+
+async function readOnce({ mode, kernel, family }: ReadFrom): Promise<Reading> {
+  const { environment, nodeAddress } = await hostOf(kernel, family);
+  return { view: viewOf(await mode.read(kernel, family, environment)), nodeAddress };
+}
+
+interface SeenHost {
+  readonly environment: Environment;
+  /** Where node ports are asked for; absent: the node has none of the family. */
+  readonly nodeAddress: string | undefined;
+}
+
+/** This node as a packet meets it, without what a proxy made of it. */
+async function hostOf({ addresses }: Pick<KernelReader, "addresses">, family: IPFamily): Promise<SeenHost> {
+  const own = (await addresses.list()).filter((one) => one.family === family);
+  const inOrder = [...own.filter(({ scope }) => scope === "global"), ...own.filter(({ scope }) => scope !== "global")];
+  const [first] = inOrder;
+  return {
+    environment: {
+      localAddresses: inOrder.map(({ address }) => address),
+      redirectAddress: (name) => own.find((one) => one.interface === name)?.address,
+    },
+    nodeAddress: first?.scope === "global" ? first.address : undefined,
+  };
 }
