@@ -1,17 +1,26 @@
-export { type Access, isAllowed } from "./api/access.ts";
-export type { ApiConnection, Credentials } from "./api/connection.ts";
-export { ConnectionError } from "./api/connection-error.ts";
-export { bearerToken } from "./api/credentials.ts";
-export { execCredentials } from "./api/exec-credentials.ts";
-export { chosenContext, type Kubeconfig, readKubeconfigFile } from "./api/kubeconfig.ts";
-export { type ConnectionOptions, checkedServer, loadConnection } from "./api/load.ts";
-export type { RequestFacts, RequestObserver } from "./api/observed.ts";
-export { type ObjectRequest, type PostAnswer, postObject, requestObject } from "./api/post.ts";
+export { type ConnectionOptions, checkedServer, loadConnection } from "./api/connection.ts";
+export {
+  bearerToken,
+  ConnectionError,
+  chosenContext,
+  execCredentials,
+  type Kubeconfig,
+  readKubeconfigFile,
+} from "./api/credentials.ts";
+export type {
+  ApiConnection,
+  ApiRequest,
+  ApiResponse,
+  Credentials,
+  RequestFacts,
+  RequestObserver,
+  TlsOptions,
+  Transport,
+} from "./api/http.ts";
+export { type Access, isAllowed, type ObjectRequest, type PostAnswer, postObject, requestObject } from "./api/post.ts";
 export { type ApiSourceOptions, createApiSource } from "./api/source.ts";
-export type { TlsOptions } from "./api/tls.ts";
-export type { ApiRequest, ApiResponse, Transport } from "./api/transport.ts";
 export type * from "./change.ts";
-export { whyNoManifests } from "./manifests/scan.ts";
+export { whyNoManifests } from "./manifests/files.ts";
 export { createManifestsSnapshot, type ManifestsSnapshotOptions } from "./manifests/snapshot.ts";
 export { createManifestsSource, type ManifestsSourceOptions } from "./manifests/source.ts";
 export type * from "./report.ts";

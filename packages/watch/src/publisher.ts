@@ -1,7 +1,11 @@
+/**
+ * What passes changes on to the consumer: one publisher for each resource, in the order in which lists and events come.
+ */
+
 import { errorText } from "@fairlead/base";
-import { BadObjects } from "./bad-objects.ts";
-import type { ObjectChange, ObjectKey, ResourceName, Subscription } from "./change.ts";
+import type { ObjectChange, ObjectKey, ResourceName, Subscription, Subscriptions } from "./change.ts";
 import type { OnReport } from "./report.ts";
+import { otherName } from "./resources.ts";
 
 /** The consumer's `onChange` threw: what it holds is unknown, so the source ends. */
 export class ConsumerError extends Error {
@@ -95,6 +99,49 @@ export function publisher<T>(resource: ResourceName, to: Subscription<T>, onRepo
   };
 }
 
+/**
+ * A publisher for each resource that is subscribed.
+ *
+ * @throws TypeError when a resource is subscribed twice: only one of them would hear of it
+ */
+export function publishersOf<S, E, N, C>(
+  to: Subscriptions<S, E, N, C>,
+  onReport: OnReport,
+): ReadonlyMap<ResourceName, Publisher> {
+  const publishers: Publisher[] = [];
+  if (to.services) publishers.push(publisher("services", to.services, onReport));
+  if (to.endpointSlices) publishers.push(publisher("endpointSlices", to.endpointSlices, onReport));
+  if (to.node) publishers.push(publisher("node", to.node, onReport));
+  if (to.serviceCIDRs) publishers.push(publisher("serviceCIDRs", to.serviceCIDRs, onReport));
+  for (const other of to.others ?? []) publishers.push(publisher(otherName(other.resource), other, onReport));
+  const byResource = new Map(publishers.map((one) => [one.resource, one]));
+  const twice = publishers.find((one) => byResource.get(one.resource) !== one);
+  if (twice !== undefined) throw new TypeError(`${twice.resource} is subscribed twice; use one subscription for both`);
+  return byResource;
+}
+
+/**
+ * Runs the parts of a source side by side; the first that fails ends the others.
+ *
+ * @throws what the consumer threw
+ */
+export async function runTogether(
+  parts: readonly ((signal: AbortSignal) => Promise<void>)[],
+  signal: AbortSignal,
+): Promise<void> {
+  const stop = new AbortController();
+  const abort = () => stop.abort();
+  signal.addEventListener("abort", abort);
+  if (signal.aborted) stop.abort();
+  try {
+    const ends = await Promise.allSettled(parts.map((part) => part(stop.signal).catch((error) => failed(stop, error))));
+    const failure = ends.find((end) => end.status === "rejected");
+    if (failure !== undefined) throw failure.reason;
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
 interface ListPorts extends Pick<Publisher, "remove" | "skip"> {
   readonly give: Publisher["upsert"];
   readonly end: (seen: ReadonlySet<ObjectKey>) => Promise<void>;
@@ -120,4 +167,35 @@ function listSession({ give, remove, skip, end }: ListPorts): ListSession {
     },
     end: () => end(seen),
   };
+}
+
+function failed(stop: AbortController, error: unknown): never {
+  stop.abort();
+  throw error instanceof ConsumerError ? error.cause : error;
+}
+
+/**
+ * Objects of one resource that can't be used: each is reported once, and again only with another error or after it was
+ * good.
+ */
+class BadObjects {
+  readonly #resource: ResourceName;
+  readonly #onReport: OnReport;
+  readonly #errors = new Map<ObjectKey | undefined, string>();
+
+  constructor(resource: ResourceName, onReport: OnReport) {
+    this.#resource = resource;
+    this.#onReport = onReport;
+  }
+
+  /** @param key undefined: of all objects without a name there is one report */
+  report(key: ObjectKey | undefined, error: string): void {
+    if (this.#errors.get(key) === error) return;
+    this.#errors.set(key, error);
+    this.#onReport({ type: "badObject", resource: this.#resource, ...(key === undefined ? {} : { key }), error });
+  }
+
+  forget(key: ObjectKey): void {
+    this.#errors.delete(key);
+  }
 }

@@ -1,11 +1,8 @@
+/** The resources of the Kubernetes API that can be subscribed to, and what identifies an object of theirs. */
+
 import { objectAt, type RawObject, textAt, valueAt } from "@fairlead/base";
-import type { OtherName, OtherResource, OtherSubscription, ResourceName } from "./change.ts";
-import { endpointSlice } from "./protobuf/kinds/endpoint-slice.ts";
-import { node } from "./protobuf/kinds/node.ts";
-import { service } from "./protobuf/kinds/service.ts";
-import { serviceCIDR } from "./protobuf/kinds/service-cidr.ts";
-import type { Message } from "./protobuf/message.ts";
-import { objectKeyOf } from "./raw.ts";
+import type { ObjectKey, OtherName, OtherResource, OtherSubscription, ResourceName } from "./change.ts";
+import { endpointSlice, type Message, node, service, serviceCIDR } from "./protobuf-kinds.ts";
 
 /** One resource as the API serves it, and the selection that kube-proxy makes of it. */
 export interface ResourceSpec {
@@ -25,13 +22,6 @@ export interface ResourceSpec {
   /** The two selectors' meaning, for sources without a server. */
   readonly selects: (raw: RawObject) => boolean;
 }
-
-/** Which services a proxy is for; a Service with this label belongs to the proxy of that name (KEP-2447). */
-const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
-/** EndpointSlices of headless services carry this. */
-const HEADLESS_LABEL = "service.kubernetes.io/headless";
-/** Which controller writes an EndpointSlice. */
-const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";
 
 /** What a proxy follows. */
 export interface Selection {
@@ -58,15 +48,6 @@ export function resourceSpecs(
   return [...ofServices, ownNode(nodeName), serviceCIDRs, ...others.map(otherSpec)];
 }
 
-function within(spec: ResourceSpec, namespace: string | undefined): ResourceSpec {
-  if (namespace === undefined) return spec;
-  return {
-    ...spec,
-    path: spec.path.replace(/(?=\/[^/]+$)/, `/namespaces/${namespace}`),
-    selects: (raw) => spec.selects(raw) && textAt(objectAt(raw, "metadata"), "namespace") === namespace,
-  };
-}
-
 /** One object of a resource is a resource of its own: `configmaps.v1/kube-system/fairlead-networks`. */
 export function otherName({ group, version, plural, only }: OtherResource): OtherName {
   const one = only === undefined ? "" : `/${only.namespace}/${only.name}`;
@@ -76,6 +57,35 @@ export function otherName({ group, version, plural, only }: OtherResource): Othe
 /** Where the server tells of a group's version which resources it has. */
 export function discoveryPath({ group, version }: OtherResource): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+/** Key of an API object by its metadata; undefined when it has no usable name. */
+export function objectKeyOf(raw: unknown): ObjectKey | undefined {
+  const metadata = objectAt(raw, "metadata");
+  const name = textAt(metadata, "name");
+  if (name === undefined) return undefined;
+  // Joined, so that the string is flat: a template would keep its parts alongside it.
+  return [textAt(metadata, "namespace") ?? "", name].join("/") as ObjectKey;
+}
+
+export function resourceVersionOf(raw: unknown): string | undefined {
+  return textAt(objectAt(raw, "metadata"), "resourceVersion");
+}
+
+/** Which services a proxy is for; a Service with this label belongs to the proxy of that name (KEP-2447). */
+const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
+/** EndpointSlices of headless services carry this. */
+const HEADLESS_LABEL = "service.kubernetes.io/headless";
+/** Which controller writes an EndpointSlice. */
+const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";
+
+function within(spec: ResourceSpec, namespace: string | undefined): ResourceSpec {
+  if (namespace === undefined) return spec;
+  return {
+    ...spec,
+    path: spec.path.replace(/(?=\/[^/]+$)/, `/namespaces/${namespace}`),
+    selects: (raw) => spec.selects(raw) && textAt(objectAt(raw, "metadata"), "namespace") === namespace,
+  };
 }
 
 function otherSpec(other: OtherSubscription): ResourceSpec {

@@ -12,9 +12,8 @@ import {
   type SeenRequest,
 } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
-import { Consumer } from "./support/consumer.ts";
+import { Consumer, endAfterEach, fakeApi, following, run, SERVICES_PATH, service } from "./support/fake-api.ts";
 import { followElsewhere } from "./support/peak-memory.ts";
-import { endAfterEach, fakeApi, following, run, SERVICES_PATH, service } from "./support/run.ts";
 
 endAfterEach();
 

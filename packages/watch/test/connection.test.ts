@@ -5,12 +5,10 @@ import { systemClock } from "@fairlead/base";
 import { VirtualClock } from "@fairlead/base/testing";
 import { KubeConfig } from "@kubernetes/client-node";
 import { expect, test } from "vitest";
-import { httpTransport } from "../src/api/http-transport.ts";
+import { httpTransport } from "../src/api/http.ts";
 import { type ApiConnection, loadConnection } from "../src/index.ts";
 import { base64, httpsServer, kubeconfig, listening, pem, serverTls } from "./support/connections.ts";
-import { Consumer } from "./support/consumer.ts";
-import { temporaryFolder } from "./support/manifests.ts";
-import { endAfterEach, fakeApi, run } from "./support/run.ts";
+import { Consumer, endAfterEach, fakeApi, run, temporaryFolder } from "./support/fake-api.ts";
 
 endAfterEach();
 

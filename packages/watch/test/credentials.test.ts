@@ -6,10 +6,10 @@ import type { Duplex } from "node:stream";
 import { systemClock } from "@fairlead/base";
 import { VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
-import { httpTransport } from "../src/api/http-transport.ts";
+import { httpTransport } from "../src/api/http.ts";
 import { type ConnectionOptions, loadConnection, postObject } from "../src/index.ts";
 import { base64, httpsServer, kubeconfig, listening } from "./support/connections.ts";
-import { endAfterEach, fakeApi, later } from "./support/run.ts";
+import { endAfterEach, fakeApi, later } from "./support/fake-api.ts";
 
 endAfterEach();
 

@@ -2,7 +2,7 @@ import { VirtualClock } from "@fairlead/base/testing";
 import { FleetCounts, FleetServer, type Limits, seeded } from "@fairlead/testkit/fleet";
 import { expect, test } from "vitest";
 import { createApiSource, type Subscription } from "../src/index.ts";
-import { endAfterEach, later } from "./support/run.ts";
+import { endAfterEach, later } from "./support/fake-api.ts";
 
 endAfterEach();
 

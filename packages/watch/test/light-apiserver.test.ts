@@ -1,7 +1,7 @@
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe } from "vitest";
 import { serverTls } from "./support/connections.ts";
-import { CIDRS_PATH, NODES_PATH, SERVICES_PATH } from "./support/run.ts";
+import { CIDRS_PATH, NODES_PATH, SERVICES_PATH } from "./support/fake-api.ts";
 import { type SpecServer, serverSpecs } from "./support/server-specs.ts";
 
 describe.each([false, true])("the light API server, protobuf: %s", (protobuf) => {

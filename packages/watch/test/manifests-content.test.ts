@@ -2,10 +2,9 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { collected } from "../src/collected.ts";
 import { parseManifest } from "../src/manifests/parse.ts";
-import { followManifests, temporaryFolder } from "./support/manifests.ts";
-import { endAfterEach } from "./support/run.ts";
+import { collected } from "../src/manifests/snapshot.ts";
+import { endAfterEach, followManifests, temporaryFolder } from "./support/fake-api.ts";
 
 endAfterEach();
 

@@ -2,11 +2,10 @@ import { open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
-import { collected } from "../src/collected.ts";
 import { parseManifest } from "../src/manifests/parse.ts";
-import { followManifests, temporaryFolder } from "./support/manifests.ts";
+import { collected } from "../src/manifests/snapshot.ts";
+import { endAfterEach, followManifests, temporaryFolder } from "./support/fake-api.ts";
 import { followElsewhere } from "./support/peak-memory.ts";
-import { endAfterEach } from "./support/run.ts";
 
 endAfterEach();
 

@@ -2,7 +2,7 @@ import { itemsOf } from "@fairlead/base";
 import { decodeEndpointSlice, decodeNode, decodeService, decodeServiceCIDR } from "@fairlead/core";
 import { KUBERNETES_MESSAGES } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
-import type { Message } from "../src/protobuf/message.ts";
+import type { Message } from "../src/protobuf-kinds.ts";
 import { resourceSpecs } from "../src/resources.ts";
 
 /**

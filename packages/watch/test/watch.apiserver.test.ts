@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from "node:util";
 import { objectAt, type RawObject, textAt, valueAt } from "@fairlead/base";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createApiSource, type Subscription } from "../src/index.ts";
-import { setDefaults } from "../src/manifests/defaults.ts";
+import { setDefaults } from "../src/manifests/read.ts";
 import { type ResourceSpec, resourceSpecs } from "../src/resources.ts";
 import { call, create, serverSpecs, specService as service } from "./support/server-specs.ts";
-import { trimmed } from "./support/trimmed.ts";
+import { trimmed } from "./support/stored-objects.ts";
 
 /**
  * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token that may do everything in

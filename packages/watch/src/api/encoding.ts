@@ -1,12 +1,10 @@
 import { errorText } from "@fairlead/base";
-import { isProtobuf, JSON_TYPE, PROTOBUF_TYPE } from "../protobuf/media-type.ts";
+import { isProtobuf, JSON_TYPE, PROTOBUF_TYPE } from "../protobuf-messages.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { ApiError, ProtocolError } from "./errors.ts";
-import { type ListParser, listParser } from "./list-parser.ts";
-import { protobufEvents } from "./protobuf-events.ts";
-import { protobufListParser } from "./protobuf-list-parser.ts";
-import { type CutEvents, jsonEvents } from "./watch.ts";
+import { type CutEvents, jsonEvents, protobufEvents } from "./events.ts";
+import { type ListParser, listParser, protobufListParser } from "./lists.ts";
 
 /**
  * How the objects of one resource come. Protobuf is asked for where it is wanted and the kind is known, with JSON as

@@ -1,7 +1,6 @@
 import { errorText, isObject, objectAt, objectsAt, textAt, valueAt } from "@fairlead/base";
-import { isProtobuf } from "../protobuf/media-type.ts";
-import { readStatus } from "../protobuf/status.ts";
-import type { ApiResponse } from "./transport.ts";
+import { isProtobuf, readStatus } from "../protobuf-messages.ts";
+import type { ApiResponse } from "./http.ts";
 
 /** The API server answered with something other than what was asked for: an HTTP status or an ERROR event. */
 export class ApiError extends Error {

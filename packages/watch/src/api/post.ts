@@ -1,11 +1,8 @@
-import { systemClock } from "@fairlead/base";
-import type { ApiConnection } from "./connection.ts";
-import { beginningOf } from "./errors.ts";
-import { type HttpRequest, sendHttp } from "./http-send.ts";
-import type { ApiResponse } from "./transport.ts";
+/** Single requests that write or review, without a watch. */
 
-/** Milliseconds for the whole of it. */
-const TIMEOUT = 10_000;
+import { systemClock } from "@fairlead/base";
+import { beginningOf } from "./errors.ts";
+import { type ApiConnection, type ApiResponse, type HttpRequest, sendHttp } from "./http.ts";
 
 /** An API server's answer to an object that it was given. */
 export interface PostAnswer {
@@ -29,15 +26,6 @@ export async function postObject(
   userAgent: string,
 ): Promise<number> {
   return (await post(connection, path, object, userAgent)).status;
-}
-
-/** As `postObject`, with what the server says. */
-export function post(connection: ApiConnection, path: string, object: unknown, userAgent: string): Promise<PostAnswer> {
-  const request = { path, body: JSON.stringify(object) };
-  return inTime(connection, userAgent, request, async ({ status, body }) => {
-    // The status says what is needed, whatever becomes of the rest.
-    return { status, body: await beginningOf(body).catch(() => "") };
-  });
 }
 
 /**
@@ -75,6 +63,45 @@ export interface ObjectRequest {
   readonly mostBytes?: number;
 }
 
+/** A permission in all namespaces. */
+export interface Access {
+  /** The verb of the request, as RBAC has it. */
+  readonly verb: "get" | "list" | "watch" | "create";
+  /** "" for the core group. */
+  readonly group: string;
+  /** The plural name: `services`. */
+  readonly resource: string;
+}
+
+/**
+ * Whether the connection's user has that permission (SelfSubjectAccessReview, open to every user).
+ *
+ * @throws Error when there is no connection, no answer in time, or none that says it
+ */
+export async function isAllowed(connection: ApiConnection, access: Access, userAgent: string): Promise<boolean> {
+  const review = {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SelfSubjectAccessReview",
+    spec: { resourceAttributes: access },
+  };
+  const { status, body } = await post(connection, PATH, review, userAgent);
+  const allowed = status === 201 ? allowedIn(JSON.parse(body)) : undefined;
+  if (allowed === undefined) throw new Error(`${connection.server}${PATH} answered ${status}`);
+  return allowed;
+}
+
+/** Milliseconds for the whole of it. */
+const TIMEOUT = 10_000;
+
+/** As `postObject`, with what the server says. */
+function post(connection: ApiConnection, path: string, object: unknown, userAgent: string): Promise<PostAnswer> {
+  const request = { path, body: JSON.stringify(object) };
+  return inTime(connection, userAgent, request, async ({ status, body }) => {
+    // The status says what is needed, whatever becomes of the rest.
+    return { status, body: await beginningOf(body).catch(() => "") };
+  });
+}
+
 async function inTime<T>(
   connection: ApiConnection,
   userAgent: string,
@@ -90,4 +117,11 @@ async function inTime<T>(
   } finally {
     cancel();
   }
+}
+
+const PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+function allowedIn(review: { readonly status?: { readonly allowed?: unknown } } | null): boolean | undefined {
+  const allowed = review?.status?.allowed;
+  return typeof allowed === "boolean" ? allowed : undefined;
 }

@@ -1,23 +1,36 @@
+/**
+ * Lists and watches one resource for as long as it runs, as client-go's reflector does: what is requested and what is
+ * done with the answer. What follows a failure is in recovery.ts.
+ */
+
+import { slices, type Yield } from "@fairlead/base";
 import { ConsumerError, type ListSession, type Publisher } from "../publisher.ts";
-import type { ResourceSpec } from "../resources.ts";
-import { Attempt } from "./attempt.ts";
-import { afterEvent, afterList, atStart, type Cursor, type ListMode } from "./cursor.ts";
+import { objectKeyOf, type ResourceSpec, resourceVersionOf } from "../resources.ts";
 import { Encoding } from "./encoding.ts";
-import { BrokenResponseError } from "./errors.ts";
-import type { BookmarkEvent, ObjectEvent } from "./events.ts";
-import { NAMELESS } from "./list.ts";
-import { listPages } from "./list-pages.ts";
-import { watchListPath, watchPath } from "./query.ts";
-import { Recovery } from "./recovery.ts";
-import type { ReflectorPorts } from "./reflector-ports.ts";
+import { BrokenResponseError, ProtocolError } from "./errors.ts";
+import { type BookmarkEvent, type ObjectEvent, readEvents } from "./events.ts";
+import { type ListHead, type ListItem, type ListParser, listParser } from "./lists.ts";
+import {
+  Attempt,
+  afterEvent,
+  afterList,
+  atStart,
+  type Cursor,
+  type ListMode,
+  Recovery,
+  type ReflectorPorts,
+} from "./recovery.ts";
 import { get } from "./request.ts";
-import { readEvents } from "./watch.ts";
 
 /**
  * Bookmarks come once a minute. Where nothing came for this long although the server is alive (pulse.ts), it is another
  * one that answers: a load balancer's, alongside the one that the watch is with.
  */
 const WATCH_IDLE = 90_000;
+
+/** Said of an object that nothing can be called by. */
+const NAMELESS = "metadata.name is missing";
+
 /**
  * Follows one resource: a complete list, then a watch, resumed where it ended and begun anew when it can't be.
  *
@@ -159,4 +172,125 @@ export class Reflector {
   #timeoutSeconds(): number {
     return Math.floor(300 * (1 + this.#ports.random()));
   }
+}
+
+/** The API server's own limit for a request that is no watch is 60 s. */
+const LIST_IDLE = 65_000;
+
+interface ListRequest {
+  readonly spec: ResourceSpec;
+  readonly encoding: Encoding;
+  /** As one answer, or in pages. */
+  readonly mode: "list" | "chunks";
+  /** The resource version to ask for, of a list that is one answer; undefined: the newest. */
+  readonly version: string | undefined;
+}
+
+/** Objects a page, as client-go asks for. */
+const PAGE_SIZE = 500;
+
+/**
+ * Reads a list into the session, page by page. Full pages don't count against qps; what would keep asking for little or
+ * nothing does.
+ *
+ * @returns its resource version
+ * @throws ProtocolError when a page brings nothing new and names another one
+ */
+async function listPages(
+  { requester, takeToken }: Pick<ReflectorPorts, "requester" | "takeToken">,
+  { spec, encoding, mode, version }: ListRequest,
+  session: ListSession,
+  signal: AbortSignal,
+): Promise<string> {
+  const page = (path: string) => {
+    const request = { path, accept: encoding.accept, idleMilliseconds: LIST_IDLE, signal };
+    return get(requester, request, (chunks, type) => readList(chunks, session, encoding.listParser(type)));
+  };
+  let before = 0;
+  let head = await page(mode === "list" ? listPath(spec, version) : pagePath(spec, undefined));
+  while (head.next !== undefined) {
+    const added = session.size - before;
+    if (added === 0) throw new ProtocolError("a page of the list has no new objects but a continue token");
+    before = session.size;
+    if (added < PAGE_SIZE) await takeToken(signal);
+    head = await page(pagePath(spec, head.next));
+  }
+  return head.resourceVersion;
+}
+
+/**
+ * Reads one response of a list, item by item as it arrives.
+ *
+ * @throws ProtocolError, BrokenResponseError
+ */
+async function readList(
+  chunks: AsyncIterable<Uint8Array>,
+  session: ListSession,
+  parser: ListParser = listParser(),
+): Promise<ListHead> {
+  const yielding = slices();
+  for await (const chunk of chunks) {
+    for (const item of parser.write(chunk)) await give(item, session, yielding);
+    await yielding();
+  }
+  return parser.end();
+}
+
+async function give(item: ListItem, session: ListSession, yielding: Yield): Promise<void> {
+  if ("unreadable" in item) session.skip(item.identity.key, item.unreadable);
+  else {
+    const key = objectKeyOf(item.raw);
+    if (key === undefined) session.skip(undefined, NAMELESS);
+    else await session.upsert(key, resourceVersionOf(item.raw) ?? "", item.raw);
+  }
+  await yielding();
+}
+
+/** A watch from a version on. */
+function watchPath(spec: ResourceSpec, version: string, timeoutSeconds: number): string {
+  return path(spec, {
+    watch: "true",
+    resourceVersion: version,
+    allowWatchBookmarks: "true",
+    timeoutSeconds: String(timeoutSeconds),
+  });
+}
+
+/**
+ * A watch that begins with all objects (KEP-3157).
+ *
+ * @param version not older than this; undefined or "": the latest
+ */
+function watchListPath(spec: ResourceSpec, version: string | undefined, timeoutSeconds: number): string {
+  return path(spec, {
+    watch: "true",
+    sendInitialEvents: "true",
+    resourceVersionMatch: "NotOlderThan",
+    resourceVersion: version ?? "",
+    allowWatchBookmarks: "true",
+    timeoutSeconds: String(timeoutSeconds),
+  });
+}
+
+/**
+ * The whole list at once, from the API server's cache where it may be: it ignores a limit there.
+ *
+ * @param version not older than this; undefined: whatever the cache has; "": the latest
+ */
+function listPath(spec: ResourceSpec, version: string | undefined): string {
+  return path(spec, { resourceVersion: version ?? "0" });
+}
+
+/** One page of the list from etcd. */
+function pagePath(spec: ResourceSpec, next: string | undefined): string {
+  return path(spec, { limit: String(PAGE_SIZE), ...(next === undefined ? {} : { continue: next }) });
+}
+
+function path(spec: ResourceSpec, query: Record<string, string>): string {
+  const parameters = new URLSearchParams({
+    ...(spec.labelSelector === undefined ? {} : { labelSelector: spec.labelSelector }),
+    ...(spec.fieldSelector === undefined ? {} : { fieldSelector: spec.fieldSelector }),
+    ...query,
+  });
+  return `${spec.path}?${parameters}`;
 }

@@ -1,19 +1,22 @@
+/** The API server as a source of objects: one reflector for each subscribed resource, over one connection. */
+
 import { type Clock, systemClock } from "@fairlead/base";
 import type { ObjectSource } from "../change.ts";
+import { publishersOf, runTogether } from "../publisher.ts";
 import type { OnReport } from "../report.ts";
 import { resourceSpecs, type Selection } from "../resources.ts";
-import { publishersOf, runTogether } from "../subscribe.ts";
-import type { ApiConnection } from "./connection.ts";
-import { httpTransport } from "./http-transport.ts";
-import { observedTokens, observedTransport, type RequestObserver } from "./observed.ts";
-import { pulse } from "./pulse.ts";
-import { reachability } from "./reachability.ts";
+import {
+  type ApiConnection,
+  httpTransport,
+  observedTokens,
+  observedTransport,
+  type RequestObserver,
+  type Transport,
+  tokenBucket,
+} from "./http.ts";
+import { type ReflectorPorts, RetryDelays } from "./recovery.ts";
 import { Reflector } from "./reflector.ts";
-import type { ReflectorPorts } from "./reflector-ports.ts";
-import { RetryDelays } from "./retry-delays.ts";
-import { tokenBucket } from "./token-bucket.ts";
-import type { Transport } from "./transport.ts";
-import { Turns } from "./turns.ts";
+import { pulse, reachability, Turns } from "./request.ts";
 
 /** Which objects a source follows, and how. */
 export interface ApiSourceOptions extends Selection {

@@ -1,12 +1,12 @@
+/**
+ * Objects of a manifest file as the API server would store them: definitions of custom resources, defaults, versions.
+ */
+
 import { createHash } from "node:crypto";
-import { isObject, type RawObject, slices, textAt, valueAt } from "@fairlead/base";
+import { familyOf, isObject, objectAt, objectsAt, type RawObject, slices, textAt, valueAt } from "@fairlead/base";
 import type { ObjectKey, ResourceName } from "../change.ts";
-import { objectKeyOf } from "../raw.ts";
 import type { OnReport } from "../report.ts";
-import type { ResourceSpec } from "../resources.ts";
-import { setDefaults } from "./defaults.ts";
-import { hasNoKind } from "./definitions.ts";
-import { isKindOf } from "./kind-of.ts";
+import { objectKeyOf, type ResourceSpec } from "../resources.ts";
 import { parseManifest } from "./parse.ts";
 
 /** An object of a manifest file as the API server would give it. */
@@ -45,6 +45,83 @@ export async function* readManifest(
     await yielding();
   }
   for (const [kind, times] of skipped) onReport({ type: "skippedKind", file, kind, count: times });
+}
+
+/** What a CustomResourceDefinition says of its resource's objects. */
+export interface Definition {
+  readonly group: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
+
+/** Whether an operator wrote only the plural of the resource, which stands in place of the kind. */
+export function hasNoKind({ other, kind }: ResourceSpec): boolean {
+  return other !== undefined && kind === other.resource.plural;
+}
+
+const KIND = "CustomResourceDefinition";
+const GROUP = "apiextensions.k8s.io/";
+
+/**
+ * The definitions of a file; a file without the word is not parsed for them.
+ *
+ * @throws ManifestSyntaxError
+ */
+export async function definitionsIn(file: string, content: Uint8Array): Promise<readonly Definition[]> {
+  const found: Definition[] = [];
+  if (!Buffer.from(content.buffer, content.byteOffset, content.byteLength).includes(KIND)) return found;
+  for await (const raw of parseManifest(file, content)) {
+    if (textAt(raw, "kind") !== KIND || textAt(raw, "apiVersion")?.startsWith(GROUP) !== true) continue;
+    const spec = objectAt(raw, "spec");
+    const names = objectAt(spec, "names");
+    const [group, plural, kind] = [textAt(spec, "group"), textAt(names, "plural"), textAt(names, "kind")];
+    if (group === undefined || plural === undefined || kind === undefined) continue;
+    found.push({ group, plural, kind, namespaced: textAt(spec, "scope") === "Namespaced" });
+  }
+  return found;
+}
+
+/** The same resources, with the kind and scope that their definition gives them; the last definition counts. */
+export function definedBy(definitions: readonly Definition[], specs: readonly ResourceSpec[]): readonly ResourceSpec[] {
+  return specs.map((spec) => {
+    const { other } = spec;
+    if (other === undefined || !hasNoKind(spec)) return spec;
+    const { group, plural } = other.resource;
+    const known = definitions.findLast((one) => one.group === group && one.plural === plural);
+    return known === undefined ? spec : { ...spec, kind: known.kind, namespaced: known.namespaced };
+  });
+}
+
+/**
+ * What the API server would have filled in before it stored the object, as far as a service proxy reads it: the
+ * defaulting of core/v1 and discovery.k8s.io/v1 and what the Service registry derives (clusterIPs, ipFamilies).
+ * Addresses and ports that the server would have allocated stay absent. The object is changed in place.
+ */
+export function setDefaults(kind: string, raw: RawObject): void {
+  switch (kind) {
+    case "Service":
+      setNamespace(raw);
+      setServiceDefaults(raw);
+      break;
+    case "EndpointSlice":
+      setNamespace(raw);
+      for (const port of objectsAt(raw, "ports")) setAbsent(port, { name: "", protocol: "TCP" });
+      break;
+    case "Node":
+      setPair(objectIn(raw, "spec"), "podCIDR", "podCIDRs");
+      break;
+  }
+}
+
+/**
+ * Whether objects of a kind are of a resource of which only the plural is known. A server's discovery would tell, as
+ * would the resource's definition; without them the kind is guessed as Kubernetes itself does
+ * (UnsafeGuessKindToResource of k8s.io/apimachinery).
+ */
+export function isKindOf(kind: string, plural: string): boolean {
+  const singular = kind.toLowerCase();
+  return singular === plural || pluralOf(singular) === plural;
 }
 
 function isOf(raw: unknown, spec: ResourceSpec): boolean {
@@ -96,4 +173,85 @@ function count(counts: Map<string, number>, kind: string): void {
 function kindText(raw: unknown): string {
   const kind = textAt(raw, "kind");
   return kind === undefined ? "an object without kind" : `${textAt(raw, "apiVersion") ?? "(no apiVersion)"} ${kind}`;
+}
+
+function setNamespace(raw: RawObject): void {
+  setAbsent(objectIn(raw, "metadata"), { namespace: "default" });
+}
+
+function setServiceDefaults(raw: RawObject): void {
+  const spec = objectIn(raw, "spec");
+  setAbsent(spec, { type: "ClusterIP", sessionAffinity: "None" });
+  setClusterIPs(spec);
+  setAffinity(spec);
+  for (const port of objectsAt(spec, "ports")) setPortDefaults(port);
+  setPolicies(spec);
+  for (const ingress of objectsAt(objectAt(objectAt(raw, "status"), "loadBalancer"), "ingress")) {
+    if (textAt(ingress, "ip") !== undefined) setAbsent(ingress, { ipMode: "VIP" });
+  }
+}
+
+/** The two ways to write the address are made to agree; the families follow from the addresses. */
+function setClusterIPs(spec: RawObject): void {
+  setPair(spec, "clusterIP", "clusterIPs");
+  const addresses = textsAt(spec, "clusterIPs").filter((address) => address !== "None");
+  if (addresses.length === 0) return;
+  setAbsent(spec, {
+    ipFamilies: addresses.map((address) => familyOf(address)),
+    ipFamilyPolicy: addresses.length > 1 ? "RequireDualStack" : "SingleStack",
+  });
+}
+
+function setAffinity(spec: RawObject): void {
+  if (textAt(spec, "sessionAffinity") !== "ClientIP") return;
+  setAbsent(objectIn(objectIn(spec, "sessionAffinityConfig"), "clientIP"), { timeoutSeconds: 10_800 });
+}
+
+function setPortDefaults(port: RawObject): void {
+  setAbsent(port, { protocol: "TCP" });
+  if (valueAt(port, "targetPort") === 0) Object.assign(port, { targetPort: undefined });
+  setAbsent(port, { targetPort: valueAt(port, "port") });
+}
+
+function setPolicies(spec: RawObject): void {
+  const type = textAt(spec, "type");
+  if (type === "ExternalName") return;
+  setAbsent(spec, { internalTrafficPolicy: "Cluster" });
+  const external = type === "NodePort" || type === "LoadBalancer" || textsAt(spec, "externalIPs").length > 0;
+  if (external) setAbsent(spec, { externalTrafficPolicy: "Cluster" });
+  if (type === "LoadBalancer") setAbsent(spec, { allocateLoadBalancerNodePorts: true });
+}
+
+/** A field and its newer plural, the first of which it is. */
+function setPair(spec: RawObject, one: string, many: string): void {
+  const first = textAt(spec, one) ?? textsAt(spec, many)[0];
+  if (first !== undefined) setAbsent(spec, { [one]: first, [many]: [first] });
+}
+
+function setAbsent(into: RawObject, defaults: RawObject): void {
+  for (const property in defaults) if (isAbsent(into[property])) into[property] = defaults[property];
+}
+
+/** Empty text and an empty list count as absent, as Go's zero values do for the server. */
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
+}
+
+/** The property's object, made if it isn't there; what isn't an object is left alone and a throw-away one given. */
+function objectIn(raw: RawObject, property: string): RawObject {
+  const value = raw[property];
+  if (isObject(value)) return value;
+  const made: RawObject = {};
+  if (isAbsent(value)) raw[property] = made;
+  return made;
+}
+
+function textsAt(raw: RawObject, property: string): readonly string[] {
+  const value = raw[property];
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string" && item !== "") : [];
+}
+
+function pluralOf(singular: string): string {
+  if (/(?:s|x|z|ch|sh)$/.test(singular)) return `${singular}es`;
+  return singular.endsWith("y") ? `${singular.slice(0, -1)}ies` : `${singular}s`;
 }

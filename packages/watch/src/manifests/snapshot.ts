@@ -1,14 +1,14 @@
+/** Manifest files as a source that reads them once. */
+
 import { readFile } from "node:fs/promises";
 import { errorText, objectAt, type RawObject, textAt } from "@fairlead/base";
 import type { ObjectSource } from "../change.ts";
-import { collected } from "../collected.ts";
+import { publishersOf } from "../publisher.ts";
 import type { OnReport } from "../report.ts";
 import { type ResourceSpec, resourceSpecs, type Selection } from "../resources.ts";
-import { publishersOf } from "../subscribe.ts";
-import { type Definition, definedBy, definitionsIn, hasNoKind } from "./definitions.ts";
-import { type ManifestObject, readManifest } from "./read.ts";
-import { scan } from "./scan.ts";
-import { ManifestSyntaxError } from "./syntax-error.ts";
+import { scan } from "./files.ts";
+import { ManifestSyntaxError } from "./parse.ts";
+import { type Definition, definedBy, definitionsIn, hasNoKind, type ManifestObject, readManifest } from "./read.ts";
 
 /** Nodes but the own one are ignored. */
 export interface ManifestsSnapshotOptions extends Selection {
@@ -23,9 +23,6 @@ export interface ManifestsSnapshotOptions extends Selection {
   /** Gets the contents of all files, in their order, and gives what is read in place of each. */
   readonly prepare?: (contents: readonly Uint8Array[]) => readonly Uint8Array[];
 }
-
-/** How `-` is called in reports and errors. */
-const STANDARD_INPUT = "standard input";
 
 /**
  * Gives the objects of manifest files once, as they are now, and ends. Of an object that stands there more than once
@@ -47,6 +44,16 @@ export function createManifestsSnapshot(options: ManifestsSnapshotOptions): Obje
     },
   };
 }
+
+/** All that comes, in its order. */
+export async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+/** How `-` is called in reports and errors. */
+const STANDARD_INPUT = "standard input";
 
 /** The same selection, which reports what it leaves out. */
 function reportingOthers(spec: ResourceSpec, onOther: (name: string) => void): ResourceSpec {

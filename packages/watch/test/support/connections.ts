@@ -6,8 +6,7 @@ import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { tlsFolder } from "@fairlead/testkit/api-server";
 import { stringify } from "yaml";
-import { temporaryFolder } from "./manifests.ts";
-import { later } from "./run.ts";
+import { later, temporaryFolder } from "./fake-api.ts";
 
 export const pem = (name: string) => readFile(join(tlsFolder, name), "utf8");
 export const base64 = async (name: string) => Buffer.from(await pem(name)).toString("base64");

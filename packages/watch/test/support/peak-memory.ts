@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { SourceReport } from "../../src/index.ts";
-import { later } from "./run.ts";
+import { later } from "./fake-api.ts";
 
 /** What a process of its own saw of a source until its first `synced`. */
 export interface Followed {

@@ -4,7 +4,7 @@ import { json } from "node:stream/consumers";
 import { type RawObject, valueAt } from "@fairlead/base";
 import { expect, test } from "vitest";
 import { createApiSource, type SourceReport } from "../../src/index.ts";
-import { Consumer } from "./consumer.ts";
+import { Consumer } from "./fake-api.ts";
 
 /** A server that the specs talk to as its administrator. */
 export interface SpecServer {

@@ -1,4 +1,6 @@
+import { isObject } from "@fairlead/base";
 import fc from "fast-check";
+import type { Field, Message } from "../../src/protobuf-kinds.ts";
 
 /** Objects as an API server writes them in JSON: what Go's `omitempty` leaves out is not there. */
 
@@ -8,12 +10,14 @@ const port = fc.oneof(fc.integer({ min: 1, max: 65_535 }), fc.integer({ min: -(2
 const nonZeroPort = port.filter((value) => value !== 0);
 const items = <T>(item: fc.Arbitrary<T>) => fc.array(item, { minLength: 1, maxLength: 5 });
 const texts = items(anyText);
+
+const optional = <T extends object>(fields: { [name in keyof T]: fc.Arbitrary<T[name]> }) =>
+  fc.record(fields, { requiredKeys: [] });
+
 const labels = fc.dictionary(anyText, anyText, { minKeys: 1, maxKeys: 5, noNullPrototype: true });
 const time = fc
   .date({ min: new Date("0001-01-01"), max: new Date("9999-12-31"), noInvalidDate: true })
   .map((date) => date.toISOString().replace(/\.\d+Z$/, "Z"));
-const optional = <T extends object>(fields: { [name in keyof T]: fc.Arbitrary<T[name]> }) =>
-  fc.record(fields, { requiredKeys: [] });
 
 const metadata = optional({
   name: word,
@@ -81,3 +85,18 @@ const serviceCIDR = fc.record({ metadata, spec: optional({ cidrs: texts }) });
 
 /** Of each kind. */
 export const stored = { Service: service, EndpointSlice: endpointSlice, Node: node, ServiceCIDR: serviceCIDR };
+
+/** What of an object's JSON its protobuf is read to: the fields that the definition has. */
+export function trimmed(raw: unknown, definition: Message): unknown {
+  if (!isObject(raw)) return raw;
+  const kept = definition.flatMap((field) => {
+    const value = field && raw[field.name];
+    return field === undefined || value === undefined || value === null ? [] : [[field.name, contentOf(value, field)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+function contentOf(value: unknown, { type, many }: Field): unknown {
+  if (typeof type === "string" || many === "map") return value;
+  return Array.isArray(value) ? value.map((item) => trimmed(item, type)) : trimmed(value, type);
+}

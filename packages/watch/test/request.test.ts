@@ -1,0 +1,152 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import type { LightApiServer } from "@fairlead/testkit/api-server";
+import { expect, test } from "vitest";
+import { Turns } from "../src/api/request.ts";
+import { isAllowed, postObject, type RequestObserver, requestObject } from "../src/index.ts";
+import { endAfterEach, following, later, SERVICES_PATH, service } from "./support/fake-api.ts";
+
+endAfterEach();
+
+const never = new AbortController().signal;
+
+test("the first has the turn at once, the others in the order of their asking", async () => {
+  const turns = new Turns();
+  const [a, b, c] = [{}, {}, {}];
+  expect([turns.claim(a), turns.claim(a), turns.claim(b)]).toEqual([true, true, false]);
+  const order: string[] = [];
+  const waiting = [turns.take(b, never).then(() => order.push("b")), turns.take(c, never).then(() => order.push("c"))];
+  // Not b's to pass.
+  turns.pass(b);
+  await Promise.resolve();
+  expect(order).toEqual([]);
+  turns.pass(a);
+  await waiting[0];
+  expect(order).toEqual(["b"]);
+  turns.pass(b);
+  await waiting[1];
+  turns.pass(c);
+  expect(turns.claim(a)).toBe(true);
+});
+
+test("one that stops waiting is passed over", async () => {
+  const turns = new Turns();
+  const [a, b, c] = [{}, {}, {}];
+  await turns.take(a, never);
+  const stop = new AbortController();
+  const left = turns.take(b, stop.signal);
+  const waits = turns.take(c, never);
+  stop.abort();
+  await left;
+  turns.pass(a);
+  await waits;
+  expect([turns.claim(b), turns.claim(c)]).toEqual([false, true]);
+});
+
+test("what has ended already does not wait", async () => {
+  const turns = new Turns();
+  const late = {};
+  await turns.take({}, never);
+  await turns.take(late, AbortSignal.abort());
+  expect(turns.claim(late)).toBe(false);
+});
+
+test("requests are told with method, host and status code, and how long each waited for its turn", async () => {
+  const answered: string[] = [];
+  let waited = 0;
+  const onRequest: RequestObserver = {
+    answered({ method, host, code, watch }) {
+      expect(host).toMatch(/^127\.0\.0\.1:\d+$/);
+      answered.push(`${method} ${code} ${watch ? "watch" : "list"}`);
+    },
+    waited: () => waited++,
+  };
+  const prepare = (fake: LightApiServer) => {
+    fake.watchList = false;
+    fake.store.put(SERVICES_PATH, service("a"));
+  };
+  await following(prepare, { onRequest });
+  // The watch that follows may not have its answer yet.
+  expect(answered.slice(0, 2)).toEqual(["GET 422 watch", "GET 200 list"]);
+  expect(waited).toBeGreaterThanOrEqual(2);
+});
+
+test("a request without an answer has no code", async () => {
+  const codes: (number | undefined)[] = [];
+  const onRequest: RequestObserver = { answered: ({ code }) => codes.push(code), waited: () => {} };
+  await following(
+    (fake) => {
+      let first = true;
+      fake.intercept((_request, response) => {
+        if (!first) return false;
+        first = false;
+        response.destroy();
+        return true;
+      });
+    },
+    { onRequest },
+  );
+  expect(codes[0]).toBeUndefined();
+  expect(codes).toContain(200);
+});
+
+test("posts an object and gives the status", async () => {
+  const seen: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    seen.push([request.method, request.url, request.headers.authorization, JSON.parse(await text(request))]);
+    response.writeHead(403).end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const connection = { server: url, credentials: async () => ({ headers: { authorization: "Bearer t" }, tls: {} }) };
+  const path = "/api/v1/namespaces/default/events";
+  expect(await postObject(connection, path, { kind: "Event" }, "fairlead-proxy/0")).toBe(403);
+  // Over plain HTTP without the token.
+  expect(seen).toEqual([["POST", path, undefined, { kind: "Event" }]]);
+  // Nothing listens on port 1 (tcpmux).
+  await expect(postObject({ ...connection, server: "http://127.0.0.1:1" }, path, {}, "x")).rejects.toThrow(
+    "ECONNREFUSED",
+  );
+});
+
+test("an answer that is longer than what is taken is an error, and what is taken is given whole", async () => {
+  const server = createServer((_request, response) => response.end("x".repeat(100)));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const connection = { server: url, credentials: async () => ({ headers: {}, tls: {} }) };
+  const ask = (mostBytes?: number) =>
+    requestObject(connection, { method: "GET", path: "/x", ...(mostBytes !== undefined && { mostBytes }) }, "x");
+  expect((await ask()).body).toHaveLength(100);
+  expect((await ask(100)).body).toHaveLength(100);
+  await expect(ask(99)).rejects.toThrow("the answer to GET /x is longer than 99 bytes");
+});
+
+test("asks what the connection's account may do", async () => {
+  const server = createServer(async (request, response) => {
+    const { spec } = JSON.parse(await text(request));
+    const { verb, resource } = spec.resourceAttributes;
+    if (resource === "secrets") response.writeHead(404).end("not found");
+    else response.writeHead(201).end(JSON.stringify({ status: { allowed: verb === "list" } }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const connection = { server: url, credentials: async () => ({ headers: {}, tls: {} }) };
+  expect(await isAllowed(connection, { verb: "list", group: "", resource: "services" }, "x")).toBe(true);
+  expect(await isAllowed(connection, { verb: "watch", group: "", resource: "services" }, "x")).toBe(false);
+  await expect(isAllowed(connection, { verb: "list", group: "", resource: "secrets" }, "x")).rejects.toThrow(
+    "answered 404",
+  );
+});
