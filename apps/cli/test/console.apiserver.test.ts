@@ -89,14 +89,14 @@ afterAll(async () => {
   await files[Symbol.asyncDispose]();
 });
 
-async function opened(user: string, more: object = {}) {
+async function opened(signal: AbortSignal, user: string, more: object = {}) {
   const env = { KUBECONFIG: await kubeconfig(user, more) };
   const flags = ["--node", NODE, "--cluster-cidr", "10.144.0.0/16"];
-  return openedConsole(["--no-open", ...flags], { env });
+  return openedConsole(signal, ["--no-open", ...flags], { env });
 }
 
-test("the list stays whole through a Node's heartbeats, labels, deletion and creation", async () => {
-  const running = await opened("admin");
+test("the list stays whole through a Node's heartbeats, labels, deletion and creation", async ({ signal }) => {
+  const running = await opened(signal, "admin");
   const rows = async () => {
     const { services: all } = await running.beginning();
     return all.filter(({ service }) => String(service).startsWith(`${NAMESPACE}/`)).length;
@@ -125,16 +125,16 @@ test("the list stays whole through a Node's heartbeats, labels, deletion and cre
   expect([code, err]).toEqual([0, expect.not.stringContaining("API server")]);
 });
 
-test("a user who may not list Nodes sees the services, and that", async () => {
-  const running = await opened("fairlead-viewer", { as: "fairlead-viewer" });
+test("a user who may not list Nodes sees the services, and that", async ({ signal }) => {
+  const running = await opened(signal, "fairlead-viewer", { as: "fairlead-viewer" });
   const { begin, services: all } = await running.beginning();
   expect(all.length).toBeGreaterThanOrEqual(SERVICES);
   expect(begin["source"]).toEqual({ nodesForbidden: true });
   await running.close();
 });
 
-test("a user who may not read services is given the server's words while the page opens", async () => {
-  const running = await opened("eve", { as: "eve" });
+test("a user who may not read services is given the server's words while the page opens", async ({ signal }) => {
+  const running = await opened(signal, "eve", { as: "eve" });
   const seen = await running.told(/event: source\ndata: .*403/);
   expect(seen).toMatch(/"problem":"refused".*403.*User \\"eve\\" cannot (?:list|watch)/);
   expect(seen).not.toContain("event: begin");

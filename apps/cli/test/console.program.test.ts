@@ -19,17 +19,20 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true }));
 
 /** The console of the manifests. */
-const opened = (...args: readonly string[]) => openedConsole(["-f", file, "--node", "node-a", ...NETWORKS, ...args]);
+const opened = (signal: AbortSignal, ...args: readonly string[]) =>
+  openedConsole(signal, ["-f", file, "--node", "node-a", ...NETWORKS, ...args]);
 
-test("it runs until it is interrupted, and says so", async () => {
-  const running = await opened("--no-open");
+test("it runs until it is interrupted, and says so", async ({ signal }) => {
+  const running = await opened(signal, "--no-open");
   const { code, out, err } = await running.close();
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/.*\nGood for one browser, once; Ctrl-C ends it\.\n$/);
   expect(running.calls).toEqual([]);
 });
 
-test("networks' objects among the manifests are followed: another network's Subnet, and the nodes as before", async () => {
+test("networks' objects among the manifests are followed: another network's Subnet, and the nodes as before", async ({
+  signal,
+}) => {
   const node = "\n---\napiVersion: v1\nkind: Node\nmetadata: {name: node-z}\n";
   const subnet =
     "---\napiVersion: kubeovn.io/v1\nkind: Subnet\nmetadata: {name: blue}\nspec: {cidrBlock: 10.144.2.0/24}\n";
@@ -39,7 +42,7 @@ test("networks' objects among the manifests are followed: another network's Subn
     'data: {accepted: "- {cidr: 10.144.2.0/24, by: alice}"}\n';
   await writeFile(file, manifests + node);
   const flags = ["exclude-cidrs-from=kube-ovn-subnets", "excluded-frontends=excluded-clients"];
-  const running = await opened("--no-open", ...flags.flatMap((flag) => ["--agent-flag", flag]));
+  const running = await opened(signal, "--no-open", ...flags.flatMap((flag) => ["--agent-flag", flag]));
   await running.told(/"node":"node-z".*"service":"shop\/web","owners":\{"IPv4":"ours"/s);
   await writeFile(`${file}.next`, manifests + node + subnet + consent);
   await rename(`${file}.next`, file);
@@ -52,8 +55,8 @@ test("networks' objects among the manifests are followed: another network's Subn
 });
 
 describe("trace", () => {
-  test("through the plan, where there is no kernel: as fairlead trace has it", async () => {
-    const running = await opened("--no-open");
+  test("through the plan, where there is no kernel: as fairlead trace has it", async ({ signal }) => {
+    const running = await opened(signal, "--no-open");
     const { source, trace } = await running.get("api/trace?from=pod&to=10.96.0.10:80");
     expect(source).toBe("plan of node-a");
     expect(trace.outcomes.map((one: { destination: { address: string } }) => one.destination.address)).toEqual([
@@ -73,8 +76,8 @@ describe("trace", () => {
 });
 
 describe("what if", () => {
-  test("a CIDR were another network's", async () => {
-    const running = await opened("--no-open");
+  test("a CIDR were another network's", async ({ signal }) => {
+    const running = await opened(signal, "--no-open");
     const { services, families } = await running.post("api/what-if", { cidr: "10.144.2.0/24" });
     expect(services).toEqual(["shop/web"]);
     const [{ traffic }] = families;
@@ -87,8 +90,8 @@ describe("what if", () => {
     await running.close();
   });
 
-  test("manifests came: only what they change is compared, and nothing is applied", async () => {
-    const running = await opened("--no-open");
+  test("manifests came: only what they change is compared, and nothing is applied", async ({ signal }) => {
+    const running = await opened(signal, "--no-open");
     const slice = {
       apiVersion: "discovery.k8s.io/v1",
       kind: "EndpointSlice",
@@ -106,13 +109,13 @@ describe("what if", () => {
     await running.close();
   });
 
-  test.each([
+  test.for<[object, string | RegExp]>([
     [{}, "give manifests, a configuration or a CIDR"],
     [{ cidr: "10.0.0.0/33" }, /CIDR 10\.0\.0\.0\/33: /],
     [{ manifests: "kind: [" }, /^manifests/],
     [{ manifests: "kind: ConfigMap\napiVersion: v1\nmetadata: { name: x }" }, /neither a Service nor an EndpointSlice/],
-  ])("%j is told", async (change, message) => {
-    const running = await opened("--no-open");
+  ])("%j is told", async ([change, message], { signal }) => {
+    const running = await opened(signal, "--no-open");
     expect((await running.post("api/what-if", change)).error).toMatch(message);
     await running.close();
   });
@@ -127,18 +130,18 @@ test.each([
   expect(err).toContain(message);
 });
 
-test.each([
+test.for<[string, string]>([
   ["api/flows", "node-a: manifests have no kernel; add --live"],
   ["api/doctor?node=node-a", "node-a: manifests have no kernel; add --live"],
-])("%s of manifests is told", async (path, error) => {
-  const running = await opened("--no-open");
+])("%s of manifests is told", async ([path, error], { signal }) => {
+  const running = await opened(signal, "--no-open");
   expect(await running.get(path)).toEqual({ error });
   expect(running.calls).toEqual([]);
   await running.close();
 });
 
-test("--live looks at this host only", async () => {
-  const running = await opened("--no-open", "--live");
+test("--live looks at this host only", async ({ signal }) => {
+  const running = await opened(signal, "--no-open", "--live");
   expect(await running.get("api/flows?node=node-b")).toEqual({ error: "node-b: --live looks at this host only" });
   await running.close();
 });
@@ -149,8 +152,8 @@ test("--live without manifests is told", async () => {
   expect(err).toContain("--live: is for manifests");
 });
 
-test("a browser is opened by a file of the user's own, not by an address that others could see", async () => {
-  const running = await opened();
+test("a browser is opened by a file of the user's own, not by an address that others could see", async ({ signal }) => {
+  const running = await opened(signal);
   const { err } = await running.close();
   expect(err).toMatch(/^no browser could be started \(.*\): open the address yourself\n$/);
   expect(running.calls).toHaveLength(1);

@@ -6,8 +6,7 @@ import { endpointSlice, goldenScenarios, type RawObject, service, userDefinedNet
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withEntry } from "../src/commands/ownership/consent-text.ts";
-import { Output } from "./support/output.ts";
-import { fairlead } from "./support/run.ts";
+import { fairlead, started } from "./support/run.ts";
 
 const CIDRS = ["--cluster-cidr", "10.144.0.0/16", "--exclude-cluster-cidr", "10.244.0.0/16"];
 
@@ -102,30 +101,22 @@ describe("--watch", () => {
     await rename(join(dir, "next"), join(dir, "manifests", "objects.json"));
   };
 
-  test("the table, then every change until it is interrupted", async () => {
-    const stop = new AbortController();
-    const output = new Output();
+  test("the table, then every change until it is interrupted", async ({ signal }) => {
     await put(ours, foreign);
-    const ended = fairlead(["ownership", "--watch", "-f", join(dir, "manifests"), ...CIDRS], {
-      signal: stop.signal,
-      onOut: (text) => output.add(text),
-    });
-    await output.until(/nginx-ovn +IPv4 +foreign/);
+    await using watching = started(signal, ["ownership", "--watch", "-f", join(dir, "manifests"), ...CIDRS]);
+    await watching.prints(/nginx-ovn +IPv4 +foreign/);
     await put(ours, web("nginx-ovn", "10.96.95.98", []));
-    await output.until(
+    await watching.prints(
       /nginx-ovn +IPv4 +foreign +0 +0 +it has no endpoints; when it last had endpoints, it was foreign/,
     );
     await put(ours, web("nginx-ovn", "10.96.95.98", ["10.144.0.5"]));
-    await output.until(/nginx-ovn +IPv4 +ours/);
+    await watching.prints(/nginx-ovn +IPv4 +ours/);
     await put(ours);
-    await output.until(/nginx-ovn +IPv4 +gone/);
-    stop.abort();
-    expect(await ended).toMatchObject({ code: 0, err: "" });
+    await watching.prints(/nginx-ovn +IPv4 +gone/);
+    expect(await watching.close()).toMatchObject({ code: 0, err: "" });
   });
 
-  test("follows the networks' objects: a Subnet makes a service foreign, and says which it was", async () => {
-    const stop = new AbortController();
-    const output = new Output();
+  test("follows the networks' objects: a Subnet makes a service foreign, and says which it was", async ({ signal }) => {
     const subnet = {
       apiVersion: "kubeovn.io/v1",
       kind: "Subnet",
@@ -136,20 +127,21 @@ describe("--watch", () => {
     const learning = ["exclude-cidrs-from=kube-ovn-subnets", "excluded-frontends=excluded-clients"].map(
       (flag) => `--agent-flag=${flag}`,
     );
-    const ended = fairlead(["ownership", "--watch", "-f", join(dir, "manifests"), ...CIDRS.slice(0, 2), ...learning], {
-      signal: stop.signal,
-      onOut: (text) => output.add(text),
-    });
-    await output.until(/nginx-ovn +IPv4 +ours/);
+    await using watching = started(signal, [
+      "ownership",
+      "--watch",
+      "-f",
+      join(dir, "manifests"),
+      ...CIDRS.slice(0, 2),
+      ...learning,
+    ]);
+    await watching.prints(/nginx-ovn +IPv4 +ours/);
     await put(ours, foreign, [subnet]);
-    await output.until(/nginx-ovn +IPv4 +foreign .*in 10\.244\.0\.0\/16.*\(Subnet\/ovn-default\)/);
-    stop.abort();
-    expect(await ended).toMatchObject({ code: 0, err: "" });
+    await watching.prints(/nginx-ovn +IPv4 +foreign .*in 10\.244\.0\.0\/16.*\(Subnet\/ovn-default\)/);
+    expect(await watching.close()).toMatchObject({ code: 0, err: "" });
   });
 
-  test("follows annotations that rules ask for, and where pods are", async () => {
-    const stop = new AbortController();
-    const output = new Output();
+  test("follows annotations that rules ask for, and where pods are", async ({ signal }) => {
     const inVPC = (vpc: string) =>
       service("blue", {
         clusterIPs: ["10.96.1.1"],
@@ -164,23 +156,19 @@ describe("--watch", () => {
     ];
     await writeFile(config, documents.join("\n---\n"));
     await put([inVPC("ovn-cluster")]);
-    const ended = fairlead(["ownership", "--watch", "-f", join(dir, "manifests"), "--config", config], {
-      signal: stop.signal,
-      onOut: (text) => output.add(text),
-    });
-    await output.until(/default\/blue +IPv4 +ours/);
+    await using watching = started(signal, ["ownership", "--watch", "-f", join(dir, "manifests"), "--config", config]);
+    await watching.prints(/default\/blue +IPv4 +ours/);
     await put([inVPC("blue")]);
-    await output.until(
+    await watching.prints(
       /default\/blue +IPv4 +foreign .*rule: annotation ovn.kubernetes.io\/vpc.*; its pods are in VPC blue/,
     );
     await put([inVPC("ovn-cluster"), udn.service, udn.slice]);
-    await output.until(/nad-l3\/sample-deployment +IPv4 +ours/);
+    await watching.prints(/nad-l3\/sample-deployment +IPv4 +ours/);
     await put([inVPC("ovn-cluster"), udn.service, udn.slice, udn.mirrored]);
-    await output.until(
+    await watching.prints(
       /sample-deployment +IPv4 +ours .*; its pods are in user-defined network l3-network: 10\.128\.1\.3/,
     );
-    stop.abort();
-    expect(await ended).toMatchObject({ code: 0, err: "" });
+    expect(await watching.close()).toMatchObject({ code: 0, err: "" });
   });
 
   test("what cannot be watched is a usage error", async () => {

@@ -26,8 +26,11 @@ test.each<Mode>(["iptables", "nftables"])("%s mode: a comparison lets others hav
   });
   const done = new AbortController();
   const turns = countTurns(done.signal);
-  expect(await check(planned, { config }, "IPv4", held)).toMatchObject({ services: [] });
-  done.abort();
+  try {
+    expect(await check(planned, { config }, "IPv4", held)).toMatchObject({ services: [] });
+  } finally {
+    done.abort();
+  }
   // One for each chain or element, of which a service has several.
   expect(await turns).toBeGreaterThan(4 * SERVICES);
 });

@@ -46,8 +46,11 @@ test("an interrupted test takes away what it made", async () => {
   const stop = new AbortController();
   const running = fairlead(argv(), { signal: stop.signal });
   // Its servers never become ready: nothing runs them here.
-  await expect.poll(made).toEqual(expect.arrayContaining(["fairlead-connectivity", "web", "web-a"]));
-  stop.abort();
+  try {
+    await expect.poll(made).toEqual(expect.arrayContaining(["fairlead-connectivity", "web", "web-a"]));
+  } finally {
+    stop.abort();
+  }
   const { code, err } = await running;
   expect(err).toContain("stopped");
   expect(code).toBe(3);

@@ -1,6 +1,5 @@
 import type { Argv, Runner } from "@fairlead/kernel";
-import { Output } from "./output.ts";
-import { fairlead, type Run, type RunOptions } from "./run.ts";
+import { type Run, type RunningCommand, type RunOptions, started } from "./run.ts";
 
 /** What a page that is opened now is given at first. */
 export interface Beginning {
@@ -8,15 +7,24 @@ export interface Beginning {
   readonly begin: Readonly<Record<string, unknown>>;
 }
 
-/** `fairlead console` in this process, asked as its page asks. */
-export async function openedConsole(args: readonly string[], { env = {} }: Pick<RunOptions, "env"> = {}) {
-  const stop = new AbortController();
-  const output = new Output();
-  let text = "";
-  const onOut = (piece: string) => {
-    text += piece;
-    output.add(piece);
-  };
+/** The parts of the address that a console prints: where it is, and the token with which it is opened. */
+export async function printedAddress(
+  console: RunningCommand,
+): Promise<{ readonly base: string; readonly token: string }> {
+  const [, base = "", token = ""] = await console.prints(/(http:\S+)#token=(\S+)/);
+  return { base, token };
+}
+
+/**
+ * `fairlead console` in this process, asked as its page asks.
+ *
+ * @param signal the test's
+ */
+export async function openedConsole(
+  signal: AbortSignal,
+  args: readonly string[],
+  { env = {} }: Pick<RunOptions, "env"> = {},
+) {
   const calls: Argv[] = [];
   const runner: Runner = {
     run: async (argv) => {
@@ -27,10 +35,9 @@ export async function openedConsole(args: readonly string[], { env = {} }: Pick<
       throw new Error("nothing is read here");
     },
   };
-  const ended = fairlead(["console", ...args], { signal: stop.signal, env, onOut, runner });
-  await Promise.race([output.until(/#token=\S+/), ended]);
-  const [base = "", token = ""] = (/http:\S+/.exec(text)?.[0] ?? "").split("#token=");
-  const origin = base === "" ? "" : new URL(base).origin;
+  const console = started(signal, ["console", ...args], { env, runner });
+  const { base, token } = await printedAddress(console);
+  const { origin } = new URL(base);
   const post = (path: string, body: unknown, headers = {}) =>
     fetch(`${base}${path}`, { method: "POST", body: JSON.stringify(body), headers: { origin, ...headers } });
   const cookie = (await post("session", { token })).headers.get("set-cookie")?.split(";", 1)[0] ?? "";
@@ -58,9 +65,6 @@ export async function openedConsole(args: readonly string[], { env = {} }: Pick<
         });
       return { begin: all("begin")[0], services: all("services").flatMap(({ rows }) => rows) };
     },
-    close: async (): Promise<Run> => {
-      stop.abort();
-      return ended;
-    },
+    close: (): Promise<Run> => console.close(),
   };
 }

@@ -1,3 +1,4 @@
+import { Followed } from "@fairlead/base/testing";
 import type { Runner } from "@fairlead/kernel";
 import { FakeRunner } from "@fairlead/kernel/fake";
 import { runCommandLine } from "../../src/cli.ts";
@@ -59,4 +60,46 @@ export async function fairlead(
     untilStopped: (work) => work(),
   });
   return { code, out, err };
+}
+
+/** A command that runs until it is closed. */
+export interface RunningCommand extends AsyncDisposable {
+  /**
+   * Waits until the output matches.
+   *
+   * @throws Error with the end of the output where the command ends before, or the test
+   */
+  prints(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Interrupts it. */
+  close(): Promise<Run>;
+}
+
+/**
+ * Starts a command line in this process.
+ *
+ * @param signal the test's
+ */
+export function started(
+  signal: AbortSignal,
+  argv: readonly string[],
+  options: Omit<RunOptions, "signal" | "onOut"> = {},
+): RunningCommand {
+  const stop = new AbortController();
+  const output = new Followed<string>(signal);
+  const ended = fairlead(argv, { ...options, signal: stop.signal, onOut: (piece) => output.add(piece) });
+  ended.then(
+    ({ code, err }) => output.end(new Error(`exit code ${code}: ${err}`)),
+    (error: unknown) => output.end(error),
+  );
+  const close = () => {
+    stop.abort();
+    return ended;
+  };
+  return {
+    prints: (pattern) => output.until((pieces) => pattern.exec(pieces.join("")) ?? undefined, String(pattern)),
+    close,
+    [Symbol.asyncDispose]: async () => {
+      await close().catch(() => {});
+    },
+  };
 }

@@ -5,8 +5,8 @@ import { CommandError, type Runner } from "@fairlead/kernel";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { addresses } from "../support/addresses.ts";
 import { CLUSTER, iptables, stdin } from "../support/listed.ts";
-import { Output } from "../support/output.ts";
-import { fairlead } from "../support/run.ts";
+import { printedAddress } from "../support/opened-console.ts";
+import { fairlead, started } from "../support/run.ts";
 
 const AGENT = ["--mode", "iptables", ...CLUSTER];
 let folder = "";
@@ -42,31 +42,23 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 /** The answer of the console of the archive at a path, as its page gets it. */
-async function asked(path: string): Promise<unknown> {
-  const stop = new AbortController();
-  const output = new Output();
-  let text = "";
-  const onOut = (piece: string) => {
-    text += piece;
-    output.add(piece);
-  };
-  const ended = fairlead(["console", "--no-open", "--sysdump", archive], { signal: stop.signal, onOut });
-  await Promise.race([output.until(/#token=\S+/), ended]);
-  const [base = "", token = ""] = (/http:\S+/.exec(text)?.[0] ?? "").split("#token=");
+async function asked(signal: AbortSignal, path: string): Promise<unknown> {
+  await using console = started(signal, ["console", "--no-open", "--sysdump", archive]);
+  const { base, token } = await printedAddress(console);
   const init = { method: "POST", body: JSON.stringify({ token }), headers: { origin: new URL(base).origin } };
   const cookie = (await fetch(`${base}session`, init)).headers.get("set-cookie")?.split(";", 1)[0] ?? "";
-  const answer: unknown = await (await fetch(`${base}${path}`, { headers: { cookie } })).json();
-  stop.abort();
-  await ended;
-  return answer;
+  return (await fetch(`${base}${path}`, { headers: { cookie } })).json();
 }
 
-test("the page traces through the archive's rules", async () => {
-  const trace = await asked("api/trace?from=198.51.100.7&to=203.0.113.10:80");
+test("the page traces through the archive's rules", async ({ signal }) => {
+  const trace = await asked(signal, "api/trace?from=198.51.100.7&to=203.0.113.10:80");
   expect(trace).toMatchObject({ source: "archive of node-a", command: expect.stringContaining("--sysdump") });
   expect(JSON.stringify(trace)).toContain("10.144.1.5");
 });
 
-test.each(["api/flows", "api/doctor"])("%s does not answer for this machine in the place of the node", async (path) => {
-  expect(JSON.stringify(await asked(path))).toContain("an archive has no connections and no processes");
-});
+test.for(["api/flows", "api/doctor"])(
+  "%s does not answer for this machine in the place of the node",
+  async (path, { signal }) => {
+    expect(JSON.stringify(await asked(signal, path))).toContain("an archive has no connections and no processes");
+  },
+);
