@@ -1,9 +1,8 @@
 // `pnpm e2e`: one run of the test ground as its own command line says, and `pnpm e2e --all`: everything that takes too
 // long for `npm test`, one run after the other. Plain JavaScript without dependencies, as the other scripts.
-import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { root, runBeside, runStep, sayStep, tool } from "./steps.mjs";
+import { ended, root, runBeside, runStep, sayStep, start, tool } from "./steps.mjs";
 import { countsOf, summarize } from "./summary.mjs";
 
 /** How many times as long as in `npm test` properties run (tooling/runs.ts). */
@@ -53,21 +52,14 @@ Everything that takes too long for npm test, one run after the other: hours. RUN
 JSON. Runs: ${Object.keys(RUNS).join("; ")}`;
 
 /**
- * Runs the test ground's own command, which answers signals itself.
+ * Runs the test ground's own command.
  *
  * @returns its exit code
  */
-function groundCommand(args) {
-  const argv = ["--conditions=@fairlead/source", "--no-warnings", "src/command/main.ts", ...args];
+async function groundCommand(args) {
   const [node] = tool("node");
-  const child = spawn(node, argv, { cwd: join(root, "e2e"), stdio: "inherit" });
-  // The terminal sends it to the whole group.
-  process.on("SIGINT", () => {});
-  process.on("SIGTERM", () => child.kill("SIGTERM"));
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("exit", (code) => resolve(code ?? 1));
-  });
+  const argv = [node, "--conditions=@fairlead/source", "--no-warnings", "src/command/main.ts", ...args];
+  return (await ended(start(argv, "inherit", { cwd: join(root, "e2e") }))) ?? 1;
 }
 
 async function all(names) {

@@ -1,8 +1,7 @@
-import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentFile } from "./build-agent.mjs";
-import { pnpm, root, runBeside } from "./steps.mjs";
+import { ended, pnpm, root, runBeside, start } from "./steps.mjs";
 
 /** `pnpm e2e` ends with this where the machine lacks what the run needs, and says what. */
 const CANNOT_RUN = 3;
@@ -22,9 +21,7 @@ const clusters = { iptables: "calico,ovn", nftables: "bridge,ptp" };
  * @returns a promise that it has ended
  */
 export function prepareSpecs(packageManager) {
-  const [program, ...args] = pnpm(packageManager, ["run", "e2e", "binaries"]);
-  const child = spawn(program, args, { cwd: root, stdio: "ignore" });
-  return new Promise((resolve) => child.once("error", resolve).once("exit", resolve));
+  return ended(start(pnpm(packageManager, ["run", "e2e", "binaries"]), "ignore"));
 }
 
 /**

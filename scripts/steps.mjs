@@ -1,7 +1,10 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { isGuarded, startGuard } from "../tooling/guard.mjs";
 
 /** The repository's folder. */
 export const root = fileURLToPath(new URL("..", import.meta.url));
@@ -28,8 +31,8 @@ export function tool(name, ...args) {
  * Runs one step in the root folder and says whether it succeeded. A quiet step shows its output only when it failed.
  */
 export async function runStep(argv, { quiet = false, env = {} } = {}) {
-  if (!quiet) return (await ended(start(argv, "inherit", env))) === 0;
-  const child = start(argv, "pipe");
+  if (!quiet) return (await ended(start(argv, "inherit", { env }))) === 0;
+  const child = start(argv, "pipe", { env });
   const pieces = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => pieces.push(piece));
   const ok = (await ended(child)) === 0;
@@ -44,7 +47,7 @@ export async function runStep(argv, { quiet = false, env = {} } = {}) {
  */
 export async function runBeside(name, argv, env = {}) {
   const started = process.uptime();
-  const child = start(argv, "pipe", env);
+  const child = start(argv, "pipe", { env });
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on("line", (line) => console.log(`${name}: ${line}`));
   }
@@ -58,22 +61,97 @@ const { NODE_COMPILE_CACHE = join(root, "node_modules", ".cache", "compiled") } 
 
 const QUIET = { TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", npm_config_loglevel: "error" };
 
-function start([command, ...args], output, env = {}) {
+/**
+ * Starts a program that ends with this process, with all that it starts (tooling/guard.mjs).
+ *
+ * @param {"inherit" | "pipe" | "ignore" | number} output what becomes of its output; a number: a file that is open
+ */
+export function start([command, ...args], output, { env = {}, cwd = root } = {}) {
   const PATH = `${join(root, "node_modules", ".bin")}:${process.env.PATH ?? ""}`;
-  return spawn(command, args, {
-    cwd: root,
+  const child = spawn(command, args, {
+    cwd,
     stdio: [output === "inherit" ? "inherit" : "ignore", output, output],
-    env: { ...process.env, PATH, NODE_COMPILE_CACHE, ...QUIET, ...env },
+    env: { ...process.env, PATH, NODE_COMPILE_CACHE, ...QUIET, ...guarded(), ...env },
   });
+  running.add(child);
+  child.once("close", () => running.delete(child));
+  return child;
 }
 
-/** The exit code once it has said everything. */
-function ended(child) {
-  return new Promise((resolve) => {
+/** The exit code once it has said everything; none once this process was told to end. */
+export async function ended(child) {
+  const code = await new Promise((resolve) => {
     child.once("error", (error) => {
       console.error(`${child.spawnfile}: ${error.message}`);
       resolve(undefined);
     });
-    child.once("close", (code) => resolve(code ?? undefined));
+    child.once("close", (ended) => resolve(ended ?? undefined));
   });
+  // What would come next does not: the last of those that run ends this process.
+  if (leaving !== undefined) await (running.size === 0 ? leave() : new Promise(() => {}));
+  return code;
+}
+
+const running = new Set();
+
+/** The guard of what this process starts; undefined before, and where this process has one itself. */
+let guard;
+
+function guarded() {
+  if (guard === undefined && isGuarded()) return {};
+  guard ??= watched(startGuard("fairlead"));
+  return { TMPDIR: guard.folder };
+}
+
+/** The guard, with everything that ends this process before its time. */
+function watched(started) {
+  process.once("beforeExit", () => started.end(true));
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop);
+  // A `kill -9` of npm leaves its script running.
+  if (script) {
+    setInterval(() => starter() !== STARTER && leave(), ORPHAN_MS).unref();
+  }
+  return started;
+}
+
+/** Its name in package.json, where a package manager runs this script. */
+const { npm_lifecycle_event: script = "" } = process.env;
+const ORPHAN_MS = 500;
+const STARTER = starter();
+
+/** The process that runs this script, such as npm, and the shell in between, if there is one. */
+function starter() {
+  const parent = process.ppid;
+  try {
+    // "PID (NAME) STATE PARENT …"
+    const [, name, above] = /\((.*)\) \S (\d+)/s.exec(readFileSync(`/proc/${parent}/stat`, "utf8"));
+    return name.endsWith("sh") ? `${parent} of ${above}` : String(parent);
+  } catch {
+    return String(parent);
+  }
+}
+
+/** What this process has started may take that long to end by itself; the test ground takes five seconds. */
+const GRACE_MS = 8_000;
+/** npm sends Ctrl-C to its script, which has it from the terminal as well. */
+const TWICE_MS = 1_000;
+
+/** When this process was told to end, and the exit code. */
+let leaving;
+
+/** Ctrl-C reaches what runs as well: it may end by itself. A second one ends everything at once. */
+function stop(signal) {
+  if (leaving !== undefined) {
+    if (performance.now() - leaving.since > TWICE_MS) leave();
+    return;
+  }
+  leaving = { since: performance.now(), code: 128 + constants.signals[signal] };
+  if (signal !== "SIGINT") for (const child of running) child.kill(signal);
+  setTimeout(leave, GRACE_MS);
+  if (running.size === 0) leave();
+}
+
+async function leave() {
+  await guard.end(false);
+  process.exit(leaving?.code ?? 1);
 }

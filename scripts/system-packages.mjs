@@ -47,13 +47,6 @@ function isThere(program) {
   return folders.some((folder) => existsSync(`${folder}/${program}`));
 }
 
-function aptGet(args) {
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  const result = spawnSync("apt-get", args, { stdio: ["ignore", "pipe", "pipe"], encoding: "utf8", env });
-  if (result.status !== 0) process.stderr.write(result.stderr ?? "");
-  return result.status === 0;
-}
-
 /** Whether Kubernetes' control plane can be had here (docs/testing.md), and so the specs can run. */
 export function canHaveControlPlane() {
   const path = (process.env.PATH ?? "").split(":");
@@ -73,9 +66,10 @@ export function ensurePackages(packages) {
     return;
   }
   console.log(`installing ${missing.join(", ")}`);
-  aptGet(["update", "-q"]);
-  const install = () => aptGet(command.split(" ").slice(1));
-  if (!installIdle(missing, install)) console.log(`could not install ${missing.join(", ")}`);
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const quiet = { stdio: ["ignore", "ignore", "inherit"], env };
+  spawnSync("apt-get", ["update", "-q"], quiet);
+  if (!installIdle(missing, command.split(" "), env)) console.log(`could not install ${missing.join(", ")}`);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

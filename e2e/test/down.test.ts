@@ -51,6 +51,13 @@ test("a run whose process number somebody else has now is removed, its processes
   await others;
 });
 
+test("a run of pnpm e2e is found in the folder of that command", async () => {
+  const command = join(parent, await ownPrefix("fairlead-e2e"));
+  await mkdir(command);
+  const { id } = await openRunFolder(newRunId(), command);
+  expect(await takeDown(parent, parent)).toEqual([`${id}: at work (process ${process.pid}), left alone`]);
+});
+
 test("a folder that says nothing of its run is not touched", async () => {
   await mkdir(join(parent, "fairlead-e2e-run-strange"));
   await mkdir(join(parent, "somebody-else"));
@@ -77,6 +84,6 @@ test("folders of processes that are gone are removed, also where programs are bu
 });
 
 test("tests have a temporary folder of their own, which is nobody's leftover", async () => {
-  const [, pid, startTime = ""] = /\/fairlead-tests-(\d+)-(\d+)$/.exec(tmpdir()) ?? [];
+  const [, pid, startTime = ""] = /\/fairlead(?:-tests)?-(\d+)-(\d+)$/.exec(tmpdir()) ?? [];
   expect(await isRunning({ pid: Number(pid), startTime })).toBe(true);
 });

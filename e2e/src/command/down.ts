@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { cacheFolder } from "@fairlead/lab/control-plane/program-set";
 import { removeGroups } from "@fairlead/lab/provider/kind/machine";
-import { removeAbandoned } from "@fairlead/lab/support/owned-folders";
+import { ownedFolders, removeAbandoned } from "@fairlead/lab/support/owned-folders";
 import { isRunning, processesWith, signal } from "@fairlead/lab/support/processes";
 import { RUN_VARIABLE } from "@fairlead/lab/support/run-variable";
 import { type RunRecord, runRecords } from "./run-folder.ts";
@@ -22,7 +22,9 @@ const END_MS = 20_000;
  */
 export async function takeDown(temporary = tmpdir(), cache = cacheFolder("")): Promise<readonly string[]> {
   const lines: string[] = [];
-  for (const record of await runRecords(temporary)) lines.push(await end(record));
+  for (const parent of [temporary, ...(await ownedFolders(temporary))]) {
+    for (const record of await runRecords(parent)) lines.push(await end(record));
+  }
   const builds = (await readdir(cache).catch(() => [])).map((name) => join(cache, name));
   for (const parent of [temporary, ...builds]) {
     lines.push(...(await removeAbandoned(parent)).map((path) => `${basename(path)}: removed`));

@@ -46,7 +46,7 @@ export async function openRunFolder(id: string, parent: string = tmpdir()): Prom
 
 /** The runs that have folders here. A folder that says nothing of its run is nobody's business. */
 export async function runRecords(parent: string = tmpdir()): Promise<readonly RunRecord[]> {
-  const names = (await readdir(parent)).filter((name) => name.startsWith(PREFIX));
+  const names = (await readdir(parent).catch(() => [])).filter((name) => name.startsWith(PREFIX));
   const records = await Promise.all(names.map((name) => readRecord(join(parent, name))));
   return records.filter((record) => record !== undefined);
 }

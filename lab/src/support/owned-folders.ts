@@ -1,9 +1,9 @@
 import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { isRunning, processId } from "./processes.ts";
 
-/** Of folders that tell by their name whose they are; test runs have theirs from @fairlead/tooling. */
-const OWNED = /^(?:fairlead-e2e|fairlead-bench|fairlead-tests|\.build)-(\d+)-(\d+)(?:-|$)/;
+/** Of folders that name their owner; test runs and scripts have theirs from @fairlead/tooling. */
+const OWNED = /^(?:fairlead(?:-e2e|-bench|-tests)?|\.build)-(\d+)-(\d+)(?:-|$)/;
 
 /** `NAME-PID-START`: whoever finds a folder whose name begins so can tell whether this process still needs it. */
 export async function ownPrefix(name: "fairlead-e2e" | "fairlead-bench" | ".build"): Promise<string> {
@@ -23,13 +23,17 @@ export async function removeAbandoned(parent: string): Promise<readonly string[]
   return paths;
 }
 
-async function abandonedFolders(parent: string): Promise<readonly string[]> {
+/** The folders in `parent` that name their owner, such as those of `pnpm e2e`, which has a run's folder in its own. */
+export async function ownedFolders(parent: string): Promise<readonly string[]> {
   const names = await readdir(parent).catch(() => []);
+  return names.filter((name) => OWNED.test(name)).map((name) => join(parent, name));
+}
+
+async function abandonedFolders(parent: string): Promise<readonly string[]> {
   const found = await Promise.all(
-    names.map(async (name) => {
-      const [, pid, startTime] = OWNED.exec(name) ?? [];
-      if (pid === undefined || startTime === undefined) return undefined;
-      return (await isRunning({ pid: Number(pid), startTime })) ? undefined : join(parent, name);
+    (await ownedFolders(parent)).map(async (path) => {
+      const [, pid, startTime = ""] = OWNED.exec(basename(path)) ?? [];
+      return (await isRunning({ pid: Number(pid), startTime })) ? undefined : path;
     }),
   );
   return found.filter((path) => path !== undefined);
