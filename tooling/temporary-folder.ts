@@ -2,8 +2,8 @@ import { rmSync } from "node:fs";
 import { isGuarded, startGuard } from "./guard.mjs";
 
 /**
- * What tests put into the folder for temporary files goes into one of their run's own, and with it when the run ends, in
- * whatever way it ends. A run of a script (scripts/steps.mjs) has the script's.
+ * What tests put into the folder for temporary files goes into one of their run's own, and with it when the run ends,
+ * however it ends. A run that a script has started (scripts/steps.mjs) has the script's.
  *
  * Each project of a run calls it; the first makes the folder for all of them, so that paths stay short: a socket's path
  * has 107 bytes.
