@@ -9,12 +9,12 @@ import { styleFor } from "./frame/style.ts";
 import { CONNECTIONS } from "./node/connections-call.ts";
 import { FULL_SYNC } from "./node/full-sync-call.ts";
 import { lazyRunner } from "./node/host-runner.ts";
-import { LISTINGS } from "./node/listings-call.ts";
 import { askLoopback } from "./node/loopback.ts";
-import { TABLES } from "./node/tables-call.ts";
+import { STATE } from "./node/state-call.ts";
 import { createProgress } from "./output/progress.ts";
 
 const ending = new Ending(process);
+const runner = lazyRunner();
 const [, file = "", ...argv] = process.argv;
 const code = await answer();
 // What is still on its way to a pipe gets there first; open sockets keep no process.
@@ -23,9 +23,8 @@ process.stdout.write("", () => process.exit(ending.codeOf(code)));
 function answer(): Promise<number> {
   if (basename(file) === COMPLETER) return complete();
   if (argv[0] === CONNECTIONS) return connections();
-  if (argv[0] === TABLES) return tables();
   if (argv[0] === FULL_SYNC) return fullSync(argv[1] ?? "");
-  return argv[0] === LISTINGS ? list() : command();
+  return argv[0] === STATE ? state() : command();
 }
 
 async function fullSync(instance: string): Promise<number> {
@@ -33,10 +32,10 @@ async function fullSync(instance: string): Promise<number> {
   return answered(() => tellOwnAgent(instance));
 }
 
-async function tables(): Promise<number> {
-  const { tablesText } = await import("./node/own-tables.ts");
+async function state(): Promise<number> {
+  const { stateText } = await import("./node/read-state.ts");
   return answered(async () => {
-    process.stdout.write(await tablesText(argv));
+    process.stdout.write(await stateText(argv.slice(1), runner));
   });
 }
 
@@ -52,14 +51,8 @@ async function answered(work: () => Promise<void>): Promise<number> {
 
 async function connections(): Promise<number> {
   const { printConnections } = await import("./node/connections.ts");
-  const work = () => printConnections(argv, lazyRunner(), ending.signal, (text) => process.stdout.write(text));
+  const work = () => printConnections(argv, runner, ending.signal, (text) => process.stdout.write(text));
   await ending.untilStopped(work);
-  return 0;
-}
-
-async function list(): Promise<number> {
-  const { printListings } = await import("./node/listings.ts");
-  await printListings(lazyRunner(), (text) => process.stdout.write(text));
   return 0;
 }
 
@@ -79,7 +72,8 @@ function command(): Promise<number> {
     readStandardInput: async () => (await import("node:stream/consumers")).buffer(process.stdin),
     progress: createProgress(process.stderr),
     askHere: askLoopback,
-    runner: lazyRunner(),
+    stateHere: async (parts) => (await import("./node/read-state.ts")).readState(runner, "netlink", parts),
+    runner,
     signal: ending.signal,
     untilStopped: ending.untilStopped,
   });

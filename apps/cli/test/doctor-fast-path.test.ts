@@ -2,29 +2,17 @@ import type { AgentConfig } from "@fairlead/config";
 import { expect, test } from "vitest";
 import type { CommandResult } from "../src/commands/doctor/command-result.ts";
 import { fastPathFacts } from "../src/commands/doctor/fast-path.ts";
+import { readState } from "../src/node/read-state.ts";
+import { programs } from "./support/programs.ts";
 
 const BOOT = "5a1f";
-const LISTING = `table ip kube-proxy {
-	flowtable fast-path {
-		hook ingress priority filter
-		devices = { cali1, cali2 }
-		counter
-	}
-}
-table ip6 kube-proxy {
-	flowtable fast-path {
-		hook ingress priority filter
-		devices = { cali1, cali2 }
-		counter
-	}
-}
-table ip calico {
-	flowtable offload {
-		hook ingress priority filter
-		devices = { cali2, cali3 }
-	}
-}
-`;
+const table = (family: string, name: string, flowtable?: string, dev: readonly string[] = []) => [
+  { table: { family, name } },
+  ...(flowtable === undefined
+    ? []
+    : [{ flowtable: { family, table: name, name: flowtable, hook: "ingress", prio: 0, dev } }]),
+];
+const listing = (...objects: readonly object[]) => JSON.stringify({ nftables: objects });
 const LINKS = [
   { ifindex: 2, ifname: "cni0", linkinfo: { info_kind: "bridge" }, addr_info: [{ local: "10.144.1.1" }] },
   { ifindex: 3, ifname: "cali1", linkinfo: { info_kind: "veth" } },
@@ -32,7 +20,10 @@ const LINKS = [
   { ifindex: 5, ifname: "port1", linkinfo: { info_kind: "veth" }, master: "ovs-system" },
 ];
 const SEEN = {
-  "nft list flowtables": LISTING,
+  "nft list flowtables": "table ip kube-proxy {\n}\ntable ip6 kube-proxy {\n}\ntable ip calico {\n}\n",
+  "nft -j list table ip kube-proxy": listing(...table("ip", "kube-proxy", "fast-path", ["cali1", "cali2"])),
+  "nft -j list table ip6 kube-proxy": listing(...table("ip6", "kube-proxy", "fast-path", ["cali1", "cali2"])),
+  "nft -j list table ip calico": listing(...table("ip", "calico", "offload", ["cali2", "cali3"])),
   "ip -json -details address show": JSON.stringify(LINKS),
   "ip -json -4 route show": "[ ]",
   "ip -json -6 route show": "",
@@ -48,7 +39,10 @@ const NETWORKS = {
 };
 
 /** What a node shows, but for what is said of it. */
-function facts(changed: Readonly<Record<string, string | CommandResult["kind"] | undefined>> = {}, configured = {}) {
+async function facts(
+  changed: Readonly<Record<string, string | CommandResult["kind"] | undefined>> = {},
+  configured = {},
+) {
   const config = {
     nftables: { fastPath: { devices: ["cali*", "cni0", "port*"] } },
     ...NETWORKS,
@@ -56,8 +50,11 @@ function facts(changed: Readonly<Record<string, string | CommandResult["kind"] |
     serviceProxyName: "",
     stateDir: "/run/fairlead",
   } as unknown as AgentConfig;
-  return fastPathFacts(config, async (...argv) => {
-    const found = { ...SEEN, ...changed }[argv.join(" ")];
+  const seen = { ...SEEN, ...changed };
+  const printed = Object.entries(seen).flatMap(([argv, text]) => (text?.includes("seen") ? [] : [[argv, text ?? ""]]));
+  const state = await readState(programs(Object.fromEntries(printed)), "programs");
+  return fastPathFacts(config, state, async (...argv) => {
+    const found = seen[argv.join(" ") as keyof typeof seen];
     if (found === "unseen") return { kind: "unseen" };
     return found === undefined || found === "absent" ? { kind: "absent" } : { kind: "seen", text: found };
   });
@@ -84,7 +81,14 @@ test.each([
     { "cat /proc/sys/net/netfilter/nf_flowtable_tcp_timeout": "absent" },
     { flowtables: false },
   ],
-  ["no flowtable of ours", { "nft list flowtables": "table ip kube-proxy {\n}\n" }, { devices: "no flowtable" }],
+  [
+    "no flowtable of ours",
+    {
+      "nft list flowtables": "table ip kube-proxy {\n}\n",
+      "nft -j list table ip kube-proxy": listing(...table("ip", "kube-proxy")),
+    },
+    { devices: "no flowtable" },
+  ],
   ["tables that may not be listed", { "nft list flowtables": "unseen" }, { devices: undefined, others: [] }],
   ["a result of before the boot", { "cat /proc/sys/kernel/random/boot_id": "77\n" }, { test: { kind: "none" } }],
   ["no result", { [NOTED]: "absent" }, { test: { kind: "none" } }],
@@ -107,5 +111,5 @@ test("auto without clusterCIDR", async () => {
 
 test("nothing is looked at where it is not configured", async () => {
   const config = { nftables: {}, serviceProxyName: "", stateDir: "" } as unknown as AgentConfig;
-  expect(await fastPathFacts(config, async () => expect.unreachable())).toBeUndefined();
+  expect(await fastPathFacts(config, { problems: {} }, async () => expect.unreachable())).toBeUndefined();
 });

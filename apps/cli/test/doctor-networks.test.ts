@@ -1,35 +1,19 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Argv, CommandError, type Runner } from "@fairlead/kernel";
 import { service, userDefinedNetwork as udn } from "@fairlead/testkit";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { programs } from "./support/programs.ts";
 import { fairlead } from "./support/run.ts";
 
 const REJECT =
   "-A INPUT -p tcp -m mark ! --mark 0x4000/0x4000 -m set --match-set ovn40services dst -m conntrack --ctstate NEW -j REJECT --reject-with icmp-port-unreachable";
 const BY_SETS = "-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT";
 
-/** A host on which programs answer as told, and all others are not there. */
-function host(answers: Readonly<Record<string, string>>): Runner {
-  const answer = (argv: Argv) => {
-    const text = answers[argv.join(" ")];
-    if (text === undefined) throw new CommandError({ argv, reason: "exit", exitCode: 1, stderr: "no such thing" });
-    return text;
-  };
-  return {
-    run: async (argv) => ({ stdout: answer(argv), stderr: "" }),
-    async *stream(argv) {
-      yield answer(argv);
-    },
-  };
-}
-
 const rules = (text: string) => ({
-  "iptables-nft-save --version": "iptables-save v1.8.11 (nf_tables)",
   "iptables-nft-save": text,
-  "ip6tables-nft-save -t filter": "",
+  "ip6tables-nft-save": "",
 });
 
 const HOST = ["doctor", "--cluster-cidr", "10.144.0.0/16", "--service-cidr", "10.96.0.0/12"];
@@ -39,13 +23,13 @@ describe("what other networks left on the node", () => {
 
   test("kube-ovn's REJECT beside ipvs mode is found in the rules, with what to do", async () => {
     const text = `*filter\n:INPUT ACCEPT [0:0]\n${REJECT}\nCOMMIT\n*nat\n${BY_SETS}\nCOMMIT\n`;
-    const { out, code } = await fairlead([...HOST, "--mode", "ipvs"], { ...noCluster, runner: host(rules(text)) });
+    const { out, code } = await fairlead([...HOST, "--mode", "ipvs"], { ...noCluster, runner: programs(rules(text)) });
     expect(out).toContain(`✗ kube-ovn's REJECT of services: ${REJECT}\n    → use iptables or nftables mode`);
     expect(code).toBe(1);
   });
 
   test("its rules of IPv6 are found, and without a proxy's sets they are a warning", async () => {
-    const runner = host({ ...rules(""), "ip6tables-nft-save -t filter": `${REJECT.replace("ovn40", "ovn60")}\n` });
+    const runner = programs({ ...rules(""), "ip6tables-nft-save": `${REJECT.replace("ovn40", "ovn60")}\n` });
     const { out } = await fairlead(HOST, { ...noCluster, runner });
     expect(out).toContain("! kube-ovn's REJECT of services: -A INPUT");
     expect(out).toContain("remove the ipset that ipvs mode left with `ipset destroy KUBE-CLUSTER-IP`");
@@ -53,7 +37,7 @@ describe("what other networks left on the node", () => {
 
   test("pinned maps speak for Calico's BPF and for Cilium", async () => {
     const pinned = "cali_v4_nat_fe3\ncali_v4_routes\ncilium_lb4_services_v2\n";
-    const runner = host({ ...rules(""), "ls /sys/fs/bpf/tc/globals": pinned });
+    const runner = programs({ ...rules(""), "ls /sys/fs/bpf/tc/globals": pinned });
     const { out } = await fairlead(HOST, { ...noCluster, runner });
     expect(out).toContain("! Calico with BPF: its maps of services are pinned on this node: cali_v4_nat_fe3\n");
     expect(out).toContain("! Cilium in kube-proxy's place: its maps of services are pinned on this node: cilium_lb4");
@@ -89,7 +73,7 @@ describe("what a cluster says of its networks", () => {
         return true;
       });
     }
-    return fairlead(["doctor", "--kubeconfig", join(dir, "kubeconfig"), ...more], { runner: host(rules("")) });
+    return fairlead(["doctor", "--kubeconfig", join(dir, "kubeconfig"), ...more], { runner: programs(rules("")) });
   };
 
   test("Calico's BPF and a Cilium in kube-proxy's place are told by their objects", async () => {

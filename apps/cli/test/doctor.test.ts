@@ -57,6 +57,10 @@ describe("in userspace mode", () => {
       if (argv.join(" ").includes("iptables")) throw new CommandError({ argv, reason: "not-found" });
       return plainUser.run(argv, options);
     },
+    // biome-ignore lint/correctness/useYield: it fails before the first piece
+    async *stream(argv) {
+      throw argv.join(" ").includes("tables") ? new CommandError({ argv, reason: "not-found" }) : refused(argv);
+    },
   };
   const doctor = (...args: readonly string[]) =>
     fairlead(["doctor", "--cluster-cidr", "10.144.0.0/16", ...args], {

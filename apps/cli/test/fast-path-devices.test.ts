@@ -1,6 +1,8 @@
 import type { AgentConfig } from "@fairlead/config";
 import { expect, test } from "vitest";
 import { fastPathDevices } from "../src/node/fast-path-devices.ts";
+import { readState } from "../src/node/read-state.ts";
+import { programs } from "./support/programs.ts";
 
 const veth = { linkinfo: { info_kind: "veth" } };
 const bridge = (address: string) => ({ linkinfo: { info_kind: "bridge" }, addr_info: [{ local: address }] });
@@ -31,9 +33,9 @@ const NETWORKS = {
   multiCNI: { excludeClusterCIDRs: ["10.200.0.1/16"], excludeCIDRsFrom: [], clusterCIDRsFrom: [] },
 };
 
-function chosen(devices: readonly string[] | "auto", changed: object = {}, seen = SEEN) {
+async function chosen(devices: readonly string[] | "auto", changed: object = {}, seen = SEEN) {
   const config = { nftables: { fastPath: { devices } }, ...NETWORKS, ...changed } as unknown as AgentConfig;
-  return fastPathDevices(config, async (...argv) => seen[argv.join(" ")]);
+  return fastPathDevices(config, await readState(programs(seen), "programs"));
 }
 
 test("auto: pods by their routes, ports of the cluster's bridge, each uplink", async () => {

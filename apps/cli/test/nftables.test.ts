@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentConfig } from "@fairlead/config";
+import { nodeStateText, parseNodeState } from "@fairlead/inspect";
 import { readTables } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { comparedFastPath } from "../src/commands/verify/fast-path.ts";
-import { tablesFromJson, tablesToJson } from "../src/node/table-json.ts";
 import { agent, objects, recorded, stdin } from "./support/nft-recorded.ts";
 import { fairlead } from "./support/run.ts";
 
@@ -151,7 +151,7 @@ describe("the fast path in verify", () => {
     const { out } = await fairlead(["plan", ...(await args())], { stdin });
     const tables = readTables(out);
     expect(tables[0]?.flowtables?.size).toBe(1);
-    expect(tablesFromJson(tablesToJson(tables))).toEqual(tables);
+    expect(parseNodeState(nodeStateText({ tables, problems: {} })).tables).toEqual(tables);
   });
 });
 

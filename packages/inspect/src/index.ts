@@ -66,6 +66,31 @@ export { modeChange } from "./mode-change/mode-change.ts";
 export type { ModeChange, ModeSide, SeenNode } from "./mode-change/sides.ts";
 export { factsOf, MODES, type Mode } from "./modes/index.ts";
 export { type NodePlanRequest, nodeOptions, type PlannedNode, planNode, planNodeSteps, podFacts } from "./node-plan.ts";
+export {
+  isStatePart,
+  type NodeState,
+  nodeStateText,
+  parseNodeState,
+  type RuleListing,
+  STATE_PARTS,
+  type StatePart,
+  type StateParts,
+  type StateRoute,
+} from "./node-state.ts";
+export {
+  hostEnvironment,
+  ipvsEnvironment,
+  ipvsObjectsOf,
+  isTcpLiberal,
+  kernelStateOf,
+  liveEnvironment,
+  partOf,
+  routeCIDR,
+  routesOf,
+  rulesOf,
+  tablesOf,
+  UnreadState,
+} from "./node-view.ts";
 export { type AgentPages, agentStatus } from "./nodes/agent-status.ts";
 export { readNodes } from "./nodes/read-nodes.ts";
 export { type NamedService, whyIgnored } from "./nodes/read-service.ts";

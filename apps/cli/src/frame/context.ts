@@ -1,3 +1,4 @@
+import type { NodeState, StatePart } from "@fairlead/inspect";
 import type { Runner } from "@fairlead/kernel";
 import type { Style } from "./style.ts";
 
@@ -21,6 +22,8 @@ export interface Context {
   readonly progress: <T>(what: string, work: () => Promise<T>) => Promise<T>;
   /** One GET of a port of this host's loopback. */
   readonly askHere: (port: number, path: string) => Promise<HttpAnswer>;
+  /** What the kernel of this host holds: these parts, or all. */
+  readonly stateHere: (parts?: readonly StatePart[]) => Promise<NodeState>;
   /** Starts programs on this host. */
   readonly runner: Runner;
   /** Aborts with SIGINT, SIGTERM and SIGHUP, and when nothing reads standard output anymore. */

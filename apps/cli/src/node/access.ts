@@ -1,14 +1,21 @@
 import { readFileSync } from "node:fs";
 import { errorText, familyOf, IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import type { KernelState } from "@fairlead/inspect";
+import {
+  type KernelState,
+  kernelStateOf,
+  type NodeState,
+  partOf,
+  type StatePart,
+  UnreadState,
+} from "@fairlead/inspect";
 import type { Runner } from "@fairlead/kernel";
+import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import { type AgentAccess, type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
-import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
-import { listedRunner } from "./listings.ts";
 import { familiesOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
+import { stateIn } from "./read-state.ts";
 
 /** Which kernel a command's options name. */
 interface NamedKernel {
@@ -39,13 +46,53 @@ export async function openKernel(options: KernelValues, context: Context): Promi
   oneKernel(options);
   if (rules !== undefined) return savedKernel(rules, context);
   if (on === undefined && !live) return undefined;
-  const runner = await runnerFor(options, context);
   const where = on ?? "this node";
+  const state = await context.progress(`reading the kernel of ${where}`, () => stateOf(options, context));
   return {
-    addresses: await nodeAddresses(runner),
+    addresses: interfaceAddresses(state),
     families: IP_FAMILIES,
-    state: (family) => context.progress(`reading the kernel of ${where}`, () => readKernelState(runner, family)),
+    state: async (family) => orFailure(() => kernelStateOf(state, family)),
   };
+}
+
+/**
+ * The state of the node that the options name, or of this host.
+ *
+ * @param parts default: all
+ * @throws CommandFailure when the node cannot be reached
+ */
+export async function stateOf(
+  options: Pick<KernelValues, "on"> & AgentAccess,
+  context: Pick<Context, "stateHere" | "env" | "warn">,
+  parts?: readonly StatePart[],
+): Promise<NodeState> {
+  const { on } = options;
+  if (on === undefined) return context.stateHere(parts);
+  return stateIn(await runnerOn(on, agentsOf(options, context)), parts);
+}
+
+/**
+ * The addresses of a node's own interfaces, without those of services.
+ *
+ * @throws CommandFailure when they were not read
+ */
+export function interfaceAddresses(state: NodeState): readonly string[] {
+  return orFailure(() => partOf(state, "addresses")).map(({ address }) => address);
+}
+
+/**
+ * What reading a state gives.
+ *
+ * @param what stands before the reason
+ * @throws CommandFailure for a part that was not read, and for what is no listing
+ */
+export function orFailure<T>(read: () => T, what?: string): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof UnreadState || error instanceof RuleParseError)) throw error;
+    throw new CommandFailure(what === undefined ? error.message : `${what}: ${error.message}`, { cause: error });
+  }
 }
 
 /** @throws UsageError for options that name more than one kernel */
@@ -70,7 +117,7 @@ export function runnerFor(
 
 /** Starts programs in the network namespace of a cluster's node. */
 async function runnerOn(node: string, agents: Agents): Promise<Runner> {
-  return listedRunner(agents.cluster.runner(await findAgentPod(node, agents)));
+  return agents.cluster.runner(await findAgentPod(node, agents));
 }
 
 async function savedKernel(file: string, { readStandardInput }: Context): Promise<NodeKernel> {
@@ -81,7 +128,7 @@ async function savedKernel(file: string, { readStandardInput }: Context): Promis
     families: plan === undefined ? [familyOfRules(saved)] : familiesOfPlanText(plan),
     state: async (family, localAddresses) => {
       try {
-        if (plan === undefined) return savedState(saved, family, localAddresses);
+        if (plan === undefined) return savedState(bytes, family, localAddresses);
         return plannedState(plan, family, { localAddresses });
       } catch (error) {
         throw new CommandFailure(`--rules=${file}: ${errorText(error)}`, {
@@ -90,6 +137,14 @@ async function savedKernel(file: string, { readStandardInput }: Context): Promis
       }
     },
   };
+}
+
+/** What a listing says, with as much of its node as is known. */
+function savedState(saved: Buffer, family: IPFamily, localAddresses: readonly string[]): KernelState {
+  const local = [...localAddresses, "127.0.0.1", "::1"].filter((address) => familyOf(address) === family);
+  const parser = new LazySaveParser({ family });
+  parser.push(saved.toString("utf8"));
+  return { ruleSet: parser.end(), environment: { localAddresses: local } };
 }
 
 /** By its comment or the first address in it; rules without any are IPv4's. */

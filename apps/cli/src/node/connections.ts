@@ -1,3 +1,4 @@
+import type { StateParts } from "@fairlead/inspect";
 import {
   CommandError,
   type Connection,
@@ -42,6 +43,23 @@ export function podTracking(runner: Runner): Tracking {
 
 async function* toolEvents(tools: Tracking, signal: AbortSignal): AsyncGenerator<ConnectionEvent, void, void> {
   yield* await tools.follow(signal);
+}
+
+/** More are not read: the kernel's own count says how many there are. */
+const MOST = 200_000;
+
+/** How many connections a node tracks of each kind; no address of any. */
+export async function countConnections(tracking: Tracking): Promise<StateParts["connections"]> {
+  const counts = new Map<string, number>();
+  let read = 0;
+  for await (const { family, protocol, state, replied } of tracking.list()) {
+    if (read >= MOST) break;
+    read += 1;
+    const kind = [family, protocol, state ?? (replied ? "replied" : "unreplied")].join(" ");
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { counts: Object.fromEntries(sorted), complete: read < MOST };
 }
 
 /** Lines that a `fairlead` of the same image printed. */

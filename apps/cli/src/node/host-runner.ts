@@ -16,9 +16,6 @@ export function lazyRunner(): Runner {
 }
 
 async function load(): Promise<Runner> {
-  const [{ createRunner }, { answeringRunner }] = await Promise.all([
-    import("@fairlead/kernel"),
-    import("./own-tables.ts"),
-  ]);
-  return answeringRunner(createRunner());
+  const { createRunner } = await import("@fairlead/kernel");
+  return createRunner();
 }

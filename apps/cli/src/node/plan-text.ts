@@ -1,18 +1,27 @@
 import { IP_FAMILIES, toEnd } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { ProgramText } from "@fairlead/inspect";
-import { addressesOf, type IpvsObjects, type KernelState, restored, serversOf, setsOf } from "@fairlead/inspect";
+import {
+  addressesOf,
+  type IpvsObjects,
+  ipvsEnvironment,
+  type KernelState,
+  restored,
+  serversOf,
+  setsOf,
+} from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
-import type { NftTable } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, type NftTable, readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
-import { ipvsEnvironment } from "./environment.ts";
-import { JSON_LISTING, tablesIn } from "./nft-tables.ts";
 
 /** The heading of a part: a comment with a program that plans are written for. */
 const HEADING = /^# ((?:ip6?tables-restore|ipset|ipvsadm|ip|nft) .*)$/;
 
 /** How `nft list` begins. */
 const TABLE = /^(?:#.*\n)*table \S+ \S+ \{/;
+
+/** How `nft -j list` begins. */
+const JSON_LISTING = /^\s*\{\s*"nftables"\s*:/;
 
 /** Whether a text that begins so is what `fairlead plan`, `nft list` or `nft -j list` prints. */
 export function isPlanText(beginning: string): boolean {
@@ -28,6 +37,16 @@ export function familiesOfPlanText(text: string): readonly IPFamily[] {
   if (/^# ip6tables-restore /m.test(text)) return ["IPv6"];
   const ofTables = IP_FAMILIES.filter((family) => tablesIn(text, family).length > 0);
   return ofTables.length > 0 ? ofTables : ["IPv4"];
+}
+
+/**
+ * The tables of one family in a text that `nft list`, `nft -j list` or `fairlead plan` printed.
+ *
+ * @throws SyntaxError when it begins as JSON and is not
+ */
+function tablesIn(text: string, family: IPFamily): readonly NftTable[] {
+  const tables = JSON_LISTING.test(text) ? readTablesFromJson(JSON.parse(text)) : readTables(text);
+  return tables.filter((table) => table.family === NFT_FAMILY[family]);
 }
 
 /** What a kernel holds, with rules whose places in a text are known. */

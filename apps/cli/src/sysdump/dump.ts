@@ -1,9 +1,9 @@
-import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
+import { errorText, fieldsOf, itemsOf, stringOf } from "@fairlead/base";
+import { type NodeState, parseNodeState } from "@fairlead/inspect";
 import { CommandError, type Runner } from "@fairlead/kernel";
 import type { HttpAnswer } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import { type RecordedRun, replayingRunner } from "../node/recorded-runs.ts";
-import { FORMAT, PATHS, type RunEntry } from "./layout.ts";
+import { FORMAT, PATHS } from "./layout.ts";
 
 /** The files of an archive, and what commands ask of a node, answered from them. */
 export class Sysdump {
@@ -20,8 +20,12 @@ export class Sysdump {
     this.#file = file;
     this.#files = files;
     const index = fieldsOf(this.#json(PATHS.index));
-    if (index["format"] !== FORMAT) {
-      throw new CommandFailure(`--sysdump=${file}: its form is ${index["format"]}; this version reads form ${FORMAT}`);
+    const { format, version } = index;
+    if (format !== FORMAT) {
+      throw new CommandFailure(
+        `--sysdump=${file}: archive format ${format} is not supported (supported: ${FORMAT}); ` +
+          `read it with fairlead ${stringOf(version) ?? "of the version that made it"}`,
+      );
     }
     this.nodes = itemsOf(index["nodes"]).flatMap((one) => {
       const { name, answered } = fieldsOf(one);
@@ -34,10 +38,15 @@ export class Sysdump {
     return Buffer.from(this.#files.get(PATHS.objects) ?? "[]");
   }
 
-  /** Answers with what programs printed on that node; those that were not asked there are not installed here. */
-  runner(node: string): Runner {
-    const runs = itemsOf(this.#json(PATHS.runs(node))).flatMap((entry) => this.#runOf(node, entry as RunEntry));
-    return replayingRunner(runs, NO_PROGRAMS);
+  /** @throws CommandFailure when there is none, or it is of another version */
+  state(node: string): NodeState {
+    const text = this.#files.get(PATHS.state(node));
+    if (text === undefined) throw new CommandFailure(`--sysdump=${this.#file}: nothing of the kernel of ${node}`);
+    try {
+      return parseNodeState(text);
+    } catch (error) {
+      throw new CommandFailure(`--sysdump=${this.#file}: ${PATHS.state(node)}: ${errorText(error)}`, { cause: error });
+    }
   }
 
   /** Answers with what the node's agent answered; the port decides nothing. */
@@ -46,12 +55,6 @@ export class Sysdump {
       const text = this.#files.get(PATHS.page(node, path));
       return text === undefined ? { status: 404, text: "" } : { status: 200, text };
     };
-  }
-
-  #runOf(node: string, entry: RunEntry): readonly RecordedRun[] {
-    if (!("file" in entry)) return [entry];
-    const stdout = this.#files.get(PATHS.run(node, entry.file));
-    return stdout === undefined ? [] : [{ argv: entry.argv, stdout }];
   }
 
   #json(path: string): unknown {
@@ -64,7 +67,8 @@ export class Sysdump {
   }
 }
 
-const NO_PROGRAMS: Runner = {
+/** An archive has no programs. */
+export const NO_PROGRAMS: Runner = {
   run: (argv) => Promise.reject(new CommandError({ argv, reason: "not-found" })),
   // biome-ignore lint/correctness/useYield: it fails before it gives anything
   async *stream(argv) {

@@ -1,7 +1,5 @@
-import type { Argv, FailureReason } from "@fairlead/kernel";
-
-/** The form of archives; what reads them refuses others. */
-export const FORMAT = 1;
+/** The format of archives; what reads them refuses others. Format 1 had what programs printed. */
+export const FORMAT = 2;
 
 /** Where files are in an archive. */
 export const PATHS = {
@@ -10,10 +8,9 @@ export const PATHS = {
   objects: "objects.json",
   log: (node: string) => `nodes/${node}/log.txt`,
   previousLog: (node: string) => `nodes/${node}/previous-log.txt`,
-  runs: (node: string) => `nodes/${node}/runs.json`,
-  run: (node: string, file: string) => `nodes/${node}/kernel/${file}`,
+  /** A `NodeState`. */
+  state: (node: string) => `nodes/${node}/state.json`,
   page: (node: string, page: string) => `nodes/${node}/agent${page}.txt`,
-  connections: (node: string) => `nodes/${node}/connections.json`,
   verify: (node: string) => `nodes/${node}/verify.json`,
 } as const;
 
@@ -40,17 +37,4 @@ export interface SysdumpIndex {
   readonly nodes: readonly NodeEntry[];
   /** Of the cluster's objects. */
   readonly missing: readonly Missing[];
-}
-
-/** One program of `runs.json`: what it printed is in a file of its own. */
-export type RunEntry =
-  | { readonly argv: Argv; readonly file: string }
-  | {
-      readonly argv: Argv;
-      readonly failure: { readonly reason: FailureReason; readonly exitCode?: number; readonly stderr?: string };
-    };
-
-/** `iptables-nft-save -t mangle` is `iptables-nft-save_-t_mangle.txt`. */
-export function runFile(argv: Argv): string {
-  return `${argv.join("_").replaceAll(/[^\w.-]+/g, "-")}.txt`;
 }

@@ -1,6 +1,6 @@
 import type { Context } from "../frame/context.ts";
 import { UsageError } from "../frame/errors.ts";
-import type { Sysdump } from "./dump.ts";
+import { NO_PROGRAMS, type Sysdump } from "./dump.ts";
 import { openSysdump } from "./open.ts";
 
 /** Options of commands that read a dump in the place of a cluster and a kernel. */
@@ -58,7 +58,8 @@ export function replayedOn<Options extends DumpableOptions>(
     options: { ...options, sysdump: undefined, file: ["-"], live: true, on: undefined, node },
     context: {
       ...context,
-      runner: dump.runner(node),
+      stateHere: async () => dump.state(node),
+      runner: NO_PROGRAMS,
       askHere: dump.ask(node),
       readStandardInput: async () => dump.objects,
     },

@@ -4,6 +4,7 @@ import { FakeRunner } from "@fairlead/kernel/fake";
 import { runCommandLine } from "../../src/cli.ts";
 import { plain } from "../../src/frame/style.ts";
 import { askLoopback } from "../../src/node/loopback.ts";
+import { readState } from "../../src/node/read-state.ts";
 
 export interface Run {
   readonly code: number;
@@ -55,6 +56,8 @@ export async function fairlead(
     progress: (_what, work) => work(),
     // What this machine runs has nothing to do with a test.
     askHere: (port, path) => (STANDARD_PORTS.has(port) ? Promise.reject(refused) : askLoopback(port, path)),
+    // What this machine's netlink would say has nothing to do with a test.
+    stateHere: (parts) => readState(runner, "programs", parts),
     runner,
     signal,
     untilStopped: (work) => work(),

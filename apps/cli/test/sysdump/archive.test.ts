@@ -24,8 +24,7 @@ test("a node that does not answer in time is missing in parts, not as a whole", 
   const found = nodeFiles(
     {
       name: "node-a",
-      runner: () => never,
-      tracking: () => never,
+      state: () => never,
       page: async (path) => (path === "/proxyMode" ? "nftables" : never),
       log: async (previous) => (previous ? "" : "a line\n"),
     },

@@ -1,16 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fieldsOf } from "@fairlead/base";
+import { type NodeState, nodeStateText } from "@fairlead/inspect";
 import { readTables } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { tablesToJson } from "../../src/node/table-json.ts";
 import { withoutSecrets } from "../../src/sysdump/keep/free-text.ts";
 import type { Keep } from "../../src/sysdump/keep/keep.ts";
 import { networkKeep } from "../../src/sysdump/keep/networks.ts";
 import { configuration, keptPage } from "../../src/sysdump/keep/pages.ts";
-import { keptRun } from "../../src/sysdump/keep/runs.ts";
 import { ENDPOINT_SLICE, SERVICE_CIDR, serviceKeep } from "../../src/sysdump/keep/services.ts";
+import { shareableState } from "../../src/sysdump/keep/state.ts";
 import { fairlead } from "../support/run.ts";
 import { CONFIG_MAP, FULL, NETWORKS } from "./full-objects.ts";
 import { planted, SECRETS } from "./plant.ts";
@@ -122,57 +122,50 @@ async function planned(mode: string): Promise<string> {
   return out;
 }
 
+const rules = (save: string): NodeState => ({
+  rules: [{ family: "IPv4", variant: "nft", inUse: true, save, notInstalled: false }],
+  problems: {},
+});
+
 test.each([["iptables"], ["ipvs"]])("comments that Fairlead writes are kept, %s mode", async (mode) => {
   const text = await planned(mode);
   expect(text.match(/--comment/g)?.length).toBeGreaterThan(10);
-  const argv = ["iptables-nft-save"] as const;
-  expect(keptRun({ argv, stdout: text })).toEqual({ argv, stdout: text });
+  expect(shareableState(rules(text))).toEqual(rules(text));
 });
 
 test("comments that Fairlead writes are kept, nftables mode", async () => {
-  const text = tablesToJson(readTables(await planned("nftables")));
-  for (const part of ["slots by chance", "the client's endpoint"]) expect(text).toContain(part);
-  const kept = keptRun({ argv: ["fairlead", "__tables", "ip"], stdout: text });
-  expect(kept).toMatchObject({ stdout: expect.any(String) });
-  expect(JSON.stringify(kept)).not.toContain("[left out]");
+  const state = { tables: readTables(await planned("nftables")), problems: {} };
+  for (const part of ["slots by chance", "the client's endpoint"]) expect(nodeStateText(state)).toContain(part);
+  expect(shareableState(state)).toEqual(state);
 });
 
 test("comments that kube-proxy writes are kept, those of others are not", () => {
-  const argv = ["iptables-nft-save"] as const;
   for (const { name } of goldenScenarios()) {
-    const { iptables } = goldenScenario(name);
-    expect(keptRun({ argv, stdout: iptables })).toEqual({ argv, stdout: iptables });
+    const { iptables, nft } = goldenScenario(name);
+    expect(shareableState(rules(iptables))).toEqual(rules(iptables));
+    const state = { tables: readTables(nft), problems: {} };
+    expect(shareableState(state)).toEqual(state);
   }
   const others = '-A FORWARD -m comment --comment "for the admin" -j ACCEPT\n';
-  expect(keptRun({ argv, stdout: others })).toMatchObject({ stdout: others.replace("for the admin", "[left out]") });
+  expect(shareableState(rules(others))).toEqual(rules(others.replace("for the admin", "[left out]")));
 });
 
-test.each([
+test.each<[string, (text: string) => NodeState]>([
+  ["rules", (text) => rules(`*nat\n-A X -m comment --comment "${text}" -j ACCEPT\n-A X -j LOG --log-prefix ${text}\n`)],
   [
-    "iptables-nft-save",
-    (text: string) => `*nat\n-A X -m comment --comment "${text}" -j ACCEPT\n-A X -j LOG --log-prefix ${text}\n`,
+    "tables",
+    (text) => ({
+      tables: readTables(
+        `table ip mine {\n\tcomment "${text}"\n\tset s {\n\t\ttype ipv4_addr\n\t\tcomment "${text}"\n\t\telements = { 10.0.0.1 comment "${text}" }\n\t}\n\tchain c {\n\t\tcomment "${text}"\n\t\taccept comment "${text}"\n\t}\n}\n`,
+      ),
+      problems: {},
+    }),
   ],
-  [
-    "nft list table ip mine",
-    (text: string) => `table ip mine {\n\tcomment "${text}"\n\tchain c {\n\t\tlog prefix "${text}"\n\t}\n}\n`,
-  ],
-  [
-    "fairlead __tables ip",
-    (text: string) => JSON.stringify([{ name: "mine", comment: text, sets: [{ userData: text }] }]),
-  ],
-  ["ipset save", (text: string) => `add MINE 10.0.0.1 comment "${text}"\n`],
-  ["ip -json address", (text: string) => JSON.stringify([{ ifname: "eth0", ifalias: text, addr_info: [] }])],
-  ["ip -json -4 route show", (text: string) => JSON.stringify([{ dst: "default", dev: "eth0", realm: text }])],
-  ["cat /proc/timer_list", (text: string) => `jiffies: 1\n #0: <x>, ${text}\n`],
-  ["cat /proc/sys/net/netfilter/nf_conntrack_max", (text: string) => text],
-  ["cat /etc/kubernetes/pki/ca.key", (text: string) => text],
-  ["ipvsadm --save -n", (text: string) => `${text}\n`],
-  ["uname -rm", (text: string) => text],
-])("of %s a secret is left out", (line, printed) => {
-  const [program = "", ...args] = line.split(" ");
+  ["problems", (text) => ({ problems: { rules: `iptables-save: token=${text}` } })],
+])("of %s a secret is left out", (_what, stateWith) => {
   for (const secret of SECRETS) {
-    const kept = keptRun({ argv: [program, ...args], stdout: printed(secret) });
-    expect(JSON.stringify(kept) ?? "").not.toContain(secret);
+    expect(nodeStateText(stateWith(secret))).toContain(secret);
+    expect(nodeStateText(shareableState(stateWith(secret)))).not.toContain(secret);
   }
 });
 

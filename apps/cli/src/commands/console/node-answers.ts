@@ -8,16 +8,15 @@ import {
   RequestError,
   shownFlows,
 } from "@fairlead/console";
-import { diagnose, flowAttribution } from "@fairlead/inspect";
+import { diagnose, flowAttribution, type NodeState, type StatePart } from "@fairlead/inspect";
 import { openTracking, type Runner } from "@fairlead/kernel";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { configurationOf } from "../../inputs/configuration.ts";
-import { runnerFor } from "../../node/access.ts";
+import { interfaceAddresses, runnerFor, stateOf } from "../../node/access.ts";
 import { agentAddressOf } from "../../node/agent-endpoint.ts";
 import { agentOwnership } from "../../node/agent-ownership.ts";
 import { podTracking } from "../../node/connections.ts";
-import { nodeAddresses } from "../../node/kernel-state.ts";
 import { apiFacts } from "../doctor/api.ts";
 import { nodeFacts } from "../doctor/facts.ts";
 import { listed } from "../flows/listed.ts";
@@ -47,7 +46,8 @@ export function nodeAnswers(
     if (node !== cluster.nodeName && !cluster.nodes.has(node)) throw new RequestError(404, `${node}: no such Node`);
     const reached = { ...options, on: live ? undefined : node };
     const relays = relaysOf(reached, context);
-    return { node, live, runner: await runnerFor(reached, context), relays };
+    const state = (parts?: readonly StatePart[]) => stateOf(reached, context, parts);
+    return { node, live, runner: await runnerFor(reached, context), state, relays };
   };
   const rates = new FlowRates();
   return {
@@ -68,6 +68,8 @@ interface AskedNode {
   /** It is this host. */
   readonly live: boolean;
   readonly runner: Runner;
+  /** Of its kernel; default: all parts. */
+  readonly state: (parts?: readonly StatePart[]) => Promise<NodeState>;
   /** What its agent relays now. */
   readonly relays: ReturnType<typeof relaysOf>;
 }
@@ -77,11 +79,11 @@ const MOST_CONNECTIONS = 100_000;
 
 async function flows(
   cluster: LiveCluster,
-  { node, live, runner, relays }: AskedNode,
+  { node, live, runner, state, relays }: AskedNode,
   service: string | null,
   rates: FlowRates,
 ): Promise<FlowsAnswer> {
-  const addresses = new Set(await nodeAddresses(runner));
+  const addresses = new Set(interfaceAddresses(await state(["addresses"])));
   const tracking = live ? await openTracking(runner) : podTracking(runner);
   const attribute = await cluster.withPlan(node, (planned) => flowAttribution(planned, addresses));
   const flowOf: typeof attribute = (connection, relayed) => {
@@ -104,12 +106,16 @@ async function learned({ node, live }: AskedNode, options: Values, context: Cont
   return { node, at: Date.now(), ...(networks && { networks }) };
 }
 
-async function doctor({ node, live, runner }: AskedNode, options: Values, context: Context): Promise<DoctorAnswer> {
+async function doctor(
+  { node, live, runner, state }: AskedNode,
+  options: Values,
+  context: Context,
+): Promise<DoctorAnswer> {
   const wanted = live ? { here: true } : { on: node };
   const quiet = { ...context, warn: () => {} };
   const { setup, running } = await configurationOf(options, wanted, quiet, { lenient: true });
   // Manifests have no API server, whatever the user's own kubeconfig names.
   const api = live ? ({ kind: "unasked" } as const) : await apiFacts({ ...options, on: node }, context);
-  const facts = await nodeFacts(setup, { serviceCIDRs: [], api, here: live, running }, runner);
+  const facts = await nodeFacts(setup, { serviceCIDRs: [], api, here: live, running }, await state(), runner);
   return { node, at: Date.now(), diagnoses: diagnose(facts) };
 }

@@ -3,10 +3,9 @@ import { agentStatus } from "@fairlead/inspect";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { configurationOf } from "../../inputs/configuration.ts";
-import { runnerFor } from "../../node/access.ts";
+import { interfaceAddresses, stateOf } from "../../node/access.ts";
 import { agentPages, portsOf, proxyHere, proxyIn } from "../../node/agent-endpoint.ts";
 import { agentsOf, findAgentPod } from "../../node/agent-pods.ts";
-import { nodeAddresses } from "../../node/kernel-state.ts";
 import { reportsOf } from "../verify/look.ts";
 import type { consoleOptions } from "./options.ts";
 
@@ -22,11 +21,11 @@ export function nodePorts(cluster: LiveCluster, options: Values, context: Contex
     // --live is this host.
     reaches: (node) => !live || node === cluster.nodeName,
     kernel: async (node) => {
-      const runner = await runnerFor({ ...options, on: live ? undefined : node }, quiet);
-      cluster.setAddresses(node, await nodeAddresses(runner));
+      const state = await stateOf({ ...options, on: live ? undefined : node }, quiet);
+      cluster.setAddresses(node, interfaceAddresses(state));
       if (!live) cluster.setSetup(node, (await configurationOf(options, { on: node }, quiet)).setup);
       const setup = cluster.setupOf(node);
-      return cluster.withPlan(node, (planned) => reportsOf(planned, setup, { rules: undefined }, { ...quiet, runner }));
+      return cluster.withPlan(node, (planned) => reportsOf(planned, setup, { state }, quiet));
     },
     agent: async (node) => {
       const way = live ? proxyHere(context) : proxyIn(await findAgentPod(node, agents), agents);

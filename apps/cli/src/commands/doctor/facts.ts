@@ -1,11 +1,9 @@
 import { hostCIDR } from "@fairlead/base";
 import type { ModeNeeds } from "@fairlead/core";
-import { type ApiFacts, factsOf, MODES, type NamedCIDR, type NodeFacts } from "@fairlead/inspect";
-import { detectVariant, nodeLockProcess, type Runner } from "@fairlead/kernel";
-import { parseRoutes } from "@fairlead/trace";
+import { type ApiFacts, factsOf, MODES, type NamedCIDR, type NodeFacts, type NodeState } from "@fairlead/inspect";
+import { nodeLockProcess, type Runner } from "@fairlead/kernel";
 import type { AgentSetup } from "../../inputs/agent.ts";
-import { nodeAddresses } from "../../node/kernel-state.ts";
-import { isOfIptables, tableNames } from "../../node/nft-tables.ts";
+import { isOfIptables } from "../../node/read-state.ts";
 import { type Attempt, attemptWith, isThere, outputOf } from "./command-result.ts";
 import { fastPathFacts } from "./fast-path.ts";
 import { otherInstances } from "./instances.ts";
@@ -32,16 +30,16 @@ interface NodeFactsOptions {
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
   { serviceCIDRs, api, networks: read, here, running }: NodeFactsOptions,
+  state: NodeState,
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
   const { needs, nftTables: own, semantics } = factsOf(mode);
-  const listed = await Promise.all((["nft", "legacy"] as const).map((variant) => listedRules(attempt, variant)));
-  const present = listed.filter((rules) => rules !== undefined);
-  const variant = present.length === 0 ? undefined : await detectVariant(runner);
+  const present = listedRules(state);
+  const variant = present.length === 0 ? undefined : state.rules?.find(({ inUse }) => inUse)?.variant;
   const allProcesses = await seesAllProcesses(attempt);
   const cidr = (use: NamedCIDR["use"]) => (text: string) => ({ use, cidr: text });
-  const addresses = await nodeAddresses(runner).catch(() => []);
+  const addresses = (state.addresses ?? []).map(({ address }) => address);
   const services = new Set([
     ...serviceCIDRs.flatMap((given) => given.split(",")),
     ...(read?.learned?.serviceCIDRs ?? []),
@@ -52,11 +50,9 @@ export async function nodeFacts(
     ),
   );
   const { serviceProxyName } = config;
-  const uplinks = await uplinkFacts(config, attempt);
-  const fastPath = own && (await fastPathFacts(config, attempt));
-  const tables = (await tableNames(runner))?.flatMap(({ family, name }) =>
-    isOfIptables(name) ? [] : [`${family} ${name}`],
-  );
+  const uplinks = await uplinkFacts(config, state, attempt);
+  const fastPath = own && (await fastPathFacts(config, state, attempt));
+  const tables = state.tableNames?.flatMap(({ family, name }) => (isOfIptables(name) ? [] : [`${family} ${name}`]));
   return {
     needs: {
       ...needs,
@@ -80,7 +76,7 @@ export async function nodeFacts(
     proxies: await proxies(attempt, serviceProxyName, here),
     ...(running && { running: { ...running, nftTables: tablesOf(running.mode, serviceProxyName) } }),
     allProcesses,
-    routes: await routes(attempt),
+    routes: state.routes?.flatMap(({ cidr }) => (/\/0$/.test(cidr) ? [] : [cidr])),
     cidrs: [
       ...config.clusterCIDRs.map(cidr("pods")),
       ...filter.excludeCIDRs.map(cidr("excluded pods")),
@@ -143,21 +139,4 @@ async function seesAllProcesses(attempt: Attempt): Promise<boolean> {
   const namespace = outputOf(await attempt("readlink", "/proc/self/ns/pid"))?.trim();
   const first = await attempt("ls", "/proc/1/fd");
   return namespace === HOST_PROCESSES && first.kind === "seen" && (await attempt("ps", "-e")).kind === "seen";
-}
-
-async function routes(attempt: Attempt): Promise<readonly string[] | undefined> {
-  const families = [
-    ["-4", "IPv4"],
-    ["-6", "IPv6"],
-  ] as const;
-  const all = await Promise.all(
-    families.map(async ([flag, family]) => {
-      const text = outputOf(await attempt("ip", "-json", flag, "route", "show"));
-      return text === undefined ? undefined : parseRoutes(text, family);
-    }),
-  );
-  if (all.every((listed) => listed === undefined)) return undefined;
-  return all
-    .flatMap((listed) => listed ?? [])
-    .flatMap(({ cidr }) => (/\/0$/.test(cidr) ? [] : [cidr.includes("/") ? cidr : hostCIDR(cidr)]));
 }

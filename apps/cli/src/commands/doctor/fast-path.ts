@@ -1,8 +1,8 @@
 import { FLOWTABLE, tableName } from "@fairlead/backend-nftables";
 import { parseJSON, textAt } from "@fairlead/base";
 import { type AgentConfig, whyNotAuto } from "@fairlead/config";
-import type { FastPathFacts } from "@fairlead/inspect";
-import { type NftTable, readTables } from "@fairlead/netfilter/nft";
+import type { FastPathFacts, NodeState } from "@fairlead/inspect";
+import type { NftTable } from "@fairlead/netfilter/nft";
 import { fastPathDevices } from "../../node/fast-path-devices.ts";
 import { type Attempt, isThere, outputOf } from "./command-result.ts";
 
@@ -10,16 +10,19 @@ import { type Attempt, isThere, outputOf } from "./command-result.ts";
 const TIMEOUT = "/proc/sys/net/netfilter/nf_flowtable_tcp_timeout";
 
 /** What a node shows of the fast path; undefined: it is not configured. */
-export async function fastPathFacts(config: AgentConfig, attempt: Attempt): Promise<FastPathFacts | undefined> {
+export async function fastPathFacts(
+  config: AgentConfig,
+  state: NodeState,
+  attempt: Attempt,
+): Promise<FastPathFacts | undefined> {
   const { nftables, serviceProxyName, stateDir } = config;
   if (nftables.fastPath === undefined) return undefined;
-  const listing = outputOf(await attempt("nft", "list", "flowtables"));
-  const tables = listing === undefined ? undefined : readTables(listing);
+  const { tables } = state;
   const own = tableName(serviceProxyName);
   const devices = tables && devicesOf(tables.filter(({ name }) => name === own));
   const present = new Set(Array.isArray(devices) ? devices : []);
   const auto = whyNotAuto(config);
-  const chosen = await fastPathDevices(config, async (...argv) => outputOf(await attempt(...argv)));
+  const chosen = fastPathDevices(config, state);
   return {
     flowtables: isThere(await attempt("cat", TIMEOUT)),
     test: await testOf(stateDir, attempt),

@@ -13,7 +13,7 @@ export function othersFacts(
   listed: readonly ListedRules[],
   maps: NodeFacts["others"]["pinnedMaps"],
 ): NodeFacts["others"] {
-  const texts = listed.flatMap(({ text, filter6 }) => [text ?? [], filter6 ?? []].flat());
+  const texts = listed.flatMap(({ text, ipv6 }) => [text ?? [], ipv6 ?? []].flat());
   // Without iptables there is nothing of it to read.
   const readable = listed.every(({ text }) => text !== undefined);
   const matches = (pattern: RegExp) => texts.flatMap((text) => [...text.matchAll(pattern)]);

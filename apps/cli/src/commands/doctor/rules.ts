@@ -1,23 +1,25 @@
-import type { RuleCount } from "@fairlead/inspect";
-import { type Attempt, outputOf } from "./command-result.ts";
+import type { NodeState, RuleCount } from "@fairlead/inspect";
 
 /** What one variant of iptables holds, as its own tool lists it. */
 export interface ListedRules {
   readonly variant: RuleCount["variant"];
   /** Of IPv4, all tables; undefined: it may not be read. */
   readonly text: string | undefined;
-  /** Of IPv6 the table filter; undefined: it may not be read, or there is no tool for it. */
-  readonly filter6: string | undefined;
+  /** Of IPv6; undefined: it may not be read, or there is no tool for it. */
+  readonly ipv6: string | undefined;
 }
 
-/** Undefined: the variant is not installed. */
-export async function listedRules(attempt: Attempt, variant: RuleCount["variant"]): Promise<ListedRules | undefined> {
-  if ((await attempt(`iptables-${variant}-save`, "--version")).kind !== "seen") return undefined;
-  const text = outputOf(await attempt(`iptables-${variant}-save`));
-  return { variant, text, filter6: outputOf(await attempt(`ip6tables-${variant}-save`, "-t", "filter")) };
+/** The variants that are installed. */
+export function listedRules({ rules = [] }: NodeState): readonly ListedRules[] {
+  return (["nft", "legacy"] as const).flatMap((variant) => {
+    const [ipv4, ipv6] = (["IPv4", "IPv6"] as const).map((family) =>
+      rules.find((one) => one.variant === variant && one.family === family),
+    );
+    return ipv4 === undefined || ipv4.notInstalled ? [] : [{ variant, text: ipv4.save, ipv6: ipv6?.save }];
+  });
 }
 
-/** As `detectVariant` knows the variant of a host. */
+/** As the variant of a host is known. */
 const HINT = /^:(?:KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) /m;
 
 export function countOf({ variant, text }: ListedRules): RuleCount {

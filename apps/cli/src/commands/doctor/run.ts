@@ -4,7 +4,7 @@ import type { Context } from "../../frame/context.ts";
 import type { Style } from "../../frame/style.ts";
 import { warnOfUnlearned } from "../../inputs/agent.ts";
 import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
-import { runnerFor } from "../../node/access.ts";
+import { runnerFor, stateOf } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
 import { nodeFacts } from "./facts.ts";
@@ -24,9 +24,10 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
   const networks = api.kind === "answers" ? await clusterNetworks(setup, options, context) : undefined;
   const isolated = api.kind === "answers" ? await isolatedServices(setup, options, context) : undefined;
   const runner = await runnerFor(options, context);
-  const facts = await context.progress(`looking at ${on ?? "this node"}`, () =>
-    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, networks, here, running }, runner),
-  );
+  const facts = await context.progress(`looking at ${on ?? "this node"}`, async () => {
+    const more = { serviceCIDRs: options["service-cidr"], api, networks, here, running };
+    return nodeFacts(setup, more, await stateOf(options, context), runner);
+  });
   const diagnoses = diagnose({ ...facts, ...(isolated && { isolated }) });
   await print(
     options.output,

@@ -1,6 +1,5 @@
 import type { AgentConfig } from "@fairlead/config";
-import type { NodeFacts } from "@fairlead/inspect";
-import { parseRoutes } from "@fairlead/trace";
+import type { NodeFacts, NodeState } from "@fairlead/inspect";
 import { type Attempt, outputOf } from "./command-result.ts";
 
 /**
@@ -9,12 +8,13 @@ import { type Attempt, outputOf } from "./command-result.ts";
  */
 export async function uplinkFacts(
   { replyVia }: Pick<AgentConfig, "replyVia">,
+  { routes = [] }: NodeState,
   attempt: Attempt,
 ): Promise<NodeFacts["uplinks"]> {
   if (replyVia === undefined) return undefined;
-  const listed = outputOf(await attempt("ip", "-json", "-4", "route", "show", "default"));
-  const defaults = parseRoutes(listed ?? "", "IPv4").toSorted((a, b) => (a.metric ?? 0) - (b.metric ?? 0));
-  const found = defaults.map(({ outInterface }) => outInterface);
+  const defaults = routes.filter(({ cidr }) => cidr === "0.0.0.0/0");
+  const inOrder = defaults.toSorted((a, b) => (a.metric ?? 0) - (b.metric ?? 0));
+  const found = inOrder.flatMap(({ devices }) => devices.slice(0, 1));
   const wanted = replyVia.uplinks === "auto" ? found : replyVia.uplinks.map((uplink) => uplink.interface);
   const names = [...new Set(wanted)].filter((name) => name !== found[0]);
   const all = await filterOf("all", attempt);

@@ -1,5 +1,5 @@
 import { errorText } from "@fairlead/base";
-import type { PlannedNode } from "@fairlead/inspect";
+import type { NodeState, PlannedNode } from "@fairlead/inspect";
 import { CommandError, type Runner } from "@fairlead/kernel";
 import { accessOf, type ClusterAccess } from "../../cluster/access.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
@@ -11,8 +11,8 @@ import { plannedNode } from "../../inputs/planned.ts";
 import type { Installation } from "../../migrate/manifests/objects.ts";
 import type { ProxyName } from "../../migrate/plan/state.ts";
 import type { Verified } from "../../migrate/run/port.ts";
-import { nodeAddresses } from "../../node/kernel-state.ts";
-import { listedRunner } from "../../node/listings.ts";
+import { interfaceAddresses } from "../../node/access.ts";
+import { stateIn } from "../../node/read-state.ts";
 import { reportsOf } from "../verify/look.ts";
 import { withCheckPod } from "./check-pod.ts";
 
@@ -64,9 +64,10 @@ export function nodeVerifier(
     return { setup, nodes };
   };
   const look = async (node: string, config: string, runner: Runner): Promise<Verified> => {
-    const live = await nodeAddresses(runner);
+    const state = await stateIn(runner);
+    const live = interfaceAddresses(state);
     const { setup, nodes } = followedBy(config);
-    const judge = (planned: PlannedNode) => judged(planned, setup, { ...quiet, runner });
+    const judge = (planned: PlannedNode) => judged(planned, setup, state, quiet);
     const first = await nodes.withPlan(node, live, judge);
     if (first?.kind === "clean") return first;
     const { planned } = await plannedNode({ ...values, config, node }, quiet, { live, setup });
@@ -76,7 +77,7 @@ export function nodeVerifier(
     async verify(node, proxy) {
       try {
         return await withCheckPod(node, image, cluster, context.signal, async (pod) =>
-          look(node, configs[proxy], await listedRunner(cluster.runner(pod))),
+          look(node, configs[proxy], cluster.runner(pod)),
         );
       } catch (error) {
         if (!(error instanceof CommandFailure || error instanceof CommandError)) throw error;
@@ -95,8 +96,8 @@ interface Followed {
   readonly nodes: FollowedNodes;
 }
 
-async function judged(planned: PlannedNode, setup: AgentSetup, context: Context): Promise<Verified> {
-  const reports = await reportsOf(planned, setup, { rules: undefined }, context);
+async function judged(planned: PlannedNode, setup: AgentSetup, state: NodeState, context: Context): Promise<Verified> {
+  const reports = await reportsOf(planned, setup, { state }, context);
   // In a cluster of one family kube-proxy has nothing in the other one.
   const served = reports.filter(({ family }) => planned.planner.plan(family).groups.size > 0);
   const services = served.flatMap((report) => report.services).filter(({ findings }) => findings.some(isOurs));

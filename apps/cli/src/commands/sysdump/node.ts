@@ -1,20 +1,14 @@
-import { errorText, IP_FAMILIES } from "@fairlead/base";
-import type { Runner, RunOptions, StreamOptions, Tracking } from "@fairlead/kernel";
-import { isTcpLiberal, liveEnvironment } from "../../node/environment.ts";
-import { nodeAddresses } from "../../node/kernel-state.ts";
-import { type RecordedRun, recordingRunner } from "../../node/recorded-runs.ts";
-import { liveRules } from "../../node/rules.ts";
+import { errorText } from "@fairlead/base";
+import { type NodeState, nodeStateText, STATE_PARTS, type StatePart } from "@fairlead/inspect";
 import { withoutSecrets } from "../../sysdump/keep/free-text.ts";
 import { keptPage, PAGE_PATHS } from "../../sysdump/keep/pages.ts";
-import { keptRun } from "../../sysdump/keep/runs.ts";
-import { type Missing, PATHS, type RunEntry, runFile } from "../../sysdump/layout.ts";
-import { type ConnectionCounts, countConnections } from "./connections.ts";
+import { shareableState } from "../../sysdump/keep/state.ts";
+import { type Missing, PATHS } from "../../sysdump/layout.ts";
 
 /** How a node is asked. Each may throw. */
 export interface DumpedNode {
   readonly name: string;
-  readonly runner: () => Promise<Runner>;
-  readonly tracking: (runner: Runner) => Promise<Tracking>;
+  readonly state: (parts: readonly StatePart[], signal: AbortSignal) => Promise<NodeState>;
   /** A page of its agent. */
   readonly page: (path: string) => Promise<string>;
   /** The end of its agent's log; absent: there is no way to it. */
@@ -27,9 +21,6 @@ export interface NodeFiles {
   readonly missing: readonly Missing[];
 }
 
-/** Settings that say how many connections there are and may be, alongside what the commands ask for. */
-const SETTINGS = ["nf_conntrack_count", "nf_conntrack_max", "nf_conntrack_acct"] as const;
-
 /** Asks a node for everything at once; what is not there when the signal aborts is missing. */
 export async function nodeFiles(node: DumpedNode, signal: AbortSignal): Promise<NodeFiles> {
   const files = new Map<string, string>();
@@ -41,15 +32,11 @@ export async function nodeFiles(node: DumpedNode, signal: AbortSignal): Promise<
       missing.push({ what, why: withoutSecrets(errorText(error)) });
     }
   };
-  const runs: RecordedRun[] = [];
   await Promise.all([
     part("kernel", async () => {
-      const runner = until(await node.runner(), signal);
-      await readKernel(recordingRunner(runner, (run) => void runs.push(run)));
-      await part("connections", async () => {
-        const counts: ConnectionCounts = await countConnections(await node.tracking(runner));
-        files.set(PATHS.connections(node.name), `${JSON.stringify(counts, undefined, 2)}\n`);
-      });
+      const state = shareableState(await node.state([...STATE_PARTS, "connections"], signal));
+      files.set(PATHS.state(node.name), nodeStateText(state));
+      for (const [what, why] of Object.entries(state.problems)) missing.push({ what: `kernel: ${what}`, why });
     }),
     ...PAGE_PATHS.map((path) =>
       part(`agent ${path}`, async () => {
@@ -60,23 +47,7 @@ export async function nodeFiles(node: DumpedNode, signal: AbortSignal): Promise<
     ),
     ...logParts(node, files, part),
   ]);
-  return { files: new Map([...kernelFiles(node.name, runs), ...files]), missing };
-}
-
-async function readKernel(runner: Runner): Promise<void> {
-  await nodeAddresses(runner);
-  // A family that the host does not have is an answer as well, and so is what cannot be parsed.
-  for (const family of IP_FAMILIES) {
-    await liveRules(runner, family).catch(() => undefined);
-    await liveEnvironment(runner, family).catch(() => undefined);
-  }
-  await isTcpLiberal(runner);
-  const asked = [
-    ...SETTINGS.map((name) => ["cat", `/proc/sys/net/netfilter/${name}`] as const),
-    ["uname", "-rm"] as const,
-    ["iptables", "--version"] as const,
-  ];
-  for (const argv of asked) await runner.run(argv).catch(() => undefined);
+  return { files, missing };
 }
 
 function logParts(
@@ -93,34 +64,6 @@ function logParts(
       () => undefined,
     ),
   ];
-}
-
-function kernelFiles(node: string, runs: readonly RecordedRun[]): ReadonlyMap<string, string> {
-  const files = new Map<string, string>();
-  const entries: RunEntry[] = [];
-  for (const run of runs) {
-    const kept = keptRun(run);
-    if (kept === undefined) continue;
-    if ("failure" in kept) {
-      const { reason, exitCode, stderr = "" } = kept.failure;
-      entries.push({ argv: kept.argv, failure: { reason, stderr, ...(exitCode !== undefined && { exitCode }) } });
-      continue;
-    }
-    const file = runFile(kept.argv);
-    entries.push({ argv: kept.argv, file });
-    files.set(PATHS.run(node, file), kept.stdout);
-  }
-  if (entries.length > 0) files.set(PATHS.runs(node), `${JSON.stringify(entries, undefined, 1)}\n`);
-  return files;
-}
-
-/** All programs end with the signal. */
-function until(runner: Runner, signal: AbortSignal): Runner {
-  const own = <O extends RunOptions | StreamOptions>(options: O | undefined) => ({ signal, ...options });
-  return {
-    run: (argv, options) => runner.run(argv, own(options)),
-    stream: (argv, options) => runner.stream(argv, own(options)),
-  };
 }
 
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

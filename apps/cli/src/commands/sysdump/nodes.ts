@@ -1,5 +1,5 @@
 import { errorText } from "@fairlead/base";
-import { openTracking } from "@fairlead/kernel";
+import type { Runner, RunOptions, StreamOptions } from "@fairlead/kernel";
 import type { LogBounds } from "../../cluster/cluster.ts";
 import type { Container } from "../../cluster/pod-runner.ts";
 import type { CommandInput } from "../../frame/command.ts";
@@ -7,8 +7,7 @@ import type { Context } from "../../frame/context.ts";
 import { nodeNameOf } from "../../inputs/api-source.ts";
 import { okText, type ProxyAccess, portsOf, proxyHere, proxyIn } from "../../node/agent-endpoint.ts";
 import { type Agents, agentPods, agentsOf } from "../../node/agent-pods.ts";
-import { podTracking } from "../../node/connections.ts";
-import { listedRunner } from "../../node/listings.ts";
+import { stateIn } from "../../node/read-state.ts";
 import type { Missing } from "../../sysdump/layout.ts";
 import type { DumpedNode } from "./node.ts";
 import type { sysdumpOptions } from "./options.ts";
@@ -45,20 +44,28 @@ export async function dumpedNodes(options: Values, names: readonly string[], con
 function thisHost(options: Values, context: Context): DumpedNode {
   return {
     name: nodeNameOf(options),
-    runner: async () => context.runner,
-    tracking: (runner) => openTracking(runner),
+    state: (parts) => context.stateHere(parts),
     page: pageOf(proxyHere(context), options),
   };
 }
 
 function nodeOf(name: string, pod: Container, agents: Agents, options: Values): DumpedNode {
   const { cluster } = agents;
+  const runner = cluster.runner(pod);
   return {
     name,
-    runner: () => listedRunner(cluster.runner(pod)),
-    tracking: async (runner) => podTracking(runner),
+    state: (parts, signal) => stateIn(until(runner, signal), parts),
     page: pageOf(proxyIn(pod, agents), options),
     log: (previous) => cluster.log(pod, { ...LOG, previous }),
+  };
+}
+
+/** All programs end with the signal. */
+function until(runner: Runner, signal: AbortSignal): Runner {
+  const own = <O extends RunOptions | StreamOptions>(options: O | undefined) => ({ signal, ...options });
+  return {
+    run: (argv, options) => runner.run(argv, own(options)),
+    stream: (argv, options) => runner.stream(argv, own(options)),
   };
 }
 

@@ -18,21 +18,24 @@ export function readmeText({ version, made, nodes, missing }: SysdumpIndex, arch
       (command) => `fairlead ${command} --sysdump ${archive}.tar.gz --on ${answered[0]?.name ?? "NODE"}\n`,
     ),
     "```\n\n## What was left out\n\n",
-    "Only named fields of objects and configuration are kept, each only if its value has the form of that field. There are no Secrets,\n",
-    "no environment, no arguments of containers, no other annotations and labels, and nothing else of ConfigMaps. In logs and metrics,\n",
-    "what looks like a key, a token or a password is replaced by `[left out]`, and in rules every comment that no proxy or pod network\n",
-    "writes. Addresses, names of objects and names of nodes are here. Read what you send.\n",
+    "Of objects only the fields are kept that Fairlead reads, of the configuration those that its schema has; a value that such a field\n",
+    "cannot have is `invalid` here. There are no Secrets, no environment, no arguments of containers, no other annotations and labels, and\n",
+    "nothing else of ConfigMaps. In logs, metrics and texts of the configuration, what looks like a key, a token or a password is replaced\n",
+    "by `[left out]`, and so is each comment in rules of other programs. Addresses, names of objects and names of nodes are here. Read what\n",
+    "you send.\n",
   ].join("");
 }
 
 const CONTENTS = [
   ["objects.json", "Services, EndpointSlices, Nodes, ServiceCIDRs and networks' objects, as manifests"],
   ["nodes/NODE/agent", "pages of the agent: /metrics, /configz, /proxyMode, /ownership, /livez"],
-  ["nodes/NODE/kernel", "what programs print: rules, tables, sets, virtual servers, addresses, routes, affinity"],
-  ["nodes/NODE/connections.json", "how many connections are tracked, by family, protocol and state"],
+  [
+    "nodes/NODE/state.json",
+    "what the kernel holds: rules, tables, sets, virtual servers, addresses, devices, routes, affinity, settings, how many connections are tracked of each kind",
+  ],
   ["nodes/NODE/verify.json", "what `fairlead verify` finds"],
   ["nodes/NODE/log.txt", "the end of the agent's log; previous-log.txt is that of the container before it"],
-  ["index.json, nodes/NODE/runs.json", "for programs"],
+  ["index.json", "for programs"],
 ] as const;
 
 function missingLines(of: string, missing: readonly Missing[]): readonly string[] {

@@ -103,7 +103,7 @@ async function archiveOf(
     const lacks = [...unread];
     const configured = await installedPages(node, files, options, context);
     const own = new Map([...files, ...configured].sort(([a], [b]) => rank(a) - rank(b)));
-    if (own.has(PATHS.runs(node))) {
+    if (own.has(PATHS.state(node))) {
       const work = () => verified(new Map([...own, [PATHS.objects, objects]]), node, options, context);
       const report = await context.progress(`verifying ${node}`, work);
       if ("text" in report) own.set(PATHS.verify(node), report.text);
@@ -131,7 +131,7 @@ async function written(file: string, bytes: Buffer): Promise<void> {
     await writeFile(file, bytes, { mode: 0o600, flag: "wx" });
   } catch (error) {
     const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
-    const why = exists ? "it is there already; name another file" : errorText(error);
+    const why = exists ? "the file exists; choose another name" : errorText(error);
     throw new CommandFailure(`--output-file=${file}: ${why}`, { cause: error });
   }
 }

@@ -1,4 +1,5 @@
-import type { Runner } from "@fairlead/kernel";
+import type { IPFamily } from "@fairlead/core";
+import { liveEnvironment, type NodeState, rulesOf, tablesOf } from "@fairlead/inspect";
 import { type AskRoutes, createTracer, type Exploration, exploreAsking, type Packet } from "@fairlead/trace";
 import { hasCluster } from "../../cluster/access.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
@@ -7,11 +8,9 @@ import { UsageError } from "../../frame/errors.ts";
 import { nodeNameOf } from "../../inputs/api-source.ts";
 import { allNodes } from "../../inputs/source.ts";
 import { demandThisHost } from "../../inputs/this-host.ts";
-import { oneKernel, runnerFor } from "../../node/access.ts";
+import { interfaceAddresses, oneKernel, orFailure, runnerFor, stateOf } from "../../node/access.ts";
 import { askRoutes } from "../../node/ask-routes.ts";
-import { liveEnvironment } from "../../node/environment.ts";
-import { nodeAddresses } from "../../node/kernel-state.ts";
-import { readRules } from "../../node/rules.ts";
+import { type ReadRules, readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
 import { fromSysdump } from "../../sysdump/replayed.ts";
 import { knownOf } from "./known.ts";
@@ -29,15 +28,14 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
   const options = opened["cluster-cidr"].length > 0 ? opened : { ...opened, "cluster-cidr": clusterCIDRs };
   const live = options.rules === undefined && planned === undefined;
   const runner = await runnerFor(options, context);
-  if (live && given.sysdump === undefined && options.on === undefined) await demandNode(options, runner, context);
-  const read = () => readRules(options.rules, destination.family, runner, context);
-  const saved = live ? undefined : (planned ?? (await read()));
-  const host = saved?.environment ?? (await liveEnvironment(runner, destination.family));
-  const environment = withFacts(options, destination.family, host, live);
+  const { family } = destination;
+  const state = live ? await context.progress("reading the kernel", () => stateOf(options, context)) : undefined;
+  if (state && given.sysdump === undefined && options.on === undefined) await demandNode(options, state, context);
+  const { rules, nftables, environment: host } = planned ?? (await rulesFor(options, state, family, context));
+  const environment = withFacts(options, family, host, live);
   // An archive has routes, and no kernel that could be asked for a routing decision.
   const ask = live && given.sysdump === undefined && asksKernel(options) ? askRoutes(runner) : undefined;
   const asked = await arriving(readPacket(options, destination, environment), options, ask);
-  const { rules, nftables = [] } = saved ?? (await read());
   const known = live ? await knownOf(runner, asked, options.sport !== undefined) : { packet: asked, connections: [] };
   const tracer = createTracer({ iptables: rules, nftables });
   const exploration = await (ask === undefined
@@ -53,6 +51,19 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
   return arrives(exploration) ? 0 : 1;
 }
 
+/** The rules of a node, or of a file. */
+async function rulesFor(
+  { rules: file }: Values,
+  state: NodeState | undefined,
+  family: IPFamily,
+  context: Context,
+): Promise<ReadRules> {
+  if (state === undefined) return readRules(file ?? "-", family, context);
+  const environment = orFailure(() => liveEnvironment(state, family));
+  const rules = orFailure(() => rulesOf(state, family), "rules");
+  return { rules, nftables: tablesOf(state, family) ?? [], environment };
+}
+
 /** @throws UsageError for options that contradict each other */
 function checkKernel(given: Values): void {
   oneKernel(given);
@@ -64,10 +75,10 @@ function checkKernel(given: Values): void {
 }
 
 /** A node that is named is not taken for this host. */
-async function demandNode(options: Values, runner: Runner, context: Context): Promise<void> {
+async function demandNode(options: Values, state: NodeState, context: Context): Promise<void> {
   if (options.node === undefined || (options.file.length === 0 && !hasCluster(options, context))) return;
   const nodes = await allNodes(options, context).catch(() => undefined);
-  demandThisHost(options, await nodeAddresses(runner), nodes?.get(nodeNameOf(options)));
+  demandThisHost(options, interfaceAddresses(state), nodes?.get(nodeNameOf(options)));
 }
 
 /** What is given of the host stands in place of its own addresses and routes. */

@@ -5,10 +5,10 @@ import { CommandFailure } from "../../frame/errors.ts";
 import { demandServices } from "../../inputs/namespaces.ts";
 import type { ClusterValues } from "../../inputs/planned.ts";
 import { PlannedNodes } from "../../inputs/planned-nodes.ts";
+import { interfaceAddresses } from "../../node/access.ts";
 import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { eachNode } from "../../node/each-node.ts";
-import { nodeAddresses } from "../../node/kernel-state.ts";
-import { listedRunner } from "../../node/listings.ts";
+import { stateIn } from "../../node/read-state.ts";
 import type { FamilyReport } from "./family-report.ts";
 import { reportsOf } from "./look.ts";
 
@@ -34,10 +34,10 @@ export async function verifyNodes(
   if (names.length === 0) throw new CommandFailure("the cluster has no Nodes: nothing was compared");
   const agents = await agentPods(all);
   const look = async (node: string, pod: Container): Promise<readonly FamilyReport[]> => {
-    const runner = await listedRunner(all.cluster.runner(pod));
-    const { planned, setup } = await nodes.plan(node, await nodeAddresses(runner));
+    const state = await stateIn(all.cluster.runner(pod));
+    const { planned, setup } = await nodes.plan(node, interfaceAddresses(state));
     demandServices(options.namespace, [planned.state]);
-    return reportsOf(planned, setup, { rules: undefined }, { ...context, runner, progress: (_what, work) => work() });
+    return reportsOf(planned, setup, { state }, { ...context, progress: (_what, work) => work() });
   };
   let done = 0;
   const report = async (node: string): Promise<NodeReport> => {

@@ -13,6 +13,7 @@ import {
   type Finding,
   hasForeignRules,
   type IpvsObjects,
+  ipvsEnvironment,
   isKubeProxyTable,
   type KernelState,
   type PlannedNode,
@@ -28,7 +29,6 @@ import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { hasCounters } from "../../node/counters.ts";
-import { ipvsEnvironment } from "../../node/environment.ts";
 import { ipvsObjectsIn, payloadIn } from "../../node/plan-text.ts";
 import type { FamilyReport } from "./family-report.ts";
 import { comparedFastPath } from "./fast-path.ts";

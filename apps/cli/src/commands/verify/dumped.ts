@@ -1,7 +1,7 @@
 import { errorText } from "@fairlead/base";
 import type { Context } from "../../frame/context.ts";
 import { type ClusterValues, plannedNode } from "../../inputs/planned.ts";
-import { nodeAddresses } from "../../node/kernel-state.ts";
+import { interfaceAddresses } from "../../node/access.ts";
 import type { Sysdump } from "../../sysdump/dump.ts";
 import { openSysdump } from "../../sysdump/open.ts";
 import { noOtherSource, replayedOn } from "../../sysdump/replayed.ts";
@@ -40,7 +40,8 @@ export async function dumpedReports(
 ): Promise<readonly FamilyReport[]> {
   const quiet = <T>(_what: string, work: () => Promise<T>) => work();
   const { options: own, context } = replayedOn(dump, node, options, { ...around, progress: quiet });
-  const live = await nodeAddresses(context.runner);
+  const state = await context.stateHere();
+  const live = interfaceAddresses(state);
   const { planned, setup } = await plannedNode(own, context, { proxy: { here: true }, live });
-  return reportsOf(planned, setup, { rules: undefined }, context);
+  return reportsOf(planned, setup, { state }, context);
 }

@@ -1,40 +1,45 @@
 import type { IPFamily } from "@fairlead/core";
-import { factsOf, type PlannedNode } from "@fairlead/inspect";
-import { CommandError } from "@fairlead/kernel";
+import {
+  factsOf,
+  hostEnvironment,
+  ipvsObjectsOf,
+  isTcpLiberal,
+  type NodeState,
+  type PlannedNode,
+  rulesOf,
+  tablesOf,
+} from "@fairlead/inspect";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
-import { hostEnvironment, isTcpLiberal, readIpvsObjects } from "../../node/environment.ts";
+import { orFailure } from "../../node/access.ts";
 import { fastPathDevices } from "../../node/fast-path-devices.ts";
 import { readRules } from "../../node/rules.ts";
 import { check, type KernelContents } from "./check.ts";
 import type { FamilyReport } from "./family-report.ts";
 import { ofFamily } from "./objects.ts";
 
-/** What is asked besides the runner of the context. */
-interface Values {
-  /** A listing in place of a kernel. */
-  readonly rules: string | undefined;
-}
+/** What is compared with a plan: a node's kernel, or the file of a listing. */
+type Held = { readonly state: NodeState } | { readonly rules: string };
 
 /** Compares both families of a kernel, or a listing's own, with the plan. */
 export async function reportsOf(
   planned: PlannedNode,
   setup: AgentSetup,
-  options: Values,
-  context: Context,
+  held: Held,
+  context: Pick<Context, "progress" | "readStandardInput" | "warn">,
 ): Promise<readonly FamilyReport[]> {
-  if (options.rules !== undefined && hasObjects(planned)) {
+  if ("rules" in held && hasObjects(planned)) {
     throw new UsageError(
       `--rules: ${planned.mode} mode has more than rules; leave it out and look at this host's kernel`,
     );
   }
-  const families: readonly IPFamily[] = options.rules === undefined ? ["IPv4", "IPv6"] : ["IPv4"];
+  const families: readonly IPFamily[] = "state" in held ? ["IPv4", "IPv6"] : ["IPv4"];
   const reports: FamilyReport[] = [];
   for (const family of families) {
-    const held = await heldOf(planned, setup, family, options, context);
-    if (held === undefined) continue;
-    const found = await check(planned, setup, family, held);
+    const contents = await contentsOf(planned, setup, family, held, context);
+    if (contents === undefined) continue;
+    const found = await check(planned, setup, family, contents);
     if (found.services.length > 0 && isLeftOut(planned, family, found.services)) continue;
     reports.push({ family, ...found });
   }
@@ -48,45 +53,47 @@ function isLeftOut({ planner }: PlannedNode, family: IPFamily, services: FamilyR
 }
 
 /** @returns undefined for a family that this host has not got and that nothing is to be programmed for */
-async function heldOf(
+async function contentsOf(
   planned: PlannedNode,
   { config }: Pick<AgentSetup, "config">,
   family: IPFamily,
-  options: Values,
-  context: Context,
+  held: Held,
+  context: Pick<Context, "progress" | "readStandardInput" | "warn">,
 ): Promise<KernelContents | undefined> {
-  const { runner } = context;
   try {
-    const { rules, nftables } = await readRules(options.rules, family, runner, context);
-    if (nftables === undefined && factsOf(planned.mode).nftTables !== undefined) {
-      throw new CommandFailure(
-        "tables of nftables cannot be read: it takes root's rights, and nft where this machine has no netlink",
-      );
-    }
-    const own = { localAddresses: ownAddresses(planned, family) };
-    const kept = { rules, nftables: nftables ?? [] };
-    if (options.rules !== undefined) return { ...kept, environment: own };
-    const chosen = await fastPathDevices(config, outputBy(runner));
-    const fastPath = chosen && { fastPathDevices: new Set(chosen.devices.keys()) };
-    const held = { ...kept, ...fastPath, tcpBeLiberal: await isTcpLiberal(runner) };
-    const environment = await hostEnvironment(runner, family);
-    if (!hasObjects(planned)) return { ...held, environment };
-    return { ...held, environment, objects: ofFamily(await readIpvsObjects(runner), family) };
+    if ("state" in held) return orFailure(() => liveContents(planned, config, family, held.state));
+    const { rules, nftables } = await readRules(held.rules, family, context);
+    return { rules, nftables, environment: { localAddresses: ownAddresses(planned, family) } };
   } catch (error) {
     if (!(error instanceof CommandFailure) || planned.planner.plan(family).groups.size > 0) throw error;
-    context.warn(`${family}: ${error.message}; nothing is to be there`);
+    context.warn(`${family}: ${error.message}; no rules are expected`);
     return undefined;
   }
 }
 
-function outputBy(runner: Context["runner"]) {
-  return async (program: string, ...args: readonly string[]) => {
-    try {
-      return (await runner.run([program, ...args])).stdout;
-    } catch (error) {
-      if (error instanceof CommandError) return undefined;
-      throw error;
-    }
+/** @throws UnreadState for what could not be read */
+function liveContents(
+  planned: PlannedNode,
+  config: AgentSetup["config"],
+  family: IPFamily,
+  state: NodeState,
+): KernelContents {
+  const rules = orFailure(() => rulesOf(state, family), "rules");
+  const nftables = tablesOf(state, family);
+  if (nftables === undefined && factsOf(planned.mode).nftTables !== undefined) {
+    throw new CommandFailure(
+      "tables of nftables cannot be read: it takes root's rights, and nft where this machine has no netlink",
+    );
+  }
+  const chosen = fastPathDevices(config, state);
+  const tcpBeLiberal = isTcpLiberal(state);
+  return {
+    rules,
+    nftables: nftables ?? [],
+    environment: hostEnvironment(state, family),
+    ...(chosen && { fastPathDevices: new Set(chosen.devices.keys()) }),
+    ...(tcpBeLiberal !== undefined && { tcpBeLiberal }),
+    ...(hasObjects(planned) && { objects: ofFamily(ipvsObjectsOf(state), family) }),
   };
 }
 

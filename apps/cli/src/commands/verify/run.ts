@@ -1,12 +1,11 @@
-import type { Runner } from "@fairlead/kernel";
+import type { NodeState } from "@fairlead/inspect";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { demandServices } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
-import { oneKernel, runnerFor } from "../../node/access.ts";
+import { interfaceAddresses, oneKernel, runnerFor, stateOf } from "../../node/access.ts";
 import { tellOwnAgent, tellPodsAgent } from "../../node/full-sync.ts";
-import { nodeAddresses } from "../../node/kernel-state.ts";
 import { print } from "../../output/output.ts";
 import { fromSysdump } from "../../sysdump/replayed.ts";
 import { verifyNodes } from "./all-nodes.ts";
@@ -31,23 +30,23 @@ export async function run({ options: given }: CommandInput<typeof verifyOptions>
   if (options.repair && options.rules !== undefined) {
     throw new UsageError("--repair: a listing has no agent that could be asked; leave out --rules");
   }
-  const runner = await runnerFor(options, context);
   const node = options.node ?? options.on;
-  const addresses = options.rules === undefined ? await nodeAddresses(runner) : undefined;
+  const read = () => context.progress(`reading the kernel of ${node ?? "this node"}`, () => stateOf(options, context));
+  const first = options.rules === undefined ? await read() : undefined;
+  const addresses = first && interfaceAddresses(first);
   const proxy = { on: options.on, here: options.on === undefined && options.rules === undefined };
   const { planned, setup } = await plannedNode({ ...options, node }, context, { proxy, live: addresses });
   demandServices(options.namespace, [planned.state]);
-  const lookBy = async (by: Runner) =>
-    (await reportsOf(planned, setup, options, { ...context, runner: by })).map((report) => within(options, report));
-  let reports = await lookBy(runner);
+  const lookAt = async (held: { readonly state: NodeState } | { readonly rules: string }) =>
+    (await reportsOf(planned, setup, held, context)).map((report) => within(options, report));
+  let reports = await lookAt(first === undefined ? { rules: options.rules ?? "" } : { state: first });
   if (options.repair && differs(reports)) {
     const { serviceProxyName } = setup.config;
     // Its configuration may have the name.
     const itsPod = () => runnerFor({ ...options, "service-proxy-name": serviceProxyName }, context);
     const ask = async () =>
       options.on === undefined ? tellOwnAgent(serviceProxyName) : tellPodsAgent(await itsPod(), serviceProxyName);
-    // What another node's runner has listed it does not ask for again.
-    const look = async () => lookBy(await runnerFor(options, context));
+    const look = async () => lookAt({ state: await stateOf(options, context) });
     reports = await askForFullSync(reports, { ask, look, differs }, context);
   }
   await print(options.output, reports, () => reportText(reports, context.style), context);
