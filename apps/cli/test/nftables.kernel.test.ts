@@ -5,6 +5,8 @@ import { CommandError, createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
 import { readTables } from "@fairlead/netfilter/nft";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Context } from "../src/frame/context.ts";
+import { stateIn } from "../src/node/read-state.ts";
 import { loadTables } from "./support/load-tables.ts";
 import { agent, stdin } from "./support/nft-recorded.ts";
 import { fairlead } from "./support/run.ts";
@@ -50,7 +52,8 @@ test.skipIf(CI === "" && !support.ok).each([
   await using namespace: NetworkNamespace = await createNamespace();
   const runner: Runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   const live = async () => {
-    const { out, code } = await fairlead(["verify", ...agent], { stdin, runner: reader(runner) });
+    const stateHere: Context["stateHere"] = (parts) => stateIn(reader(runner), parts);
+    const { out, code } = await fairlead(["verify", ...agent], { stdin, stateHere });
     return { out, code };
   };
   const missing = await live();

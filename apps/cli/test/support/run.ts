@@ -2,6 +2,7 @@ import { Followed } from "@fairlead/base/testing";
 import type { Runner } from "@fairlead/kernel";
 import { FakeRunner } from "@fairlead/kernel/fake";
 import { runCommandLine } from "../../src/cli.ts";
+import type { Context } from "../../src/frame/context.ts";
 import { plain } from "../../src/frame/style.ts";
 import { askLoopback } from "../../src/node/loopback.ts";
 import { readState } from "../../src/node/read-state.ts";
@@ -21,6 +22,8 @@ export interface RunOptions {
   readonly onOut?: (text: string) => void;
   /** Where programs are started; default: nowhere, none is installed. */
   readonly runner?: Runner;
+  /** Default: what the runner's programs print. */
+  readonly stateHere?: Context["stateHere"];
 }
 
 const STANDARD_PORTS = new Set([10_249, 10_256, 10_349, 10_356]);
@@ -35,6 +38,8 @@ export async function fairlead(
     signal = new AbortController().signal,
     onOut = () => {},
     runner = new FakeRunner(),
+    // What this machine's netlink would say has nothing to do with a test.
+    stateHere = (parts) => readState(runner, "programs", parts),
   }: RunOptions = {},
 ): Promise<Run> {
   let [out, err] = ["", ""];
@@ -56,8 +61,7 @@ export async function fairlead(
     progress: (_what, work) => work(),
     // What this machine runs has nothing to do with a test.
     askHere: (port, path) => (STANDARD_PORTS.has(port) ? Promise.reject(refused) : askLoopback(port, path)),
-    // What this machine's netlink would say has nothing to do with a test.
-    stateHere: (parts) => readState(runner, "programs", parts),
+    stateHere,
     runner,
     signal,
     untilStopped: (work) => work(),
