@@ -1,12 +1,12 @@
 import type { IPFamily } from "@fairlead/base";
 import { VirtualClock } from "@fairlead/base/testing";
 import type { ReplyViaSettings } from "@fairlead/config";
+import { REPLY_TABLE } from "@fairlead/config";
 import type { RouteEntry } from "@fairlead/kernel";
 import { FakeNftables, FakeRouting } from "@fairlead/kernel/fake";
 import { tableText } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { ReplyRouting, removeReplyRouting } from "../src/reply/reply-routing.ts";
-import { REPLY_TABLE } from "../src/reply/table.ts";
 import { chooseUplinks } from "../src/reply/uplinks.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 

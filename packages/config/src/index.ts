@@ -1,7 +1,7 @@
 export { formatDuration, parseDuration } from "./duration.ts";
 export type * from "./mode-settings.ts";
 export { type FastPathNetworks, fastPathNetworks, whyNotAuto } from "./modes/fast-path-networks.ts";
-export { mostUplinks } from "./modes/reply-via.ts";
+export { mostUplinks, REPLY_TABLE } from "./modes/reply-via.ts";
 export { withMode } from "./modes/with-mode.ts";
 export type * from "./multi-cni-settings.ts";
 export { configFileOf, parseArguments } from "./parse.ts";

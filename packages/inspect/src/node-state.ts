@@ -5,8 +5,8 @@ import * as z from "zod";
 
 /**
  * What the kernel of a node holds, as one value: all that `fairlead` reads of a node. `fairlead __state` in the agent's
- * image prints it, `fairlead sysdump` keeps it. Each value has a type; the texts that other programs choose are comments,
- * and what is in `save`.
+ * image prints it, `fairlead sysdump` keeps it. Each value has a type; the texts that other programs choose are
+ * comments, and what is in `save`.
  */
 
 /** Goes up with each change that an older reader would misread. */

@@ -140,6 +140,11 @@ describe("the doctor", () => {
         `warning nft tables of others: ${[0, 1, 2, 3, 4].map((at) => `ip ${String(at).padEnd(56, "x")}…`).join(", ")}, and 195 more`,
       ],
     ],
+    [
+      "the table of replyVia, where it is configured",
+      { nftTables: ["ip fairlead_reply", "ip6 fairlead_reply"], uplinks: [{ interface: "eth1", filter: 0 }] },
+      [],
+    ],
     ["firewalld", { nftTables: ["inet firewalld"] }, ["warning nft tables of others: inet firewalld"]],
     [
       "what nftables mode left, beside a proxy that says that it is in another mode",

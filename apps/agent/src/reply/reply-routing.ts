@@ -1,10 +1,10 @@
 import { attemptAll, errorChainText, errorCode, IP_FAMILIES, type IPFamily, sleep, type Timers } from "@fairlead/base";
-import type { ReplyViaSettings } from "@fairlead/config";
+import { REPLY_TABLE, type ReplyViaSettings } from "@fairlead/config";
 import type { NftablesClient, Routing, RoutingState } from "@fairlead/kernel";
 import { NFT_FAMILY, NftBatch } from "@fairlead/netfilter/nft";
 import type { Log } from "../log/log.ts";
 import { removal, routingCommands } from "./routes.ts";
-import { hasChains, REPLY_TABLE, replyChains, writeChains } from "./table.ts";
+import { hasChains, replyChains, writeChains } from "./table.ts";
 import { chooseUplinks, type Uplink } from "./uplinks.ts";
 
 export interface ReplyRoutingParts {

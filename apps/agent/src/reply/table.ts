@@ -2,9 +2,6 @@ import type { ReplyViaSettings } from "@fairlead/config";
 import { type BaseChain, type NftBatch, type NftRule, type NftTable, statements } from "@fairlead/netfilter/nft";
 import type { Uplink } from "./uplinks.ts";
 
-/** No agent with a service proxy name has a table of this name: theirs begin with `fairlead-`. */
-export const REPLY_TABLE = "fairlead_reply";
-
 /** NF_IP_PRI_MANGLE: behind connection tracking, before routing and translation. */
 const MANGLE = -150;
 

@@ -1,11 +1,11 @@
 import { errorChainText, IP_FAMILIES } from "@fairlead/base";
+import { REPLY_TABLE } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { errorTexts, removeTables } from "../modes/leftovers.ts";
 import type { ModeRemoval } from "../modes/mode.ts";
 import { removeReplyRouting } from "../reply/reply-routing.ts";
-import { REPLY_TABLE } from "../reply/table.ts";
 
 /**
  * Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code.

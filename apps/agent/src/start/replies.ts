@@ -1,10 +1,10 @@
 import { errorChainText, type IPFamily, type Timers } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
+import { REPLY_TABLE } from "@fairlead/config";
 import type { ModeFacts } from "@fairlead/core";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { ReplyRouting, removeReplyRouting } from "../reply/reply-routing.ts";
-import { REPLY_TABLE } from "../reply/table.ts";
 import { StartError } from "./start-error.ts";
 
 export interface ReplyParts {

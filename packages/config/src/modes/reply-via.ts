@@ -4,6 +4,12 @@ import type { ConfigInput } from "../resolve/input.ts";
 import { ROUTING_TABLES, RULE_PRIORITIES } from "../routing-numbers.ts";
 import type { AgentConfig, ReplyViaSettings } from "../types.ts";
 
+/**
+ * The table of nftables that marks connections for `replyVia`, in both families. No agent with a service proxy name has
+ * a table of this name: theirs begin with `fairlead-`.
+ */
+export const REPLY_TABLE = "fairlead_reply";
+
 /** The only bits that neither kube-proxy nor kubelet, Calico, Cilium or Istio use. */
 const MARK_MASK = 0x3000;
 /** Before the rules that pod networks have for their pods' packets (512 and more), behind the table `local` (0). */

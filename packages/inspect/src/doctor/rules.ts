@@ -1,3 +1,4 @@
+import { REPLY_TABLE } from "@fairlead/config";
 import { type Advice, advice, asRoot } from "./advice.ts";
 import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { RuleCount } from "./facts.ts";
@@ -130,12 +131,17 @@ export function otherInstances({ instances = [] }: Parameters<Check>[0]): readon
 }
 
 function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
-  const { nftTables: all, needs, serviceProxyName, running, instances = [] } = facts;
+  const { nftTables: all, needs, serviceProxyName, running, instances = [], uplinks } = facts;
   const check = "nft tables of others";
   if (all === undefined) return unknown(check, "cannot be listed", LIST_TABLES);
   const known = instances.flatMap(({ tables }) => tables);
   // An agent with a name runs alongside the node's first proxy, which may have them.
-  const firsts = [...(serviceProxyName === undefined ? [] : [FIRST_PROXYS]), ...(running?.nftTables ?? [])];
+  const firsts = [
+    ...(serviceProxyName === undefined ? [] : [FIRST_PROXYS]),
+    ...(running?.nftTables ?? []),
+    // With `replyVia` it is the node's own.
+    ...(uplinks === undefined ? [] : [REPLY_TABLE]),
+  ];
   const nftTables = all.filter(
     (name) => !isNamed(name, [...(needs.nftTables ?? []), ...firsts]) && !known.includes(name),
   );

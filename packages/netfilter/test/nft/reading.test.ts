@@ -5,6 +5,7 @@ import {
   readTables,
   readTablesFromJson,
   ruleText,
+  statements,
   tableText,
 } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
@@ -279,6 +280,23 @@ describe("flowtables", () => {
   ])("a statement of another form in %s is not known", (_, tables) => {
     expect(unknownIn(tables)).not.toEqual([]);
   });
+});
+
+/** What `replyVia` writes, as nft -j lists it. */
+test("marks of connections and the direction of packets are read from JSON", () => {
+  const tables = readTablesFromJson(JSON.parse(fixture("reply.json")));
+  const { answer, connectionMarkIs, interfaceIs, newConnection, translatedConnection } = statements;
+  const { setConnectionMark, setMarkWithin } = statements;
+  expect(rulesOf(tables).map(({ expressions }) => expressions)).toEqual([
+    [
+      ...interfaceIs("iifname", "eth1"),
+      ...newConnection,
+      ...translatedConnection,
+      // Of the mask 0x3000 the listing has those bits that are cleared.
+      ...setConnectionMark(0x1000, 0x3000),
+    ],
+    [...answer, ...connectionMarkIs(0x1000, 0x3000), ...setMarkWithin(0x1000, 0x3000)],
+  ]);
 });
 
 test("a set of types that are not known is left out, and its rules say so", () => {

@@ -77,8 +77,10 @@ function vmapIn(json: unknown): Phrase {
   return { kind: "vmap", key: operandIn(valueAt(json, "key")), set };
 }
 
-/** `meta mark set meta mark | 0x4000`, `meta mark set 0x4000`. */
+/** `meta mark set meta mark | 0x4000`, `meta mark set 0x4000`, `ct mark set ct mark & 0xffffcfff | 0x1000`. */
 function mangleIn(json: unknown): Phrase {
+  const within = markWithin(json);
+  if (within !== undefined) return within;
   const mark = numberOf(valueAt(json, "value"));
   if (mark !== undefined && valueAt(json, "key", "meta", "key") === "mark")
     return { kind: "mark", operator: "=", bits: mark };
@@ -88,6 +90,15 @@ function mangleIn(json: unknown): Phrase {
     if (isMark && typeof bits === "number") return { kind: "mark", operator, bits };
   }
   throw notKnown(json);
+}
+
+function markWithin(json: unknown): Phrase | undefined {
+  const of = (["meta", "ct"] as const).find((one) => valueAt(json, "key", one, "key") === "mark");
+  const [kept, bits] = listOf(valueAt(json, "value", "|"));
+  const [mark, keep] = listOf(valueAt(kept, "&"));
+  if (of === undefined || valueAt(mark, of, "key") !== "mark") return undefined;
+  if (typeof keep !== "number" || typeof bits !== "number") return undefined;
+  return { kind: "mark-within", of, keep, bits };
 }
 
 function dnatIn(json: unknown): Phrase {

@@ -26,6 +26,11 @@ export function compile(phrase: Phrase, scope: Scope): readonly Expression[] {
       return statements.verdict(phrase.verdict);
     case "mark":
       return MARKS[phrase.operator](phrase.bits);
+    case "mark-within": {
+      const { of, keep, bits } = phrase;
+      const set = of === "ct" ? statements.setConnectionMark : statements.setMarkWithin;
+      return set(bits, (~keep | bits) >>> 0);
+    }
     case "dnat":
       return translated(phrase.address, phrase.port, scope.family);
     case "dnat-map":

@@ -1,4 +1,4 @@
-import { CT_TUPLE } from "../expressions/ct.ts";
+import { CT_DIRECTIONS, CT_TUPLE } from "../expressions/ct.ts";
 import { ADDRESS_TYPES } from "../expressions/fib.ts";
 import type { Expression } from "../expressions/index.ts";
 import type { Register } from "../expressions/registers.ts";
@@ -13,6 +13,8 @@ export interface FieldFacts {
   readonly words?: Readonly<Record<string, number>>;
   /** The words are bits, of which a packet can have several. */
   readonly bits?: "state" | "status" | "flags";
+  /** Default: four, in the byte order of the machine. */
+  readonly bytes?: 1;
   /** Only packets of this protocol have it, and the listing leaves out that the rule compares that first. */
   readonly protocol?: "tcp" | "udp" | "sctp";
 }
@@ -61,6 +63,16 @@ const FIELDS: ReadonlyMap<string, FieldFacts> = new Map([
       words: CT_STATUSES,
     },
   ],
+  ["ct mark", { load: (to: Register) => ({ kind: "ct", key: "mark", to }), type: "mark" }],
+  [
+    "ct direction",
+    {
+      load: (to: Register) => ({ kind: "ct", key: "direction", to }),
+      type: "integer",
+      bytes: 1,
+      words: CT_DIRECTIONS,
+    },
+  ],
   [
     "fib saddr type",
     { load: (to: Register) => ({ kind: "fib", of: "saddr", to }), type: "integer", words: ADDRESS_TYPES },
@@ -73,7 +85,7 @@ const FIELDS: ReadonlyMap<string, FieldFacts> = new Map([
   ...ports,
   [
     "tcp flags",
-    { load: payload("transport", 13, 1), type: "tcp_flag", bits: "flags", words: TCP_FLAGS, protocol: "tcp" },
+    { load: payload("transport", 13, 1), type: "tcp_flag", bytes: 1, bits: "flags", words: TCP_FLAGS, protocol: "tcp" },
   ],
 ] satisfies readonly (readonly [string, FieldFacts])[]);
 

@@ -85,9 +85,8 @@ function anyBit(facts: FieldFacts, operator: Match["operator"], bits: number): r
   ];
 }
 
-/** The flags of TCP are one byte; other numbers have four, in the byte order of the machine. */
-function numberHex({ type }: FieldFacts, number: number): Hex {
-  return type === "tcp_flag" ? hexOf([number]) : hostHex(number);
+function numberHex({ bytes }: FieldFacts, number: number): Hex {
+  return bytes === 1 ? hexOf([number]) : hostHex(number);
 }
 
 function bitsOf({ words = {} }: FieldFacts, text: string): number {

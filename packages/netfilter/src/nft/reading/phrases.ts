@@ -37,6 +37,8 @@ export type Phrase =
   | { readonly kind: "vmap"; readonly key: Operand; readonly set: ListedSet }
   | { readonly kind: "verdict"; readonly verdict: Verdict }
   | { readonly kind: "mark"; readonly operator: "|" | "^" | "="; readonly bits: number }
+  /** Of the packet or its connection: the bits of `keep` stay, and those of `bits` are set. */
+  | { readonly kind: "mark-within"; readonly of: "meta" | "ct"; readonly keep: number; readonly bits: number }
   | { readonly kind: "dnat"; readonly address: string; readonly port?: number }
   | { readonly kind: "dnat-map"; readonly key: Operand; readonly set: ListedSet }
   | { readonly kind: "masquerade"; readonly fullyRandom: boolean }
