@@ -10,7 +10,7 @@ import * as z from "zod";
  */
 
 /** Goes up with each change that an older reader would misread. */
-export const NODE_STATE_FORMAT = 1;
+const NODE_STATE_FORMAT = 1;
 
 const family = z.enum(["IPv4", "IPv6"]);
 
@@ -179,7 +179,6 @@ export interface NodeState extends Readonly<Partial<StateParts>> {
   readonly problems: Readonly<Partial<Record<StatePart, string>>>;
 }
 
-export type StateAddress = z.output<typeof address>;
 export type StateRoute = z.output<typeof route>;
 export type RuleListing = z.output<typeof listing>;
 
