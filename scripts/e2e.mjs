@@ -5,8 +5,9 @@ import { pathToFileURL } from "node:url";
 import { ended, root, runBeside, runStep, sayStep, start, tool } from "./steps.mjs";
 import { countsOf, summarize } from "./summary.mjs";
 
-/** How many times as long as in `npm test` properties run (tooling/runs.ts). */
-const LONG_RUNS = "20";
+/** How many times as long as in `npm test` properties run (tooling/runs.ts), and what sends packets. */
+const LONG_RUNS = "50";
+const LONG_PACKETS = "20";
 
 const ground = (...args) => ({ args: ["--provider", "netns", ...args] });
 const tests = (env, ...args) => ({ vitest: args, env });
@@ -14,10 +15,10 @@ const tests = (env, ...args) => ({ vitest: args, env });
 /** What each run is; nightly CI has a job for each. */
 export const RUNS = {
   properties: tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=pure", "--project=kernel", "packages/", "apps/"),
-  tracer: tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=kernel", "e2e/"),
+  tracer: tests({ FAIRLEAD_RUNS: LONG_PACKETS }, "--project=kernel", "e2e/"),
   uml: tests({ FAIRLEAD_UML: "all" }, "--project=uml"),
   cost: { args: ["--suite", "cost"] },
-  "fast path": tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=qemu", "e2e/test/fast-path"),
+  "fast path": tests({ FAIRLEAD_RUNS: LONG_PACKETS }, "--project=qemu", "e2e/test/fast-path"),
   "ipvs qemu": tests({}, "--project=qemu", "e2e/test/ipvs"),
   ...Object.fromEntries(
     ["bridge", "flannel", "flannel:host-gw", "calico", "ovn", "bridge,ptp", "flannel,calico,ovn"].map((cni) => [

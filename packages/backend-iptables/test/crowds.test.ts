@@ -1,4 +1,5 @@
 import { crowdHistory, followCrowd, randomOf } from "@fairlead/testkit/crowds";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { test } from "vitest";
 import { iptablesCrowd } from "./support/crowd.ts";
@@ -8,6 +9,6 @@ test("200 clients, whatever happens to their service: each keeps its endpoint wh
     fc.asyncProperty(crowdHistory(), fc.integer(), async (history, seed) => {
       await followCrowd(history, iptablesCrowd(randomOf(seed)));
     }),
-    { numRuns: 10, endOnFailure: true },
+    { numRuns: runs(4), endOnFailure: true },
   );
 });

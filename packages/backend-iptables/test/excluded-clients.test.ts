@@ -35,7 +35,7 @@ test("whatever the history of services and CIDRs, the kernel is as after a fresh
       await createIptablesBackend(other, {}).sync(again.plan);
       expect(compareRuleSets(other.ruleSet(), fake.ruleSet())).toEqual([]);
     }),
-    { numRuns: runs(60) },
+    { numRuns: runs(20) },
   );
 });
 

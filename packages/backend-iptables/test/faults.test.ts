@@ -45,7 +45,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await backend.sync(world.plan);
         expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: runs(100), examples: [[[[2, ranged]], [[2, refused]], { kind: "kill", transactions: 2 }]] },
+      { numRuns: runs(35), examples: [[[[2, ranged]], [[2, refused]], { kind: "kill", transactions: 2 }]] },
     );
   });
 
@@ -62,7 +62,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await backend.apply(world.plan, world.change([[1, undefined]]) ?? noChange);
         expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(20) },
     );
   });
 
@@ -79,7 +79,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await restarted.sync(world.plan);
         expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: runs(80) },
+      { numRuns: runs(30) },
     );
   });
 

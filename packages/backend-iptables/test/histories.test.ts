@@ -16,7 +16,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const { fake, world } = await live(batches, variant);
         expect(compareRuleSets(await fresh(world.slots), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: runs(100) },
+      { numRuns: runs(35) },
     );
   });
 
@@ -27,7 +27,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const { fake } = await live([...batches, back], "nft");
         expect(compareRuleSets(await fresh(new Map()), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: runs(50) },
+      { numRuns: runs(18) },
     );
   });
 
@@ -38,7 +38,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const twice = await live([...batches, ...batches], "nft");
         expect(compareRuleSets(once.fake.ruleSet(), twice.fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: runs(50) },
+      { numRuns: runs(18) },
     );
   });
 
@@ -50,7 +50,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         await createIptablesBackend(fake, { counters }).sync(world.plan);
         expect(compareRuleSets(await fresh(world.slots), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: runs(50) },
+      { numRuns: runs(18) },
     );
   });
 });
@@ -68,7 +68,7 @@ test("reports count what is there", async () => {
         expect(partial.objects[table]?.total, table).toBe(full.objects[table]?.total);
       }
     }),
-    { numRuns: runs(30) },
+    { numRuns: runs(10) },
   );
 });
 

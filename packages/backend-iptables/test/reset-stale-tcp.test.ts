@@ -33,7 +33,7 @@ test("whatever the history, the kernel is as after a fresh start, and who begins
       const plain = await fresh(world.slots, false);
       expect(whereabouts(fake.ruleSet(), SLOTS)).toEqual(whereabouts(plain, SLOTS));
     }),
-    { numRuns: runs(40) },
+    { numRuns: runs(14) },
   );
 });
 

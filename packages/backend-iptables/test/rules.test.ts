@@ -66,7 +66,7 @@ describe("what is sent", () => {
         for (const line of lines) expect(line.replace(/"(?:[^"\\]|\\.)*"/g, "")).toMatch(/^[\x21-\x7e ]*$/);
         for (const text of sent) expect(() => parseRestore(text)).not.toThrow();
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(50) },
     );
     expect.hasAssertions();
   });

@@ -30,7 +30,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
         await made.sync();
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: runs(35) },
+      { numRuns: runs(12) },
     );
   });
 
@@ -44,7 +44,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
         await made.sync();
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(20) },
     );
   });
 
@@ -61,7 +61,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
         await made.sync();
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(10) },
     );
   });
 

@@ -17,7 +17,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const made = await live(batches);
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: runs(100) },
+      { numRuns: runs(35) },
     );
   });
 
@@ -32,7 +32,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         }
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: runs(100) },
+      { numRuns: runs(35) },
     );
   });
 
@@ -44,7 +44,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         expect(made.node.servers.servers()).toEqual([]);
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: runs(50) },
+      { numRuns: runs(18) },
     );
   });
 
@@ -57,7 +57,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const made = await live([], { node, world });
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(20) },
     );
   });
 
@@ -67,7 +67,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
         const made = await live([...batches, ...batches, batches.flat()]);
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(10) },
     );
   });
 });
@@ -84,6 +84,6 @@ test("what it wrote is intact, and a sync over it writes nothing but rules", asy
         setMembers: { written: 0 },
       });
     }),
-    { numRuns: runs(40) },
+    { numRuns: runs(14) },
   );
 });

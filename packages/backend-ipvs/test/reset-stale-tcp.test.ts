@@ -67,6 +67,6 @@ test("whatever the history, the kernel is as after a fresh start", async () => {
       const made = await live(batches, { world: openWorld(resetting) });
       expect(await made.differences()).toEqual([]);
     }),
-    { numRuns: runs(50) },
+    { numRuns: runs(18) },
   );
 });

@@ -1,4 +1,5 @@
 import { type CrowdHistory, crowdHistory, followCrowd, randomOf } from "@fairlead/testkit/crowds";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { nftablesCrowd } from "./support/crowd.ts";
@@ -37,6 +38,6 @@ test("200 clients, whatever happens to their service: each keeps its endpoint wh
     fc.asyncProperty(crowdHistory(), fc.integer(), async (history, seed) => {
       await followCrowd(history, nftablesCrowd(randomOf(seed)));
     }),
-    { numRuns: 20, endOnFailure: true },
+    { numRuns: runs(7), endOnFailure: true },
   );
 });

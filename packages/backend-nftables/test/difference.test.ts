@@ -1,6 +1,7 @@
 import type { FakeNftables } from "@fairlead/kernel/fake";
 import { NftBatch, type NftTable } from "@fairlead/netfilter/nft";
 import { slotChanges, slotHistory } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, type NftablesPort, type TableNews } from "../src/index.ts";
@@ -22,7 +23,7 @@ describe("on the fake", () => {
         expect(await lookedAt(backend)).toBeUndefined();
         expect(transactions).toHaveLength(before);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(20) },
     );
   });
 
@@ -42,7 +43,7 @@ describe("on the fake", () => {
         expect(described(table())).toEqual(before);
         expect(await lookedAt(backend)).toBeUndefined();
       }),
-      { numRuns: 100 },
+      { numRuns: runs(35) },
     );
   });
 

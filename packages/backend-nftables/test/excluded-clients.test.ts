@@ -39,7 +39,7 @@ test("whatever the history of services and CIDRs, packets fare as after a fresh 
       again.change(world.slots);
       expect(JSON.stringify(meaning(table()))).toBe(JSON.stringify(meaning(planTable(again.plan))));
     }),
-    { numRuns: runs(40) },
+    { numRuns: runs(14) },
   );
 });
 

@@ -35,7 +35,7 @@ describe("a fault at any message: the kernel has what was or what is wanted, and
         await made.backend.sync(made.world.plan);
         expect(text(made.table())).toBe(fresh(made.world.slots));
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(20) },
     );
   });
 
@@ -52,7 +52,7 @@ describe("a fault at any message: the kernel has what was or what is wanted, and
         await made.backend.sync(made.world.plan);
         expect(text(made.table())).toBe(fresh(made.world.slots));
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(20) },
     );
   });
 
@@ -69,7 +69,7 @@ describe("a fault at any message: the kernel has what was or what is wanted, and
         await made.backend.sync(made.world.plan);
         expect(text(made.table())).toBe(fresh(made.world.slots));
       }),
-      { numRuns: runs(40) },
+      { numRuns: runs(14) },
     );
   });
 });
@@ -100,7 +100,7 @@ test("whatever somebody breaks in the table, the next full sync makes it whole",
       await made.backend.sync(made.world.plan);
       expect(text(made.table())).toBe(fresh(made.world.slots));
     }),
-    { numRuns: runs(40) },
+    { numRuns: runs(14) },
   );
 });
 
@@ -125,7 +125,7 @@ test("tables of others are untouched, by whatever history, by full syncs and by 
       expect(made.fake.tableNow("ip", "kube-proxy")).toBeUndefined();
       expect(now()).toEqual(before);
     }),
-    { numRuns: runs(20) },
+    { numRuns: runs(7) },
   );
 });
 

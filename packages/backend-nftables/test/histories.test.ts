@@ -14,7 +14,7 @@ describe("whatever the history, packets fare as after a fresh start", () => {
         const { table, world } = await live(batches, settings);
         expect(text(table())).toBe(fresh(world.slots, settings));
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(20) },
     );
   });
 
@@ -25,7 +25,7 @@ describe("whatever the history, packets fare as after a fresh start", () => {
         const { table } = await live([...batches, back]);
         expect(text(table())).toBe(fresh(new Map()));
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(10) },
     );
   });
 
@@ -36,7 +36,7 @@ describe("whatever the history, packets fare as after a fresh start", () => {
         const twice = await live([...batches, ...batches]);
         expect(text(once.table())).toBe(text(twice.table()));
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(10) },
     );
   });
 
@@ -48,7 +48,7 @@ describe("whatever the history, packets fare as after a fresh start", () => {
         await backend.sync(world.plan);
         expect(text(table())).toBe(fresh(world.slots));
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(10) },
     );
   });
 });
@@ -63,7 +63,7 @@ test("reports count what is there", async () => {
         if (report !== undefined) expect(report.objects[kind]?.total, kind).toBe(full.objects[kind]?.total);
       }
     }),
-    { numRuns: runs(30) },
+    { numRuns: runs(10) },
   );
 });
 

@@ -1,6 +1,7 @@
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { type NftTable, tableLines } from "@fairlead/netfilter/nft";
 import { noChange, slotHistory, webState } from "@fairlead/testkit/histories";
+import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createNftablesBackend, type LoopbackNodePorts, planTable } from "../src/index.ts";
@@ -31,7 +32,7 @@ test("whatever the history, what is refused is as after a fresh start", async ()
       const fresh = planTable(world.plan, { loopbackNodePorts: { IPv4: setting, IPv6: setting } });
       expect(linesOf(fake.tableNow("ip", "kube-proxy"))).toEqual(linesOf(fresh));
     }),
-    { numRuns: 60 },
+    { numRuns: runs(20) },
   );
 });
 

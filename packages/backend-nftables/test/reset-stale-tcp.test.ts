@@ -29,7 +29,7 @@ test("whatever the history, packets fare as after a fresh start, and who begins 
       expect(JSON.stringify(meaning(table()))).toBe(JSON.stringify(meaning(fresh(world.slots, true))));
       expect(ends(table())).toEqual(ends(fresh(world.slots, false)));
     }),
-    { numRuns: runs(40) },
+    { numRuns: runs(14) },
   );
 });
 

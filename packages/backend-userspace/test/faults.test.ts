@@ -49,7 +49,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await made.backend.sync(made.world.plan());
         expect(made.held()).toEqual((await fresh(made.world)).held());
       }),
-      { numRuns: runs(40), examples: [OTHER_REFUSAL] },
+      { numRuns: runs(14), examples: [OTHER_REFUSAL] },
     );
   });
 
@@ -72,7 +72,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
           expect(made.held()).toEqual((await fresh(made.world)).held());
         },
       ),
-      { numRuns: runs(40) },
+      { numRuns: runs(14) },
     );
   });
 
@@ -89,7 +89,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await made.backend.sync(made.world.plan());
         expect(made.held()).toEqual((await fresh(made.world)).held());
       }),
-      { numRuns: runs(40) },
+      { numRuns: runs(14) },
     );
   });
 });

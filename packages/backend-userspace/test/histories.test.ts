@@ -41,7 +41,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
   test("changes in any order and split", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (steps) => expectFresh(await after(steps))),
-      { numRuns: runs(100) },
+      { numRuns: runs(35) },
     );
   });
 
@@ -51,7 +51,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
         await expectFresh(await after([steps.flat()]));
         await expectFresh(await after([...steps, ...steps]));
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(10) },
     );
   });
 
@@ -63,7 +63,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
         await expectFresh(made);
         expect(made.sockets.listening).toHaveLength(1);
       }),
-      { numRuns: runs(50) },
+      { numRuns: runs(18) },
     );
   });
 
@@ -76,7 +76,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
         await made.backend.sync(made.world.plan());
         await expectFresh(made);
       }),
-      { numRuns: runs(50) },
+      { numRuns: runs(18) },
     );
   });
 
@@ -90,7 +90,7 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
         expect([...(await made.kernel.chains("filter"))].filter((chain) => chain.startsWith("KUBE-"))).toEqual([]);
         expect(made.sockets.listening).toEqual([]);
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(10) },
     );
   });
 });
@@ -111,7 +111,7 @@ test("foreign services have no rule and no socket", async () => {
         );
       }
     }),
-    { numRuns: runs(100) },
+    { numRuns: runs(35) },
   );
 });
 
@@ -131,7 +131,7 @@ test("reports count what is there", async () => {
         expect(objects[table]?.total, table).toBe(rules.length - jumps[table]);
       }
     }),
-    { numRuns: runs(30) },
+    { numRuns: runs(10) },
   );
 });
 

@@ -209,7 +209,7 @@ describe("whatever happened", () => {
         expect(reported(world.planner)).toEqual(reported(freshStart(world)));
         expect(reported(world.planner)).toEqual(reported(freshStart(world, (keys) => keys.reverse())));
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(105) },
     );
   });
 
@@ -230,7 +230,7 @@ describe("whatever happened", () => {
         toEnd(squashed.planner.replan(squashed.state, "all", squashed.memory));
         expect(reported(squashed.planner)).toEqual(reported(single.planner));
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(50) },
     );
   });
 
@@ -249,7 +249,7 @@ describe("whatever happened", () => {
         expect(world.memory.entries.size).toBe(0);
         expect(world.planner.lookup("IPv4").atNodePort("TCP", 30_080)).toBeUndefined();
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(50) },
     );
   });
 
@@ -263,7 +263,7 @@ describe("whatever happened", () => {
           expect(planOf(replica)).toEqual(planOf(world.planner.plan(family)));
         }
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(50) },
     );
   });
 
@@ -283,7 +283,7 @@ describe("whatever happened", () => {
         world.live(late);
         expect(reported(world.planner)).toEqual(reported(freshStart(world)));
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(50) },
     );
   });
 });
@@ -304,7 +304,7 @@ describe("in every plan", () => {
           }
         }
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(50) },
     );
   });
 
@@ -324,7 +324,7 @@ describe("in every plan", () => {
           expect(taken).toEqual([]);
         }
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(105) },
     );
   });
 
@@ -336,7 +336,7 @@ describe("in every plan", () => {
           for (const group of planner.plan(family).groups.values()) expectOwn(group);
         }
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(50) },
     );
   });
 
@@ -354,7 +354,7 @@ describe("in every plan", () => {
           }
         }
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(50) },
     );
   });
 });

@@ -68,7 +68,7 @@ describe("many changes", () => {
         }
         for (const step of seen) expect(flat(step.memory)).toEqual(step.model);
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(10) },
     );
   });
 

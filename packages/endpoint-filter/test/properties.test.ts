@@ -74,7 +74,7 @@ describe("sides", () => {
       fc.property(cidrs, address, (list, text) => {
         expect(CIDRSides.of(list).excluding(text)).toBe(naive(list, text));
       }),
-      { numRuns: runs(2000) },
+      { numRuns: runs(700) },
     );
   });
 
@@ -111,7 +111,7 @@ test("sides after any changes are those of a fresh start", () => {
       expect(sides.regions("IPv4")).toEqual(fresh.regions("IPv4"));
       expect(sides.regions("IPv6")).toEqual(fresh.regions("IPv6"));
     }),
-    { numRuns: runs(1_000) },
+    { numRuns: runs(350) },
   );
 });
 
@@ -137,7 +137,7 @@ describe("filter", () => {
         expect(decision.ownEndpoints + decision.excludedEndpoints).toBe(new Set(endpoints).size);
         expect(decision.decidingCIDRs).toEqual([...new Set(inside.map((text) => naive(list, text)))].sort());
       }),
-      { numRuns: runs(1000) },
+      { numRuns: runs(350) },
     );
   });
 

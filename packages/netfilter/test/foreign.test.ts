@@ -110,7 +110,7 @@ describe("comments of others, whatever they say, take no rule from us and give u
           ]);
         }
       }),
-      { numRuns: runs(500) },
+      { numRuns: runs(175) },
     );
   });
 
@@ -145,7 +145,7 @@ describe("any text at all", () => {
           expect(rulesOf(parseSave(text, { lenient: true }), "OURS").length).toBeGreaterThan(0);
         },
       ),
-      { numRuns: runs(500) },
+      { numRuns: runs(175) },
     );
   });
 

@@ -164,7 +164,7 @@ test("two nodes with the same objects and different pasts decide the same once t
         expect({ exclude: a.excludeCIDRs, own: a.ownCIDRs }).toEqual({ exclude: b.excludeCIDRs, own: b.ownCIDRs });
       },
     ),
-    { numRuns: runs(500) },
+    { numRuns: runs(175) },
   );
 });
 
@@ -186,7 +186,7 @@ test("a node's claims decide nothing about endpoints that run elsewhere", () => 
         expect(decided(true)).toEqual(decided(false));
       },
     ),
-    { numRuns: runs(300) },
+    { numRuns: runs(105) },
   );
 });
 
@@ -209,7 +209,7 @@ test("an object outside its authority changes no decision", () => {
       };
       expect(decided(true)).toEqual(decided(false));
     }),
-    { numRuns: runs(500) },
+    { numRuns: runs(175) },
   );
 });
 
@@ -226,7 +226,7 @@ test("a network's object takes no address of our own network, without any filter
         expect(made.networks.decide(all).filter.isForeign?.("10.144.1.1")).toBe(false);
       }
     }),
-    { numRuns: runs(500) },
+    { numRuns: runs(175) },
   );
 });
 
@@ -249,7 +249,7 @@ test("deleting an object restores every decision that it brought about within th
         expect(ownersUnder(settled(made, all), all)).toEqual(before);
       },
     ),
-    { numRuns: runs(500) },
+    { numRuns: runs(175) },
   );
 });
 
@@ -302,7 +302,7 @@ test("no sequence of events leaves the API server or the cluster's DNS without a
         }
       },
     ),
-    { numRuns: runs(300) },
+    { numRuns: runs(105) },
   );
 });
 
@@ -332,6 +332,6 @@ test("while a source cannot be read, and after its CRD is gone, nothing changes 
         }
       },
     ),
-    { numRuns: runs(500) },
+    { numRuns: runs(175) },
   );
 });

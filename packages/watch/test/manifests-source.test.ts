@@ -272,6 +272,6 @@ test("whatever is written, broken and removed, the consumer ends with what the f
       const wanted = Object.entries(merged(readable)).map(([name, port]) => [name, String(port)]);
       expect(Object.fromEntries(ports)).toEqual(Object.fromEntries(wanted));
     }),
-    { numRuns: runs(100) },
+    { numRuns: runs(35) },
   );
 });

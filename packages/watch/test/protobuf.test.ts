@@ -51,7 +51,7 @@ describe("protobuf objects", () => {
         fc.property(objects, (object) => {
           expect(read(kind, withUnread(object), definition)).toEqual(JSON.parse(JSON.stringify(object)));
         }),
-        { numRuns: runs(500) },
+        { numRuns: runs(175) },
       );
     });
   });
@@ -159,7 +159,7 @@ describe("bytes of any kind give an error that is known, or are passed over", ()
     const any = fc.oneof(damaged(lists), fc.uint8Array({ maxLength: 300 }).map(Buffer.from));
     fc.assert(
       fc.property(any, cuts, (bytes, sizes) => expectKnown(() => readList(chunksOf(bytes, sizes)))),
-      { numRuns: runs(2_000) },
+      { numRuns: runs(700) },
     );
   });
 
@@ -167,7 +167,7 @@ describe("bytes of any kind give an error that is known, or are passed over", ()
     const any = fc.oneof(damaged(watches), fc.uint8Array({ maxLength: 300 }).map(Buffer.from));
     fc.assert(
       fc.property(any, cuts, (bytes, sizes) => expectKnown(() => readWatch(chunksOf(bytes, sizes)))),
-      { numRuns: runs(2_000) },
+      { numRuns: runs(700) },
     );
   });
 

@@ -368,6 +368,6 @@ test("whatever happens on the way, the consumer ends with what the server has", 
         }
       },
     ),
-    { numRuns: runs(150) },
+    { numRuns: runs(50) },
   );
 });

@@ -163,7 +163,7 @@ describe("destinations whose rules are the same are not traced", () => {
           compareTraffic(before, elsewhere, "IPv4", NODE_ADDRESS),
         );
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(105) },
     );
   });
 });
@@ -220,7 +220,7 @@ describe("destinations of which tables of nftables say the same are not traced",
           compareTraffic(before, elsewhere, "IPv4", NODE_ADDRESS),
         );
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(10) },
     );
   });
 

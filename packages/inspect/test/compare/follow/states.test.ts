@@ -43,7 +43,7 @@ test("iptables mode: whatever the services are, what is programmed for them does
     fc.asyncProperty(slots, async (changes) => {
       expect(await inIptables(changes)).toEqual([]);
     }),
-    { numRuns: runs(60) },
+    { numRuns: runs(20) },
   );
 });
 
@@ -52,7 +52,7 @@ test("nftables mode: the same", () => {
     fc.property(slots, (changes) => {
       expect(inNftables(changes)).toEqual([]);
     }),
-    { numRuns: runs(60) },
+    { numRuns: runs(20) },
   );
 });
 
