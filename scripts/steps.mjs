@@ -94,24 +94,25 @@ export async function ended(child) {
 
 const running = new Set();
 
-/** The guard of what this process starts; undefined before, and where this process has one itself. */
+/** The guard of what this process starts; none where this process has one itself. */
 let guard;
+let watched = false;
 
 function guarded() {
-  if (guard === undefined && isGuarded()) return {};
-  guard ??= watched(startGuard("fairlead"));
-  return { TMPDIR: guard.folder };
+  if (!watched) {
+    watched = true;
+    if (!isGuarded()) guard = startGuard("fairlead");
+    watchEnds();
+  }
+  return guard === undefined ? {} : { TMPDIR: guard.folder };
 }
 
-/** The guard, with everything that ends this process before its time. */
-function watched(started) {
-  process.once("beforeExit", () => started.end(true));
+/** Everything that ends this process before its time, and its end. */
+function watchEnds() {
+  process.once("beforeExit", () => guard?.end(true));
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop);
   // A `kill -9` of npm leaves its script running.
-  if (script) {
-    setInterval(() => starter() !== STARTER && leave(), ORPHAN_MS).unref();
-  }
-  return started;
+  if (script) setInterval(() => starter() !== STARTER && leave(), ORPHAN_MS).unref();
 }
 
 /** Its name in package.json, where a package manager runs this script. */
@@ -152,6 +153,7 @@ function stop(signal) {
 }
 
 async function leave() {
-  await guard.end(false);
+  if (guard === undefined) for (const child of running) child.kill("SIGKILL");
+  await guard?.end(false);
   process.exit(leaving?.code ?? 1);
 }
