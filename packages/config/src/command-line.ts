@@ -1,6 +1,6 @@
 /** Reads a command line as Kubernetes' pflag does, and writes --help. */
 import { Command, CommanderError, Option } from "commander";
-import { closest } from "./suggest.ts";
+import { closest } from "./report.ts";
 import type { FlagType } from "./table/scalars.ts";
 
 /** A flag: how it is written, and what --help says about it. */

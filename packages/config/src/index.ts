@@ -1,14 +1,13 @@
 export { formatDuration, parseDuration } from "./duration.ts";
 export type * from "./mode-settings.ts";
-export { type FastPathNetworks, fastPathNetworks, whyNotAuto } from "./modes/fast-path-networks.ts";
+export { type FastPathNetworks, fastPathNetworks, whyNotAuto, withMode } from "./modes/modes.ts";
 export { mostUplinks, REPLY_TABLE } from "./modes/reply-via.ts";
-export { withMode } from "./modes/with-mode.ts";
 export type * from "./multi-cni-settings.ts";
 export { configFileOf, parseArguments } from "./parse.ts";
 export type * from "./parse-types.ts";
 export { formatError } from "./report.ts";
 export { type InstanceDefaults, instanceDefaults } from "./resolve/instance.ts";
-export { parseSlicesArguments, type SlicesConfig, type SlicesParseResult } from "./slices/parse.ts";
+export { parseSlicesArguments, type SlicesConfig, type SlicesParseResult } from "./slices.ts";
 export { type ConfigurationKind, INVALID_VALUE, shareableConfiguration } from "./table/shareable.ts";
 export type * from "./types.ts";
 export { KUBE_PROXY_RELEASE } from "./version.ts";

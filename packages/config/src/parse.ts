@@ -1,9 +1,8 @@
 import { type GivenFlags, readCommandLine, SHADOW_GONE } from "./command-line.ts";
 import { deprecations, type FlagDocuments, flagDocuments, flagValues, PROXY } from "./flags.ts";
 import { resolveInstance } from "./modes/instance.ts";
-import { defaultNodePortAddresses, warnOfLoopbackNodePorts } from "./modes/node-port-addresses.ts";
+import { defaultNodePortAddresses, resolveModes, warnOfLoopbackNodePorts } from "./modes/modes.ts";
 import { resolveReplyVia } from "./modes/reply-via.ts";
-import { resolveModes } from "./modes/resolve.ts";
 import type { ParseEnvironment, ParseResult } from "./parse-types.ts";
 import { leafPaths, valueAt } from "./paths.ts";
 import { createReport, type Report } from "./report.ts";

@@ -1,3 +1,6 @@
+/** Collects what is wrong, and words it. */
+
+import { distance } from "fastest-levenshtein";
 import type { ConfigError } from "./parse-types.ts";
 import { valueAt } from "./paths.ts";
 
@@ -50,4 +53,16 @@ export function formatError({ field, value, message }: ConfigError): string {
   const separator = field.startsWith("--") ? "=" : ": ";
   const printable = value.replace(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
   return `${field}${value === "" ? "" : `${separator}${printable}`}: ${message}`;
+}
+
+/** The word nearest to `word`, where a slip of one or two letters (or of case) would explain it. */
+export function closest(word: string, words: readonly string[]): string | undefined {
+  const same = words.find((candidate) => candidate.toLowerCase() === word.toLowerCase());
+  if (same !== undefined) return same;
+  const allowed = word.length < 5 ? 1 : 2;
+  const ranked = words
+    .map((candidate) => ({ candidate, distance: distance(word, candidate) }))
+    .filter((entry) => entry.distance <= allowed)
+    .sort((a, b) => a.distance - b.distance);
+  return ranked[0]?.candidate;
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { fairleadSchema } from "../src/table/fairlead.ts";
 import { kubeProxySchema } from "../src/table/kube-proxy.ts";
-import { isPrivate } from "../src/table/row.ts";
+import { rowOf } from "../src/table/row.ts";
 import { INVALID_VALUE, shareableConfiguration } from "../src/table/shareable.ts";
 import { configOf, parse } from "./parse.ts";
 
@@ -11,7 +11,7 @@ const same = (text: string) => text;
 
 /** Paths of all fields that hold values: blocks are walked. */
 function* leavesOf(schema: z.core.$ZodType, path: readonly string[] = []): Generator<readonly string[]> {
-  if (isPrivate(schema)) return;
+  if (rowOf(schema)?.private !== undefined) return;
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault) yield* leavesOf(schema.unwrap(), path);
   else if (schema instanceof z.ZodObject) {
     for (const [name, field] of Object.entries(schema.shape)) yield* leavesOf(field, [...path, name]);

@@ -1,19 +1,28 @@
+/** Who serves a service, and to which endpoints: the decisions of the filter. */
+
+import { hostCIDR } from "@fairlead/base";
 import {
   createIntern,
+  type DecidedBy,
   type EndpointFilter,
   type FilterEndpoint,
   type IPFamily,
+  type Ownership,
   type OwnershipDecision,
+  quoted,
   type Service,
+  type ServiceKey,
+  serviceKey,
 } from "@fairlead/core";
-import { CIDRSides } from "./cidr/sides.ts";
-import { clientSides } from "./clients.ts";
-import { masqueradesPods } from "./masquerade.ts";
-import { isNeutral } from "./neutral.ts";
-import { type FilterOptions, type OptionsBesideCIDRs, OWNERSHIP_ANNOTATION } from "./options.ts";
-import { type Annotation, findOwner, type Owner, readAnnotation } from "./owner.ts";
-import { API_SERVER, isAPIServer, isServedAnyway } from "./protected.ts";
-import { survey } from "./survey.ts";
+import {
+  type FilterOptions,
+  isNeutral,
+  type NeutralAddresses,
+  type OptionsBesideCIDRs,
+  OWNERSHIP_ANNOTATION,
+  type RuledOwner,
+} from "./options.ts";
+import { CIDRSides } from "./sides.ts";
 
 /**
  * Decides which services and endpoints are this proxy's, in a cluster with more than one pod network. Pure: what it
@@ -75,6 +84,14 @@ export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): En
   };
 }
 
+/** The Service of the API server: without it no node learns of any change. */
+export const API_SERVER: ServiceKey = "default/kubernetes";
+
+interface Annotation {
+  readonly ownership?: "ours" | "foreign";
+  readonly problem?: string;
+}
+
 /** That of the API server's own Service counts only where the operator leaves it unprotected. */
 function annotationOf({ ownershipAnnotation, protection }: OptionsBesideCIDRs, service: Service): Annotation {
   const annotation = ownershipAnnotation ? readAnnotation(service) : {};
@@ -100,6 +117,16 @@ function listedAPIServer(
   const { cidrs } = survey(written, endpoints);
   if (cidrs.length === 0) return undefined;
   return `the API server is in ${cidrs.join(", ")}, which is excluded; its Service is answered here all the same`;
+}
+
+/** Whose a service is, before it is asked what that means for its frontends and endpoints. */
+interface Owner {
+  readonly ownership: Ownership;
+  readonly decided: boolean;
+  readonly decidedBy: DecidedBy;
+  readonly why: string;
+  /** What of it is left to its network, where it is foreign. Default: as the options have it. */
+  readonly excludedFrontends?: FilterOptions["excludedFrontends"];
 }
 
 /** Neither a list nor a rule nor anything learned gives it away. */
@@ -134,3 +161,185 @@ const FRONTENDS = {
   "cluster-ip": "all-but-cluster-ip",
   "excluded-clients": "all-but-excluded-clients",
 } as const satisfies Record<FilterOptions["excludedFrontends"], OwnershipDecision["frontends"]>;
+
+/** On which side of the excluded CIDRs the endpoints of a service lie. */
+interface Survey {
+  /** Distinct addresses outside and inside. */
+  readonly own: number;
+  readonly excluded: number;
+  /** Distinct addresses that decide nothing; in neither of the two. */
+  readonly neutral: number;
+  /** Excluded CIDRs with at least one of the addresses, sorted. */
+  readonly cidrs: readonly string[];
+}
+
+/** The annotation decides before the rules, these before the CIDRs, and these before the memory. */
+function findOwner(
+  options: OptionsBesideCIDRs,
+  annotation: Ownership | undefined,
+  ruled: RuledOwner | undefined,
+  found: Survey,
+  remembered: Ownership | undefined,
+): Owner {
+  if (annotation !== undefined) {
+    const why = `annotation ${OWNERSHIP_ANNOTATION}: ${annotation}`;
+    return { ownership: annotation, decided: true, decidedBy: "annotation", why };
+  }
+  if (ruled !== undefined) {
+    const { ownership, why, excludedFrontends = "all" } = ruled;
+    return { ownership, decided: true, decidedBy: "rule", why, excludedFrontends };
+  }
+  const endpoints = { decided: true, decidedBy: "endpoints" } as const;
+  if (found.own + found.excluded === 0) {
+    if (found.neutral > 0) return { ownership: "ours", ...endpoints, why: fromNodes(found.neutral) };
+    const ownership = underPolicy(remembered ?? "ours", options.mixedServices);
+    return { ownership, decided: false, decidedBy: "memory", why: fromMemory(remembered, options.mixedServices) };
+  }
+  const ownership = underPolicy(bySides(found), options.mixedServices);
+  return { ownership, ...endpoints, why: fromCIDRs(found, options.mixedServices) };
+}
+
+function bySides({ own, excluded }: Survey): Ownership {
+  if (excluded === 0) return "ours";
+  return own === 0 ? "foreign" : "mixed";
+}
+
+/** Under `skip` and `all` a mixed service is no third kind. */
+function underPolicy(ownership: Ownership, policy: FilterOptions["mixedServices"]): Ownership {
+  if (ownership !== "mixed" || policy === "own-endpoints") return ownership;
+  return policy === "skip" ? "foreign" : "ours";
+}
+
+/** Reads `fairlead.dev/ownership`. Anybody may have written it: what is said of a bad value is quoted and cut. */
+function readAnnotation({ annotations }: Service): Annotation {
+  const value = annotations[OWNERSHIP_ANNOTATION];
+  if (value === undefined) return {};
+  if (value === "ours" || value === "foreign") return { ownership: value };
+  const shown = quoted(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  return { problem: `annotation ${OWNERSHIP_ANNOTATION} is ${shown}, ignored; it must be ours or foreign` };
+}
+
+function isAPIServer({ namespace, name }: Service): boolean {
+  return namespace === "default" && name === "kubernetes";
+}
+
+/**
+ * Whether a foreign service is served here to all clients that its network does not serve itself: the cluster's DNS and
+ * those that the operator named, where something learned or a rule made them foreign. The operator's own list is
+ * followed.
+ */
+function isServedAnyway(
+  { protection, neutralAddresses }: OptionsBesideCIDRs,
+  service: Service,
+  { ownership, decidedBy }: Pick<Owner, "ownership" | "decidedBy">,
+  endpoints: Iterable<FilterEndpoint>,
+): boolean {
+  if (protection === undefined || ownership !== "foreign" || decidedBy === "annotation") return false;
+  if (service.clusterDNS !== true && !protection.services.has(serviceKey(service.namespace, service.name)))
+    return false;
+  const { own, excluded } = survey(protection.written, endpoints, neutralAddresses);
+  return decidedBy === "rule" || own > 0 || excluded === 0;
+}
+
+function survey(sides: CIDRSides, endpoints: Iterable<FilterEndpoint>, neutral?: NeutralAddresses): Survey {
+  const deciding = new Set<string>();
+  const undecided = new Set<string>();
+  for (const endpoint of endpoints) (isNeutral(neutral, endpoint) ? undecided : deciding).add(endpoint.address);
+  // Slices may differ about where an address is; the order in which they come does not matter.
+  for (const address of undecided) deciding.delete(address);
+  const cidrs = new Set<string>();
+  let excluded = 0;
+  for (const address of deciding) {
+    const cidr = sides.excluding(address);
+    if (cidr === undefined) continue;
+    excluded++;
+    cidrs.add(cidr);
+  }
+  return {
+    own: deciding.size - excluded,
+    excluded,
+    neutral: undecided.size,
+    cidrs: cidrs.size === 0 ? NONE : [...cidrs].sort(),
+  };
+}
+
+const NONE: readonly string[] = [];
+
+/** Sentences for operators: log lines, `/ownership` and the command line show them as they are. */
+
+function fromCIDRs({ own, excluded, cidrs }: Survey, policy: FilterOptions["mixedServices"]): string {
+  const total = own + excluded;
+  if (excluded === 0)
+    return total === 1
+      ? "its endpoint is in no excluded CIDR"
+      : `none of its ${total} endpoints is in an excluded CIDR`;
+  if (own === 0) return `${total === 1 ? "its endpoint is" : `all of its ${total} endpoints are`} in ${names(cidrs)}`;
+  const are = excluded === 1 ? "is" : "are";
+  return `${excluded} of its ${total} endpoints ${are} in ${names(cidrs)}; mixed services: ${POLICIES[policy]}`;
+}
+
+const POLICIES: Readonly<Record<FilterOptions["mixedServices"], string>> = {
+  "own-endpoints": "own-endpoints, so only its other endpoints are used",
+  skip: "skip, so it is not served",
+  all: "all, so every endpoint is used",
+};
+
+/** All endpoints are addresses of nodes. */
+function fromNodes(endpoints: number): string {
+  return endpoints === 1
+    ? "its endpoint is a node's address, which is in no pod network"
+    : `all of its ${endpoints} endpoints are nodes' addresses, which are in no pod network`;
+}
+
+function fromMemory(remembered: Ownership | undefined, policy: FilterOptions["mixedServices"]): string {
+  if (remembered === undefined) return "it has no endpoints, and its last owner is not known";
+  const then = remembered === "mixed" ? `; mixed services: ${policy}` : "";
+  return `it has no endpoints; when it last had endpoints, it was ${remembered}${then}`;
+}
+
+/** The first few: an operator may exclude a thousand. */
+function names(cidrs: readonly string[]): string {
+  const shown = cidrs.slice(0, 3).join(", ");
+  return cidrs.length > 3 ? `${shown} and ${cidrs.length - 3} more` : shown;
+}
+
+/** Whether our own pods are masqueraded on the way to what is served of a service here. */
+type MasqueradesPods = (
+  decision: Pick<OwnershipDecision, "ownership" | "frontends">,
+  endpoints: readonly FilterEndpoint[],
+) => boolean;
+
+/**
+ * Another network answers our pods by its own way, past the node that translated the request, unless the request came
+ * from that node. What lies in `clusterCIDRs` routes to our pods.
+ *
+ * @param isExcluded whether an endpoint lies in another network
+ */
+function masqueradesPods(
+  { masqueradeToExcluded, clusterCIDRs = [], neutralAddresses }: OptionsBesideCIDRs,
+  isExcluded: (endpoint: FilterEndpoint) => boolean,
+): MasqueradesPods {
+  if (masqueradeToExcluded === false) return () => false;
+  const own = CIDRSides.of([], clusterCIDRs);
+  return ({ ownership, frontends }, endpoints) => {
+    if (frontends === "none" || ownership === "mixed") return false;
+    if (masqueradeToExcluded === undefined && frontends !== "all-but-excluded-clients") return false;
+    const isTheirs = ownership === "foreign" ? () => true : isExcluded;
+    return endpoints.some(
+      (one) => isTheirs(one) && !isNeutral(neutralAddresses, one) && own.containing(one.address) === undefined,
+    );
+  };
+}
+
+/**
+ * Where the clients are that another network serves itself: the excluded CIDRs without the addresses of nodes and of
+ * the API server in what was learned. The operator's own list is followed.
+ */
+function clientSides(sides: CIDRSides, { neutralAddresses, protection }: OptionsBesideCIDRs): CIDRSides {
+  let clients = sides;
+  for (const address of neutralAddresses?.keys() ?? []) {
+    const learned = sides.excluding(address) !== undefined && protection?.written.excluding(address) === undefined;
+    if (learned) clients = clients.with(hostCIDR(address), "own");
+  }
+  return clients;
+}

@@ -1,18 +1,23 @@
-export { type CIDRSide, CIDRSides } from "./cidr/sides.ts";
 export { OwnershipDelay } from "./delay.ts";
-export { createEndpointFilter, filterBySides } from "./filter.ts";
-export { Memory } from "./memory/memory.ts";
-export type { Remembered } from "./memory/remembered.ts";
-export { type MemoryScope, type ParsedMemory, parseMemory, serializeInSteps, serializeMemory } from "./memory/text.ts";
-export type { NeutralAddresses } from "./neutral.ts";
+export { API_SERVER, createEndpointFilter, filterBySides } from "./filter.ts";
+export {
+  Memory,
+  type MemoryScope,
+  type ParsedMemory,
+  parseMemory,
+  type Remembered,
+  serializeInSteps,
+  serializeMemory,
+} from "./memory.ts";
 export {
   type FilterOptions,
+  type NeutralAddresses,
   type OptionsBesideCIDRs,
   OWNERSHIP_ANNOTATION,
   type Protection,
   type RuledOwner,
 } from "./options.ts";
-export { API_SERVER } from "./protected.ts";
+export { type CIDRSide, CIDRSides } from "./sides.ts";
 export {
   type CIDRError,
   checkCIDR,

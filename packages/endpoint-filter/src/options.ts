@@ -1,6 +1,7 @@
-import type { Service, ServiceKey } from "@fairlead/core";
-import type { CIDRSides } from "./cidr/sides.ts";
-import type { NeutralAddresses } from "./neutral.ts";
+/** What decides about ownership. */
+
+import type { FilterEndpoint, Service, ServiceKey } from "@fairlead/core";
+import type { CIDRSides } from "./sides.ts";
 
 /** What decides about ownership: CIDRs, rules, annotations and where neither applies. */
 export interface FilterOptions {
@@ -67,3 +68,17 @@ export interface RuledOwner {
 
 /** The annotation of a Service or namespace that decides its ownership, whatever its endpoints are. */
 export const OWNERSHIP_ANNOTATION = "fairlead.dev/ownership";
+
+/**
+ * Addresses that decide nothing, canonical. With the names of the nodes that have an address, the endpoints there that
+ * run on one of these: a node that claims another network's address decides nothing about what runs elsewhere. `any`:
+ * all endpoints there.
+ */
+export type NeutralAddresses = ReadonlyMap<string, ReadonlySet<string> | "any">;
+
+/** Whether an endpoint is at the address of its own node, or at one that decides nothing wherever it runs. */
+export function isNeutral(neutral: NeutralAddresses | undefined, { address, nodeName }: FilterEndpoint): boolean {
+  const nodes = neutral?.get(address);
+  if (nodes === undefined) return false;
+  return nodes === "any" || (nodeName !== undefined && nodes.has(nodeName));
+}

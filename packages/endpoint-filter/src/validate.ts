@@ -1,6 +1,6 @@
-import { hostCIDR, IP_FAMILIES, type IPFamily } from "@fairlead/base";
-import { type CIDR, parseCIDR } from "./cidr/cidr.ts";
-import { covers, overlaps } from "./cidr/cover.ts";
+/** Checks the operator's lists of CIDRs. */
+
+import { ADDRESS_BITS, addressWords, hostCIDR, IP_FAMILIES, type IPFamily, parseCIDR as parse } from "@fairlead/base";
 
 /**
  * A list of CIDRs with the name under which the operator gave it: `--exclude-cluster-cidr`, `config.conf: clusterCIDR`.
@@ -32,6 +32,16 @@ export type ExcludeCIDRs =
       readonly notes: readonly string[];
     }
   | { readonly ok: false; readonly errors: readonly CIDRError[] };
+
+/** A network with its first and last address as numbers of its family's width. */
+interface CIDR {
+  readonly family: IPFamily;
+  /** Canonical, without host bits: `10.244.0.0/16`, `fd00:244::/48`. */
+  readonly text: string;
+  readonly length: number;
+  readonly first: bigint;
+  readonly last: bigint;
+}
 
 /**
  * Checks the CIDRs that an operator excludes. Refused are texts that are not a CIDR, host bits, the whole of a family,
@@ -79,6 +89,35 @@ export function coverAll(cidrs: readonly string[], target: string): boolean {
   return covers(cidrs.map(canonical), canonical(target));
 }
 
+/** Whether `cidrs` together contain every address of `target`. */
+export function covers(cidrs: readonly CIDR[], target: CIDR): boolean {
+  const relevant = cidrs.filter((cidr) => overlaps(cidr, target)).sort((a, b) => compare(a.first, b.first));
+  let next = target.first;
+  for (const { first, last } of relevant) {
+    if (first > next) return false;
+    if (last >= next) next = last + 1n;
+  }
+  return next > target.last;
+}
+
+/** A CIDR as it was written: it may have bits set behind its prefix, or be of the IPv4-mapped form. */
+interface WrittenCIDR {
+  readonly network: CIDR;
+  readonly hostBits: boolean;
+  /** The network is what `::ffff:10.244.0.0/112` stands for. */
+  readonly mapped: boolean;
+}
+
+/** @returns undefined when `text` is not an address with a prefix length */
+export function parseCIDR(text: string): WrittenCIDR | undefined {
+  const written = parse(text);
+  if (written === undefined) return undefined;
+  const { family, prefixLength: length, hostBits, mapped } = written;
+  const first = addressNumber(written.text.slice(0, written.text.indexOf("/")));
+  const last = first | ((1n << BigInt(ADDRESS_BITS[family] - length)) - 1n);
+  return { network: { family, text: written.text, length, first, last }, hostBits, mapped };
+}
+
 function canonical(text: string): CIDR {
   const network = parseCIDR(text)?.network;
   if (network === undefined) throw new TypeError(`${JSON.stringify(text)} is not a CIDR`);
@@ -124,4 +163,22 @@ function overlapNote(field: string, cidr: CIDR, clusterField: string, own: reado
 
 function texts(cidrs: readonly CIDR[]): string {
   return cidrs.map(({ text }) => text).join(",");
+}
+
+function overlaps(a: CIDR, b: CIDR): boolean {
+  return a.family === b.family && a.first <= b.last && b.first <= a.last;
+}
+
+function compare(a: bigint, b: bigint): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/**
+ * A canonical address as a number of its family's width.
+ *
+ * @throws RangeError when it is not an address
+ */
+function addressNumber(address: string): bigint {
+  return addressWords(address).reduce((value, word) => (value << 32n) | BigInt(word), 0n);
 }

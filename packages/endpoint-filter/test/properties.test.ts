@@ -3,10 +3,9 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
-import { parseCIDR } from "../src/cidr/cidr.ts";
-import { covers } from "../src/cidr/cover.ts";
-import { CIDRSides } from "../src/cidr/sides.ts";
 import { createEndpointFilter, type FilterOptions } from "../src/index.ts";
+import { CIDRSides } from "../src/sides.ts";
+import { covers, parseCIDR } from "../src/validate.ts";
 import { endpointsAt, service } from "./service.ts";
 
 /** Few high bits, and low ones next to where CIDRs begin and end: they nest, touch and hit addresses often. */

@@ -1,8 +1,9 @@
-import { KUBELET_DROP, MARK_RANGES, markText } from "../mark-ranges.ts";
 import type { Report } from "../report.ts";
 import type { ConfigInput } from "../resolve/input.ts";
-import { ROUTING_TABLES, RULE_PRIORITIES } from "../routing-numbers.ts";
 import type { AgentConfig, ReplyViaSettings } from "../types.ts";
+import { KUBELET_DROP, MARK_RANGES, markText, ROUTING_TABLES, RULE_PRIORITIES } from "../used-numbers.ts";
+
+/** By which interfaces answers leave, and the numbers that this takes. */
 
 /**
  * The table of nftables that marks connections for `replyVia`, in both families. No agent with a service proxy name has

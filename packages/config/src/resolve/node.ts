@@ -2,9 +2,8 @@ import { familyOf } from "@fairlead/base";
 import { canonicalAddress } from "../address.ts";
 import type { Report } from "../report.ts";
 import type { AgentConfig, DetectLocal, SocketAddress } from "../types.ts";
-import type { ConfigInput } from "./input.ts";
+import { type ConfigInput, canonicalList } from "./input.ts";
 import type { InstanceDefaults } from "./instance.ts";
-import { canonicalList } from "./lists.ts";
 
 type NodeSettings = Pick<
   AgentConfig,

@@ -1,10 +1,17 @@
+/** How the process reaches the API server, logs, and what it serves of itself. */
+
 import type { Report } from "../report.ts";
-import type { AgentConfig, ClientConnection, ConntrackSettings, LoggingSettings } from "../types.ts";
+import type {
+  AgentConfig,
+  ClientConnection,
+  ConntrackSettings,
+  LoggingSettings,
+  ServiceMetricsSettings,
+} from "../types.ts";
 import { isGateOn, resolveFeatures } from "./gates.ts";
 import { type ConfigInput, periodOf } from "./input.ts";
 import type { Instance, InstanceDefaults } from "./instance.ts";
 import { resolveMultiCNI } from "./multi-cni.ts";
-import { resolveServiceMetrics } from "./service-metrics.ts";
 
 type ProcessSettings = Pick<
   AgentConfig,
@@ -118,4 +125,23 @@ function resolveLogging(input: ConfigInput, report: Report): LoggingSettings {
     else report.error(path, "needs the feature gate LoggingAlphaOptions=true");
   }
   return { format, verbosity, flushFrequencyMs: flushFrequency === 0 ? 5_000 : flushFrequency, vmodule };
+}
+
+const ALL = "*";
+const MAX_SERIES = 2_000;
+/** A label of RFC 1123, as names of namespaces are. */
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** Undefined: no namespace is named. */
+function resolveServiceMetrics({ fairlead, options }: ConfigInput, report: Report): ServiceMetricsSettings | undefined {
+  const { namespaces = [], maxSeries = MAX_SERIES } = fairlead.serviceMetrics;
+  for (const [index, name] of namespaces.entries()) {
+    if (name === ALL || NAMESPACE.test(name)) continue;
+    report.error(`serviceMetrics.namespaces[${index}]`, "must be the name of a namespace, or * for all", name);
+  }
+  if (namespaces.length === 0) return undefined;
+  if (options.userspaceOnly) {
+    report.error("serviceMetrics.namespaces", "are read from connection tracking, which --userspace-only does not use");
+  }
+  return { namespaces: namespaces.includes(ALL) ? "all" : [...new Set(namespaces)], maxSeries };
 }

@@ -2,8 +2,7 @@
 import { isObject, type RawObject } from "@fairlead/base";
 import * as z from "zod";
 import { joinPath, valueAt, withoutKeys } from "../paths.ts";
-import { type Report, showValue } from "../report.ts";
-import { closest } from "../suggest.ts";
+import { closest, type Report, showValue } from "../report.ts";
 import { enumeration } from "./scalars.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** FairleadConfiguration, fairlead.dev/v1alpha1: a second document in the file of --config, with its flags. */
 import * as z from "zod";
 import { CIDR_SOURCES } from "../cidr-source-names.ts";
-import { MARK_RANGES } from "../mark-ranges.ts";
+import { MARK_RANGES } from "../used-numbers.ts";
 import { block, field } from "./row.ts";
 import { duration, flag, flagTypes, list, oneOf, text, wholeNumber } from "./scalars.ts";
 

@@ -2,6 +2,7 @@ import { isObject, type RawObject } from "@fairlead/base";
 import * as z from "zod";
 import * as fairlead from "./fairlead.ts";
 import * as kubeProxy from "./kube-proxy.ts";
+import { rowOf } from "./row.ts";
 
 /**
  * The documents of a --config file as a JSON Schema (2020-12), for editors: what a field may hold as it is written.
@@ -24,8 +25,21 @@ export function configurationSchema(): RawObject {
 }
 
 function documentSchema(schema: z.ZodObject): RawObject {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: "input" });
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
+    io: "input",
+    override: ({ zodSchema, jsonSchema }) => {
+      const description = descriptionOf(zodSchema);
+      if (description !== undefined) jsonSchema.description = description;
+    },
+  });
   return relaxed(rest, false);
+}
+
+/** What editors show of a field, without the links of a page. */
+function descriptionOf(schema: z.core.$ZodType): string | undefined {
+  const { help, meaning, notApplicable } = rowOf(schema) ?? {};
+  const text = help ?? meaning ?? notApplicable;
+  return text?.replace(/ ?\(\[[^\]]*\]\([^)]*\)\)/g, "").replaceAll("`", "");
 }
 
 function relaxed(schema: RawObject, nullable: boolean): RawObject {

@@ -77,14 +77,24 @@ const vmodule = z.array(
   { error: "must be a list of {filePattern, verbosity}" },
 );
 
-/** Periods are served in the block of the mode in use only. */
-function period(inUse: (mode: ResolvedConfig["mode"]) => boolean, name: "syncPeriodMs" | "minSyncPeriodMs") {
-  return (config: ResolvedConfig) => formatDuration(inUse(config.mode) ? config[config.mode][name] : 0);
+/** The block of each mode. */
+const BLOCKS = {
+  iptables: "iptables",
+  ipvs: "ipvs",
+  nftables: "nftables",
+  userspace: "iptables",
+} as const satisfies Readonly<Record<(typeof PROXY_MODES)[number], string>>;
+
+type Block = (typeof BLOCKS)[keyof typeof BLOCKS];
+
+function isInUse(block: Block, { mode: used }: ResolvedConfig): boolean {
+  return BLOCKS[used] === block;
 }
 
-const inIptables = (used: ResolvedConfig["mode"]) => used === "iptables" || used === "userspace";
-const inIpvs = (used: ResolvedConfig["mode"]) => used === "ipvs";
-const inNftables = (used: ResolvedConfig["mode"]) => used === "nftables";
+/** Periods are served in the block of the mode in use only. */
+function period(block: Block, name: "syncPeriodMs" | "minSyncPeriodMs") {
+  return (config: ResolvedConfig) => formatDuration(isInUse(block, config) ? config[config.mode][name] : 0);
+}
 
 const conntrackTimeout = (
   name: "tcpEstablishedTimeout" | "tcpCloseWaitTimeout" | "udpTimeout" | "udpStreamTimeout",
@@ -259,7 +269,7 @@ export const kubeProxySchema = z.strictObject({
     masqueradeAll: field(flag, {
       flag: "masquerade-all",
       help: "Masquerade all traffic to ClusterIPs, whatever its source.",
-      external: ({ mode: used, iptables }) => used !== "nftables" && iptables.masqueradeAll,
+      external: (config) => !isInUse("nftables", config) && config.iptables.masqueradeAll,
     }),
     localhostNodePorts: field(flag, {
       flag: "iptables-localhost-nodeports",
@@ -273,13 +283,13 @@ export const kubeProxySchema = z.strictObject({
       help: "How often the rules are checked and repaired. Must be greater than 0.",
       differs:
         "in addition to the canary chain, checks the jumps and the chains of fixed names when their table has changed",
-      external: period(inIptables, "syncPeriodMs"),
+      external: period("iptables", "syncPeriodMs"),
     }),
     minSyncPeriod: field(duration, {
       flag: "iptables-min-sync-period",
       default: "1s",
       help: "Minimum interval between two syncs. 0 syncs every change immediately.",
-      external: period(inIptables, "minSyncPeriodMs"),
+      external: period("iptables", "minSyncPeriodMs"),
     }),
   }),
   ipvs: block("mode", {
@@ -288,13 +298,13 @@ export const kubeProxySchema = z.strictObject({
       default: "30s",
       help: "Same as --iptables-sync-period, for ipvs mode.",
       differs: "in addition to kube-proxy's timer, checks what must be there",
-      external: period(inIpvs, "syncPeriodMs"),
+      external: period("ipvs", "syncPeriodMs"),
     }),
     minSyncPeriod: field(duration, {
       flag: "ipvs-min-sync-period",
       default: "1s",
       help: "Same as --iptables-min-sync-period, for ipvs mode.",
-      external: period(inIpvs, "minSyncPeriodMs"),
+      external: period("ipvs", "minSyncPeriodMs"),
     }),
     scheduler: field(text, {
       flag: "ipvs-scheduler",
@@ -320,12 +330,12 @@ export const kubeProxySchema = z.strictObject({
     masqueradeBit: field(wholeNumber(), { external: ({ nftables }) => nftables.masqueradeBit }),
     masqueradeAll: field(flag, {
       flag: "masquerade-all",
-      external: ({ mode: used, nftables }) => used === "nftables" && nftables.masqueradeAll,
+      external: (config) => isInUse("nftables", config) && config.nftables.masqueradeAll,
     }),
-    syncPeriod: field(duration, { flag: "iptables-sync-period", external: period(inNftables, "syncPeriodMs") }),
+    syncPeriod: field(duration, { flag: "iptables-sync-period", external: period("nftables", "syncPeriodMs") }),
     minSyncPeriod: field(duration, {
       flag: "iptables-min-sync-period",
-      external: period(inNftables, "minSyncPeriodMs"),
+      external: period("nftables", "minSyncPeriodMs"),
     }),
   }),
   winkernel: block("windows", {
@@ -445,9 +455,9 @@ export const kubeProxySchema = z.strictObject({
 });
 
 /** Absent where it says what the mode does by itself. */
-function nodePortAddressesOf({ mode: used, nodePortAddresses }: ResolvedConfig): readonly string[] | null {
-  const isDefault = used !== "nftables" && nodePortAddresses.length === 1 && nodePortAddresses[0] === "all";
-  return isDefault ? null : nodePortAddresses;
+function nodePortAddressesOf(config: ResolvedConfig): readonly string[] | null {
+  const { nodePortAddresses: given } = config;
+  return !isInUse("nftables", config) && given.length === 1 && given[0] === "all" ? null : given;
 }
 
 /** What a KubeProxyConfiguration said, durations in milliseconds, nothing defaulted. */

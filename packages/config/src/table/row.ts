@@ -80,22 +80,22 @@ export function block<const Shape extends z.ZodRawShape>(
   shape: Shape,
 ): z.ZodPrefault<z.ZodObject<Shape, z.core.$strict>> {
   for (const schema of Object.values(shape)) {
-    const found = ROWS.get(schema);
-    if (found !== undefined) ROWS.add(schema, { row: { group, ...found.row } });
+    const row = rowOf(schema);
+    if (row !== undefined) ROWS.add(schema, { row: { group, ...row } });
   }
   return z.strictObject(shape).prefault({} as never);
 }
 
-/** Whether a field stays on its node. */
-export function isPrivate(schema: z.core.$ZodType): boolean {
-  return ROWS.get(schema)?.row.private !== undefined;
+/** The row of a field; undefined: the schema is no field. */
+export function rowOf(schema: z.core.$ZodType): FieldRow | undefined {
+  return ROWS.get(schema)?.row;
 }
 
 /** Each field of a document with its path, in the order of the table. */
 export function fieldsOf(schema: z.core.$ZodType, prefix = ""): readonly (FieldRow & { readonly path: string })[] {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault) {
-    const found = ROWS.get(schema);
-    return found === undefined ? fieldsOf(schema.unwrap(), prefix) : [{ ...found.row, path: prefix }];
+    const row = rowOf(schema);
+    return row === undefined ? fieldsOf(schema.unwrap(), prefix) : [{ ...row, path: prefix }];
   }
   if (!(schema instanceof z.ZodObject)) return [];
   return Object.entries(schema.shape).flatMap(([name, below]) =>

@@ -6,7 +6,7 @@ import { isObject, type RawObject } from "@fairlead/base";
 import * as z from "zod";
 import * as fairlead from "./fairlead.ts";
 import * as kubeProxy from "./kube-proxy.ts";
-import { isPrivate } from "./row.ts";
+import { rowOf } from "./row.ts";
 
 export type ConfigurationKind = typeof kubeProxy.KIND | typeof fairlead.KIND;
 
@@ -38,7 +38,7 @@ export function shareableConfiguration(
 
 /** @returns undefined: nothing of it may leave */
 function shareable(schema: z.core.$ZodType, value: unknown, cleaned: (text: string) => string): unknown {
-  if (isPrivate(schema)) return undefined;
+  if (rowOf(schema)?.private !== undefined) return undefined;
   // Null and "" are the default of every field.
   if (value === null || value === "") return value;
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodReadonly) {

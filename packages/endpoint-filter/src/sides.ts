@@ -1,3 +1,5 @@
+/** The CIDRs that decide, each on its side. */
+
 import {
   type AddressWords,
   type Groups,
@@ -9,7 +11,7 @@ import {
   PrefixRegions,
   prefixLengthOf,
 } from "@fairlead/base";
-import { parseCIDR } from "./cidr.ts";
+import { parseCIDR } from "./validate.ts";
 
 /** Whose a CIDR is: another network's, or this proxy's own inside of one. */
 export type CIDRSide = "excluded" | "own";
