@@ -1,6 +1,6 @@
 import { endpointSlice, service } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { STATES } from "../../../packages/kernel/src/conntrack/states.ts";
+import { STATES } from "../../../packages/kernel/src/conntrack/messages.ts";
 import { CONNTRACK_STATES } from "../src/commands/flows/filter-options.ts";
 import { NodeCluster } from "./support/node-cluster.ts";
 import { fairlead } from "./support/run.ts";

@@ -1,12 +1,15 @@
 import { familyOf } from "@fairlead/base";
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test } from "vitest";
-import { type AddressChange, isNodeChange } from "../src/addresses/change.ts";
-import { interfaceAddresses } from "../src/addresses/interfaces.ts";
-import { parseAddresses, parseMonitorLine } from "../src/addresses/parse.ts";
+import { interfaceAddresses, parseAddresses, parseMonitorLine } from "../src/address-monitor.ts";
+import { type AddressChange, isNodeChange } from "../src/addresses.ts";
 import { FakeNodeAddresses, FakeRunner } from "../src/fake/index.ts";
-import { createNodeAddresses, type NodeAddress } from "../src/index.ts";
+import { createNodeAddresses, NetlinkError, type NodeAddress } from "../src/index.ts";
+import { TYPES } from "../src/links.ts";
+import type { ListeningSocket } from "../src/netlink/listening.ts";
+import type { OpenNetlink } from "../src/netlink/socket.ts";
 import { collect } from "./collect-changes.ts";
+import { answered, done as dumpDone } from "./netlink/scripted.ts";
 
 const eth0 = (address: string): NodeAddress => ({
   family: familyOf(address),
@@ -177,4 +180,82 @@ test("in memory: at once, at each change, not for the services' device", async (
   await done;
   expect(seen).toEqual([["192.0.2.1"], ["192.0.2.1", "2001:db8::1"], ["2001:db8::1"]]);
   expect(await addresses.list()).toEqual([eth0("2001:db8::1")]);
+});
+
+test("where netlink cannot be had they come from `ip`", async () => {
+  const runner = new FakeRunner({
+    ip: () =>
+      '[{"ifname":"lo","flags":["UP"],"addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8,"scope":"host"}]}]',
+  });
+  const open = () => Promise.reject(new Error("no binary"));
+  const [only, ...others] = await createNodeAddresses(runner, { open }).list();
+  expect([only?.address, only?.scope, only?.up, others]).toEqual(["127.0.0.1", "host", true, []]);
+});
+
+const ENOBUFS = 105;
+
+/** Addresses that are listed by netlink and followed by what a socket says. */
+function following(listen: () => Promise<ListeningSocket>) {
+  const timers = new VirtualClock();
+  const stop = new AbortController();
+  const calls: string[] = [];
+  const runner = new FakeRunner({
+    ip: (args) => {
+      calls.push(args.join(" "));
+      return "[]";
+    },
+  });
+  let lists = 0;
+  const open: OpenNetlink = async () => {
+    let asked: Buffer | undefined;
+    return {
+      send: async (bytes) => {
+        asked = Buffer.from(bytes);
+        if (asked.readUInt16LE(4) === TYPES.getAddress) lists++;
+      },
+      receive: async (into) => into.subarray(0, answered(dumpDone, asked).copy(into)),
+      close: async () => {},
+    };
+  };
+  const addresses = createNodeAddresses(runner, { timers, listen, open });
+  const done = (async () => {
+    for await (const _ of addresses.watch({ signal: stop.signal }));
+  })();
+  const end = async () => {
+    stop.abort();
+    await done;
+  };
+  return { timers, calls, lists: () => lists, end };
+}
+
+test("what could not be kept leads to a list, and no process listens", async () => {
+  const told: Error[] = [];
+  let closed = 0;
+  const socket: ListeningSocket = {
+    join: () => {},
+    leave: () => {},
+    receive() {
+      const next = told.shift();
+      if (next === undefined) return undefined;
+      throw next;
+    },
+    close: () => void closed++,
+  };
+  const { timers, calls, lists, end } = following(async () => socket);
+  await timers.advance(5_000);
+  expect(lists()).toBe(2);
+  told.push(new NetlinkError("reading", ENOBUFS));
+  await timers.advance(2_000);
+  expect([lists(), calls]).toEqual([3, []]);
+  await end();
+  expect(closed).toBe(1);
+});
+
+test("without netlink a process listens", async () => {
+  const { calls, end } = following(async () => {
+    throw new Error("koffi has no binary for this machine");
+  });
+  await settled();
+  expect(calls).toContain("-oneline monitor address");
+  await end();
 });

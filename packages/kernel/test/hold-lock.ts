@@ -1,7 +1,6 @@
 import { openSync } from "node:fs";
 import { acquireNodeLock, nodeLockProcess } from "../src/index.ts";
-import { lockByte } from "../src/lock/byte-lock.ts";
-import { lockPlace } from "../src/lock/lock-place.ts";
+import { lockByte, lockPlace } from "../src/node-lock.ts";
 
 /**
  * A program that says one line and lives on: `as-agent FOLDER…` takes the node's lock, `as-anybody FILE` locks a file

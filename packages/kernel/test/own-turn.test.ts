@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ownTurn } from "../src/runner/own-turn.ts";
+import { ownTurn } from "../src/process-runner.ts";
 
 test("processes that are asked for at once are started in turns of the event loop, one in each, in their order", async () => {
   let turn = 0;

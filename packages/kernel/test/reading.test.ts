@@ -11,10 +11,10 @@ import {
   readsSets,
   WritesRefused,
 } from "../src/index.ts";
-import { encodeMember, encodeSetDump } from "../src/ipset/messages.ts";
-import { encodeServerCommand, encodeServerDump } from "../src/ipvs/messages.ts";
-import { encodeAddressDump, encodeDevice } from "../src/links/messages.ts";
-import { encodeGet } from "../src/nftables/requests.ts";
+import { encodeMember, encodeSetDump } from "../src/ipset.ts";
+import { encodeServerCommand, encodeServerDump } from "../src/ipvs-messages.ts";
+import { encodeAddressDump, encodeDevice } from "../src/links.ts";
+import { encodeGet } from "../src/nftables/exchange.ts";
 
 /** What got through to the kernel. */
 function guarded(reads: Parameters<typeof readingOnly>[1]) {

@@ -11,13 +11,10 @@ import {
   type TableCommands,
   type TableState,
 } from "@fairlead/netfilter";
-import type { IptablesClient } from "../iptables/client.ts";
-import { explain } from "../iptables/explain.ts";
-import { TransactionSize } from "../iptables/transaction-size.ts";
-import type { Variant } from "../iptables/variant.ts";
-import { CommandError } from "../runner/command-error.ts";
-import type { Argv, Input } from "../runner/runner.ts";
-import { lines } from "../runner/text.ts";
+import { explain } from "../iptables/error.ts";
+import { type IptablesClient, TransactionSize } from "../iptables/open.ts";
+import type { Variant } from "../iptables/tables-there.ts";
+import { type Argv, CommandError, type Input, lines } from "../runner.ts";
 import { Faults, killed, singleStep } from "./faults.ts";
 import { carryOut, type FakeKernel } from "./iptables-checks.ts";
 import { FakeTable, TableDraft } from "./iptables-draft.ts";

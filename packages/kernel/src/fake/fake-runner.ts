@@ -1,5 +1,4 @@
-import { CommandError } from "../runner/command-error.ts";
-import type { Argv, Input, Runner, RunOptions, RunResult } from "../runner/runner.ts";
+import { type Argv, CommandError, type Input, type Runner, type RunOptions, type RunResult } from "../runner.ts";
 import { Faults, singleStep } from "./faults.ts";
 
 /** What a program would do: its standard output, or how it ends. */

@@ -1,6 +1,5 @@
 import { sleep, systemClock, type Timers } from "@fairlead/base";
-import { CommandError } from "../runner/command-error.ts";
-import type { Argv } from "../runner/runner.ts";
+import { type Argv, CommandError } from "../runner.ts";
 
 /**
  * fail: the process does nothing and ends with that code and text. kill: SIGKILL ends it after so many of its

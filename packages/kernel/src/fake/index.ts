@@ -1,15 +1,17 @@
-export { FakeNodeAddresses } from "./fake-addresses.ts";
-export { FakeConntrack } from "./fake-conntrack.ts";
-export { FakeDevices } from "./fake-devices.ts";
+export {
+  FakeConntrack,
+  FakeDevices,
+  FakeModules,
+  FakeNfacct,
+  type FakeNfacctOptions,
+  FakeNodeAddresses,
+  FakeRouting,
+  FakeSysctl,
+  FakeTracking,
+} from "./clients.ts";
 export { FakeIptables, type FakeIptablesOptions } from "./fake-iptables.ts";
-export { FakeModules } from "./fake-modules.ts";
-export { FakeNfacct, type FakeNfacctOptions } from "./fake-nfacct.ts";
-export { FakeRouting } from "./fake-routing.ts";
 export { FakeRunner, type Program, type ProgramAnswer } from "./fake-runner.ts";
-export { FakeSysctl } from "./fake-sysctl.ts";
-export { FakeTracking } from "./fake-tracking.ts";
 export { type CallListener, type FakeCall, type Fault, Faults } from "./faults.ts";
-export { FakeIpset, type FakeIpsetOptions } from "./ipvs/fake-ipset.ts";
-export { FakeIpvsadm, type FakeIpvsadmOptions } from "./ipvs/fake-ipvsadm.ts";
-export { FakeLinks } from "./ipvs/fake-links.ts";
+export { FakeIpset, type FakeIpsetOptions } from "./ipset.ts";
+export { FakeIpvsadm, type FakeIpvsadmOptions, FakeLinks } from "./ipvs.ts";
 export { FakeNftables, type FakeNftablesOptions } from "./nftables/fake-nftables.ts";

@@ -1,28 +1,12 @@
+/** Netlink messages: requests to nfnetlink, generic and route families, and the replies to them. */
+
 import { aligned, findAttribute, type Range } from "@fairlead/netfilter/netlink";
+import type { IPFamily } from "../family.ts";
 
 /** Flags of a request (linux/netlink.h). */
 export const FLAGS = { request: 0x1, acknowledge: 0x4, dump: 0x300 } as const;
 
-/** Types that every family of messages has. */
-const ERROR_TYPE = 2;
-const DONE_TYPE = 3;
-
-/**
- * NLM_F_DUMP_INTR: what is listed changed meanwhile. NLM_F_CAPPED: of the request only its header is repeated.
- * NLM_F_ACK_TLVS: attributes follow.
- */
-const REPLY_FLAGS = { interrupted: 0x10, capped: 0x100, attributes: 0x200 } as const;
-
-/** nlmsghdr: length, type, flags, sequence number, port. */
-const HEADER_SIZE = 16;
-const FLAGS_AT = 6;
-const SEQUENCE_AT = 8;
-/**
- * nfgenmsg (address family, version, resource) or genlmsghdr (command, version, nothing); those of routes are longer.
- */
-const FAMILY_HEADER_SIZE = 4;
-
-export interface NetfilterRequest {
+interface NetfilterRequest {
   /** Subsystem of nfnetlink in the upper eight bits, message in the lower. */
   readonly type: number;
   readonly flags: number;
@@ -36,7 +20,7 @@ export function encodeRequest({ type, flags, addressFamily, attributes }: Netfil
   return encodeMessage(type, flags, [addressFamily, 0, 0, 0], attributes);
 }
 
-export interface GenericRequest {
+interface GenericRequest {
   /** The number that the kernel gave the family when its module was loaded. */
   readonly family: number;
   readonly command: number;
@@ -51,6 +35,10 @@ const GENERIC_VERSION = 1;
 export function encodeGenericRequest({ family, command, flags, attributes }: GenericRequest): Buffer {
   return encodeMessage(family, flags, [command, GENERIC_VERSION, 0, 0], attributes);
 }
+
+/** nlmsghdr: length, type, flags, sequence number, port. */
+const HEADER_SIZE = 16;
+const FLAGS_AT = 6;
 
 /** @param familyHeader what the message's family has before the attributes, in multiples of four bytes */
 export function encodeMessage(
@@ -68,6 +56,8 @@ export function encodeMessage(
   bytes.set(attributes, HEADER_SIZE + familyHeader.length);
   return bytes;
 }
+
+const SEQUENCE_AT = 8;
 
 /** Numbers a request, for its result to be distinguished from others, and asks for a result also where all is well. */
 export function number(request: Buffer, sequence: number, acknowledge: boolean): void {
@@ -93,6 +83,11 @@ export type Reply = { readonly sequence: number } & (
 );
 
 /**
+ * nfgenmsg (address family, version, resource) or genlmsghdr (command, version, nothing); those of routes are longer.
+ */
+const FAMILY_HEADER_SIZE = 4;
+
+/**
  * The messages of one datagram.
  *
  * @throws Error when it is not from the kernel
@@ -108,6 +103,19 @@ export function* decodeReplies(bytes: Buffer): Generator<Reply, void, void> {
     at += aligned(length);
   }
 }
+
+/** AF_INET and AF_INET6 of linux/socket.h; netfilter's NFPROTO_IPV4 and NFPROTO_IPV6 are the same numbers. */
+export const ADDRESS_FAMILIES = { IPv4: 2, IPv6: 10 } as const satisfies Record<IPFamily, number>;
+
+/** Types that every family of messages has. */
+const ERROR_TYPE = 2;
+const DONE_TYPE = 3;
+
+/**
+ * NLM_F_DUMP_INTR: what is listed changed meanwhile. NLM_F_CAPPED: of the request only its header is repeated.
+ * NLM_F_ACK_TLVS: attributes follow.
+ */
+const REPLY_FLAGS = { interrupted: 0x10, capped: 0x100, attributes: 0x200 } as const;
 
 function decodeReply(bytes: Buffer, start: number, end: number): Reply {
   const type = bytes.readUInt16LE(start + 4);

@@ -1,9 +1,14 @@
 import { close, closeSync, read, readSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { slices } from "@fairlead/base";
-import { openDescriptor, type Protocol } from "./descriptor.ts";
-import { type OpenListening, openListening, openRouteListening } from "./listening.ts";
-import { optionsOf } from "./options.ts";
+import {
+  type OpenListening,
+  openDescriptor,
+  openListening,
+  openRouteListening,
+  optionsOf,
+  type Protocol,
+} from "./listening.ts";
 
 /** A conversation with the kernel by netlink, in one network namespace. */
 export interface NetlinkSocket {

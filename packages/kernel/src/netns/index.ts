@@ -2,7 +2,8 @@ export {
   createNamespace,
   type NamespaceOptions,
   type NamespaceSupport,
+  type NetlinkSockets,
   type NetworkNamespace,
   namespaceSupport,
+  netlinkIn,
 } from "./namespace.ts";
-export { type NetlinkSockets, netlinkIn } from "./netlink.ts";

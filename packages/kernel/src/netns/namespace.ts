@@ -1,6 +1,13 @@
+/** Network namespaces for tests, each held by a process, of a plain user too. */
+
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import type { Readable } from "node:stream";
 import { errorText } from "@fairlead/base";
-import { type Holder, startHolder } from "./holder.ts";
-import { userNamespaceHint } from "./user-namespaces.ts";
+import { execa } from "execa";
+import type { OpenListening } from "../netlink/listening.ts";
+import { type OpenNetlink, type OpenTransactions, socketsIn } from "../netlink/socket.ts";
+import { searchPath } from "../process-runner.ts";
 
 /**
  * A network namespace that lives as long as one process: no name in /run/netns, nothing left behind when the process
@@ -70,6 +77,56 @@ export async function namespaceSupport(): Promise<NamespaceSupport> {
   }
 }
 
+/** Netlink sockets in a network namespace, for the `open` and `listen` of clients. */
+export interface NetlinkSockets {
+  /** For devices and their addresses. */
+  readonly route: OpenNetlink;
+  /** For conntrack and ipsets. */
+  readonly netfilter: OpenNetlink;
+  /** For virtual servers. */
+  readonly generic: OpenNetlink;
+  /** For transactions of nf_tables. */
+  readonly transactions: OpenTransactions;
+  /** For what is told of conntrack and nf_tables. */
+  readonly listening: OpenListening;
+  /** For what is told of devices and their addresses. */
+  readonly routeListening: OpenListening;
+}
+
+/** How netlink is reached in a namespace, by a process with the rights to enter it: root, where root has made it. */
+export function netlinkIn({ pid }: Pick<NetworkNamespace, "pid">): NetlinkSockets {
+  return socketsIn(`/proc/${pid}/ns/net`);
+}
+
+/**
+ * Settings that keep plain users from having user namespaces: the file below /proc/sys, its forbidding value, what to
+ * say.
+ */
+const SETTINGS = [
+  [
+    "kernel/apparmor_restrict_unprivileged_userns",
+    "1",
+    "AppArmor keeps plain users from user namespaces (Ubuntu 23.10 and newer)",
+    "0",
+  ],
+  ["kernel/unprivileged_userns_clone", "0", "the kernel keeps plain users from user namespaces", "1"],
+  ["user/max_user_namespaces", "0", "no user namespaces are allowed", "15000"],
+] as const;
+
+/**
+ * Why a plain user cannot have a user namespace here, and what helps; undefined where nothing forbids it.
+ *
+ * @param read text of a file below /proc/sys, undefined where there is none
+ */
+export function userNamespaceHint(read: (name: string) => string | undefined = readSetting): string | undefined {
+  for (const [name, forbidding, why, allowing] of SETTINGS) {
+    if (read(name)?.trim() !== forbidding) continue;
+    const setting = name.replaceAll("/", ".");
+    return `${why}: run this as root, or allow them with "sudo sysctl -w ${setting}=${allowing}"`;
+  }
+  return undefined;
+}
+
 interface UnshareCommand {
   readonly as: "root" | "user";
   readonly unshare: readonly string[];
@@ -95,6 +152,12 @@ function unshareCommands({
   return asUser ? [user] : [root, user];
 }
 
+/** The process whose life is the namespace's life. */
+interface Holder {
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
 function describe({ as, enter }: Required<Pick<UnshareCommand, "as" | "enter">>, holder: Holder): NetworkNamespace {
   const nsenter = as === "root" ? ["nsenter", "-t", String(holder.pid)] : enterUser(holder.pid);
   return {
@@ -110,4 +173,82 @@ function describe({ as, enter }: Required<Pick<UnshareCommand, "as" | "enter">>,
 
 function enterUser(pid: number): readonly string[] {
   return ["nsenter", "-U", "--preserve-credentials", "-t", String(pid)];
+}
+
+const SCRIPT = "ip link set lo up && echo ready && exec cat >/dev/null";
+/** It takes milliseconds, but for a slow guest where many are started at once. */
+const START_MS = 300_000;
+
+/**
+ * Starts a process behind `unshare` that waits for the end of its standard input, which comes when this process closes
+ * it or dies, `kill -9` included. Every program on the way execs the next, so its pid stays the one that is known here;
+ * only `unshare --fork` waits for a child, which then is the one in the namespaces.
+ */
+async function startHolder(unshare: readonly string[]): Promise<Holder> {
+  const [program = "unshare", ...args] = unshare;
+  const env = { LC_ALL: "C", PATH: searchPath() };
+  const child = execa(program, [...args, "sh", "-c", SCRIPT], {
+    env,
+    stdin: "pipe",
+    buffer: { stdout: false, stderr: true },
+    reject: false,
+  });
+  const late = setTimeout(() => child.kill("SIGKILL"), START_MS);
+  const answer = await firstPiece(child.stdout);
+  clearTimeout(late);
+  if (child.pid === undefined || answer !== "ready\n") {
+    child.kill("SIGKILL");
+    const { stderr, shortMessage } = await child;
+    throw new Error(stderr.trim() || (shortMessage ?? `${program} did not answer`));
+  }
+  letGo(child);
+  const pid = await innermost(child.pid);
+  return { pid, stop: () => stop(child, pid) };
+}
+
+async function innermost(pid: number): Promise<number> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  const [child] = children.split(" ").filter(Boolean);
+  return child === undefined ? pid : Number(child);
+}
+
+/** What is used of execa's subprocess. */
+interface Child {
+  readonly nodeChildProcess: {
+    readonly exitCode: number | null;
+    readonly signalCode: string | null;
+    ref(): void;
+    unref(): void;
+  };
+  readonly stderr: Readable;
+}
+
+/** Who forgets to stop it can end all the same, and it ends with them. */
+function letGo({ nodeChildProcess, stderr }: Child): void {
+  nodeChildProcess.unref();
+  stderr.destroy();
+}
+
+/** Behind `unshare --fork` it is the first process of its space: when it is gone, so are all others there. */
+async function stop(child: Child & PromiseLike<unknown>, pid: number): Promise<void> {
+  const { nodeChildProcess } = child;
+  nodeChildProcess.ref();
+  if (nodeChildProcess.exitCode === null && nodeChildProcess.signalCode === null) process.kill(pid, "SIGKILL");
+  await child;
+}
+
+function firstPiece(stream: NodeJS.ReadableStream): Promise<string> {
+  return new Promise((resolve) => {
+    stream.once("data", (piece) => resolve(String(piece)));
+    stream.once("close", () => resolve(""));
+    stream.once("error", () => resolve(""));
+  });
+}
+
+function readSetting(name: string): string | undefined {
+  try {
+    return readFileSync(`/proc/sys/${name}`, "utf8");
+  } catch {
+    return undefined;
+  }
 }

@@ -10,12 +10,10 @@ import {
   nftNumbers,
   UnreadableNft,
 } from "@fairlead/netfilter/nft";
-import { dump } from "../netlink/dump.ts";
+import { dump } from "../netlink/requests.ts";
 import { type NetlinkSocket, type OpenNetlink, openNetfilterSocket } from "../netlink/socket.ts";
-import { withElements } from "./elements.ts";
-import { generationOf } from "./generation.ts";
-import { readTableWith, type Strictness } from "./read.ts";
-import { encodeGetTables } from "./requests.ts";
+import { encodeGetTables, generationOf } from "./exchange.ts";
+import { readTableWith, type Strictness, withElements } from "./read.ts";
 
 /** A table of nf_tables by its name; `family` as nft writes it, or a number where it has no name for it. */
 export interface NftTableName {

@@ -1,25 +1,43 @@
+/** Reads tables, sets and elements of a kernel as they are, or fails where something in them is unknown. */
+
+import { nextTurn } from "@fairlead/base";
 import type { Attributes } from "@fairlead/netfilter/netlink";
 import {
+  COUNTER,
   decodeChain,
+  decodeElements,
   decodeFlowtable,
   decodeRule,
   decodeSet,
+  elementKey,
+  type Hex,
   isDormant,
+  NFT_FAMILY,
   type NftChain,
   type NftFamily,
   type NftRule,
   type NftSet,
   type NftTable,
   nftNumbers,
+  type SetElement,
   tableCommentOf,
   UnreadableNft,
 } from "@fairlead/netfilter/nft";
-import { NetlinkError } from "../netlink/error.ts";
-import type { NetlinkSocket } from "../netlink/socket.ts";
-import { withElements } from "./elements.ts";
-import { exchange } from "./exchange.ts";
-import { attributes, listing } from "./listing.ts";
-import { encodeGet } from "./requests.ts";
+import type { IPFamily } from "../family.ts";
+import { NetlinkError } from "../netlink/listening.ts";
+import { decodeReplies } from "../netlink/messages.ts";
+import { dump } from "../netlink/requests.ts";
+import { DATAGRAM_SIZE, type NetlinkSocket, openNetfilterSocket } from "../netlink/socket.ts";
+import {
+  attributes,
+  encodeDumpOfChain,
+  encodeDumpOfSet,
+  encodeGet,
+  encodeGetChain,
+  encodeLookUp,
+  exchange,
+  listing,
+} from "./exchange.ts";
 
 /** How what is not known here is taken. */
 export interface Strictness {
@@ -29,6 +47,9 @@ export interface Strictness {
   readonly set: (of: Attributes) => readonly Omit<NftSet, "elements">[];
   readonly elements: typeof withElements;
 }
+
+/** A table of hashes is resized within milliseconds. */
+const READINGS = 20;
 
 const STRICT: Strictness = {
   chain: decodeChain,
@@ -89,6 +110,82 @@ export async function readSets(
   return withElements(socket, family, table, sets.filter(wanted));
 }
 
+/** The sets of a table with all their elements. */
+export async function withElements(
+  socket: NetlinkSocket,
+  family: NftFamily,
+  table: string,
+  sets: readonly Omit<NftSet, "elements">[],
+): Promise<NftTable["sets"]> {
+  const filled = new Map<string, NftSet>();
+  for (const set of sets) {
+    const request = encodeDumpOfSet(family, table, set.name);
+    filled.set(set.name, { ...set, elements: await elementsOf(socket, request, `set ${family} ${table} ${set.name}`) });
+  }
+  return filled;
+}
+
+/** Keys in one request: the answer fits into one datagram. */
+const KEYS_AT_ONCE = 100;
+
+/** `NftablesClient.elements` */
+export async function lookUp(
+  socket: NetlinkSocket,
+  family: NftFamily,
+  table: string,
+  set: string,
+  keys: readonly Hex[],
+): Promise<readonly SetElement[]> {
+  const found: SetElement[] = [];
+  for (let at = 0; at < keys.length; at += KEYS_AT_ONCE) {
+    const some = keys.slice(at, at + KEYS_AT_ONCE);
+    const together = await ask(socket, encodeLookUp(family, table, set, some), `looking into set ${set}`);
+    // One key that is not there ends the request: then each is asked for by itself.
+    if (together !== undefined) found.push(...together);
+    else
+      for (const key of some)
+        found.push(...((await ask(socket, encodeLookUp(family, table, set, [key]), `looking into set ${set}`)) ?? []));
+  }
+  return found;
+}
+
+const { EXPRESSION, RULE } = nftNumbers;
+
+/** `NftablesClient.counted` */
+export async function counted(
+  socket: NetlinkSocket,
+  family: NftFamily,
+  table: string,
+  chain: string,
+): Promise<number | undefined> {
+  try {
+    const what = `reading the counters of chain ${family} ${table} ${chain}`;
+    const rules = await listing(socket, encodeDumpOfChain(family, table, chain), what, (of) => [
+      of.list(RULE.expressions).map((one) => packetsOf(one.text(EXPRESSION.name), one.nested(EXPRESSION.data))),
+    ]);
+    return rules.length === 0 ? undefined : rules.flat().reduce((sum, packets) => sum + packets, 0);
+  } catch (error) {
+    if (error instanceof NetlinkError && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Whether nf_tables has a table of the family `ip` or `ip6`, in the network namespace of this process. One system call,
+ * whatever else is there: the nft tool reads every rule before it lists tables, a minute and more alongside 10,000
+ * services' rules.
+ *
+ * @returns undefined: this kernel does not say, or not to this process
+ */
+export async function isNftTableThere(family: IPFamily, name: string): Promise<boolean | undefined> {
+  return isNftObjectThere(encodeGet("getTable", NFT_FAMILY[family], name, false));
+}
+
+/** The same of one chain of a table; a table that is not there has none. */
+export async function isNftChainThere(family: IPFamily, table: string, name: string): Promise<boolean | undefined> {
+  return isNftObjectThere(encodeGetChain(NFT_FAMILY[family], table, name));
+}
+
 /** @returns none where its types are not known here */
 function knownSet(of: Attributes): readonly Omit<NftSet, "elements">[] {
   try {
@@ -127,4 +224,64 @@ function withRules(
   return new Map(
     chains.map((chain) => [chain.name, { ...chain, rules: (byChain.get(chain.name) ?? []).map(({ rule }) => rule) }]),
   );
+}
+
+/**
+ * The kernel begins each datagram of a listing anew from its count of elements so far: while it resizes the set after
+ * many insertions, some come twice and others not at all. So a listing in which one stands twice is read again.
+ *
+ * @throws Error when that does not end
+ */
+async function elementsOf(socket: NetlinkSocket, request: Buffer, what: string): Promise<NftSet["elements"]> {
+  for (let reading = 0; reading < READINGS; reading++) {
+    const byKey = new Map<string, SetElement>();
+    let count = 0;
+    await dump(socket, request, `reading ${what}`, (bytes, message) => {
+      for (const element of decodeElements(attributes(bytes, message)).elements) {
+        byKey.set(elementKey(element), element);
+        count += 1;
+      }
+    });
+    if (byKey.size === count) return byKey;
+    await nextTurn();
+  }
+  throw new Error(`netlink: ${what} changes faster than it can be read`);
+}
+
+/** @returns undefined: a key is not there */
+async function ask(socket: NetlinkSocket, request: Buffer, what: string): Promise<readonly SetElement[] | undefined> {
+  const received = await exchange(socket, request);
+  const errors = received.flatMap(({ reply }) =>
+    reply.kind === "result" && reply.errno !== 0 ? [new NetlinkError(what, reply.errno)] : [],
+  );
+  const fatal = errors.find(({ code }) => code !== "ENOENT");
+  if (fatal !== undefined) throw fatal;
+  if (errors.length > 0) return undefined;
+  return received.flatMap(({ reply, bytes }) =>
+    reply.kind === "data" ? decodeElements(attributes(bytes, reply.attributes)).elements : [],
+  );
+}
+
+function packetsOf(name: string | undefined, data: Attributes | undefined): number {
+  return name === "counter" ? Number(data?.u64(COUNTER.packets) ?? 0n) : 0;
+}
+
+const ENOENT = 2;
+
+async function isNftObjectThere(request: Buffer): Promise<boolean | undefined> {
+  try {
+    const socket = await openNetfilterSocket();
+    try {
+      await socket.send(request);
+      for (const reply of decodeReplies(await socket.receive(Buffer.alloc(DATAGRAM_SIZE)))) {
+        if (reply.kind === "data") return true;
+        if (reply.kind === "result" && reply.errno === ENOENT) return false;
+      }
+    } finally {
+      await socket.close();
+    }
+  } catch {
+    // Whoever asks has another way.
+  }
+  return undefined;
 }

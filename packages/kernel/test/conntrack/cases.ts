@@ -1,6 +1,6 @@
+import { attribute, nest } from "@fairlead/netfilter/netlink";
 import { expect } from "vitest";
-import type { ConntrackFlow, Runner } from "../../src/index.ts";
-import { flowKey } from "./sweep-all.ts";
+import type { Conntrack, ConntrackFlow, Runner } from "../../src/index.ts";
 
 export const flow = (change: Partial<ConntrackFlow> = {}): ConntrackFlow => ({
   family: "IPv4",
@@ -102,4 +102,54 @@ export async function track(
   ];
   const more = [...original, ...reply, state[entry.protocol], options].flat();
   await runner.run(["conntrack", "-I", "-p", entry.protocol.toLowerCase(), "-t", "1000", ...more]);
+}
+
+export const port = (number: number) => Buffer.from([number >> 8, number & 0xff]);
+
+/** One direction of an entry, as the kernel writes it. */
+export function tuple(
+  type: number,
+  source: readonly number[],
+  destination: readonly number[],
+  ports: [number, number],
+) {
+  const [from, to] = source.length === 4 ? [1, 2] : [3, 4];
+  return nest(
+    type,
+    nest(1, attribute(from, Buffer.from(source)), attribute(to, Buffer.from(destination))),
+    nest(2, attribute(1, Buffer.from([17])), attribute(2, port(ports[0])), attribute(3, port(ports[1]))),
+  );
+}
+
+const CLIENT = [10, 1, 1, 1];
+export const original = tuple(1, CLIENT, [10, 96, 0, 10], [1000, 53]);
+export const reply = tuple(2, [10, 144, 0, 5], CLIENT, [5353, 1000]);
+
+export function flowKey(flow: ConntrackFlow): string {
+  const { family, protocol, originalDestination, originalPort, replySource, replyPort } = flow;
+  return [family, protocol, originalDestination, originalPort, replySource, replyPort].join(" ");
+}
+
+export type Kind = Pick<ConntrackFlow, "family" | "protocol">;
+
+const allKinds: readonly Kind[] = (["IPv4", "IPv6"] as const).flatMap((family) =>
+  (["TCP", "UDP", "SCTP"] as const).map((protocol) => ({ family, protocol })),
+);
+
+/** Sweeps families and protocols of entries that look like one of the flows; gives the keys of all it has seen. */
+export async function sweepAll(
+  conntrack: Conntrack,
+  doomed: readonly ConntrackFlow[],
+  kinds: readonly Kind[] = allKinds,
+): Promise<readonly string[]> {
+  const keys = new Set(doomed.map(flowKey));
+  const seen: string[] = [];
+  for (const { family, protocol } of kinds) {
+    await conntrack.sweep(family, protocol, (flows) => {
+      const keyed = flows.map((flow) => ({ flow, key: flowKey(flow) }));
+      for (const { key } of keyed) seen.push(key);
+      return keyed.filter(({ key }) => keys.has(key)).map(({ flow }) => flow);
+    });
+  }
+  return seen;
 }

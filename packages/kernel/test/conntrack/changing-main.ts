@@ -1,8 +1,8 @@
 import { findAttribute } from "@fairlead/netfilter/netlink";
-import { withCommandFile } from "../../src/conntrack/command-file.ts";
+import { withCommandFile } from "../../src/conntrack/conntrack.ts";
 import { decodeEntry, encodeDump, entry } from "../../src/conntrack/messages.ts";
 import { createRunner } from "../../src/index.ts";
-import { datagrams } from "../../src/netlink/dump.ts";
+import { datagrams } from "../../src/netlink/requests.ts";
 import { DATAGRAM_SIZE, openNetfilterSocket } from "../../src/netlink/socket.ts";
 
 /** Runs in a namespace of its own: reads the table while thousands of entries go and come, and prints what it saw. */

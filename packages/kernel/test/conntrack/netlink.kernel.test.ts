@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { withCommandFile } from "../../src/conntrack/command-file.ts";
+import { withCommandFile } from "../../src/conntrack/conntrack.ts";
 import { type ConntrackFlow, createRunner, type Runner } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
-import { cases, check, checkZones, flow, type Sweep, track, tracked } from "./cases.ts";
-import { flowKey, type Kind } from "./sweep-all.ts";
+import { cases, check, checkZones, flow, flowKey, type Kind, type Sweep, track, tracked } from "./cases.ts";
 
 const driver = join(import.meta.dirname, "sweep-main.ts");
 

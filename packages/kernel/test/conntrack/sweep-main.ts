@@ -1,6 +1,6 @@
 import { text } from "node:stream/consumers";
 import { createConntrack, createRunner } from "../../src/index.ts";
-import { sweepAll } from "./sweep-all.ts";
+import { sweepAll } from "./cases.ts";
 
 /** Run in a namespace: `sweepAll` by netlink, with the arguments that stand on standard input as JSON. */
 const onFallback = (reason: unknown): never => {

@@ -1,10 +1,9 @@
 import { test } from "vitest";
-import { createConntrackTools } from "../../src/conntrack/tools.ts";
+import { createConntrackTools } from "../../src/conntrack/conntrack.ts";
 import { createRunner } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
-import { cases, check, checkZones, track, tracked } from "./cases.ts";
-import { sweepAll } from "./sweep-all.ts";
+import { cases, check, checkZones, sweepAll, track, tracked } from "./cases.ts";
 
 kernelSuite("conntrack-tools on the kernel", () => {
   test.for(cases)("delete $name", async (given) => {

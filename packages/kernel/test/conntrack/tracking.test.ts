@@ -1,6 +1,10 @@
+import { attribute } from "@fairlead/netfilter/netlink";
 import { describe, expect, test } from "vitest";
-import { parseConnection, parseConnectionEvent } from "../../src/conntrack/parse-connection.ts";
-import type { Connection } from "../../src/index.ts";
+import { parseConnection, parseConnectionEvent } from "../../src/conntrack/flows.ts";
+import { decodeConnection } from "../../src/conntrack/messages.ts";
+import { FakeRunner } from "../../src/fake/index.ts";
+import { type Connection, listConnections } from "../../src/index.ts";
+import { original, reply } from "./cases.ts";
 
 const LINE =
   "tcp      6 431999 ESTABLISHED src=10.144.1.9 dst=10.96.0.10 sport=40000 dport=80 packets=3 bytes=180 src=10.144.2.6 dst=10.144.1.9 sport=8080 dport=40000 packets=2 bytes=120 [ASSURED] mark=0 use=1";
@@ -62,4 +66,34 @@ describe("what conntrack prints", () => {
   ])("event %#", (line, kind, connection) => {
     expect(parseConnectionEvent(line, "IPv4")).toMatchObject({ kind, connection });
   });
+});
+
+test("connections are listed with both directions, their addresses in canonical form", async () => {
+  const line =
+    "tcp      6 117 SYN_SENT src=fd00:0198:0051:0000:0000:0000:0000:0007 dst=fd00:10:96::71 sport=40000 dport=80 [UNREPLIED] src=fd00:144::1:5 dst=fd00:201::10 sport=8080 dport=61000 mark=0 use=1";
+  const runner = new FakeRunner({ conntrack: (args) => (args.includes("ipv6") ? `${line}\nno entry\n` : "") });
+  const found = [];
+  for await (const connection of listConnections(runner, "IPv6", "TCP")) found.push(connection);
+  expect(found).toEqual([
+    {
+      ...{ family: "IPv6", protocol: "TCP", state: "SYN_SENT", replied: false, expires: 117 },
+      original: { source: "fd00:198:51::7", destination: "fd00:10:96::71", sourcePort: 40_000, destinationPort: 80 },
+      reply: { source: "fd00:144::1:5", destination: "fd00:201::10", sourcePort: 8080, destinationPort: 61_000 },
+    },
+  ]);
+});
+
+/** IPS_SEEN_REPLY | IPS_CONFIRMED, IPS_OFFLOAD, IPS_HW_OFFLOAD. */
+test.each([
+  [0x000a, undefined],
+  [0x400a, true],
+  [0xc00a, true],
+])("status %i: in a flowtable %s", (status, offloaded) => {
+  const bits = Buffer.alloc(4);
+  bits.writeUInt32BE(status);
+  const head = Buffer.from([2, 0, 0, 0]);
+  const bytes = Buffer.concat([head, original, reply, attribute(3, bits)]);
+  const found = decodeConnection(bytes, { start: head.length, end: bytes.length });
+  expect(found).toMatchObject({ family: "IPv4", protocol: "UDP", replied: true });
+  expect(found?.offloaded).toBe(offloaded);
 });

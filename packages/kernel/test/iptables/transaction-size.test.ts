@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeIptables } from "../../src/fake/index.ts";
-import { cutTransactions } from "../../src/iptables/cut-transactions.ts";
+import { cutTransactions } from "../../src/iptables/open.ts";
+import { cases } from "./cases.ts";
+import { checkAbsentChain, checkCase } from "./check-case.ts";
 
 const chain = (at: number) => `KUBE-SEP-${at}`;
 const rule = (at: number, port: number) => `-A ${chain(at)} -p tcp -j DNAT --to-destination 10.1.0.${at}:${port}`;
@@ -97,4 +99,14 @@ async function cut(text: string, most: number): Promise<readonly (readonly strin
     .split("*nat\n")
     .slice(1)
     .map((section) => section.trimEnd().split("\n").slice(0, -1));
+}
+
+for (const family of ["IPv4", "IPv6"] as const) {
+  for (const variant of ["nft", "legacy"] as const) {
+    describe(`in memory: ${family}, ${variant}`, () => {
+      const client = () => new FakeIptables({ family, variant, lacking: ["ipvs", "nosuchmatch"] });
+      test.for(cases)("$name", (given) => checkCase(client(), given, true));
+      test("chains are asked for by name, and one is not there", () => checkAbsentChain(client()));
+    });
+  }
 }

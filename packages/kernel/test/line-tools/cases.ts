@@ -1,5 +1,19 @@
+import {
+  parseServerCommand,
+  parseSetCommand,
+  renderServerCommand,
+  type SetState,
+  type VirtualServerState,
+} from "@fairlead/netfilter";
+import { expect } from "vitest";
+import type { IpsetClient, IpvsadmClient } from "../../src/index.ts";
+
+const WEB = "-A -t 10.96.0.1:443 -s rr";
+const POD = "-a -t 10.96.0.1:443 -r 10.144.1.5:8080 -m -w 1";
+const OTHER = "-A -t 10.96.0.2:443 -s rr";
+
 /** What becomes of commands without a transaction: the same on the fake and on the real kernel. */
-export interface LineCase {
+interface LineCase {
   readonly name: string;
   /** The commands as the tool reads them. */
   readonly input: readonly string[];
@@ -8,10 +22,6 @@ export interface LineCase {
   /** What is there afterwards, sorted, as the tool's own save prints it. */
   readonly left: readonly string[];
 }
-
-const WEB = "-A -t 10.96.0.1:443 -s rr";
-const POD = "-a -t 10.96.0.1:443 -r 10.144.1.5:8080 -m -w 1";
-const OTHER = "-A -t 10.96.0.2:443 -s rr";
 
 export const IPVSADM_CASES: readonly LineCase[] = [
   { name: "servers and destinations", input: [WEB, POD], left: [WEB, POD] },
@@ -131,3 +141,33 @@ export const IPSET_CASES: readonly LineCase[] = [
   },
   { name: "no set to flush", input: [SET, "flush B"], error: /line 2.*does not exist/, left: [CREATED] },
 ];
+
+export async function checkIpvsadm(client: IpvsadmClient, row: LineCase): Promise<void> {
+  await checkError(client.change(row.input.flatMap((line) => parseServerCommand(line) ?? [])), row);
+  const left: string[] = [];
+  for await (const server of client.save()) left.push(...serverLines(server));
+  expect(left.sort()).toEqual([...row.left].sort());
+}
+
+export async function checkIpset(client: IpsetClient, row: LineCase): Promise<void> {
+  await checkError(client.change(row.input.map(parseSetCommand)), row);
+  const left: string[] = [];
+  for await (const set of client.save()) left.push(...setLines(set));
+  expect(left.sort()).toEqual([...row.left].sort());
+}
+
+async function checkError(work: Promise<void>, { error }: LineCase): Promise<void> {
+  if (error === undefined) await expect(work).resolves.toBeUndefined();
+  else await expect(work).rejects.toThrow(error);
+}
+
+function serverLines({ destinations, ...server }: VirtualServerState): string[] {
+  return [
+    renderServerCommand({ kind: "add-server", server }),
+    ...destinations.map((destination) => renderServerCommand({ kind: "add-destination", server, destination })),
+  ];
+}
+
+function setLines({ name, type, members }: SetState): string[] {
+  return [`create ${name} ${type}`, ...Array.from(members, (member) => `add ${name} ${member}`)];
+}

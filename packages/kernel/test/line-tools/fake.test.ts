@@ -1,8 +1,7 @@
 import type { VirtualServer } from "@fairlead/netfilter";
 import { describe, expect, test } from "vitest";
 import { FakeIpset, FakeIpvsadm, FakeLinks } from "../../src/fake/index.ts";
-import { IPSET_CASES, IPVSADM_CASES } from "./cases.ts";
-import { checkIpset, checkIpvsadm } from "./check.ts";
+import { checkIpset, checkIpvsadm, IPSET_CASES, IPVSADM_CASES } from "./cases.ts";
 
 test.each(IPVSADM_CASES)("ipvsadm: $name", (row) => checkIpvsadm(new FakeIpvsadm(), row));
 test.each(IPSET_CASES)("ipset: $name", (row) => checkIpset(new FakeIpset(), row));

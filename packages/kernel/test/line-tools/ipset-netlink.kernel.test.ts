@@ -3,7 +3,7 @@ import { parseSetCommand } from "@fairlead/netfilter";
 import { describe, expect, test } from "vitest";
 import { FakeRunner } from "../../src/fake/index.ts";
 import { createIpset, createRunner, type Runner } from "../../src/index.ts";
-import { encodeMember } from "../../src/ipset/messages.ts";
+import { encodeMember } from "../../src/ipset.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelTest } from "../kernel-test.ts";
 

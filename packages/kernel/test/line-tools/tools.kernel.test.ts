@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { createIpset, createIpvsadm, createLinks, createRunner, type Runner } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite, kernelTest, noKernel } from "../kernel-test.ts";
-import { IPSET_CASES, IPVSADM_CASES } from "./cases.ts";
-import { checkIpset, checkIpvsadm } from "./check.ts";
+import { checkIpset, checkIpvsadm, IPSET_CASES, IPVSADM_CASES } from "./cases.ts";
 
 async function inNamespace(body: (runner: Runner) => Promise<void>): Promise<void> {
   await using namespace = await createNamespace();

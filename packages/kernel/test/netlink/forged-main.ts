@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { readNodeAddresses } from "../../src/addresses/netlink.ts";
+import { readNodeAddresses } from "../../src/addresses.ts";
 import { createRunner } from "../../src/index.ts";
 import { GROUPS, LONGEST_TOLD, openListening } from "../../src/netlink/listening.ts";
 import { openRouteSocket, openTransactionSocket } from "../../src/netlink/socket.ts";
-import { generationOf } from "../../src/nftables/generation.ts";
+import { generationOf } from "../../src/nftables/exchange.ts";
 
 /** Runs in a namespace of its own: another process sends forged answers to all that is open here. */
 const [route, netfilter, listening] = [

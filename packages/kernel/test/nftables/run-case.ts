@@ -1,7 +1,6 @@
 import type { NftFamily, NftTable } from "@fairlead/netfilter/nft";
 import { type NftablesClient, NftablesError } from "../../src/index.ts";
-import type { Case } from "./case.ts";
-import { Draft } from "./draft.ts";
+import { type Case, Draft } from "./draft.ts";
 
 /** What happened. */
 export interface Outcome {

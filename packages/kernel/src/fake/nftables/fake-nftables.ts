@@ -1,3 +1,5 @@
+/** nf_tables in memory: transactions, listings, packets that add elements, and events. */
+
 import { type Clock, systemClock } from "@fairlead/base";
 import {
   elementKey,
@@ -8,17 +10,15 @@ import {
   type NftTable,
   type SetElement,
 } from "@fairlead/netfilter/nft";
-import type { NftablesClient } from "../../nftables/client.ts";
-import { answerOfCommitLost, errnoOf, NftablesError } from "../../nftables/error.ts";
-import { AnswersLost } from "../../nftables/exchange.ts";
-import type { NftablesNews, NftablesWatchOptions } from "../../nftables/watch.ts";
-import type { Argv } from "../../runner/runner.ts";
+import { Wake } from "../../address-monitor.ts";
+import { AnswersLost, answerOfCommitLost, errnoOf, NftablesError } from "../../nftables/exchange.ts";
+import type { NftablesClient } from "../../nftables/open.ts";
+import { concerns, type NftablesNews, type NftablesWatchOptions } from "../../nftables/watch.ts";
+import type { Argv } from "../../runner.ts";
 import { type Fault, Faults } from "../faults.ts";
-import { remember } from "./packets.ts";
-import { FakeRuleset } from "./ruleset.ts";
-import { type FakeSet, isThere, listed, listedElement, listedSet } from "./state.ts";
-import { Watchers } from "./watchers.ts";
-import { tableKey } from "./work.ts";
+import { timed } from "./objects.ts";
+import { type FakeSet, isThere, listed, listedElement, listedSet, tableKey } from "./state.ts";
+import { FakeRuleset } from "./transaction.ts";
 
 /** The kernel that the fake stands for. */
 export interface FakeNftablesOptions {
@@ -234,4 +234,56 @@ export class FakeNftables implements NftablesClient {
 function injected(fault: Exclude<Fault, { kind: "delay" | "lost" }>, batch: NftBatch): Error {
   if (fault.kind === "kill") return answerOfCommitLost(batch);
   return new NftablesError(batch, batch.objectOf(fault.message ?? 0), errnoOf(fault.errno ?? "ENOMEM"));
+}
+
+/** Those who watch, and what each has not read yet. */
+class Watchers {
+  readonly #watching = new Set<{ readonly wake: Wake; readonly news: NftablesNews[] }>();
+
+  notify(news: NftablesNews): void {
+    for (const one of this.#watching) {
+      one.news.push(news);
+      one.wake.up();
+    }
+  }
+
+  async *watch({
+    signal,
+    tables,
+    onListening = () => {},
+  }: NftablesWatchOptions): AsyncGenerator<NftablesNews, void, void> {
+    const one = { wake: new Wake(signal), news: [] as NftablesNews[] };
+    this.#watching.add(one);
+    onListening();
+    try {
+      while (!signal.aborted) {
+        one.wake.forget();
+        for (const news of one.news.splice(0)) if (concerns(news, tables)) yield news;
+        await one.wake.wait();
+      }
+    } finally {
+      this.#watching.delete(one);
+    }
+  }
+}
+
+/**
+ * What a rule that updates a dynamic set does (nft_dynset_eval): renews what is there, and adds what is not.
+ *
+ * @returns false: there is no room for it
+ */
+function remember(set: FakeSet, element: SetElement, now: number): boolean {
+  if (!set.facts.flags.includes("dynamic")) throw new Error(`set ${set.facts.name}: packets cannot change it`);
+  const key = elementKey(element);
+  const there = set.elements.get(key);
+  const known = there !== undefined && isThere(there, now);
+  const { size = Number.POSITIVE_INFINITY } = set.facts;
+  if (!known && [...set.elements.values()].filter((one) => isThere(one, now)).length >= size) return false;
+  // A map keeps the value that it has.
+  set.elements.set(key, timed(set.facts, known ? { ...element, ...keptValue(there.element) } : element, now));
+  return true;
+}
+
+function keptValue({ value }: SetElement): Pick<SetElement, "value"> {
+  return value === undefined ? {} : { value };
 }

@@ -1,0 +1,157 @@
+/** ipset in memory, line by line. */
+
+import type { SetCommand, SetState } from "@fairlead/netfilter";
+import type { IpsetClient } from "../ipset.ts";
+import type { Argv } from "../runner.ts";
+import { Faults, singleStep } from "./faults.ts";
+import { type Executor, execute, type Outcome } from "./ipvs.ts";
+
+/** The tool and the kernel that the fake stands for. */
+export interface FakeIpsetOptions {
+  /** Shared with other fakes; default: its own, without any fault. */
+  readonly faults?: Faults;
+  /** Whether rules name a set, so that it can't be destroyed. Default: none do. */
+  readonly inUse?: (name: string) => boolean;
+  /** Netlink is at hand: calls that change only members are `netlink ipset`, and start no process. Default false. */
+  readonly netlink?: boolean;
+}
+
+interface FakeSet extends SetState {
+  readonly members: Set<string>;
+}
+
+const MAX_ELEMENTS = 65_536;
+
+/** The ipsets of the kernel in memory. Given to a `FakeIptables` as `sets`, rules may name those that are here. */
+export class FakeIpset implements IpsetClient {
+  /** What goes wrong, and which calls there were. */
+  readonly faults: Faults;
+  readonly #inUse: (name: string) => boolean;
+  readonly #netlink: boolean;
+  readonly #sets = new Map<string, FakeSet>();
+
+  constructor(options: FakeIpsetOptions = {}) {
+    this.faults = options.faults ?? new Faults();
+    this.#inUse = options.inUse ?? (() => false);
+    this.#netlink = options.netlink ?? false;
+  }
+
+  /** Whether there is a set of this name. */
+  has(name: string): boolean {
+    return this.#sets.has(name);
+  }
+
+  /** The sets as they are now, without a call; in the order of their making. */
+  sets(): SetState[] {
+    return [...this.#sets.values()].map((set) => ({ ...set, members: new Set(set.members) }));
+  }
+
+  async *save(names?: Iterable<string>): AsyncGenerator<SetState, void, void> {
+    const wanted = names && new Set(names);
+    const argv: Argv = this.#netlink && wanted !== undefined ? ["netlink", "ipset", "list"] : ["ipset", "save"];
+    const sets = await singleStep(this.faults, argv, () => this.sets());
+    yield* sets.filter(({ name }) => wanted === undefined || wanted.has(name));
+  }
+
+  async change(commands: readonly SetCommand[]): Promise<void> {
+    if (!this.#netlink || !commands.every((command) => "member" in command)) {
+      return execute(this.faults, ["ipset", "-exist", "restore"], commands, this.#session());
+    }
+    // Each member is a message of its own there.
+    const take = (command: SetCommand, number: number) => {
+      const session = this.#session();
+      return session.take(command, number) ?? session.end?.();
+    };
+    return execute(this.faults, ["netlink", "ipset"], commands, { take });
+  }
+
+  /**
+   * What another process does with `ipset -exist restore`: no call of ours, no fault.
+   *
+   * @throws Error with what the tool would say, for a command that it refuses
+   */
+  meddle(...commands: readonly SetCommand[]): void {
+    for (const command of commands) {
+      const refused = this.#check(command) ?? this.#carryOut(command);
+      if (refused !== undefined) throw new Error(refused);
+    }
+  }
+
+  /** Additions (deletions) to one set are collected and sent together; a command that the tool refuses loses them. */
+  #session(): Executor<SetCommand> {
+    let collected: { readonly command: SetCommand; readonly number: number }[] = [];
+    const send = (): Outcome => {
+      for (const { command, number } of collected.splice(0)) {
+        const refused = this.#carryOut(command);
+        if (refused !== undefined) return { stop: `ipset v7.17: Error in line ${number}: ${refused}`, exitCode: 1 };
+      }
+      return undefined;
+    };
+    const take = (command: SetCommand, number: number): Outcome => {
+      const refused = this.#check(command);
+      if (refused !== undefined) {
+        collected = [];
+        return { stop: `ipset v7.17: Error in line ${number}: ${refused}`, exitCode: 1 };
+      }
+      const first = collected[0]?.command;
+      const outcome = first === undefined || goTogether(first, command) ? undefined : send();
+      collected.push({ command, number });
+      return outcome ?? ("member" in command ? undefined : send());
+    };
+    return { take, end: send };
+  }
+
+  /** What the tool sees by itself, before it sends anything. */
+  #check(command: SetCommand): string | undefined {
+    if (!("member" in command)) return undefined;
+    const set = this.#sets.get(command.set);
+    if (set === undefined) return "The set with the given name does not exist";
+    return isMember(set.type, command.member) ? undefined : `Syntax error: cannot parse ${command.member}`;
+  }
+
+  #carryOut(command: SetCommand): string | undefined {
+    if (command.kind === "create") return this.#create(command);
+    const set = this.#sets.get(command.set);
+    if (set === undefined) return command.kind === "destroy" ? undefined : "The set with the given name does not exist";
+    switch (command.kind) {
+      case "add":
+        if (set.members.size >= MAX_ELEMENTS) return "Hash is full, cannot add more elements";
+        set.members.add(command.member);
+        return undefined;
+      case "del":
+        set.members.delete(command.member);
+        return undefined;
+      case "flush":
+        set.members.clear();
+        return undefined;
+      case "destroy":
+        if (this.#inUse(command.set)) return "Set cannot be destroyed: it is in use by a kernel component";
+        this.#sets.delete(command.set);
+        return undefined;
+    }
+  }
+
+  #create({ set }: Extract<SetCommand, { kind: "create" }>): string | undefined {
+    const present = this.#sets.get(set.name);
+    if (present === undefined) this.#sets.set(set.name, { ...set, members: new Set() });
+    else if (present.type !== set.type) return "Set cannot be created: set with the same name already exists";
+    return undefined;
+  }
+}
+
+function goTogether(a: SetCommand, b: SetCommand): boolean {
+  return "member" in a && "member" in b && a.kind === b.kind && a.set === b.set;
+}
+
+const PARTS: Readonly<Record<string, RegExp>> = {
+  "hash:ip": /^[0-9a-f.:]+$/,
+  "hash:ip,port": /^[0-9a-f.:]+,(?:tcp|udp|sctp):\d{1,5}$/,
+  "hash:ip,port,ip": /^[0-9a-f.:]+,(?:tcp|udp|sctp):\d{1,5},[0-9a-f.:]+$/,
+  // ipset refuses a network of length 0.
+  "hash:ip,port,net": /^[0-9a-f.:]+,(?:tcp|udp|sctp):\d{1,5},[0-9a-f.:]+(?:\/[1-9]\d{0,2})?$/,
+  "bitmap:port": /^\d{1,5}$/,
+};
+
+function isMember(type: string, member: string): boolean {
+  return PARTS[type]?.test(member) ?? true;
+}
