@@ -62,7 +62,7 @@ export class Networks {
   readonly #nodes = new NodeAddresses();
   readonly #namespaces: Namespaces;
   readonly #written: WrittenCIDRs;
-  readonly #deciding: DecideSettings;
+  readonly #decideSettings: DecideSettings;
   readonly #startedAt: number;
   /** What the sources' objects defined when they were read last. */
   #defined: ReadonlyMap<string, Pick<SourceNow, "defined" | "complete">> = new Map();
@@ -74,16 +74,19 @@ export class Networks {
   #protection: Protection;
   #options: OptionsBesideCIDRs | undefined;
   #last: NetworksDecision | undefined;
+  /** Milliseconds that changes are gathered for: more than the configured ones where a decision takes long. */
+  #gatherMs: number;
 
   constructor(settings: NetworksSettings, clock: Pick<Clock, "now" | "monotonic">, known: LastKnown = NOTHING_KNOWN) {
     this.#settings = settings;
     this.#clock = clock;
     this.#startedAt = clock.monotonic();
+    this.#gatherMs = settings.debounceMs;
     this.#sources = followedSources(settings, known);
     this.#claims = knownClaims(this.#sources.values(), known);
     this.#consent = new ConsentFacts(known.consent);
     this.#written = { lists: settings.written, sides: writtenSides(settings) };
-    this.#deciding = { authority: authority(settings), removalDelayMs: settings.removalDelayMs };
+    this.#decideSettings = { authority: authority(settings), removalDelayMs: settings.removalDelayMs };
     this.#protection = {
       services: new Set(settings.protectedServices),
       unprotected: new Set(this.#consent.unprotected),
@@ -112,7 +115,7 @@ export class Networks {
     const now = this.#clock.monotonic();
     if (this.#last === undefined) return this.ready ? 0 : Math.max(0, this.#startedAt + START_WAIT_MS - now);
     const { changedAt } = this.objects;
-    const times = changedAt === undefined ? [] : [changedAt + this.#settings.debounceMs];
+    const times = changedAt === undefined ? [] : [changedAt + this.#gatherMs];
     const { removalDelayMs } = this.#settings;
     const ends = [this.#consent.endsAt(removalDelayMs)];
     for (const { gone } of this.#claims.values()) if (gone?.at !== undefined) ends.push(gone.at + removalDelayMs);
@@ -128,7 +131,8 @@ export class Networks {
   /** As `decide`, in steps: what comes between two of them counts with the next decision, which begins after this. */
   *deciding(services: ServicesView): Generator<void, NetworksDecision> {
     const { changedAt, serviceCIDRs } = this.objects;
-    const isDue = changedAt !== undefined && this.#clock.monotonic() - changedAt >= this.#settings.debounceMs;
+    const beganAt = this.#clock.monotonic();
+    const isDue = changedAt !== undefined && beganAt - changedAt >= this.#gatherMs;
     const now = this.#clock.now();
     if (isDue || this.#last === undefined) this.#readObjects();
     const consented = this.#consent.take(now, this.#settings.removalDelayMs);
@@ -136,10 +140,12 @@ export class Networks {
     const rules = this.#namespaces.take();
     this.#rule = rules.rule;
     const objects = { sources: [...this.#sourcesNow()], serviceCIDRs, consent: this.#consent.known };
-    this.#claims = yield* decide(objects, this.#deciding, this.#claims, now);
+    this.#claims = yield* decide(objects, this.#decideSettings, this.#claims, now);
     const effective = Array.from(this.#claims.values()).filter(({ stage }) => stage === "effective");
     this.#counting = yield* countingCIDRs(effective, this.#written, this.#counting);
     this.#last = yield* this.#result(services, rules, consented);
+    const tookMs = this.#clock.monotonic() - beganAt;
+    this.#gatherMs = Math.max(this.#settings.debounceMs, Math.min(SHARE * tookMs, MOST_GATHER_MS));
     return this.#last;
   }
 
@@ -281,6 +287,13 @@ function sameFields(a: object, b: object): boolean {
   const after = Object.entries(b);
   return before.size === after.length && after.every(([name, value]) => before.get(name) === value);
 }
+
+/**
+ * A decision looks at every CIDR, and whoever may create objects says how many there are: it takes a tenth of the time
+ * at most.
+ */
+const SHARE = 10;
+const MOST_GATHER_MS = 60_000;
 
 /** Milliseconds that a start waits for first lists where nothing is known from before. */
 const START_WAIT_MS = 10_000;

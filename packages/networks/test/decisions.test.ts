@@ -268,6 +268,27 @@ describe("in steps", () => {
     });
   });
 
+  test("a decision that takes long is made less often: a tenth of the time", () => {
+    const { networks, clock, start, next, subnet } = setup();
+    start();
+    next(services());
+    const slow = (name: string) => {
+      subnet(name, "10.20.0.0/16");
+      clock.advanceNow(networks.due ?? 0);
+      const steps = networks.deciding(services());
+      steps.next();
+      clock.advanceNow(500);
+      toEnd(steps);
+      subnet(`${name} again`, "10.20.0.0/16");
+      return networks.due;
+    };
+    expect(slow("a")).toBe(5_000);
+    clock.advanceNow(5_000);
+    networks.decide(services());
+    subnet("b", "10.21.0.0/16");
+    expect(networks.due).toBe(1_000);
+  });
+
   test("a thousand CIDRs over as many services are a thousand steps and more", () => {
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`s${n}`, [`10.${n >> 8}.${n & 255}.1`]]));
     const { networks, clock, start, next, subnet } = setup({ settings: { written: { own: [], excluded: [] } } });
