@@ -38,7 +38,6 @@ export {
   type SaveOptions,
   SaveParser,
 } from "./listing/save.ts";
-export { readSave } from "./listing/save-bytes.ts";
 export { type SavedChain, TextChain } from "./listing/saved-chain.ts";
 export { BUILTIN_CHAINS } from "./rule/builtin-chains.ts";
 export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./rule/check.ts";

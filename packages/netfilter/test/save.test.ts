@@ -1,4 +1,3 @@
-import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -6,7 +5,6 @@ import {
   parseList,
   parseSave,
   RuleParseError,
-  readSave,
   renderRule,
   type SavedRules,
   SaveParser,
@@ -92,16 +90,13 @@ describe("parseList", () => {
   });
 });
 
-const inPieces = (input: string) => {
-  const parser = new LazySaveParser();
-  parser.push(input);
-  return parser.end();
-};
+describe("LazySaveParser", () => {
+  const lazily = (input: string) => {
+    const parser = new LazySaveParser();
+    parser.push(input);
+    return parser.end();
+  };
 
-describe.each([
-  ["LazySaveParser", inPieces],
-  ["readSave", (input: string) => readSave(new TextEncoder().encode(input))],
-])("%s", (_name, lazily) => {
   test("gives what the other parser gives, with the line of each rule", () => {
     const chains = lazily(TEXT).get("nat")?.chains;
     const eager = parseSave(TEXT).get("nat")?.chains;
@@ -171,32 +166,5 @@ describe.each([
   test("what is no listing is refused at once", () => {
     expect(() => lazily("hello\n")).toThrow(RuleParseError);
     expect(() => lazily("*nat\n")).toThrow("the text ends within table nat");
-  });
-});
-
-describe("readSave", () => {
-  const reported = (read: () => SavedRules) => {
-    try {
-      return [...read()].map(([table, { chains }]) => [
-        table,
-        [...chains.values()].map(({ name, policy, texts, lines }) => ({ name, policy, texts, lines })),
-      ]);
-    } catch (error) {
-      return String(error);
-    }
-  };
-
-  test("says of any text what the other parser says", () => {
-    const lines = TEXT.split("\n").flatMap((line) => [line, line.replace(/^\[.*?\] /, "")]);
-    const strange = ["", ":A", ":", ": - [0:0]", "-A", "-A ", "-A B -j A", "[1:] -A A", "*mangle", "nonsense", "-A AB"];
-    const line = fc.oneof(fc.constantFrom(...lines), fc.constantFrom(...strange));
-    const input = fc.tuple(fc.array(line, { maxLength: 14 }), fc.constantFrom("\n", "\r\n"), fc.boolean());
-    fc.assert(
-      fc.property(input, ([all, end, committed]) => {
-        const given = ["*nat", ":A - [0:0]", ...all, ...(committed ? ["COMMIT"] : [])].join(end);
-        expect(reported(() => readSave(new TextEncoder().encode(given)))).toEqual(reported(() => inPieces(given)));
-      }),
-      { numRuns: runs(1000) },
-    );
   });
 });

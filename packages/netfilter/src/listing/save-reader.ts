@@ -73,7 +73,7 @@ export class SaveReader<Chain extends ChainSink> {
 }
 
 /** @throws Problem for rules of a chain that the table has not got */
-export function undeclared(tables: SavedTables<unknown>, name: string): never {
+function undeclared(tables: SavedTables<unknown>, name: string): never {
   tables.current;
   throw new Problem(`chain ${name} is not declared`);
 }
