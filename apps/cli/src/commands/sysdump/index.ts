@@ -7,7 +7,7 @@ export const sysdumpCommand = defineCommand(
     summary: "Write the state of all nodes into one archive, for a problem report",
     description:
       "Collects the agents' logs, configuration, metrics and owners; the kernels' rules, sets, virtual servers, routes and connection\n" +
-      "counts; what verify finds; and the Services, EndpointSlices, Nodes and networks' objects. Only named fields are kept: no Secrets,\n" +
+      "counts; what verify finds; and the Services, EndpointSlices, Nodes and networks' objects. Kept is what Fairlead reads: no Secrets,\n" +
       "no other annotations, no environment, no arguments. README.md in the archive lists its contents and what is missing. explain,\n" +
       "trace, verify and console read the archive with --sysdump. The archive has at most 50 MB.",
     arguments: [],
