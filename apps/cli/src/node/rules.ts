@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { errorText } from "@fairlead/base";
-import type { IPFamily } from "@fairlead/kernel";
+import type { IPFamily } from "@fairlead/core";
 import { LazySaveParser, type SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";

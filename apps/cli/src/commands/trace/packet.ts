@@ -1,12 +1,11 @@
 import { isIP } from "node:net";
 import { familyOf, isLoopback } from "@fairlead/base";
 import type { IPFamily, Protocol } from "@fairlead/core";
-import { OUTER_INTERFACE, outsideAddress } from "@fairlead/inspect";
+import { addressIn, OUTER_INTERFACE, outsideAddress } from "@fairlead/inspect";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
 import { UsageError } from "../../frame/errors.ts";
 import type { OptionValues } from "../../frame/options.ts";
 import { portOf } from "../../frame/port.ts";
-import { addressIn } from "../../node/pod-address.ts";
 import type { traceOptions } from "./options.ts";
 
 type Values = OptionValues<typeof traceOptions>;
@@ -113,7 +112,11 @@ function podAddress(options: Values, family: IPFamily): string {
   const [cidr] = clusterCIDRs(options, family);
   if (cidr === undefined)
     throw new UsageError(`--from=pod: give the pods' ${family} CIDR with --cluster-cidr, or an address`);
-  return addressIn(cidr);
+  try {
+    return addressIn(cidr);
+  } catch {
+    throw new UsageError(`--cluster-cidr=${cidr}: must be a CIDR`);
+  }
 }
 
 /**

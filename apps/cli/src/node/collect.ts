@@ -1,6 +1,0 @@
-/** All items of an asynchronous listing. */
-export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const collected: Item[] = [];
-  for await (const item of items) collected.push(item);
-  return collected;
-}
