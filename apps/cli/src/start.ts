@@ -6,11 +6,8 @@ import { completionsOf } from "./completion/facts.ts";
 import { COMPLETER, kubectlCompletion } from "./completion/kubectl.ts";
 import { Ending } from "./frame/ending.ts";
 import { styleFor } from "./frame/style.ts";
-import { CONNECTIONS } from "./node/connections-call.ts";
-import { FULL_SYNC } from "./node/full-sync-call.ts";
-import { lazyRunner } from "./node/host-runner.ts";
-import { askLoopback } from "./node/loopback.ts";
-import { STATE } from "./node/state-call.ts";
+import { CONNECTIONS, FULL_SYNC, STATE } from "./node/calls.ts";
+import { askLoopback, lazyRunner } from "./node/host.ts";
 import { createProgress } from "./output/progress.ts";
 
 const ending = new Ending(process);

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { agentPages, proxyHere } from "../src/node/agent-endpoint.ts";
-import { askLoopback } from "../src/node/loopback.ts";
+import { askLoopback } from "../src/node/host.ts";
 
 const asked: string[] = [];
 const server = createServer(({ url = "" }, response) => {

@@ -7,7 +7,7 @@ import { filterSettings, type NetworksOnceParts, networksSettings } from "@fairl
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
-import type { ProxyConfig } from "../node/running-config.ts";
+import type { ProxyConfig } from "../node/proxy-config.ts";
 import { version } from "../version.ts";
 import type { agentOptions } from "./cluster-options.ts";
 

@@ -2,7 +2,7 @@ import { fieldsOf } from "@fairlead/base";
 import { createManifestsSnapshot, type OtherSubscription } from "@fairlead/watch";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import type { ProxyConfig } from "../node/running-config.ts";
+import type { ProxyConfig } from "../node/proxy-config.ts";
 import { orFailure } from "./cluster-access.ts";
 
 const KIND = "KubeProxyConfiguration";

@@ -14,8 +14,8 @@ import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import { type AgentAccess, type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
-import { familiesOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
 import { stateIn } from "./read-state.ts";
+import { familiesOfPlanText, isPlanText, plannedState } from "./rules.ts";
 
 /** Which kernel a command's options name. */
 interface NamedKernel {

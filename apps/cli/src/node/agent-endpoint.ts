@@ -8,7 +8,7 @@ import type { Context, HttpAnswer } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import { portOf } from "../frame/port.ts";
 import { type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
-import { PATIENCE_MS } from "./loopback.ts";
+import { PATIENCE_MS } from "./host.ts";
 
 export interface AgentAddress {
   /** The node whose agent is asked, through the API server; absent: this one. */

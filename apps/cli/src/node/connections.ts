@@ -9,7 +9,7 @@ import {
   type Runner,
   type Tracking,
 } from "@fairlead/kernel";
-import { CONNECTIONS } from "./connections-call.ts";
+import { CONNECTIONS } from "./calls.ts";
 
 /** Prints what this host tracks, for `podTracking`. */
 export async function printConnections(
@@ -60,6 +60,13 @@ export async function countConnections(tracking: Tracking): Promise<StateParts["
   }
   const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
   return { counts: Object.fromEntries(sorted), complete: read < MOST };
+}
+
+/** All items of a listing. */
+export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const collected: Item[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
 }
 
 /** Lines that a `fairlead` of the same image printed. */

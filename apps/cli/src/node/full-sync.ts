@@ -1,7 +1,7 @@
 import { errorText } from "@fairlead/base";
 import { CommandError, nodeLockProcess, type Runner } from "@fairlead/kernel";
 import { CommandFailure } from "../frame/errors.ts";
-import { FULL_SYNC } from "./full-sync-call.ts";
+import { FULL_SYNC } from "./calls.ts";
 
 /**
  * Tells the agent of this host to do a full sync.

@@ -30,8 +30,8 @@ import {
 } from "@fairlead/kernel";
 import { NFT_FAMILY, type NftTable, readTablesFromJson } from "@fairlead/netfilter/nft";
 import { parseRecentList, ticksPerSecond } from "@fairlead/trace";
-import { countConnections } from "./connections.ts";
-import { STATE } from "./state-call.ts";
+import { STATE } from "./calls.ts";
+import { collect, countConnections } from "./connections.ts";
 
 /**
  * Reads the state of a node: on the node itself by netlink, and where its image has no `fairlead` by the programs that
@@ -115,8 +115,8 @@ const READERS: Readers = {
     const read = IP_FAMILIES.map((family) => readNftTables(family, (name) => !isOfIptables(name)));
     return (await Promise.all(read)).flat();
   },
-  servers: (runner, netlink) => Array.fromAsync(createIpvsadm(runner, netlink ? { open: openGenericSocket } : {}).save()),
-  sets: (runner, netlink) => Array.fromAsync(createIpset(runner, netlink ? { open: openNetfilterSocket } : {}).save()),
+  servers: (runner, netlink) => collect(createIpvsadm(runner, netlink ? { open: openGenericSocket } : {}).save()),
+  sets: (runner, netlink) => collect(createIpset(runner, netlink ? { open: openNetfilterSocket } : {}).save()),
   serviceAddresses: async (runner, netlink) => {
     const found = await createLinks(runner, netlink ? { open: openRouteSocket } : {}).addresses(DEVICE);
     return found === undefined ? null : [...found];
@@ -188,7 +188,7 @@ async function ruleListings(runner: Runner): Promise<StateParts["rules"]> {
 async function listed(runner: Runner, family: IPFamily, variant: RuleListing["variant"]): Promise<RuleListing> {
   const of = { family, variant, inUse: false };
   try {
-    const pieces = await Array.fromAsync(
+    const pieces = await collect(
       runner.stream([`${family === "IPv4" ? "iptables" : "ip6tables"}-${variant}-save`], LIMITS),
     );
     return { ...of, save: pieces.join(""), notInstalled: false };

@@ -4,7 +4,7 @@ import { FakeRunner } from "@fairlead/kernel/fake";
 import { runCommandLine } from "../../src/cli.ts";
 import type { Context } from "../../src/frame/context.ts";
 import { plain } from "../../src/frame/style.ts";
-import { askLoopback } from "../../src/node/loopback.ts";
+import { askLoopback } from "../../src/node/host.ts";
 import { readState } from "../../src/node/read-state.ts";
 
 export interface Run {

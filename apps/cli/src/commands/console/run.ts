@@ -11,7 +11,7 @@ import { nodeNameOf } from "../../inputs/api-source.ts";
 import { configurationOf, sayConfiguration, type WantedProxy } from "../../inputs/configuration.ts";
 import { liveSource } from "../../inputs/live-source.ts";
 import { allNodes } from "../../inputs/source.ts";
-import { fromSysdump } from "../../sysdump/replayed.ts";
+import { fromSysdump } from "../../sysdump/dump.ts";
 import { version } from "../../version.ts";
 import { commandAnswers } from "./answers.ts";
 import { openBrowser } from "./browser.ts";

@@ -11,8 +11,7 @@ import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { plansIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { openKernel } from "../../node/access.ts";
-import { hasCounters } from "../../node/counters.ts";
-import { isPlanText, plannedState, stateOfParts } from "../../node/plan-text.ts";
+import { hasCounters, isPlanText, plannedState, stateOfParts } from "../../node/rules.ts";
 import type { diffOptions } from "./options.ts";
 
 type Options = CommandInput<typeof diffOptions>["options"];

@@ -10,8 +10,8 @@ import type { AgentSetup } from "../../inputs/agent.ts";
 import { nodeNameOf } from "../../inputs/api-source.ts";
 import { clusterNow, type ReadCluster } from "../../inputs/source.ts";
 import { portsOf } from "../../node/agent-endpoint.ts";
+import { allOwnership, type NodeOwnership } from "../../node/agent-ownership.ts";
 import { agentsOf } from "../../node/agent-pods.ts";
-import { allOwnership, type NodeOwnership } from "../../node/all-ownership.ts";
 import { type LearnedCIDRs, learnedCIDRs } from "./learned-cidrs.ts";
 import type { doctorOptions } from "./options.ts";
 

@@ -26,7 +26,7 @@ import { targetOf } from "../../inputs/target.ts";
 import { type NodeKernel, openKernel } from "../../node/access.ts";
 import { findingsText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
-import { fromSysdump } from "../../sysdump/replayed.ts";
+import { fromSysdump } from "../../sysdump/dump.ts";
 import type { FamilyAgreement } from "./family-agreement.ts";
 import type { explainOptions } from "./options.ts";
 import { explanationText, findingData } from "./text.ts";

@@ -1,6 +1,6 @@
 import { containsCIDR } from "@fairlead/base";
 import type { LearnedOnce } from "@fairlead/intake";
-import type { NodeOwnership } from "../../node/all-ownership.ts";
+import type { NodeOwnership } from "../../node/agent-ownership.ts";
 
 type CIDRReport = LearnedOnce["report"]["cidrs"][number];
 

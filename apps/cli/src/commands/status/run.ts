@@ -14,8 +14,8 @@ import {
   proxyHere,
   proxyIn,
 } from "../../node/agent-endpoint.ts";
+import { eachNode } from "../../node/agent-ownership.ts";
 import { agentPods, agentsOf } from "../../node/agent-pods.ts";
-import { eachNode } from "../../node/each-node.ts";
 import { print } from "../../output/output.ts";
 import { verifyNodes } from "../verify/all-nodes.ts";
 import { within } from "../verify/within.ts";

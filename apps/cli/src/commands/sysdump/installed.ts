@@ -2,8 +2,8 @@ import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
 import { configurationOf } from "../../inputs/configuration.ts";
 import type { ClusterValues } from "../../inputs/planned.ts";
-import { keptPage } from "../../sysdump/keep/pages.ts";
-import { PATHS } from "../../sysdump/layout.ts";
+import { PATHS } from "../../sysdump/dump.ts";
+import { keptPage } from "../../sysdump/kept-node.ts";
 
 /**
  * The configuration of a node whose proxy does not serve it, as it is installed with or as the options say, in the form

@@ -1,9 +1,7 @@
 import { errorText } from "@fairlead/base";
 import { type NodeState, nodeStateText, STATE_PARTS, type StatePart } from "@fairlead/inspect";
-import { withoutSecrets } from "../../sysdump/keep/free-text.ts";
-import { keptPage, PAGE_PATHS } from "../../sysdump/keep/pages.ts";
-import { shareableState } from "../../sysdump/keep/state.ts";
-import { type Missing, PATHS } from "../../sysdump/layout.ts";
+import { type Missing, PATHS } from "../../sysdump/dump.ts";
+import { keptPage, PAGE_PATHS, shareableState, withoutSecrets } from "../../sysdump/kept-node.ts";
 
 /** How a node is asked. Each may throw. */
 export interface DumpedNode {

@@ -8,7 +8,7 @@ import { nodeNameOf } from "../../inputs/api-source.ts";
 import { okText, type ProxyAccess, portsOf, proxyHere, proxyIn } from "../../node/agent-endpoint.ts";
 import { type Agents, agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { stateIn } from "../../node/read-state.ts";
-import type { Missing } from "../../sysdump/layout.ts";
+import type { Missing } from "../../sysdump/dump.ts";
 import type { DumpedNode } from "./node.ts";
 import type { sysdumpOptions } from "./options.ts";
 

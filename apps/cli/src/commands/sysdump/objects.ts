@@ -13,10 +13,9 @@ import type { AgentSetup } from "../../inputs/agent.ts";
 import { nodeNameOf } from "../../inputs/api-source.ts";
 import { apiConnection } from "../../inputs/cluster-access.ts";
 import type { ClusterValues } from "../../inputs/planned.ts";
-import type { Keep } from "../../sysdump/keep/keep.ts";
-import { networkKeep } from "../../sysdump/keep/networks.ts";
-import { ENDPOINT_SLICE, SERVICE_CIDR, serviceKeep } from "../../sysdump/keep/services.ts";
-import type { Missing } from "../../sysdump/layout.ts";
+import type { Missing } from "../../sysdump/dump.ts";
+import type { Keep } from "../../sysdump/keep.ts";
+import { ENDPOINT_SLICE, networkKeep, SERVICE_CIDR, serviceKeep } from "../../sysdump/kept-objects.ts";
 import { version } from "../../version.ts";
 
 /** Objects, as far as they are kept. */

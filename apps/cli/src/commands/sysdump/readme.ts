@@ -1,4 +1,4 @@
-import type { Missing, SysdumpIndex } from "../../sysdump/layout.ts";
+import type { Missing, SysdumpIndex } from "../../sysdump/dump.ts";
 
 /** README.md of the archive. */
 export function readmeText({ version, made, nodes, missing }: SysdumpIndex, archive: string): string {

@@ -1,8 +1,7 @@
 import { errorText } from "@fairlead/base";
 import type { Context } from "../../frame/context.ts";
 import type { ClusterValues } from "../../inputs/planned.ts";
-import { Sysdump } from "../../sysdump/dump.ts";
-import { FORMAT, type Missing, PATHS } from "../../sysdump/layout.ts";
+import { FORMAT, type Missing, PATHS, Sysdump } from "../../sysdump/dump.ts";
 import { dumpedReports } from "../verify/dumped.ts";
 
 /** What `fairlead verify` finds on a node, from nothing else than what the dump has of it. */

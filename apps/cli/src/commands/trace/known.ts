@@ -1,5 +1,6 @@
 import { type Connection, listConnections, type Runner } from "@fairlead/kernel";
 import type { Packet } from "@fairlead/trace";
+import { collect } from "../../node/connections.ts";
 
 /** What connection tracking knows of the packet's sender and destination. */
 export interface TrackedPacket {
@@ -36,7 +37,7 @@ async function connectionsFrom(
   source: string,
 ) {
   try {
-    return await Array.fromAsync(listConnections(runner, family, protocol, { source }));
+    return await collect(listConnections(runner, family, protocol, { source }));
   } catch {
     return [];
   }

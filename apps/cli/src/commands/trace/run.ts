@@ -12,7 +12,7 @@ import { interfaceAddresses, oneKernel, orFailure, runnerFor, stateOf } from "..
 import { askRoutes } from "../../node/ask-routes.ts";
 import { type ReadRules, readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
-import { fromSysdump } from "../../sysdump/replayed.ts";
+import { fromSysdump } from "../../sysdump/dump.ts";
 import { knownOf } from "./known.ts";
 import type { traceOptions } from "./options.ts";
 import { readPacket, withFacts } from "./packet.ts";

@@ -28,8 +28,7 @@ import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import type { AgentSetup } from "../../inputs/agent.ts";
-import { hasCounters } from "../../node/counters.ts";
-import { ipvsObjectsIn, payloadIn } from "../../node/plan-text.ts";
+import { hasCounters, ipvsObjectsIn, payloadIn } from "../../node/rules.ts";
 import type { FamilyReport } from "./family-report.ts";
 import { comparedFastPath } from "./fast-path.ts";
 

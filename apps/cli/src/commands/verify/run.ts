@@ -7,7 +7,7 @@ import { plannedNode } from "../../inputs/planned.ts";
 import { interfaceAddresses, oneKernel, runnerFor, stateOf } from "../../node/access.ts";
 import { tellOwnAgent, tellPodsAgent } from "../../node/full-sync.ts";
 import { print } from "../../output/output.ts";
-import { fromSysdump } from "../../sysdump/replayed.ts";
+import { fromSysdump } from "../../sysdump/dump.ts";
 import { verifyNodes } from "./all-nodes.ts";
 import { verifyDumped } from "./dumped.ts";
 import type { FamilyReport } from "./family-report.ts";

@@ -3,8 +3,8 @@ import { fieldsOf, stringOf } from "@fairlead/base";
 import type { SeenNode } from "@fairlead/inspect";
 import type { Context } from "../../../frame/context.ts";
 import { agentPages, type ProxyAccess, proxyIn } from "../../../node/agent-endpoint.ts";
+import { eachNode } from "../../../node/agent-ownership.ts";
 import { type Agents, agentPods } from "../../../node/agent-pods.ts";
-import { eachNode } from "../../../node/each-node.ts";
 
 /** Counters of kube-proxy and Fairlead in iptables mode. */
 const COUNTERS = {

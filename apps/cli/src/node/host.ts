@@ -1,4 +1,7 @@
+/** This host: its programs and its loopback. */
+
 import type { Runner } from "@fairlead/kernel";
+import type { HttpAnswer } from "../frame/context.ts";
 
 /** The runner of processes on this host, loaded with the first one: most commands start none. */
 export function lazyRunner(): Runner {
@@ -13,6 +16,15 @@ export function lazyRunner(): Runner {
       yield* (await loaded()).stream(...of);
     },
   };
+}
+
+/** Milliseconds that an agent gets to answer. */
+export const PATIENCE_MS = 15_000;
+
+/** One GET of a port of this host's loopback. */
+export async function askLoopback(port: number, path: string): Promise<HttpAnswer> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  return { status: response.status, text: await response.text() };
 }
 
 async function load(): Promise<Runner> {

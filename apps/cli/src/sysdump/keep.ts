@@ -1,3 +1,5 @@
+/** What an archive keeps of a value, put together from parts. */
+
 import { fieldsOf, isAbsent, isObject, parseAddressLeniently, parseCIDRLeniently } from "@fairlead/base";
 import { INVALID_VALUE } from "@fairlead/config";
 
