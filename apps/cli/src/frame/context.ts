@@ -24,6 +24,8 @@ export interface Context {
   readonly askHere: (port: number, path: string) => Promise<HttpAnswer>;
   /** What the kernel of this host holds: these parts, or all. */
   readonly stateHere: (parts?: readonly StatePart[]) => Promise<NodeState>;
+  /** What is asked is an archive of another time: nothing stands in for what it lacks. */
+  readonly isArchive?: true;
   /** Starts programs on this host. */
   readonly runner: Runner;
   /** Aborts with SIGINT, SIGTERM and SIGHUP, and when nothing reads standard output anymore. */

@@ -67,7 +67,8 @@ export async function configurationOf(
   const because = reasons.join("; ");
   const isLive = wanted.here === true || wanted.on !== undefined || options.file.length === 0;
   if (isGiven(options)) return { setup, remark: isLive ? `as the options say; not compared: ${because}` : undefined };
-  if (lenient) return { setup, remark: `assumed ${setup.mode} mode and no --cluster-cidr; ${because}` };
+  if (lenient && context.isArchive === undefined)
+    return { setup, remark: `assumed ${setup.mode} mode and no --cluster-cidr; ${because}` };
   throw new CommandFailure(
     `the configuration of the proxy is not known: ${because}; give it with --config, or with --mode and --cluster-cidr`,
   );

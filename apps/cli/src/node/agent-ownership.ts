@@ -73,7 +73,6 @@ function ownershipOf(text: string): AgentOwnership {
   return { services, ...(networks && { networks: { ...networks, conflicts: networks.conflicts ?? [] } }) };
 }
 
-/** Undefined: it is no JSON. */
 /** Agents before this version say nothing of conflicts. */
 type OwnershipAnswer = Omit<AgentOwnership, "networks"> & {
   readonly networks?: Omit<LearnedOnce["report"], "conflicts"> & Partial<Pick<LearnedOnce["report"], "conflicts">>;

@@ -36,7 +36,11 @@ export async function runningConfig(way: ProxyAccess, port: number, from: string
   if (!isObject(kubeProxy) || stringOf(kubeProxy["kind"]) === undefined) {
     throw new CommandFailure(`${way.nameOf(port)}/configz has no KubeProxyConfiguration v1alpha1`);
   }
-  const mode = (await okText(way, port, "/proxyMode")).trim();
+  // The configuration has the mode, too.
+  const mode = await okText(way, port, "/proxyMode").then(
+    (text) => text.trim(),
+    () => "",
+  );
   const userspaceOnly = fieldsOf(commandLine)["userspace-only"] === "true" ? ["--userspace-only"] : [];
   // JSON is YAML.
   const documents = [kubeProxy, ...(isObject(fairlead) ? [fairlead] : [])].map((one) => JSON.stringify(one));
@@ -47,8 +51,6 @@ export async function runningConfig(way: ProxyAccess, port: number, from: string
     ...(mode !== "" && { mode }),
   };
 }
-
-/** Undefined: it is not JSON. */
 
 /**
  * The configuration that a node's proxy was started with: its pod's command line, and the ConfigMap that it has as the

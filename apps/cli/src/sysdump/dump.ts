@@ -56,7 +56,8 @@ export class Sysdump {
   ask(node: string): (port: number, path: string) => Promise<HttpAnswer> {
     return async (_port, path) => {
       const text = this.#files.get(PATHS.page(node, path));
-      return text === undefined ? { status: 404, text: "" } : { status: 200, text };
+      if (text === undefined) throw new CommandFailure(`the archive has no ${path} of ${node}`);
+      return { status: 200, text };
     };
   }
 
@@ -145,6 +146,7 @@ export function replayedOn<Options extends DumpableOptions>(
     options: { ...options, sysdump: undefined, file: ["-"], live: true, on: undefined, node },
     context: {
       ...context,
+      isArchive: true,
       stateHere: async () => dump.state(node),
       runner: NO_PROGRAMS,
       askHere: dump.ask(node),

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { goldenScenario } from "@fairlead/testkit";
 import { collectionOf } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { readArchive } from "../../src/sysdump/archive.ts";
+import { ArchiveWriter, readArchive } from "../../src/sysdump/archive.ts";
 import { addresses } from "../support/addresses.ts";
 import { NodeCluster } from "../support/node-cluster.ts";
 import { fairlead as run } from "../support/run.ts";
@@ -103,6 +103,32 @@ test("a proxy that does not serve its configuration: what the options said is in
   const live = await fairlead(["explain", "lb", "--on", "node-a", ...said]);
   const { file } = await dumped(...said);
   expect(await fairlead(["explain", "lb", "--sysdump", file], {})).toMatchObject({ out: live.out, code: 0 });
+});
+
+test("without /proxyMode the mode is that of the configuration", async () => {
+  const { "/proxyMode": _mode, ...pages } = PAGES;
+  setNode({}, { ...pages, "/configz": { "kubeproxy.config.k8s.io": { ...CONFIGURATION, mode: "nftables" } } });
+  const { file } = await dumped();
+  const { err } = await fairlead(["explain", "lb", "--sysdump", file], {});
+  expect(err).toContain("configuration: the proxy on this host, nftables mode");
+});
+
+test("without a configuration nothing is assumed", async () => {
+  setNode({}, {});
+  const { file, files } = await dumped();
+  const { err, code } = await fairlead(["verify", "--sysdump", file], {});
+  expect(err).toContain("the configuration of the proxy is not known: the archive has no /configz of node-a");
+  expect(code).toBe(3);
+  expect(files.has("nodes/node-a/verify.json")).toBe(false);
+});
+
+test("an archive of an earlier version is refused by its format", async () => {
+  const archive = new ArchiveWriter("old", new Date(0), 1_000_000);
+  const file = join(folder, "old.tar.gz");
+  await writeFile(file, await archive.end({ "index.json": '{"format":1,"version":"0.9.0","nodes":[]}' }));
+  const { err, code } = await fairlead(["verify", "--sysdump", file], {});
+  expect(err).toContain("archive format 1 is not supported (supported: 2); read it with fairlead 0.9.0");
+  expect(code).toBe(3);
 });
 
 test("what differs on the node differs in the archive", async () => {
