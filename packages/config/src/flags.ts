@@ -1,13 +1,13 @@
 /** The flags of the agent, as the table of the configuration has them, and what they say. */
 import type { RawObject } from "@fairlead/base";
 import type { FlagDefinition, GivenFlags, Program } from "./command-line.ts";
-import type { ConfigError } from "./parse-types.ts";
 import { withValueAt } from "./paths.ts";
 import { showValue } from "./report.ts";
 import { fairleadSchema } from "./table/fairlead.ts";
 import { kubeProxySchema } from "./table/kube-proxy.ts";
 import { OPTIONS } from "./table/options.ts";
 import { type FieldRow, fieldsOf, GROUPS, type OptionRow } from "./table/row.ts";
+import type { ConfigError } from "./types.ts";
 
 /** A flag with the fields that it sets; none: an option of the command line only. */
 export interface Flag extends FlagDefinition {

@@ -1,10 +1,7 @@
 export { formatDuration, parseDuration } from "./duration.ts";
-export type * from "./mode-settings.ts";
 export { type FastPathNetworks, fastPathNetworks, whyNotAuto, withMode } from "./modes/modes.ts";
 export { mostUplinks, REPLY_TABLE } from "./modes/reply-via.ts";
-export type * from "./multi-cni-settings.ts";
 export { configFileOf, parseArguments } from "./parse.ts";
-export type * from "./parse-types.ts";
 export { formatError } from "./report.ts";
 export { type InstanceDefaults, instanceDefaults } from "./resolve/instance.ts";
 export { parseSlicesArguments, type SlicesConfig, type SlicesParseResult } from "./slices.ts";

@@ -3,7 +3,6 @@ import { deprecations, type FlagDocuments, flagDocuments, flagValues, PROXY } fr
 import { resolveInstance } from "./modes/instance.ts";
 import { defaultNodePortAddresses, resolveModes, warnOfLoopbackNodePorts } from "./modes/modes.ts";
 import { resolveReplyVia } from "./modes/reply-via.ts";
-import type { ParseEnvironment, ParseResult } from "./parse-types.ts";
 import { leafPaths, valueAt } from "./paths.ts";
 import { createReport, type Report } from "./report.ts";
 import type { CommandOptions, ConfigInput } from "./resolve/input.ts";
@@ -14,7 +13,7 @@ import { decode } from "./table/decode.ts";
 import { toKubeProxyConfiguration, toYAML } from "./table/external.ts";
 import { API_VERSION, fairleadSchema, KIND } from "./table/fairlead.ts";
 import { kubeProxySchema } from "./table/kube-proxy.ts";
-import type { Action, AgentConfig } from "./types.ts";
+import type { Action, AgentConfig, ParseEnvironment, ParseResult } from "./types.ts";
 import { versionAsked } from "./version.ts";
 
 /**

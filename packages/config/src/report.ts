@@ -1,8 +1,8 @@
 /** Collects what is wrong, and words it. */
 
 import { distance } from "fastest-levenshtein";
-import type { ConfigError } from "./parse-types.ts";
 import { valueAt } from "./paths.ts";
+import type { ConfigError } from "./types.ts";
 
 /** Names where a field's value came from: `--oom-score-adj`, `config.conf: oomScoreAdj`. */
 export type FieldNames = (path: string) => string;

@@ -3,10 +3,9 @@
 import { parseSocketAddress } from "./address.ts";
 import { type GivenFlags, type Program, readCommandLine } from "./command-line.ts";
 import { parseDuration } from "./duration.ts";
-import type { ConfigError } from "./parse-types.ts";
 import { showValue } from "./report.ts";
 import { durationFlag, ipPort, flagTypes as type } from "./table/scalars.ts";
-import type { SocketAddress } from "./types.ts";
+import type { ConfigError, SocketAddress } from "./types.ts";
 import { versionAsked } from "./version.ts";
 
 /** What `fairlead-slices` runs with. */

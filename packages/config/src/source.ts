@@ -15,11 +15,11 @@ import {
 } from "js-yaml";
 import type { GivenFlags } from "./command-line.ts";
 import { FLAGS, type FlagDocuments, flagDocuments, splitByConfig } from "./flags.ts";
-import type { ConfigError, ParseEnvironment } from "./parse-types.ts";
 import { joinPath, leafPaths, splitPath, valueAt, withValueAt } from "./paths.ts";
 import { type FieldNames, showValue } from "./report.ts";
 import * as fairlead from "./table/fairlead.ts";
 import * as kubeProxy from "./table/kube-proxy.ts";
+import type { ConfigError, ParseEnvironment } from "./types.ts";
 
 /** Where the configuration's values come from: the flags only, or a file and those flags that count alongside it. */
 export interface Source {

@@ -1,10 +1,9 @@
-import type { IptablesSettings, IpvsSettings, NftablesSettings, UserspaceSettings } from "./mode-settings.ts";
-import type { MultiCNISettings } from "./multi-cni-settings.ts";
-
 /**
  * What the agent runs with. Everything is decided here once: defaults are in, durations are milliseconds, lists are
  * split.
  */
+import type { IPFamily } from "@fairlead/base";
+import type { CIDR_SOURCES } from "./cidr-source-names.ts";
 
 /**
  * Modes of kube-proxy on Linux, and its old userspace mode. That a mode has no backend (yet) is for the agent to say.
@@ -218,3 +217,180 @@ export type ResolvedConfig = Omit<
   AgentConfig,
   "action" | "commandLine" | "flags" | "fairleadConfiguration" | "kubeProxyConfiguration" | "provenance"
 >;
+
+/** What every mode has. */
+interface CommonSettings {
+  /** 0…31 */
+  readonly masqueradeBit: number;
+  /** Every packet to a service is masqueraded. */
+  readonly masqueradeAll: boolean;
+  /** Milliseconds between full syncs. */
+  readonly syncPeriodMs: number;
+  /** 0: every change is written at once. */
+  readonly minSyncPeriodMs: number;
+}
+
+/** Settings of iptables mode. */
+export interface IptablesSettings extends CommonSettings {
+  /** Node ports are served on 127.0.0.1 as well. */
+  readonly localhostNodePorts: boolean;
+}
+
+/** Masquerading is that of KubeProxyConfiguration's `iptables` block. */
+export interface IpvsSettings extends CommonSettings {
+  /** A scheduler of the kernel, `rr` by default. */
+  readonly scheduler: string;
+  /** Canonical CIDRs whose virtual servers the clean-up leaves alone. */
+  readonly excludeCIDRs: readonly string[];
+  /**
+   * arp_ignore and arp_announce are set, so that the node answers ARP for service addresses on their own interface
+   * only.
+   */
+  readonly strictARP: boolean;
+  /** 0: leave as it is; so for the other two. */
+  readonly tcpTimeoutMs: number;
+  /** Milliseconds of a connection after its FIN; 0: leave as it is. */
+  readonly tcpFinTimeoutMs: number;
+  /** Milliseconds of a UDP flow; 0: leave as it is. */
+  readonly udpTimeoutMs: number;
+  /** Without IPVS in the kernel iptables mode serves; false: the agent ends. */
+  readonly fallback: boolean;
+}
+
+/** What becomes of node ports on a family's loopback addresses in nftables mode. */
+export type LoopbackNodePorts =
+  /** Nothing: packets go to whichever program listens there. */
+  | "untouched"
+  /** They are refused and counted, in every protocol. */
+  | "refused"
+  /** TCP is relayed by the agent's own process, other protocols are refused and counted. */
+  | "relayed";
+
+/** Settings of nftables mode. */
+export interface NftablesSettings extends CommonSettings {
+  /** By the gate KubeProxyNFTablesLocalhostNodePorts and nodePortAddresses. */
+  readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
+  /** Established connections of services bypass rules (nftables.fastPath). Absent: none does. */
+  readonly fastPath?: FastPathSettings;
+}
+
+/** Which packets may bypass rules. */
+export interface FastPathSettings {
+  /**
+   * The devices whose packets may bypass rules: names, in which `*` stands for any characters and `?` for one; auto:
+   * those of this cluster's pods, and those by which other nodes are reached.
+   */
+  readonly devices: readonly string[] | "auto";
+}
+
+/** Whatever is not here is that of the `iptables` block. */
+export interface UserspaceSettings extends IptablesSettings {
+  /** Serve only on local ports and leave the kernel as it is (--userspace-only). */
+  readonly only: boolean;
+  /** Greater than 0. */
+  readonly udpIdleTimeoutMs: number;
+  /** 0: TCP connections may be idle for ever. */
+  readonly tcpIdleTimeoutMs: number;
+  /** Sockets that all relays may have open at once. */
+  readonly maxSockets: number;
+  /** Sockets that the relays of one service may have open at once. */
+  readonly maxSocketsPerService: number;
+}
+
+/** What every source may have in addition to its own settings. */
+interface SourceSettings {
+  /** CIDRs in which its objects are believed, as the operator wrote them: the filter itself checks them. */
+  readonly within?: readonly string[] | undefined;
+  /** The one object that is read, both or neither. */
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+/** Where CIDRs are learned from: a name with its settings, or any resource of the API (`plural.version.group`). */
+export type CIDRSource = SourceSettings &
+  (
+    | { readonly source: (typeof CIDR_SOURCES)[number]; readonly vpcs?: readonly string[] | undefined }
+    | { readonly source: "custom"; readonly resource: string; readonly fields: readonly string[] }
+  );
+
+/** Says of Services who owns them: by an annotation of theirs, or a label of their namespace. */
+export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
+  /** The value must be one of these. */
+  readonly in?: readonly string[];
+  /** The value must be none of these. */
+  readonly notIn?: readonly string[];
+  /** Nor the name of kube-ovn's default VPC. */
+  readonly notInDefaultVPC?: true;
+  readonly ownership: "ours" | "foreign";
+  /** What of a foreign Service is left to its network. Default: all of it. */
+  readonly excludedFrontends?: MultiCNISettings["excludedFrontends"];
+};
+
+/** How changes of learned CIDRs take effect. */
+export interface CIDRChanges {
+  /** Milliseconds that changes are gathered for. */
+  readonly debounceMs: number;
+  /** Milliseconds that a CIDR stays in effect after the last object that defined it is gone. */
+  readonly removalDelayMs: number;
+  /** 0…100: an alarm is raised where learned networks and rules make more of the services foreign. */
+  readonly maxForeignPercent: number;
+}
+
+/** What the endpoint filter is made from. The CIDRs are as the operator wrote them: the filter itself checks them. */
+export interface MultiCNISettings {
+  /** CIDRs whose services another network serves. */
+  readonly excludeClusterCIDRs: readonly string[];
+  /** No source is listed twice, on either side. */
+  readonly excludeCIDRsFrom: readonly CIDRSource[];
+  /** Sources of this cluster's own CIDRs; no source is listed twice. */
+  readonly clusterCIDRsFrom: readonly CIDRSource[];
+  /** How changes of learned CIDRs take effect. */
+  readonly cidrChanges: CIDRChanges;
+  /** What a service with endpoints in both networks gets: its own endpoints, nothing, or all of them. */
+  readonly mixedServices: "own-endpoints" | "skip" | "all";
+  /** Which frontends of another network's services are left alone, where no rule says it. */
+  readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
+  /** Undefined: as `excludedFrontends` has it. */
+  readonly masqueradeToExcluded?: boolean | undefined;
+  /** The annotation `fairlead.dev/ownership` decides. */
+  readonly ownershipAnnotation: boolean;
+  /** Decide after that annotation and before the CIDRs; the first that a Service meets. */
+  readonly serviceRules: readonly ServiceRuleSetting[];
+  /** `namespace/name` of Services that are never left unanswered, in addition to the cluster's DNS. */
+  readonly protectedServices: readonly string[];
+  /** Where the ConfigMap `fairlead-networks` is; undefined: in the namespace of the pod. */
+  readonly consentNamespace?: string | undefined;
+}
+
+/** One wrong value. */
+export interface ConfigError {
+  /** The flag (`--oom-score-adj`) or the file and its field (`/etc/config.conf: oomScoreAdj`). */
+  readonly field: string;
+  /** The value as it was given. */
+  readonly value: string;
+  /** What is wrong with it and what would be right. */
+  readonly message: string;
+}
+
+/** What a command line comes to. */
+export type ParseResult =
+  | { readonly kind: "run"; readonly config: AgentConfig; readonly warnings: readonly string[] }
+  /** For standard output, exit 0. */
+  | { readonly kind: "help" | "version"; readonly text: string }
+  /** For standard error, exit 2: a flag that does not exist or lacks its value, or an argument that is no flag. */
+  | { readonly kind: "usage-error"; readonly message: string }
+  /** For standard error, exit 1: every wrong value at once. */
+  | { readonly kind: "invalid"; readonly errors: readonly ConfigError[]; readonly warnings: readonly string[] };
+
+/** What parsing needs of the process that it runs in. */
+export interface ParseEnvironment {
+  /** Reads the file of --config. What it throws becomes an error that names the flag. */
+  readonly readFile: (path: string) => string;
+  /** Fairlead's own version, for --version. */
+  readonly version: string;
+  /**
+   * Flags that override everything else, the file of --config included: what a user says of a proxy whose configuration
+   * is known. Default: none.
+   */
+  readonly overrides?: readonly string[];
+}

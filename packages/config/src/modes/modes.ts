@@ -1,19 +1,20 @@
 import { familyOf, IP_FAMILIES, type IPFamily, isLoopback, parseCIDRLeniently } from "@fairlead/base";
 import { formatDuration } from "../duration.ts";
-import type {
-  FastPathSettings,
-  IptablesSettings,
-  IpvsSettings,
-  LoopbackNodePorts,
-  NftablesSettings,
-  UserspaceSettings,
-} from "../mode-settings.ts";
 import type { Report } from "../report.ts";
 import { isGateOn } from "../resolve/gates.ts";
 import { type ConfigInput, canonicalList, periodOf } from "../resolve/input.ts";
 import type { InstanceDefaults } from "../resolve/instance.ts";
 import { enumeration } from "../table/scalars.ts";
-import type { AgentConfig, ProxyMode } from "../types.ts";
+import type {
+  AgentConfig,
+  FastPathSettings,
+  IptablesSettings,
+  IpvsSettings,
+  LoopbackNodePorts,
+  NftablesSettings,
+  ProxyMode,
+  UserspaceSettings,
+} from "../types.ts";
 
 /** The settings of each mode, and what they mean for the others: node ports, the fast path, relays. */
 

@@ -1,5 +1,5 @@
-import type { CIDRChanges, CIDRSource, MultiCNISettings, ServiceRuleSetting } from "../multi-cni-settings.ts";
 import type { Report } from "../report.ts";
+import type { CIDRChanges, CIDRSource, MultiCNISettings, ServiceRuleSetting } from "../types.ts";
 import type { ConfigInput } from "./input.ts";
 
 const SIDES = ["excludeCIDRsFrom", "clusterCIDRsFrom"] as const;
