@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { fairleadObjects } from "../../apps/cli/src/migrate/manifests/objects.ts";
+import { fairleadObjects } from "../../apps/cli/src/migrate/manifests.ts";
 import { agentVersion } from "../src/agent-version.ts";
 import { deployDir } from "../src/paths.ts";
 import { configMapOf, ownManifests } from "./support/kustomization.ts";

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, unlessMissing } from "../src/cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, type Resource } from "../src/cluster/resources.ts";
-import { MANAGER, NAMESPACE } from "../src/migrate/cluster/names.ts";
-import { placementPatch } from "../src/migrate/cluster/placement.ts";
-import { fairleadObjects, type Installation } from "../src/migrate/manifests/objects.ts";
+import { fairleadObjects, type Installation } from "../src/migrate/manifests.ts";
+import { MANAGER, NAMESPACE, placementPatch } from "../src/migrate/state.ts";
 import { Kubeconfigs } from "./support/kubeconfigs.ts";
 
 /**

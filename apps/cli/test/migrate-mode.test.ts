@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { goldenScenario } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { countersIn } from "../src/commands/migrate/mode/seen.ts";
+import { countersIn } from "../src/commands/migrate/to-mode.ts";
 import { scenarioCluster, stopClusters } from "./support/kubeadm-cluster.ts";
 import type { MigratedCluster } from "./support/migrated-cluster.ts";
 import { fairlead as run } from "./support/run.ts";

@@ -6,7 +6,7 @@ import { nodeStateText, parseNodeState } from "@fairlead/inspect";
 import { readTables } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { comparedFastPath } from "../src/commands/verify/fast-path.ts";
+import { comparedFastPath } from "../src/commands/verify/check.ts";
 import { agent, objects, recorded, stdin } from "./support/nft-recorded.ts";
 import { fairlead } from "./support/run.ts";
 

@@ -1,6 +1,5 @@
 import { type Clock, objectAt, sleep, textAt } from "@fairlead/base";
-import { type Key, namespacedName } from "./key.ts";
-import type { SliceProblem } from "./service.ts";
+import { type Key, namespacedName, type SliceProblem } from "./decode.ts";
 import { type OwnSlice, type SliceObject, sliceObject } from "./slice.ts";
 import type { ServicePlan, SliceState } from "./slice-state.ts";
 

@@ -1,25 +1,7 @@
-import { type Clock, sleep } from "@fairlead/base";
-import { heldAgain, type LeaseRecord, released } from "./lease.ts";
-import { within } from "./within.ts";
+/** Leader election by a Lease, as client-go has it, and work that only the leader does. */
 
-/** Milliseconds. */
-export interface ElectionTimes {
-  /** For which the lease holds without being renewed; another candidate waits for its end. Whole seconds. */
-  readonly lease: number;
-  /** After which a leader that could not renew it writes no more. Less than `lease`. */
-  readonly renewDeadline: number;
-  /** Between two tries. Less than `renewDeadline`. */
-  readonly retryPeriod: number;
-}
-
-/** As client-go's leader election has them by default. */
-const ELECTION_TIMES: ElectionTimes = { lease: 15_000, renewDeadline: 10_000, retryPeriod: 2000 };
-
-/** Waiting candidates do not all ask at once (client-go's JitterFactor). */
-const JITTER = 1.2;
-
-/** One request without an answer must not cost the lease (client-go's clients of a Lease have half of it as well). */
-const REQUESTS_IN_DEADLINE = 2;
+import { type Clock, errorChainText, sleep, type Timers } from "@fairlead/base";
+import type { Log } from "../log/log.ts";
 
 /** A coordination.k8s.io/v1 Lease. */
 export interface LeasePort {
@@ -33,7 +15,28 @@ export interface LeasePort {
   write(record: LeaseRecord, version: string | undefined): Promise<void>;
 }
 
-export interface ElectionOptions {
+/** The right to write, as far as it is known now. */
+export interface Leadership {
+  /** Aborts when the lease is lost, or could not be renewed in time. */
+  readonly signal: AbortSignal;
+  /**
+   * Whether this process may still write. To be asked before each write: a process that was paused goes on without its
+   * timers having run, and another may lead by then.
+   */
+  holds(): boolean;
+}
+
+/** Milliseconds. */
+interface ElectionTimes {
+  /** For which the lease holds without being renewed; another candidate waits for its end. Whole seconds. */
+  readonly lease: number;
+  /** After which a leader that could not renew it writes no more. Less than `lease`. */
+  readonly renewDeadline: number;
+  /** Between two tries. Less than `renewDeadline`. */
+  readonly retryPeriod: number;
+}
+
+interface ElectionOptions {
   readonly identity: string;
   readonly lease: LeasePort;
   readonly clock: Clock;
@@ -45,16 +48,14 @@ export interface ElectionOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The right to write, as far as it is known now. */
-export interface Leadership {
-  /** Aborts when the lease is lost, or could not be renewed in time. */
-  readonly signal: AbortSignal;
-  /**
-   * Whether this process may still write. To be asked before each write: a process that was paused goes on without its
-   * timers having run, and another may lead by then.
-   */
-  holds(): boolean;
-}
+/** As client-go's leader election has them by default. */
+const ELECTION_TIMES: ElectionTimes = { lease: 15_000, renewDeadline: 10_000, retryPeriod: 2000 };
+
+/** Waiting candidates do not all ask at once (client-go's JitterFactor). */
+const JITTER = 1.2;
+
+/** One request without an answer must not cost the lease (client-go's clients of a Lease have half of it as well). */
+const REQUESTS_IN_DEADLINE = 2;
 
 /**
  * One of several processes leads, as client-go's k8s.io/client-go/tools/leaderelection has it: by default with a Lease
@@ -169,4 +170,101 @@ export class Election {
       onError(error);
     }
   }
+}
+
+/** spec of a coordination.k8s.io/v1 Lease, as client-go's candidates write it. */
+export interface LeaseRecord {
+  /** "": released. */
+  readonly holderIdentity: string;
+  readonly leaseDurationSeconds: number;
+  /** RFC 3339 with microseconds. */
+  readonly acquireTime: string;
+  readonly renewTime: string;
+  readonly leaseTransitions: number;
+}
+
+export interface LeadParts {
+  /** Absent: this process is the only one. */
+  readonly election?: { readonly lease: LeasePort; readonly identity: string; readonly times: ElectionTimes };
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  /** Called when this process begins to write, and when it ends. */
+  readonly onLeader: (leads: boolean) => void;
+}
+
+/** Runs `lead` whenever this process may write, until the signal aborts; then the lease is released. */
+export async function leading(
+  parts: LeadParts,
+  lead: (leadership: Leadership) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { election, clock, random, log, onLeader } = parts;
+  const counted = async (leadership: Leadership) => {
+    onLeader(true);
+    try {
+      await lead(leadership);
+    } finally {
+      onLeader(false);
+    }
+  };
+  if (election === undefined) return counted({ signal, holds: () => !signal.aborted });
+  const { identity, times } = election;
+  let failing = false;
+  const lease: LeasePort = {
+    async read() {
+      const found = await election.lease.read();
+      const holder = found?.record.holderIdentity ?? "";
+      // It takes no write to wait for another.
+      if (holder !== "" && holder !== identity) failing = false;
+      return found;
+    },
+    async write(record, version) {
+      await election.lease.write(record, version);
+      failing = false;
+    },
+  };
+  const onError = (error: unknown) => {
+    const fields = { error: errorChainText(error) };
+    if (failing) log.verbose(4, "Failed to acquire or renew the lease; retrying", fields);
+    else log.warn("Failed to acquire or renew the lease; retrying", fields);
+    failing = true;
+  };
+  await new Election({ identity, lease, clock, random, times, onError }).run(async (leadership) => {
+    log.info("Leading; EndpointSlices are written by this process", { identity });
+    await counted(leadership);
+    if (!signal.aborted) log.warn("Lease lost; another process may write, waiting for it", { identity });
+  }, signal);
+}
+
+/** The record by which a candidate takes the lease, or goes on holding it. */
+function heldAgain(old: LeaseRecord | undefined, identity: string, seconds: number, now: number): LeaseRecord {
+  const time = microTime(now);
+  const isOwn = old?.holderIdentity === identity;
+  return {
+    holderIdentity: identity,
+    leaseDurationSeconds: seconds,
+    acquireTime: isOwn ? old.acquireTime : time,
+    renewTime: time,
+    leaseTransitions: old === undefined ? 0 : old.leaseTransitions + (isOwn ? 0 : 1),
+  };
+}
+
+/** As client-go releases it: without a holder, for a second. */
+function released(old: LeaseRecord, now: number): LeaseRecord {
+  const time = microTime(now);
+  return { ...old, holderIdentity: "", leaseDurationSeconds: 1, acquireTime: time, renewTime: time };
+}
+
+/** metav1.MicroTime. */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace("Z", "000Z");
+}
+
+/** The answer, or an Error where it does not come in time. What comes later is ignored. */
+function within<T>(timers: Timers, ms: number, answer: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const cancel = timers.after(ms, () => reject(new Error(`no answer within ${ms / 1000} s`)));
+  answer.then(resolve, reject).finally(cancel);
+  return promise;
 }

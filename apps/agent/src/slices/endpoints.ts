@@ -1,8 +1,16 @@
+/** The endpoints of a Service on a secondary network, as upstream's endpointslice controller has them. */
+
 import { familyOf, type IPFamily, inAnyOf, type Protocol } from "@fairlead/base";
-import { SERVICE_NETWORK } from "./decode-service.ts";
-import { NETWORK_STATUS, type NetworkStatus } from "./network-status.ts";
-import type { Pod } from "./pod.ts";
-import type { NetworkService, ProblemReason, ServicePort, SliceProblem } from "./service.ts";
+import {
+  NETWORK_STATUS,
+  type NetworkService,
+  type NetworkStatus,
+  type Pod,
+  type ProblemReason,
+  SERVICE_NETWORK,
+  type ServicePort,
+  type SliceProblem,
+} from "./decode.ts";
 
 /** An endpoint as discovery.k8s.io/v1 has it; the fields that are written, in one order. */
 export interface Endpoint {

@@ -1,14 +1,18 @@
+/** All Services, pods and own slices, and which writes a Service needs. */
+
 import { inAnyOf } from "@fairlead/base";
-import { decodePod } from "./decode-pod.ts";
-import { decodeNetworkService, SERVICE_NETWORK } from "./decode-service.ts";
+import {
+  decodeNetworkService,
+  decodePod,
+  type Key,
+  type NetworkService,
+  type Pod,
+  type ProblemReason,
+  SERVICE_NETWORK,
+  type SliceProblem,
+} from "./decode.ts";
 import { type EndpointFacts, endpointSets } from "./endpoints.ts";
-import type { Key } from "./key.ts";
-import { OwnSlices } from "./own-slices.ts";
-import { planSlices, type SliceWrites } from "./plan-slices.ts";
-import type { Pod } from "./pod.ts";
-import type { NetworkService, SliceProblem } from "./service.ts";
-import { decodeOwnSlice, sliceLabels } from "./slice.ts";
-import { summarized } from "./summary.ts";
+import { decodeOwnSlice, OwnSlices, planSlices, type SliceWrites, sliceLabels } from "./slice.ts";
 
 /** What is to be done for one Service. */
 export interface ServicePlan extends SliceWrites {
@@ -172,4 +176,30 @@ function sliceIn(raw: unknown) {
 function isSelected(selector: Readonly<Record<string, string>>, pod: Pod | undefined): boolean {
   if (pod === undefined) return false;
   return Object.entries(selector).every(([key, value]) => pod.labels[key] === value);
+}
+
+/** Pods that are named in one message. */
+const NAMED = 3;
+
+/** One problem for each reason, so that a thousand pods without a status are one Event. */
+function summarized(problems: readonly SliceProblem[]): readonly SliceProblem[] {
+  const byReason = new Map<ProblemReason, SliceProblem[]>();
+  for (const problem of problems) {
+    const alike = byReason.get(problem.reason) ?? [];
+    byReason.set(problem.reason, alike);
+    alike.push(problem);
+  }
+  return Array.from(byReason.values(), summary);
+}
+
+function summary(alike: readonly SliceProblem[]): SliceProblem {
+  // In the order of names: the same pods are the same message, whatever order they came in.
+  const [first, ...others] = [...alike].sort((one, other) => ((one.pod ?? "") < (other.pod ?? "") ? -1 : 1));
+  if (first === undefined) throw new RangeError("a reason without a problem");
+  const { reason, pod, message } = first;
+  if (pod === undefined) return first;
+  if (others.length === 0) return { reason, pod, message: `pod ${pod} is left out: it ${message}` };
+  const named = others.slice(0, NAMED - 1).map((other) => other.pod);
+  const more = others.length > named.length ? `, and ${others.length - named.length} more` : "";
+  return { reason, pod, message: `pods ${[pod, ...named].join(", ")}${more} are left out: ${pod} ${message}` };
 }

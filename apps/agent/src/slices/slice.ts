@@ -1,3 +1,8 @@
+/**
+ * EndpointSlices of this controller: their content, their form in the API, and placing endpoints in them with few
+ * writes.
+ */
+
 import {
   IP_FAMILIES,
   type IPFamily,
@@ -10,17 +15,11 @@ import {
   textAt,
   valueAt,
 } from "@fairlead/base";
-import { labelsIn } from "./decode-pod.ts";
-import type { Endpoint, SlicePort } from "./endpoints.ts";
-import type { NetworkService } from "./service.ts";
-
-const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";
-const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
-/** Labels of a Service that mean something else on a slice. */
-const NOT_COPIED = new Set([MANAGED_BY_LABEL, SERVICE_NAME_LABEL, "service.kubernetes.io/headless"]);
+import { type Key, labelsIn, type NetworkService, namespacedName } from "./decode.ts";
+import type { Endpoint, EndpointSet, SlicePort } from "./endpoints.ts";
 
 /** What is written of a slice. */
-export interface SliceContent {
+interface SliceContent {
   readonly family: IPFamily;
   readonly labels: Readonly<Record<string, string>>;
   readonly ports: readonly SlicePort[];
@@ -35,6 +34,11 @@ export interface OwnSlice extends SliceContent {
   /** With which it is written: another writer's change is never overwritten unread. */
   readonly resourceVersion: string;
 }
+
+const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";
+const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
+/** Labels of a Service that mean something else on a slice. */
+const NOT_COPIED = new Set([MANAGED_BY_LABEL, SERVICE_NAME_LABEL, "service.kubernetes.io/headless"]);
 
 /** The labels of a Service's slices: the Service's own, as upstream's controller copies them, and what they are. */
 export function sliceLabels({ labels, name }: NetworkService): Readonly<Record<string, string>> {
@@ -108,6 +112,112 @@ export function decodeOwnSlice(raw: unknown): OwnSlice | undefined {
   };
 }
 
+/** The slices of ours that the cluster has, by their Service: as the watch brings them, and as they were written. */
+export class OwnSlices {
+  readonly #byService = new Map<Key, Map<Key, OwnSlice>>();
+  readonly #serviceOf = new Map<Key, Key>();
+  /** Versions that own writes have replaced, by slice, until the watch has brought a later one. */
+  readonly #replaced = new Map<Key, Set<string>>();
+
+  of(service: Key): readonly OwnSlice[] {
+    return [...(this.#byService.get(service)?.values() ?? [])];
+  }
+
+  /** Those that have slices. */
+  get services(): Iterable<Key> {
+    return this.#byService.keys();
+  }
+
+  /**
+   * What the watch brings. It is behind own writes: a version that they have replaced is not put in place of theirs, or
+   * the next write would be over a version that is gone.
+   *
+   * @param slice undefined: it is gone, or another controller's
+   * @returns the Services concerned
+   */
+  observed(key: Key, slice: OwnSlice | undefined): readonly Key[] {
+    if (slice !== undefined && this.#replaced.get(key)?.has(slice.resourceVersion) === true) return [];
+    this.#replaced.delete(key);
+    return this.#set(key, slice);
+  }
+
+  /**
+   * What the API server answered to an own write. Where the watch has brought a change in the meantime, that is later.
+   *
+   * @param over the version that was written over; undefined: none
+   * @param slice undefined: there is none any longer
+   * @returns the Services concerned
+   */
+  written(key: Key, over: string | undefined, slice: OwnSlice | undefined): readonly Key[] {
+    if (this.#find(key)?.resourceVersion !== over) return [];
+    if (slice === undefined) this.#replaced.delete(key);
+    else if (over !== undefined) this.#replaced.set(key, (this.#replaced.get(key) ?? new Set<string>()).add(over));
+    return this.#set(key, slice);
+  }
+
+  #find(key: Key): OwnSlice | undefined {
+    const service = this.#serviceOf.get(key);
+    return service === undefined ? undefined : this.#byService.get(service)?.get(key);
+  }
+
+  #set(key: Key, slice: OwnSlice | undefined): readonly Key[] {
+    const before = this.#serviceOf.get(key);
+    if (before !== undefined) this.#remove(key, before);
+    if (slice === undefined) return before === undefined ? [] : [before];
+    const service = namespacedName(slice.namespace, slice.serviceName);
+    const slices = this.#byService.get(service) ?? new Map<Key, OwnSlice>();
+    this.#byService.set(service, slices.set(key, slice));
+    this.#serviceOf.set(key, service);
+    return before === undefined || before === service ? [service] : [before, service];
+  }
+
+  #remove(key: Key, service: Key): void {
+    this.#serviceOf.delete(key);
+    const slices = this.#byService.get(service);
+    slices?.delete(key);
+    if (slices?.size === 0) this.#byService.delete(service);
+  }
+}
+
+/** The writes that make a Service's slices what they are to be. */
+export interface SliceWrites {
+  readonly create: readonly SliceContent[];
+  readonly update: readonly { readonly over: OwnSlice; readonly content: SliceContent }[];
+  readonly remove: readonly OwnSlice[];
+}
+
+/**
+ * Places endpoints in slices with few writes: an endpoint stays in the slice that it is in, a new one goes into a slice
+ * that is written anyway, then into the fullest with room, then into a new one. A change of one pod is one write.
+ *
+ * @param own slices of the Service that the cluster has
+ * @param most endpoints of a slice, 1 to 1,000
+ */
+export function planSlices(
+  sets: readonly EndpointSet[],
+  labels: SliceContent["labels"],
+  own: readonly OwnSlice[],
+  most: number,
+): SliceWrites {
+  const left = new Map(own.map((slice) => [slice.name, slice]));
+  const create: SliceContent[] = [];
+  const drafts: Draft[] = [];
+  for (const set of sets) {
+    const mine = own.filter((slice) => groupKey(slice) === groupKey(set));
+    for (const { name } of mine) left.delete(name);
+    const placed = place(set, mine, most);
+    drafts.push(...placed.drafts);
+    create.push(...placed.rest.map((endpoints) => ({ family: set.family, labels, ports: set.ports, endpoints })));
+  }
+  const used = drafts.filter(({ endpoints }) => endpoints.length > 0);
+  const update = used.flatMap(({ over, endpoints }) => {
+    const content = { family: over.family, labels, ports: over.ports, endpoints };
+    return contentText(content) === contentText(over) ? [] : [{ over, content }];
+  });
+  const emptied = drafts.filter(({ endpoints }) => endpoints.length === 0).map(({ over }) => over);
+  return { create, update, remove: [...emptied, ...left.values()] };
+}
+
 function portIn(item: Readonly<Record<string, unknown>>): readonly SlicePort[] {
   const [protocol, port] = [protocolOf(item["protocol"]), item["port"]];
   return protocol === undefined || !isPort(port) ? [] : [{ name: textAt(item, "name") ?? "", protocol, port }];
@@ -148,4 +258,52 @@ function namesAt(item: unknown, hint: "forZones" | "forNodes"): readonly { reado
     const name = textAt(one, "name");
     return name === undefined ? [] : [{ name }];
   });
+}
+
+interface Draft {
+  readonly over: OwnSlice;
+  readonly endpoints: Endpoint[];
+  changed: boolean;
+}
+
+function place({ endpoints }: EndpointSet, own: readonly OwnSlice[], most: number) {
+  const wanted = new Map(endpoints.map((endpoint) => [identity(endpoint), endpoint]));
+  const drafts = own.map((over) => keep(over, wanted, most));
+  const waiting = [...wanted.values()];
+  // Slices that are written anyway come first, then the fullest: few slices, few writes.
+  const open = [...drafts].sort(
+    (a, b) => Number(b.changed) - Number(a.changed) || b.endpoints.length - a.endpoints.length,
+  );
+  for (const draft of open) {
+    // One that loses its last endpoint takes new ones as well: it is written either way.
+    const taken = waiting.splice(0, Math.max(0, most - draft.endpoints.length));
+    draft.endpoints.push(...taken);
+  }
+  const rest: Endpoint[][] = [];
+  while (waiting.length > 0) rest.push(waiting.splice(0, most));
+  return { drafts, rest };
+}
+
+/** What of a slice is still wanted, as it is now; it is no longer waiting for a place. */
+function keep(over: OwnSlice, wanted: Map<string, Endpoint>, most: number): Draft {
+  const kept: Endpoint[] = [];
+  for (const old of over.endpoints) {
+    const now = wanted.get(identity(old));
+    if (now === undefined || kept.length === most) continue;
+    wanted.delete(identity(old));
+    kept.push(now);
+  }
+  return { over, endpoints: kept, changed: JSON.stringify(kept) !== JSON.stringify(over.endpoints) };
+}
+
+function identity({ addresses: [address], targetRef: { uid, name } }: Endpoint): string {
+  return `${address} ${uid || name}`;
+}
+
+function groupKey({ family, ports }: Pick<SliceContent, "family" | "ports">): string {
+  return `${family} ${JSON.stringify(ports)}`;
+}
+
+function contentText({ labels, endpoints }: SliceContent): string {
+  return JSON.stringify([labels, endpoints]);
 }

@@ -1,8 +1,7 @@
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
 import { SliceController, type SliceWriter } from "../../src/slices/controller.ts";
-import type { Key } from "../../src/slices/key.ts";
-import type { SliceProblem } from "../../src/slices/service.ts";
+import type { Key, SliceProblem } from "../../src/slices/decode.ts";
 import type { SliceObject } from "../../src/slices/slice.ts";
 import { SliceState } from "../../src/slices/slice-state.ts";
 import { pod, service } from "./objects.ts";

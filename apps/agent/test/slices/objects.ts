@@ -1,6 +1,5 @@
 import { SLICES_MANAGER } from "@fairlead/base";
-import { SERVICE_NETWORK } from "../../src/slices/decode-service.ts";
-import { NETWORK_STATUS } from "../../src/slices/network-status.ts";
+import { NETWORK_STATUS, SERVICE_NETWORK } from "../../src/slices/decode.ts";
 import { type SliceObject, sliceObject } from "../../src/slices/slice.ts";
 import type { ServicePlan, SliceState } from "../../src/slices/slice-state.ts";
 

@@ -1,7 +1,6 @@
 import { type RawObject, SLICES_MANAGER } from "@fairlead/base";
 import type { LightApiServer } from "@fairlead/testkit/api-server";
-import { SERVICE_NETWORK } from "../../src/slices/decode-service.ts";
-import { NETWORK_STATUS } from "../../src/slices/network-status.ts";
+import { NETWORK_STATUS, SERVICE_NETWORK } from "../../src/slices/decode.ts";
 
 export const AT = {
   services: "/api/v1/services",

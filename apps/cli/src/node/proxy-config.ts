@@ -5,7 +5,7 @@ import { ApiError } from "../cluster/api-error.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, SYSTEM_NAMESPACE } from "../cluster/resources.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import { type KubeProxySetup, kubeProxySetup } from "../migrate/survey/kube-proxy.ts";
+import { type KubeProxySetup, kubeProxySetup } from "../migrate/survey.ts";
 import { okText, type ProxyAccess } from "./agent-endpoint.ts";
 import type { PlacedPod } from "./agent-pods.ts";
 

@@ -1,8 +1,7 @@
 import { sleep } from "@fairlead/base";
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
-import { HeldByAnother, whileHolding } from "../../src/migrate/holder/hold.ts";
-import type { HeldBy, HolderPort } from "../../src/migrate/holder/port.ts";
+import { type HeldBy, HeldByAnother, type HolderPort, whileHolding } from "../../src/migrate/hold.ts";
 
 /** What the API server keeps: a write on top of something older is refused. */
 class Record implements HolderPort {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ProxyName } from "../../src/migrate/plan/state.ts";
-import { type MigrateOptions, migrate } from "../../src/migrate/run/migrate.ts";
+import { type MigrateOptions, migrate } from "../../src/migrate/migrate.ts";
+import type { ProxyName } from "../../src/migrate/state.ts";
 import { InstantClock } from "./support/instant-clock.ts";
 import { assignments, type Fault, Killed, SimulatedCluster } from "./support/simulated-cluster.ts";
 

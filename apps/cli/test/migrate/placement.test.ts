@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { placementOf, placementPatch } from "../../src/migrate/cluster/placement.ts";
-import type { Placement, ProxyName } from "../../src/migrate/plan/state.ts";
+import { type Placement, type ProxyName, placementOf, placementPatch } from "../../src/migrate/state.ts";
 import { KUBE_PROXY, kubeProxyWith } from "./support/objects.ts";
 
 const placement = fc.constantFrom<Placement>("everywhere", "unless-other", "labeled");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { migrationState } from "../../src/migrate/cluster/state.ts";
+import { migrationState } from "../../src/migrate/state.ts";
 import { KUBE_PROXY } from "./support/objects.ts";
 
 function node(name: string, labels: Readonly<Record<string, string>> = {}, annotations = {}) {

@@ -1,3 +1,5 @@
+/** Holds the migration by a Lease. */
+
 import { hostname } from "node:os";
 import { fieldsOf, stringOf, systemClock } from "@fairlead/base";
 import { ApiError } from "../../cluster/api-error.ts";
@@ -5,10 +7,9 @@ import type { Cluster } from "../../cluster/cluster.ts";
 import type { Resource } from "../../cluster/resources.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
-import { MANAGED_BY_LABEL, MANAGER, NAMESPACE, PROCESS_ANNOTATION } from "../../migrate/cluster/names.ts";
-import { HeldByAnother, whileHolding } from "../../migrate/holder/hold.ts";
-import type { HeldBy, HolderPort } from "../../migrate/holder/port.ts";
-import { ownProcess, processState } from "./own-process.ts";
+import { type HeldBy, HeldByAnother, type HolderPort, whileHolding } from "../../migrate/hold.ts";
+import { MANAGED_BY_LABEL, MANAGER, NAMESPACE, PROCESS_ANNOTATION } from "../../migrate/state.ts";
+import { ownMark, stateHere } from "../../node/process-mark.ts";
 
 /**
  * Changes the cluster while no other run does. One that was killed on this machine is known at once; one elsewhere is
@@ -81,4 +82,28 @@ function heldBy(object: unknown): HeldBy | undefined {
     holder: stringOf(fieldsOf(spec)["holderIdentity"]) ?? "a holder without a name",
     ...(process !== undefined && { process }),
   };
+}
+
+/** This process, for others on the same machine; nothing where there is no /proc. */
+function ownProcess(): string {
+  try {
+    return JSON.stringify(ownMark());
+  } catch {
+    return "";
+  }
+}
+
+/** @returns undefined: what is written is of another machine, or says nothing */
+function processState(written: string): "runs" | "gone" | undefined {
+  try {
+    const { pid, start, namespace, boot } = fieldsOf(JSON.parse(written));
+    return stateHere({
+      pid: Number(pid),
+      start: Number(start),
+      namespace: Number(namespace),
+      boot: stringOf(boot) ?? "",
+    });
+  } catch {
+    return undefined;
+  }
 }

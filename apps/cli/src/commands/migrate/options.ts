@@ -1,8 +1,22 @@
 import { flag, list, text } from "../../frame/options.ts";
-import { accessOptions, toModeOption } from "../../inputs/cluster-options.ts";
-import { KUBE_PROXY_DAEMON_SET } from "../../migrate/cluster/names.ts";
+import { accessOptions, agentOptions, sourceOptions, toModeOption } from "../../inputs/cluster-options.ts";
+import { kernelOptions } from "../../inputs/node-options.ts";
+import { KUBE_PROXY_DAEMON_SET } from "../../migrate/state.ts";
 import { outputOption } from "../../output/output.ts";
-import { reportOptions } from "./mode/options.ts";
+
+const { mode, config, "cluster-cidr": clusterCIDR, "agent-flag": agentFlag, "node-address": address } = agentOptions;
+
+/** What a report on another mode can be made from in the place of a cluster, and whose kernel it looks at. */
+export const reportOptions = {
+  file: sourceOptions.file,
+  node: sourceOptions.node,
+  mode,
+  config,
+  "cluster-cidr": clusterCIDR,
+  "agent-flag": agentFlag,
+  "node-address": address,
+  ...kernelOptions,
+} as const;
 
 export const migrateOptions = {
   ...accessOptions,

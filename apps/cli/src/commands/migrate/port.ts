@@ -1,18 +1,39 @@
-import { fieldsOf, stringOf } from "@fairlead/base";
-import { CONFIG_MAPS, DAEMON_SETS, inNamespace, NODES, PODS, type Resource } from "../../cluster/resources.ts";
-import { FAIRLEAD, MANAGED_BY_LABEL, MANAGER, NAMESPACE } from "../../migrate/cluster/names.ts";
-import { placementPatch } from "../../migrate/cluster/placement.ts";
-import { migrationState } from "../../migrate/cluster/state.ts";
-import { CHECK_LABEL, fairleadObjects, fingerprint, type Installation } from "../../migrate/manifests/objects.ts";
+/** The cluster of a migration: what is read and written by the Kubernetes client library. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
+import { type Cluster, unlessMissing } from "../../cluster/cluster.ts";
+import type { Container } from "../../cluster/pod-runner.ts";
 import {
+  CONFIG_MAPS,
+  DAEMON_SETS,
+  inNamespace,
+  NODES,
+  PODS,
+  type Resource,
+  SERVICES,
+} from "../../cluster/resources.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { CHECK_LABEL, checkPod, fairleadObjects, fingerprint, type Installation } from "../../migrate/manifests.ts";
+import type { MigrationPort, Verified } from "../../migrate/migrate.ts";
+import {
+  type ClusterObjects,
+  FAIRLEAD,
+  isManaged,
+  KUBE_PROXY_DAEMON_SET,
+  MANAGED_BY_LABEL,
+  MANAGER,
+  migrationState,
+  NAMESPACE,
   PROBLEM_ANNOTATION,
   PROVEN_ANNOTATION,
   PROXY_LABEL,
   type ProxyName,
+  placementPatch,
   provenText,
-} from "../../migrate/plan/state.ts";
-import type { MigrationPort, Verified } from "../../migrate/run/port.ts";
-import { type ChangedCluster, clusterObjects } from "./cluster.ts";
+  rememberedOptions,
+} from "../../migrate/state.ts";
+import { isKubeProxy, kubeProxySetup, networkResources, type SurveyObjects } from "../../migrate/survey.ts";
 
 /** What Fairlead's pods live on. */
 const OWN_RESOURCES: readonly Resource[] = [
@@ -78,6 +99,183 @@ export function clusterPort(
   };
 }
 
+interface ObjectName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What is to be changed, and where in it kube-proxy's DaemonSet is. */
+export interface ChangedCluster {
+  readonly cluster: Cluster;
+  readonly kubeProxy: ObjectName;
+}
+
+const OWN_DAEMON_SETS = inNamespace(DAEMON_SETS, NAMESPACE);
+
+/**
+ * Where kube-proxy's DaemonSet is to be looked for: where it is asked for, else where the migration under way has found
+ * it, which Fairlead's DaemonSet remembers.
+ *
+ * @param asked `NAMESPACE/NAME`
+ * @throws CommandFailure when the migration under way has another one, or the cluster cannot be read
+ */
+export async function kubeProxyName(cluster: Cluster, asked: string | undefined): Promise<ObjectName> {
+  const fairlead = await cluster.get(OWN_DAEMON_SETS, FAIRLEAD);
+  const underWay = isManaged(fairlead) ? remembered(fairlead) : undefined;
+  if (asked !== undefined && underWay !== undefined && asked !== underWay) {
+    throw new CommandFailure(`--kube-proxy=${asked}: the migration that is under way takes the place of ${underWay}`);
+  }
+  return objectName(asked ?? underWay ?? KUBE_PROXY_DAEMON_SET);
+}
+
+/**
+ * What a migration looks at.
+ *
+ * @throws CommandFailure when there is no kube-proxy, or the cluster cannot be read
+ */
+export async function clusterObjects({ cluster, kubeProxy: at }: ChangedCluster): Promise<ClusterObjects> {
+  const [kubeProxy, fairlead] = await Promise.all([
+    cluster.get(inNamespace(DAEMON_SETS, at.namespace), at.name),
+    cluster.get(OWN_DAEMON_SETS, FAIRLEAD),
+  ]);
+  if (kubeProxy === undefined) throw new CommandFailure(await notThere(at, cluster));
+  const [nodes, ...pods] = await Promise.all([
+    cluster.list(NODES),
+    podsOf(kubeProxy, at.namespace, cluster),
+    podsOf(fairlead, NAMESPACE, cluster),
+  ]);
+  return { kubeProxy, fairlead, nodes, pods: pods.flat() };
+}
+
+/** What is read once, to say what fits. */
+export async function surveyObjects(
+  kubeProxy: unknown,
+  { cluster, kubeProxy: at }: ChangedCluster,
+): Promise<SurveyObjects> {
+  const names = [...new Set(kubeProxySetup(kubeProxy).mounts.map(({ configMap }) => configMap))];
+  const found = names.map(async (name) => {
+    return [name, await cluster.get(inNamespace(CONFIG_MAPS, at.namespace), name)] as const;
+  });
+  const configMaps = new Map(await Promise.all(found));
+  const apiService = await cluster.get(inNamespace(SERVICES, "default"), "kubernetes");
+  return { kubeProxy, configMaps, apiService, networks: await networks(cluster) };
+}
+
+/**
+ * Has a pod of Fairlead's image on a node while it is used.
+ *
+ * @throws CommandFailure when it does not start
+ */
+export async function withCheckPod<T>(
+  node: string,
+  image: string,
+  cluster: Cluster,
+  signal: AbortSignal,
+  use: (pod: Container) => Promise<T>,
+): Promise<T> {
+  const manifest = checkPod(node, image);
+  const { name, namespace } = manifest.metadata;
+  const pods = inNamespace(PODS, namespace);
+  // One that a killed run has left may be ending.
+  await cluster.remove(pods, name);
+  try {
+    await cluster.create(manifest);
+    await ready(async () => fieldsOf(await cluster.get(pods, name)), `pod ${namespace}/${name}`, signal);
+    return await use({ name, namespace, container: "check" });
+  } finally {
+    await cluster.remove(pods, name);
+  }
+}
+
+/**
+ * What `--kube-proxy` was given, as `NAMESPACE/NAME`.
+ *
+ * @throws UsageError unless it is a name, or a namespace and a name
+ */
+export function givenDaemonSet(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const parts = text.split("/");
+  if (parts.length > 2 || !parts.every((part) => /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(part))) {
+    throw new UsageError(`--kube-proxy=${text}: give DAEMONSET or NAMESPACE/DAEMONSET`);
+  }
+  return parts.length === 1 ? `${NAMESPACE}/${text}` : text;
+}
+
 function nameOf(object: unknown): string {
   return stringOf(fieldsOf(fieldsOf(object)["metadata"])["name"]) ?? "";
+}
+
+function remembered(fairlead: unknown): string {
+  return stringOf(rememberedOptions(fairlead)["kubeProxy"]) ?? KUBE_PROXY_DAEMON_SET;
+}
+
+/** With those that may have been meant. */
+async function notThere({ namespace, name }: ObjectName, cluster: Cluster): Promise<string> {
+  const others = (await cluster.list(DAEMON_SETS)).filter(isKubeProxy).map(metadataName);
+  const advice =
+    others.length > 0
+      ? `kube-proxy is the program of ${others.join(", ")}: give --kube-proxy=${others[0]}`
+      : "migrate takes its place only; where kube-proxy is a part of another program or a static pod (k3s, RKE2, GKE) " +
+        "turn it off there and install Fairlead by hand (docs/migrate-from-kube-proxy.md); --to-mode reports on manifests, too (-f)";
+  return `DaemonSet ${namespace}/${name} is not there: ${advice}`;
+}
+
+/** Of the versions of a resource the first that the server has. */
+async function networks(cluster: Cluster): Promise<ReadonlyMap<string, readonly unknown[]>> {
+  const found = new Map<string, readonly unknown[]>();
+  const read = networkResources().map(async ({ group, version, plural }) => {
+    return [
+      `${plural}.${group}`,
+      await unlessMissing(cluster.list({ apiVersion: `${group}/${version}`, plural })),
+    ] as const;
+  });
+  for (const [name, items] of await Promise.all(read)) {
+    if (items !== undefined && !found.has(name)) found.set(name, items);
+  }
+  return found;
+}
+
+async function podsOf(daemonSet: unknown, namespace: string, cluster: Cluster): Promise<readonly unknown[]> {
+  const { spec } = (daemonSet ?? {}) as { spec?: { selector?: { matchLabels?: Record<string, string> } } };
+  const labels = Object.entries(spec?.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  if (labels.length === 0) return [];
+  return cluster.list(inNamespace(PODS, namespace), { labels: labels.join(",") });
+}
+
+function metadataName(object: unknown): string {
+  const { namespace, name } = fieldsOf(fieldsOf(object)["metadata"]);
+  return `${stringOf(namespace)}/${stringOf(name)}`;
+}
+
+/** Milliseconds until Fairlead's image is on the node and runs there, and between two looks. */
+const START_MS = 120_000;
+const LOOK_MS = 1_000;
+
+type Pod = ReturnType<typeof fieldsOf>;
+
+async function ready(look: () => Promise<Pod>, what: string, signal: AbortSignal): Promise<void> {
+  const end = performance.now() + START_MS;
+  for (;;) {
+    const status = fieldsOf((await look())["status"]);
+    const conditions = itemsOf(status["conditions"]).map(fieldsOf);
+    if (conditions.some(({ type, status: is }) => type === "Ready" && is === "True")) return;
+    if (performance.now() > end) {
+      throw new CommandFailure(`${what} is not ready after ${START_MS / 1000} s${waitingFor(status)}`);
+    }
+    await sleep(LOOK_MS, undefined, { signal });
+  }
+}
+
+/** `ErrImagePull: …`, as the kubelet says it. */
+function waitingFor(status: Pod): string {
+  const [container] = itemsOf(status["containerStatuses"]).map(fieldsOf);
+  const { reason, message } = fieldsOf(fieldsOf(container?.["state"])["waiting"]);
+  const said = [stringOf(reason), stringOf(message)].filter((text) => text !== undefined);
+  return said.length === 0 ? "" : `: ${said.join(": ")}`;
+}
+
+/** Of `NAMESPACE/NAME`. */
+function objectName(text: string): ObjectName {
+  const [namespace = "", name = ""] = text.split("/");
+  return { namespace, name };
 }

@@ -6,23 +6,44 @@ import { openCluster } from "../../cluster/cluster.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { FAIRLEAD, KUBE_PROXY_DAEMON_SET } from "../../migrate/cluster/names.ts";
-import { type ClusterObjects, isManaged, migrationState, rememberedOptions } from "../../migrate/cluster/state.ts";
-import type { Installation, InstallationOptions } from "../../migrate/manifests/objects.ts";
-import type { MigrationState, ProxyName } from "../../migrate/plan/state.ts";
-import { migrate, type Outcome } from "../../migrate/run/migrate.ts";
-import { type Survey, survey } from "../../migrate/survey/survey.ts";
+import type { Installation, InstallationOptions } from "../../migrate/manifests.ts";
+import { migrate, type Outcome } from "../../migrate/migrate.ts";
+import {
+  type ClusterObjects,
+  FAIRLEAD,
+  isManaged,
+  KUBE_PROXY_DAEMON_SET,
+  type MigrationState,
+  migrationState,
+  type ProxyName,
+  rememberedOptions,
+} from "../../migrate/state.ts";
+import { type Survey, survey } from "../../migrate/survey.ts";
 import { findingsText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";
-import { type ChangedCluster, clusterObjects, kubeProxyName, surveyObjects } from "./cluster.ts";
 import { changingAlone } from "./holder.ts";
-import { answerText, dataOf, exitCodeOf, type ModeAnswer, modeAnswer, reportMode } from "./mode/run.ts";
-import { checkReportOptions, runningConfig, wantedMode } from "./mode/wanted.ts";
-import { givenDaemonSet } from "./object-name.ts";
 import type { migrateOptions } from "./options.ts";
-import { clusterPort } from "./port.ts";
+import {
+  type ChangedCluster,
+  clusterObjects,
+  clusterPort,
+  givenDaemonSet,
+  kubeProxyName,
+  surveyObjects,
+} from "./port.ts";
 import { GOES_ON, nodesText, outcomeText, planText, stepText } from "./text.ts";
+import {
+  answerText,
+  checkReportOptions,
+  dataOf,
+  exitCodeOf,
+  type ModeAnswer,
+  modeAnswer,
+  reportMode,
+  runningConfig,
+  wantedMode,
+} from "./to-mode.ts";
 import { nodeVerifier } from "./verify.ts";
 import { writeManifests } from "./write.ts";
 

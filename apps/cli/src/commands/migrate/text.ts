@@ -1,6 +1,6 @@
-import type { Step } from "../../migrate/plan/next-step.ts";
-import type { MigrationState, NodeState, ProxyName } from "../../migrate/plan/state.ts";
-import type { Outcome } from "../../migrate/run/migrate.ts";
+import type { Outcome } from "../../migrate/migrate.ts";
+import type { Step } from "../../migrate/next-step.ts";
+import type { MigrationState, NodeState, ProxyName } from "../../migrate/state.ts";
 import { tableText } from "../../output/table.ts";
 
 export function nodesText({ nodes }: MigrationState): string {

@@ -8,13 +8,13 @@ import { CommandFailure } from "../../frame/errors.ts";
 import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
 import { FollowedNodes } from "../../inputs/followed-nodes.ts";
 import { plannedNode } from "../../inputs/planned.ts";
-import type { Installation } from "../../migrate/manifests/objects.ts";
-import type { ProxyName } from "../../migrate/plan/state.ts";
-import type { Verified } from "../../migrate/run/port.ts";
+import type { Installation } from "../../migrate/manifests.ts";
+import type { Verified } from "../../migrate/migrate.ts";
+import type { ProxyName } from "../../migrate/state.ts";
 import { interfaceAddresses } from "../../node/access.ts";
 import { stateIn } from "../../node/read-state.ts";
 import { reportsOf } from "../verify/look.ts";
-import { withCheckPod } from "./check-pod.ts";
+import { withCheckPod } from "./port.ts";
 
 /** How many services that differ are named. */
 const NAMED = 5;

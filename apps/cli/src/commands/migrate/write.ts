@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { errorText } from "@fairlead/base";
 import { stringify } from "yaml";
 import { CommandFailure } from "../../frame/errors.ts";
-import { fairleadObjects, type Installation } from "../../migrate/manifests/objects.ts";
+import { fairleadObjects, type Installation } from "../../migrate/manifests.ts";
 
 /**
  * Writes Fairlead's manifests as --apply would install them at first: for nodes with the label.

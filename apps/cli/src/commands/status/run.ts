@@ -17,8 +17,8 @@ import {
 import { eachNode } from "../../node/agent-ownership.ts";
 import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { print } from "../../output/output.ts";
-import { verifyNodes } from "../verify/all-nodes.ts";
-import { within } from "../verify/within.ts";
+import { verifyNodes } from "../verify/look.ts";
+import { within } from "../verify/run.ts";
 import type { statusOptions } from "./options.ts";
 import { statusText } from "./text.ts";
 

@@ -2,7 +2,7 @@ import { errorText } from "@fairlead/base";
 import type { Context } from "../../frame/context.ts";
 import type { ClusterValues } from "../../inputs/planned.ts";
 import { FORMAT, type Missing, PATHS, Sysdump } from "../../sysdump/dump.ts";
-import { dumpedReports } from "../verify/dumped.ts";
+import { dumpedReports } from "../verify/look.ts";
 
 /** What `fairlead verify` finds on a node, from nothing else than what the dump has of it. */
 export async function verified(

@@ -1,5 +1,8 @@
-import { tableName } from "@fairlead/backend-nftables";
+/** Compares one family's kernel with its plan. */
+
+import { FLOWTABLE, tableName } from "@fairlead/backend-nftables";
 import { inSlices } from "@fairlead/base";
+import { type AgentConfig, whyNotAuto } from "@fairlead/config";
 import type { ForwardingPlan, IPFamily, ServicePortGroup } from "@fairlead/core";
 import {
   byService,
@@ -21,6 +24,7 @@ import {
   probesOf,
   renamedServices,
   restored,
+  type ServiceReport,
   servicesIn,
   servicesInTable,
 } from "@fairlead/inspect";
@@ -29,8 +33,6 @@ import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { hasCounters, ipvsObjectsIn, payloadIn } from "../../node/rules.ts";
-import type { FamilyReport } from "./family-report.ts";
-import { comparedFastPath } from "./fast-path.ts";
 
 /** What the kernel holds, of one family. */
 export interface KernelContents {
@@ -93,6 +95,62 @@ export async function check(
   const planned = names.size;
   if (differences.length === 0) return { planned, services: [], ...noted };
   return { planned, services: byService(differences, names, await present(plan, tables, held)), ...noted };
+}
+
+/** What was found in one family. */
+export interface FamilyReport {
+  readonly family: IPFamily;
+  /** How many services the plan has. */
+  readonly planned: number;
+  readonly services: readonly ServiceReport[];
+  /** What others' rules do, and no difference; absent: nothing that is known. */
+  readonly notes?: readonly Finding[];
+  /** What is worth knowing of the fast path, and no difference; absent: nothing. */
+  readonly fastPath?: string;
+  /** Packets of which it is not known where they end; absent: there are none. */
+  readonly unknown?: readonly Finding[];
+}
+
+/** How the table of a node is compared where the fast path is configured. */
+interface ComparedFastPath {
+  /** The configuration that the table was made by. */
+  readonly config: AgentConfig;
+  /** What is worth knowing, and no difference; absent: nothing. */
+  readonly note?: string;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * An agent writes the table as without the option where the kernel has not passed the test of its flowtables.
+ *
+ * @param found the table of nftables that the agent programs; undefined: there is none
+ * @param wanted names of the devices that the agent chooses; undefined: they are not known
+ */
+export function comparedFastPath(
+  config: AgentConfig,
+  found: NftTable | undefined,
+  wanted: ReadonlySet<string> | undefined,
+): ComparedFastPath {
+  const { fastPath, ...others } = config.nftables;
+  if (fastPath === undefined || found === undefined) return { config, findings: [] };
+  const flowtable = found.flowtables?.get(FLOWTABLE);
+  if (flowtable === undefined) {
+    const note = "the fast path is configured and disabled on this node; `fairlead doctor` says why";
+    return { config: { ...config, nftables: others }, note, findings: [] };
+  }
+  const unknown = whyNotAuto(config);
+  if (unknown !== undefined)
+    return { config, note: `the flowtable's devices are not compared: ${unknown}`, findings: [] };
+  if (wanted === undefined) return { config, findings: [] };
+  const there = new Set(flowtable.devices);
+  const finding = (kind: Finding["kind"]) => (name: string) => ({
+    kind,
+    where: `flowtable ${FLOWTABLE}`,
+    what: `device ${name}`,
+  });
+  const missing = [...wanted].filter((name) => !there.has(name));
+  const extra = [...there].filter((name) => !wanted.has(name));
+  return { config, findings: [...missing.map(finding("missing")), ...extra.map(finding("extra"))] };
 }
 
 function* compareTables(

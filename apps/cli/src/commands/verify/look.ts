@@ -1,7 +1,14 @@
+/**
+ * Reads the kernels that are compared: this host's or another node's, a listing's, those of all nodes, those of an
+ * archive.
+ */
+
+import { errorText, familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import {
   factsOf,
   hostEnvironment,
+  type IpvsObjects,
   ipvsObjectsOf,
   isTcpLiberal,
   type NodeState,
@@ -9,15 +16,21 @@ import {
   rulesOf,
   tablesOf,
 } from "@fairlead/inspect";
+import type { Container } from "../../cluster/pod-runner.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
-import { orFailure } from "../../node/access.ts";
+import { demandServices } from "../../inputs/namespaces.ts";
+import { type ClusterValues, plannedNode } from "../../inputs/planned.ts";
+import { PlannedNodes } from "../../inputs/planned-nodes.ts";
+import { interfaceAddresses, orFailure } from "../../node/access.ts";
+import { eachNode } from "../../node/agent-ownership.ts";
+import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { fastPathDevices } from "../../node/fast-path-devices.ts";
+import { stateIn } from "../../node/read-state.ts";
 import { readRules } from "../../node/rules.ts";
-import { check, type KernelContents } from "./check.ts";
-import type { FamilyReport } from "./family-report.ts";
-import { ofFamily } from "./objects.ts";
+import { noOtherSource, openSysdump, replayedOn, type Sysdump } from "../../sysdump/dump.ts";
+import { check, type FamilyReport, type KernelContents } from "./check.ts";
 
 /** What is compared with a plan: a node's kernel, or the file of a listing. */
 type Held = { readonly state: NodeState } | { readonly rules: string };
@@ -44,6 +57,90 @@ export async function reportsOf(
     reports.push({ family, ...found });
   }
   return reports;
+}
+
+/** What came of looking at one node. */
+export type NodeReport =
+  | { readonly node: string; readonly families: readonly FamilyReport[] }
+  /** It could not be looked at. */
+  | { readonly node: string; readonly problem: string };
+
+/**
+ * Compares the kernel of every node with what should be programmed there; a few nodes at once. The cluster is read
+ * once.
+ *
+ * @throws CommandFailure when the cluster or its pods cannot be read
+ */
+export async function verifyNodes(
+  options: ClusterValues & { readonly namespace?: string | undefined },
+  context: Context,
+): Promise<readonly NodeReport[]> {
+  const all = agentsOf(options, context);
+  const nodes = await PlannedNodes.of(options, context);
+  const { names } = nodes;
+  if (names.length === 0) throw new CommandFailure("the cluster has no Nodes: nothing was compared");
+  const agents = await agentPods(all);
+  const look = async (node: string, pod: Container): Promise<readonly FamilyReport[]> => {
+    const state = await stateIn(all.cluster.runner(pod));
+    const { planned, setup } = await nodes.plan(node, interfaceAddresses(state));
+    demandServices(options.namespace, [planned.state]);
+    return reportsOf(planned, setup, { state }, { ...context, progress: (_what, work) => work() });
+  };
+  let done = 0;
+  const report = async (node: string): Promise<NodeReport> => {
+    const pod = agents.get(node);
+    if (pod === undefined) return { node, problem: "no agent runs there" };
+    try {
+      const families = await context.progress(`verifying ${node} (${done} of ${names.length} nodes done)`, () =>
+        look(node, pod),
+      );
+      return { node, families };
+    } catch (error) {
+      return { node, problem: errorText(error) };
+    } finally {
+      done += 1;
+    }
+  };
+  const reports = await eachNode(names, report);
+  for (const line of nodes.remarks) context.warn(line);
+  return reports;
+}
+
+type Values = ClusterValues & Parameters<typeof noOtherSource>[0];
+
+/** Compares each node of a dump with what should be programmed there. */
+export async function verifyDumped(options: Values, context: Context): Promise<readonly NodeReport[]> {
+  noOtherSource(options);
+  const dump = await openSysdump(options.sysdump ?? "");
+  const reports: NodeReport[] = [];
+  for (const node of dump.nodes) {
+    try {
+      const work = () => dumpedReports(dump, node, options, context);
+      reports.push({ node, families: await context.progress(`verifying ${node}`, work) });
+    } catch (error) {
+      reports.push({ node, problem: errorText(error) });
+    }
+  }
+  return reports;
+}
+
+/**
+ * What differs on one node of a dump.
+ *
+ * @throws CommandFailure where the dump does not have what it takes
+ */
+export async function dumpedReports(
+  dump: Sysdump,
+  node: string,
+  options: Values,
+  around: Context,
+): Promise<readonly FamilyReport[]> {
+  const quiet = <T>(_what: string, work: () => Promise<T>) => work();
+  const { options: own, context } = replayedOn(dump, node, options, { ...around, progress: quiet });
+  const state = await context.stateHere();
+  const live = interfaceAddresses(state);
+  const { planned, setup } = await plannedNode(own, context, { proxy: { here: true }, live });
+  return reportsOf(planned, setup, { state }, context);
 }
 
 /** Agents leave out a family that is turned off on their node: nothing is there, and no service asks for it. */
@@ -106,4 +203,13 @@ function hasObjects({ mode }: PlannedNode): boolean {
 function ownAddresses({ options }: PlannedNode, family: IPFamily): readonly string[] {
   const own = options.nodeIPs[family];
   return own === undefined ? [] : [own];
+}
+
+/** What one family has of ipvs mode's objects; sets of no family belong to both. */
+function ofFamily({ servers, sets, addresses }: IpvsObjects, family: IPFamily): IpvsObjects {
+  return {
+    servers: servers.filter((server) => server.family === family),
+    sets,
+    addresses: addresses && new Set([...addresses].filter((address) => familyOf(address) === family)),
+  };
 }

@@ -1,23 +1,20 @@
+/** `fairlead verify`: compares, has the agent repair, prints. */
+
+import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeState } from "@fairlead/inspect";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { demandServices } from "../../inputs/namespaces.ts";
+import { demandServices, isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { interfaceAddresses, oneKernel, runnerFor, stateOf } from "../../node/access.ts";
 import { tellOwnAgent, tellPodsAgent } from "../../node/full-sync.ts";
 import { print } from "../../output/output.ts";
 import { fromSysdump } from "../../sysdump/dump.ts";
-import { verifyNodes } from "./all-nodes.ts";
-import { verifyDumped } from "./dumped.ts";
-import type { FamilyReport } from "./family-report.ts";
-import { reportsOf } from "./look.ts";
+import type { FamilyReport } from "./check.ts";
+import { reportsOf, verifyDumped, verifyNodes } from "./look.ts";
 import type { verifyOptions } from "./options.ts";
-import { askForFullSync } from "./repair.ts";
 import { nodeReportsText, reportText } from "./show.ts";
-import { within } from "./within.ts";
-
-type Values = CommandInput<typeof verifyOptions>["options"];
 
 export async function run({ options: given }: CommandInput<typeof verifyOptions>, around: Context): Promise<ExitCode> {
   if (given.watch) return watchKernel(given, around);
@@ -53,6 +50,20 @@ export async function run({ options: given }: CommandInput<typeof verifyOptions>
   return differs(reports) ? 1 : 0;
 }
 
+/** Of the namespace that is asked for, with what all services share. */
+export function within({ namespace }: { readonly namespace: string | undefined }, report: FamilyReport): FamilyReport {
+  const isAsked = ({ service }: { readonly service?: string }) => service === undefined || isIn(namespace, service);
+  const { services, notes, unknown } = report;
+  return {
+    ...report,
+    services: services.filter(isAsked),
+    ...(notes && { notes: notes.filter(isAsked) }),
+    ...(unknown && { unknown: unknown.filter(isAsked) }),
+  };
+}
+
+type Values = CommandInput<typeof verifyOptions>["options"];
+
 async function watchKernel(options: Values, context: Context): Promise<ExitCode> {
   const { watch } = await import("./watch/run.ts");
   await context.untilStopped(() => watch(options, context));
@@ -75,4 +86,40 @@ async function allNodes(options: Values, context: Context): Promise<ExitCode> {
 
 function differs(reports: readonly FamilyReport[]): boolean {
   return reports.some(({ services }) => services.length > 0);
+}
+
+/** How long a full sync may take, and how often is looked whether it is done. */
+const PATIENCE_MS = 60_000;
+const INTERVAL_MS = 1_000;
+
+/** What is needed to repair a node. */
+interface Repair<Report> {
+  /** Asks the node's agent for a full sync. */
+  readonly ask: () => Promise<void>;
+  /** Compares again. */
+  readonly look: () => Promise<Report>;
+  readonly differs: (report: Report) => boolean;
+}
+
+/**
+ * Asks an agent for a full sync and looks until nothing differs anymore, or a minute is over.
+ *
+ * @returns what was seen last
+ * @throws CommandFailure when there is no agent, or it may not be notified
+ */
+async function askForFullSync<Report>(
+  before: Report,
+  { ask, look, differs }: Repair<Report>,
+  context: Pick<Context, "progress" | "signal">,
+): Promise<Report> {
+  await ask();
+  return context.progress("waiting for the agent's full sync", async () => {
+    let report = before;
+    const deadline = performance.now() + PATIENCE_MS;
+    while (differs(report) && performance.now() < deadline) {
+      await sleep(INTERVAL_MS, undefined, { signal: context.signal });
+      report = await look();
+    }
+    return report;
+  });
 }

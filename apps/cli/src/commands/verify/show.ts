@@ -1,7 +1,7 @@
 import type { Finding } from "@fairlead/inspect";
 import type { Style } from "../../frame/style.ts";
-import type { NodeReport } from "./all-nodes.ts";
-import type { FamilyReport } from "./family-report.ts";
+import type { FamilyReport } from "./check.ts";
+import type { NodeReport } from "./look.ts";
 
 const SIGNS: Readonly<Record<Finding["kind"], string>> = { missing: "-", extra: "+", different: "~", unknown: "?" };
 

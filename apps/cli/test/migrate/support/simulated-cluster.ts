@@ -1,6 +1,13 @@
-import type { MigrationState, NodeState, Placement, ProxyName } from "../../../src/migrate/plan/state.ts";
-import { assignedProxy, isPlacedOn, provenText } from "../../../src/migrate/plan/state.ts";
-import type { MigrationPort, Verified } from "../../../src/migrate/run/port.ts";
+import type { MigrationPort, Verified } from "../../../src/migrate/migrate.ts";
+import {
+  assignedProxy,
+  isPlacedOn,
+  type MigrationState,
+  type NodeState,
+  type Placement,
+  type ProxyName,
+  provenText,
+} from "../../../src/migrate/state.ts";
 
 /** What goes wrong on a node, with one of the proxies. */
 export type Fault = "none" | "never ready" | "crashes" | "rules differ" | "not Ready";

@@ -1,4 +1,5 @@
-import { unsettled } from "./settled.ts";
+/** What is to be done next; pure. */
+
 import {
   assignedProxy,
   type MigrationState,
@@ -157,4 +158,15 @@ function isChanged(state: MigrationState, goal: ProxyName): boolean {
   return (
     state.fairlead?.placement === "unless-other" && state.nodes.every((node) => assignedProxy(state, node) === goal)
   );
+}
+
+/** What is missing until a node has the one proxy that it is to have; undefined: nothing. */
+function unsettled(state: MigrationState, node: NodeState): string | undefined {
+  const proxy = assignedProxy(state, node);
+  const pod = node.pods[proxy];
+  if (pod === undefined) return `${node.name}: no pod of ${proxy} yet`;
+  if (!pod.current) return `${node.name}: the pod of ${proxy} has an outdated template`;
+  if (!pod.ready) return `${node.name}: ${proxy} is not ready`;
+  const other = otherProxy(proxy);
+  return node.pods[other] === undefined ? undefined : `${node.name}: the pod of ${other} is still terminating`;
 }

@@ -1,7 +1,8 @@
+/** Carries steps out until the goal is reached, something fails or it is interrupted. */
+
 import { type Clock, sleep } from "@fairlead/base";
-import { nextStep, type Session, type Step } from "../plan/next-step.ts";
-import { type NodeState, otherProxy, type ProxyName } from "../plan/state.ts";
-import type { MigrationPort, Verified } from "./port.ts";
+import { nextStep, type Session, type Step } from "./next-step.ts";
+import { type MigrationState, type NodeState, otherProxy, type Placement, type ProxyName } from "./state.ts";
 
 /** How long is waited, in milliseconds. */
 interface Patience {
@@ -45,6 +46,32 @@ export async function migrate(port: MigrationPort, options: MigrateOptions): Pro
     const outcome = await run.step();
     if (outcome !== undefined) return outcome;
   }
+}
+
+/** What verifying a node came to. */
+export type Verified =
+  | { readonly kind: "clean" }
+  /** In words, a few lines at most. */
+  | { readonly kind: "different"; readonly what: string }
+  | { readonly kind: "unseen"; readonly reason: string };
+
+/** Through what a migration sees and changes a cluster. Each call may fail; whoever runs it again loses nothing. */
+export interface MigrationPort {
+  observe(): Promise<MigrationState>;
+  install(placement: Placement): Promise<void>;
+  /** Removes what is there of Fairlead's objects, also where an earlier call has removed some. */
+  uninstall(): Promise<void>;
+  place(proxy: ProxyName, placement: Placement): Promise<void>;
+  /** Compares the node's kernel with what should be programmed there: with what that proxy serves, in its mode. */
+  verify(node: string, proxy: ProxyName): Promise<Verified>;
+  /** Sets the node's label and takes its marks off. */
+  assign(node: string, to: ProxyName): Promise<void>;
+  /** As assign, and leaves the reason on the node. */
+  putBack(node: string, to: ProxyName, reason: string): Promise<void>;
+  /** Marks the node as served well by a proxy. */
+  prove(node: string, proxy: ProxyName): Promise<void>;
+  /** Takes labels and marks off all nodes. */
+  unmark(): Promise<void>;
 }
 
 class MigrationRun {

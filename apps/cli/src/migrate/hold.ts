@@ -1,12 +1,15 @@
+/** Does what only one run may do at a time; after a kill another run takes over. */
+
 import { type Clock, sleep } from "@fairlead/base";
-import type { HeldBy, HolderPort } from "./port.ts";
 
-/** Milliseconds between two renewals, and after which a holder who has not renewed is given up. */
-const RENEW_MS = 5_000;
-const GIVEN_UP_MS = 40_000;
-const LOOK_MS = 1_000;
+/** Somebody else is changing the cluster. */
+export class HeldByAnother extends Error {
+  constructor(holder: string) {
+    super(`another run is changing this cluster: ${holder}`);
+  }
+}
 
-export interface HoldOptions {
+interface HoldOptions {
   /** In words for others who come: the host, the process. */
   readonly holder: string;
   readonly clock: Clock;
@@ -14,13 +17,6 @@ export interface HoldOptions {
   readonly onWait: (holder: string, milliseconds: number) => void;
   /** Aborted: the wait is given up. */
   readonly signal: AbortSignal;
-}
-
-/** Somebody else is changing the cluster. */
-export class HeldByAnother extends Error {
-  constructor(holder: string) {
-    super(`another run is changing this cluster: ${holder}`);
-  }
 }
 
 /**
@@ -45,6 +41,34 @@ export async function whileHolding<T>(
     await hold.end();
   }
 }
+
+/** Who holds a cluster, as last written. */
+export interface HeldBy {
+  readonly holder: string;
+  /** Another one after each write. */
+  readonly version: string;
+  /** Whether its process is there, in addition to what is written. Absent: unknown, it is on another host. */
+  readonly process?: "runs" | "gone";
+}
+
+/** Where the cluster remembers who is changing it. Each call may fail. */
+export interface HolderPort {
+  /** Undefined: there is no holder. */
+  read(): Promise<HeldBy | undefined>;
+  /**
+   * Takes it in the place of what was read, or renews it.
+   *
+   * @returns undefined: another writer has changed it since
+   */
+  write(holder: string, before: HeldBy | undefined): Promise<HeldBy | undefined>;
+  /** Gives it up, where it is still the same. */
+  release(held: HeldBy): Promise<void>;
+}
+
+/** Milliseconds between two renewals, and after which a holder who has not renewed is given up. */
+const RENEW_MS = 5_000;
+const GIVEN_UP_MS = 40_000;
+const LOOK_MS = 1_000;
 
 async function taken(port: HolderPort, options: HoldOptions): Promise<HeldBy> {
   const found = await port.read();

@@ -1,6 +1,0 @@
-/** `namespace/name`. */
-export type Key = `${string}/${string}`;
-
-export function namespacedName(namespace: string, name: string): Key {
-  return `${namespace}/${name}`;
-}
