@@ -119,13 +119,17 @@ export function proxyHere({ askHere }: Pick<Context, "askHere">): ProxyAccess {
   return { ask: askHere, nameOf: (port) => `http://127.0.0.1:${port}` };
 }
 
-/** Through the API server. */
-export function proxyIn(pod: Container, { cluster }: Agents): ProxyAccess {
+/**
+ * Through the API server.
+ *
+ * @param patienceMs that it gets for an answer
+ */
+export function proxyIn(pod: Container, { cluster }: Agents, patienceMs = PATIENCE_MS): ProxyAccess {
   return {
     async ask(port, path) {
       const connection = await cluster.connect(pod, port);
       try {
-        return await httpOver(connection, { path, timeoutMs: PATIENCE_MS });
+        return await httpOver(connection, { path, timeoutMs: patienceMs });
       } finally {
         connection.destroy();
       }

@@ -152,6 +152,7 @@ test("nodes that do not answer are named, in the archive and by exit code 1", as
   const { code, out, files } = await dumped();
   expect(code).toBe(1);
   expect(out).toMatch(/: [\d.]+ KiB, 1 of \d+ nodes answered \(not .*node-z\)/);
+  expect(out).toMatch(/, \d+ parts missing \(README\.md in it says why\);/);
   expect(files.get("README.md")).toMatch(/^- node-z: agent: no agent runs there$/m);
 });
 

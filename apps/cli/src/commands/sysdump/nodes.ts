@@ -23,8 +23,16 @@ export interface DumpedNodes {
   readonly missing: readonly Missing[];
 }
 
-/** @param names of the cluster's Nodes, as far as they are known */
-export async function dumpedNodes(options: Values, names: readonly string[], context: Context): Promise<DumpedNodes> {
+/**
+ * @param names of the cluster's Nodes, as far as they are known
+ * @param patienceMs for each answer
+ */
+export async function dumpedNodes(
+  options: Values,
+  names: readonly string[],
+  patienceMs: number,
+  context: Context,
+): Promise<DumpedNodes> {
   const { live, on } = options;
   if (live) return { nodes: [thisHost(options, context)], missing: [] };
   const agents = agentsOf(options, context);
@@ -35,7 +43,7 @@ export async function dumpedNodes(options: Values, names: readonly string[], con
   return {
     nodes: wanted.map((name) => {
       const pod = found.get(name);
-      return pod === undefined ? { name, problem } : nodeOf(name, pod, agents, options);
+      return pod === undefined ? { name, problem } : nodeOf(name, pod, agents, options, patienceMs);
     }),
     missing: "why" in pods ? [{ what: "agents' pods", why: pods.why }] : [],
   };
@@ -49,13 +57,13 @@ function thisHost(options: Values, context: Context): DumpedNode {
   };
 }
 
-function nodeOf(name: string, pod: Container, agents: Agents, options: Values): DumpedNode {
+function nodeOf(name: string, pod: Container, agents: Agents, options: Values, patienceMs: number): DumpedNode {
   const { cluster } = agents;
   const runner = cluster.runner(pod);
   return {
     name,
     state: (parts, signal) => stateIn(until(runner, signal), parts),
-    page: pageOf(proxyIn(pod, agents), options),
+    page: pageOf(proxyIn(pod, agents, patienceMs), options),
     log: (previous) => cluster.log(pod, { ...LOG, previous }),
   };
 }

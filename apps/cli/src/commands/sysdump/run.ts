@@ -32,7 +32,7 @@ export async function run({ options }: CommandInput<typeof sysdumpOptions>, cont
   const { setup } = await configurationOf(options, anyProxy(options), context, { anyMode: true, lenient: true });
   const read = () => dumpedObjects(options, setup, networkResources(setup), context);
   const found = await context.progress("reading objects", read);
-  const asked = await dumpedNodes(options, found.nodes, context);
+  const asked = await dumpedNodes(options, found.nodes, seconds * 1_000, context);
   const answers = await answersOf(asked, seconds * 1_000, context);
   const file = options["output-file"] ?? `fairlead-sysdump-${stampOf(new Date())}.tar.gz`;
   const archive = await archiveOf(
@@ -45,10 +45,10 @@ export async function run({ options }: CommandInput<typeof sysdumpOptions>, cont
   );
   await written(file, archive.bytes);
   context.out(
-    `${file}: ${bytesText(archive.bytes.length)}, ${nodesText(archive.index.nodes)}; read it before you send it\n`,
+    `${file}: ${bytesText(archive.bytes.length)}, ${nodesText(archive.index.nodes)}${missingText(archive.index)}; read it before you send it\n`,
   );
   for (const line of refusalsIn(archive.index)) context.warn(`not in the archive: ${line}`);
-  return isWhole(archive.index) ? 0 : 1;
+  return missingParts(archive.index) === 0 ? 0 : 1;
 }
 
 /** What the user may not read; the archive has the other reasons. */
@@ -136,8 +136,13 @@ async function written(file: string, bytes: Buffer): Promise<void> {
   }
 }
 
-function isWhole({ nodes, missing }: SysdumpIndex): boolean {
-  return missing.length === 0 && nodes.every((node) => node.missing.length === 0);
+function missingParts({ nodes, missing }: SysdumpIndex): number {
+  return nodes.reduce((sum, node) => sum + node.missing.length, missing.length);
+}
+
+function missingText(index: SysdumpIndex): string {
+  const count = missingParts(index);
+  return count === 0 ? "" : `, ${count} ${count === 1 ? "part" : "parts"} missing (README.md in it says why)`;
 }
 
 function nodesText(nodes: readonly NodeEntry[]): string {
