@@ -2,7 +2,7 @@
 
 import { type ConfigurationKind, shareableConfiguration } from "@fairlead/config";
 import type { NodeState, RuleListing } from "@fairlead/inspect";
-import type { NftTable } from "@fairlead/netfilter/nft";
+import type { NftRule, NftTable } from "@fairlead/netfilter/nft";
 import { cidr, fields, jsonText, type Keep, listOf, name, number, oneOf, text, time } from "./keep.ts";
 
 /** The state without the texts that other programs chose: comments, prefixes of logs, names of strings. */
@@ -149,17 +149,29 @@ const OWN_TABLE = /^(?:kube-proxy|fairlead[-_][\w-]+)$/;
 
 /** `userData` is what libnftnl wrote of a set, its comment too. */
 function shareableTable({ chains, sets, ...table }: NftTable): NftTable {
-  const comment = OWN_TABLE.test(table.name) ? <T>(one: T): T => one : withoutComment;
+  const own = OWN_TABLE.test(table.name);
+  const comment = own ? <T>(one: T): T => one : withoutComment;
+  const rule = own ? <T>(one: T): T => one : shareableRule;
   return {
     ...comment(table),
-    chains: new Map(
-      Array.from(chains, ([name, chain]) => [name, { ...comment(chain), rules: chain.rules.map(comment) }]),
-    ),
+    chains: new Map(Array.from(chains, ([name, chain]) => [name, { ...comment(chain), rules: chain.rules.map(rule) }])),
     sets: new Map(
       Array.from(sets, ([name, { userData: _theirs, ...set }]) => {
         const elements = Array.from(set.elements, ([key, element]) => [key, comment(element)] as const);
         return [name, { ...comment(set), elements: new Map(elements) }];
       }),
+    ),
+  };
+}
+
+/** The prefix of a log, in nft's text and in its JSON: of a step that is not known what may say anything. */
+const PREFIX = /("?prefix"?:? ?)"(?:[^"\\]|\\.)*"/g;
+
+function shareableRule({ expressions, ...rule }: NftRule): NftRule {
+  return {
+    ...withoutComment(rule),
+    expressions: expressions.map((one) =>
+      one.kind === "unknown" ? { ...one, text: one.text.replace(PREFIX, `$1"${LEFT_OUT}"`) } : one,
     ),
   };
 }

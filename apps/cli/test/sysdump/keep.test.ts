@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fieldsOf } from "@fairlead/base";
 import { type NodeState, nodeStateText } from "@fairlead/inspect";
-import { readTables } from "@fairlead/netfilter/nft";
+import { readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import type { Keep } from "../../src/sysdump/keep.ts";
@@ -153,10 +153,26 @@ test.each<[string, (text: string) => NodeState]>([
     "tables",
     (text) => ({
       tables: readTables(
-        `table ip mine {\n\tcomment "${text}"\n\tset s {\n\t\ttype ipv4_addr\n\t\tcomment "${text}"\n\t\telements = { 10.0.0.1 comment "${text}" }\n\t}\n\tchain c {\n\t\tcomment "${text}"\n\t\taccept comment "${text}"\n\t}\n}\n`,
+        `table ip mine {\n\tcomment "${text}"\n\tset s {\n\t\ttype ipv4_addr\n\t\tcomment "${text}"\n\t\telements = { 10.0.0.1 comment "${text}" }\n\t}\n\tchain c {\n\t\tcomment "${text}"\n\t\taccept comment "${text}"\n\t\tlog prefix "${text}"\n\t}\n}\n`,
       ),
       problems: {},
     }),
+  ],
+  [
+    "tables, as nft lists them in JSON",
+    (text) => {
+      const table = { family: "ip", table: "mine" };
+      return {
+        tables: readTablesFromJson({
+          nftables: [
+            { table: { family: "ip", name: "mine" } },
+            { chain: { ...table, name: "c" } },
+            { rule: { ...table, chain: "c", comment: text, expr: [{ log: { prefix: text } }, { accept: null }] } },
+          ],
+        }),
+        problems: {},
+      };
+    },
   ],
   ["problems", (text) => ({ problems: { rules: `iptables-save: token=${text}` } })],
 ])("of %s a secret is left out", (_what, stateWith) => {
