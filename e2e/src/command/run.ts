@@ -111,7 +111,11 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
   const own = join(folder.path, request.mode);
   await mkdir(own, { recursive: true });
   const cluster = await provider.open(request, own, progress);
-  const looking = setInterval(() => void look(), LOOK_MS);
+  let looks = Promise.resolve();
+  // One after the other, and a look at what is just ending may fail.
+  const looking = setInterval(() => {
+    looks = looks.then(look).catch(() => {});
+  }, LOOK_MS);
   try {
     const outcomes = await runAll({
       cluster,

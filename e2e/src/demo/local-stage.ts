@@ -45,7 +45,7 @@ export async function localStage(objects: readonly RawObject[]): Promise<DemoEnv
       proof: "with real requests to local ports",
       real: false,
       nodePortsAt: [],
-      patienceMs: 10_000,
+      patienceMs: 60_000,
       checks: localChecks,
       change: (next) => folder.write(localObjects(next, ports)),
       ask: (ask) => requests(ask, tableIn(agent.log())),

@@ -14,7 +14,7 @@ import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
 import { tourOf } from "./tour.ts";
 
 const START_MS = 120_000;
-const TIMEOUT_MS = 2_000;
+const TIMEOUT_MS = 30_000;
 /** Longer than the agent's minSyncPeriod: a change that comes by itself is written at once. */
 const APART_MS = 1_100;
 
@@ -56,7 +56,7 @@ async function stageOf({ lab, folder, agent, mode }: Parts, opened: AsyncDisposa
     real: true,
     nodePortsAt: NODE_PORTS_AT[mode.nodePorts],
     proof: "with real requests on the real kernel",
-    patienceMs: 10_000,
+    patienceMs: 60_000,
     change: async (objects) => {
       await sleep(APART_MS);
       return folder.write(objects);

@@ -1,7 +1,7 @@
 import type { Client } from "@fairlead/lab/provider/node";
 import type { Target } from "./expect.ts";
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 60_000;
 
 /**
  * One answer of so many bytes, which no tunnel lets through whose MTU is said too large.

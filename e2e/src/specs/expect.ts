@@ -29,8 +29,8 @@ interface Round {
   readonly timeoutMs: number;
 }
 
-/** So many that one of two endpoints is missed once in 2²³ runs; time for a SYN to be sent three times. */
-const ANSWERS: Round = { requests: 24, timeoutMs: 5_000 };
+/** So many that one of two endpoints is missed once in 2²³ runs; time for a SYN to be sent four times. */
+const ANSWERS: Round = { requests: 24, timeoutMs: 15_000 };
 /**
  * Longer than the kernel's first repetition of a SYN, after a second: the ICMPv6 answer to the first one comes while
  * connect() holds the socket, and is not heeded.
@@ -39,7 +39,7 @@ const SILENCE: Round = { requests: 8, timeoutMs: 1_500 };
 /**
  * Who says no says it at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds.
  */
-const REFUSALS: Round = { requests: 8, timeoutMs: 5_000 };
+const REFUSALS: Round = { requests: 8, timeoutMs: 15_000 };
 const AT_ONCE = 8;
 
 /** @throws Error when requests do not come to be answered by just these servers, as they should see them */

@@ -1,4 +1,13 @@
-/** @throws Error with the log when it has no such line */
-export function requireLogged(log: string, wanted: (line: string) => boolean): void {
-  if (!log.split("\n").some(wanted)) throw new Error(`no such line in the agent's log:\n${log}`);
+import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { until } from "./until.ts";
+
+/** Waits for a line in an agent's log. @throws Error with the log when no such line comes */
+export async function requireLogged(
+  { agent }: Pick<ClusterNode, "agent">,
+  wanted: (line: string) => boolean,
+): Promise<void> {
+  await until("a line in the agent's log", async () => {
+    const log = await agent.log();
+    return log.split("\n").some(wanted) ? undefined : `no such line:\n${log}`;
+  });
 }

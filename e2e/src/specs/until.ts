@@ -1,16 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import { restAfter } from "@fairlead/lab/agent/wait-until";
 
-/**
- * How long a change may take until clients see it, API server and endpoint slice controller included: a second, but for
- * a slow guest on a busy machine.
- */
-const PATIENCE_MS = 90_000;
 const PAUSE_MS = 50;
 
 /**
  * Asks until there is nothing left to complain of.
  *
+ * @param patienceMs a change takes a second until clients see it, API server and endpoint slice controller included; the
+ *   default is for a slow guest on a busy machine
  * @throws Error with the last complaint when that takes too long
  */
 export async function until(

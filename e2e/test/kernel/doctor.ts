@@ -1,4 +1,6 @@
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { whoAnswers } from "@fairlead/lab/one-node/ask";
 import { labPorts, objects, web } from "@fairlead/lab/one-node/objects";
 import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
@@ -44,7 +46,10 @@ describe("fairlead doctor alongside an agent that relays node ports of loopback 
   }
 
   test("the port is served there, and nothing is wrong", async () => {
-    expect(await whoAnswers(lab, NODE_A, "127.0.0.1", web.nodePort)).toMatch(/^web-/);
+    // The relay listens when the rules are there, and not before.
+    await waitUntil("an answer at the node port", PATIENCE_MS, async () =>
+      (await whoAnswers(lab, NODE_A, "127.0.0.1", web.nodePort)).startsWith("web-") ? true : undefined,
+    );
     const open = (await doctor()).filter(({ state }) => state !== "good");
     expect(open.map(({ check }) => check)).toEqual(NOT_ASKED);
   });

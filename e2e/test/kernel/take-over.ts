@@ -145,14 +145,12 @@ export function takeOver(program: string): void {
       await kubeProxy?.stop();
       await toFairlead(fairlead, proofs.there);
       await expectOnly({ mode: fairlead, variant: mode.variant });
-      const seen = await there.stop();
+      const seen = await there.stop(100);
       expect(new Set(seen.failures)).toEqual(new Set());
-      expect(seen.requests).toBeGreaterThan(100);
       const back = begin(served);
       await backTo(mode, fairlead, served);
-      const returned = await back.stop();
+      const returned = await back.stop(100);
       expect(new Set(returned.failures)).toEqual(new Set());
-      expect(returned.requests).toBeGreaterThan(100);
       process.stdout.write(
         `${mode.mode} ${mode.variant} to ${fairlead}: ${seen.requests} requests there, ${returned.requests} back\n`,
       );

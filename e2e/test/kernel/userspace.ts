@@ -91,7 +91,14 @@ describe("the agent in userspace mode on the real kernel", () => {
 
   test("an endpoint that is dead before it is connected costs nobody a connection", async () => {
     scene = await openScene(lab, [...clusterObjects, ...halfDead], USERSPACE);
-    const probe = { protocol: "TCP", to: HALF_DEAD_IP, port: 80, count: 400, parallel: 20, timeoutMs: 30_000 } as const;
+    const probe = {
+      protocol: "TCP",
+      to: HALF_DEAD_IP,
+      port: 80,
+      count: 400,
+      parallel: 20,
+      timeoutMs: PATIENCE_MS,
+    } as const;
     const results = await lab.peer(clientA).send(probe);
     expect(results.filter((result) => result.kind !== "answer" || result.server !== webA1.name)).toEqual([]);
     expect(results).toHaveLength(400);
@@ -102,7 +109,7 @@ describe("the agent in userspace mode on the real kernel", () => {
     scene = await openScene(lab, objects, USERSPACE);
     const padding = 200_000;
     const probe = { protocol: "TCP", to: web.clusterIP.IPv4, port: web.port, count: 200, parallel: 200 } as const;
-    const results = await lab.peer(clientA).send({ ...probe, padding, timeoutMs: 30_000 });
+    const results = await lab.peer(clientA).send({ ...probe, padding, timeoutMs: PATIENCE_MS });
     expect(results.filter((result) => result.kind !== "answer" || result.padding !== padding)).toEqual([]);
     expect(results).toHaveLength(200);
   });

@@ -3,10 +3,10 @@ import type { Lab } from "../two-nodes/lab.ts";
 import type { TrafficFlow } from "./traffic.ts";
 
 /**
- * Long enough for a second SYN: the ICMPv6 answer to the first comes while connect() holds the socket, and is not
- * heeded.
+ * Long enough for more than one SYN: the ICMPv6 answer to the first comes while connect() holds the socket, and is not
+ * heeded. A busy machine may take seconds to answer.
  */
-const TIMEOUT_MS = 3_000;
+const TIMEOUT_MS = 15_000;
 
 /** Who answers one request: the server's name, or `refused`, `lost` or the error's code. */
 export function whoAnswers(lab: Lab, from: Host, to: string, port = 80): Promise<string> {

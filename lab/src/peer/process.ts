@@ -24,8 +24,10 @@ export async function startPeer(namespace: NetworkNamespace, settings: PeerSetti
   const waiting = new Map<number, Waiting>();
   const ready = Promise.withResolvers<void>();
   lines.on("line", (line) => (line === "ready" ? ready.resolve() : settle(waiting, JSON.parse(line))));
+  let over: Error | undefined;
   const ended = child.then(({ stderr }) => {
     const error = new Error(`peer ${settings.name} ended: ${stderr}`);
+    over = error;
     ready.reject(error);
     for (const { reject } of waiting.values()) reject(error);
     waiting.clear();
@@ -36,6 +38,7 @@ export async function startPeer(namespace: NetworkNamespace, settings: PeerSetti
     name: settings.name,
     send: (probe) =>
       new Promise((resolve, reject) => {
+        if (over !== undefined) throw over;
         const id = next++;
         waiting.set(id, { resolve, reject });
         child.stdin.write(`${JSON.stringify({ id, probe })}\n`);

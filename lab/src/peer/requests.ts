@@ -60,15 +60,20 @@ function requestHttp(probe: Probe): Promise<Ending> {
 function requestUdp(probe: Probe): Promise<Ending> {
   const socket = createSocket(probe.to.includes(":") ? "udp6" : "udp4");
   return new Promise<Ending>((resolve) => {
-    const late = setTimeout(() => resolve({ kind: "lost" }), probe.timeoutMs);
+    let late: NodeJS.Timeout | undefined;
     const end = (result: Ending) => {
       clearTimeout(late);
       resolve(result);
     };
+    // A busy machine may take as long until it is sent.
+    const sent = (error: Error | null) => {
+      if (error !== null) return end(failed(error));
+      late = setTimeout(() => resolve({ kind: "lost" }), probe.timeoutMs);
+    };
     socket.on("error", (error) => end(failed(error)));
     socket.on("message", (message) => end(answered(String(message), senderOf(socket))));
     // Only a connected socket is told of ICMP errors.
-    socket.on("connect", () => socket.send("who are you?", (error) => error && end(failed(error))));
+    socket.on("connect", () => socket.send("who are you?", sent));
     const from = probe.source === undefined ? {} : { address: probe.source };
     socket.bind({ ...from, port: probe.sourcePort ?? sourcePort() }, () => socket.connect(probe.port, probe.to));
   }).finally(() => probe.hold === true || socket.close());

@@ -6,7 +6,7 @@ import { Resolver } from "node:dns/promises";
  */
 const [, , server = "", name = "", type = ""] = process.argv;
 
-const resolver = new Resolver({ timeout: 1_000, tries: 2 });
+const resolver = new Resolver({ timeout: 5_000, tries: 3 });
 resolver.setServers([server]);
 const answers = await ask();
 console.log(JSON.stringify(answers));

@@ -61,3 +61,18 @@ export async function processesWith(name: string, value: string): Promise<readon
   );
   return found.filter((one) => one !== undefined);
 }
+
+/** The commands of the processes that a process has started and that have not ended, and of those that they have started. */
+export async function commandsBelow(pid: number): Promise<readonly string[]> {
+  const tasks = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const lists = await Promise.all(
+    tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, "utf8").catch(() => "")),
+  );
+  const found = lists
+    .flatMap((list) => list.split(" ").filter(Boolean))
+    .map(async (child) => {
+      const command = await readFile(`/proc/${child}/cmdline`, "utf8").catch(() => "");
+      return [command.replaceAll("\0", " ").trim(), ...(await commandsBelow(Number(child)))];
+    });
+  return (await Promise.all(found)).flat();
+}

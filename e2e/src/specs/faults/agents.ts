@@ -37,11 +37,8 @@ const diskFull = withoutLoss(
     await expectLate(scene);
     await theirs.remove();
     await expectUntouched(caller, atForeign);
-    await each(scene, async ({ agent }) =>
-      requireLogged(
-        await agent.log(),
-        (line) => line.includes("Failed to save the ownership memory") && line.includes("ENOSPC"),
-      ),
+    await each(scene, (node) =>
+      requireLogged(node, (line) => line.includes("Failed to save the ownership memory") && line.includes("ENOSPC")),
     );
   },
   {
@@ -77,7 +74,7 @@ const flushed: Spec = {
 
 /** Who answers a client, which has to be one and the same. */
 async function answererOf(from: Client, to: string): Promise<string> {
-  const results = await from.send({ protocol: "TCP", to, port: 80, count: 12, parallel: 4, timeoutMs: 5_000 });
+  const results = await from.send({ protocol: "TCP", to, port: 80, count: 12, parallel: 4, timeoutMs: 15_000 });
   const servers = new Set(results.map((result) => (result.kind === "answer" ? result.server : result.kind)));
   const [only = "", ...others] = servers;
   if (others.length > 0) throw new Error(`wanted one endpoint for ${from.name}; came ${[...servers].join(", ")}`);

@@ -9,7 +9,7 @@ import { each, expectLate, withoutLoss } from "./stage.ts";
 const ABOUT = ["agent", "watch"] as const;
 
 /** Agents and controllers ask a server that is away less and less, at last every half minute. */
-const BACK_MS = 70_000;
+const BACK_MS = 300_000;
 
 const away = withoutLoss(
   "the API server away for 30 s, and back with other objects",

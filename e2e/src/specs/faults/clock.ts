@@ -14,7 +14,7 @@ const ofAgents = withoutLoss(
     await expectLate(scene, { name: "ahead" });
     await each(scene, ({ agent }) => able(agent.stepClock)(-HOUR_MS));
     await expectLate(scene, { name: "back" });
-    await each(scene, async ({ agent }) => requireLogged(await agent.log(), (line) => isStepped(line)));
+    await each(scene, (node) => requireLogged(node, isStepped));
   },
   { unfit: needs("step-clock") },
 );

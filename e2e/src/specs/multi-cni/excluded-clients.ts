@@ -60,7 +60,7 @@ export const excludedClientsTogether: Spec = {
     const { cluster, family } = scene;
     const [first, second] = scene.nodes;
     const { service, target, own, theirs, by, seen } = await openTheirs(scene);
-    await each(scene, async ({ agent }) => requireLogged(await agent.log(), (line) => line.includes(LIKE_CLUSTER_IP)));
+    await each(scene, (node) => requireLogged(node, (line) => line.includes(LIKE_CLUSTER_IP)));
     for (const { addresses } of scene.nodes) {
       const atNode = { to: addresses[family] ?? "", port: service.nodePort };
       for (const from of [own, cluster.outside]) await expectAnswers(from, atNode, { by });

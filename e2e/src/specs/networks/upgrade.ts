@@ -44,7 +44,7 @@ export const upgrade: Spec = {
     for (const node of scene.cluster.nodes) {
       await start(node);
       await untilOwners(scene, OWNERS);
-      requireLogged(await node.agent.log(), (line) => line.includes(`fairlead ownership --accept ${cidr}`));
+      await requireLogged(node, (line) => line.includes(`fairlead ownership --accept ${cidr}`));
     }
     await untilAllAgree(scene);
     await accept(scene, config, cidr);
