@@ -34,6 +34,9 @@ const INSIDE = "inside";
 /** They change by themselves. */
 const UNSTABLE = /^(?:netfilter\/nf_conntrack_(?:count|buckets|max)|nf_conntrack_max)$/;
 
+/** What builds and reports leave in the checkout for the next ones, and git ignores. */
+const BUILT = /^!! (?:.*\/)?(?:dist|node_modules|\.turbo|\.vitest|\.e2e)\/$/;
+
 /** pnpm's own, for all of its processes of a user: they stay as a cache does. */
 const CACHES = /^\/tmp\/pnpm-[\w-]+-locks-/;
 
@@ -181,7 +184,9 @@ function stateOf() {
     mounts: readFileSync("/proc/self/mountinfo", "utf8").split("\n"),
     files: ["/tmp", "/dev/shm", "/run"].flatMap(filesIn).filter((file) => !CACHES.test(file)),
     home: readdirSync(homedir()),
-    checkout: output("git", "status", "--porcelain", "--untracked-files=all", "--ignored=matching"),
+    checkout: output("git", "status", "--porcelain", "--untracked-files=all", "--ignored=matching").filter(
+      (line) => !BUILT.test(line),
+    ),
   };
 }
 

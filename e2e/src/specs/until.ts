@@ -7,8 +7,8 @@ const PAUSE_MS = 50;
 /**
  * Asks until there is nothing left to complain of.
  *
- * @param patienceMs a change takes a second until clients see it, API server and endpoint slice controller included; the
- *   default is for a slow guest on a busy machine
+ * @param patienceMs a change takes a second until clients see it, API server and endpoint slice controller included;
+ *   the default is for a slow guest on a busy machine
  * @throws Error with the last complaint when that takes too long
  */
 export async function until(

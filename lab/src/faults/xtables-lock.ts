@@ -7,7 +7,7 @@ export interface HeldLock extends AsyncDisposable {
   release(): Promise<void>;
 }
 
-/** Prints a line once it has the lock, and keeps it until the end of standard input, which is this process's as well. */
+/** Prints a line once it has the lock, and keeps it until standard input ends, with this process at the latest. */
 const HOLD = ["sh", "-c", "echo held && exec cat"];
 
 /**

@@ -62,7 +62,7 @@ export async function processesWith(name: string, value: string): Promise<readon
   return found.filter((one) => one !== undefined);
 }
 
-/** The commands of the processes that a process has started and that have not ended, and of those that they have started. */
+/** The commands of the processes below a process: those that it has started, and those that these have started. */
 export async function commandsBelow(pid: number): Promise<readonly string[]> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(() => []);
   const lists = await Promise.all(

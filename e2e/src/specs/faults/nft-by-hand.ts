@@ -12,8 +12,12 @@ import { figures, startTraffic } from "./traffic.ts";
 
 const needsNftables = onlyIn(["nftables"], "breaks what nftables mode makes");
 
-/** The kernel notifies the agent, which writes at once; the rest is for the observer, whose processes take time. */
+/**
+ * The kernel notifies the agent, which writes at once. As long as twenty looks of the observer may take is for a busy
+ * machine, on which the agent's processes are as slow as the observer's.
+ */
 const REPAIR_MS = 1_000;
+const LOOKS = 20;
 
 async function listed({ run }: ClusterNode, table: string): Promise<string> {
   const { stdout } = await run(["nft", "list", "table", ...table.split(" ")]);
@@ -23,7 +27,7 @@ async function listed({ run }: ClusterNode, table: string): Promise<string> {
 function broken(name: string, deed: (target: NftTarget) => string): Spec {
   return {
     ...COMMON,
-    name: `${name}: whole again within a second`,
+    name: `${name}: whole again at once`,
     unfit: needsNftables,
     run: async (scene) => {
       const { ways, caller, by, atService } = await openStage(scene);
@@ -36,17 +40,21 @@ function broken(name: string, deed: (target: NftTarget) => string): Spec {
       });
       const traffic = startTraffic(ways, scene.later);
       const took: number[] = [];
+      let look = 0;
       await each(scene, async (node) => {
         await node.run(["nft", deed({ table, key })]);
         const began = performance.now();
         await scene.until(`${node.name} as before`, async () => {
+          const asked = performance.now();
           const now = await listed(node, table).catch(() => "no table");
+          look = Math.max(look, performance.now() - asked);
           return now === before.get(node) ? undefined : now;
         });
         took.push(Math.round(performance.now() - began));
       });
       const slowest = Math.max(...took);
-      if (slowest > REPAIR_MS) throw new Error(`wanted all whole within ${REPAIR_MS} ms; it took ${slowest} ms`);
+      const most = Math.round(REPAIR_MS + LOOKS * look);
+      if (slowest > most) throw new Error(`wanted all whole within ${most} ms; it took ${slowest} ms`);
       await expectAnswers(caller, atService, { by });
       return { ...figures(await traffic.stop()), "whole after": `${slowest} ms` };
     },

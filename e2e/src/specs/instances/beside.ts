@@ -11,8 +11,8 @@ import type { ServiceHandle } from "../service.ts";
 import type { Figures, Spec } from "../spec.ts";
 import { giveTo, NAME } from "./named.ts";
 
-/** The longest time without an answer of a service that changes hands. */
-const HANDED_OVER_MS = 2_000;
+/** The longest time without an answer of a service that changes hands, also on a busy machine. */
+const HANDED_OVER_MS = 30_000;
 
 async function openServices(scene: Scene) {
   const { cluster } = scene;
