@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 /** Of the folders that `startGuard` makes, and of no other. */
 const OWN_FOLDER = /^fairlead(?:-tests)?-\d+-\d+$/;
@@ -15,7 +16,8 @@ const PATIENCE = 100;
 /**
  * Waits for a line, or for the end of its standard input, which also comes with a `kill -9` of the process that holds
  * the other end. Then kills each process that has the folder in its environment, until there is none: between a look and
- * its kill a process may have started another. Systems without /proc keep their processes.
+ * its kill a process may have started another. Systems without /proc keep their processes. A build that is killed leaves
+ * its settings, compiled, next to their source: they go unless another build runs.
  */
 const SCRIPT = `
 read -r ended
@@ -32,7 +34,10 @@ for round in $(seq 1000); do
   [ "$round" -eq 1 ] || sleep 0.05
 done
 rm -rf -- "$1"
+[ -n "$(grep -lsa 'tsup/dist/cl[i]' /proc/[0-9]*/cmdline)" ] || rm -f "$2"/apps/*/tsup.config.bundled_* "$2"/packages/*/tsup.config.bundled_*
 `;
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /**
  * Makes a folder for the temporary files of this process and of all that it starts, and a process that outlives this one
@@ -47,7 +52,7 @@ export function startGuard(name) {
   const folder = join(tmpdir(), `${name}-${process.pid}-${startTime()}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // In a session of its own: signals to a terminal's or a shell's processes are not for it.
-  const child = spawn("sh", ["-c", SCRIPT, "fairlead-guard", folder], {
+  const child = spawn("sh", ["-c", SCRIPT, "fairlead-guard", folder, ROOT], {
     cwd: "/",
     detached: true,
     stdio: ["pipe", 2, 2],
