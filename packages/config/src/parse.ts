@@ -12,7 +12,7 @@ import { chooseSource, type Source, withOverrides } from "./source.ts";
 import { decode } from "./table/decode.ts";
 import { toKubeProxyConfiguration, toYAML } from "./table/external.ts";
 import { API_VERSION, fairleadSchema, KIND } from "./table/fairlead.ts";
-import { kubeProxySchema } from "./table/kube-proxy.ts";
+import { KIND as KUBE_PROXY_KIND, kubeProxySchema } from "./table/kube-proxy.ts";
 import type { Action, AgentConfig, ParseEnvironment, ParseResult } from "./types.ts";
 import { versionAsked } from "./version.ts";
 
@@ -69,8 +69,8 @@ function resolve(
 ): Omit<AgentConfig, "commandLine" | "flags"> {
   const input: ConfigInput = {
     origin: source.origin,
-    kubeProxy: decode(kubeProxySchema, source.kubeProxy, report),
-    fairlead: decode(fairleadSchema, source.fairlead, report),
+    kubeProxy: decode(kubeProxySchema, source.kubeProxy, report, { KIND, schema: fairleadSchema }),
+    fairlead: decode(fairleadSchema, source.fairlead, report, { KIND: KUBE_PROXY_KIND, schema: kubeProxySchema }),
     options: commandOptions(options),
   };
   const instance = resolveInstance(input, report);

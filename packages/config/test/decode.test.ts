@@ -19,6 +19,16 @@ test("several blocks have the field: the empty one before it, or each of them", 
   );
 });
 
+test("a field of the other document, where it has the same path", () => {
+  const belongs = (kind: string) => `unknown field, ignored (belongs in a ${kind}, another document of the file)`;
+  expect(warningsOf(parseFile("multiCNI: {mixedServices: skip}", "ipvs: {fallback: false}"))).toEqual([
+    `${FILE}: ipvs.fallback: ${belongs("FairleadConfiguration")}`,
+    `${FILE}: multiCNI: ${belongs("FairleadConfiguration")}`,
+  ]);
+  const fairlead = "---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\nclusterCIDR: 10.0.0.0/8";
+  expect(warningsOf(parseFile(fairlead))).toEqual([`${FILE}: clusterCIDR: ${belongs("KubeProxyConfiguration")}`]);
+});
+
 test("fields without a value are named too, where no block has them", () => {
   const lines = [
     "conntrack:",

@@ -5,11 +5,24 @@ import { joinPath, valueAt, withoutKeys } from "../paths.ts";
 import { closest, type Report, showValue } from "../report.ts";
 import { enumeration } from "./scalars.ts";
 
+/** Another document that a file may have. */
+export interface OtherDocument {
+  readonly KIND: string;
+  readonly schema: z.ZodObject;
+}
+
 /**
  * Reads `raw` by `schema`. Null and "" are as good as absent; unknown fields are reported as warnings, wrong values as
  * errors, and both are left out of the result, so that the rest can be looked at too.
+ *
+ * @param other which an unknown field may belong in
  */
-export function decode<Schema extends z.ZodObject>(schema: Schema, raw: RawObject, report: Report): z.output<Schema> {
+export function decode<Schema extends z.ZodObject>(
+  schema: Schema,
+  raw: RawObject,
+  report: Report,
+  other: OtherDocument,
+): z.output<Schema> {
   const given = withoutEmpty(raw, schema);
   const result = schema.safeParse(given);
   if (result.success) return result.data;
@@ -18,10 +31,10 @@ export function decode<Schema extends z.ZodObject>(schema: Schema, raw: RawObjec
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...issue.path, key]) : [],
   );
   for (const path of unknown)
-    report.warn(`${report.name(joinPath(path))}: unknown field, ignored${hint(schema, raw, path)}`);
-  if (unknown.length > 0) return decode(schema, withoutKeys(raw, unknown), report);
+    report.warn(`${report.name(joinPath(path))}: unknown field, ignored${hint(schema, raw, path, other)}`);
+  if (unknown.length > 0) return decode(schema, withoutKeys(raw, unknown), report, other);
   for (const issue of issues) report.error(joinPath(issue.path), messageOf(issue));
-  return decode(schema, withoutKeys(given, issues.map(fieldOf)), report);
+  return decode(schema, withoutKeys(given, issues.map(fieldOf)), report, other);
 }
 
 /** The field that has to go with a wrong value: entries of lists have none of their own. */
@@ -57,8 +70,9 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** Where an unknown field belongs, or which one it may be. */
-function hint(schema: z.ZodObject, raw: RawObject, path: readonly PropertyKey[]): string {
+function hint(schema: z.ZodObject, raw: RawObject, path: readonly PropertyKey[], other: OtherDocument): string {
   const key = String(path.at(-1));
+  if (schemaAt(other.schema, path) !== undefined) return ` (belongs in a ${other.KIND}, another document of the file)`;
   const blocks = blocksWith(schema, key);
   const block = emptyBefore(raw, path, blocks) ?? (blocks.length === 1 ? blocks[0] : undefined);
   if (block !== undefined) {
@@ -87,7 +101,10 @@ function blocksWith(schema: z.core.$ZodType, name: string, prefix = ""): readonl
 }
 
 function schemaAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): z.core.$ZodType | undefined {
-  return path.reduce<z.core.$ZodType | undefined>((found, key) => shapeOf(found)?.[String(key)], schema);
+  return path.reduce<z.core.$ZodType | undefined>((found, key) => {
+    const shape = shapeOf(found);
+    return shape !== undefined && Object.hasOwn(shape, key) ? shape[String(key)] : undefined;
+  }, schema);
 }
 
 /** The fields of a block; undefined: it is none. */
