@@ -38,7 +38,10 @@ export async function readConsole(
     return child;
   };
   const served = start([process.execPath, tool, "console", "--no-open", ...args]);
-  const [url = ""] = await once(createInterface(served.stdout), "line");
+  const failed = served.then(({ shortMessage }): never => {
+    throw new Error(`fairlead console ended: ${shortMessage ?? "by itself"}`);
+  });
+  const [url = ""] = await Promise.race([once(createInterface(served.stdout), "line"), failed]);
   const profile = await mkdtemp(join(tmpdir(), "fairlead-browser-"));
   opened.defer(() => rm(profile, { recursive: true, force: true }));
   const browser = start([process.execPath, "--no-warnings", reader, String(url), profile]);
