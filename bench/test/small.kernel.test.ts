@@ -1,5 +1,4 @@
-import { missingControlPlane } from "@fairlead/lab/control-plane/programs";
-import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/versions";
+import { DEFAULT_KUBERNETES, missingControlPlane } from "@fairlead/lab/control-plane/programs";
 import { missingHere } from "@fairlead/lab/support/machine";
 import { expect, test } from "vitest";
 import { runBench } from "../src/measure/bench.ts";

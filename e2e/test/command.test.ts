@@ -1,5 +1,5 @@
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
-import { lackingPrograms, lackText } from "@fairlead/lab/support/lack";
+import { lackingPrograms, lackText } from "@fairlead/lab/support/machine";
 import { describe, expect, test } from "vitest";
 import { type Actions, commandLine } from "../src/command/command-line.ts";
 import { checkKeep } from "../src/command/keep.ts";

@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ownPrefix } from "@fairlead/lab/support/owned-folders";
 import { isRunning, processId } from "@fairlead/lab/support/processes";
-import { RUN_VARIABLE } from "@fairlead/lab/support/run-variable";
+import { ownPrefix } from "@fairlead/lab/support/run-inventory";
+import { RUN_VARIABLE } from "@fairlead/lab/support/script";
 import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { takeDown } from "../src/command/down.ts";

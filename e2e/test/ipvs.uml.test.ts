@@ -1,5 +1,5 @@
 import { requireTool } from "@fairlead/lab/tools/fairlead";
-import { missingForUml } from "@fairlead/lab/uml/missing";
+import { missingForUml } from "@fairlead/lab/uml/boot";
 import { beforeAll, describe, expect, test } from "vitest";
 import { runGuest } from "../src/guest/run-guest.ts";
 import { suites } from "../src/guest/suites.ts";

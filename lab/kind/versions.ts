@@ -1,4 +1,4 @@
-import type { GoModule, GoProgram } from "../src/control-plane/go-build.ts";
+import type { GoModule, GoProgram } from "../src/control-plane/programs.ts";
 
 /**
  * What kind clusters are made of, each with its version. All of it comes from Go's module proxy, but for Debian's

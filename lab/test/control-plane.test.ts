@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { collectionPath, objectPath } from "../src/control-plane/api-client.ts";
-import { kubernetesModule, requireModule, versionFlags } from "../src/control-plane/module-file.ts";
-import { tokenFile } from "../src/control-plane/users.ts";
-import { kubernetesVersion } from "../src/control-plane/versions.ts";
+import { tokenFile } from "../src/control-plane/control-plane.ts";
+import { kubernetesModule, kubernetesVersion, requireModule, versionFlags } from "../src/control-plane/programs.ts";
 
 test("staging modules are replaced by their published versions, others are left", () => {
   const own = {

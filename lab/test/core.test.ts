@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { expect, test } from "vitest";
-import { coreOfNextGuest, coresIn } from "../src/uml/core.ts";
+import { coreOfNextGuest, coresIn } from "../src/uml/boot.ts";
 
 test.each([
   ["0-1", [0, 1]],

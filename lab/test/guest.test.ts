@@ -1,9 +1,7 @@
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
-import type { GuestCalls } from "../src/provider/guest/calls.ts";
-import { clusterCalls } from "../src/provider/guest/server.ts";
-import { startedCalls } from "../src/provider/guest/started.ts";
-import { answerOver, askOver } from "../src/provider/guest/wire.ts";
+import { clusterCalls, startedCalls } from "../src/provider/guest/server.ts";
+import { answerOver, askOver, type GuestCalls } from "../src/provider/guest/wire.ts";
 
 const noCluster = () => clusterCalls(new Promise(() => {}));
 

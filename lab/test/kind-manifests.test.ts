@@ -1,12 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { kindConfig } from "../src/provider/kind/kind-config.ts";
-import { objectsIn } from "../src/provider/kind/networks/apply-manifest.ts";
-import { imagesOf, type NetworkObject, settled } from "../src/provider/kind/networks/manifest.ts";
-import { imageName } from "../src/provider/kind/networks/network-image.ts";
-import { calicoVariables, kubeOvnScript } from "../src/provider/kind/published/settings.ts";
-import { runtimeClassPatch } from "../src/provider/kind/published/source.ts";
+import { kindConfig } from "../src/provider/kind/kind-cluster.ts";
+import { imagesOf, type NetworkObject, objectsIn, settled } from "../src/provider/kind/networks/manifest.ts";
+import { imageName } from "../src/provider/kind/networks/network.ts";
+import { calicoVariables, kubeOvnScript, runtimeClassPatch } from "../src/provider/kind/published.ts";
 
 const SETTINGS = {
   podCIDRs: { IPv4: "10.144.0.0/16", IPv6: "fd00:144::/48" },

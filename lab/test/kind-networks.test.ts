@@ -2,9 +2,8 @@ import { createRunner } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
 import type { CniGround, CniNode, PodToAttach } from "../src/cni/flavor.ts";
 import { type ApiClient, objectPath } from "../src/control-plane/api-client.ts";
-import { networkOf } from "../src/provider/kind/containers.ts";
-import { AttachedPods } from "../src/provider/kind/networks/attached-pods.ts";
-import { daemonSet, daemonsInPods } from "../src/provider/kind/networks/daemon-sets.ts";
+import { networkOf } from "../src/provider/kind/machine.ts";
+import { AttachedPods, daemonSet, daemonsInPods } from "../src/provider/kind/networks/delegated.ts";
 
 const { namespace } = networkOf(process.pid);
 const node = (name: string, index: number): CniNode => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createRunner } from "@fairlead/kernel";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type PluginRequest, servePlugin } from "../src/provider/kind/networks/plugin-server.ts";
+import { type PluginRequest, servePlugin } from "../src/provider/kind/networks/delegated.ts";
 import { isProgram } from "../src/support/machine.ts";
 
 const plugin = fileURLToPath(new URL("../kind/node/opt/cni/bin/test-ground", import.meta.url));

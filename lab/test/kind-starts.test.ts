@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { SharedStart } from "../src/provider/kind/shared-start.ts";
-import { startedWith } from "../src/provider/kind/started-with.ts";
+import { SharedStart, startedWith } from "../src/provider/kind/fairlead.ts";
 
 test("the agents of a DaemonSet get another ConfigMap, flags after their own, and what they remember by its name", () => {
   const containers = [{ name: "fairlead", args: ["--state-dir=/var/lib/fairlead"] }];

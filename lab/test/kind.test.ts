@@ -6,9 +6,9 @@ import { createRunner } from "@fairlead/kernel";
 import { afterEach, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { clusterPrograms } from "../kind/versions.ts";
-import { componentImages } from "../src/provider/kind/images/component-list.ts";
-import { kindConfig } from "../src/provider/kind/kind-config.ts";
-import { withValues } from "../src/provider/kind/manifests.ts";
+import { componentImages } from "../src/provider/kind/component-images.ts";
+import { withValues } from "../src/provider/kind/fairlead.ts";
+import { kindConfig } from "../src/provider/kind/kind-cluster.ts";
 import { misplacedNetwork } from "../src/provider/kind/networks/install.ts";
 import { isProgram } from "../src/support/machine.ts";
 

@@ -5,8 +5,8 @@ import {
   createBalancers,
   type VirtualAddress,
   virtualAddresses,
+  vpcToWrite,
 } from "../src/cni/ovn/controller/balancers.ts";
-import { vpcToWrite } from "../src/cni/ovn/controller/vpc.ts";
 
 const metadata = { namespace: "default", name: "web" };
 const PORTS = [

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type PortRange, portsBeside } from "../src/peer/ports.ts";
+import { type PortRange, portsBeside } from "../src/peer/requests.ts";
 
 const RANGES: readonly (readonly [string, PortRange, PortRange])[] = [
   ["the kernel's default", [32_768, 60_999], [11_000, 29_999]],

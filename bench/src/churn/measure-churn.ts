@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { fill } from "../cluster/load.ts";
 import type { Size } from "../cluster/objects.ts";
 import { type Change, rollOut } from "../cluster/roll-out.ts";

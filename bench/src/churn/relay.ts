@@ -1,10 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PORT } from "@fairlead/lab/control-plane/control-plane";
-import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
-import { startScript } from "@fairlead/lab/support/script";
-import { FROM_SOURCES } from "@fairlead/lab/support/spawn-script";
+import { kubeconfig, PORT, USERS } from "@fairlead/lab/control-plane/control-plane";
+import { FROM_SOURCES, startScript } from "@fairlead/lab/support/script";
 import { type Bed, FABRIC } from "../cluster/bed.ts";
 import type { Recording } from "./recording.ts";
 

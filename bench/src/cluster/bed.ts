@@ -1,16 +1,22 @@
 import { access, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
-import { ETCD } from "@fairlead/lab/control-plane/argv";
-import { type ControlPlane, startControlPlane } from "@fairlead/lab/control-plane/control-plane";
+import { type ControlPlane, ETCD, relayArgv, startControlPlane } from "@fairlead/lab/control-plane/control-plane";
 import type { ControlPlanePaths } from "@fairlead/lab/control-plane/programs";
-import { relayArgv } from "@fairlead/lab/control-plane/relay";
-import { startDaemon } from "@fairlead/lab/support/daemon";
-import { applyLines, applySettings, runnerIn } from "@fairlead/lab/wire/apply";
-import { ANYWHERE, address, route, up, veth } from "@fairlead/lab/wire/ip-lines";
-import { kernelSettings } from "@fairlead/lab/wire/settings";
+import { startDaemon } from "@fairlead/lab/support/processes";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
+import {
+  ANYWHERE,
+  address,
+  applyLines,
+  applySettings,
+  kernelSettings,
+  route,
+  runnerIn,
+  up,
+  veth,
+} from "@fairlead/lab/wire";
 import { Etcd } from "./etcd.ts";
 import { nodeObject } from "./objects.ts";
 

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText } from "@fairlead/base";
-import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/versions";
+import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/programs";
 import { Command, CommanderError, Option } from "commander";
 import type { ChurnResult } from "../churn/figures.ts";
 import { measureChurn } from "../churn/measure-churn.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { openNftables } from "@fairlead/kernel";
 import { type NetworkNamespace, netlinkIn } from "@fairlead/kernel/netns";
-import { runnerIn } from "@fairlead/lab/wire/apply";
+import { runnerIn } from "@fairlead/lab/wire";
 import {
   type Hex,
   type NftRule,

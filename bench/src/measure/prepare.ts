@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { requireAgent } from "@fairlead/lab/agent";
 import { controlPlanePrograms } from "@fairlead/lab/control-plane/programs";
-import { ownPrefix } from "@fairlead/lab/support/owned-folders";
+import { ownPrefix } from "@fairlead/lab/support/run-inventory";
 import { type Bed, openBed } from "../cluster/bed.ts";
 import { fairlead, writeConfig } from "../proxy/measured-proxy.ts";
 import { startProxy } from "../proxy/running.ts";

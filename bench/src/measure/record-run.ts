@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { COUNTERS } from "@fairlead/backend-iptables";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { runnerIn } from "@fairlead/lab/wire/apply";
+import { runnerIn } from "@fairlead/lab/wire";
 import { fairlead, loopFigures, loopProbe, type MeasuredProxy } from "../proxy/measured-proxy.ts";
 import { startProxy } from "../proxy/running.ts";
 import { recordingPath, type Variant } from "../proxy/tools.ts";

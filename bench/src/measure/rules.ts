@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { openIptables } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { runnerIn } from "@fairlead/lab/wire/apply";
+import { runnerIn } from "@fairlead/lab/wire";
 import type { Variant } from "../proxy/tools.ts";
 
 /**

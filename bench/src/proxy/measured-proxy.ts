@@ -3,7 +3,7 @@ import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Argv } from "@fairlead/kernel";
-import { kubeProxyProgram } from "@fairlead/lab/control-plane/kube-proxy-program";
+import { kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
 import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { NODE_NAME } from "../cluster/objects.ts";
 import type { LoopFigures } from "./loop-probe.ts";

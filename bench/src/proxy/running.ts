@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { type Daemon, startDaemon } from "@fairlead/lab/support/daemon";
-import { runnerIn } from "@fairlead/lab/wire/apply";
+import { type Daemon, startDaemon } from "@fairlead/lab/support/processes";
+import { runnerIn } from "@fairlead/lab/wire";
 import type { Bed } from "../cluster/bed.ts";
 import { keptLog, whileItRuns } from "./ended.ts";
 import type { MeasuredProxy } from "./measured-proxy.ts";

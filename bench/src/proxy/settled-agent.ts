@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
-import { settleAgent } from "@fairlead/lab/agent/agent-file";
+import { settleAgent } from "@fairlead/lab/agent";
 import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 
 /** The agent that is measured. */

@@ -1,6 +1,6 @@
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { asksOf } from "@fairlead/lab/provider/node-http";
-import { runnerIn } from "@fairlead/lab/wire/apply";
+import { runnerIn } from "@fairlead/lab/wire";
 
 /** Both proxies count under this name; each sample is a family's. */
 const FULL_SYNC = /^kubeproxy_sync_full_proxy_rules_duration_seconds_sum\{ip_family="IPv4"\} (\S+)$/m;

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { namedAgent } from "@fairlead/lab/agent/agent-file";
+import { namedAgent } from "@fairlead/lab/agent";
 import { hasTool } from "@fairlead/lab/tools/fairlead";
 import { execa } from "execa";
 

@@ -1,4 +1,4 @@
-import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/versions";
+import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/programs";
 import { Command } from "commander";
 import { SUITES } from "../specs/spec.ts";
 import type { RawOptions } from "./options.ts";

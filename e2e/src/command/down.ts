@@ -1,12 +1,12 @@
 import { readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { cacheFolder } from "@fairlead/lab/control-plane/program-set";
+import { cacheFolder } from "@fairlead/lab/control-plane/programs";
 import { removeGroups } from "@fairlead/lab/provider/kind/machine";
-import { ownedFolders, removeAbandoned } from "@fairlead/lab/support/owned-folders";
 import { isRunning, processesWith, signal } from "@fairlead/lab/support/processes";
-import { RUN_VARIABLE } from "@fairlead/lab/support/run-variable";
+import { ownedFolders, removeAbandoned } from "@fairlead/lab/support/run-inventory";
+import { RUN_VARIABLE } from "@fairlead/lab/support/script";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { type RunRecord, runRecords } from "./run-folder.ts";
 
 const END_MS = 20_000;

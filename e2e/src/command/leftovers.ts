@@ -1,5 +1,5 @@
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { type RunInventory, type RunMark, takeRunInventory } from "@fairlead/lab/support/run-inventory";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 
 /** Counts what a run has on this machine before it, while it is at work, and after it. */
 export interface LeftoverWatch {

@@ -1,5 +1,5 @@
 import { controlPlanePrograms } from "@fairlead/lab/control-plane/programs";
-import { messageOf } from "@fairlead/lab/support/errors";
+import { messageOf } from "@fairlead/lab/support/processes";
 import { CommanderError } from "commander";
 import { runCostSuite } from "../cost/suite.ts";
 import { commandLine } from "./command-line.ts";

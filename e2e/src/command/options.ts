@@ -1,9 +1,9 @@
 import { randomInt } from "node:crypto";
 import type { IPFamily } from "@fairlead/core";
-import { DEFAULT_KUBERNETES, kubernetesVersion } from "@fairlead/lab/control-plane/versions";
-import { modes } from "@fairlead/lab/modes/index";
-import { MAX_NODES } from "@fairlead/lab/provider/netns/addresses";
-import { messageOf } from "@fairlead/lab/support/errors";
+import { DEFAULT_KUBERNETES, kubernetesVersion } from "@fairlead/lab/control-plane/programs";
+import { modes } from "@fairlead/lab/modes";
+import { MAX_NODES } from "@fairlead/lab/provider/netns/ground";
+import { messageOf } from "@fairlead/lab/support/processes";
 import type { SoakSettings } from "../specs/soak/soak.ts";
 import { SPEC_PACKAGES, type SpecPackage, SUITES, type Suite } from "../specs/spec.ts";
 

@@ -1,8 +1,6 @@
-import type { CniFlavor } from "@fairlead/lab/cni/flavor";
-import { loadFlavor } from "@fairlead/lab/cni/load";
-import { ELSEWHERE } from "@fairlead/lab/provider/flavors";
+import { type CniFlavor, loadFlavor } from "@fairlead/lab/cni/flavor";
 import { providers } from "@fairlead/lab/provider/index";
-import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
+import { type ClusterRequest, ELSEWHERE, type Provider } from "@fairlead/lab/provider/provider";
 import { type RunOptions, UsageError } from "./options.ts";
 
 /** A cluster to be built for each mode. */

@@ -1,5 +1,5 @@
 import type { Cluster } from "@fairlead/lab/provider/cluster";
-import { messageOf } from "@fairlead/lab/support/errors";
+import { messageOf } from "@fairlead/lab/support/processes";
 import { keepArtifacts } from "../report/artifacts.ts";
 import type { Outcome, Result } from "../report/outcome.ts";
 import { runSpec } from "../specs/run-spec.ts";

@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { AGENT_VARIABLE, requireAgent, settleAgent } from "@fairlead/lab/agent/agent-file";
-import { kubernetesVersion } from "@fairlead/lab/control-plane/versions";
+import { AGENT_VARIABLE, requireAgent, settleAgent } from "@fairlead/lab/agent";
+import { kubernetesVersion } from "@fairlead/lab/control-plane/programs";
 import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
 import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
-import { lackText } from "@fairlead/lab/support/lack";
-import { RUN_VARIABLE } from "@fairlead/lab/support/run-variable";
+import { lackText } from "@fairlead/lab/support/machine";
+import { RUN_VARIABLE } from "@fairlead/lab/support/script";
 import { readDurations, withOutcomes, writeDurations } from "../report/durations.ts";
 import { junit } from "../report/junit.ts";
 import { count, type Outcome } from "../report/outcome.ts";

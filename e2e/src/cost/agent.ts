@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { agentFile, requireAgent } from "@fairlead/lab/agent/agent-file";
+import { agentFile, requireAgent } from "@fairlead/lab/agent";
 import { NETWORKS, type RawObject } from "@fairlead/testkit";
 import { stringify } from "yaml";
 import type { GuestNeeds } from "./measure.ts";

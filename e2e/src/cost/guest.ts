@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { type CountOptions, countIn } from "@fairlead/lab/qemu/boot";
 import { type GuestKernel, guestKernel } from "@fairlead/lab/qemu/kernel";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
-import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { execa } from "execa";
 
 /** What a guest is asked, and with what. */

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { kubeProxyProgram } from "@fairlead/lab/control-plane/kube-proxy-program";
+import { kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
 import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import { missingForCounting } from "@fairlead/lab/qemu/missing";
 import { type Counted, readCounted, withGuest, writeCounted } from "./counted.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { execa } from "execa";
 import { openPage } from "./open-page.ts";

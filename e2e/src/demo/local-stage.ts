@@ -1,9 +1,7 @@
 import { once } from "node:events";
 import { createServer, request } from "node:http";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { startAgent } from "@fairlead/lab/agent/agent-process";
-import { agentFolder } from "@fairlead/lab/agent/manifests";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
+import { agentFolder, requireAgent, startAgent } from "@fairlead/lab/agent";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { nginxCalico, type RawObject } from "@fairlead/testkit";
 import { localChecks } from "./checks/local.ts";
 import { leftovers } from "./leftovers.ts";

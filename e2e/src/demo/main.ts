@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { errorText } from "@fairlead/base";
-import { modeNamed } from "@fairlead/lab/modes/index";
+import { modeNamed } from "@fairlead/lab/modes";
 import { missingHere } from "@fairlead/lab/support/machine";
 import { clientA } from "@fairlead/testkit";
 import { openConsole } from "./console.ts";

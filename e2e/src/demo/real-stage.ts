@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { type AgentProcess, startAgent } from "@fairlead/lab/agent/agent-process";
-import { type AgentFolder, agentFolder } from "@fairlead/lab/agent/manifests";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import type { Mode } from "@fairlead/lab/modes/mode";
+import { type AgentFolder, type AgentProcess, agentFolder, requireAgent, startAgent } from "@fairlead/lab/agent";
+import type { Mode } from "@fairlead/lab/modes";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
-import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
+import { type Lab, namespaceOf, openLab } from "@fairlead/lab/plain/lab";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { hosts, type RawObject } from "@fairlead/testkit";
 import { leftovers } from "./leftovers.ts";
 import { DEMO_FLAGS, NODE_PORTS_AT, WEB } from "./services.ts";

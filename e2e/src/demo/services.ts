@@ -1,4 +1,4 @@
-import type { Mode } from "@fairlead/lab/modes/mode";
+import type { Mode } from "@fairlead/lab/modes";
 import {
   clusterObjects,
   endpointSlice,

@@ -1,7 +1,6 @@
-import type { AgentProcess } from "@fairlead/lab/agent/agent-process";
-import type { AgentFolder } from "@fairlead/lab/agent/manifests";
-import { type Mode, servesLocalhost } from "@fairlead/lab/modes/mode";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { AgentFolder, AgentProcess } from "@fairlead/lab/agent";
+import { type Mode, servesLocalhost } from "@fairlead/lab/modes";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { clientA } from "@fairlead/testkit";
 import { CONSOLE_FLAGS, NGINX_CALICO_IP, WEB } from "./services.ts";
 

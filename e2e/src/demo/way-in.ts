@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { relayArgv } from "@fairlead/lab/control-plane/relay";
-import { startDaemon } from "@fairlead/lab/support/daemon";
+import { relayArgv } from "@fairlead/lab/control-plane/control-plane";
+import { startDaemon } from "@fairlead/lab/support/processes";
 
 /** A port of 127.0.0.1 that leads to the same one inside a namespace. */
 export interface WayIn extends AsyncDisposable {

@@ -1,5 +1,4 @@
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
-import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
+import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
 import {
   asSent,
   type ConformanceCase,

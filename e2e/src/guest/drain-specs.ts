@@ -1,6 +1,6 @@
 import { socketText } from "@fairlead/base";
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
+import { whoAnswers } from "@fairlead/lab/plain/requests";
 import { clientA, clusterObjects, type Host, webA1, webB1, workload } from "@fairlead/testkit";
 import { type ServedNode, serveNode } from "./served.ts";
 import { type Spec, unequal } from "./suite.ts";

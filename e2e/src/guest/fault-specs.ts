@@ -1,6 +1,6 @@
-import { ipvsFaults } from "@fairlead/lab/faults/ipvs";
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import { ipvsFaults } from "@fairlead/lab/faults";
+import type { Lab } from "@fairlead/lab/plain/lab";
+import { whoAnswers } from "@fairlead/lab/plain/requests";
 import { clientA, clusterObjects, NODE_A, outside, ovnA, type RawObject, webA1, workload } from "@fairlead/testkit";
 import { type ServedNode, serveNode } from "./served.ts";
 import type { Spec } from "./suite.ts";

@@ -1,5 +1,5 @@
-import { openScene } from "@fairlead/lab/one-node/scene";
-import { applySettings } from "@fairlead/lab/wire/apply";
+import { openScene } from "@fairlead/lab/plain/scene";
+import { applySettings } from "@fairlead/lab/wire";
 import { flowObjects } from "../cases/flows/calls.ts";
 import { flowsTold, REMEMBERED } from "../cases/flows/told.ts";
 import type { Spec } from "./suite.ts";

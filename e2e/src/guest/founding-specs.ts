@@ -1,7 +1,7 @@
 import { DEVICE } from "@fairlead/backend-ipvs";
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import { NGINX_CALICO_IP, NGINX_OVN_IP, objects } from "@fairlead/lab/one-node/objects";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
+import { whoAnswers } from "@fairlead/lab/plain/requests";
+import { NGINX_CALICO_IP, NGINX_OVN_IP, objects } from "@fairlead/lab/plain/scene";
 import { clientA, nginxCalico, ovnClient } from "@fairlead/testkit";
 import { serveNode } from "./served.ts";
 import type { Spec } from "./suite.ts";

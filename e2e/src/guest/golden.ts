@@ -1,7 +1,7 @@
 import { createIpvsBackend, DEVICE, ipvsSemantics } from "@fairlead/backend-ipvs";
 import { IP_FAMILIES } from "@fairlead/base";
 import type { Backend } from "@fairlead/core";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { type GoldenScenario, goldenScenarios, NODE_A, PlannedCluster, STANDARD_OPTIONS } from "@fairlead/testkit";
 import { filterFor } from "../cases/conformance/iptables-subjects.ts";
 import { type IpvsClient, ipvsPorts } from "../cases/conformance/programmed-ipvs.ts";

@@ -1,4 +1,4 @@
-import { openLab } from "@fairlead/lab/two-nodes/lab";
+import { openLab } from "@fairlead/lab/plain/lab";
 import { conformanceTable } from "@fairlead/testkit";
 import { bothPorts, portsOf } from "../cases/conformance/ports.ts";
 import { flowPorts } from "../cases/flows/calls.ts";

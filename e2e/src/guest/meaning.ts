@@ -1,5 +1,5 @@
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
-import { applySettings } from "@fairlead/lab/wire/apply";
+import type { Lab } from "@fairlead/lab/plain/lab";
+import { applySettings } from "@fairlead/lab/wire";
 import { parseSave, type RuleSet, ServerReader, type VirtualServerState } from "@fairlead/netfilter";
 import { addressOf, NODE_A, nodeEnvironment } from "@fairlead/testkit";
 import { type Outcome, type Packet, trace } from "@fairlead/trace";

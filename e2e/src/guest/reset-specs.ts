@@ -1,7 +1,7 @@
 import { IP_FAMILIES, socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { vanish } from "@fairlead/lab/one-node/held";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
+import { vanish } from "@fairlead/lab/plain/requests";
 import { clientA, clusterObjects, type Host, NODE_A, outside, webA1, webB1, workload } from "@fairlead/testkit";
 import { serveNode } from "./served.ts";
 import { type Spec, unequal } from "./suite.ts";

@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { boot } from "@fairlead/lab/uml/boot";
-import { guestProgram } from "@fairlead/lab/uml/guest-program";
+import { boot, guestProgram } from "@fairlead/lab/uml/boot";
 import type { Report } from "./suite.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));

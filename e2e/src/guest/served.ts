@@ -1,7 +1,7 @@
 import { createIpvsBackend, DEVICE, ipvsSemantics } from "@fairlead/backend-ipvs";
 import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { PlannedCluster, type RawObject, STANDARD_OPTIONS } from "@fairlead/testkit";
 import { filterFor } from "../cases/conformance/iptables-subjects.ts";
 import { ipvsPorts } from "../cases/conformance/programmed-ipvs.ts";

@@ -1,4 +1,4 @@
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 
 /** What came of one spec. */
 export interface Report {

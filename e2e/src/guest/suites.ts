@@ -1,4 +1,4 @@
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { conformance } from "./conformance.ts";
 import { crowdSpecs } from "./crowd-specs.ts";
 import { drainSpecs } from "./drain-specs.ts";

@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
-import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
+import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
 import type { Host } from "@fairlead/testkit";
 import { execa } from "execa";
 

@@ -1,9 +1,9 @@
 import { socketText } from "@fairlead/base";
 import type { Finding, ServiceReport } from "@fairlead/inspect";
-import { agentFolder } from "@fairlead/lab/agent/manifests";
-import { type IpvsFault, ipvsFaults } from "@fairlead/lab/faults/ipvs";
+import { agentFolder } from "@fairlead/lab/agent";
+import { type IpvsFault, ipvsFaults } from "@fairlead/lab/faults";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { fairlead } from "@fairlead/lab/tools/fairlead";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import {
   clusterObjects,
   NETWORKS,

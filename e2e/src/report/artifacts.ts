@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Cluster } from "@fairlead/lab/provider/cluster";
-import { messageOf } from "@fairlead/lab/support/errors";
+import { messageOf } from "@fairlead/lab/support/processes";
 
 /** Keeps what every node knows in a folder of its own below `folder`; gives that folder. */
 export async function keepArtifacts(folder: string, title: string, cluster: Cluster, error: unknown): Promise<string> {

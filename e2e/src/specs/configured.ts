@@ -1,9 +1,9 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { agentFile } from "@fairlead/lab/agent/agent-file";
-import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { agentFile } from "@fairlead/lab/agent";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { parse, stringify } from "yaml";
 import { able } from "./needs.ts";
 import type { Scene } from "./scene.ts";

@@ -1,4 +1,4 @@
-import type { Client } from "@fairlead/lab/provider/node";
+import type { Client } from "@fairlead/lab/provider/cluster";
 import type { Target } from "./expect.ts";
 
 const TIMEOUT_MS = 60_000;

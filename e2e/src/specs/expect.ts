@@ -1,5 +1,5 @@
 import type { Probe, ProbeResult } from "@fairlead/lab/peer/protocol";
-import type { Client } from "@fairlead/lab/provider/node";
+import type { Client } from "@fairlead/lab/provider/cluster";
 import { until } from "./until.ts";
 
 /** Whom a request goes to. */

@@ -1,4 +1,4 @@
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 
 /** @throws Error when the agent has said that its rules differ, since its log was `before` */
 export async function expectNoAlarm({ name, agent }: ClusterNode, before = ""): Promise<void> {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandError, type RunOptions } from "@fairlead/kernel";
-import { kubeconfig } from "@fairlead/lab/control-plane/users";
+import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
 import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
 import { able } from "./needs.ts";

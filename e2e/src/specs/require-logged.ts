@@ -1,4 +1,4 @@
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { until } from "./until.ts";
 
 /** Waits for a line in an agent's log. @throws Error with the log when no such line comes */

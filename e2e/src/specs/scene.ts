@@ -1,6 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { Cluster, NetworkShape, Pod } from "@fairlead/lab/provider/cluster";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { Cluster, ClusterNode, NetworkShape, Pod } from "@fairlead/lab/provider/cluster";
 import type { ServiceHandle, ServiceSpec } from "./service.ts";
 
 /** What a running spec has of its own. Everything made through it is removed after the spec. */

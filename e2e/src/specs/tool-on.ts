@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { kubeconfig } from "@fairlead/lab/control-plane/users";
-import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import type { Scene } from "./scene.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { restAfter } from "@fairlead/lab/agent/wait-until";
+import { restAfter } from "@fairlead/lab/support/wait-until";
 
 const PAUSE_MS = 50;
 

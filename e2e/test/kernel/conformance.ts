@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import type { RuleSet } from "@fairlead/netfilter";
 import { conformanceTable, differences, expectedWays, packetFamily, tracedWays } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, test } from "vitest";

@@ -1,11 +1,10 @@
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { inflict } from "@fairlead/lab/faults/iptables-rules";
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import { labPorts, NGINX_CALICO_IP, objects } from "@fairlead/lab/one-node/objects";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { requireAgent } from "@fairlead/lab/agent";
+import { inflict } from "@fairlead/lab/faults";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { whoAnswers } from "@fairlead/lab/plain/requests";
+import { labPorts, NGINX_CALICO_IP, objects, openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { requireTool } from "@fairlead/lab/tools/fairlead";
 import { type PageReader, readConsole } from "@fairlead/lab/tools/page-reader";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

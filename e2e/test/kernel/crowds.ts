@@ -1,5 +1,5 @@
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { requireAgent } from "@fairlead/lab/agent";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CrowdNode, type CrowdProxy, crowdPorts, openCrowdNode } from "../../src/cases/crowds/crowd-node.ts";
 import { FollowedCrowd } from "../../src/cases/crowds/followed-crowd.ts";

@@ -1,11 +1,10 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import { labPorts, objects, web } from "@fairlead/lab/one-node/objects";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { requireAgent } from "@fairlead/lab/agent";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { whoAnswers } from "@fairlead/lab/plain/requests";
+import { labPorts, objects, openScene, type Scene, web } from "@fairlead/lab/plain/scene";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { NETWORKS, NODE_A } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

@@ -1,16 +1,12 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { halfRestore } from "@fairlead/lab/faults/half-restore";
-import { deleteChainsArgv, flushArgv } from "@fairlead/lab/faults/iptables";
+import { requireAgent } from "@fairlead/lab/agent";
+import { deleteChainsArgv, flushArgv, halfRestore } from "@fairlead/lab/faults";
 import { holdXtablesLock } from "@fairlead/lab/faults/xtables-lock";
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import { labPorts, late, nobody, objects, web } from "@fairlead/lab/one-node/objects";
-import { rulesOf } from "@fairlead/lab/one-node/rules";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
-import { startTraffic } from "@fairlead/lab/one-node/traffic";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { startTraffic, whoAnswers } from "@fairlead/lab/plain/requests";
+import { labPorts, late, nobody, objects, openScene, rulesOf, type Scene, web } from "@fairlead/lab/plain/scene";
 import { commandsBelow } from "@fairlead/lab/support/processes";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 

@@ -1,8 +1,8 @@
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { requireAgent } from "@fairlead/lab/agent";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { requireTool } from "@fairlead/lab/tools/fairlead";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
-import { applySettings } from "@fairlead/lab/wire/apply";
+import { applySettings } from "@fairlead/lab/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { flowObjects, flowPorts } from "../../src/cases/flows/calls.ts";
 import { flowsTold, REMEMBERED } from "../../src/cases/flows/told.ts";

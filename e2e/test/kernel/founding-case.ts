@@ -1,8 +1,6 @@
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import { NGINX_CALICO_IP, NGINX_OVN_IP, objects } from "@fairlead/lab/one-node/objects";
-import { rulesOf } from "@fairlead/lab/one-node/rules";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { whoAnswers } from "@fairlead/lab/plain/requests";
+import { NGINX_CALICO_IP, NGINX_OVN_IP, objects, openScene, rulesOf, type Scene } from "@fairlead/lab/plain/scene";
 import { clientA, nginxCalico, ovnClient } from "@fairlead/testkit";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,14 +1,21 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import type { Argv } from "@fairlead/kernel";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { flushArgv } from "@fairlead/lab/faults/iptables";
-import { whoAnswersAt } from "@fairlead/lab/one-node/ask";
-import { labPorts, nobody, objects, web } from "@fairlead/lab/one-node/objects";
-import { type FirstProxy, labeled, openPair, type Pair } from "@fairlead/lab/one-node/pair";
-import { rulesOf } from "@fairlead/lab/one-node/rules";
-import { startTraffic, type TrafficFlow } from "@fairlead/lab/one-node/traffic";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { requireAgent } from "@fairlead/lab/agent";
+import { flushArgv } from "@fairlead/lab/faults";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { startTraffic, type TrafficFlow, whoAnswersAt } from "@fairlead/lab/plain/requests";
+import {
+  type FirstProxy,
+  labeled,
+  labPorts,
+  nobody,
+  objects,
+  openPair,
+  type Pair,
+  rulesOf,
+  web,
+} from "@fairlead/lab/plain/scene";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, NODE_A, outside, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

@@ -1,14 +1,11 @@
 import { join } from "node:path";
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { deleteChainsArgv, flushArgv } from "@fairlead/lab/faults/iptables";
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import { labPorts, late, objects, web } from "@fairlead/lab/one-node/objects";
-import { rulesOf } from "@fairlead/lab/one-node/rules";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
-import { startTraffic } from "@fairlead/lab/one-node/traffic";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { requireAgent } from "@fairlead/lab/agent";
+import { deleteChainsArgv, flushArgv } from "@fairlead/lab/faults";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { startTraffic, whoAnswers } from "@fairlead/lab/plain/requests";
+import { labPorts, late, objects, openScene, rulesOf, type Scene, web } from "@fairlead/lab/plain/scene";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, NETWORKS, NODE_A, outside } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 

@@ -1,10 +1,9 @@
 import { rm } from "node:fs/promises";
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import { web } from "@fairlead/lab/one-node/objects";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { whoAnswers } from "@fairlead/lab/plain/requests";
+import { openScene, type Scene, web } from "@fairlead/lab/plain/scene";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, clusterObjects, ovnA, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { type Script, startScript } from "@fairlead/lab/support/script";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { runs } from "@fairlead/tooling/runs";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { groupCases } from "../../src/cases/conformance/groups.ts";

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
-import { applySettings } from "@fairlead/lab/wire/apply";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { applySettings } from "@fairlead/lab/wire";
 import { tableText } from "@fairlead/netfilter/nft";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";

@@ -1,5 +1,5 @@
-import { takeInventory } from "@fairlead/lab/support/inventory";
 import { missingHere } from "@fairlead/lab/support/machine";
+import { takeInventory } from "@fairlead/lab/support/run-inventory";
 import { expect, test } from "vitest";
 
 /**

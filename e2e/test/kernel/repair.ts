@@ -1,9 +1,8 @@
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { type Damage, inflict } from "@fairlead/lab/faults/iptables-rules";
-import { labPorts, objects } from "@fairlead/lab/one-node/objects";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { requireAgent } from "@fairlead/lab/agent";
+import { type Damage, inflict } from "@fairlead/lab/faults";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { labPorts, objects, openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

@@ -1,5 +1,5 @@
-import { type Damage, inflict } from "@fairlead/lab/faults/iptables-rules";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { type Damage, inflict } from "@fairlead/lab/faults";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import {
   type ConformanceCase,
   conformanceTable,

@@ -1,6 +1,6 @@
-import type { KubeProxyMode } from "@fairlead/lab/one-node/kube-proxy";
+import type { KubeProxyMode } from "@fairlead/lab/plain/kube-proxy";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { requireTool } from "@fairlead/lab/tools/fairlead";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { portsOf } from "../../src/cases/conformance/ports.ts";

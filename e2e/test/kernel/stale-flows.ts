@@ -1,7 +1,7 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { openScene, type Scene } from "@fairlead/lab/plain/scene";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clusterObjects, webA1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

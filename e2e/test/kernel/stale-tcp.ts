@@ -1,9 +1,9 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { type HeldConnection, hold, vanish } from "@fairlead/lab/one-node/held";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { requireAgent } from "@fairlead/lab/agent";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { type HeldConnection, hold, vanish } from "@fairlead/lab/plain/requests";
+import { openScene, type Scene } from "@fairlead/lab/plain/scene";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, clusterObjects, NODE_A, outside, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 

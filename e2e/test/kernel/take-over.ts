@@ -1,27 +1,27 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { type AgentProcess, startAgent } from "@fairlead/lab/agent/agent-process";
-import { type AgentFolder, agentFolder } from "@fairlead/lab/agent/manifests";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
-import { modeNamed } from "@fairlead/lab/modes/index";
-import { servesLocalhost } from "@fairlead/lab/modes/mode";
-import { type NamespaceApi, startApi } from "@fairlead/lab/one-node/api";
-import { whoAnswersAt } from "@fairlead/lab/one-node/ask";
-import { type KubeProxy, type KubeProxyMode, startKubeProxy } from "@fairlead/lab/one-node/kube-proxy";
-import { objects } from "@fairlead/lab/one-node/objects";
-import { rulesOf } from "@fairlead/lab/one-node/rules";
-import { rulesInPlace, SCENE_FLAGS } from "@fairlead/lab/one-node/scene";
+import { type AgentFolder, type AgentProcess, agentFolder, requireAgent, startAgent } from "@fairlead/lab/agent";
+import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
+import { modeNamed, servesLocalhost } from "@fairlead/lab/modes";
+import {
+  type KubeProxy,
+  type KubeProxyMode,
+  type NamespaceApi,
+  startApi,
+  startKubeProxy,
+} from "@fairlead/lab/plain/kube-proxy";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import {
   commonFlows,
   localhostFlow,
   startTraffic,
   type Traffic,
   type TrafficFlow,
-} from "@fairlead/lab/one-node/traffic";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+  whoAnswersAt,
+} from "@fairlead/lab/plain/requests";
+import { objects, rulesInPlace, rulesOf, SCENE_FLAGS } from "@fairlead/lab/plain/scene";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 

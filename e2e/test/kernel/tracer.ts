@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { createNfacct } from "@fairlead/kernel";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
-import { applySettings } from "@fairlead/lab/wire/apply";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { applySettings } from "@fairlead/lab/wire";
 import { parseSave, renderRuleSet } from "@fairlead/netfilter";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";

@@ -1,16 +1,21 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { requireAgent } from "@fairlead/lab/agent/agent-file";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { whoAnswers } from "@fairlead/lab/one-node/ask";
-import { fetchBytes, serveBytes } from "@fairlead/lab/one-node/bytes";
-import { labPorts, NGINX_CALICO_IP, NGINX_OVN_IP, objects, web } from "@fairlead/lab/one-node/objects";
-import { rulesOf } from "@fairlead/lab/one-node/rules";
-import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
-import { startTraffic } from "@fairlead/lab/one-node/traffic";
-import { type Script, startScript } from "@fairlead/lab/peer/script";
-import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { requireAgent } from "@fairlead/lab/agent";
+import { type Script, startScript } from "@fairlead/lab/peer/process";
+import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import { fetchBytes, serveBytes, startTraffic, whoAnswers } from "@fairlead/lab/plain/requests";
+import {
+  labPorts,
+  NGINX_CALICO_IP,
+  NGINX_OVN_IP,
+  objects,
+  openScene,
+  rulesOf,
+  type Scene,
+  web,
+} from "@fairlead/lab/plain/scene";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import {
   clientA,
   clusterObjects,

@@ -1,6 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines, applySettings } from "../wire/apply.ts";
-import { ANYWHERE, address, route, up, veth } from "../wire/ip-lines.ts";
+import { ANYWHERE, address, applyLines, applySettings, route, up, veth } from "../wire.ts";
 import type { CniNode, PodAddresses, PodToAttach } from "./flavor.ts";
 import type { NodeSubnets } from "./node-subnets.ts";
 

@@ -1,3 +1,6 @@
+/** What a pod network is to the test ground, and which ones there are. */
+
+import { readdir } from "node:fs/promises";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, Runner } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
@@ -35,12 +38,6 @@ export interface CniFlavor {
   install(ground: CniGround): Promise<PodNetwork>;
 }
 
-interface NeededProgram {
-  readonly program: string;
-  /** The Debian package that brings it. */
-  readonly debian: string;
-}
-
 /** What a flavor is given to work with. */
 export interface CniGround {
   readonly nodes: readonly CniNode[];
@@ -64,14 +61,6 @@ export interface CniNode {
   readonly namespace: NetworkNamespace;
   /** Runs programs inside. */
   readonly runner: Runner;
-}
-
-interface Daemon {
-  readonly node: CniNode;
-  /** Of its log file, `NAME.log` in the flavor's folder. Unique there. */
-  readonly name: string;
-  readonly argv: Argv;
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -112,3 +101,48 @@ export interface PodToAttach {
 }
 
 export type PodAddresses = Readonly<Partial<Record<IPFamily, string>>>;
+
+/** What can be asked for: the folders alongside this file, and their variants. */
+export async function flavorNames(): Promise<readonly string[]> {
+  const entries = await readdir(new URL(".", import.meta.url), { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  const names = await Promise.all(
+    folders.sort().map(async (folder) => {
+      const { variants = {} } = await load(folder);
+      return [folder, ...Object.keys(variants).map((variant) => `${folder}:${variant}`)];
+    }),
+  );
+  return names.flat();
+}
+
+/** @param name one of `flavorNames` */
+export async function loadFlavor(name: string): Promise<CniFlavor> {
+  const [folder = name, variant] = name.split(":");
+  const { flavor, variants = {} } = await load(folder);
+  return variant === undefined ? flavor : (variants[variant] ?? flavor);
+}
+
+interface NeededProgram {
+  readonly program: string;
+  /** The Debian package that brings it. */
+  readonly debian: string;
+}
+
+interface Daemon {
+  readonly node: CniNode;
+  /** Of its log file, `NAME.log` in the flavor's folder. Unique there. */
+  readonly name: string;
+  readonly argv: Argv;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What a flavor's folder exports. */
+interface FlavorModule {
+  readonly flavor: CniFlavor;
+  /** Other ways of the same network, asked for as `FOLDER:VARIANT`; they have the flavor's name. */
+  readonly variants?: Readonly<Record<string, CniFlavor>>;
+}
+
+function load(folder: string): Promise<FlavorModule> {
+  return import(new URL(`${folder}/index.ts`, import.meta.url).href);
+}

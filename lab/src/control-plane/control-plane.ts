@@ -1,30 +1,16 @@
+/** etcd, the API server and the controller manager: started, stopped, and who may use them. */
+
+import { generateKeyPairSync } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { bracketed } from "@fairlead/base";
+import { fileURLToPath } from "node:url";
+import { bracketed, familyOf } from "@fairlead/base";
 import type { Argv } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { waitUntil } from "../agent/wait-until.ts";
-import { type Daemon, startDaemon } from "../support/daemon.ts";
-import { orDispose } from "../support/or-dispose.ts";
+import { type Daemon, orDispose, startDaemon } from "../support/processes.ts";
+import { waitUntil } from "../support/wait-until.ts";
 import { type ApiClient, createApiClient } from "./api-client.ts";
-import { apiServerArgv, controllerManagerArgv, etcdArgv } from "./argv.ts";
 import type { ControlPlanePaths } from "./programs.ts";
-import { relayArgv } from "./relay.ts";
-import { kubeconfig, serviceAccountKeys, tokenFile, USERS } from "./users.ts";
-
-export interface ControlPlaneSettings {
-  readonly programs: ControlPlanePaths;
-  /** Where it runs; its loopback interface is up. */
-  readonly namespace: NetworkNamespace;
-  /** An address of that namespace; the nodes reach the API server there. */
-  readonly address: string;
-  /** CIDRs of ClusterIPs, the primary family first. */
-  readonly serviceCIDRs: readonly string[];
-  /** For data, certificates and logs. */
-  readonly folder: string;
-  /** False: nothing makes EndpointSlices but who is at work with them. Default true. */
-  readonly controllers?: boolean;
-}
 
 export interface Certificate {
   readonly certFile: string;
@@ -55,12 +41,85 @@ export interface ControlPlane {
 
 /** Of the API server. */
 export const PORT = 6443;
-const READY_MS = 300_000;
+
+interface ControlPlaneSettings {
+  readonly programs: ControlPlanePaths;
+  /** Where it runs; its loopback interface is up. */
+  readonly namespace: NetworkNamespace;
+  /** An address of that namespace; the nodes reach the API server there. */
+  readonly address: string;
+  /** CIDRs of ClusterIPs, the primary family first. */
+  readonly serviceCIDRs: readonly string[];
+  /** For data, certificates and logs. */
+  readonly folder: string;
+  /** False: nothing makes EndpointSlices but who is at work with them. Default true. */
+  readonly controllers?: boolean;
+}
 
 /** @throws Error that names what did not start, with its log file */
 export function startControlPlane(settings: ControlPlaneSettings): Promise<ControlPlane> {
   return orDispose((started) => start(settings, started));
 }
+
+/** Where etcd listens for clients, in the control plane's namespace. */
+export const ETCD = "127.0.0.1:2379";
+
+const MAIN = fileURLToPath(new URL("relay-main.ts", import.meta.url));
+
+/**
+ * What is run in a namespace to lead connections from one end to the other. A unix socket is reached from every network
+ * namespace, so the test ground and the control plane meet without an interface of the machine's own.
+ *
+ * @param from path of a unix socket, or HOST:PORT; listens there
+ * @param to the same; connects to it
+ */
+export function relayArgv(from: string, to: string): Argv {
+  return [process.execPath, "--no-warnings", MAIN, from, to];
+}
+
+/**
+ * Who may talk to the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier;
+ * `slices` has what a spec gives it.
+ */
+export const USERS = {
+  admin: { token: "test-ground-admin", name: "admin", groups: "system:masters" },
+  slices: { token: "test-ground-slices", name: "fairlead-slices", groups: "" },
+  proxy: { token: "test-ground-proxy", name: "system:kube-proxy", groups: "" },
+} as const;
+
+/** For `--token-auth-file`. */
+export function tokenFile(): string {
+  return Object.values(USERS)
+    .map(({ token, name, groups }) => `${token},${name},${name}${groups === "" ? "" : `,"${groups}"`}\n`)
+    .join("");
+}
+
+export interface KubeconfigFields {
+  readonly server: string;
+  /** Absent where there is no TLS, or nothing looks at the certificate. */
+  readonly caFile?: string;
+  /** Absent: what is in front of the server has one. */
+  readonly token?: string;
+  readonly proxyUrl?: string;
+}
+
+/** JSON is YAML. Without a CA a server's certificate is not looked at. */
+export function kubeconfig({ server, caFile, token, proxyUrl }: KubeconfigFields): string {
+  const unseen = server.startsWith("https:") ? { "insecure-skip-tls-verify": true } : {};
+  const trust = caFile === undefined ? unseen : { "certificate-authority": caFile };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      { name: "test", cluster: { server, ...trust, ...(proxyUrl !== undefined && { "proxy-url": proxyUrl }) } },
+    ],
+    users: [{ name: "user", user: token === undefined ? {} : { token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
+    "current-context": "test",
+  });
+}
+
+const READY_MS = 300_000;
 
 async function start(settings: ControlPlaneSettings, started: AsyncDisposableStack): Promise<ControlPlane> {
   const files = await prepareFiles(settings);
@@ -156,4 +215,78 @@ async function whileRunning<T>(daemon: Daemon, what: string, ask: () => Promise<
     throw new Error(how);
   });
   return Promise.race([waitUntil(`${what} of ${daemon.name}`, READY_MS, ask), ended]);
+}
+
+const ETCD_URL = `http://${ETCD}`;
+
+function etcdArgv(program: string, folder: string): Argv {
+  return [
+    program,
+    `--data-dir=${join(folder, "etcd-data")}`,
+    `--listen-client-urls=${ETCD_URL}`,
+    `--advertise-client-urls=${ETCD_URL}`,
+    "--listen-peer-urls=http://127.0.0.1:2380",
+    // What is lost with the machine is not missed.
+    "--unsafe-no-fsync",
+    "--log-level=error",
+  ];
+}
+
+interface ApiServerFields {
+  readonly folder: string;
+  readonly address: string;
+  readonly serviceCIDRs: readonly string[];
+}
+
+function apiServerArgv(program: string, { folder, address, serviceCIDRs }: ApiServerFields): Argv {
+  const file = (name: string) => join(folder, name);
+  return [
+    program,
+    `--etcd-servers=${ETCD_URL}`,
+    `--service-cluster-ip-range=${serviceCIDRs.join(",")}`,
+    `--advertise-address=${address}`,
+    `--bind-address=${familyOf(address) === "IPv6" ? "::" : "0.0.0.0"}`,
+    "--secure-port=6443",
+    `--cert-dir=${file("certs")}`,
+    `--token-auth-file=${file("tokens.csv")}`,
+    "--authorization-mode=RBAC",
+    // As kubeadm has it: Fairlead's DaemonSet asks for it.
+    "--allow-privileged=true",
+    "--service-account-issuer=https://test-ground",
+    `--service-account-key-file=${file("sa.pub")}`,
+    `--service-account-signing-key-file=${file("sa.key")}`,
+    // Pods without service accounts: nothing makes those here.
+    "--disable-admission-plugins=ServiceAccount",
+    // As OpenShift has it: who sets an owner that waits for the object needs a right to the owner.
+    "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+    // Nothing resolves the nodes' names.
+    "--kubelet-preferred-address-types=InternalIP",
+    "--max-requests-inflight=2000",
+    "--max-mutating-requests-inflight=1000",
+  ];
+}
+
+/** The controllers that are named, and no other. */
+function controllerManagerArgv(program: string, kubeconfig: string, controllers: string): Argv {
+  return [
+    program,
+    `--kubeconfig=${kubeconfig}`,
+    `--controllers=${controllers}`,
+    "--leader-elect=false",
+    "--secure-port=0",
+    "--use-service-account-credentials=false",
+    "--endpoint-updates-batch-period=0s",
+    "--endpointslice-updates-batch-period=0s",
+    "--kube-api-qps=200",
+    "--kube-api-burst=400",
+  ];
+}
+
+/** Keys that service accounts' tokens would be signed with; nothing asks for one here. */
+function serviceAccountKeys(): { readonly key: string; readonly pub: string } {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return {
+    key: privateKey.export({ type: "pkcs1", format: "pem" }).toString(),
+    pub: publicKey.export({ type: "spki", format: "pem" }).toString(),
+  };
 }

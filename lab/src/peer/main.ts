@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline";
 import type { PeerReply, PeerRequest, PeerSettings } from "./protocol.ts";
-import { send } from "./requests.ts";
-import { serve } from "./servers.ts";
+import { send, serve } from "./requests.ts";
 
 /**
  * Runs inside a namespace: serves on the ports it is given and sends the probes that come on standard input. Ends with

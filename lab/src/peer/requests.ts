@@ -1,7 +1,10 @@
+/** What a peer does: it sends requests and serves them. */
+
 import { createSocket } from "node:dgram";
-import { Agent, request } from "node:http";
-import { sourcePort } from "./ports.ts";
-import { type Answer, type Ending, type Probe, type ProbeResult, paddingPath } from "./protocol.ts";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { Agent, createServer, request } from "node:http";
+import { type Answer, type Ending, type ListenPorts, type Probe, type ProbeResult, paddingPath } from "./protocol.ts";
 import { codeOf, endpointText } from "./sockets.ts";
 
 /** Sends the probe's requests, `parallel` at a time. */
@@ -14,6 +17,32 @@ export async function send(probe: Probe): Promise<readonly ProbeResult[]> {
   };
   await Promise.all(Array.from({ length: Math.min(probe.parallel, probe.count) }, lane));
   return results;
+}
+
+/** Listens on every address of both families, HTTP over TCP and datagrams over UDP; each answer is an `Answer`. */
+export async function serve(server: string, ports: ListenPorts): Promise<void> {
+  await Promise.all([
+    ...ports.tcp.map((port) => serveHttp(server, port)),
+    ...ports.udp.flatMap((port) => [serveUdp(server, port, "udp4"), serveUdp(server, port, "udp6")]),
+  ]);
+}
+
+/** From the first to the last. */
+export type PortRange = readonly [first: number, last: number];
+
+/** Nothing listens on these: kubelets and proxies are below them, node ports between them. */
+const HIGH: PortRange = [33_000, 60_999];
+const LOW: PortRange = [11_000, 29_999];
+
+/**
+ * Where a peer's source ports come from.
+ *
+ * @param kernel where the kernel takes those of everybody else in this namespace (`net.ipv4.ip_local_port_range`): one
+ * that
+ *   somebody has cannot be bound
+ */
+export function portsBeside([first, last]: PortRange): PortRange {
+  return first <= HIGH[1] && last >= HIGH[0] ? LOW : HIGH;
 }
 
 async function timed(request: () => Promise<Ending>): Promise<ProbeResult> {
@@ -95,4 +124,60 @@ function answered(body: string, sender: string): Ending {
 function failed(error: unknown): Ending {
   const code = codeOf(error);
   return code === "ECONNREFUSED" ? { kind: "refused" } : { kind: "error", code };
+}
+
+const MAX_PADDING = 64 << 20;
+
+async function serveHttp(server: string, port: number): Promise<void> {
+  const http = createServer((request, response) => {
+    const { localAddress, localPort, remoteAddress, remotePort } = request.socket;
+    const answer: Answer = {
+      server,
+      local: endpointText(localAddress, localPort),
+      remote: endpointText(remoteAddress, remotePort),
+    };
+    response.setHeader("content-type", "application/json");
+    response.write(`${JSON.stringify(answer)}\n`);
+    response.end("x".repeat(paddingOf(request.url)));
+  });
+  // Whoever keeps a connection keeps it for as long as it likes.
+  http.keepAliveTimeout = 0;
+  http.listen(port, "::");
+  await once(http, "listening");
+}
+
+function paddingOf(url = "/"): number {
+  const wanted = Number(new URL(url, "http://peer").searchParams.get("padding") ?? "0");
+  return Math.min(wanted, MAX_PADDING);
+}
+
+async function serveUdp(server: string, port: number, type: "udp4" | "udp6"): Promise<void> {
+  const socket = createSocket({ type, ipv6Only: type === "udp6" });
+  socket.on("message", (_, sender) => {
+    // A wildcard socket does not learn which of its addresses was asked: "*" stands for any of this host's.
+    const answer: Answer = { server, local: `*:${port}`, remote: endpointText(sender.address, sender.port) };
+    socket.send(JSON.stringify(answer), sender.port, sender.address);
+  });
+  socket.bind(port);
+  await once(socket, "listening");
+}
+
+function kernelRange(): PortRange {
+  const [first = 0, last = 0] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").split(/\s+/).map(Number);
+  return [first, last];
+}
+
+let range: PortRange | undefined;
+let next = 0;
+
+/**
+ * A source port that this peer has not used for a long while. Left to itself the kernel may take one again for another
+ * address, and where two frontends have one endpoint the connections are the same but for the frontend: connection
+ * tracking then changes a port, which looks like masquerading, and ip_vs takes the one's answer for the other's.
+ */
+function sourcePort(): number {
+  range ??= portsBeside(kernelRange());
+  const [first, last] = range;
+  next = next < first || next >= last ? first : next + 1;
+  return next;
 }

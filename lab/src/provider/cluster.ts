@@ -1,11 +1,13 @@
+/** A cluster as specs see it: its nodes, pods, agents and API server. */
+
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { ApiClient } from "../control-plane/api-client.ts";
-import type { SecondaryNetwork } from "../secondary/network.ts";
+import type { Probe, ProbeResult } from "../peer/protocol.ts";
+import type { SecondUplink } from "../second-uplink.ts";
+import type { SecondaryNetwork } from "../secondary.ts";
 import type { Script } from "../support/script.ts";
-import type { ApiServerControl } from "./api-server-control.ts";
-import type { Client, ClusterNode, NodeProxy } from "./node.ts";
 
 /** What a cluster is before it runs; specs say by it whether they can run there. */
 export interface ClusterShape {
@@ -187,3 +189,140 @@ export const POD_PORTS = { tcp: [80, 8080], udp: [53, 80] } as const;
 
 /** Where the nodes themselves listen. */
 export const NODE_PORTS = { tcp: [8081], udp: [] } as const;
+
+/** Somebody who sends requests; see `Probe`. */
+export interface Client {
+  readonly name: string;
+  readonly addresses: Readonly<Partial<Record<IPFamily, string>>>;
+  send(probe: Probe): Promise<readonly ProbeResult[]>;
+}
+
+export interface ClusterNode extends Client {
+  readonly zone: string;
+  /** A process in its network namespace, for programs alongside the API server that enter it. */
+  readonly namespacePid?: number;
+  readonly agent: AgentOnNode;
+  /** Runs a program on the node, in its network namespace. */
+  run(argv: Argv): Promise<RunResult>;
+  /**
+   * Starts an agent with a service proxy name alongside the node's first proxy; resolves once its rules are written. It
+   * ends with the cluster, and its rules do.
+   *
+   * @param flags after its own; the last of a name counts
+   */
+  startInstance?(serviceProxyName: string, ...flags: readonly string[]): Promise<Instance>;
+  /** The same on local ports only (`--userspace-only`), at the node's own address: it has no rules. */
+  startLocalInstance?(serviceProxyName: string): Promise<Removable>;
+  /** Gives it a second uplink, with a client behind it. */
+  openSecondUplink?(): Promise<SecondUplink>;
+  /** Runs a script in its network namespace. */
+  startScript?(file: string, args?: readonly string[]): Promise<Script>;
+}
+
+export interface Removable {
+  /** Ends it when it runs, and runs its `--cleanup`. */
+  remove(): Promise<void>;
+}
+
+/** An agent alongside the node's first proxy. */
+export interface Instance extends Removable {
+  /** As a rollout would; resolves once its rules are written. */
+  restart(): Promise<void>;
+  /** kill -9: its rules stay. */
+  kill(): Promise<void>;
+}
+
+/** Fairlead on one node. */
+export interface AgentOnNode extends Partial<Removable> {
+  /** The process that runs, or ran last, as this machine numbers it. */
+  pid?(): number;
+  /** Its address for GET; the text of the answer. `path` such as `/metrics`, `/ownership`. */
+  get(path: string): Promise<string>;
+  /** The HTTP status at a port of the node's own address, 0 when nothing answers. */
+  status(family: IPFamily, port: number): Promise<number>;
+  log(): Promise<string>;
+  /** kill -9 */
+  kill(): Promise<void>;
+  /** Stops it as a rollout would (SIGTERM) when it runs, starts it, and resolves once it is healthy. */
+  restart(how?: AgentStart): Promise<void>;
+  /**
+   * Ends what runs and starts another proxy in its place, or Fairlead in another mode, as a rollout would; resolves
+   * once its rules are written. Absent where agents are not processes of the test ground.
+   */
+  swap?(proxy: NodeProxy): Promise<void>;
+  /** SIGSTOP, SIGCONT */
+  signal(signal: "SIGSTOP" | "SIGCONT"): Promise<void>;
+  /** Sets the wall clock of an agent that has one of its own so much later than the machine's; negative: earlier. */
+  stepClock?(offsetMs: number): Promise<void>;
+}
+
+/** Hard times for an agent, until it is started again; clusters without the ability pay no heed. */
+export interface AgentStart {
+  /** The disk for its state has no byte left. */
+  readonly stateDiskFull?: boolean;
+  /** Its wall clock can be stepped (`AgentOnNode.stepClock`). */
+  readonly ownClock?: boolean;
+  /** No flag of its own says a CIDR of a pod network: it has to learn them. */
+  readonly learns?: boolean;
+  /** It remembers under this name, apart from all that was remembered otherwise: what starts first knows nothing. */
+  readonly memory?: string;
+  /** The bundle of another build. */
+  readonly bundle?: string;
+  /** After its own flags; the last of a name counts. */
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** The most files and sockets that it may have open. */
+  readonly openFiles?: number;
+}
+
+/** What proxies services on a node. */
+export interface NodeProxy {
+  readonly mode: string;
+  /** Path of kube-proxy's program; absent: Fairlead. */
+  readonly kubeProxy?: string;
+}
+
+/** The API server of a cluster, as specs use it and stand in its way. */
+export interface ApiServerControl {
+  /** For `run`, and for the nodes. */
+  readonly url: string;
+  /** May do everything. */
+  readonly token: string;
+  /** Runs a program where the control plane is. */
+  run(argv: Argv, options?: RunOptions): Promise<RunResult>;
+  stop(): Promise<void>;
+  /** Starts it again and waits until it is ready. */
+  start(): Promise<void>;
+  /**
+   * Every watch ends at once with 410 Gone, for so long; lists are answered as ever.
+   *
+   * @returns how many watches were answered so
+   */
+  expireWatches?(ms: number): Promise<number>;
+  /**
+   * Until the script is stopped, a node's lists are answered in that way; it says `HostileSeen` as JSON when it is
+   * asked.
+   */
+  turnHostile?(way: HostileWay, node: ClusterNode): Promise<Script>;
+  /**
+   * Until the script is stopped, what any node asks below that path is answered with 429; it says how many requests
+   * were when it is asked.
+   */
+  turnBusy?(path: string): Promise<Script>;
+  /** Where the API server is, for programs of this machine that are to reach it and stay. */
+  readonly namespace?: Pick<NetworkNamespace, "argvPrefix" | "env">;
+  /** Runs a script alongside the API server. */
+  startScript?(file: string, args?: readonly string[]): Promise<Script>;
+}
+
+/**
+ * silent: nobody hears a byte after the script was told "silence", nor, of what was open then, after "answer". The
+ * others refuse watches of services and answer lists of them in their way; two send 700 MB that are no list yet.
+ */
+export type HostileWay = "silent" | "one string" | "nesting" | "endless continue";
+
+/** What a hostile API server has answered in its own way. */
+export interface HostileSeen {
+  readonly requests: number;
+  readonly bytes: number;
+}

@@ -1,21 +1,17 @@
 import { BROWSER } from "@fairlead/tooling/browser-program";
-import { flavorNames, loadFlavor } from "../cni/load.ts";
+import { flavorNames, loadFlavor } from "../cni/flavor.ts";
 import { missingControlPlane } from "../control-plane/programs.ts";
-import { modeNamed } from "../modes/index.ts";
-import { missingPlugins } from "../secondary/plugins.ts";
-import { isThere } from "../support/is-there.ts";
-import { type Lack, lackingPrograms, lackOf } from "../support/lack.ts";
-import { isProgram, missingHere } from "../support/machine.ts";
-import { lacksForUml } from "../uml/missing.ts";
+import { modeNamed } from "../modes.ts";
+import { missingPlugins } from "../secondary.ts";
+import { isProgram, isThere, type Lack, lackingPrograms, lackOf, missingHere } from "../support/machine.ts";
+import { lacksForUml } from "../uml/boot.ts";
 import type { Ability, Cluster, ClusterShape } from "./cluster.ts";
-import { shapeOf } from "./flavors.ts";
 import { openInGuest } from "./guest/open.ts";
-import { FABRIC_ADDRESS, nodeName } from "./netns/addresses.ts";
-import { openCluster } from "./netns/cluster.ts";
+import { lackingDevices, lackingFamilies, openCluster, programsOf } from "./netns/cluster.ts";
 import { openControlPlane } from "./netns/control-plane.ts";
-import { DNS_PROGRAM } from "./netns/dns-server.ts";
-import { lackingDevices, lackingFamilies, programsOf } from "./netns/networks.ts";
-import type { ClusterRequest, Progress, Provider } from "./provider.ts";
+import { FABRIC_ADDRESS, nodeName } from "./netns/ground.ts";
+import { DNS_PROGRAM } from "./netns/pods.ts";
+import { type ClusterRequest, type Progress, type Provider, shapeOf } from "./provider.ts";
 
 /** Nodes and pods as network namespaces of this machine, with a real control plane and the built agent. */
 export const netns: Provider = {

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Runner } from "@fairlead/kernel";
-import type { AgentOnNode } from "./node.ts";
+import type { AgentOnNode } from "./cluster.ts";
 
 /** HTTP/1.0 by the shell: bare nodes have no client. */
 const GET = 'exec 3<>"/dev/tcp/$1/$2" && printf "GET %s HTTP/1.0\\r\\nHost: node\\r\\n\\r\\n" "$3" >&3 && cat <&3';

@@ -1,15 +1,12 @@
-import type { ApiClient } from "../control-plane/api-client.ts";
+import type { ApiClient, ApiObject } from "../control-plane/api-client.ts";
 import type { Peer } from "../peer/process.ts";
-import { orDispose } from "../support/or-dispose.ts";
+import { orDispose } from "../support/processes.ts";
 import type { Pod, WantedPod } from "./cluster.ts";
 
 /** How long what is terminated goes on serving: longer than any spec. */
 export const GRACE_SECONDS = 600;
 
-/** A pod that serves, before anybody has it. */
-type OpenedPod = Omit<Pod, "remove">;
-
-export interface PodParts {
+interface PodParts {
   readonly name: string;
   readonly wanted: WantedPod;
   readonly addresses: Pod["addresses"];
@@ -19,6 +16,9 @@ export interface PodParts {
   readonly peer: Peer;
   setReady(ready: boolean): Promise<unknown>;
 }
+
+/** A pod that serves, before anybody has it. */
+type OpenedPod = Omit<Pod, "remove">;
 
 export function podHandle({ name, wanted, addresses, api, path, peer, setReady }: PodParts): OpenedPod {
   const { network, node, namespace } = wanted;
@@ -52,4 +52,18 @@ export function podStarter(open: (wanted: WantedPod, undo: AsyncDisposableStack)
     await Promise.all([...running].map((pod) => pod.remove()));
   };
   return { start, dispose };
+}
+
+/** A pod bound to its node; `spec` has its containers. */
+export function podObject(
+  name: string,
+  { namespace, node, labels = {} }: WantedPod,
+  spec: Readonly<Record<string, unknown>>,
+): ApiObject {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace, labels },
+    spec: { nodeName: node.name, enableServiceLinks: false, ...spec },
+  };
 }

@@ -1,6 +1,12 @@
+/** What makes clusters, and the pod networks that it installs. */
+
+import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
-import type { Lack } from "../support/lack.ts";
+import { type CniFlavor, type CniGround, loadFlavor, type PodNetwork } from "../cni/flavor.ts";
+import type { Lack } from "../support/machine.ts";
+import { startDaemon } from "../support/processes.ts";
 import type { Cluster, ClusterShape } from "./cluster.ts";
+import { ELSEWHERE_CIDRS, familiesOnly } from "./netns/ground.ts";
 
 /** What a run asks for. */
 export interface ClusterRequest {
@@ -39,4 +45,66 @@ export interface Provider {
    * @throws Error that says what failed; nothing is left then
    */
   open(request: ClusterRequest, folder: string, progress: Progress): Promise<Cluster>;
+}
+
+/** In place of a pod network among those that Fairlead leaves alone: one that the cluster does not have. */
+export const ELSEWHERE = "elsewhere";
+
+/** What a cluster with the pod networks of a request will be. */
+export async function shapeOf(
+  provider: string,
+  { cni, excluded, mode, families }: ClusterRequest,
+  nodeNames: readonly string[],
+): Promise<ClusterShape> {
+  const flavors = await Promise.all(cni.map(loadFlavor));
+  return {
+    provider,
+    mode,
+    families,
+    nodeNames,
+    ...(excluded.includes(ELSEWHERE) && { elsewhere: familiesOnly(families, ELSEWHERE_CIDRS) }),
+    networks: flavors.map(({ name, podCIDRs, ownLoadBalancer, hidesCallers = false, mtu }) => ({
+      name,
+      podCIDRs: Object.fromEntries(families.map((family) => [family, podCIDRs[family] ?? ""])),
+      excluded: excluded.includes(name),
+      ownLoadBalancer,
+      hidesCallers,
+      mtu,
+    })),
+  };
+}
+
+/** Runs a flavor's daemons as processes of this machine, in the nodes' networks. @param folder for their logs */
+export function daemonsHere(folder: string, opened: AsyncDisposableStack): CniGround["daemon"] {
+  return async ({ node, name, argv, env = {} }) => {
+    const daemon = await startDaemon(node.namespace, { name, argv, env, logFile: join(folder, `${name}.log`) });
+    opened.defer(() => daemon.stop());
+  };
+}
+
+/**
+ * Sets a flavor up on nodes, and waits until it works.
+ *
+ * @param ground its folder exists, and is the flavor's own
+ */
+export async function installFlavor(
+  flavor: CniFlavor,
+  ground: CniGround,
+  opened: AsyncDisposableStack,
+): Promise<PodNetwork> {
+  const families = ground.families.filter((family) => flavor.podCIDRs[family] !== undefined);
+  const network = await flavor.install({ ...ground, families });
+  opened.defer(() => network.dispose());
+  await network.ready();
+  return network;
+}
+
+/** Networks that Fairlead leaves alone serve themselves, if they can. */
+export async function followServices(
+  { networks }: ClusterShape,
+  opened: ReadonlyMap<string, Pick<PodNetwork, "followServices">>,
+  kubeconfig: string,
+): Promise<void> {
+  const excluded = networks.filter((network) => network.excluded);
+  await Promise.all(excluded.map(({ name }) => opened.get(name)?.followServices?.(kubeconfig)));
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
-import { folderPrefix } from "../support/folder-prefix.ts";
+import { folderPrefix } from "../support/run-inventory.ts";
 import { BEGIN, END, type InitramfsOptions, makeInitramfs } from "./initramfs.ts";
 
 const MEMORY_MIB = 768;

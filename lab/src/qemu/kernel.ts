@@ -1,7 +1,7 @@
 import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { cacheFolder } from "../control-plane/program-set.ts";
+import { cacheFolder } from "../control-plane/programs.ts";
 import { KERNELS, type KernelVersion } from "./kernel-versions.ts";
 import { downloadPinned, PINNED, type PinnedPackage } from "./pinned.ts";
 

@@ -1,4 +1,4 @@
-import { lackingPrograms, lackText, type NeededProgram } from "../support/lack.ts";
+import { lackingPrograms, lackText, type NeededProgram } from "../support/machine.ts";
 
 const BY = "counting in QEMU";
 

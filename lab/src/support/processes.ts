@@ -1,4 +1,10 @@
-import { readdir, readFile } from "node:fs/promises";
+/** Processes of this machine: daemons that are started, processes that are found, and their memory. */
+
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { errorText } from "@fairlead/base";
+import type { Argv } from "@fairlead/kernel";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { execa } from "execa";
 
 /** A process and nobody who gets its number later. */
 export interface ProcessId {
@@ -75,4 +81,90 @@ export async function commandsBelow(pid: number): Promise<readonly string[]> {
       return [command.replaceAll("\0", " ").trim(), ...(await commandsBelow(Number(child)))];
     });
   return (await Promise.all(found)).flat();
+}
+
+/** A process that runs in the background until it is stopped, or until this process ends in whatever way. */
+export interface Daemon {
+  readonly name: string;
+  readonly pid: number;
+  /** How it ended, in words; never rejects. */
+  readonly ended: Promise<string>;
+  /** Resolves once it is gone. May be called twice. */
+  stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
+}
+
+interface DaemonSettings {
+  readonly name: string;
+  readonly argv: Argv;
+  /** Its output is appended. */
+  readonly logFile: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Also a `kill -9` of this process takes them down. */
+const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
+
+const PATIENCE_MS = 3_000;
+
+/** @throws Error when it cannot be started */
+export async function startDaemon(namespace: NetworkNamespace, settings: DaemonSettings): Promise<Daemon> {
+  const { name, argv, logFile, env = {} } = settings;
+  const output = { file: logFile, append: true };
+  const [program = "nsenter", ...prefix] = namespace.argvPrefix;
+  const child = execa(program, [...prefix, ...DIE_WITH_PARENT, ...argv], {
+    env: { ...namespace.env, ...env },
+    stdin: "ignore",
+    stdout: output,
+    stderr: output,
+    reject: false,
+  });
+  const ended = child.then(({ exitCode, signal, shortMessage }) =>
+    exitCode === 0 ? `${name} ended` : `${name} ended: ${shortMessage ?? signal ?? exitCode}`,
+  );
+  if (child.pid === undefined) throw new Error(await ended);
+  const stop = async (signal: "SIGTERM" | "SIGKILL" = "SIGTERM") => {
+    child.kill(signal);
+    const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
+    await ended;
+    clearTimeout(late);
+  };
+  return { name, pid: child.pid, ended, stop };
+}
+
+/** From now on the process's peak is what it holds from now on (proc(5), clear_refs). */
+export async function forgetPeak(pid: number): Promise<void> {
+  await writeFile(`/proc/${pid}/clear_refs`, "5");
+}
+
+/** The most memory that the process has held at a time, resident, in MiB. */
+export function peakMiB(pid: number): Promise<number> {
+  return statusMiB(pid, "VmHWM");
+}
+
+/** What it holds now, resident, in MiB. */
+export function residentMiB(pid: number): Promise<number> {
+  return statusMiB(pid, "VmRSS");
+}
+
+/** Opens one thing after the other; when a later one fails, those before it are closed again. */
+export async function orDispose<T>(open: (opened: AsyncDisposableStack) => Promise<T>): Promise<T> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await open(opened);
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+/** What an error says, whatever was thrown; of errors that came while others were cleaned up after, all of them. */
+export function messageOf(error: unknown): string {
+  if (error instanceof SuppressedError) return `${messageOf(error.suppressed)}; then ${messageOf(error.error)}`;
+  return errorText(error);
+}
+
+async function statusMiB(pid: number, field: "VmHWM" | "VmRSS"): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  const [, kB] = status.match(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m")) ?? [];
+  return Number(kB) / 1024;
 }

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { CommandError } from "@fairlead/kernel";
-import { isThere } from "../support/is-there.ts";
-import type { Lab } from "../two-nodes/lab.ts";
+import type { Lab } from "../plain/lab.ts";
+import { isThere } from "../support/machine.ts";
 
 /** The built program. */
 export const tool = fileURLToPath(new URL("../../../apps/cli/dist/main.js", import.meta.url));

@@ -1,7 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Ending } from "@fairlead/lab/peer/protocol";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
-import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
+import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
 import { type CasePacket, NODE_A } from "@fairlead/testkit";
 import { execa } from "execa";
 

@@ -1,4 +1,4 @@
-import type { LabOptions } from "@fairlead/lab/two-nodes/lab";
+import type { LabOptions } from "@fairlead/lab/plain/lab";
 import type { ConformanceCase } from "@fairlead/testkit";
 
 /** Where the lab has to listen so that whatever a packet of these rows reaches gives an answer. */

@@ -1,7 +1,6 @@
 import { familyOf, socketText } from "@fairlead/base";
 import type { Ending, Probe } from "@fairlead/lab/peer/protocol";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
-import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
+import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
 import {
   type ConformanceCase,
   hosts,

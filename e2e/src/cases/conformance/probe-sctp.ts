@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
-import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
+import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
 import { type CasePacket, NODE_A, type OutcomeShares, waysOf, wayTo } from "@fairlead/testkit";
 import { trackedPackets } from "./tracked-packets.ts";
 

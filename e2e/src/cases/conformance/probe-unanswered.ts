@@ -1,5 +1,5 @@
 import { socketText } from "@fairlead/base";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { type CasePacket, hosts, NODE_A, type Outcome, type OutcomeShares, waysOf, wayTo } from "@fairlead/testkit";
 import { trackedPackets } from "./tracked-packets.ts";
 

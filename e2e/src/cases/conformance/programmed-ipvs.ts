@@ -11,8 +11,8 @@ import {
   openIptables,
 } from "@fairlead/kernel";
 import { netlinkIn } from "@fairlead/kernel/netns";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
-import { applySettings } from "@fairlead/lab/wire/apply";
+import type { Lab } from "@fairlead/lab/plain/lab";
+import { applySettings } from "@fairlead/lab/wire";
 import type { RuleSet } from "@fairlead/netfilter";
 import { ipvsEnvironment } from "@fairlead/testkit";
 import type { Environment } from "@fairlead/trace";

@@ -1,4 +1,4 @@
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { type ConformanceCase, differences, expectedWays, type Outcome } from "@fairlead/testkit";
 import { type ProbeOptions, probeCase } from "./probe-case.ts";
 

@@ -1,5 +1,5 @@
 import { socketText } from "@fairlead/base";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import type { CasePacket } from "@fairlead/testkit";
 
 /** What connection tracking of node-a says of one packet. */

@@ -1,6 +1,6 @@
 import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { CROWD_PORT, crowdEndpoint } from "@fairlead/lab/one-node/crowd";
+import { CROWD_PORT, crowdEndpoint } from "@fairlead/lab/plain/crowd";
 import { endpointSlice, type RawObject, service } from "@fairlead/testkit";
 
 /** A service with session affinity, in both families. */

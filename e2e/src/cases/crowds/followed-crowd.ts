@@ -1,6 +1,6 @@
 import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { crowdClients, type LabCrowd } from "@fairlead/lab/one-node/crowd";
+import { crowdClients, type LabCrowd } from "@fairlead/lab/plain/crowd";
 import { NODE_A, type RawObject } from "@fairlead/testkit";
 import { AffinityRule } from "@fairlead/testkit/crowds";
 import {

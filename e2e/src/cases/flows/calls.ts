@@ -1,4 +1,4 @@
-import type { LabOptions } from "@fairlead/lab/two-nodes/lab";
+import type { LabOptions } from "@fairlead/lab/plain/lab";
 import {
   clientA,
   clusterObjects,

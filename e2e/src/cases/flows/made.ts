@@ -1,8 +1,7 @@
 import { familyOf, socketText } from "@fairlead/base";
 import type { Flow } from "@fairlead/inspect";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
-import { namespaceOf } from "@fairlead/lab/two-nodes/topology";
+import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
 import { hosts } from "@fairlead/testkit";
 import { type Call, calls } from "./calls.ts";
 

@@ -1,6 +1,6 @@
 import type { Flow } from "@fairlead/inspect";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { fairlead } from "@fairlead/lab/tools/fairlead";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { NETWORKS } from "@fairlead/testkit";
 import { calls } from "./calls.ts";
 import { flowLine, type Made, makeCalls } from "./made.ts";

@@ -1,13 +1,11 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type AgentProcess, startAgent } from "@fairlead/lab/agent/agent-process";
-import { agentFolder } from "@fairlead/lab/agent/manifests";
-import { waitUntil } from "@fairlead/lab/agent/wait-until";
-import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
-import { startApi } from "@fairlead/lab/one-node/api";
-import { type KubeProxyMode, startKubeProxy } from "@fairlead/lab/one-node/kube-proxy";
+import { type AgentProcess, agentFolder, startAgent } from "@fairlead/lab/agent";
+import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
+import { type KubeProxyMode, startApi, startKubeProxy } from "@fairlead/lab/plain/kube-proxy";
+import type { Lab } from "@fairlead/lab/plain/lab";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { tool } from "@fairlead/lab/tools/fairlead";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { clusterObjects, type RawObject } from "@fairlead/testkit";
 import { agrees, askShadow, kindsOf, type ShadowPage } from "./page.ts";
 

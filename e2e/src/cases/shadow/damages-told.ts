@@ -1,4 +1,4 @@
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { type BesideSettings, openBeside } from "./beside.ts";
 import type { KernelDamage, Mending } from "./damages.ts";
 import { damagedObjects } from "./objects.ts";

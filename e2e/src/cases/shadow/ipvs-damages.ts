@@ -1,5 +1,5 @@
 import type { Runner } from "@fairlead/kernel";
-import { type IpvsTarget, ipvsFaults } from "@fairlead/lab/faults/ipvs";
+import { type IpvsTarget, ipvsFaults } from "@fairlead/lab/faults";
 import { NODE_A, webA1, workload } from "@fairlead/testkit";
 import type { KernelDamage } from "./damages.ts";
 

@@ -1,4 +1,4 @@
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { type RawObject, webA1, webB1, workload } from "@fairlead/testkit";
 import { type BesideSettings, openBeside } from "./beside.ts";
 import { randomStates } from "./states.ts";

@@ -1,6 +1,6 @@
 import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import type { RuleSet } from "@fairlead/netfilter";
 import { NODE_A, nodeEnvironment } from "@fairlead/testkit";
 import { createTracer, type Environment, type Landing, landings, type Packet, type Rules } from "@fairlead/trace";

@@ -3,7 +3,7 @@ import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { type Connection, listConnections, type Runner } from "@fairlead/kernel";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
-import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { NODE_A, SECOND_NODE_ADDRESS } from "@fairlead/testkit";
 import type { SentPacket } from "./arbitrary-packets.ts";
 

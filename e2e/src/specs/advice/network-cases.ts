@@ -1,7 +1,7 @@
 import type { Diagnosis } from "@fairlead/inspect";
 import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
-import { USERS } from "@fairlead/lab/control-plane/users";
+import { USERS } from "@fairlead/lab/control-plane/control-plane";
 import { endpointAt } from "../multi-cni/endpoint-at.ts";
 import type { ServiceHandle } from "../service.ts";
 import type { AdviceCase, Ask, Later } from "./advice-case.ts";

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { able } from "../needs.ts";
 import { until } from "../until.ts";
 import type { AdviceCase } from "./advice-case.ts";

@@ -1,5 +1,5 @@
 import type { Diagnosis } from "@fairlead/inspect";
-import type { NodeProxy } from "@fairlead/lab/provider/node";
+import type { NodeProxy } from "@fairlead/lab/provider/cluster";
 import { openStage } from "../faults/stage.ts";
 import { able, needs, onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";

@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type KubeconfigFields, kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
-import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
-import { PLAIN_TOOL } from "@fairlead/lab/support/plain-tool";
+import { type KubeconfigFields, kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
+import { PLAIN_TOOL } from "@fairlead/lab/support/machine";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { able } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";

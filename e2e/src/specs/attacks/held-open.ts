@@ -1,8 +1,8 @@
 import { readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { agentFile } from "@fairlead/lab/agent/agent-file";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { agentFile } from "@fairlead/lab/agent";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { able } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 import { startProgram, underAttack } from "./under-attack.ts";

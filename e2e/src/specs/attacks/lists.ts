@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { HostileSeen, HostileWay } from "@fairlead/lab/provider/api-server-control";
+import type { HostileSeen, HostileWay } from "@fairlead/lab/provider/cluster";
 import { expectAnswers } from "../expect.ts";
 import { able } from "../needs.ts";
 import type { Spec } from "../spec.ts";

@@ -1,7 +1,7 @@
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import type { Scene } from "../scene.ts";
 import { until } from "../until.ts";
 

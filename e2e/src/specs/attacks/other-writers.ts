@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import type { Script } from "@fairlead/lab/support/script";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { expectNoAlarm } from "../false-alarms.ts";

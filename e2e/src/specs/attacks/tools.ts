@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { notIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures, Spec } from "../spec.ts";

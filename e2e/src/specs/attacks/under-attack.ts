@@ -1,4 +1,4 @@
-import type { AgentStart, ClusterNode } from "@fairlead/lab/provider/node";
+import type { AgentStart, ClusterNode } from "@fairlead/lab/provider/cluster";
 import { expectAnswers } from "../expect.ts";
 import { openStage, PORTS } from "../faults/stage.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { NODE_PORTS } from "@fairlead/lab/provider/cluster";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
-import { forgetPeak, peakMiB } from "@fairlead/lab/support/memory";
-import { isRunning, processId } from "@fairlead/lab/support/processes";
+import { type ClusterNode, NODE_PORTS } from "@fairlead/lab/provider/cluster";
+import { forgetPeak, isRunning, peakMiB, processId } from "@fairlead/lab/support/processes";
 import { able } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures } from "../spec.ts";

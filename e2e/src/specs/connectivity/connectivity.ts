@@ -1,5 +1,4 @@
-import type { ClusterShape } from "@fairlead/lab/provider/cluster";
-import type { Removable } from "@fairlead/lab/provider/node";
+import type { ClusterShape, Removable } from "@fairlead/lab/provider/cluster";
 import { each } from "../every-node.ts";
 import { NAME } from "../instances/named.ts";
 import { able, needs } from "../needs.ts";

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { flushArgv } from "@fairlead/lab/faults/iptables";
-import { noteOthersRules } from "@fairlead/lab/faults/others-rules";
-import type { Client } from "@fairlead/lab/provider/node";
+import { flushArgv, noteOthersRules } from "@fairlead/lab/faults";
+import type { Client } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { needsExcluded } from "../multi-cni/networks.ts";
 import { openOwners } from "../multi-cni/owners.ts";

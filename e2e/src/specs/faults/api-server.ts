@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { cutArgv } from "@fairlead/lab/faults/cut-connections";
-import { PLAIN_TOOL } from "@fairlead/lab/support/plain-tool";
+import { cutArgv } from "@fairlead/lab/faults";
+import { PLAIN_TOOL } from "@fairlead/lab/support/machine";
 import { able, needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";

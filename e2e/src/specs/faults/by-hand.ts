@@ -1,6 +1,6 @@
-import { ipvsFaults } from "@fairlead/lab/faults/ipvs";
-import { IPVS_SYNC_PERIOD_MS } from "@fairlead/lab/provider/netns/proxy-flags";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { ipvsFaults } from "@fairlead/lab/faults";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
+import { IPVS_SYNC_PERIOD_MS } from "@fairlead/lab/provider/netns/agent";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";

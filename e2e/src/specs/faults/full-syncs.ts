@@ -1,4 +1,4 @@
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 
 /** Full syncs of an agent so far. */
 export async function fullSyncs({ agent }: ClusterNode): Promise<number> {

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { IP_FAMILIES } from "@fairlead/base";
-import { type NftTarget, nftFaults, nftTable } from "@fairlead/lab/faults/nftables";
-import { noteOthersRules } from "@fairlead/lab/faults/others-rules";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { type NftTarget, nftFaults, nftTable, noteOthersRules } from "@fairlead/lab/faults";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { expectAnswers } from "../expect.ts";
 import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";

@@ -1,5 +1,4 @@
-import type { ClusterShape } from "@fairlead/lab/provider/cluster";
-import type { ClusterNode, NodeProxy } from "@fairlead/lab/provider/node";
+import type { ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
 import { expectAnswers } from "../expect.ts";
 import { expectNoAlarm } from "../false-alarms.ts";
 import { onlyIn } from "../needs.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
-import type { Client } from "@fairlead/lab/provider/node";
+import type { Client } from "@fairlead/lab/provider/cluster";
 import type { Scene } from "../scene.ts";
 import type { Figures } from "../spec.ts";
 

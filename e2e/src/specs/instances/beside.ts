@@ -1,5 +1,4 @@
-import type { ClusterShape } from "@fairlead/lab/provider/cluster";
-import type { ClusterNode, Removable } from "@fairlead/lab/provider/node";
+import type { ClusterNode, ClusterShape, Removable } from "@fairlead/lab/provider/cluster";
 import { each } from "../every-node.ts";
 import { expectAnswers } from "../expect.ts";
 import { openStage, PORTS } from "../faults/stage.ts";

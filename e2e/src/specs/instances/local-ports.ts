@@ -1,5 +1,5 @@
-import { modeNamed } from "@fairlead/lab/modes/index";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { modeNamed } from "@fairlead/lab/modes";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { openStage, PORTS } from "../faults/stage.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";

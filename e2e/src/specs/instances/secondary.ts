@@ -3,14 +3,17 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { familyOf } from "@fairlead/base";
-import { agentFile } from "@fairlead/lab/agent/agent-file";
-import { type AgentProcess, startAgent } from "@fairlead/lab/agent/agent-process";
+import { type AgentProcess, agentFile, startAgent } from "@fairlead/lab/agent";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
-import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
-import type { Pod } from "@fairlead/lab/provider/cluster";
-import type { ClusterNode, Instance } from "@fairlead/lab/provider/node";
-import { openSecondary, type SecondaryNetwork } from "@fairlead/lab/secondary/network";
-import { joinNode, leaveNode, type SecondaryPlugin } from "@fairlead/lab/secondary/on-node";
+import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
+import type { ClusterNode, Instance, Pod } from "@fairlead/lab/provider/cluster";
+import {
+  joinNode,
+  leaveNode,
+  openSecondary,
+  type SecondaryNetwork,
+  type SecondaryPlugin,
+} from "@fairlead/lab/secondary";
 import { parse } from "yaml";
 import { each } from "../every-node.ts";
 import { expectAnswers } from "../expect.ts";

@@ -1,6 +1,6 @@
-import { SERVICE_CIDRS } from "@fairlead/lab/provider/netns/addresses";
-import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
+import { SERVICE_CIDRS } from "@fairlead/lab/provider/netns/ground";
 import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { each, restoreAgents } from "../every-node.ts";
 import { expectAnswers, expectRefused } from "../expect.ts";

@@ -1,6 +1,5 @@
-import { NAT_OUTGOING } from "@fairlead/lab/cni/ovn/masquerade";
-import type { ClusterShape, NetworkShape } from "@fairlead/lab/provider/cluster";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { NAT_OUTGOING } from "@fairlead/lab/cni/ovn/index";
+import type { ClusterNode, ClusterShape, NetworkShape } from "@fairlead/lab/provider/cluster";
 import { each } from "../every-node.ts";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import type { Scene } from "../scene.ts";

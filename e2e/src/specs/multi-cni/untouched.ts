@@ -1,4 +1,4 @@
-import { LET_PASS } from "@fairlead/lab/modes/nftables";
+import { LET_PASS } from "@fairlead/lab/modes";
 import type { Scene } from "../scene.ts";
 import { until } from "../until.ts";
 

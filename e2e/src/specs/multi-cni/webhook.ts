@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
-import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { each, restoreAgents } from "../every-node.ts";
 import { able, needs, notIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";

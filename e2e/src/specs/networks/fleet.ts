@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Pod } from "@fairlead/lab/provider/cluster";
-import type { Client } from "@fairlead/lab/provider/node";
+import type { Client, Pod } from "@fairlead/lab/provider/cluster";
 import type { TrafficFlow } from "../faults/traffic.ts";
 import type { Scene } from "../scene.ts";
 import type { ServiceHandle } from "../service.ts";

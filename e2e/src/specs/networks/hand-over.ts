@@ -1,5 +1,5 @@
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
-import type { Client } from "@fairlead/lab/provider/node";
+import type { Client } from "@fairlead/lab/provider/cluster";
 import type { Target } from "../expect.ts";
 
 /** A service that changes hands, as somebody sees it who asks it all the while. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { parse, parseAllDocuments } from "yaml";
 import { each, restoreAgents } from "../faults/stage.ts";
 import type { Scene } from "../scene.ts";

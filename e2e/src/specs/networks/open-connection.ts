@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { modeNamed } from "@fairlead/lab/modes/index";
-import type { Client } from "@fairlead/lab/provider/node";
+import { modeNamed } from "@fairlead/lab/modes";
+import type { Client } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { OWNERSHIP } from "../multi-cni/networks.ts";
 import { able, needs } from "../needs.ts";

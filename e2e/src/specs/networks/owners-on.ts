@@ -1,4 +1,4 @@
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import type { Scene } from "../scene.ts";
 
 interface OwnershipPage {

@@ -1,5 +1,5 @@
 import { access } from "node:fs/promises";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { tool } from "@fairlead/lab/tools/fairlead";
 import { restoreAgents } from "../every-node.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";

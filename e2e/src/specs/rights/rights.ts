@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { kubeconfig } from "@fairlead/lab/control-plane/users";
-import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
+import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { requireTool } from "@fairlead/lab/tools/fairlead";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
 import { able, needs } from "../needs.ts";

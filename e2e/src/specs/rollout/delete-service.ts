@@ -1,6 +1,5 @@
-import { modeNamed } from "@fairlead/lab/modes/index";
-import type { Cluster } from "@fairlead/lab/provider/cluster";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { modeNamed } from "@fairlead/lab/modes";
+import type { Cluster, ClusterNode } from "@fairlead/lab/provider/cluster";
 import type { Scene } from "../scene.ts";
 import type { ServiceHandle } from "../service.ts";
 

@@ -1,6 +1,5 @@
-import type { Cluster } from "@fairlead/lab/provider/cluster";
-import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { Cluster, ClusterNode } from "@fairlead/lab/provider/cluster";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { needsKubelets, whole } from "../whole-kubernetes.ts";

@@ -1,6 +1,6 @@
 import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
 import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
-import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { each } from "../every-node.ts";
 import { withoutFailure } from "../faults/traffic.ts";
 import { able, needs, onlyIn } from "../needs.ts";

@@ -1,7 +1,6 @@
 import { CommandError } from "@fairlead/kernel";
-import type { Cluster, WholeKubernetes } from "@fairlead/lab/provider/cluster";
+import type { Cluster, ClusterNode, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { withoutFailure } from "../faults/traffic.ts";
 import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";

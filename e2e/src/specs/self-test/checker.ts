@@ -1,6 +1,6 @@
-import type { ByHand } from "@fairlead/lab/faults/by-hand";
-import { modeNamed } from "@fairlead/lab/modes/index";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ByHand } from "@fairlead/lab/faults";
+import { modeNamed } from "@fairlead/lab/modes";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectLost, expectRefused, expectUntouched, type Target } from "../expect.ts";
 import { each } from "../faults/stage.ts";
 import { expectNoTrace } from "../multi-cni/untouched.ts";

@@ -1,5 +1,5 @@
-import { modeNamed } from "@fairlead/lab/modes/index";
-import type { Client } from "@fairlead/lab/provider/node";
+import { modeNamed } from "@fairlead/lab/modes";
+import type { Client } from "@fairlead/lab/provider/cluster";
 import type { Scene } from "../scene.ts";
 
 type Source = { readonly seen: string } | { readonly notSeen: string };

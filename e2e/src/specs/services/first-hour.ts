@@ -1,5 +1,4 @@
-import type { ClusterShape } from "@fairlead/lab/provider/cluster";
-import type { ClusterNode, NodeProxy } from "@fairlead/lab/provider/node";
+import type { ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
 import { readConsole } from "@fairlead/lab/tools/page-reader";
 import { able, needs, onlyIn } from "../needs.ts";
 import { type Operator, openOperator } from "../operator.ts";

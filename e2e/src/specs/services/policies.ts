@@ -1,4 +1,4 @@
-import { modeNamed } from "@fairlead/lab/modes/index";
+import { modeNamed } from "@fairlead/lab/modes";
 import { expectAnswers, expectLost, expectRefused } from "../expect.ts";
 import type { Spec } from "../spec.ts";
 import { keptSource } from "./caller.ts";

@@ -1,5 +1,4 @@
-import { modeNamed } from "@fairlead/lab/modes/index";
-import { servesLocalhost } from "@fairlead/lab/modes/mode";
+import { modeNamed, servesLocalhost } from "@fairlead/lab/modes";
 import type { Cluster, Pod } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, type Target } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { providePrograms } from "@fairlead/lab/control-plane/program-set";
+import { providePrograms } from "@fairlead/lab/control-plane/programs";
 import type { Cluster } from "@fairlead/lab/provider/cluster";
 import { suite } from "@fairlead/lab/provider/kind/programs";
 import type { Figures, Spec } from "../spec.ts";

@@ -1,5 +1,5 @@
-import { modeNamed } from "@fairlead/lab/modes/index";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { modeNamed } from "@fairlead/lab/modes";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import type { Scene } from "../scene.ts";
 import type { Tool } from "../tool-on.ts";
 import { findingsIn } from "./findings.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { modeNamed } from "@fairlead/lab/modes/index";
+import { modeNamed } from "@fairlead/lab/modes";
 import type { Cluster } from "@fairlead/lab/provider/cluster";
 import { cutConnections } from "../faults/api-server.ts";
 import { each } from "../faults/stage.ts";

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
-import { NEIGHBOR } from "@fairlead/lab/faults/neighbor";
-import { modeNamed } from "@fairlead/lab/modes/index";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { NEIGHBOR } from "@fairlead/lab/faults";
+import { modeNamed } from "@fairlead/lab/modes";
+import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { each } from "../faults/stage.ts";
 import { endure } from "./hardships.ts";
 import type { Damage, SoakModel, SoakPod, SoakStep } from "./model.ts";

@@ -1,7 +1,6 @@
-import { modeNamed } from "@fairlead/lab/modes/index";
+import { modeNamed } from "@fairlead/lab/modes";
 import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
-import { messageOf } from "@fairlead/lab/support/errors";
-import { residentMiB } from "@fairlead/lab/support/memory";
+import { messageOf, residentMiB } from "@fairlead/lab/support/processes";
 import { startTraffic } from "../faults/traffic.ts";
 import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";

@@ -1,5 +1,4 @@
-import type { Pod } from "@fairlead/lab/provider/cluster";
-import type { ClusterNode } from "@fairlead/lab/provider/node";
+import type { ClusterNode, Pod } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { openStage } from "../faults/stage.ts";
 import type { TrafficFlow } from "../faults/traffic.ts";

@@ -1,5 +1,5 @@
-import type { Client, ClusterNode } from "@fairlead/lab/provider/node";
-import type { SecondUplink } from "@fairlead/lab/uplink/second-uplink";
+import type { Client, ClusterNode } from "@fairlead/lab/provider/cluster";
+import type { SecondUplink } from "@fairlead/lab/second-uplink";
 import { expectAnswers } from "../expect.ts";
 import type { TrafficFlow } from "../faults/traffic.ts";
 import { nearAndFar } from "../near-and-far.ts";

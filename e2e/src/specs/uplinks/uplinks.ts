@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client, ClusterNode } from "@fairlead/lab/provider/node";
+import type { Client, ClusterNode } from "@fairlead/lab/provider/cluster";
 import { configFlag } from "../configured.ts";
 import { expectAnswers, expectLost } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";

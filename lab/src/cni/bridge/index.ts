@@ -1,8 +1,6 @@
 import { bridgePlugin } from "../bridge-plugin.ts";
 import type { CniFlavor, CniGround, CniNode, PodNetwork } from "../flavor.ts";
-import { routeToOthers } from "../node-routes.ts";
-import { nodeSubnets } from "../node-subnets.ts";
-import { masqueradeOutgoing } from "../outgoing.ts";
+import { masqueradeOutgoing, nodeSubnets, routeToOthers } from "../node-subnets.ts";
 
 const subnets = nodeSubnets("10.143", "fd00:143::");
 

@@ -1,10 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines } from "../../wire/apply.ts";
-import { ANYWHERE, address, type IpLines, route, up, veth } from "../../wire/ip-lines.ts";
+import { ANYWHERE, address, applyLines, type IpLines, route, up, veth } from "../../wire.ts";
 import type { CniFlavor, CniGround, CniNode, PodAddresses, PodNetwork, PodToAttach } from "../flavor.ts";
-import { routeToOthers } from "../node-routes.ts";
-import { nodeSubnets } from "../node-subnets.ts";
-import { masqueradeOutgoing } from "../outgoing.ts";
+import { masqueradeOutgoing, nodeSubnets, routeToOthers } from "../node-subnets.ts";
 
 const subnets = nodeSubnets("10.142", "fd00:142::");
 

@@ -1,7 +1,7 @@
 import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { address, type IpLines, route, up } from "../../wire/ip-lines.ts";
-import { FABRIC_NETWORK } from "../netns/addresses.ts";
+import { address, type IpLines, route, up } from "../../wire.ts";
+import { FABRIC_NETWORK } from "../netns/ground.ts";
 
 /**
  * The way between the guest's cluster and the machine's side, where the control plane is: a tap device in a namespace

@@ -1,16 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { createRunner } from "@fairlead/kernel";
-import { loadFlavor } from "../../cni/load.ts";
+import { loadFlavor } from "../../cni/flavor.ts";
 import { createApiClient } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
-import { applyLines, applySettings, runnerIn } from "../../wire/apply.ts";
-import { kernelSettings } from "../../wire/settings.ts";
+import { applyLines, applySettings, kernelSettings, runnerIn } from "../../wire.ts";
 import { openCluster, type ReachControlPlane } from "../netns/cluster.ts";
-import type { GuestSettings } from "./calls.ts";
 import { fabricEndLines, fabricPair, guestLines } from "./link.ts";
 import { clusterCalls } from "./server.ts";
-import { answerOver } from "./wire.ts";
+import { answerOver, type GuestSettings } from "./wire.ts";
 
 /**
  * Runs in the guest: a cluster of namespaces whose control plane is outside, for the machine's side to work with. Ends

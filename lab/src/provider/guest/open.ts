@@ -1,28 +1,22 @@
+/** A cluster in User-Mode Linux: its control plane outside, nodes and pods in the guest. */
+
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bracketed } from "@fairlead/base";
-import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { PORT as API_PORT } from "../../control-plane/control-plane.ts";
-import { relayArgv } from "../../control-plane/relay.ts";
-import { startDaemon } from "../../support/daemon.ts";
-import { orDispose } from "../../support/or-dispose.ts";
-import { startGuest } from "../../uml/boot.ts";
-import { guestProgram } from "../../uml/guest-program.ts";
-import { runnerIn } from "../../wire/apply.ts";
-import type { Cluster, ClusterShape } from "../cluster.ts";
-import { gatesBefore } from "../netns/gates.ts";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import type { ApiClient } from "../../control-plane/api-client.ts";
+import { PORT as API_PORT, type ControlPlane, relayArgv } from "../../control-plane/control-plane.ts";
+import { orDispose, startDaemon } from "../../support/processes.ts";
+import { type GuestLink, guestProgram, startGuest } from "../../uml/boot.ts";
+import { applyLines, applySettings, kernelSettings, runnerIn } from "../../wire.ts";
+import type { Cluster, ClusterNode, ClusterShape, Pod, WantedPod } from "../cluster.ts";
+import { gatesBefore, openControlPlane } from "../netns/control-plane.ts";
+import { familiesOnly, gateAddress, gateCounter, STRANGER_ADDRESS } from "../netns/ground.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
-import type { GuestSettings } from "./calls.ts";
-import { type Outside, openOutside } from "./outside.ts";
-import { remoteCluster } from "./remote.ts";
-import { askOver } from "./wire.ts";
-
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-/** Where the guest connects to. */
-const CALLS_PORT = 7000;
-const MEMORY_MIB = 6_144;
+import { MACHINE_END, machineLines, TAP } from "./link.ts";
+import { type Ask, askOver, type GuestSettings, type OpenedCluster } from "./wire.ts";
 
 /**
  * A cluster in User-Mode Linux: its nodes, pods and agents are namespaces and processes of the guest; the control
@@ -36,6 +30,11 @@ export function openInGuest(
 ): Promise<Cluster> {
   return orDispose((opened) => build({ request, shape, folder, progress }, opened));
 }
+
+const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
+/** Where the guest connects to. */
+const CALLS_PORT = 7000;
+const MEMORY_MIB = 6_144;
 
 interface Parts {
   readonly request: ClusterRequest;
@@ -68,6 +67,16 @@ async function build({ request, shape, folder, progress }: Parts, opened: AsyncD
     },
     dispose: () => opened.disposeAsync(),
   });
+}
+
+/** What a guest's cluster has outside of it: the machine's end of the link, and the control plane there. */
+interface Outside {
+  readonly namespace: NetworkNamespace;
+  /** Given to the guest when it boots. */
+  readonly link: GuestLink;
+  /** The address of this end. */
+  readonly host: string;
+  readonly controlPlane: ControlPlane;
 }
 
 function guestSettings(request: ClusterRequest, shape: ClusterShape, { host, controlPlane }: Outside): GuestSettings {
@@ -116,4 +125,102 @@ async function listen(
   const relay = await startDaemon(namespace, { name: "relay", argv, logFile: join(folder, "relay.log") });
   opened.defer(() => relay.stop("SIGKILL"));
   return { connection };
+}
+
+/** @param opened gets what has to be closed */
+async function openOutside(
+  request: Pick<ClusterRequest, "families" | "kubernetes">,
+  folder: string,
+  opened: AsyncDisposableStack,
+  progress: Progress,
+): Promise<Outside> {
+  const namespace = opened.use(await createNamespace());
+  await applySettings(runnerIn(namespace), kernelSettings("outside"));
+  await applyLines(runnerIn(namespace), machineLines);
+  const controlPlane = await openControlPlane(request, { namespace, addresses: MACHINE_END, folder }, progress);
+  opened.defer(() => controlPlane.dispose());
+  const host = MACHINE_END[request.families[0] ?? "IPv4"];
+  return { namespace, link: { namespace, tap: TAP }, host, controlPlane };
+}
+
+interface RemoteParts {
+  readonly shape: ClusterShape;
+  readonly opened: OpenedCluster;
+  readonly ask: Ask;
+  readonly api: ApiClient;
+  readonly apiServer: Cluster["apiServer"];
+  /** Ends the guest as well. */
+  readonly dispose: () => Promise<void>;
+}
+
+/** A cluster in the guest as specs work with it. */
+function remoteCluster({ shape, opened, ask, api, apiServer, dispose }: RemoteParts): Cluster {
+  const nodes = opened.nodes.map((node) => remoteNode(node, ask));
+  const gates = gateCounter();
+  return {
+    ...shape,
+    nodes,
+    api,
+    apiServer,
+    outside: { name: "outside", addresses: opened.outside, send: (probe) => ask("send", "outside", probe) },
+    strangerAddresses: familiesOnly(shape.families, STRANGER_ADDRESS),
+    startPod: (wanted) => startPod(wanted, ask),
+    gateAddress: (node, family) => gateAddress[family](shape.nodeNames.indexOf(node.name) + 1, gates()),
+    // Its namespaces cannot be entered from here.
+    tour: [],
+    state: () => ask("state"),
+    dispose,
+  };
+}
+
+function remoteNode({ name, zone, addresses }: OpenedCluster["nodes"][number], ask: Ask): ClusterNode {
+  return {
+    name,
+    zone,
+    addresses,
+    send: (probe) => ask("send", name, probe),
+    run: (argv) => ask("run", name, argv),
+    startLocalInstance: async (instance) => {
+      await ask("startLocalInstance", name, instance);
+      return { remove: () => ask("removeLocalInstance", name, instance) };
+    },
+    agent: {
+      get: (path) => ask("agentGet", name, path),
+      status: (family, port) => ask("agentStatus", name, family, port),
+      log: () => ask("agentLog", name),
+      kill: () => ask("agent", name, "kill"),
+      restart: (how = {}) => ask("restartAgent", name, how),
+      swap: (proxy) => ask("swapAgent", name, proxy),
+      signal: (signal) => ask("agent", name, signal),
+    },
+  };
+}
+
+async function startPod(wanted: WantedPod, ask: Ask): Promise<Pod> {
+  const { node, network, namespace } = wanted;
+  const { name, addresses } = await ask("startPod", { ...wanted, node: node.name });
+  let removed: Promise<void> | undefined;
+  return {
+    name,
+    addresses,
+    network,
+    node,
+    namespace,
+    send: (probe) => ask("send", name, probe),
+    setReady: (ready) => ask("setPodReady", name, ready),
+    setLabels: (labels) => ask("setPodLabels", name, labels),
+    startScript: async (file, args = []) => {
+      const script = await ask("startPodScript", name, file, args);
+      return {
+        ready: script.ready,
+        ask: (line) => ask("askScript", script.name, line),
+        stop: () => ask("stopScript", script.name),
+      };
+    },
+    terminate: () => ask("pod", name, "terminate"),
+    remove: () => {
+      removed ??= ask("pod", name, "remove");
+      return removed;
+    },
+  };
 }

@@ -1,7 +1,8 @@
-import type { Cluster, Pod } from "../cluster.ts";
-import type { ClusterNode } from "../node.ts";
-import type { GuestCalls } from "./calls.ts";
-import { startedCalls } from "./started.ts";
+/** In the guest: answers the calls. */
+
+import type { Script } from "../../support/script.ts";
+import type { Cluster, ClusterNode, Pod, Removable } from "../cluster.ts";
+import type { GuestCalls } from "./wire.ts";
 
 /** Answers for a cluster of this process. */
 export function clusterCalls(opening: Promise<Cluster>): GuestCalls {
@@ -45,6 +46,32 @@ export function clusterCalls(opening: Promise<Cluster>): GuestCalls {
   };
 }
 
+type Calls = "startLocalInstance" | "removeLocalInstance" | "startPodScript" | "askScript" | "stopScript";
+
+/** What is started alongside agents and pods, and goes by a name from then on. */
+export function startedCalls(
+  node: (name: string) => Promise<Pick<ClusterNode, "startLocalInstance">>,
+  pod: (name: string) => Promise<Pick<Pod, "startScript">>,
+): Pick<GuestCalls, Calls> {
+  const instances = new Map<string, Removable>();
+  const scripts = new Map<string, Script>();
+  return {
+    startLocalInstance: async (at, name) => {
+      const start = possible((await node(at)).startLocalInstance);
+      instances.set(`${at}/${name}`, await start(name));
+    },
+    removeLocalInstance: (at, name) => known(instances.get(`${at}/${name}`)).remove(),
+    startPodScript: async (at, file, args) => {
+      const script = await possible((await pod(at)).startScript)(file, args);
+      const name = `${at} ${scripts.size}`;
+      scripts.set(name, script);
+      return { name, ready: script.ready };
+    },
+    askScript: (name, line) => known(scripts.get(name)).ask(line),
+    stopScript: (name) => known(scripts.get(name)).stop(),
+  };
+}
+
 function act({ kill, signal }: ClusterNode["agent"], action: Parameters<GuestCalls["agent"]>[1]): Promise<void> {
   return action === "kill" ? kill() : signal(action);
 }
@@ -53,4 +80,14 @@ function found<T extends { readonly name: string }>(name: string, things: readon
   const thing = things.find((one) => one.name === name);
   if (thing === undefined) throw new Error(`there is no ${name} in this cluster`);
   return thing;
+}
+
+function possible<T>(method: T | undefined): T {
+  if (method === undefined) throw new Error("this cluster cannot start it");
+  return method;
+}
+
+function known<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("nobody has started it");
+  return value;
 }

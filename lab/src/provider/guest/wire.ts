@@ -1,15 +1,21 @@
+/** The calls between specs and the guest, each a line of JSON. */
+
 import { createInterface } from "node:readline";
 import type { Duplex } from "node:stream";
-import { messageOf } from "../../support/errors.ts";
-import type { GuestCalls } from "./calls.ts";
+import type { IPFamily } from "@fairlead/core";
+import type { Argv, RunResult } from "@fairlead/kernel";
+import type { Probe, ProbeResult } from "../../peer/protocol.ts";
+import { messageOf } from "../../support/processes.ts";
+import type { AgentStart, ClusterShape, NodeProxy, WantedPod } from "../cluster.ts";
+import type { ClusterRequest } from "../provider.ts";
 
 type Name = keyof GuestCalls;
 
-interface Request {
-  readonly id: number;
-  readonly name: Name;
-  readonly args: readonly unknown[];
-}
+/** Asks the other side; what it throws there is thrown here, with the same message. */
+export type Ask = <N extends Name>(
+  name: N,
+  ...args: Parameters<GuestCalls[N]>
+) => Promise<Awaited<ReturnType<GuestCalls[N]>>>;
 
 type Reply = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: string });
 
@@ -18,11 +24,11 @@ interface ProgressLine {
   readonly progress: string;
 }
 
-/** Asks the other side; what it throws there is thrown here, with the same message. */
-export type Ask = <N extends Name>(
-  name: N,
-  ...args: Parameters<GuestCalls[N]>
-) => Promise<Awaited<ReturnType<GuestCalls[N]>>>;
+interface Request {
+  readonly id: number;
+  readonly name: Name;
+  readonly args: readonly unknown[];
+}
 
 /** Each request and each reply is one line of JSON; many may be under way. */
 export function askOver(stream: Duplex, onProgress: (line: string) => void): Ask {
@@ -53,14 +59,6 @@ export function askOver(stream: Duplex, onProgress: (line: string) => void): Ask
   };
 }
 
-function settle(waiting: Map<number, PromiseWithResolvers<never>>, reply: Reply): void {
-  const call = waiting.get(reply.id);
-  waiting.delete(reply.id);
-  if ("failure" in reply) call?.reject(new Error(reply.failure));
-  // The other side has the same types.
-  else call?.resolve(reply.value as never);
-}
-
 /** Answers what the other side asks. Gives the way to tell it of progress. */
 export function answerOver(stream: Duplex, calls: GuestCalls): (progress: string) => void {
   const write = (message: Reply | ProgressLine) => {
@@ -76,3 +74,80 @@ export function answerOver(stream: Duplex, calls: GuestCalls): (progress: string
   });
   return (progress) => write({ progress });
 }
+
+/** Written by the machine's side for the guest's: what it opens, and how it reaches the control plane. */
+export interface GuestSettings {
+  readonly request: ClusterRequest;
+  readonly shape: ClusterShape;
+  /** The API server's address, and its certificate as PEM. */
+  readonly apiServer: {
+    readonly host: string;
+    readonly port: number;
+    readonly ca: string;
+    readonly url: string;
+    readonly token: string;
+  };
+  /** File that the agents are given. */
+  readonly proxyKubeconfig: string;
+  /** File for what stands in for controllers. */
+  readonly adminKubeconfig: string;
+  /** Where the machine's side waits for the guest to connect. */
+  readonly host: string;
+  readonly port: number;
+}
+
+type Addresses = Readonly<Partial<Record<IPFamily, string>>>;
+
+/** The part of a cluster that only the guest knows. */
+export interface OpenedCluster {
+  readonly nodes: readonly { readonly name: string; readonly zone: string; readonly addresses: Addresses }[];
+  readonly outside: Addresses;
+}
+
+type AgentAction = "kill" | "SIGSTOP" | "SIGCONT";
+
+/**
+ * What the machine's side asks of the cluster in the guest: `Cluster` with names in place of objects, and without what
+ * the machine's side does itself. Arguments and answers are JSON.
+ */
+export interface GuestCalls {
+  open(): Promise<OpenedCluster>;
+  /** @param client name of a node or a pod, or `outside` */
+  send(client: string, probe: Probe): Promise<readonly ProbeResult[]>;
+  run(node: string, argv: Argv): Promise<RunResult>;
+  agent(node: string, action: AgentAction): Promise<void>;
+  restartAgent(node: string, how: AgentStart): Promise<void>;
+  swapAgent(node: string, proxy: NodeProxy): Promise<void>;
+  startLocalInstance(node: string, serviceProxyName: string): Promise<void>;
+  /** One that was started. */
+  removeLocalInstance(node: string, serviceProxyName: string): Promise<void>;
+  agentGet(node: string, path: string): Promise<string>;
+  agentStatus(node: string, family: IPFamily, port: number): Promise<number>;
+  agentLog(node: string): Promise<string>;
+  startPod(wanted: WantedPodAt): Promise<{ readonly name: string; readonly addresses: Addresses }>;
+  pod(name: string, action: "terminate" | "remove"): Promise<void>;
+  /** @returns what it said when it was ready, and a name for the other calls */
+  startPodScript(pod: string, file: string, args: readonly string[]): Promise<StartedScript>;
+  askScript(script: string, line: string): Promise<string>;
+  stopScript(script: string): Promise<void>;
+  setPodReady(name: string, ready: boolean): Promise<void>;
+  setPodLabels(name: string, labels: Readonly<Record<string, string | null>>): Promise<void>;
+  state(): Promise<Readonly<Record<string, string>>>;
+  dispose(): Promise<void>;
+}
+
+function settle(waiting: Map<number, PromiseWithResolvers<never>>, reply: Reply): void {
+  const call = waiting.get(reply.id);
+  waiting.delete(reply.id);
+  if ("failure" in reply) call?.reject(new Error(reply.failure));
+  // The other side has the same types.
+  else call?.resolve(reply.value as never);
+}
+
+interface StartedScript {
+  readonly name: string;
+  readonly ready: string;
+}
+
+/** `WantedPod` with the node's name. */
+type WantedPodAt = Omit<WantedPod, "node"> & { readonly node: string };

@@ -1,29 +1,44 @@
+/** A cluster of kind as specs see it. */
+
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { familyOf } from "@fairlead/base";
+import type { IPFamily } from "@fairlead/core";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { CniFlavor } from "../../cni/flavor.ts";
-import { kubernetesVersion } from "../../control-plane/versions.ts";
+import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
+import { kubernetesVersion } from "../../control-plane/programs.ts";
 import { startPeer } from "../../peer/process.ts";
-import { orDispose } from "../../support/or-dispose.ts";
-import { type Cluster, type ClusterShape, NODE_PORTS } from "../cluster.ts";
-import { followServices } from "../install-flavor.ts";
-import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "../netns/addresses.ts";
-import { clusterState } from "../netns/state.ts";
-import type { ClusterNode } from "../node.ts";
-import type { ClusterRequest, Progress } from "../provider.ts";
-import { openApi } from "./api.ts";
-import { openOutside } from "./edge.ts";
-import { agentOn, buildFairleadImage, installFairlead } from "./fairlead.ts";
-import { createKindCluster, type KindCluster, type KindNode, type NewCluster } from "./kind-cluster.ts";
-import { addKubeProxy } from "./kube-proxy.ts";
-import { type Machine, openMachine } from "./machine.ts";
-import { giveProxies } from "./mixed.ts";
+import { orDispose } from "../../support/processes.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import {
+  type Cluster,
+  type ClusterNode,
+  type ClusterShape,
+  NODE_PORTS,
+  POD_PORTS,
+  type WantedPod,
+} from "../cluster.ts";
+import { clusterState } from "../netns/cluster.ts";
+import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "../netns/ground.ts";
+import { GRACE_SECONDS, podHandle, podObject, podStarter } from "../pod-handle.ts";
+import { type ClusterRequest, followServices, type Progress } from "../provider.ts";
+import { PAUSE_IMAGE } from "./component-images.ts";
+import { agentOn, buildFairleadImage, installFairlead, SharedStart } from "./fairlead.ts";
+import {
+  createKindCluster,
+  type KindCluster,
+  type KindNode,
+  type NewCluster,
+  openApi,
+  openOutside,
+} from "./kind-cluster.ts";
+import { containerNetwork, type Machine, openMachine } from "./machine.ts";
+import { addKubeProxy, giveProxies } from "./mixed.ts";
 import { installNetworks, NODE_FOLDER } from "./networks/install.ts";
-import { numberedPods } from "./pods.ts";
-import { SharedStart } from "./shared-start.ts";
 import type { Source } from "./source.ts";
 
-export interface ClusterParts {
+interface ClusterParts {
   readonly source: Source;
   readonly shape: ClusterShape;
   readonly flavors: readonly CniFlavor[];
@@ -160,4 +175,70 @@ function pairs(workers: readonly KindNode[], nodes: readonly ClusterNode[]) {
   return nodes.flatMap((node) =>
     workers.filter(({ name }) => name === node.name).map((worker) => [worker, node] as const),
   );
+}
+
+/** Says that a pod is ready, alongside the kubelet. */
+const GATE = "fairlead.dev/ready";
+const START_MS = 90_000;
+const PAUSE_MS = 100;
+
+/** What pods are made of. */
+interface PodGround {
+  readonly api: ApiClient;
+  readonly families: readonly IPFamily[];
+  /** What a pod's object needs to come into a network. */
+  inNetwork(network: string, pod: string): Readonly<Record<string, unknown>>;
+}
+
+/** Starts pods, and numbers them. */
+function numberedPods(ground: PodGround) {
+  let count = 0;
+  return podStarter((wanted, undo) => {
+    count += 1;
+    return openPod(ground, `${wanted.network}-${count}`, wanted, undo);
+  });
+}
+
+/**
+ * A pod whose container does nothing: what serves and sends in its network is a process of this machine. The kubelet
+ * starts it, the network's plugin connects it, and a readiness gate of our own says whether it is ready.
+ */
+async function openPod(ground: PodGround, name: string, wanted: WantedPod, undo: AsyncDisposableStack) {
+  const { api, families } = ground;
+  const created = await api.create(podObject(name, wanted, { ...IDLE, ...ground.inNetwork(wanted.network, name) }));
+  const path = objectPath({ apiVersion: "v1", kind: "Pod", metadata: created.metadata });
+  undo.defer(() => api.delete(path));
+  const addresses = await addressesOf(api, path, families);
+  const { namespace } = await containerNetwork(`pod${String(created.metadata["uid"])}`);
+  const peer = await startPeer(namespace, { name, listen: POD_PORTS });
+  undo.defer(() => peer.stop());
+  const setReady = (ready: boolean) => {
+    const conditions = [{ type: GATE, status: ready ? "True" : "False" }];
+    return api.patch(`${path}/status`, { status: { conditions } }, "strategic");
+  };
+  await setReady(wanted.ready ?? true);
+  return podHandle({ name, wanted, addresses, api, path, peer, setReady });
+}
+
+/** A container that does nothing, and goes on serving while it is terminating. */
+const IDLE = {
+  automountServiceAccountToken: false,
+  tolerations: [{ operator: "Exists" }],
+  terminationGracePeriodSeconds: GRACE_SECONDS + 30,
+  readinessGates: [{ conditionType: GATE }],
+  containers: [{ name: "peer", image: PAUSE_IMAGE, lifecycle: { preStop: { sleep: { seconds: GRACE_SECONDS } } } }],
+};
+
+async function addressesOf(api: ApiClient, path: string, families: readonly IPFamily[]) {
+  const started = async () => {
+    const { status } = (await api.get(path)) as PodStatus;
+    const running = status?.phase === "Running" && status.podIPs?.length === families.length;
+    return running ? status.podIPs?.map(({ ip }) => ip) : undefined;
+  };
+  const ips = await waitUntil(`the start of ${path}`, START_MS, started, PAUSE_MS);
+  return Object.fromEntries(families.map((family) => [family, ips.find((ip) => familyOf(ip) === family)]));
+}
+
+interface PodStatus {
+  readonly status?: { readonly phase?: string; readonly podIPs?: readonly { readonly ip: string }[] };
 }

@@ -1,23 +1,23 @@
-import { glob, mkdir, readFile } from "node:fs/promises";
+/** Fairlead on kind: its image, its manifests, and agents that are restarted with other flags. */
+
+import { createHash } from "node:crypto";
+import { glob, mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { agentVersion, buildFromPackages, ownArch } from "@fairlead/deploy/image";
-import { createRunner } from "@fairlead/kernel";
-import { waitUntil } from "../../agent/wait-until.ts";
-import { cacheFolder } from "../../control-plane/program-set.ts";
+import { createRunner, type Runner } from "@fairlead/kernel";
+import { parse, parseAllDocuments, stringify } from "yaml";
+import { cacheFolder } from "../../control-plane/programs.ts";
 import { firstProcessIn, processId, signal } from "../../support/processes.ts";
-import type { ClusterShape } from "../cluster.ts";
-import type { AgentOnNode, AgentStart } from "../node.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { AgentOnNode, AgentStart, ClusterShape } from "../cluster.ts";
+import { networkCIDRs, SYNC_PERIOD_MS } from "../netns/agent.ts";
 import { asksOf, requireMode } from "../node-http.ts";
 import type { Progress } from "../provider.ts";
 import type { KindCluster, KindNode } from "./kind-cluster.ts";
-import { fairleadManifests } from "./manifests.ts";
-import type { SharedStart } from "./shared-start.ts";
 
 /** As the manifests of deploy/ name it. */
 export const FAIRLEAD_IMAGE = `ghcr.io/fairlead-dev/fairlead:${await agentVersion()}`;
-
-const ROLLOUT = "--timeout=180s";
-const START_MS = 60_000;
 
 /** Builds the image as releases do, out of packages; those are kept. @returns the archive */
 export async function buildFairleadImage(folder: string, progress: Progress): Promise<string> {
@@ -35,6 +35,8 @@ export async function buildFairleadImage(folder: string, progress: Progress): Pr
   return archive;
 }
 
+const ROLLOUT = "--timeout=180s";
+
 /** Brings Fairlead onto the cluster, or changes it, as its users do. Resolves when it serves so on every node. */
 export async function installFairlead(
   cluster: KindCluster,
@@ -48,6 +50,8 @@ export async function installFairlead(
     timeoutMs: 200_000,
   });
 }
+
+const START_MS = 60_000;
 
 /** Fairlead's pod on a node. @param start of all of them: another one is a rollout of the DaemonSet */
 export async function agentOn(
@@ -80,6 +84,146 @@ export async function agentOn(
     },
     signal: send,
   };
+}
+
+const overlays = fileURLToPath(new URL("../../../../deploy/overlays/", import.meta.url));
+
+/** What deploy/ has manifests for: modes, and more. */
+export async function overlayNames(): Promise<readonly string[]> {
+  return (await readdir(overlays)).sort();
+}
+
+/** The manifests of deploy/, with the values that each cluster has of its own, and what agents are started with. */
+export async function fairleadManifests(
+  runner: Runner,
+  kubectl: string,
+  shape: ClusterShape,
+  { overlay, apiServer, start }: { readonly overlay: string; readonly apiServer: string; readonly start: AgentStart },
+): Promise<readonly Manifest[]> {
+  const { stdout } = await runner.run([kubectl, "kustomize", join(overlays, overlay)]);
+  const manifests = parseAllDocuments(stdout).map((document): Manifest => document.toJS());
+  const configMap = manifests.find(({ kind }) => kind === "ConfigMap");
+  if (configMap === undefined) return manifests;
+  const filled = withValues(configMap, shape, apiServer, start);
+  const { name } = filled["metadata"] as { readonly name: string };
+  return manifests.map((one) => {
+    if (one === configMap) return filled;
+    return one.kind === "DaemonSet" ? startedWith(one, name, start) : one;
+  });
+}
+
+/**
+ * A ConfigMap with the values that each cluster has of its own. Its name says what is in it, so that a change is a new
+ * pod on one node after the other.
+ */
+export function withValues(
+  manifest: Manifest,
+  shape: ClusterShape,
+  apiServer: string,
+  { learns = false }: Pick<AgentStart, "learns"> = {},
+): Manifest {
+  const data = manifest["data"] as Readonly<Record<"config.conf" | "kubeconfig.conf", string>>;
+  const [proxy = {}, fairlead = {}] = parseAllDocuments(data["config.conf"]).map((document) => document.toJS());
+  const kubeconfig = parse(data["kubeconfig.conf"]);
+  kubeconfig.clusters[0].cluster.server = apiServer;
+  const config = [
+    {
+      ...proxy,
+      clusterCIDR: learns ? "" : networkCIDRs(shape, { excluded: false }).join(","),
+      // Specs wait for changes; a cluster of two nodes can take them at once.
+      [shape.mode]: { ...proxy[shape.mode], minSyncPeriod: "50ms", syncPeriod: `${SYNC_PERIOD_MS}ms` },
+      logging: { verbosity: 2 },
+    },
+    { ...fairlead, multiCNI: { excludeClusterCIDRs: learns ? [] : networkCIDRs(shape, { excluded: true }) } },
+  ];
+  const text = config.map((one) => stringify(one)).join("---\n");
+  const files = { "config.conf": text, "kubeconfig.conf": stringify(kubeconfig) };
+  const hash = createHash("sha256").update(JSON.stringify(files)).digest("hex").slice(0, 10);
+  const { metadata } = manifest as { readonly metadata?: object };
+  return { ...manifest, metadata: { ...metadata, name: `fairlead-${hash}` }, data: files };
+}
+
+/** A manifest as JSON. */
+export type Manifest = Readonly<Record<string, unknown>> & { readonly kind: string };
+
+interface Container {
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
+interface Volume {
+  readonly name: string;
+  readonly configMap?: object;
+}
+
+/** What is read of a DaemonSet. */
+interface DaemonSet extends Manifest {
+  readonly spec: {
+    readonly template: {
+      readonly spec: { readonly containers: readonly Container[]; readonly volumes: readonly Volume[] };
+    };
+  };
+}
+
+const STATE_FOLDER = "/var/lib/fairlead";
+
+/** Fairlead's DaemonSet with another ConfigMap, and with more flags for its agents. */
+export function startedWith(manifest: Manifest, configMap: string, { memory, flags = [] }: AgentStart): Manifest {
+  const daemonSet = manifest as DaemonSet;
+  const { template } = daemonSet.spec;
+  const { containers, volumes } = template.spec;
+  const own = memory === undefined ? [] : [`--state-dir=${STATE_FOLDER}/${memory}`];
+  const spec = {
+    ...template.spec,
+    // The last of a flag's name counts.
+    containers: containers.map((one) => ({ ...one, args: [...one.args, ...own, ...flags] })),
+    volumes: volumes.map((one) => (one.configMap === undefined ? one : { ...one, configMap: { name: configMap } })),
+  };
+  return { ...daemonSet, spec: { ...daemonSet.spec, template: { ...template, spec } } };
+}
+
+/**
+ * How the agents of a DaemonSet are started: all of them in the same way. Who wants another one changes it for all, and
+ * whoever asks for the same meanwhile waits for that.
+ */
+export class SharedStart {
+  readonly #apply: (how: AgentStart) => Promise<void>;
+  #current: string | undefined;
+  #change: Promise<void> = Promise.resolve();
+  #changing = 0;
+
+  /** @param apply resolves when every agent is started so */
+  constructor(apply: (how: AgentStart) => Promise<void>) {
+    this.#apply = apply;
+  }
+
+  /** Applies it, also where it is so already. */
+  apply(how: AgentStart): Promise<void> {
+    this.#current = startKey(how);
+    this.#changing += 1;
+    this.#change = this.#change.catch(() => {}).then(() => this.#carryOut(how));
+    return this.#change;
+  }
+
+  async #carryOut(how: AgentStart): Promise<void> {
+    try {
+      await this.#apply(how);
+    } catch (error) {
+      // Nobody knows how far it came.
+      this.#current = undefined;
+      throw error;
+    } finally {
+      this.#changing -= 1;
+    }
+  }
+
+  /** @returns false: it was so before, and nothing was done */
+  async change(how: AgentStart): Promise<boolean> {
+    if (this.#current !== startKey(how)) await this.apply(how);
+    else if (this.#changing > 0) await this.#change;
+    else return false;
+    return true;
+  }
 }
 
 interface FairleadPod {
@@ -115,4 +259,8 @@ async function logsOf({ namespace }: KindNode): Promise<string> {
   for await (const file of glob("kube-system_fairlead-*/fairlead/*.log", { cwd: folder })) files.push(file);
   const texts = await Promise.all(files.sort().map((file) => readFile(join(folder, file), "utf8")));
   return texts.join("\n");
+}
+
+function startKey({ learns = false, memory = "", flags = [] }: AgentStart): string {
+  return JSON.stringify([learns, memory, flags]);
 }

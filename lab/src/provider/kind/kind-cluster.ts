@@ -1,14 +1,28 @@
+/** A cluster of kind: its configuration, a way to its API server, and a client outside. */
+
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { bracketed } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
-import { messageOf } from "../../support/errors.ts";
-import { FABRIC_ADDRESS, PREFIX_LENGTH, SERVICE_CIDRS as serviceRange } from "../netns/addresses.ts";
-import { rejectAtTheEnd } from "../netns/ground.ts";
-import type { ClusterImages } from "./cluster-images.ts";
-import { type ContainerNetwork, containerNetwork } from "./containers.ts";
-import { type KindSettings, kindConfig } from "./kind-config.ts";
-import type { Machine } from "./machine.ts";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { type ApiClient, createApiClient } from "../../control-plane/api-client.ts";
+import { kubeconfig, PORT, relayArgv } from "../../control-plane/control-plane.ts";
+import { messageOf, startDaemon } from "../../support/processes.ts";
+import { applyLines, applySettings, runnerIn } from "../../wire.ts";
+import {
+  edgeLines,
+  FABRIC_ADDRESS,
+  host,
+  NODE_SETTINGS,
+  outsideLines,
+  PREFIX_LENGTH,
+  rejectAtTheEnd,
+  routeFromOutside,
+  router,
+  SERVICE_CIDRS as serviceRange,
+} from "../netns/ground.ts";
+import { type ContainerNetwork, containerNetwork, type Machine } from "./machine.ts";
 
 /** A cluster as kind makes it: nodes that wait for a pod network, and a control plane that answers. */
 export interface KindCluster {
@@ -29,13 +43,30 @@ export interface KindNode extends ContainerNetwork {
   exec(argv: Argv, options?: RunOptions): Promise<RunResult>;
 }
 
-const NAME_FLAG = "--name=fairlead";
-const NETWORK = "fairlead-e2e";
-const BRIDGE = "br0";
-const CREATE_MS = 15 * 60_000;
-const LOAD_MS = 5 * 60_000;
+/** A folder of this machine that every node has; nodes may write there unless it is read-only. */
+interface Mount {
+  readonly hostPath: string;
+  readonly containerPath: string;
+  readonly readOnly?: boolean;
+}
+
+interface KindSettings {
+  readonly families: readonly IPFamily[];
+  readonly workers: number;
+  readonly podCIDRs: readonly string[];
+  readonly serviceCIDRs: readonly string[];
+  readonly mounts: readonly Mount[];
+  /** In TOML; default none. */
+  readonly containerdPatches?: readonly string[];
+}
 
 export type NewCluster = Pick<KindSettings, "families" | "workers" | "podCIDRs" | "mounts">;
+
+const LOAD_MS = 5 * 60_000;
+
+const NAME_FLAG = "--name=fairlead";
+
+const CREATE_MS = 15 * 60_000;
 
 /** @throws Error with what kind said, and the last words of its nodes */
 export async function createKindCluster(
@@ -70,6 +101,112 @@ export async function createKindCluster(
       void (await kind(["load", "image-archive", NAME_FLAG, archive], { timeoutMs: LOAD_MS })),
   };
 }
+
+/** The configuration of `kind create cluster`; JSON is YAML. */
+export function kindConfig(settings: KindSettings): string {
+  const { families, workers, podCIDRs, serviceCIDRs, mounts: extraMounts } = settings;
+  return JSON.stringify({
+    kind: "Cluster",
+    apiVersion: "kind.x-k8s.io/v1alpha4",
+    networking: {
+      ipFamily: families.length === 2 ? "dual" : families[0]?.toLowerCase(),
+      kubeProxyMode: "none",
+      disableDefaultCNI: true,
+      podSubnet: podCIDRs.join(","),
+      serviceSubnet: serviceCIDRs.join(","),
+    },
+    kubeadmConfigPatches: [kubeletPatch],
+    containerdConfigPatches: settings.containerdPatches ?? [],
+    nodes: [
+      { role: "control-plane", extraMounts },
+      ...Array.from({ length: workers }, (_, index) => ({
+        role: "worker",
+        // Some of Kubernetes' specs want zones.
+        labels: { "topology.kubernetes.io/zone": `zone-${index + 1}` },
+        extraMounts,
+      })),
+    ],
+  });
+}
+
+/** What a cluster is started from. */
+export interface ClusterImages {
+  readonly programs: { readonly kind: string; readonly kubectl: string };
+  /** The nodes' image, and the arguments by which Docker takes it in. */
+  readonly node: { readonly name: string; readonly taken: readonly string[] };
+  /** What every node is given alongside. */
+  readonly mounts: readonly Mount[];
+  /** For the nodes' configuration of containerd, in TOML; absent: the image has all of it. */
+  readonly containerdPatches?: readonly string[];
+  /** Archives of images for nodes that run already. */
+  readonly archives: readonly string[];
+}
+
+/** Wires an outside to the bridge that the nodes are on, as in a cluster of namespaces. */
+export async function openOutside(
+  { network }: Machine,
+  { all, workers }: { readonly all: readonly KindNode[]; readonly workers: readonly KindNode[] },
+  families: readonly IPFamily[],
+  opened: AsyncDisposableStack,
+): Promise<NetworkNamespace> {
+  const outside = opened.use(await createNamespace());
+  await Promise.all([
+    applySettings(network.runner, router),
+    applySettings(runnerIn(outside), host),
+    ...all.map((node) => applySettings(node.runner, { ...router, ...NODE_SETTINGS })),
+  ]);
+  const addresses = workers.map((node) => node.addresses);
+  await applyLines(network.runner, edgeLines({ families, nodes: addresses, outsidePid: outside.pid }));
+  await routeFromOutside(network.runner, families);
+  await applyLines(runnerIn(outside), outsideLines(families));
+  return outside;
+}
+
+interface KindApi {
+  readonly api: ApiClient;
+  /** The API server's own address, as agents are given it. */
+  readonly url: string;
+  /** May do everything. */
+  readonly token: string;
+  /** A file for whoever reaches the nodes' network and may do everything. */
+  readonly kubeconfig: string;
+}
+
+const ADMIN = "e2e-admin";
+
+/** Reaches the API server from outside of the machine, as its administrator. */
+export async function openApi(
+  { network }: Machine,
+  { controlPlane, kubectl }: KindCluster,
+  folder: string,
+  opened: AsyncDisposableStack,
+): Promise<KindApi> {
+  const address = Object.values(controlPlane.addresses)[0] ?? "";
+  const socketPath = join(folder, "api.sock");
+  const relay = await startDaemon(network.namespace, {
+    name: "relay",
+    argv: relayArgv(socketPath, `${bracketed(address)}:${PORT}`),
+    logFile: join(folder, "relay.log"),
+  });
+  opened.defer(() => relay.stop("SIGKILL"));
+  await kubectl(["-n", "kube-system", "create", "serviceaccount", ADMIN]);
+  const subject = `--serviceaccount=kube-system:${ADMIN}`;
+  await kubectl(["create", "clusterrolebinding", ADMIN, "--clusterrole=cluster-admin", subject]);
+  const created = await kubectl(["-n", "kube-system", "create", "token", ADMIN, "--duration=8h"]);
+  const token = created.stdout.trim();
+  const { stdout: ca } = await controlPlane.exec(["cat", "/etc/kubernetes/pki/ca.crt"]);
+  const api = createApiClient({ at: { socketPath }, ca, token });
+  opened.defer(async () => api.close());
+  const url = `https://${bracketed(address)}:${PORT}`;
+  const caFile = join(folder, "ca.crt");
+  const file = join(folder, "admin.kubeconfig");
+  await writeFile(caFile, ca);
+  await writeFile(file, kubeconfig({ server: url, caFile, token }), { mode: 0o600 });
+  return { api, url, token, kubeconfig: file };
+}
+
+const NETWORK = "fairlead-e2e";
+const BRIDGE = "br0";
 
 type Tool = (args: readonly string[], options?: RunOptions) => Promise<RunResult>;
 
@@ -128,3 +265,11 @@ interface Inspected {
     readonly Networks: Readonly<Record<string, { readonly IPAddress: string; readonly GlobalIPv6Address: string }>>;
   };
 }
+
+/** Control groups of version 1 are what many test machines still have. */
+const kubeletPatch = JSON.stringify({
+  kind: "KubeletConfiguration",
+  apiVersion: "kubelet.config.k8s.io/v1beta1",
+  failCgroupV1: false,
+  cgroupDriver: "cgroupfs",
+});

@@ -1,12 +1,12 @@
-import { mkdir, readdir, rmdir } from "node:fs/promises";
+/** What a cluster of kind has on this machine: groups, containers and their networks. */
+
+import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Argv, createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import { waitUntil } from "../../agent/wait-until.ts";
-import { startDaemon } from "../../support/daemon.ts";
-import { type ContainerNetwork, networkOf } from "./containers.ts";
-import { raiseInotify } from "./inotify.ts";
+import { firstProcessIn, startDaemon } from "../../support/processes.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 /**
  * Where a kind cluster runs: a Docker daemon of its own in network, mount and process spaces of its own. No packet of a
@@ -22,15 +22,6 @@ export interface Machine {
   readonly argvPrefix: readonly string[];
   dispose(): Promise<void>;
 }
-
-const RUNC = fileURLToPath(new URL("../../../kind/runc-allowed.sh", import.meta.url));
-const READY_MS = 60_000;
-
-/** The system's own docker before any other one. */
-const PATH = `/usr/sbin:/usr/bin:/sbin:/bin:${process.env["PATH"] ?? ""}`;
-
-/** Below each hierarchy of control groups. */
-const GROUPS = "/sys/fs/cgroup";
 
 /**
  * @param id of the run: the name of the containers' control group
@@ -53,6 +44,55 @@ export async function openMachine(id: string, folder: string): Promise<Machine> 
     throw error;
   }
 }
+
+/** Below each hierarchy of control groups. */
+const GROUPS = "/sys/fs/cgroup";
+
+/** The control groups that the containers of a run had: nobody is in them anymore. */
+export async function removeGroups(id: string): Promise<void> {
+  const hierarchies = await readdir(GROUPS).catch(() => []);
+  const roots = ["", ...hierarchies].map((hierarchy) => join(GROUPS, hierarchy, id));
+  for (const root of roots) await removeGroup(root);
+}
+
+/** The network of a container that runs on this machine, seen from outside of it. */
+export interface ContainerNetwork {
+  /** Ends with the container; disposing of it does nothing. */
+  readonly namespace: NetworkNamespace;
+  /** Runs this machine's programs in it. */
+  readonly runner: Runner;
+}
+
+const START_MS = 90_000;
+
+/**
+ * @param group a part of its control group's name that no other container has
+ * @throws Error when it does not start
+ */
+export async function containerNetwork(group: string): Promise<ContainerNetwork> {
+  const pid = await waitUntil(`a process in ${group}`, START_MS, () => firstProcessIn(group));
+  return networkOf(pid);
+}
+
+/** The network that a process is in. */
+export function networkOf(pid: number): ContainerNetwork {
+  const nothing = async () => {};
+  const namespace: NetworkNamespace = {
+    pid,
+    as: "root",
+    argvPrefix: ["nsenter", "-t", String(pid), "-n", "--"],
+    env: { XTABLES_LOCKFILE: `/proc/${pid}/ns/net` },
+    dispose: nothing,
+    [Symbol.asyncDispose]: nothing,
+  };
+  return { namespace, runner: createRunner({ prefix: namespace.argvPrefix, env: namespace.env }) };
+}
+
+const RUNC = fileURLToPath(new URL("../../../kind/runc-allowed.sh", import.meta.url));
+const READY_MS = 60_000;
+
+/** The system's own docker before any other one. */
+const PATH = `/usr/sbin:/usr/bin:/sbin:/bin:${process.env["PATH"] ?? ""}`;
 
 async function startDocker(namespace: NetworkNamespace, id: string, folder: string): Promise<Runner> {
   const at = (name: string) => join(folder, name);
@@ -91,17 +131,22 @@ function assignments(env: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(env).map(([name, value]) => `${name}=${value}`);
 }
 
-/** The control groups that the containers of a run had: nobody is in them anymore. */
-export async function removeGroups(id: string): Promise<void> {
-  const hierarchies = await readdir(GROUPS).catch(() => []);
-  const roots = ["", ...hierarchies].map((hierarchy) => join(GROUPS, hierarchy, id));
-  for (const root of roots) await removeGroup(root);
-}
-
 /** From the leaves up: a group that is removed has no other below it. The files in it go by themselves. */
 async function removeGroup(path: string): Promise<void> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) return;
   for (const entry of entries) if (entry.isDirectory()) await removeGroup(join(path, entry.name));
   await rmdir(path).catch(() => {});
+}
+
+const LIMIT = "/proc/sys/fs/inotify/max_user_instances";
+/** Every systemd, kubelet and containerd has dozens. */
+const ENOUGH = 1024;
+
+/** Raises the one limit of the machine's that several nodes do not fit into. Gives what sets it back. */
+async function raiseInotify(): Promise<() => Promise<void>> {
+  const before = (await readFile(LIMIT, "utf8")).trim();
+  if (Number(before) >= ENOUGH) return async () => {};
+  await writeFile(LIMIT, String(ENOUGH));
+  return () => writeFile(LIMIT, before);
 }

@@ -1,15 +1,11 @@
-import { createRunner } from "@fairlead/kernel";
-import type { ClusterShape } from "../cluster.ts";
-import type { NodeProxy } from "../node.ts";
-import type { KindCluster } from "./kind-cluster.ts";
-import { addKubeProxy } from "./kube-proxy.ts";
-import type { Manifest } from "./manifest.ts";
-import { fairleadManifests } from "./manifests.ts";
+/** Clusters of kind with more than one proxy. */
 
-/** Names the DaemonSet that a node has in place of Fairlead's own. */
-const LABEL = "fairlead.dev/test-proxy";
+import { createRunner } from "@fairlead/kernel";
+import type { ClusterShape, NodeProxy } from "../cluster.ts";
+import { fairleadManifests, type Manifest } from "./fairlead.ts";
+import type { KindCluster } from "./kind-cluster.ts";
+
 const KUBE_PROXY = "kube-proxy";
-const ROLLOUT = { timeoutMs: 200_000 } as const;
 
 /** What a node's label says; undefined: it has Fairlead's own DaemonSet. */
 export function placeOf(shape: Pick<ClusterShape, "mode">, { mode, kubeProxy }: NodeProxy): string | undefined {
@@ -35,25 +31,6 @@ export function placedManifests(manifests: readonly Manifest[], place: string): 
     .map((one) => (one.kind === "DaemonSet" ? placed(one as DaemonSet, place) : one));
 }
 
-function placed(daemonSet: DaemonSet, name: string): Manifest {
-  const { metadata, spec } = daemonSet;
-  const { template } = spec;
-  const labels = { ...template.metadata.labels, [LABEL]: name };
-  return {
-    ...daemonSet,
-    metadata: { ...metadata, name },
-    spec: {
-      ...spec,
-      selector: { matchLabels: { ...spec.selector.matchLabels, [LABEL]: name } },
-      template: {
-        ...template,
-        metadata: { ...template.metadata, labels },
-        spec: { ...template.spec, nodeSelector: { [LABEL]: name } },
-      },
-    },
-  };
-}
-
 interface Ground {
   readonly cluster: KindCluster;
   readonly shape: ClusterShape;
@@ -61,6 +38,11 @@ interface Ground {
   readonly kubectl: string;
   readonly apiServer: string;
 }
+
+/** Names the DaemonSet that a node has in place of Fairlead's own. */
+const LABEL = "fairlead.dev/test-proxy";
+
+const ROLLOUT = { timeoutMs: 200_000 } as const;
 
 /** Gives nodes other proxies; those that are not named have Fairlead's own DaemonSet. */
 export async function giveProxies(
@@ -92,6 +74,37 @@ export async function giveProxies(
   await removeOthers(cluster, wanted);
 }
 
+const CONFIG = "/kind/kube-proxy.conf";
+
+/** Puts kube-proxy on the nodes as kubeadm does, and waits until it runs on each. */
+export async function addKubeProxy({ controlPlane, kubectl }: KindCluster, mode: string): Promise<void> {
+  const { stdout: own } = await controlPlane.exec(["cat", "/kind/kubeadm.conf"]);
+  await controlPlane.exec(["tee", CONFIG], { input: `${own.trimEnd()}\n---\n${settings(mode)}\n` });
+  await controlPlane.exec(["kubeadm", "init", "phase", "addon", "kube-proxy", `--config=${CONFIG}`]);
+  await kubectl(["-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", "--timeout=180s"], {
+    timeoutMs: 200_000,
+  });
+}
+
+function placed(daemonSet: DaemonSet, name: string): Manifest {
+  const { metadata, spec } = daemonSet;
+  const { template } = spec;
+  const labels = { ...template.metadata.labels, [LABEL]: name };
+  return {
+    ...daemonSet,
+    metadata: { ...metadata, name },
+    spec: {
+      ...spec,
+      selector: { matchLabels: { ...spec.selector.matchLabels, [LABEL]: name } },
+      template: {
+        ...template,
+        metadata: { ...template.metadata, labels },
+        spec: { ...template.spec, nodeSelector: { [LABEL]: name } },
+      },
+    },
+  };
+}
+
 const SYSTEM = ["-n", "kube-system"] as const;
 
 async function placeOn({ kubectl }: KindCluster, name: string, spec: object): Promise<void> {
@@ -107,4 +120,17 @@ async function removeOthers({ kubectl }: KindCluster, wanted: ReadonlySet<string
   for (const name of ours) {
     if (!wanted.has(name)) await kubectl([...SYSTEM, "delete", "daemonset", name, "--cascade=foreground"], ROLLOUT);
   }
+}
+
+/**
+ * What kind gives kube-proxy: a container may not set the machine's connection tracking. In another mode
+ * than Fairlead's it would remove Fairlead's rules with its start, before it has its own.
+ */
+function settings(mode: string): string {
+  return JSON.stringify({
+    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+    kind: "KubeProxyConfiguration",
+    mode,
+    conntrack: { maxPerCore: 0 },
+  });
 }

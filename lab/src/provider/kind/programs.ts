@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as versions from "../../../kind/versions.ts";
-import type { ProgramPaths, ProgramSet } from "../../control-plane/program-set.ts";
+import type { ProgramPaths, ProgramSet } from "../../control-plane/programs.ts";
 
 /** Short and another one whenever what is pinned changes: a part of names in the cache. */
 export function fingerprint(value: unknown): string {

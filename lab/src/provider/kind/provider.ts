@@ -1,22 +1,17 @@
 import { basename, dirname } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { BROWSER } from "@fairlead/tooling/browser-program";
-import { loadFlavor } from "../../cni/load.ts";
-import { missingPrograms } from "../../control-plane/program-set.ts";
-import { missingControlPlane } from "../../control-plane/programs.ts";
-import { isThere } from "../../support/is-there.ts";
-import { type Lack, lackingPrograms, lackOf, type NeededProgram } from "../../support/lack.ts";
-import { missingHere } from "../../support/machine.ts";
-import { shapeOf } from "../flavors.ts";
-import { programsOf } from "../netns/networks.ts";
-import type { ClusterRequest, Provider } from "../provider.ts";
+import { loadFlavor } from "../../cni/flavor.ts";
+import { missingControlPlane, missingPrograms } from "../../control-plane/programs.ts";
+import { isThere, type Lack, lackingPrograms, lackOf, missingHere, type NeededProgram } from "../../support/machine.ts";
+import { programsOf } from "../netns/cluster.ts";
+import { type ClusterRequest, type Provider, shapeOf } from "../provider.ts";
 import { openCluster } from "./cluster.ts";
-import { provideImages } from "./images/provide.ts";
-import { overlayNames } from "./manifests.ts";
-import { misplacedNetwork } from "./networks/install.ts";
-import { installers } from "./networks/installers.ts";
+import { overlayNames } from "./fairlead.ts";
+import { installers, misplacedNetwork } from "./networks/install.ts";
+import { provideImages } from "./node-image.ts";
 import { cluster, published as publishedSet } from "./programs.ts";
-import { published } from "./published/source.ts";
+import { published } from "./published.ts";
 import type { Source } from "./source.ts";
 
 const DOCKER: readonly NeededProgram[] = [

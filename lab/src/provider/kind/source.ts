@@ -1,5 +1,5 @@
 import type { Progress } from "../provider.ts";
-import type { ClusterImages } from "./cluster-images.ts";
+import type { ClusterImages } from "./kind-cluster.ts";
 import type { KindNetwork, KindNetworkGround } from "./networks/network.ts";
 
 /** Where a cluster's images and pod networks come from: made here, or published. */

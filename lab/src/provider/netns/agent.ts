@@ -1,15 +1,16 @@
-import { type AgentProcess, startAgent } from "../../agent/agent-process.ts";
-import { waitUntil } from "../../agent/wait-until.ts";
-import type { AgentOnNode, AgentStart, Instance, NodeProxy } from "../node.ts";
+/** Agents of nodes: their flags, how they are started, and how they are restarted and killed. */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type AgentProcess, type AgentSettings, startAgent } from "../../agent.ts";
+import { modeNamed } from "../../modes.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { AgentOnNode, AgentStart, ClusterShape, Instance, NodeProxy } from "../cluster.ts";
 import { asksOf } from "../node-http.ts";
 import type { GroundNode } from "./ground.ts";
-import { startSettings, stepClockTo } from "./start-how.ts";
-
-/** It takes a second, but for a slow guest. */
-const START_MS = 300_000;
 
 /** The built agent in a node's namespace. */
-export interface NodeAgent extends AgentOnNode {
+interface NodeAgent extends AgentOnNode {
   dispose(): Promise<void>;
 }
 
@@ -95,7 +96,65 @@ export async function startNodeInstance(
   };
 }
 
-export interface NodeInstance extends Instance {
+/** @param memory `AgentStart.memory` */
+export function stateFolder(folder: string, memory?: string): string {
+  return join(folder, memory === undefined ? "state" : `state-${memory}`);
+}
+
+interface ProxySettings {
+  readonly nodeName: string;
+  readonly kubeconfig: string;
+  readonly stateFolder: string;
+}
+
+/** What a proxy is run with on a node. */
+export function proxyFlags(
+  shape: ClusterShape,
+  settings: ProxySettings,
+  { mode, kubeProxy }: NodeProxy,
+  { learns = false }: Pick<AgentStart, "learns"> = {},
+): readonly string[] {
+  const excluded = learns ? [] : networkCIDRs(shape, { excluded: true });
+  const common = [
+    `--proxy-mode=${mode}`,
+    `--kubeconfig=${settings.kubeconfig}`,
+    `--hostname-override=${settings.nodeName}`,
+    ...(learns ? [] : [`--cluster-cidr=${networkCIDRs(shape, { excluded: false }).join(",")}`]),
+  ];
+  // What is the machine's own stays as it is.
+  if (kubeProxy !== undefined) return [...common, "--conntrack-max-per-core=0", "--conntrack-min=0"];
+  return [
+    ...common,
+    `--state-dir=${settings.stateFolder}`,
+    ...(excluded.length > 0 ? [`--exclude-cluster-cidr=${excluded.join(",")}`] : []),
+    // Specs wait for changes; a cluster of two nodes can take them at once.
+    "--iptables-min-sync-period=50ms",
+    `--iptables-sync-period=${SYNC_PERIOD_MS}ms`,
+    ...modeNamed(mode).flags,
+    `--ipvs-sync-period=${IPVS_SYNC_PERIOD_MS}ms`,
+    "-v=2",
+  ];
+}
+
+/**
+ * How long what was flushed may stay away. In ipvs mode everything is read each time, and guests are slow: the default.
+ */
+export const SYNC_PERIOD_MS = 2_000;
+export const IPVS_SYNC_PERIOD_MS = 30_000;
+
+/** The pod CIDRs of the networks that Fairlead serves, or of those that it leaves alone, here and elsewhere. */
+export function networkCIDRs(
+  { networks, elsewhere = {} }: ClusterShape,
+  wanted: Pick<ClusterShape["networks"][0], "excluded">,
+): readonly string[] {
+  const here = networks.filter(({ excluded }) => excluded === wanted.excluded).map(({ podCIDRs }) => podCIDRs);
+  return [...here, ...(wanted.excluded ? [elsewhere] : [])].flatMap((podCIDRs) => Object.values(podCIDRs));
+}
+
+/** It takes a second, but for a slow guest. */
+const START_MS = 300_000;
+
+interface NodeInstance extends Instance {
   dispose(): Promise<void>;
 }
 
@@ -142,4 +201,38 @@ async function untilSynced(agent: AgentProcess, isSynced: () => Promise<boolean>
     await agent.kill();
     throw new Error(`no rules; the agent's log:\n${agent.log()}`, { cause: error });
   }
+}
+
+const PRELOAD = new URL("../../stepped-clock.ts", import.meta.url).href;
+
+/** In a mount namespace of its own, which ends with the agent: the folder is a disk of one page, and that is taken. */
+const FULL_DISK =
+  'mount -t tmpfs -o size=4k tmpfs "$1" && head -c 4096 /dev/zero > "$1/everything" && shift && exec "$@"';
+
+/** What an agent may be given alongside its flags. @param folder of the agent's own, for its state and its clock */
+async function startSettings(
+  folder: string,
+  { stateDiskFull = false, ownClock = false, env = {}, openFiles, memory, bundle }: AgentStart,
+): Promise<Omit<AgentSettings, "flags">> {
+  const state = stateFolder(folder, memory);
+  await mkdir(state, { recursive: true });
+  await stepClockTo(folder, 0);
+  const clock = ownClock ? { NODE_OPTIONS: `--import=${PRELOAD}`, FAIRLEAD_E2E_CLOCK: clockFile(folder) } : {};
+  return {
+    ...(bundle !== undefined && { bundle }),
+    env: { ...clock, ...env },
+    behind: [
+      ...(openFiles === undefined ? [] : ["prlimit", `--nofile=${openFiles}:${openFiles}`]),
+      ...(stateDiskFull ? ["unshare", "--mount", "sh", "-c", FULL_DISK, "sh", state] : []),
+    ],
+  };
+}
+
+function clockFile(folder: string): string {
+  return join(folder, "clock");
+}
+
+/** For an agent that has a clock of its own, which takes it over on SIGWINCH. */
+async function stepClockTo(folder: string, offsetMs: number): Promise<void> {
+  await writeFile(clockFile(folder), String(offsetMs));
 }

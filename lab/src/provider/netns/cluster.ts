@@ -1,44 +1,36 @@
+/** The cluster of namespaces: nodes with pod networks and agents, and its state for reports. */
+
+import { access, constants, mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { CniFlavor } from "../../cni/flavor.ts";
+import type { Argv, Runner } from "@fairlead/kernel";
+import type { CniFlavor, PodNetwork } from "../../cni/flavor.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { startPeer } from "../../peer/process.ts";
-import { orDispose } from "../../support/or-dispose.ts";
+import { openSecondUplink } from "../../second-uplink.ts";
+import type { Lack, NeededProgram } from "../../support/machine.ts";
+import { messageOf, orDispose } from "../../support/processes.ts";
 import { startScript } from "../../support/script.ts";
-import { openSecondUplink } from "../../uplink/second-uplink.ts";
-import { runnerIn } from "../../wire/apply.ts";
-import { type Cluster, type ClusterShape, NODE_PORTS } from "../cluster.ts";
-import { followServices } from "../install-flavor.ts";
-import type { ClusterNode } from "../node.ts";
+import { runnerIn } from "../../wire.ts";
+import { type Cluster, type ClusterNode, type ClusterShape, NODE_PORTS } from "../cluster.ts";
 import { requireMode } from "../node-http.ts";
-import type { Progress } from "../provider.ts";
+import { type ClusterRequest, daemonsHere, followServices, installFlavor, type Progress } from "../provider.ts";
+import { proxyFlags, startNodeAgent, startNodeInstance, stateFolder } from "./agent.ts";
+import { gatesBefore } from "./control-plane.ts";
 import {
   FABRIC_ADDRESS,
   familiesOnly,
+  type Ground,
+  type GroundNode,
   gateAddress,
   gateCounter,
   OUTSIDE_ADDRESS,
+  openGround,
   STRANGER_ADDRESS,
-} from "./addresses.ts";
-import { startNodeAgent, startNodeInstance } from "./agent.ts";
-import { gatesBefore } from "./gates.ts";
-import { type Ground, type GroundNode, openGround } from "./ground.ts";
+} from "./ground.ts";
 import { startKubelet } from "./kubelet.ts";
-import { installNetworks } from "./networks.ts";
-import { nodeObject, nodeStatus } from "./pod-object.ts";
-import { numberedPods } from "./pods.ts";
-import { proxyFlags } from "./proxy-flags.ts";
-import { startProxyPods } from "./proxy-pods/start.ts";
-import { stateFolder } from "./start-how.ts";
-import { clusterState } from "./state.ts";
-
-export interface ClusterParts {
-  readonly shape: ClusterShape;
-  readonly flavors: readonly CniFlavor[];
-  readonly folder: string;
-  readonly progress: Progress;
-  readonly controlPlane: ReachControlPlane;
-}
+import { nodeObject, nodeStatus, numberedPods } from "./pods.ts";
+import { startProxyPods } from "./proxy-pods.ts";
 
 /**
  * Starts the control plane, or finds the way to one.
@@ -47,9 +39,61 @@ export interface ClusterParts {
  */
 export type ReachControlPlane = (ground: Ground, opened: AsyncDisposableStack) => Promise<ControlPlane>;
 
+interface ClusterParts {
+  readonly shape: ClusterShape;
+  readonly flavors: readonly CniFlavor[];
+  readonly folder: string;
+  readonly progress: Progress;
+  readonly controlPlane: ReachControlPlane;
+}
+
 /** Builds everything; what was opened is closed again when something fails. */
 export function openCluster(parts: ClusterParts): Promise<Cluster> {
   return orDispose((opened) => build(parts, opened));
+}
+
+/** Programs that the flavors of a request run. */
+export function programsOf(flavors: readonly CniFlavor[]): readonly NeededProgram[] {
+  return flavors.flatMap(({ name, programs }) => programs.map((one) => ({ by: name, ...one })));
+}
+
+/** Devices that the flavors of a request open and this user may not. */
+export async function lackingDevices(flavors: readonly CniFlavor[]): Promise<readonly Lack[]> {
+  const needed = flavors.flatMap(({ name, devices = [] }) => devices.map((device) => ({ name, device })));
+  const lacking = await Promise.all(
+    needed.map(({ name, device }) =>
+      access(device, constants.R_OK | constants.W_OK).then(
+        () => undefined,
+        () => ({ what: `${name} needs ${device}, which this user may not open` }),
+      ),
+    ),
+  );
+  return lacking.filter((one) => one !== undefined);
+}
+
+/** Families that the request names and a flavor cannot have. */
+export function lackingFamilies(flavors: readonly CniFlavor[], { families }: ClusterRequest): readonly Lack[] {
+  return flavors.flatMap(({ name, podCIDRs }) =>
+    families.filter((family) => podCIDRs[family] === undefined).map((family) => ({ what: `${name} has no ${family}` })),
+  );
+}
+
+interface StateSources {
+  readonly nodes: readonly (readonly [{ readonly runner: Runner }, ClusterNode])[];
+  readonly networks: ReadonlyMap<string, Pick<PodNetwork, "state">>;
+  /** Of the run: logs are looked for in it and one level below. */
+  readonly folder: string;
+}
+
+type Files = Record<string, string>;
+
+export async function clusterState({ nodes, networks, folder }: StateSources): Promise<Readonly<Files>> {
+  const parts = await Promise.all([
+    ...nodes.map(([ground, node]) => nodeState(ground.runner, node)),
+    ...[...networks].map(([name, network]) => networkState(name, network)),
+    logs(folder),
+  ]);
+  return Object.assign({}, ...parts);
 }
 
 async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {
@@ -173,4 +217,76 @@ async function peerIn(namespace: GroundNode["namespace"], name: string, opened: 
 function known<T>(value: T | undefined): T {
   if (value === undefined) throw new Error("not of this cluster");
   return value;
+}
+
+/** Sets the pod networks up side by side, and waits until each one works. */
+async function installNetworks(
+  flavors: readonly CniFlavor[],
+  ground: Ground,
+  folder: string,
+  opened: AsyncDisposableStack,
+): Promise<ReadonlyMap<string, PodNetwork>> {
+  const installed = await Promise.all(
+    flavors.map(
+      async (flavor) => [flavor.name, await install(flavor, ground, join(folder, flavor.name), opened)] as const,
+    ),
+  );
+  return new Map(installed);
+}
+
+async function install(
+  flavor: CniFlavor,
+  ground: Ground,
+  folder: string,
+  opened: AsyncDisposableStack,
+): Promise<PodNetwork> {
+  await mkdir(folder, { recursive: true });
+  const { nodes, families } = ground;
+  return installFlavor(flavor, { nodes, families, folder, daemon: daemonsHere(folder, opened) }, opened);
+}
+
+/** What is asked of every node; a program that is not there says so in its file. */
+const QUESTIONS: Readonly<Record<string, Argv>> = {
+  "iptables.txt": ["iptables-save", "-c"],
+  "ip6tables.txt": ["ip6tables-save", "-c"],
+  "nft.txt": ["nft", "list", "ruleset"],
+  "ipset.txt": ["ipset", "save"],
+  "ipvs.txt": ["ipvsadm", "-Ln"],
+  "conntrack.txt": ["conntrack", "-L"],
+  "conntrack6.txt": ["conntrack", "-L", "-f", "ipv6"],
+  "addresses.txt": ["ip", "address"],
+  "routes.txt": ["ip", "route", "show", "table", "all"],
+  "routes6.txt": ["ip", "-6", "route", "show", "table", "all"],
+  "neighbors.txt": ["ip", "neighbor"],
+};
+
+async function nodeState(runner: Runner, { name, agent }: ClusterNode): Promise<Files> {
+  const answers = await Promise.all(
+    Object.entries(QUESTIONS).map(async ([file, argv]) => [`${name}/${file}`, await output(runner, argv)] as const),
+  );
+  const ownership = await agent.get("/ownership").catch(messageOf);
+  const metrics = await agent.get("/metrics").catch(messageOf);
+  return {
+    ...Object.fromEntries(answers),
+    [`${name}/agent.log`]: await agent.log(),
+    [`${name}/ownership.json`]: ownership,
+    [`${name}/metrics.txt`]: metrics,
+  };
+}
+
+function output(runner: Runner, argv: Argv): Promise<string> {
+  return runner.run(argv, { timeoutMs: 60_000 }).then(({ stdout }) => stdout, messageOf);
+}
+
+async function networkState(name: string, network: Pick<PodNetwork, "state">): Promise<Files> {
+  const files = await network.state().catch((error) => ({ "error.txt": messageOf(error) }));
+  return Object.fromEntries(Object.entries(files).map(([file, text]) => [`${name}/${file}`, text]));
+}
+
+async function logs(folder: string): Promise<Files> {
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".log"));
+  const texts = await Promise.all(
+    names.map(async (name) => [`logs/${name}`, await readFile(join(folder, name), "utf8").catch(messageOf)] as const),
+  );
+  return Object.fromEntries(texts);
 }

@@ -1,13 +1,21 @@
+/** The control plane in the fabric, and the gates before its API server that faults need. */
+
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import type { IPFamily } from "@fairlead/core";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { type ControlPlane, startControlPlane } from "../../control-plane/control-plane.ts";
+import { type Certificate, type ControlPlane, PORT, startControlPlane } from "../../control-plane/control-plane.ts";
 import { controlPlanePrograms } from "../../control-plane/programs.ts";
+import { cutArgv } from "../../faults.ts";
+import { type Script, startScript } from "../../support/script.ts";
+import { runnerIn } from "../../wire.ts";
+import type { ApiServerControl, Client } from "../cluster.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
-import { SERVICE_CIDRS } from "./addresses.ts";
+import { SERVICE_CIDRS } from "./ground.ts";
 
-export interface ControlPlanePlace {
+interface ControlPlanePlace {
   readonly namespace: NetworkNamespace;
   /** Where the API server listens; the first of the request's families counts. */
   readonly addresses: Readonly<Record<IPFamily, string>>;
@@ -31,4 +39,96 @@ export async function openControlPlane(
     serviceCIDRs: families.map((family) => SERVICE_CIDRS[family]),
     folder: own,
   });
+}
+
+/** An API server that gates can stand before. */
+interface GatePlace {
+  /** Where it is. */
+  readonly namespace: NetworkNamespace;
+  readonly family: IPFamily;
+  /** Its address of that family, at which the nodes reach it. */
+  readonly host: string;
+  readonly certificate: Certificate;
+  /** Whose requests come to a gate that does not say whose. */
+  readonly nodes: readonly Pick<Client, "addresses">[];
+}
+
+const scriptNamed = (name: string) => fileURLToPath(new URL(`../../control-plane/${name}`, import.meta.url));
+
+const HOSTILE = scriptNamed("hostile-main.ts");
+const BUSY = scriptNamed("busy-main.ts");
+
+/** What can be put before an API server. */
+export function gatesBefore(
+  place: GatePlace,
+): Required<Pick<ApiServerControl, "expireWatches" | "turnHostile" | "turnBusy">> {
+  return {
+    expireWatches: (ms) => expireWatches(place, ms),
+    turnHostile: (way, node) => openGate(place, { file: HOSTILE, more: [way], nodes: [node] }),
+    turnBusy: (path) => openGate(place, { file: BUSY, more: [path] }),
+  };
+}
+
+const API_PORT = String(PORT);
+const GATE_PORT = "6444";
+const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
+
+/** A script that stands before the API server; its arguments are CERTIFICATE KEY PORT HOST HOST-PORT, and `more`. */
+interface Gate {
+  readonly file: string;
+  readonly more?: readonly string[];
+  /** Whose requests come to it; default: those of all nodes. */
+  readonly nodes?: GatePlace["nodes"];
+}
+
+/**
+ * Leads what nodes send to the API server to a script that stands before it with its certificate, what they have open
+ * included. `stop` takes it away, and ends what is open through it.
+ */
+async function openGate(
+  { namespace, family, host, certificate: { certFile, keyFile }, nodes: all }: GatePlace,
+  { file, more = [], nodes = all }: Gate,
+): Promise<Script> {
+  const runner = runnerIn(namespace);
+  const gate = await startScript(namespace, file, [certFile, keyFile, GATE_PORT, host, API_PORT, ...more]);
+  const sources = nodes.map(({ addresses }) => addresses[family] ?? "");
+  const rule = ["-p", "tcp", "--dport", API_PORT, "-j", "REDIRECT", "--to-ports", GATE_PORT];
+  const nat = (verb: "-A" | "-D") =>
+    runner.run([TOOLS[family], "-t", "nat", verb, "PREROUTING", "-s", sources.join(","), ...rule]);
+  try {
+    await nat("-A");
+    for (const source of sources) await runner.run(cutArgv(API_PORT, source));
+  } catch (error) {
+    await gate.stop();
+    throw error;
+  }
+  let stopped: Promise<void> | undefined;
+  const stop = async () => {
+    await gate.stop();
+    await nat("-D");
+  };
+  return {
+    ...gate,
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+const GONE = scriptNamed("gone-main.ts");
+
+/**
+ * Leads what nodes send to the API server to a gate that ends every watch with 410 Gone, for so long.
+ *
+ * @returns how many watches it has ended
+ */
+async function expireWatches(place: GatePlace, ms: number): Promise<number> {
+  const gate = await openGate(place, { file: GONE });
+  try {
+    await sleep(ms);
+    return Number(await gate.ask("count"));
+  } finally {
+    await gate.stop();
+  }
 }

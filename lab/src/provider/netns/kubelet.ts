@@ -8,11 +8,10 @@ import type { Argv } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { ApiClient } from "../../control-plane/api-client.ts";
 import type { Certificate } from "../../control-plane/control-plane.ts";
-import { type Daemon, startDaemon } from "../../support/daemon.ts";
-import { orDispose } from "../../support/or-dispose.ts";
+import { type Daemon, orDispose, startDaemon } from "../../support/processes.ts";
 import { startScript } from "../../support/script.ts";
 import type { GroundNode } from "./ground.ts";
-import { podStatus } from "./pod-object.ts";
+import { podStatus } from "./pods.ts";
 
 const SERVER = fileURLToPath(new URL("kubelet-main.ts", import.meta.url));
 const PAUSE_MS = 100;

@@ -1,5 +1,4 @@
-import type { Pod } from "@fairlead/lab/provider/cluster";
-import type { Client } from "@fairlead/lab/provider/node";
+import type { Client, Pod } from "@fairlead/lab/provider/cluster";
 import type { Target } from "../../expect.ts";
 import { excludedNetwork } from "../../multi-cni/networks.ts";
 import type { Scene } from "../../scene.ts";

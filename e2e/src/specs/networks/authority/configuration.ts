@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
 import { networkResource } from "@fairlead/lab/control-plane/network-resources";
-import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
-import { SYNC_PERIOD_MS } from "@fairlead/lab/provider/netns/proxy-flags";
-import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
+import { SYNC_PERIOD_MS } from "@fairlead/lab/provider/netns/agent";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { excludedNetwork } from "../../multi-cni/networks.ts";
 import type { Scene } from "../../scene.ts";
 import { allow, install, ipPool, learnFrom, make, makeVpc, subnet } from "../learning.ts";

@@ -1,5 +1,5 @@
 import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-client";
-import { messageOf } from "@fairlead/lab/support/errors";
+import { messageOf } from "@fairlead/lab/support/processes";
 import { type LearnedCIDR, make, untilLearned } from "../learning.ts";
 import type { NetworkAttack, ReportedCIDR, Step } from "./attack.ts";
 import type { Bystanders } from "./bystanders.ts";

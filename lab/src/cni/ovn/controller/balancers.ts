@@ -1,6 +1,20 @@
-import { isIPv6 } from "node:net";
-import type { EndpointSlice, Protocol, Service, ServicePortSpec } from "@fairlead/core";
-import type { NbCommand } from "../topology.ts";
+/** Load balancers for the services that the controller follows. */
+
+import { request } from "node:https";
+import { BlockList, isIPv6 } from "node:net";
+import { text } from "node:stream/consumers";
+import {
+  ClusterState,
+  decodeEndpointSlice,
+  decodeService,
+  type EndpointSlice,
+  type Protocol,
+  type Service,
+  type ServiceKey,
+  type ServicePortSpec,
+} from "@fairlead/core";
+import type { ApiConnection, ObjectChange, Subscriptions } from "@fairlead/watch";
+import type { NbCommand } from "../daemons.ts";
 
 /** An address and port of a service, with the endpoints that one of OVN's load balancers has for it. */
 export interface VirtualAddress {
@@ -15,11 +29,6 @@ export interface VirtualAddress {
 const PROTOCOLS = ["tcp", "udp", "sctp"] as const;
 /** kube-ovn has the same for every service with affinity (util.DefaultServiceSessionStickinessTimeout). */
 const AFFINITY_SECONDS = 10_800;
-
-/** kube-ovn's load balancers of the default VPC, which hold the services of the whole cluster. */
-function nameOf(protocol: Protocol, affinity: boolean): string {
-  return `cluster-${protocol.toLowerCase()}${affinity ? "-session" : ""}-loadbalancer`;
-}
 
 /** Makes them, without any service, and puts them on these switches (pkg/controller/init.go). */
 export function createBalancers(switches: readonly string[]): readonly NbCommand[] {
@@ -59,12 +68,6 @@ export function virtualAddresses(
   );
 }
 
-function readyIn({ ports, endpoints }: EndpointSlice, { name }: ServicePortSpec): readonly string[] {
-  const found = ports.find((one) => one.name === name);
-  if (found === undefined) return [];
-  return endpoints.filter(({ ready }) => ready).map(({ address }) => socket(address, found.port));
-}
-
 /** The commands that lead from one state of a service to another. */
 export function balancerCommands(
   before: readonly VirtualAddress[],
@@ -80,6 +83,150 @@ export function balancerCommands(
   ];
 }
 
+interface FollowedService {
+  readonly service: Service;
+  readonly slices: readonly EndpointSlice[];
+}
+
+/** What a change of services and endpoints asks for. */
+interface ServiceChanges {
+  readonly commands: readonly NbCommand[];
+  /** The services that changed and are there. */
+  readonly services: readonly FollowedService[];
+}
+
+/** Which of kube-ovn's networks a Service belongs to; its controller writes it on every Service with a ClusterIP. */
+const VPC_ANNOTATION = "ovn.kubernetes.io/vpc";
+
+const KEPT = { annotations: new Set([VPC_ANNOTATION]) };
+
+/**
+ * Follows Services and EndpointSlices.
+ *
+ * @param onChanges called one at a time, from the first complete lists on
+ */
+export function followServices(
+  onChanges: (changes: ServiceChanges) => Promise<void>,
+): Subscriptions<Service, EndpointSlice> {
+  const state = new ClusterState();
+  const known = new Map<ServiceKey, readonly VirtualAddress[]>();
+  const incomplete = new Set(["services", "endpointSlices"]);
+  let turn: Promise<void> = Promise.resolve();
+  const look = (key: ServiceKey) => {
+    const [service, slices] = [state.service(key), state.slices(key)];
+    const after = virtualAddresses(service, slices);
+    const commands = balancerCommands(known.get(key) ?? [], after);
+    known.set(key, after);
+    return { commands, services: service === undefined ? [] : [{ service, slices }] };
+  };
+  const takeAll = async () => {
+    if (incomplete.size > 0 || !state.dirty) return;
+    const looked = [...state.takeDirty().services].map(look);
+    await onChanges({
+      commands: looked.flatMap(({ commands }) => commands),
+      services: looked.flatMap(({ services }) => services),
+    });
+  };
+  const inTurn = () => {
+    turn = turn.then(takeAll);
+    return turn;
+  };
+  return {
+    services: {
+      decode: (raw) => decodeService(raw, undefined, KEPT).object,
+      onChange: (change) => {
+        if (change.type === "upsert") state.upsertService(change.object);
+        else if (change.type === "delete") state.deleteService(...parts(change));
+        else incomplete.delete("services");
+        return inTurn();
+      },
+    },
+    endpointSlices: {
+      decode: (raw) => decodeEndpointSlice(raw).object,
+      onChange: (change) => {
+        if (change.type === "upsert") state.upsertSlice(change.object);
+        else if (change.type === "delete") state.deleteSlice(...parts(change));
+        else incomplete.delete("endpointSlices");
+        return inTurn();
+      },
+    },
+  };
+}
+
+/** kube-ovn's `--cluster-router`, unless somebody chooses another name. */
+const DEFAULT_VPC = "ovn-cluster";
+
+/**
+ * The annotation that kube-ovn's controller would write: the VPC of the endpoints where one is a pod of OVN's, else
+ * what is written, else the default one (pkg/controller/endpoint_slice.go, getVpcAndSubnetForEndpoints).
+ *
+ * @param podCIDRs OVN's, all of them in the default VPC
+ * @returns undefined: it is written
+ */
+export function vpcToWrite({ service, slices }: FollowedService, podCIDRs: readonly string[]): string | undefined {
+  const written = service.annotations[VPC_ANNOTATION];
+  const own = blockList(podCIDRs);
+  const endpoints = slices.flatMap((slice) => slice.endpoints);
+  const isOwn = endpoints.some(({ address }) => own.check(address, isIPv6(address) ? "ipv6" : "ipv4"));
+  const vpc = isOwn ? DEFAULT_VPC : (written ?? DEFAULT_VPC);
+  return vpc === written ? undefined : vpc;
+}
+
+const TIMEOUT_MS = 15_000;
+
+/**
+ * Writes the annotation with the service's VPC.
+ *
+ * @returns the status; 404: the service has gone meanwhile
+ * @throws Error when there is no answer
+ */
+export async function annotate(
+  { server, credentials }: ApiConnection,
+  { namespace, name }: Service,
+  vpc: string,
+): Promise<number> {
+  const { headers, tls } = await credentials();
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const call = request(`${server}/api/v1/namespaces/${namespace}/services/${name}`, {
+    ...tls,
+    method: "PATCH",
+    timeout: TIMEOUT_MS,
+    headers: { ...headers, "content-type": "application/merge-patch+json" },
+  });
+  call.on("timeout", () => call.destroy(new Error(`no answer in ${TIMEOUT_MS} ms`)));
+  call.on("error", reject);
+  call.on("response", (response) => {
+    text(response).then(() => resolve(response.statusCode ?? 0), reject);
+  });
+  call.end(JSON.stringify({ metadata: { annotations: { [VPC_ANNOTATION]: vpc } } }));
+  return promise;
+}
+
+/** kube-ovn's load balancers of the default VPC, which hold the services of the whole cluster. */
+function nameOf(protocol: Protocol, affinity: boolean): string {
+  return `cluster-${protocol.toLowerCase()}${affinity ? "-session" : ""}-loadbalancer`;
+}
+
+function readyIn({ ports, endpoints }: EndpointSlice, { name }: ServicePortSpec): readonly string[] {
+  const found = ports.find((one) => one.name === name);
+  if (found === undefined) return [];
+  return endpoints.filter(({ ready }) => ready).map(({ address }) => socket(address, found.port));
+}
+
 function socket(address: string, port: number): string {
   return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+function parts({ key }: Extract<ObjectChange<unknown>, { type: "delete" }>): [namespace: string, name: string] {
+  const slash = key.indexOf("/");
+  return [key.slice(0, slash), key.slice(slash + 1)];
+}
+
+function blockList(cidrs: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [address = "", length = ""] = cidr.split("/");
+    list.addSubnet(address, Number(length), isIPv6(address) ? "ipv6" : "ipv4");
+  }
+  return list;
 }

@@ -1,11 +1,9 @@
 import { parseArgs } from "node:util";
 import { createRunner } from "@fairlead/kernel";
 import { createApiSource, loadConnection } from "@fairlead/watch";
-import { messageOf } from "../../../support/errors.ts";
-import { northboundClient } from "../clients.ts";
-import { annotate } from "./annotate.ts";
-import { followServices } from "./follow.ts";
-import { vpcToWrite } from "./vpc.ts";
+import { messageOf } from "../../../support/processes.ts";
+import { northboundClient } from "../daemons.ts";
+import { annotate, followServices, vpcToWrite } from "./balancers.ts";
 
 /**
  * What kube-ovn's controller does for services: it follows the API server, keeps OVN's load balancers as all services

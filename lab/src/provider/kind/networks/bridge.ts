@@ -1,9 +1,8 @@
 import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { BRIDGED_IS_SEEN } from "../../../cni/bridge-plugin.ts";
-import { masqueradeOutgoing } from "../../../cni/outgoing.ts";
-import { applyLines, applySettings } from "../../../wire/apply.ts";
-import { type IpLines, route } from "../../../wire/ip-lines.ts";
+import { masqueradeOutgoing } from "../../../cni/node-subnets.ts";
+import { applyLines, applySettings, type IpLines, route } from "../../../wire.ts";
 import type { KindNode } from "../kind-cluster.ts";
 import { HOST_PORTS, type KindNetwork, type KindNetworkGround, writeConfig } from "./network.ts";
 

@@ -7,6 +7,9 @@ import type { ClusterRequest, Progress } from "../../provider.ts";
 import type { KindCluster } from "../kind-cluster.ts";
 import type { Machine } from "../machine.ts";
 import type { Source } from "../source.ts";
+import { bridge } from "./bridge.ts";
+import { delegated } from "./delegated.ts";
+import { flannel } from "./manifest.ts";
 import type { KindNetwork } from "./network.ts";
 
 /** Where nodes have the networks' folder of this machine: its sockets, configurations and databases. */
@@ -23,7 +26,7 @@ export function misplacedNetwork({ cni }: Pick<ClusterRequest, "cni">): string |
     : `${late} takes its addresses from the nodes' pod CIDRs: name it first in --cni`;
 }
 
-export interface NetworksGround {
+interface NetworksGround {
   readonly installers: Source["installers"];
   readonly cluster: KindCluster;
   readonly machine: Machine;
@@ -37,7 +40,7 @@ export interface NetworksGround {
 }
 
 /** The pod networks of a cluster, side by side. */
-export interface KindNetworks {
+interface KindNetworks {
   readonly running: ReadonlyMap<string, KindNetwork>;
   /** What a pod's spec says to come into a network. */
   podSpec(network: string): Readonly<Record<string, unknown>>;
@@ -70,6 +73,16 @@ export async function installNetworks(ground: NetworksGround, opened: AsyncDispo
     podSpec: (network) => (others.includes(network) ? { runtimeClassName: network } : {}),
   };
 }
+
+/** Pod networks that are made of packages and Go modules here. */
+export const installers: Source["installers"] = {
+  bridge,
+  calico: delegated,
+  flannel: flannel("vxlan"),
+  "flannel:host-gw": flannel("host-gw"),
+  ovn: delegated,
+  ptp: delegated,
+};
 
 function runtimeClass(name: string) {
   return { apiVersion: "node.k8s.io/v1", kind: "RuntimeClass", metadata: { name }, handler: name };

@@ -1,22 +1,23 @@
+/** Pod networks that are installed by a manifest. */
+
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import type { IPFamily } from "@fairlead/core";
+import type { RunOptions } from "@fairlead/kernel";
+import { parseAllDocuments } from "yaml";
+import { toolPackages } from "../../../../kind/versions.ts";
+import { BRIDGED_IS_SEEN } from "../../../cni/bridge-plugin.ts";
+import { PORT } from "../../../control-plane/control-plane.ts";
+import { providePrograms } from "../../../control-plane/programs.ts";
+import { applySettings } from "../../../wire.ts";
+import { flannel as flannelSet } from "../programs.ts";
+import { type KindNetwork, type KindNetworkGround, networkImage } from "./network.ts";
 
 /** An object of a pod network's manifest; only what is looked at has a type. */
 export interface NetworkObject {
   readonly kind: string;
   readonly data?: Readonly<Record<string, string>>;
   readonly spec?: { readonly template?: { readonly spec: NetworkPod } };
-}
-
-interface NetworkPod {
-  readonly containers: readonly NetworkContainer[];
-  readonly initContainers?: readonly NetworkContainer[];
-  readonly volumes?: readonly { readonly hostPath?: { readonly path: string } }[];
-}
-
-interface NetworkContainer {
-  readonly name: string;
-  readonly image: string;
-  readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
 
 /** What a cluster's own values are. */
@@ -32,7 +33,6 @@ export interface NetworkSettings {
 /** Container → variables that it gets, in place of what the manifest says of them. */
 export type Variables = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-const CONFIG_FOLDER = "/etc/cni/net.d";
 const FLANNEL = "net-conf.json";
 
 /** What a cluster's own values make of the objects of a manifest. */
@@ -50,6 +50,87 @@ export function settled(
     return { ...object, spec: { ...spec, template: { ...spec.template, spec: pod } } };
   });
 }
+
+/** The images that objects name, each once. */
+export function imagesOf(objects: readonly NetworkObject[]): readonly string[] {
+  const pods = objects.flatMap(({ spec }) => (spec?.template === undefined ? [] : [spec.template.spec]));
+  const containers = pods.flatMap(({ containers, initContainers = [] }) => [...containers, ...initContainers]);
+  return [...new Set(containers.map(({ image }) => image))];
+}
+
+export const READY: RunOptions = { timeoutMs: 320_000 };
+
+export function settingsOf({ cluster, flavor, families, configFolder }: KindNetworkGround): NetworkSettings {
+  const host = Object.values(cluster.controlPlane.addresses)[0] ?? "";
+  return { podCIDRs: flavor.podCIDRs, families, configFolder, apiServer: { host, port: PORT } };
+}
+
+/** Empty documents are left out. */
+export function objectsIn(text: string): readonly NetworkObject[] {
+  const objects = parseAllDocuments(text).map((one): NetworkObject | null => one.toJS());
+  return objects.filter((one) => one !== null);
+}
+
+/** The pods that tell of a network. */
+interface NetworkPods {
+  readonly namespace: string;
+  readonly daemonSet: string;
+}
+
+const PATIENCE = "--timeout=300s";
+
+/** Resolves when the DaemonSet runs on every node. */
+export async function applyManifest(
+  { cluster }: KindNetworkGround,
+  objects: readonly NetworkObject[],
+  { namespace, daemonSet }: NetworkPods,
+): Promise<void> {
+  const input = objects.map((one) => JSON.stringify(one)).join("\n---\n");
+  // Definitions of resources are too large for the annotation of an apply by the client.
+  await cluster.kubectl(["apply", "--server-side", "-f", "-"], { input });
+  await cluster.kubectl(["-n", namespace, "rollout", "status", `daemonset/${daemonSet}`, PATIENCE], READY);
+}
+
+export function logsOf({ cluster }: KindNetworkGround, { namespace, daemonSet }: NetworkPods): KindNetwork {
+  return {
+    state: async () => {
+      const { stdout } = await cluster.kubectl(["-n", namespace, "logs", `daemonset/${daemonSet}`, "--all-pods"]);
+      return { [`${daemonSet}.log`]: stdout };
+    },
+  };
+}
+
+const manifest = fileURLToPath(new URL("../../../../kind/flannel.yaml", import.meta.url));
+const PODS = { namespace: "kube-system", daemonSet: "flannel" };
+
+/** flannel itself, as a DaemonSet; `backend`: how packets get to another node. */
+export function flannel(backend: "vxlan" | "host-gw") {
+  return async (ground: KindNetworkGround): Promise<KindNetwork> => {
+    const { cluster, kubernetes, progress } = ground;
+    const programs = await providePrograms(flannelSet, kubernetes, progress);
+    const files = { "usr/local/bin/flanneld": programs.flanneld, "usr/local/bin/flannel": programs.flannel };
+    const image = { name: "flannel", packages: toolPackages, root: "tools", files };
+    await cluster.loadImage(await networkImage(image, progress));
+    await Promise.all(cluster.nodes.map((node) => applySettings(node.runner, BRIDGED_IS_SEEN)));
+    const text = (await readFile(manifest, "utf8")).replace("@BACKEND@", backend);
+    await applyManifest(ground, settled(objectsIn(text), settingsOf(ground)), PODS);
+    return logsOf(ground, PODS);
+  };
+}
+
+interface NetworkPod {
+  readonly containers: readonly NetworkContainer[];
+  readonly initContainers?: readonly NetworkContainer[];
+  readonly volumes?: readonly { readonly hostPath?: { readonly path: string } }[];
+}
+
+interface NetworkContainer {
+  readonly name: string;
+  readonly image: string;
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+}
+
+const CONFIG_FOLDER = "/etc/cni/net.d";
 
 function settledPod(pod: NetworkPod, { apiServer, configFolder }: NetworkSettings, variables: Variables): NetworkPod {
   const { host, port } = apiServer;
@@ -74,11 +155,4 @@ function settledPod(pod: NetworkPod, { apiServer, configFolder }: NetworkSetting
 function flannelNetwork(text: string, { podCIDRs, families }: NetworkSettings): string {
   const ipv6 = families.includes("IPv6") ? { EnableIPv6: true, IPv6Network: podCIDRs.IPv6 } : {};
   return JSON.stringify({ ...JSON.parse(text), Network: podCIDRs.IPv4, ...ipv6 });
-}
-
-/** The images that objects name, each once. */
-export function imagesOf(objects: readonly NetworkObject[]): readonly string[] {
-  const pods = objects.flatMap(({ spec }) => (spec?.template === undefined ? [] : [spec.template.spec]));
-  const containers = pods.flatMap(({ containers, initContainers = [] }) => [...containers, ...initContainers]);
-  return [...new Set(containers.map(({ image }) => image))];
 }

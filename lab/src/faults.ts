@@ -1,0 +1,266 @@
+/** What goes wrong, each fault once: specs, kernel tests and the guest use it. */
+
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { bracketed } from "@fairlead/base";
+import type { IPFamily } from "@fairlead/core";
+import type { Argv, Runner, RunResult } from "@fairlead/kernel";
+import { isThere, PLAIN_TOOL } from "./support/machine.ts";
+
+/** A service in nftables mode's table, which somebody breaks. */
+export interface NftTarget {
+  /** `ip kube-proxy` */
+  readonly table: string;
+  /** The key of a service's address in `service-ips`. */
+  readonly key: string;
+}
+
+export function nftTable(family: IPFamily): string {
+  return `${family === "IPv4" ? "ip" : "ip6"} kube-proxy`;
+}
+
+/** What an operator does by hand in nftables mode, in nft's own words. */
+export const nftFaults: Readonly<Record<string, (target: NftTarget) => string>> = {
+  "nft flush ruleset": () => "flush ruleset",
+  "the table deleted": ({ table }) => `delete table ${table}`,
+  "the dispatch emptied": ({ table }) => `flush map ${table} service-ips`,
+  "one service taken out": ({ table, key }) => `delete element ${table} service-ips { ${key} }`,
+  "one service led elsewhere": ({ table, key }) =>
+    `delete element ${table} service-ips { ${key} }; add element ${table} service-ips { ${key} : goto reject-chain }`,
+  "a chain flushed": ({ table }) => `flush chain ${table} services`,
+  "a rule before all others": ({ table }) => `insert rule ${table} services drop`,
+};
+
+export const nftablesByHand: ByHand = {
+  noServices: flushing("services"),
+  noMasquerade: flushing("masquerading"),
+  // The second refuses for ClusterIPs whatever no service has a port for.
+  noRefusal: flushing("service-endpoints-check", "cluster-ips-check"),
+  noSourceRanges: flushing("firewall-check"),
+  noService: (family, _service, address) => {
+    const element = `${nftTable(family)} service-ips { ${address} . tcp . 80 }`;
+    return ["sh", "-c", 'nft get element "$1" 2>/dev/null || exit 0; nft delete element "$1"', "sh", element];
+  },
+  leadAway: (family, from, to) => {
+    const address = family === "IPv4" ? "ip" : "ip6";
+    return ["nft", `insert rule ${nftTable(family)} services ${address} daddr ${from} tcp dport 80 dnat to ${to}`];
+  },
+};
+
+/** Empties a table of iptables, or one chain of it. */
+export function flushArgv(family: IPFamily, table: string, chain?: string): Argv {
+  return [PLAIN_TOOL[family], "-t", table, "-F", ...(chain === undefined ? [] : [chain])];
+}
+
+/** Deletes the chains of a table that nothing refers to anymore. */
+export function deleteChainsArgv(family: IPFamily, table: string): Argv {
+  return [PLAIN_TOOL[family], "-t", table, "-X"];
+}
+
+/** Deletes the first rule of a service's own chain that leads to an endpoint. */
+const ENDPOINT_DELETED = String.raw`
+  rule=$("$1-save" -t nat | grep -m 1 -- "^-A KUBE-SVC-.*\"$2 -> ") || exit 0
+  printf '*nat\n-D%s\nCOMMIT\n' "$(echo "$rule" | cut -c3-)" | "$1-restore" --noflush`;
+
+export const iptablesByHand: ByHand = {
+  noServices: (family) => flushArgv(family, "nat", "KUBE-SERVICES"),
+  noMasquerade: (family) => flushArgv(family, "nat", "KUBE-POSTROUTING"),
+  noRefusal: (family) => flushArgv(family, "filter", "KUBE-SERVICES"),
+  noSourceRanges: (family) => flushArgv(family, "filter", "KUBE-PROXY-FIREWALL"),
+  noService: (family, service) => ["sh", "-c", ENDPOINT_DELETED, "sh", PLAIN_TOOL[family], service],
+  leadAway: (family, from, to) => {
+    const rule = ["-d", from, "-p", "tcp", "--dport", "80", "-j", "DNAT", "--to-destination", to];
+    return [PLAIN_TOOL[family], "-t", "nat", "-I", "KUBE-SERVICES", ...rule];
+  },
+};
+
+/** Something done to the rules by hand. */
+export type Damage =
+  | { readonly remove: RegExp; readonly table: "nat" | "filter" }
+  | { readonly insert: readonly string[]; readonly table: "nat" | "filter" };
+
+/**
+ * Deletes every rule whose line in iptables-save matches, or inserts one.
+ *
+ * @throws Error when no rule matches: the damage would prove nothing
+ */
+export async function inflict(runner: Runner, damage: Damage): Promise<void> {
+  const { table } = damage;
+  if ("insert" in damage) {
+    await runner.run(["iptables", "-t", table, "-I", ...damage.insert]);
+    return;
+  }
+  const { stdout } = await runner.run(["iptables-save", "-t", table]);
+  const rules = stdout.split("\n").filter((line) => line.startsWith("-A ") && damage.remove.test(line));
+  if (rules.length === 0) throw new Error(`no rule of ${table} matches ${damage.remove}`);
+  const deletions = rules.map((line) => `-D ${line.slice("-A ".length)}`);
+  const payload = [`*${table}`, ...deletions, "COMMIT", ""].join("\n");
+  await runner.run(["iptables-restore", "--noflush"], { input: payload });
+}
+
+/** A service of a node in ipvs mode, by its ClusterIP. */
+interface Served {
+  /** IPv4 */
+  readonly address: string;
+  readonly port: number;
+}
+
+/** One of its endpoints, `10.144.1.5:8080`. */
+interface Destination {
+  readonly destination: string;
+}
+
+/** An address that is none of a service of ours. */
+interface Other {
+  readonly other: string;
+}
+
+/** All that ipvs mode can be broken at. */
+export type IpvsTarget = Served & Destination & Other;
+
+const DEVICE = "kube-ipvs0";
+
+/**
+ * All that is ours in the rules goes, or the sets could not be destroyed; an agent may put it back in between.
+ *
+ * @see ipset(8): a set that a rule asks is in use
+ */
+const WITHOUT_SETS = `until
+  for tool in iptables ip6tables; do $tool-save | grep -v KUBE- | $tool-restore; done
+  ipset destroy
+do :; done`;
+
+/** What an operator does by hand in ipvs mode: each a script for sh. */
+export const ipvsFaults = {
+  serversCleared: () => "ipvsadm --clear",
+  serverRemoved: ({ address, port }: Served) => `ipvsadm -D -t ${address}:${port}`,
+  serverAdded: ({ address, port }: Served) => `ipvsadm -A -t ${address}:${port + 1} -s rr`,
+  schedulerChanged: ({ address, port }: Served) => `ipvsadm -E -t ${address}:${port} -s wrr`,
+  weightChanged: ({ address, port, destination }: Served & Destination) =>
+    `ipvsadm -e -t ${address}:${port} -r ${destination} -m -w 5`,
+  destinationRemoved: ({ address, port, destination }: Served & Destination) =>
+    `ipvsadm -d -t ${address}:${port} -r ${destination}`,
+  destinationAdded: ({ address, port }: Served) => `ipvsadm -a -t ${address}:${port} -r 10.144.9.9:8080 -m -w 1`,
+  deviceDeleted: () => `ip link delete ${DEVICE}`,
+  addressDeleted: ({ address }: Pick<Served, "address">) => `ip address del ${address}/32 dev ${DEVICE}`,
+  addressAdded: ({ other }: Other) => `ip address add ${other}/32 dev ${DEVICE}`,
+  setsDestroyed: () => WITHOUT_SETS,
+  setEmptied: () => "ipset flush KUBE-CLUSTER-IP",
+  entryRemoved: ({ address, port }: Served) => `ipset del KUBE-CLUSTER-IP ${address},tcp:${port}`,
+  entryAdded: ({ other }: Other) => `ipset add KUBE-CLUSTER-IP ${other},tcp:80`,
+  ruleRemoved: () => "iptables -t nat -D KUBE-MARK-MASQ 1",
+} as const satisfies Readonly<Record<string, (target: IpvsTarget) => string>>;
+
+export type IpvsFault = keyof typeof ipvsFaults;
+
+/** What takes one promise of a mode away on a node, while nothing repairs it. */
+export interface ByHand {
+  /** No service is served anymore. */
+  readonly noServices: (family: IPFamily) => Argv;
+  readonly noMasquerade: (family: IPFamily) => Argv;
+  /** Nobody refuses for services without endpoints. */
+  readonly noRefusal: (family: IPFamily) => Argv;
+  /** Source ranges keep nobody out. */
+  readonly noSourceRanges: (family: IPFamily) => Argv;
+  /** A service, `namespace/name` at an address, TCP port 80, is not served as it should be; no error where it is so. */
+  readonly noService: (family: IPFamily, service: string, address: string) => Argv;
+  /** What the node itself sends to an address, TCP port 80, is led to an endpoint by a rule like ours. */
+  readonly leadAway: (family: IPFamily, from: string, to: string) => Argv;
+}
+
+/**
+ * Ends what an address has open at a local port; both ends are told by a reset, and each connection is a line of
+ * output.
+ * Kernels without CONFIG_INET_DIAG_DESTROY end none.
+ */
+export function cutArgv(port: string, address: string): Argv {
+  const to = bracketed(address);
+  return ["ss", "-K", "-H", "state", "established", "sport", `:${port}`, "dst", to];
+}
+
+/** A folder for the head of PATH, whose iptables-nft-restore is killed half way when it is asked to. */
+interface HalfRestore {
+  readonly path: string;
+  /** The next restore is killed. */
+  arm(): Promise<void>;
+  /** Whether that is still to come. */
+  armed(): Promise<boolean>;
+}
+
+const TOOL = "iptables-nft-restore";
+
+/**
+ * The real one gets the payload up to its first COMMIT and the head of the next table, and is killed while it waits for
+ * more.
+ */
+const script = (flag: string) => `#!/bin/sh
+PATH=/usr/sbin:/sbin:/usr/bin:/bin
+case "$*" in *--version*) exec ${TOOL} "$@";; esac
+rm "${flag}" 2>/dev/null || exec ${TOOL} "$@"
+exec 3<&0
+{ sed '/^COMMIT$/q' <&3; echo '*nat'; sleep 2; } | ${TOOL} "$@" &
+victim=$!
+sleep 0.2
+kill -9 "$victim"
+kill -9 $$
+`;
+
+/** @param folder an existing one, to be removed by the caller */
+export async function halfRestore(folder: string): Promise<HalfRestore> {
+  const bin = join(folder, "bin");
+  const flag = join(folder, "kill-the-next-restore");
+  await mkdir(bin);
+  await writeFile(join(bin, TOOL), script(flag));
+  await chmod(join(bin, TOOL), 0o755);
+  return {
+    path: `${bin}:${process.env["PATH"] ?? ""}`,
+    arm: () => writeFile(flag, ""),
+    armed: () => isThere(flag),
+  };
+}
+
+/** What another program writes alongside ours, and takes back: each a script for sh, which fails where it cannot. */
+export const NEIGHBOR = {
+  writes: `
+    iptables -t nat -N THEIRS
+    iptables -t nat -A THEIRS -d 203.0.113.99 -j RETURN
+    iptables -t nat -I PREROUTING -j THEIRS
+    nft add table ip theirs
+    nft add chain ip theirs input '{ type filter hook input priority 10; }'
+    nft add rule ip theirs input ip saddr 203.0.113.99 accept`,
+  removes: `
+    iptables -t nat -D PREROUTING -j THEIRS
+    iptables -t nat -D THEIRS -d 203.0.113.99 -j RETURN
+    iptables -t nat -X THEIRS
+    nft list chain ip theirs input | grep -q 203.0.113.99
+    nft delete table ip theirs`,
+} as const;
+
+interface Runs {
+  run(argv: Argv): Promise<RunResult>;
+}
+
+const RESTORE = 'printf "%s" "$2" | "$1-restore" --noflush';
+
+/**
+ * Takes note of the chains and rules that others than the proxy have in nat and filter; those of pod networks are
+ * written once, and nobody brings them back after a flush.
+ *
+ * @returns what writes them again, once the tables have been flushed
+ */
+export async function noteOthersRules(node: Runs, family: IPFamily): Promise<() => Promise<void>> {
+  const tool = PLAIN_TOOL[family];
+  const saved = await Promise.all(["nat", "filter"].map((table) => node.run([`${tool}-save`, "-t", table])));
+  const text = saved.map(({ stdout }) => stdout.split("\n").filter(isOthers).join("\n")).join("\n");
+  return async () => {
+    await node.run(["sh", "-c", RESTORE, "sh", tool, `${text}\n`]);
+  };
+}
+
+function flushing(...chains: readonly string[]): (family: IPFamily) => Argv {
+  return (family) => ["nft", chains.map((chain) => `flush chain ${nftTable(family)} ${chain}`).join("; ")];
+}
+
+function isOthers(line: string): boolean {
+  return /^(\*|:|-A |COMMIT)/.test(line) && !line.includes("KUBE-");
+}
