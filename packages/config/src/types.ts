@@ -69,7 +69,7 @@ export interface ConntrackSettings {
 export interface LoggingSettings {
   /** Lines for people, or one JSON object a line. */
   readonly format: "text" | "json";
-  /** klog's level: 0 is quiet, 5 tells everything. */
+  /** klog's level: 0 is quiet, 5 logs everything. */
   readonly verbosity: number;
   /** Milliseconds between flushes of the log, as the configuration has it. */
   readonly flushFrequencyMs: number;

@@ -54,7 +54,7 @@ describe("forms that pflag takes", () => {
     expect(configOf(parse(argv))).toMatchObject(wanted);
   });
 
-  test("a health server is turned off by --healthz-port=0 alone, which is deprecated", () => {
+  test("a health server is turned off by --healthz-port=0 only, which is deprecated", () => {
     const result = parse(["--healthz-port=0"]);
     expect(configOf(result)).not.toHaveProperty("healthzBindAddress");
     expect(warningsOf(result)).toEqual(["--healthz-port is deprecated: use --healthz-bind-address"]);
@@ -108,7 +108,7 @@ describe("--help and --version", () => {
     expect(parse([flag])).toEqual({ kind: "version", text: "Fairlead v1.2.3\n" });
   });
 
-  test("--version=raw tells more, in JSON", () => {
+  test("--version=raw says more, in JSON", () => {
     const result = parse(["--version=raw"]);
     if (result.kind !== "version") throw new Error(result.kind);
     expect(JSON.parse(result.text)).toMatchObject({ fairlead: "v1.2.3", kubeProxy: "v1.37" });
@@ -136,7 +136,7 @@ describe("actions, in kube-proxy's order", () => {
   });
 });
 
-describe("flags beside --config", () => {
+describe("flags with --config", () => {
   const file = [
     "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration",
     "hostnameOverride: from-file\nmode: ipvs\nlogging: {verbosity: 1, format: json}",

@@ -28,7 +28,7 @@ test.each([
   expect(warningsOf(result)).toEqual([]);
 });
 
-test("a gate that nobody knows takes nothing away, and is told", () => {
+test("an unknown gate takes nothing away, and is reported", () => {
   const result = parse(["--feature-gates=NoSuchGate=false,NFTablesNetlink=false"]);
   expect(configOf(result).features).toEqual(ALL);
   expect(warningsOf(result)).toEqual(["--feature-gates: unknown gates, ignored: NoSuchGate"]);
@@ -48,7 +48,7 @@ const THEIRS = [
   "WinOverlay",
 ];
 
-test("a gate that kube-proxy knows is never told as not known", () => {
+test("a gate that kube-proxy knows is never reported as unknown", () => {
   const result = parse([`--feature-gates=${THEIRS.map((gate) => `${gate}=true`).join(",")}`]);
   expect(warningsOf(result)).toEqual([]);
 });

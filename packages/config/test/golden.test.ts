@@ -89,7 +89,7 @@ const recorded: { readonly verdicts: readonly { readonly lines: string; readonly
 
 /** Where ours is another one, and why. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
-  "bindAddress: 10.0.0.01": "kube-proxy takes a leading zero for decimal, others for octal: nobody can mean it",
+  "bindAddress: 10.0.0.01": "kube-proxy takes a leading zero for decimal, others for octal",
   "detectLocalMode: BridgeInterface\ndetectLocal: {bridgeInterface: a name with spaces}":
     "no interface can have that name, and it would go into rules",
   "mode: ipvs\nipvs: {scheduler: fastest}": "the kernel would refuse it with every sync",

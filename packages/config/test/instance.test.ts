@@ -31,7 +31,7 @@ describe("an agent with a service proxy name", () => {
     expect(config.conntrack.min).toBe(5);
   });
 
-  test("files say the same; the flag counts beside one", () => {
+  test("files say the same; the flag counts with one", () => {
     const fairlead = ["---", "apiVersion: fairlead.dev/v1alpha1", "kind: FairleadConfiguration"];
     const file = configOf(parseFile("mode: nftables", ...fairlead, "serviceProxyName: edge"));
     const flag = configOf(parse([NAME, `--config=${FILE}`], configFile("mode: nftables")));
@@ -65,7 +65,7 @@ describe("an agent with a service proxy name", () => {
     ]);
   });
 
-  test("local ports can be beside anything", () => {
+  test("local ports can run alongside anything", () => {
     expect(configOf(parse([NAME, "--proxy-mode=userspace", "--userspace-only"])).userspace.only).toBe(true);
   });
 

@@ -18,7 +18,7 @@ describe("what the agent did as a shadow is fairlead verify --watch: ignored, it
   });
 });
 
-test("the configuration for another mode: what nobody set follows the mode", () => {
+test("the configuration for another mode: what is not set follows the mode", () => {
   const config = configOf(parse(["--masquerade-all"]));
   expect(withMode(config, "nftables")).toMatchObject({ mode: "nftables", nodePortAddresses: ["primary"] });
   expect(withMode(config, "ipvs")).toMatchObject({

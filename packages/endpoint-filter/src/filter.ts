@@ -18,7 +18,7 @@ import {
   type FilterOptions,
   isNeutral,
   type NeutralAddresses,
-  type OptionsBesideCIDRs,
+  type OtherOptions,
   OWNERSHIP_ANNOTATION,
   type RuledOwner,
 } from "./options.ts";
@@ -35,7 +35,7 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
 }
 
 /** The same of CIDRs that are on their sides already: what it costs to make does not depend on how many they are. */
-export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): EndpointFilter {
+export function filterBySides(sides: CIDRSides, options: OtherOptions): EndpointFilter {
   const { neutralAddresses: neutral } = options;
   const shared = createIntern(MOST_REASONS);
   const isExcluded = (endpoint: FilterEndpoint) =>
@@ -93,7 +93,7 @@ interface Annotation {
 }
 
 /** That of the API server's own Service counts only where the operator leaves it unprotected. */
-function annotationOf({ ownershipAnnotation, protection }: OptionsBesideCIDRs, service: Service): Annotation {
+function annotationOf({ ownershipAnnotation, protection }: OtherOptions, service: Service): Annotation {
   const annotation = ownershipAnnotation ? readAnnotation(service) : {};
   if (annotation.ownership !== "foreign" || !isAPIServer(service)) return annotation;
   if (protection?.unprotected.has(API_SERVER) === true) return annotation;
@@ -175,7 +175,7 @@ interface Survey {
 
 /** The annotation decides before the rules, these before the CIDRs, and these before the memory. */
 function findOwner(
-  options: OptionsBesideCIDRs,
+  options: OtherOptions,
   annotation: Ownership | undefined,
   ruled: RuledOwner | undefined,
   found: Survey,
@@ -229,7 +229,7 @@ function isAPIServer({ namespace, name }: Service): boolean {
  * followed.
  */
 function isServedAnyway(
-  { protection, neutralAddresses }: OptionsBesideCIDRs,
+  { protection, neutralAddresses }: OtherOptions,
   service: Service,
   { ownership, decidedBy }: Pick<Owner, "ownership" | "decidedBy">,
   endpoints: Iterable<FilterEndpoint>,
@@ -316,7 +316,7 @@ type MasqueradesPods = (
  * @param isExcluded whether an endpoint lies in another network
  */
 function masqueradesPods(
-  { masqueradeToExcluded, clusterCIDRs = [], neutralAddresses }: OptionsBesideCIDRs,
+  { masqueradeToExcluded, clusterCIDRs = [], neutralAddresses }: OtherOptions,
   isExcluded: (endpoint: FilterEndpoint) => boolean,
 ): MasqueradesPods {
   if (masqueradeToExcluded === false) return () => false;
@@ -335,7 +335,7 @@ function masqueradesPods(
  * Where the clients are that another network serves itself: the excluded CIDRs without the addresses of nodes and of
  * the API server in what was learned. The operator's own list is followed.
  */
-function clientSides(sides: CIDRSides, { neutralAddresses, protection }: OptionsBesideCIDRs): CIDRSides {
+function clientSides(sides: CIDRSides, { neutralAddresses, protection }: OtherOptions): CIDRSides {
   let clients = sides;
   for (const address of neutralAddresses?.keys() ?? []) {
     const learned = sides.excluding(address) !== undefined && protection?.written.excluding(address) === undefined;

@@ -12,7 +12,7 @@ export {
 export {
   type FilterOptions,
   type NeutralAddresses,
-  type OptionsBesideCIDRs,
+  type OtherOptions,
   OWNERSHIP_ANNOTATION,
   type Protection,
   type RuledOwner,

@@ -1,14 +1,13 @@
-/** What was decided of services with endpoints, for those that have none: kept over restarts as text. */
-
+/** What was decided of services with endpoints, for those without any: kept over restarts as text. */
 import { IP_FAMILIES, isObject, parseJSON, toEnd } from "@fairlead/base";
 import type { IPFamily, MemoryUpdate, Ownership, OwnershipMemory, ServiceKey } from "@fairlead/core";
 import type { FilterOptions } from "./options.ts";
 
 /**
- * Changes that stand alongside the rest before they become part of it: so many, and one for each 64 services. A change
+ * Changes that are kept apart before they become part of the rest: so many, and one for each 64 services. A change
  * copies these only, and all is copied so seldom that the cost of a change follows the change.
  */
-const BESIDE = 64;
+const MOST_RECENT = 64;
 
 /**
  * Last decided ownership by service and family. A value: every change gives a new memory and leaves the old one as it
@@ -21,14 +20,14 @@ export class Memory implements OwnershipMemory {
   /** Memories that follow one from another have it in common. */
   readonly #settled: ReadonlyMap<ServiceKey, Remembered>;
   /** What holds in the place of that; undefined: forgotten. */
-  readonly #beside: ReadonlyMap<ServiceKey, Remembered | undefined>;
+  readonly #recent: ReadonlyMap<ServiceKey, Remembered | undefined>;
 
   private constructor(
     settled: ReadonlyMap<ServiceKey, Remembered>,
-    beside: ReadonlyMap<ServiceKey, Remembered | undefined>,
+    recent: ReadonlyMap<ServiceKey, Remembered | undefined>,
   ) {
     this.#settled = settled;
-    this.#beside = beside;
+    this.#recent = recent;
   }
 
   /** A memory of entries, such as those of a memory file. */
@@ -44,7 +43,7 @@ export class Memory implements OwnershipMemory {
   /** How many decisions it has, those of both families counted. */
   get size(): number {
     let size = this.#settled.size;
-    for (const [service, now] of this.#beside) {
+    for (const [service, now] of this.#recent) {
       size += Number(now !== undefined) - Number(this.#settled.has(service));
     }
     return size;
@@ -61,8 +60,8 @@ export class Memory implements OwnershipMemory {
 
   /** Each service with its decisions, in no particular order. */
   *entries(): Generator<readonly [ServiceKey, Remembered], void, void> {
-    for (const entry of this.#settled) if (!this.#beside.has(entry[0])) yield entry;
-    for (const [service, now] of this.#beside) if (now !== undefined) yield [service, now];
+    for (const entry of this.#settled) if (!this.#recent.has(entry[0])) yield entry;
+    for (const [service, now] of this.#recent) if (now !== undefined) yield [service, now];
   }
 
   /** The memory with one more decision, in place of an earlier one for the same service and family. */
@@ -80,20 +79,20 @@ export class Memory implements OwnershipMemory {
 
   /** Takes what a planning step came to; updates without an ownership forget. */
   apply(updates: Iterable<MemoryUpdate>): Memory {
-    let beside: Map<ServiceKey, Remembered | undefined> | undefined;
+    let recent: Map<ServiceKey, Remembered | undefined> | undefined;
     for (const { service, family, ownership } of updates) {
-      const before = beside?.has(service) ? beside.get(service) : this.#of(service);
+      const before = recent?.has(service) ? recent.get(service) : this.#of(service);
       if (before?.[family] === ownership) continue;
-      beside ??= new Map(this.#beside);
-      beside.set(service, withFamily(before, family, ownership));
+      recent ??= new Map(this.#recent);
+      recent.set(service, withFamily(before, family, ownership));
     }
-    if (beside === undefined) return this;
-    const next = new Memory(this.#settled, beside);
-    return beside.size > BESIDE + this.#settled.size / BESIDE ? Memory.from(next.entries()) : next;
+    if (recent === undefined) return this;
+    const next = new Memory(this.#settled, recent);
+    return recent.size > MOST_RECENT + this.#settled.size / MOST_RECENT ? Memory.from(next.entries()) : next;
   }
 
   #of(service: ServiceKey): Remembered | undefined {
-    return this.#beside.has(service) ? this.#beside.get(service) : this.#settled.get(service);
+    return this.#recent.has(service) ? this.#recent.get(service) : this.#settled.get(service);
   }
 }
 

@@ -51,7 +51,7 @@ export interface Protection {
 }
 
 /** What decides alongside the CIDRs. */
-export type OptionsBesideCIDRs = Omit<FilterOptions, "excludeCIDRs" | "ownCIDRs">;
+export type OtherOptions = Omit<FilterOptions, "excludeCIDRs" | "ownCIDRs">;
 
 /** What a rule says of a service. */
 export interface RuledOwner {

@@ -241,7 +241,7 @@ describe("filter", () => {
     });
   });
 
-  describe("what the operator is told", () => {
+  describe("what the operator reads", () => {
     test("distinct addresses are counted, on both sides", () => {
       const decision = decide([...both, ...both, "10.244.0.5"]);
       expect(decision).toMatchObject({ ownEndpoints: 2, excludedEndpoints: 2, decidingCIDRs: ["10.244.0.0/16"] });

@@ -46,7 +46,7 @@ describe("refused by itself", () => {
   });
 });
 
-describe("refused beside the cluster CIDRs, by family", () => {
+describe("refused next to the cluster CIDRs, by family", () => {
   test.each([
     [["10.144.0.0/16"], ["10.144.0.0/16"]],
     [["10.0.0.0/8"], ["10.144.0.0/16"]],
@@ -92,7 +92,7 @@ describe("taken", () => {
       ["--exclude-cluster-cidr: 10.244.0.0/15 contains part of --cluster-cidr 10.144.0.0/16,10.244.0.0/16"],
     ],
     [["10.244.0.0/16", "10.244.0.0/16"], [], ["--exclude-cluster-cidr: 10.244.0.0/16 is listed twice"]],
-  ])("%j beside %j", (excluded, cluster, notes) => {
+  ])("%j next to %j", (excluded, cluster, notes) => {
     const cidrs = [...new Set(excluded.map((cidr) => cidr.toLowerCase().replace(":0", ":")))];
     expect(check(excluded, cluster)).toEqual({ ok: true, cidrs, notes });
   });

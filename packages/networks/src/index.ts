@@ -1,5 +1,4 @@
 export { type Consent, readConsent } from "./consent.ts";
-export { type CustomSettings, customSource } from "./custom-source.ts";
 export type { Stage } from "./decide.ts";
 export type { ResourceState, SourceState } from "./facts.ts";
 export {
@@ -29,4 +28,11 @@ export {
   type SourceKind,
   type SourceSettings,
 } from "./source.ts";
-export { networkSource, type SourceName, sourceKinds, VPCS } from "./source-kinds.ts";
+export {
+  type CustomSettings,
+  customSource,
+  networkSource,
+  type SourceName,
+  sourceKinds,
+  VPCS,
+} from "./source-kinds.ts";

@@ -6,7 +6,7 @@ import {
   type CIDRSides,
   filterBySides,
   type NeutralAddresses,
-  type OptionsBesideCIDRs,
+  type OtherOptions,
   type Protection,
 } from "@fairlead/endpoint-filter";
 import { authority } from "./authority.ts";
@@ -72,7 +72,7 @@ export class Networks {
   #reported: Claims = new Map();
   #rule: RulesNow["rule"];
   #protection: Protection;
-  #options: OptionsBesideCIDRs | undefined;
+  #options: OtherOptions | undefined;
   #last: NetworksDecision | undefined;
   /** Milliseconds that changes are gathered for: more than the configured ones where a decision takes long. */
   #gatherMs: number;

@@ -86,12 +86,12 @@ export interface FollowedSource {
 
 export function networksReport(
   followed: Iterable<FollowedSource>,
-  beside: OtherStates,
+  others: OtherStates,
   claims: Claims,
   conflicts: readonly Conflict[],
   defaultVPCs: ReadonlySet<string>,
 ): NetworksReport {
-  const sources = sourceReports(followed, beside);
+  const sources = sourceReports(followed, others);
   const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
   const cidrs = Array.from(claims.values(), cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
   return { sources, cidrs, conflicts, ...(defaultVPCs.size > 0 && { defaultVPCs: [...defaultVPCs] }) };
@@ -100,7 +100,7 @@ export function networksReport(
 /** @param before the claims of the update before */
 export function networksUpdate(
   followed: Iterable<FollowedSource>,
-  beside: OtherStates,
+  others: OtherStates,
   claims: Claims,
   before: Claims,
 ): NetworksUpdate {
@@ -118,7 +118,7 @@ export function networksUpdate(
     count[familyOf(cidr)]++;
     counts.set(source, count);
   }
-  return { sources: sourceReports(followed, beside), changes, counts, held };
+  return { sources: sourceReports(followed, others), changes, counts, held };
 }
 
 function sourceReports(

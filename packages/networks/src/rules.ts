@@ -60,7 +60,7 @@ export function describeRule(rule: ServiceRule): string {
   return `${subject}${values.join(" and")}: ${rule.ownership}`;
 }
 
-/** Labels of namespaces, as far as rules ask for them; of a namespace without any there is nothing. */
+/** Labels of namespaces that rules ask for; a namespace without any is not there. */
 export type KnownNamespaces = ReadonlyMap<string, Readonly<Record<string, string>>>;
 
 /** What the rules for services say, and since the last look: the namespaces that they may say something else of. */

@@ -90,7 +90,7 @@ class SortedPairs<Key extends number | bigint> {
     this.#blocks.splice(at + 1, 0, upper);
   }
 
-  /** One such pair goes; nothing happens when there is none. */
+  /** Removes one such pair; nothing happens without it. */
   delete(key: Key, service: ServiceKey): void {
     for (let at = this.#blockOf(key); at < this.#blocks.length; at++) {
       const { keys, services } = this.#blocks[at] ?? EMPTY;

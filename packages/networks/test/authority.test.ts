@@ -334,7 +334,7 @@ describe("an agent that finds the file of one that asked each node for consent",
     expect(known.consent.legacy).toEqual([{ side: "excluded", source: "kube-ovn-subnets", cidr: "10.144.1.0/24" }]);
   });
 
-  test("and what the object says decides alone, once there is one", () => {
+  test("and what the object says alone decides, once there is one", () => {
     const { networks, accept, next } = upgraded();
     next(services());
     accept();

@@ -14,7 +14,7 @@ const services = () =>
     b: ["10.144.0.7"],
   });
 
-describe("absent, forbidden and empty are told apart", () => {
+describe("absent, forbidden and empty are three states", () => {
   test("an absent CRD is a known and empty source: nothing waits for it", () => {
     const { networks, start, next } = setup();
     expect(networks.ready).toBe(false);
@@ -408,7 +408,7 @@ describe("refused, the others kept", () => {
 });
 
 describe("own and excluded CIDRs overlap", () => {
-  test("the longest prefix decides, and the conflict is told", () => {
+  test("the longest prefix decides, and the conflict is reported", () => {
     const { start, next, subnet, pool } = setup();
     subnet("wide", "10.16.0.0/16");
     pool("narrow", "10.16.1.0/24");

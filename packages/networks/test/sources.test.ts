@@ -24,7 +24,7 @@ const rows: readonly Row[] = [
     group: "ovn-cluster",
   },
   {
-    what: "a subnet as somebody writes it: no VPC, no provider",
+    what: "a subnet as people write it: no VPC, no provider",
     source: of("kube-ovn-subnets"),
     raw: subnet({ cidrBlock: "10.17.0.0/16" }),
     cidrs: ["10.17.0.0/16"],

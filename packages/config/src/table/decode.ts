@@ -53,7 +53,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
  * Null and "" mean the default: fields that hold them are left out, at every depth that the schemas have (list entries
  * stay). What lies deeper belongs to no field.
  *
- * @param schema where it has fields, a key that is none of them stays: it is a mistake whatever it holds
+ * @param schema where it has fields, an unknown key stays: it is a mistake whatever it holds
  */
 function withoutEmpty(root: RawObject, schema: z.core.$ZodType | undefined, depth = 6): RawObject {
   const fields = shapeOf(schema);
@@ -107,7 +107,7 @@ function schemaAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): z.core
   }, schema);
 }
 
-/** The fields of a block; undefined: it is none. */
+/** The fields of a block; undefined: the schema is no block. */
 function shapeOf(schema: z.core.$ZodType | undefined): Readonly<Record<string, z.core.$ZodType>> | undefined {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault) return shapeOf(schema.unwrap());
   return schema instanceof z.ZodObject ? schema.shape : undefined;
