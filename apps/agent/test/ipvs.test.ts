@@ -1,7 +1,7 @@
 import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { CHAINS, DEVICE } from "@fairlead/backend-ipvs";
 import { settled } from "@fairlead/base/testing";
-import { renderServerKey } from "@fairlead/netfilter";
+import { RefusedCommands, renderServerKey, type SetCommand } from "@fairlead/netfilter";
 import { endpointSlice, node, service } from "@fairlead/testkit";
 import { afterEach, expect, test } from "vitest";
 import { address, type RunningAgent, runningAgent } from "./support/running-agent.ts";
@@ -135,3 +135,32 @@ test("what iptables mode left goes once ipvs mode serves", async () => {
   const input = one.tables.IPv4.table("filter").chains.get("INPUT")?.rules ?? [];
   expect(JSON.stringify(input)).not.toContain("kubernetes load balancer firewall");
 });
+
+test("a member that its set has no room for is reported once, and all else is served", async () => {
+  const one = await serving();
+  const refuse = one.ipvs.sets.change.bind(one.ipvs.sets);
+  one.ipvs.sets.change = async (commands) => {
+    const [full, others] = [commands.filter(isOfNew), commands.filter((command) => !isOfNew(command))];
+    await refuse(others);
+    const refused = full.map((command) => ({
+      command,
+      text: `${command.kind} ${JSON.stringify(command)}: the set is full`,
+    }));
+    if (refused.length > 0) throw new RefusedCommands(refused);
+  };
+  await one.source.put(
+    service("new", { clusterIPs: ["10.96.1.1"], ports: [{ port: 80 }] }),
+    slice("new", "10.144.1.9"),
+  );
+  await one.clock.advance(120_000);
+  expect(Object.keys(servers(one))).toContain("-t 10.96.1.1:80");
+  const reports = one.log.lines.filter(({ message }) => message.startsWith("The kernel refused an object"));
+  expect(reports.map(({ fields }) => String(fields["object"]))).toEqual([
+    expect.stringMatching(/10\.96\.1\.1,tcp:80.*the set is full/),
+  ]);
+  expect(one.log.messages("error")).toHaveLength(1);
+});
+
+function isOfNew(command: SetCommand): boolean {
+  return command.kind === "add" && command.member.startsWith("10.96.1.1,");
+}

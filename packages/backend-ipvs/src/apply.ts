@@ -60,7 +60,7 @@ export async function applyChange(
     () => carryOut(port, work, options),
     () => !sameFacts(before.facts, facts),
   );
-  if (servers.length > 0) await confirmServers(port.servers, step, options);
+  if (servers.length > 0 && written.refused.length === 0) await confirmServers(port.servers, step, options);
   for (const key of step.before.keys()) if (!step.after.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: before.ledger }, written };
 }

@@ -13,6 +13,7 @@ import type { IpvsPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
 import { Schedulers } from "./schedulers.ts";
 import { ipvsSemantics } from "./semantics.ts";
+import { type RefusedMembers, refusedMembers } from "./work.ts";
 
 /** What came to the service device or went from it; without an address it is the device itself. */
 export interface DeviceChange {
@@ -52,6 +53,7 @@ class IpvsBackend implements IpvsModeBackend {
   #draining = new Draining();
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
+  #refused: RefusedMembers = new Map();
 
   constructor(port: IpvsPort, resolved: ResolvedOptions) {
     this.#port = port;
@@ -70,6 +72,7 @@ class IpvsBackend implements IpvsModeBackend {
     this.#draining = synced.draining;
     this.#clock.note(this.#draining, this.#options.clock.monotonic());
     this.#programmed = synced.programmed;
+    this.#refused = refusedMembers(synced.written);
     return report("full", synced.programmed, synced.written);
   }
 
@@ -83,12 +86,14 @@ class IpvsBackend implements IpvsModeBackend {
     if (applied === undefined) return this.sync(plan);
     this.#clock.note(this.#draining, this.#options.clock.monotonic());
     this.#programmed = applied.programmed;
+    this.#refused = refusedMembers(applied.written, this.#refused);
     return report("partial", applied.programmed, applied.written);
   }
 
   async difference(plan: ForwardingPlan): Promise<Difference | undefined> {
     const context = this.#context(plan);
-    const what = await findDifference(this.#port, plan, context, this.#draining, this.#rulesSeen, this.#options);
+    const [seen, refused] = [this.#rulesSeen, this.#refused];
+    const what = await findDifference(this.#port, plan, context, this.#draining, seen, refused, this.#options);
     return what === undefined ? undefined : { what: [what], repaired: false };
   }
 

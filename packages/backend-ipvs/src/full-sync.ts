@@ -51,9 +51,14 @@ export async function fullSync(
   for (const key of wanted.servers.keys()) made.add(key);
   const work = { ...fullWork(wanted.ledger, kernel, facts), servers: differenceCommands(difference) };
   const written = await carryOut(port, work, options);
-  if (!isEqual(difference)) await verify(port, wanted, owned, options);
+  const isWritten = written.refused.every(({ command }) => !isAboutServer(command));
+  if (isWritten && !isEqual(difference)) await verify(port, wanted, owned, options);
   for (const key of made) if (!wanted.servers.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: wanted.ledger }, draining, written };
+}
+
+function isAboutServer(command: unknown): boolean {
+  return typeof command === "object" && command !== null && "server" in command;
 }
 
 /** `ipvsadm --restore` skips what the kernel refuses; not all of that is worth a word on stderr. */

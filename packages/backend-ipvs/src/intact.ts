@@ -14,12 +14,14 @@ import { IPVS_OUT_FILTER } from "./plan/names.ts";
 import { SET_KEYS } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 import { frameFacts, wantedOf } from "./wanted.ts";
+import type { RefusedMembers } from "./work.ts";
 
 /**
  * The first difference from what should be there: a change by hand shows in no event, and a virtual server or address
  * that is missing serves no client. Listings are read as they come, the rules' not at all while the kernel says that
  * their tables are as they were.
  *
+ * @param refused members that the last sync could not write, which it has reported
  * @returns in words; undefined: everything of ours is there and as it should be
  */
 export async function findDifference(
@@ -28,6 +30,7 @@ export async function findDifference(
   context: PlanContext,
   draining: Draining,
   rulesSeen: CheckedRules,
+  refused: RefusedMembers,
   options: ResolvedOptions,
 ): Promise<string | undefined> {
   const { ledger, servers } = await wantedOf(plan, context, options);
@@ -38,7 +41,7 @@ export async function findDifference(
     if (!isEqual(difference)) return "the virtual servers";
   }
   if (!(await hasAddresses(port, ledger))) return "the addresses of the service device";
-  const set = await differentSet(port, ledger);
+  const set = await differentSet(port, ledger, refused);
   if (set !== undefined) return `the set ${set}`;
   return (await hasRules(port, frameFacts(ledger, context), rulesSeen)) ? undefined : "the rules of iptables";
 }
@@ -48,11 +51,14 @@ async function hasAddresses(port: IpvsPort, { addresses }: Ledger): Promise<bool
   return present !== undefined && sameMembers(present, addresses);
 }
 
-async function differentSet(port: IpvsPort, ledger: Ledger): Promise<string | undefined> {
+async function differentSet(port: IpvsPort, ledger: Ledger, refused: RefusedMembers): Promise<string | undefined> {
   const present = await readSets(port, port.rules.family);
-  return SET_KEYS.find((set) => {
-    const members = present.get(set)?.members;
-    return members === undefined || !sameMembers(members, ledger.members(set));
+  return SET_KEYS.find((key) => {
+    const found = present.get(key);
+    if (found === undefined) return true;
+    const missing = new Set(refused.get(found.name));
+    const wanted = new Set([...ledger.members(key).keys()].filter((member) => !missing.has(member)));
+    return !sameMembers(found.members, wanted);
   });
 }
 

@@ -24,7 +24,8 @@ export interface ServersPort {
    * Does these commands, one after the other. No transaction: what the kernel refuses is skipped.
    *
    * @param turn gives the event loop its turn now and then
-   * @throws an Error when a command was refused; those before and after it may count
+   * @throws RefusedCommands when the kernel refused some; all others count
+   * @throws another Error when a tool refused one; those before and after it may count
    */
   change(commands: Iterable<ServerCommand>, turn: Turn): Promise<void>;
 }
@@ -36,7 +37,8 @@ export interface SetsPort {
   /**
    * Does these commands, one after the other: what is there already, or gone, is no error. No transaction.
    *
-   * @throws an Error for the first command that fails; those before it count, those after it may
+   * @throws RefusedCommands when the kernel refused some; all others count
+   * @throws another Error for the first command that fails; those before it count, those after it may
    */
   change(commands: readonly SetCommand[], turn: Turn): Promise<void>;
 }
@@ -51,7 +53,8 @@ export interface LinksPort {
   /**
    * Does these commands, one after the other. No transaction.
    *
-   * @throws an Error for the first command that fails; those before it count, those after it may
+   * @throws RefusedCommands when the kernel refused some; all others count
+   * @throws another Error for the first command that fails; those before it count, those after it may
    */
   change(commands: Iterable<LinkCommand>, turn: Turn): Promise<void>;
 }

@@ -27,5 +27,6 @@ export function report(kind: SyncReport["kind"], { ledger, facts }: Programmed, 
       addresses: { total: ledger.addresses.size, written: written.addresses },
       setMembers: { total: members, written: written.members },
     },
+    ...(written.refused.length > 0 && { refused: written.refused.map(({ text }) => text) }),
   };
 }

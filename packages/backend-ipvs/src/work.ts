@@ -2,6 +2,8 @@ import {
   type CommandSource,
   type LinkCommand,
   payloadText,
+  type RefusedCommand,
+  RefusedCommands,
   restoreLines,
   type ServerCommand,
   type SetCommand,
@@ -35,35 +37,71 @@ export interface Written {
   readonly addresses: number;
   readonly servers: number;
   readonly rules: boolean;
+  /** What the kernel refused; everything else was written. */
+  readonly refused: readonly RefusedCommand[];
+}
+
+/** Name of a set → members that the kernel refused. */
+export type RefusedMembers = ReadonlyMap<string, readonly string[]>;
+
+export function refusedMembers({ refused }: Written, before: RefusedMembers = new Map()): RefusedMembers {
+  const members = new Map(before);
+  for (const { command } of refused) {
+    if (!isAboutMember(command)) continue;
+    members.set(command.set, [...(members.get(command.set) ?? []), command.member]);
+  }
+  return members;
+}
+
+function isAboutMember(command: unknown): command is { readonly set: string; readonly member: string } {
+  return typeof command === "object" && command !== null && "member" in command;
 }
 
 /**
- * Starts no process for a step that has nothing to do.
+ * Starts no process for a step that has nothing to do. Refused commands end no step: one member that its set has no
+ * room for is no reason to serve nothing.
  *
- * @throws what the port throws; the steps before the one that failed are done
+ * @throws what the port throws but RefusedCommands; the steps before the one that failed are done
  */
 export async function carryOut(port: IpvsPort, work: Work, { turn }: ResolvedOptions): Promise<Written> {
-  const members = await changeSets(port, work.setsFirst, turn);
+  const refused: RefusedCommand[] = [];
+  const collecting: Collecting = async (step) => {
+    try {
+      await step;
+    } catch (error) {
+      if (!(error instanceof RefusedCommands)) throw error;
+      refused.push(...error.refused);
+    }
+  };
+  const members = await changeSets(port, work.setsFirst, turn, collecting);
   const first = await writeRules(port, work.rulesFirst, turn);
   const additions = work.addressAdditions.map((address) => addressCommand("add-address", address));
-  await changeLinks(port, work.createDevice ? [CREATE_DEVICE, ...additions] : additions, turn);
-  const servers = await changeServers(port, work.servers, turn);
+  await changeLinks(port, work.createDevice ? [CREATE_DEVICE, ...additions] : additions, turn, collecting);
+  const servers = await changeServers(port, work.servers, turn, collecting);
   const removals = work.addressRemovals.map((address) => addressCommand("delete-address", address));
-  await changeLinks(port, removals, turn);
+  await changeLinks(port, removals, turn, collecting);
   const last = await writeRules(port, work.rulesLast, turn);
-  const gone = await changeSets(port, work.setsLast, turn);
+  const gone = await changeSets(port, work.setsLast, turn, collecting);
   return {
     members: members + gone,
     addresses: additions.length + removals.length,
     servers,
     rules: first || last,
+    refused,
   };
 }
 
 type Turn = ResolvedOptions["turn"];
+/** Goes on after what was refused, and keeps it. */
+type Collecting = (step: Promise<void>) => Promise<void>;
 
-async function changeSets({ sets }: IpvsPort, commands: readonly SetCommand[], turn: Turn): Promise<number> {
-  if (commands.length > 0) await sets.change(commands, turn);
+async function changeSets(
+  { sets }: IpvsPort,
+  commands: readonly SetCommand[],
+  turn: Turn,
+  collecting: Collecting,
+): Promise<number> {
+  if (commands.length > 0) await collecting(sets.change(commands, turn));
   return commands.length;
 }
 
@@ -72,11 +110,21 @@ async function writeRules({ rules }: IpvsPort, sections: readonly CommandSource[
   return sections.length > 0;
 }
 
-async function changeLinks({ links }: IpvsPort, commands: readonly LinkCommand[], turn: Turn): Promise<void> {
-  if (commands.length > 0) await links.change(commands, turn);
+async function changeLinks(
+  { links }: IpvsPort,
+  commands: readonly LinkCommand[],
+  turn: Turn,
+  collecting: Collecting,
+): Promise<void> {
+  if (commands.length > 0) await collecting(links.change(commands, turn));
 }
 
-async function changeServers({ servers }: IpvsPort, commands: Iterable<ServerCommand>, turn: Turn): Promise<number> {
+async function changeServers(
+  { servers }: IpvsPort,
+  commands: Iterable<ServerCommand>,
+  turn: Turn,
+  collecting: Collecting,
+): Promise<number> {
   const iterator = commands[Symbol.iterator]();
   const first = iterator.next();
   if (first.done === true) return 0;
@@ -87,6 +135,6 @@ async function changeServers({ servers }: IpvsPort, commands: Iterable<ServerCom
       yield step.value;
     }
   }
-  await servers.change(counted(), turn);
+  await collecting(servers.change(counted(), turn));
   return count;
 }

@@ -1,11 +1,12 @@
 import type { Fault } from "@fairlead/kernel/fake";
-import { slotChanges, webState } from "@fairlead/testkit/histories";
+import { compareRuleSets } from "@fairlead/netfilter";
+import { noChange, slotChanges, webState } from "@fairlead/testkit/histories";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../src/index.ts";
-import { FakeNode, weights } from "./support/fake-node.ts";
-import { live } from "./support/live.ts";
+import { FakeNode, objectsOf, weights } from "./support/fake-node.ts";
+import { Live, live } from "./support/live.ts";
 import { whereabouts, wrongEnds } from "./support/packets.ts";
 import { openWorld } from "./support/world.ts";
 
@@ -93,3 +94,42 @@ async function ignoringFault(work: Promise<unknown>): Promise<void> {
     if (!(error instanceof Error) || !["CommandError", "IptablesError"].includes(error.name)) throw error;
   });
 }
+
+describe("an ipset that has no room for all members", () => {
+  const services = (count: number): [number, ReturnType<typeof webState>][] =>
+    Array.from({ length: count }, (_, at) => [at + 1, webState({ type: "ClusterIP" })]);
+  const start = async (count: number) => {
+    const made = new Live({ node: new FakeNode({ maxElements: 4 }) });
+    made.world.change(services(count));
+    return { made, report: await made.backend.sync(made.world.plan) };
+  };
+
+  test("at the start: every virtual server and every rule is there, and the report names set and member", async () => {
+    const { made, report } = await start(6);
+    expect(report.refused?.length).toBeGreaterThan(0);
+    expect(report.refused?.[0]).toMatch(/^ipset: add KUBE-\S+ 10\.\S+: Hash is full/);
+    const roomy = new Live();
+    roomy.world.change(services(6));
+    await roomy.sync();
+    const refused = objectsOf(roomy.node).filter((line) => !objectsOf(made.node).includes(line));
+    expect(refused).toHaveLength(report.refused?.length ?? 0);
+    for (const line of refused) expect(line).toMatch(/^KUBE-\S+ 10\.\S+$/);
+    expect(compareRuleSets(roomy.node.rules.IPv4.ruleSet(), made.node.rules.IPv4.ruleSet())).toEqual([]);
+  });
+
+  test("while it serves: a new service has its virtual server, and the rest does not differ from the plan", async () => {
+    const { made } = await start(2);
+    const report = await made.backend.apply(made.world.plan, made.world.change(services(6)) ?? noChange);
+    expect(report.refused?.length).toBeGreaterThan(0);
+    expect(made.node.servers.servers().length).toBe((await start(6)).made.node.servers.servers().length);
+    expect(await made.backend.difference(made.world.plan)).toBeUndefined();
+  });
+
+  test("once there is room, the next full sync writes what was refused", async () => {
+    const { made } = await start(6);
+    made.world.change(services(6).map(([slot]) => [slot, slot > 2 ? undefined : webState({ type: "ClusterIP" })]));
+    const report = await made.backend.sync(made.world.plan);
+    expect(report.refused).toBeUndefined();
+    expect(await made.differences()).toEqual([]);
+  });
+});

@@ -9,6 +9,11 @@ export interface SyncReport {
    * Kernel objects that the plan needs in all and that this sync wrote, by the mode's own kinds (iptables: by table).
    */
   readonly objects: Readonly<Record<string, { readonly total: number; readonly written: number }>>;
+  /**
+   * Objects that the kernel refused where a mode has no transaction, in words for a log: what of a service needs them
+   * is not served, all else is. The next full sync tries them again. Absent: none.
+   */
+  readonly refused?: readonly string[];
 }
 
 /** What a look at the kernel found that is not as it was programmed. */

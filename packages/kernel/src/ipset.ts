@@ -1,11 +1,18 @@
 /** The ipset client, by netlink. */
 
-import { ADDRESS_BITS, addressBytes, bytesText, familyOf, parseAddress } from "@fairlead/base";
-import { renderSetCommand, type SetCommand, SetReader, type SetState } from "@fairlead/netfilter";
+import { ADDRESS_BITS, addressBytes, bytesText, familyOf, nextTurn, parseAddress, slices } from "@fairlead/base";
+import {
+  type RefusedCommand,
+  RefusedCommands,
+  renderSetCommand,
+  type SetCommand,
+  SetReader,
+  type SetState,
+} from "@fairlead/netfilter";
 import { attribute, attributesIn, findAttribute, nest, type Range } from "@fairlead/netfilter/netlink";
 import { NetlinkError } from "./netlink/listening.ts";
 import { ADDRESS_FAMILIES, encodeRequest, FLAGS } from "./netlink/messages.ts";
-import { list, sendAcknowledged } from "./netlink/requests.ts";
+import { AT_ONCE, list, refusedOf, sendTogether } from "./netlink/requests.ts";
 import type { NetlinkSocket, OpenNetlink } from "./netlink/socket.ts";
 import { lines, type Runner, read, runCommands, type Turn } from "./runner.ts";
 
@@ -24,9 +31,9 @@ export interface IpsetClient {
    * already, or gone, is no error. No transaction.
    *
    * @param turn gives the event loop its turn now and then; default `nextTurn`
-   * @throws CommandError for the first command that fails. Those before it count, but for additions (deletions) to one
+   * @throws CommandError without netlink, for the first command that fails. Those before it count, but for additions (deletions) to one
    *   set that stand right before one that the tool itself refuses: it collects those, and had not sent them yet
-   * @throws NetlinkError for the first of few members that is refused; those before it count, those after it may
+   * @throws RefusedCommands when the kernel refused some members, where netlink is at hand; all other commands count
    */
   change(commands: readonly SetCommand[], turn?: Turn): Promise<void>;
 }
@@ -55,20 +62,64 @@ export function createIpset(runner: Runner, { open }: IpsetOptions = {}): IpsetC
       else yield* chosen(read(lines(runner.stream(["ipset", "save"])), new SetReader()), names);
     },
     change: async (commands, turn) => {
-      const members = missing || open === undefined ? undefined : fewMembers(commands);
-      const socket = members && open && (await opened(open));
-      if (members === undefined || socket === undefined) {
-        await runCommands(runner, ["ipset", "-exist", "restore"], commands, renderSetCommand, turn);
-        return;
-      }
+      const byTool = (some: readonly SetCommand[]) =>
+        runCommands(runner, ["ipset", "-exist", "restore"], some, renderSetCommand, turn);
+      const byNetlink = !missing && open !== undefined && (await opened(open));
+      if (!byNetlink) return void (await byTool(commands));
       try {
-        await sendAcknowledged(socket, members.map(encodeMember), "changing the members of ipsets");
+        const members = fewMembers(commands);
+        if (members !== undefined) return await changeMembers(byNetlink, members, turn);
+        await byTool(commands).catch((error: unknown) => goOn(byNetlink, commands, error, byTool, turn));
       } finally {
-        await socket.close();
+        await byNetlink.close();
       }
     },
   };
 }
+
+/** The tool stops at the first line that fails: each of the others gets its own answer. Repeating a command is no error. */
+async function goOn(
+  socket: NetlinkSocket,
+  commands: readonly SetCommand[],
+  error: unknown,
+  byTool: (some: readonly SetCommand[]) => Promise<unknown>,
+  turn: Turn | undefined,
+): Promise<void> {
+  const members = commands.filter((command) => "member" in command);
+  if (members.length === 0) throw error;
+  const others = commands.filter((command) => !("member" in command));
+  if (others.length > 0) await byTool(others);
+  await changeMembers(socket, members, turn);
+}
+
+/** @throws RefusedCommands when the kernel refused some; all others count */
+async function changeMembers(
+  socket: NetlinkSocket,
+  members: readonly MemberCommand[],
+  turn: Turn = nextTurn,
+): Promise<void> {
+  const refused: RefusedCommand<SetCommand>[] = [];
+  const yielding = slices({ turn });
+  for (let at = 0; at < members.length; at += AT_ONCE) {
+    const together = members.slice(at, at + AT_ONCE);
+    const refusals = await sendTogether(socket, together.map(encodeMember));
+    refused.push(...refusedOf(refusals, together, (command) => `ipset: ${renderSetCommand(command)}`, setError));
+    const turned = yielding();
+    if (turned !== undefined) await turned;
+  }
+  if (refused.length > 0) throw new RefusedCommands(refused);
+}
+
+/** Errors of ipset itself (IPSET_ERR_TYPE_SPECIFIC, linux/netfilter/ipset/ip_set.h and ip_set_hash.h). */
+const SET_ERRORS: Readonly<Record<number, string>> = {
+  4097: "the kernel speaks another protocol of ipset",
+  4098: "the kernel does not know the type of set",
+  4099: "no more sets can be made",
+  4100: "the set is in use",
+  4352: "the set is full",
+};
+
+const setError = (errno: number) => SET_ERRORS[errno];
 
 /** A command about one member. */
 type MemberCommand = Extract<SetCommand, { readonly member: string }>;

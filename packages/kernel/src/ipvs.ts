@@ -4,6 +4,8 @@ import { asError, nextTurn, slices } from "@fairlead/base";
 import {
   ConnectionReader,
   type DestinationConnections,
+  type RefusedCommand,
+  RefusedCommands,
   renderServerCommand,
   renderServerKey,
   type ServerCommand,
@@ -20,8 +22,7 @@ import {
   encodeServerCommand,
   encodeServerDump,
 } from "./ipvs-messages.ts";
-import { NetlinkError } from "./netlink/listening.ts";
-import { AT_ONCE, genericFamily, list, sendTogether } from "./netlink/requests.ts";
+import { AT_ONCE, genericFamily, list, refusedOf, sendTogether } from "./netlink/requests.ts";
 import type { NetlinkSocket, OpenNetlink } from "./netlink/socket.ts";
 import { type Argv, CommandError, lines, type Runner, read, runCommands, type Turn } from "./runner.ts";
 
@@ -105,8 +106,9 @@ interface IpvsSession {
   /**
    * As `IpvsadmClient.change`.
    *
-   * @throws Error that names the commands that were refused; all others count, but for those after one that can't be
+   * @throws RefusedCommands when the kernel refused some; all others count, but for those after one that can't be
    *   asked for
+   * @throws NetlinkError for an error that is not about one command
    */
   change(commands: Iterable<ServerCommand>, turn?: Turn): Promise<void>;
   close(): Promise<void>;
@@ -189,34 +191,29 @@ async function destinationsOf(
   ]);
 }
 
-/** So many refused commands are named. */
-const NAMED = 5;
-
 async function change(
   socket: NetlinkSocket,
   family: number,
   commands: Iterable<ServerCommand>,
   turn: Turn = nextTurn,
 ): Promise<void> {
-  const refused: Error[] = [];
+  const refused: RefusedCommand<ServerCommand>[] = [];
   let together: { readonly command: ServerCommand; readonly request: Buffer }[] = [];
   const send = async () => {
+    const [sent, asked] = [together, together.map(({ command }) => command)];
+    together = [];
     const refusals = await sendTogether(
       socket,
-      together.map(({ request }) => request),
+      sent.map(({ request }) => request),
     );
-    for (const { at, errno } of refusals) {
-      const command = together[at]?.command;
-      if (command !== undefined) refused.push(new NetlinkError(`ipvs: ${renderServerCommand(command)}`, errno));
-    }
-    together = [];
+    refused.push(...refusedOf(refusals, asked, (command) => `ipvs: ${renderServerCommand(command)}`));
   };
   const yielding = slices({ turn });
   for (const command of commands) {
     try {
       together.push({ command, request: encodeServerCommand(family, command) });
     } catch (error) {
-      refused.push(asError(error));
+      refused.push({ command, text: asError(error).message });
       break;
     }
     if (together.length === AT_ONCE) await send();
@@ -224,11 +221,7 @@ async function change(
     if (turned !== undefined) await turned;
   }
   await send();
-  const [first, ...more] = refused;
-  if (first === undefined) return;
-  if (more.length === 0) throw first;
-  const named = refused.slice(0, NAMED).map(({ message }) => message);
-  throw new AggregateError(refused, `${refused.length} commands were refused, the first: ${named.join("; ")}`);
+  if (refused.length > 0) throw new RefusedCommands(refused);
 }
 
 /** Everything by `ipvsadm`. */

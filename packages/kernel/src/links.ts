@@ -1,11 +1,18 @@
 /** The client for links and their addresses, by netlink. */
 
 import { addressBytes, bytesText, nextTurn, slices } from "@fairlead/base";
-import { type AddressCommand, type DeviceCommand, type LinkCommand, renderLinkCommand } from "@fairlead/netfilter";
+import {
+  type AddressCommand,
+  type DeviceCommand,
+  type LinkCommand,
+  type RefusedCommand,
+  RefusedCommands,
+  renderLinkCommand,
+} from "@fairlead/netfilter";
 import { attribute, findAttribute, nest, type Range } from "@fairlead/netfilter/netlink";
 import { NetlinkError } from "./netlink/listening.ts";
 import { ADDRESS_FAMILIES, decodeReplies, encodeMessage, FLAGS } from "./netlink/messages.ts";
-import { AT_ONCE, list, sendTogether } from "./netlink/requests.ts";
+import { AT_ONCE, list, refusedOf, sendTogether } from "./netlink/requests.ts";
 import { DATAGRAM_SIZE, type NetlinkSocket, type OpenNetlink } from "./netlink/socket.ts";
 import { CommandError, type Runner, runCommands, type Turn } from "./runner.ts";
 
@@ -24,7 +31,7 @@ export interface LinksClient {
    * @param turn gives the event loop its turn now and then; default `nextTurn`
    * @throws CommandError for the first command that `ip -batch -` fails at; the commands before it count, those after
    *   it do not
-   * @throws NetlinkError for the first that is refused; those before it count, those after it may
+   * @throws RefusedCommands when the kernel refused some by netlink; all others count
    */
   change(commands: Iterable<LinkCommand>, turn?: Turn): Promise<void>;
 }
@@ -218,13 +225,14 @@ async function changeLinks(
     const turned = yielding();
     if (turned !== undefined) await turned;
   }
-  await batch.send();
+  await batch.end();
 }
 
 /** Requests that go together. */
 class Batch {
   readonly #socket: NetlinkSocket;
   readonly #indexes = new Map<string, number>();
+  readonly #refused: RefusedCommand<LinkCommand>[] = [];
   #together: { readonly command: LinkCommand; readonly request: Buffer }[] = [];
 
   constructor(socket: NetlinkSocket) {
@@ -243,7 +251,7 @@ class Batch {
     if (this.#together.length === AT_ONCE) await this.send();
   }
 
-  /** @throws NetlinkError for the first that is refused; those before it count, those after it may */
+  /** @throws NetlinkError for an error that is not about one command */
   async send(): Promise<void> {
     const together = this.#together;
     this.#together = [];
@@ -251,10 +259,18 @@ class Batch {
       this.#socket,
       together.map(({ request }) => request),
     );
-    for (const { at, errno } of refusals) {
-      const command = together[at]?.command;
-      if (command !== undefined) throw new NetlinkError(`ip ${renderLinkCommand(command)}`, errno);
-    }
+    const commands = together.map(({ command }) => command);
+    this.#refused.push(...refusedOf(refusals, commands, (command) => `ip ${renderLinkCommand(command)}`));
+  }
+
+  /**
+   * Sends what is left.
+   *
+   * @throws RefusedCommands when the kernel refused some; all others count
+   */
+  async end(): Promise<void> {
+    await this.send();
+    if (this.#refused.length > 0) throw new RefusedCommands(this.#refused);
   }
 
   async #indexOf(device: string): Promise<number> {

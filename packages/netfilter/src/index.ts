@@ -39,6 +39,7 @@ export {
   SaveParser,
 } from "./listing/save.ts";
 export { type SavedChain, TextChain } from "./listing/saved-chain.ts";
+export { type RefusedCommand, RefusedCommands } from "./refused-commands.ts";
 export { BUILTIN_CHAINS } from "./rule/builtin-chains.ts";
 export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./rule/check.ts";
 export { canonicalCIDR } from "./rule/cidr.ts";

@@ -24,6 +24,11 @@ export function agentMetrics(make: MetricFactory) {
       "1 if ipvs mode is not available on this node and iptables mode serves instead",
       [] as const,
     ),
+    refusedObjects: make.gauge(
+      "fairlead_refused_objects",
+      "Kernel objects that the kernel refused at the last full sync or since; all others are in place",
+      ["ip_family"] as const,
+    ),
     invalidObjects: make.counter(
       "fairlead_invalid_objects_total",
       "Invalid fields of objects, each counted once per object, field and value",

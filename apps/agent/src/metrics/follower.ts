@@ -53,13 +53,16 @@ export function metricsFollower(parts: MetricsFollowerParts): SyncFollower {
 type Outcome<K extends FamilyRun["outcome"]["kind"]> = Extract<FamilyRun["outcome"], { kind: K }>;
 
 function synced(
-  { sync, iptables, objects, mode, clock }: MetricsFollowerParts,
+  { sync, iptables, objects, mode, clock, agent }: MetricsFollowerParts,
   { family }: FamilyRun,
   outcome: Outcome<"synced">,
 ) {
   const labels = { ip_family: family };
   observe(sync, family, outcome.report.kind, outcome.milliseconds);
   sync.lastTimestamp.set(labels, clock.now() / 1000);
+  const { kind, refused = [] } = outcome.report;
+  if (kind === "full") agent.refusedObjects.set(labels, refused.length);
+  else if (refused.length > 0) agent.refusedObjects.inc(labels, refused.length);
   for (const [kind, { total, written }] of Object.entries(outcome.report.objects)) {
     if (mode.objects.rules.includes(kind)) {
       iptables?.rulesTotal.set({ table: kind, ...labels }, total);

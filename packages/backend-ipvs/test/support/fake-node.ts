@@ -21,11 +21,19 @@ export class FakeNode {
 
   readonly #isLarge: boolean;
 
-  constructor(options: { readonly schedulers?: readonly string[]; readonly largeTables?: boolean } = {}) {
-    const { schedulers, largeTables = false } = options;
+  constructor(
+    options: {
+      readonly schedulers?: readonly string[];
+      readonly largeTables?: boolean;
+      /** Room of each ipset. */
+      readonly maxElements?: number;
+    } = {},
+  ) {
+    const { schedulers, largeTables = false, maxElements } = options;
     this.#isLarge = largeTables;
     this.servers = new FakeIpvsadm({ faults: this.faults, netlink: true, ...(schedulers && { schedulers }) });
-    this.sets = new FakeIpset({ faults: this.faults, netlink: true, inUse: (name) => this.#isNamed(name) });
+    const inUse = (name: string) => this.#isNamed(name);
+    this.sets = new FakeIpset({ faults: this.faults, netlink: true, inUse, ...(maxElements && { maxElements }) });
     const shared = { variant: "legacy", faults: this.faults, sets: this.sets } as const;
     this.rules = {
       IPv4: new FakeIptables({ family: "IPv4", ...shared }),

@@ -1,6 +1,12 @@
 /** ipset in memory, line by line. */
 
-import type { SetCommand, SetState } from "@fairlead/netfilter";
+import {
+  type RefusedCommand,
+  RefusedCommands,
+  renderSetCommand,
+  type SetCommand,
+  type SetState,
+} from "@fairlead/netfilter";
 import type { IpsetClient } from "../ipset.ts";
 import type { Argv } from "../runner.ts";
 import { Faults, singleStep } from "./faults.ts";
@@ -14,6 +20,8 @@ export interface FakeIpsetOptions {
   readonly inUse?: (name: string) => boolean;
   /** Netlink is at hand: calls that change only members are `netlink ipset`, and start no process. Default false. */
   readonly netlink?: boolean;
+  /** How many members a set has room for. Default as ipset's. */
+  readonly maxElements?: number;
 }
 
 interface FakeSet extends SetState {
@@ -28,12 +36,14 @@ export class FakeIpset implements IpsetClient {
   readonly faults: Faults;
   readonly #inUse: (name: string) => boolean;
   readonly #netlink: boolean;
+  readonly #maxElements: number;
   readonly #sets = new Map<string, FakeSet>();
 
   constructor(options: FakeIpsetOptions = {}) {
     this.faults = options.faults ?? new Faults();
     this.#inUse = options.inUse ?? (() => false);
     this.#netlink = options.netlink ?? false;
+    this.#maxElements = options.maxElements ?? MAX_ELEMENTS;
   }
 
   /** Whether there is a set of this name. */
@@ -54,15 +64,27 @@ export class FakeIpset implements IpsetClient {
   }
 
   async change(commands: readonly SetCommand[]): Promise<void> {
-    if (!this.#netlink || !commands.every((command) => "member" in command)) {
-      return execute(this.faults, ["ipset", "-exist", "restore"], commands, this.#session());
+    const byTool = (some: readonly SetCommand[]) =>
+      execute(this.faults, ["ipset", "-exist", "restore"], some, this.#session());
+    if (!this.#netlink) return byTool(commands);
+    if (!commands.every((command) => "member" in command)) {
+      // As the client does: the tool stops at the first line that it refuses.
+      return byTool(commands).catch(async (error: unknown) => {
+        const members = commands.filter((command) => "member" in command);
+        if (members.length === 0) throw error;
+        await byTool(commands.filter((command) => !("member" in command)));
+        return this.change(members);
+      });
     }
-    // Each member is a message of its own there.
-    const take = (command: SetCommand, number: number) => {
-      const session = this.#session();
-      return session.take(command, number) ?? session.end?.();
+    // Each member is a message of its own there, and those after a refused one are carried out.
+    const refused: RefusedCommand<SetCommand>[] = [];
+    const take = (command: SetCommand): Outcome => {
+      const reason = this.#check(command) ?? this.#carryOut(command);
+      if (reason !== undefined) refused.push({ command, text: `ipset: ${renderSetCommand(command)}: ${reason}` });
+      return undefined;
     };
-    return execute(this.faults, ["netlink", "ipset"], commands, { take });
+    await execute(this.faults, ["netlink", "ipset"], commands, { take });
+    if (refused.length > 0) throw new RefusedCommands(refused);
   }
 
   /**
@@ -115,7 +137,8 @@ export class FakeIpset implements IpsetClient {
     if (set === undefined) return command.kind === "destroy" ? undefined : "The set with the given name does not exist";
     switch (command.kind) {
       case "add":
-        if (set.members.size >= MAX_ELEMENTS) return "Hash is full, cannot add more elements";
+        if (set.members.has(command.member)) return undefined;
+        if (set.members.size >= this.#maxElements) return "Hash is full, cannot add more elements";
         set.members.add(command.member);
         return undefined;
       case "del":

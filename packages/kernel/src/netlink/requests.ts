@@ -1,6 +1,7 @@
 /** Requests and what answers them: dumps, acknowledged changes, the number of a generic family. */
 
 import { nextTurn } from "@fairlead/base";
+import type { RefusedCommand } from "@fairlead/netfilter";
 import { attribute, findAttribute, type Range } from "@fairlead/netfilter/netlink";
 import { NetlinkError } from "./listening.ts";
 import { decodeReplies, encodeGenericRequest, FLAGS, number } from "./messages.ts";
@@ -129,6 +130,32 @@ export async function sendAcknowledged(
     const refused = refusals.map(({ errno }) => new NetlinkError(what, errno)).find(({ code }) => code !== ignored);
     if (refused !== undefined) throw refused;
   }
+}
+
+/** Errors of which every other request would get the same: the caller lacks a right, or the machine has no memory. */
+const OF_ALL: ReadonlySet<string> = new Set(["EPERM", "EACCES", "ENOMEM", "ENOBUFS", "EPROTONOSUPPORT", "EOPNOTSUPP"]);
+
+/**
+ * The refusals of `sendTogether` with their commands, for changes that go on after them.
+ *
+ * @param textOf the command in words
+ * @param reasonOf what an error's number means where it is not the system's
+ * @throws NetlinkError for an error that is not about one command
+ */
+export function refusedOf<Command>(
+  refusals: readonly Refusal[],
+  commands: readonly Command[],
+  textOf: (command: Command) => string,
+  reasonOf: (errno: number) => string | undefined = () => undefined,
+): readonly RefusedCommand<Command>[] {
+  return refusals.flatMap(({ at, errno }) => {
+    const command = commands[at];
+    if (command === undefined) return [];
+    const reason = reasonOf(errno);
+    const error = new NetlinkError(textOf(command), errno);
+    if (OF_ALL.has(error.code)) throw error;
+    return [{ command, text: reason === undefined ? error.message : `${textOf(command)}: ${reason}` }];
+  });
 }
 
 /** A request that the kernel did not carry out. */
