@@ -31,8 +31,8 @@ export interface IpsetClient {
    * already, or gone, is no error. No transaction.
    *
    * @param turn gives the event loop its turn now and then; default `nextTurn`
-   * @throws CommandError without netlink, for the first command that fails. Those before it count, but for additions (deletions) to one
-   *   set that stand right before one that the tool itself refuses: it collects those, and had not sent them yet
+   * @throws CommandError without netlink, for the first command that fails. Those before it count, but for additions
+   *   (deletions) to one set that stand right before one that the tool itself refuses: it had not sent those yet
    * @throws RefusedCommands when the kernel refused some members, where netlink is at hand; all other commands count
    */
   change(commands: readonly SetCommand[], turn?: Turn): Promise<void>;
@@ -77,7 +77,7 @@ export function createIpset(runner: Runner, { open }: IpsetOptions = {}): IpsetC
   };
 }
 
-/** The tool stops at the first line that fails: each of the others gets its own answer. Repeating a command is no error. */
+/** The tool stops at the first line that fails: by netlink each gets its own answer. Repeating a command is no error. */
 async function goOn(
   socket: NetlinkSocket,
   commands: readonly SetCommand[],
