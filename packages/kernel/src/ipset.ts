@@ -77,7 +77,7 @@ export function createIpset(runner: Runner, { open }: IpsetOptions = {}): IpsetC
   };
 }
 
-/** The tool stops at the first line that fails: by netlink each gets its own answer. Repeating a command is no error. */
+/** The tool stops at the first line that fails; by netlink each gets its own answer. Repeating one is no error. */
 async function goOn(
   socket: NetlinkSocket,
   commands: readonly SetCommand[],
