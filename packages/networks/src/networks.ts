@@ -130,9 +130,23 @@ export class Networks {
 
   /** As `decide`, in steps: what comes between two of them counts with the next decision, which begins after this. */
   *deciding(services: ServicesView): Generator<void, NetworksDecision> {
+    const steps = this.#steps(services);
+    // Of its steps only: what others do between two of them is theirs.
+    for (let tookMs = 0; ; ) {
+      const beganAt = this.#clock.monotonic();
+      const { done, value } = steps.next();
+      tookMs += this.#clock.monotonic() - beganAt;
+      if (done === true) {
+        this.#gatherMs = Math.max(this.#settings.debounceMs, Math.min(SHARE * tookMs, MOST_GATHER_MS));
+        return value;
+      }
+      yield;
+    }
+  }
+
+  *#steps(services: ServicesView): Generator<void, NetworksDecision> {
     const { changedAt, serviceCIDRs } = this.objects;
-    const beganAt = this.#clock.monotonic();
-    const isDue = changedAt !== undefined && beganAt - changedAt >= this.#gatherMs;
+    const isDue = changedAt !== undefined && this.#clock.monotonic() - changedAt >= this.#gatherMs;
     const now = this.#clock.now();
     if (isDue || this.#last === undefined) this.#readObjects();
     const consented = this.#consent.take(now, this.#settings.removalDelayMs);
@@ -144,8 +158,6 @@ export class Networks {
     const effective = Array.from(this.#claims.values()).filter(({ stage }) => stage === "effective");
     this.#counting = yield* countingCIDRs(effective, this.#written, this.#counting);
     this.#last = yield* this.#result(services, rules, consented);
-    const tookMs = this.#clock.monotonic() - beganAt;
-    this.#gatherMs = Math.max(this.#settings.debounceMs, Math.min(SHARE * tookMs, MOST_GATHER_MS));
     return this.#last;
   }
 
