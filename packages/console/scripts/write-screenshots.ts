@@ -6,11 +6,9 @@ import { openBrowser } from "@fairlead/tooling/browser";
 import type { Browser } from "playwright-core";
 import type { ConsoleOptions } from "../src/index.ts";
 import { cannedAnswers } from "../test/support/answers.ts";
-import { LiveObjects } from "../test/support/live-objects.ts";
-import { shop } from "../test/support/objects.ts";
-import { builtPage } from "../test/support/page.ts";
+import { LiveObjects, shop } from "../test/support/objects.ts";
+import { builtPage, visitPage } from "../test/support/page.ts";
 import { openConsole } from "../test/support/start.ts";
-import { visitPage } from "../test/support/visit-page.ts";
 
 const DOCS = join(import.meta.dirname, "..", "..", "..", "docs");
 

@@ -2,24 +2,15 @@ import { systemClock } from "@fairlead/base";
 import { splitKey } from "@fairlead/core";
 import { explainService, findTarget, parseTarget, whyIgnored } from "@fairlead/inspect";
 import type { ObjectSource } from "@fairlead/watch";
-import type { AgentSetup } from "./model/agent-setup.ts";
+import { RequestError } from "./guard.ts";
 import { LiveCluster } from "./model/cluster.ts";
-import { networksOf } from "./model/networks.ts";
-import { NodePoller, type NodePorts } from "./model/node-poller.ts";
-import { searchServices } from "./model/search.ts";
-import { SourceHealth } from "./model/source-health.ts";
-import { UnusableObjects } from "./model/unusable.ts";
-import type {
-  ConsoleFacts,
-  NetworksAnswer,
-  NodeRow,
-  SearchAnswer,
-  ServiceAnswer,
-  StreamEvent,
-} from "./protocol/index.ts";
-import { RequestError } from "./server/request-error.ts";
-import { type Answer, type RunningServer, serve } from "./server/server.ts";
-import { Stream } from "./server/stream.ts";
+import { UnusableObjects } from "./model/follow.ts";
+import { NodePoller, type NodePorts, SourceHealth } from "./model/nodes.ts";
+import type { AgentSetup } from "./model/plans.ts";
+import { networksOf, searchServices } from "./model/rows.ts";
+import type { ConsoleFacts, NetworksAnswer, NodeRow, SearchAnswer, ServiceAnswer, StreamEvent } from "./protocol.ts";
+import { type Answer, type RunningServer, serve } from "./server.ts";
+import { Stream } from "./stream.ts";
 
 export interface ConsoleOptions {
   /** The page, as `buildPage` makes it. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { agentVerdict } from "../src/page/findings.ts";
-import type { NodeRow } from "../src/protocol/index.ts";
+import type { NodeRow } from "../src/protocol.ts";
 
 const answered = (at: number, healthy = true) => {
   return { state: "read", at, tookMs: 1, value: { mode: "iptables", healthy } } as const;

@@ -3,12 +3,9 @@ import { openBrowser } from "@fairlead/tooling/browser";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Events, type SentEvent } from "./support/events.ts";
-import { LiveObjects } from "./support/live-objects.ts";
-import { shop } from "./support/objects.ts";
-import { builtPage } from "./support/page.ts";
-import { openConsole, setupOf } from "./support/start.ts";
-import { visitPage } from "./support/visit-page.ts";
-import { addressOf, cookieOf, visit } from "./support/visitor.ts";
+import { LiveObjects, shop } from "./support/objects.ts";
+import { builtPage, visitPage } from "./support/page.ts";
+import { addressOf, cookieOf, openConsole, setupOf, visit } from "./support/start.ts";
 
 const setup = () => setupOf(["--cluster-cidr=10.144.0.0/16", "--exclude-cidrs-from=kube-ovn-subnets"]);
 

@@ -3,11 +3,9 @@ import { openBrowser } from "@fairlead/tooling/browser";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { calmNodes, cannedAnswers, HOSTILE } from "./support/answers.ts";
-import { LiveObjects } from "./support/live-objects.ts";
-import { shop } from "./support/objects.ts";
-import { builtPage } from "./support/page.ts";
+import { LiveObjects, shop } from "./support/objects.ts";
+import { builtPage, visitPage } from "./support/page.ts";
 import { openConsole } from "./support/start.ts";
-import { visitPage } from "./support/visit-page.ts";
 
 const opened = new AsyncDisposableStack();
 let html = "";

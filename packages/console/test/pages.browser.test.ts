@@ -5,76 +5,76 @@ import axe from "axe-core";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { calmNodes, cannedAnswers } from "./support/answers.ts";
-import { LiveObjects } from "./support/live-objects.ts";
-import { manyServices, shop } from "./support/objects.ts";
-import { builtPage } from "./support/page.ts";
+import { LiveObjects, manyServices, shop } from "./support/objects.ts";
+import { builtPage, visitPage } from "./support/page.ts";
 import { fastPathSetup, openConsole } from "./support/start.ts";
-import { visitPage } from "./support/visit-page.ts";
 
 const opened = new AsyncDisposableStack();
-let html = "";
-let browser: Browser;
-beforeAll(async () => {
-  html = await builtPage();
-  browser = opened.use(await openBrowser());
-});
-afterAll(() => opened.disposeAsync());
 
-test("the page is one file of less than 60 kB, compressed", () => {
-  expect(gzipSync(html).length).toBeLessThan(60_000);
-  expect(html).not.toMatch(/(?:src|href)="(?!data:)/);
-});
-
-const PLACES = [
-  ["#/overview", "Overview"],
-  ["#/services", "Services"],
-  ["#/service/shop/web", "shop/web"],
-  ["#/flows", "Flows"],
-  ["#/trace?from=pod&to=10.96.0.10:80&node=node-a", "Trace"],
-  ["#/networks", "Networks"],
-  ["#/what-if?cidr=10.144.2.0/24", "What if"],
-  ["#/doctor", "Doctor"],
-  ["#/services?q=nothing", "Services"],
-  ["#/nowhere", "There is no such page"],
-] as const;
-
-/** Pixels that remain of 1,280 at four times the size, and those of a small phone. */
-const NARROW = [320, 390] as const;
-
-describe("every page", () => {
-  test.each([
-    ["light", false, 1_280],
-    ["dark", true, 1_280],
-    ["a narrow window", false, 390],
-  ])("in %s: axe finds nothing, nothing else is asked for, nothing is complained of", async (_what, dark, width) => {
-    const nodes = { answers: () => cannedAnswers, looking: calmNodes, setup: fastPathSetup() };
-    await using running = await openConsole(new LiveObjects(shop), html, nodes);
-    const { page, complaints, go } = await visitPage(browser, running.url, { dark, width });
-    for (const [place, heading] of PLACES) {
-      await go(place, heading);
-      await page.locator("main", { hasNotText: "asking …" }).waitFor();
-      // By the debugger's way: the page's own policy lets nobody add a script.
-      await page.evaluate(axe.source);
-      const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-        "axe.run()",
-      );
-      expect(violations.map(({ id, nodes }) => [place, id, nodes[0]?.html])).toEqual([]);
-      for (const narrow of width === 390 ? NARROW : []) {
-        await page.setViewportSize({ width: narrow, height: 800 });
-        await page.evaluate(NEXT_FRAMES);
-        expect([place, narrow, ...(await page.evaluate<readonly string[]>(TOO_WIDE))]).toEqual([place, narrow]);
-      }
-    }
-    expect(complaints).toEqual([]);
-    await page.context().close();
+describe("pages", () => {
+  let html = "";
+  let browser: Browser;
+  beforeAll(async () => {
+    html = await builtPage();
+    browser = opened.use(await openBrowser());
   });
-});
+  afterAll(() => opened.disposeAsync());
 
-/** Curves are drawn anew in the frame after the one that finds their place changed. */
-const NEXT_FRAMES = "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))";
+  test("the page is one file of less than 60 kB, compressed", () => {
+    expect(gzipSync(html).length).toBeLessThan(60_000);
+    expect(html).not.toMatch(/(?:src|href)="(?!data:)/);
+  });
 
-/** What stands beyond the right edge of the window, so that the page would have to be scrolled. */
-const TOO_WIDE = `
+  const PLACES = [
+    ["#/overview", "Overview"],
+    ["#/services", "Services"],
+    ["#/service/shop/web", "shop/web"],
+    ["#/flows", "Flows"],
+    ["#/trace?from=pod&to=10.96.0.10:80&node=node-a", "Trace"],
+    ["#/networks", "Networks"],
+    ["#/what-if?cidr=10.144.2.0/24", "What if"],
+    ["#/doctor", "Doctor"],
+    ["#/services?q=nothing", "Services"],
+    ["#/nowhere", "There is no such page"],
+  ] as const;
+
+  /** Pixels that remain of 1,280 at four times the size, and those of a small phone. */
+  const NARROW = [320, 390] as const;
+
+  describe("every page", () => {
+    test.each([
+      ["light", false, 1_280],
+      ["dark", true, 1_280],
+      ["a narrow window", false, 390],
+    ])("in %s: axe finds nothing, nothing else is asked for, nothing is complained of", async (_what, dark, width) => {
+      const nodes = { answers: () => cannedAnswers, looking: calmNodes, setup: fastPathSetup() };
+      await using running = await openConsole(new LiveObjects(shop), html, nodes);
+      const { page, complaints, go } = await visitPage(browser, running.url, { dark, width });
+      for (const [place, heading] of PLACES) {
+        await go(place, heading);
+        await page.locator("main", { hasNotText: "asking …" }).waitFor();
+        // By the debugger's way: the page's own policy lets nobody add a script.
+        await page.evaluate(axe.source);
+        const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+          "axe.run()",
+        );
+        expect(violations.map(({ id, nodes }) => [place, id, nodes[0]?.html])).toEqual([]);
+        for (const narrow of width === 390 ? NARROW : []) {
+          await page.setViewportSize({ width: narrow, height: 800 });
+          await page.evaluate(NEXT_FRAMES);
+          expect([place, narrow, ...(await page.evaluate<readonly string[]>(TOO_WIDE))]).toEqual([place, narrow]);
+        }
+      }
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    });
+  });
+
+  /** Curves are drawn anew in the frame after the one that finds their place changed. */
+  const NEXT_FRAMES = "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))";
+
+  /** What stands beyond the right edge of the window, so that the page would have to be scrolled. */
+  const TOO_WIDE = `
   [...document.querySelectorAll("body, body *")]
     .filter((one) => one.closest(".scroll, .list, svg, .hidden, .skip") === null || one.matches(".scroll, .list"))
     .filter((one) => {
@@ -85,135 +85,135 @@ const TOO_WIDE = `
     .concat(document.documentElement.scrollWidth > innerWidth ? ["the document"] : [])
 `;
 
-test("the token is taken out of the address, and another browser cannot use it again", async () => {
-  await using running = await openConsole(new LiveObjects(shop), html);
-  const { page } = await visitPage(browser, running.url);
-  expect(page.url()).not.toContain("token");
-  const other = await (await browser.newContext()).newPage();
-  await other.goto(running.url);
-  await other.getByRole("alert").getByText("was opened before").waitFor();
-  // The first one may open it as often as it likes.
-  await page.reload();
-  await page.getByRole("heading", { name: "Overview" }).waitFor();
-  await page.goto(running.url);
-  await page.getByRole("heading", { name: "Overview" }).waitFor();
-});
-
-test("a service: owner and why, each frontend, each endpoint with why it is in or out, a picture", async () => {
-  await using running = await openConsole(new LiveObjects(shop), html);
-  const { page, go } = await visitPage(browser, running.url);
-  await go("#/service/shop/web", "shop/web");
-  const row = (name: string) => page.getByRole("row", { name });
-  expect(await row("load-balancer 203.0.113.9:80").textContent()).toMatch(/Local.*2 cluster.*masqueraded.*1 local/);
-  expect(await row("10.144.2.8:8080").textContent()).toContain("terminating; other endpoints are ready");
-  expect(await page.getByRole("img", { name: /3 frontends, 2 of 4 endpoints in use/ }).count()).toBe(1);
-  // Seen from the other node the local set is another one.
-  await page.getByLabel("Seen from node").selectOption("node-b");
-  await page.getByText("plan of node-b").waitFor();
-  expect(await row("10.144.2.6:8080").textContent()).toContain("✓in ready✓in ready");
-});
-
-test("a trace: each end with its share, red where it ends badly, and the command that says the same", async () => {
-  await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
-  const { page, go } = await visitPage(browser, running.url);
-  await go("#/trace", "Trace");
-  await page.getByLabel("To:").fill("10.96.0.10:80");
-  await page.getByLabel("To:").press("Enter");
-  await page.getByRole("region", { name: "50 % to 10.144.1.5:8080" }).waitFor();
-  expect(await page.locator(".badge.bad").textContent()).toBe("✕reject");
-  expect(page.url()).toMatch(/#\/trace\?from=pod&to=10.96.0.10%3A80&node=node-a$/);
-  expect(await page.locator("code").textContent()).toContain("fairlead trace --from pod");
-});
-
-test("what if: which traffic a CIDR would change", async () => {
-  await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
-  const { page, go } = await visitPage(browser, running.url);
-  await go("#/networks", "Networks");
-  await page.getByRole("link", { name: "which traffic would change" }).click();
-  const row = page.getByRole("row", { name: "tcp 10.96.0.10:80" });
-  expect(await row.textContent()).toMatch(/10\.144\.1\.5:8080 50 %, 10\.144\.2\.6:8080 50 %.*10\.144\.1\.5:8080$/);
-});
-
-test("what if: CIDRs that would be held, with the line that accepts them, and services that change hands", async () => {
-  await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
-  const { page, go } = await visitPage(browser, running.url);
-  await go("#/what-if", "What if");
-  const files = [{ name: "subnet.yaml", mimeType: "text/plain", buffer: Buffer.from("kind: Subnet") }];
-  await page.getByLabel("Add objects from files").setInputFiles(files);
-  await expect.poll(() => page.getByRole("textbox", { name: "Objects that come" }).inputValue()).toBe("kind: Subnet");
-  await page.getByRole("button", { name: "Compare" }).click();
-  const changes = page.getByRole("region", { name: "What changes" });
-  const row = (name: string) => changes.getByRole("row", { name });
-  expect(await row("10.144.2.0/24").textContent()).toMatch(/not there▲held back .*ownership --accept.*Subnet\/blue/);
-  expect(await row("shop/web IPv4").textContent()).toMatch(/✓ours▲mixed/);
-  expect(await changes.getByText("calico-ippools: forbidden").isVisible()).toBe(true);
-});
-
-test("objects that cannot be read stand on the first page, with field and why", async () => {
-  const bad = service("bad", { clusterIPs: ["10.96.0.300"], ports: [{ port: 80 }] });
-  await using running = await openConsole(new LiveObjects([...shop, bad]), html);
-  const { page } = await visitPage(browser, running.url);
-  await page.getByRole("heading", { name: "1 object cannot be read" }).waitFor();
-  expect(await page.getByRole("row", { name: "Service default/bad" }).textContent()).toContain("spec.clusterIPs[0]");
-});
-
-test("a change is there by itself", async () => {
-  const objects = new LiveObjects(shop);
-  await using running = await openConsole(objects, html);
-  const { page, go } = await visitPage(browser, running.url);
-  await go("#/services", "Services");
-  await objects.put(service("new", { clusterIPs: ["10.96.0.99"], ports: [{ port: 443 }] }));
-  await page.getByRole("link", { name: "default/new" }).waitFor();
-});
-
-test("the keyboard is enough", async () => {
-  await using running = await openConsole(new LiveObjects(shop), html);
-  const { page, go } = await visitPage(browser, running.url);
-  await go("#/services", "Services");
-  await page.keyboard.press("/");
-  await page.keyboard.type("10.144.2.7");
-  await page.getByText("1 of 5").waitFor();
-  await page.keyboard.press("ArrowDown");
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { level: 1, name: "shop/web" }).waitFor();
-  const focused = () => page.evaluate("document.activeElement.textContent");
-  for (let times = 0; times < 10 && (await focused()) !== "Networks"; times++) await page.keyboard.press("Shift+Tab");
-  expect(await focused()).toBe("Networks");
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { level: 1, name: "Networks" }).waitFor();
-});
-
-describe("hostile names stay text", () => {
-  const evil = `<img src=x onerror="globalThis.hacked=1">"'\`</script><script>globalThis.hacked=1</script>`;
-
-  test("in what an API server would never let in", async () => {
-    const hostile = service(evil, { clusterIPs: ["10.96.0.66"], ports: [{ name: evil, port: 80 }] });
-    await using running = await openConsole(new LiveObjects([...shop, hostile]), html, {
-      sourceName: `manifests ${evil}`,
-    });
-    const { page, complaints, go } = await visitPage(browser, running.url);
-    await go("#/services", "Services");
-    await page.getByText(evil).first().waitFor();
-    await go(`#/service/default/${encodeURIComponent(evil)}`, evil);
-    expect(await page.evaluate("globalThis.hacked")).toBeUndefined();
-    expect(await page.locator("img, script[src]").count()).toBe(0);
-    // The server says that it knows no such target.
-    expect(complaints.filter((one) => !one.includes("400"))).toEqual([]);
-  });
-});
-
-describe("10,000 services", () => {
-  test("are there at once, are found at once, and scroll without a blank row", async ({ annotate }) => {
-    await using running = await openConsole(new LiveObjects(manyServices(10_000)), html);
-    const { page, go } = await visitPage(browser, running.url);
-    const began = performance.now();
-    await go("#/services", "Services");
+  test("the token is taken out of the address, and another browser cannot use it again", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html);
+    const { page } = await visitPage(browser, running.url);
+    expect(page.url()).not.toContain("token");
+    const other = await (await browser.newContext()).newPage();
+    await other.goto(running.url);
+    await other.getByRole("alert").getByText("was opened before").waitFor();
+    // The first one may open it as often as it likes.
     await page.reload();
-    await page.getByRole("link", { name: "many/service-00000" }).waitFor();
-    await page.getByText("10000", { exact: true }).waitFor();
-    const firstView = performance.now() - began;
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.goto(running.url);
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+  });
 
-    const search = await page.evaluate<number>(`new Promise((resolve) => {
+  test("a service: owner and why, each frontend, each endpoint with why it is in or out, a picture", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html);
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/service/shop/web", "shop/web");
+    const row = (name: string) => page.getByRole("row", { name });
+    expect(await row("load-balancer 203.0.113.9:80").textContent()).toMatch(/Local.*2 cluster.*masqueraded.*1 local/);
+    expect(await row("10.144.2.8:8080").textContent()).toContain("terminating; other endpoints are ready");
+    expect(await page.getByRole("img", { name: /3 frontends, 2 of 4 endpoints in use/ }).count()).toBe(1);
+    // Seen from the other node the local set is another one.
+    await page.getByLabel("Seen from node").selectOption("node-b");
+    await page.getByText("plan of node-b").waitFor();
+    expect(await row("10.144.2.6:8080").textContent()).toContain("✓in ready✓in ready");
+  });
+
+  test("a trace: each end with its share, red where it ends badly, and the command that says the same", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/trace", "Trace");
+    await page.getByLabel("To:").fill("10.96.0.10:80");
+    await page.getByLabel("To:").press("Enter");
+    await page.getByRole("region", { name: "50 % to 10.144.1.5:8080" }).waitFor();
+    expect(await page.locator(".badge.bad").textContent()).toBe("✕reject");
+    expect(page.url()).toMatch(/#\/trace\?from=pod&to=10.96.0.10%3A80&node=node-a$/);
+    expect(await page.locator("code").textContent()).toContain("fairlead trace --from pod");
+  });
+
+  test("what if: which traffic a CIDR would change", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/networks", "Networks");
+    await page.getByRole("link", { name: "which traffic would change" }).click();
+    const row = page.getByRole("row", { name: "tcp 10.96.0.10:80" });
+    expect(await row.textContent()).toMatch(/10\.144\.1\.5:8080 50 %, 10\.144\.2\.6:8080 50 %.*10\.144\.1\.5:8080$/);
+  });
+
+  test("what if: CIDRs that would be held, with the line that accepts them, and services that change hands", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/what-if", "What if");
+    const files = [{ name: "subnet.yaml", mimeType: "text/plain", buffer: Buffer.from("kind: Subnet") }];
+    await page.getByLabel("Add objects from files").setInputFiles(files);
+    await expect.poll(() => page.getByRole("textbox", { name: "Objects that come" }).inputValue()).toBe("kind: Subnet");
+    await page.getByRole("button", { name: "Compare" }).click();
+    const changes = page.getByRole("region", { name: "What changes" });
+    const row = (name: string) => changes.getByRole("row", { name });
+    expect(await row("10.144.2.0/24").textContent()).toMatch(/not there▲held back .*ownership --accept.*Subnet\/blue/);
+    expect(await row("shop/web IPv4").textContent()).toMatch(/✓ours▲mixed/);
+    expect(await changes.getByText("calico-ippools: forbidden").isVisible()).toBe(true);
+  });
+
+  test("objects that cannot be read stand on the first page, with field and why", async () => {
+    const bad = service("bad", { clusterIPs: ["10.96.0.300"], ports: [{ port: 80 }] });
+    await using running = await openConsole(new LiveObjects([...shop, bad]), html);
+    const { page } = await visitPage(browser, running.url);
+    await page.getByRole("heading", { name: "1 object cannot be read" }).waitFor();
+    expect(await page.getByRole("row", { name: "Service default/bad" }).textContent()).toContain("spec.clusterIPs[0]");
+  });
+
+  test("a change is there by itself", async () => {
+    const objects = new LiveObjects(shop);
+    await using running = await openConsole(objects, html);
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/services", "Services");
+    await objects.put(service("new", { clusterIPs: ["10.96.0.99"], ports: [{ port: 443 }] }));
+    await page.getByRole("link", { name: "default/new" }).waitFor();
+  });
+
+  test("the keyboard is enough", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html);
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/services", "Services");
+    await page.keyboard.press("/");
+    await page.keyboard.type("10.144.2.7");
+    await page.getByText("1 of 5").waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "shop/web" }).waitFor();
+    const focused = () => page.evaluate("document.activeElement.textContent");
+    for (let times = 0; times < 10 && (await focused()) !== "Networks"; times++) await page.keyboard.press("Shift+Tab");
+    expect(await focused()).toBe("Networks");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Networks" }).waitFor();
+  });
+
+  describe("hostile names stay text", () => {
+    const evil = `<img src=x onerror="globalThis.hacked=1">"'\`</script><script>globalThis.hacked=1</script>`;
+
+    test("in what an API server would never let in", async () => {
+      const hostile = service(evil, { clusterIPs: ["10.96.0.66"], ports: [{ name: evil, port: 80 }] });
+      await using running = await openConsole(new LiveObjects([...shop, hostile]), html, {
+        sourceName: `manifests ${evil}`,
+      });
+      const { page, complaints, go } = await visitPage(browser, running.url);
+      await go("#/services", "Services");
+      await page.getByText(evil).first().waitFor();
+      await go(`#/service/default/${encodeURIComponent(evil)}`, evil);
+      expect(await page.evaluate("globalThis.hacked")).toBeUndefined();
+      expect(await page.locator("img, script[src]").count()).toBe(0);
+      // The server says that it knows no such target.
+      expect(complaints.filter((one) => !one.includes("400"))).toEqual([]);
+    });
+  });
+
+  describe("10,000 services", () => {
+    test("are there at once, are found at once, and scroll without a blank row", async ({ annotate }) => {
+      await using running = await openConsole(new LiveObjects(manyServices(10_000)), html);
+      const { page, go } = await visitPage(browser, running.url);
+      const began = performance.now();
+      await go("#/services", "Services");
+      await page.reload();
+      await page.getByRole("link", { name: "many/service-00000" }).waitFor();
+      await page.getByText("10000", { exact: true }).waitFor();
+      const firstView = performance.now() - began;
+
+      const search = await page.evaluate<number>(`new Promise((resolve) => {
       const input = document.querySelector("input[type=search]");
       const began = performance.now();
       const isThere = () => {
@@ -225,9 +225,9 @@ describe("10,000 services", () => {
       input.dispatchEvent(new InputEvent("input", { bubbles: true }));
       isThere();
     })`);
-    await page.getByRole("searchbox").fill("");
-    await page.getByText("10000", { exact: true }).waitFor();
-    const blanks = await page.evaluate<number>(`new Promise((resolve) => {
+      await page.getByRole("searchbox").fill("");
+      await page.getByText("10000", { exact: true }).waitFor();
+      const blanks = await page.evaluate<number>(`new Promise((resolve) => {
       const list = document.querySelector(".list");
       let [blanks, step] = [0, 0];
       const next = () => {
@@ -243,9 +243,32 @@ describe("10,000 services", () => {
       };
       next();
     })`);
-    await annotate(`first view ${Math.round(firstView)} ms, search ${Math.round(search)} ms`);
-    expect(blanks).toBe(0);
-    // Only the rows in view are in the page, which is why it is fast.
-    expect(await page.locator(".list tbody:not(.space) tr").count()).toBeLessThan(200);
+      await annotate(`first view ${Math.round(firstView)} ms, search ${Math.round(search)} ms`);
+      expect(blanks).toBe(0);
+      // Only the rows in view are in the page, which is why it is fast.
+      expect(await page.locator(".list tbody:not(.space) tr").count()).toBeLessThan(200);
+    });
+  });
+});
+
+describe("late effects", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = opened.use(await openBrowser());
+  });
+  afterAll(() => opened.disposeAsync());
+
+  /** Effects come with the next frame, or 35 ms later where there is none: here a second later. */
+  const LATE = `
+  const soon = window.setTimeout;
+  window.requestAnimationFrame = () => 0;
+  window.setTimeout = (work, after = 0, ...rest) => soon(work, after === 35 ? 1_000 : after, ...rest);
+`;
+
+  test("what the server tells before the page's first effects is shown", async () => {
+    await using running = await openConsole(new LiveObjects(shop), await builtPage(), { looking: calmNodes });
+    const { page, go } = await visitPage(browser, running.url, { script: LATE });
+    await go("#/services", "Services");
+    expect(await page.getByRole("link", { name: "shop/web" }).count()).toBeGreaterThan(0);
   });
 });

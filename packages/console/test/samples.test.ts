@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { FlowsAnswer } from "../src/index.ts";
-import { pointsOf, type Sample, summaryOf, withSample } from "../src/page/curve/samples.ts";
+import { pointsOf, type Sample, summaryOf, withSample } from "../src/page/samples.ts";
 
 const answer = (at: number, since?: FlowsAnswer["since"]): FlowsAnswer => ({
   node: "node-a",

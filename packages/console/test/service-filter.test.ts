@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { emptyText, filtered, filterOf, namespacesOf, queryOf } from "../src/page/service-filter.ts";
-import type { ServiceRow } from "../src/protocol/index.ts";
+import type { ServiceRow } from "../src/protocol.ts";
 
 const row = (service: ServiceRow["service"], more: Partial<ServiceRow> = {}): ServiceRow => ({
   service,

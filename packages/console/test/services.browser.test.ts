@@ -5,11 +5,9 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ConsoleOptions, SourceHealth } from "../src/index.ts";
 import { calmNodes } from "./support/answers.ts";
-import { LiveObjects } from "./support/live-objects.ts";
-import { manyServices, shop } from "./support/objects.ts";
-import { builtPage } from "./support/page.ts";
+import { LiveObjects, manyServices, shop } from "./support/objects.ts";
+import { builtPage, visitPage } from "./support/page.ts";
 import { fastPathSetup, openConsole } from "./support/start.ts";
-import { visitPage } from "./support/visit-page.ts";
 
 const opened = new AsyncDisposableStack();
 let html = "";

@@ -2,8 +2,7 @@ import type { ServiceKey } from "@fairlead/core";
 import { type RawObject, service } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { type Change, changedPlans, LiveCluster, UnusableObjects } from "../src/index.ts";
-import { LiveObjects } from "./support/live-objects.ts";
-import { shop } from "./support/objects.ts";
+import { LiveObjects, shop } from "./support/objects.ts";
 import { setupOf } from "./support/start.ts";
 
 const OWN = "--cluster-cidr=10.144.0.0/16";

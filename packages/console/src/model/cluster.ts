@@ -1,18 +1,39 @@
-import { nextTurn } from "@fairlead/base";
-import { ClusterState, type NodeState, type ServiceKey } from "@fairlead/core";
+/** The cluster as the console follows it: objects, nodes, plans and the rows that come of them. */
+
+import { IP_FAMILIES, nextTurn } from "@fairlead/base";
+import {
+  ClusterState,
+  type ClusterView,
+  type IPFamily,
+  type NodeState,
+  type OwnershipDecision,
+  type Planner,
+  type ServiceKey,
+} from "@fairlead/core";
 import type { PlannedNode } from "@fairlead/inspect";
 import { MirroredSlices } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
-import type { ServiceAnswer, ServiceRow } from "../protocol/index.ts";
-import type { AgentSetup } from "./agent-setup.ts";
-import type { ClusterOptions } from "./cluster-options.ts";
-import { followObjects } from "./follow.ts";
-import { KnownNodes, someNode } from "./known-nodes.ts";
-import { Learning } from "./learning.ts";
-import { OwnerHistory, type Owners, ownersNow } from "./owner-history.ts";
-import { Plans } from "./plans.ts";
+import type { OwnerChange, ServiceAnswer, ServiceRow } from "../protocol.ts";
+import { followObjects, Learning, type UnusableObjects } from "./follow.ts";
+import { type AgentSetup, Plans } from "./plans.ts";
 import { serviceRow } from "./rows.ts";
-import { SerialQueue } from "./serial-queue.ts";
+
+interface ClusterOptions {
+  /** How the agents are set up; `setSetup` says it of a node. */
+  readonly setup: AgentSetup;
+  /** The node that the list looks from; undefined: the first one by name. */
+  readonly nodeName: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Takes what cannot be used of the objects. */
+  readonly unusable: Pick<UnusableObjects, "take">;
+  /** The services that came, changed or went, once the first state is known. */
+  readonly onServices: (rows: readonly ServiceRow[], gone: readonly ServiceKey[]) => void;
+  /** A node that came, changed or (undefined) went. */
+  readonly onNode: (name: string, node: NodeState | undefined) => void;
+  /** Whether Nodes may be listed, whenever that is known. */
+  readonly onNodesForbidden?: (are: boolean) => void;
+}
 
 /** The objects as they are now, and the plans of the nodes in view. */
 export class LiveCluster {
@@ -235,5 +256,117 @@ export class LiveCluster {
   #row(key: ServiceKey): ServiceRow | undefined {
     const planner = this.#plans.firstNow?.planner;
     return planner && serviceRow({ state: this.state, mirrored: this.mirrored, planner }, key, this.nodeName);
+  }
+}
+
+/** Who serves a service, by family. */
+export type Owners = Readonly<Partial<Record<IPFamily, OwnershipDecision>>>;
+
+/** Changes of one service, and services with changes, that are kept: the latest. */
+const MOST_CHANGES = 20;
+const MOST_SERVICES = 2_000;
+
+/** Who served each service before, as far as it was watched. */
+export class OwnerHistory {
+  /** The service that changed last comes last. */
+  readonly #changes = new Map<ServiceKey, readonly OwnerChange[]>();
+
+  of(service: ServiceKey): readonly OwnerChange[] {
+    return this.#changes.get(service) ?? [];
+  }
+
+  /** @param before of the same services, before a change */
+  take(before: ReadonlyMap<ServiceKey, Owners>, after: ReadonlyMap<ServiceKey, Owners>, at: number): void {
+    for (const [service, now] of after) this.#take(service, before.get(service) ?? {}, now, at);
+  }
+
+  #take(service: ServiceKey, before: Owners, after: Owners, at: number): void {
+    const found = IP_FAMILIES.flatMap((family): readonly OwnerChange[] => {
+      const [old, now] = [before[family]?.ownership, after[family]?.ownership];
+      if (old === now) return [];
+      const why = after[family]?.why;
+      return [{ at, family, ...(old && { before: old }), ...(now && { after: now }), ...(why && { why }) }];
+    });
+    if (found.length === 0) return;
+    const all = [...this.of(service), ...found].slice(-MOST_CHANGES);
+    this.#changes.delete(service);
+    this.#changes.set(service, all);
+    const [oldest] = this.#changes.keys();
+    if (this.#changes.size > MOST_SERVICES && oldest !== undefined) this.#changes.delete(oldest);
+  }
+}
+
+/** What became of a Node. */
+interface NodeNews {
+  /** Anything that decides about endpoints, node ports and local traffic. */
+  readonly isChanged: boolean;
+  /** Its plan is by something else. */
+  readonly isOutdated: boolean;
+}
+
+/** The Nodes that there are, and the one that is looked from even after it was deleted. */
+class KnownNodes {
+  readonly all = new Map<string, NodeState>();
+  readonly #isLookedFrom: (name: string) => boolean;
+  /** As the node that is looked from was last; undefined: it is there, or never was. */
+  #deleted: NodeState | undefined;
+
+  constructor(isLookedFrom: (name: string) => boolean) {
+    this.#isLookedFrom = isLookedFrom;
+  }
+
+  /** Whether the node that is looked from was deleted. */
+  get isDeleted(): boolean {
+    return this.#deleted !== undefined;
+  }
+
+  /** The Node as it is, or was last; undefined: there is none. */
+  of(name: string): NodeState | undefined {
+    return this.all.get(name) ?? (this.#isLookedFrom(name) ? this.#deleted : undefined);
+  }
+
+  /** A Node came, changed or (undefined) went. */
+  take(name: string, node: NodeState | undefined): NodeNews {
+    const before = this.all.get(name);
+    const planned = this.of(name);
+    if (node === undefined) this.all.delete(name);
+    else this.all.set(name, node);
+    if (this.#isLookedFrom(name)) this.#deleted = node === undefined ? planned : undefined;
+    // Heartbeats come every few seconds, and change nothing here.
+    const isChanged = !isSame(before, node);
+    return { isChanged, isOutdated: isChanged && node !== undefined && !isSame(planned, node) };
+  }
+}
+
+/** The first by name of those that there are, or that endpoints are on. */
+function someNode(nodes: ReadonlyMap<string, NodeState>, state: ClusterView): string {
+  const [first] = [...nodes.keys()].sort();
+  if (first !== undefined) return first;
+  const slices = [...state.keys()].flatMap((key) => state.slices(key));
+  const names = slices.flatMap(({ endpoints }) => endpoints.flatMap(({ nodeName }) => nodeName ?? []));
+  return names.sort()[0] ?? "node";
+}
+
+/** Whether the same is known of a Node of what decides about endpoints, node ports and local traffic. */
+function isSame(one: NodeState | undefined, other: NodeState | undefined): boolean {
+  const facts = (node: NodeState | undefined) => node && [node.zone, node.addresses, node.podCIDRs];
+  return JSON.stringify(facts(one)) === JSON.stringify(facts(other));
+}
+
+/** Who serves it now, in each family that it has. */
+function ownersNow(planner: Pick<Planner, "ownership">, service: ServiceKey): Owners {
+  const owners = IP_FAMILIES.map((family) => [family, planner.ownership(service, family)] as const);
+  return Object.fromEntries(owners.filter(([, decision]) => decision !== undefined));
+}
+
+/** Work that comes one after the other: what begins while other work goes on waits for its end. */
+class SerialQueue {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    // Whoever asked for it is told; the next one does not mind.
+    this.#last = turn.catch(() => undefined);
+    return turn;
   }
 }

@@ -1,11 +1,13 @@
-import { inSlices } from "@fairlead/base";
-import type { ClusterState, NodeState, ServiceKey } from "@fairlead/core";
-import type { Memory } from "@fairlead/endpoint-filter";
-import { nodeOptions, type PlannedNode, planNodeSteps, podFacts } from "@fairlead/inspect";
-import type { LearnedOnce, MirroredSlices } from "@fairlead/intake";
-import type { AgentSetup } from "./agent-setup.ts";
+/** The plan of each node, as an agent of this configuration would make it. */
 
-export interface PlansParts {
+import { inSlices } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
+import type { ClusterState, NodeState, ServiceKey } from "@fairlead/core";
+import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
+import { type Mode, nodeOptions, type PlannedNode, planNodeSteps, podFacts } from "@fairlead/inspect";
+import type { LearnedOnce, MirroredSlices, NetworksOnceParts } from "@fairlead/intake";
+
+interface PlansParts {
   /** How the agents of nodes are set up of which nothing else is known. */
   readonly setup: AgentSetup;
   readonly state: ClusterState;
@@ -124,6 +126,16 @@ export class Plans {
       ...(addresses && { addresses }),
     };
   }
+}
+
+/** How the agents are set up. */
+export interface AgentSetup {
+  readonly mode: Mode;
+  readonly config: AgentConfig;
+  readonly filter: FilterOptions;
+  /** Which objects CIDRs are learned from. Default: none are. */
+  readonly networks?: NetworksOnceParts["settings"] | undefined;
+  readonly memory: Memory;
 }
 
 /** What of a configuration decides about plans, and more. */

@@ -1,7 +1,11 @@
+/** What is shown of Services and networks: a row for each Service, and their search. */
+
 import { IP_FAMILIES, type IPFamily, socketText } from "@fairlead/base";
 import type { ClusterView, EndpointSlice, Ownership, Planner, Service, ServiceKey } from "@fairlead/core";
-import type { MirroredSlices } from "@fairlead/intake";
-import type { ServiceRow } from "../protocol/index.ts";
+import { type PlannedNode, suggestCIDRs } from "@fairlead/inspect";
+import { type LearnedOnce, type MirroredSlices, ownershipReport } from "@fairlead/intake";
+import type { NetworksAnswer, ServiceRow } from "../protocol.ts";
+import type { AgentSetup } from "./plans.ts";
 
 interface RowParts {
   readonly state: ClusterView;
@@ -28,6 +32,46 @@ export function serviceRow(
     frontends: frontendsOf(object),
     ...counts(slicesOf(state, mirrored, service), nodeName),
     ...(object.created !== undefined && { created: object.created }),
+  };
+}
+
+/**
+ * The services that a text finds: by a part of their name, by an address or the beginning of one, theirs or one of
+ * their endpoints', or by a port or node port.
+ *
+ * @returns in the byte order of their names
+ */
+export function searchServices(state: ClusterView, text: string): readonly ServiceKey[] {
+  const wanted = text.trim().toLowerCase();
+  const found: ServiceKey[] = [];
+  for (const key of state.keys()) {
+    const service = state.service(key);
+    if (service !== undefined && (wanted === "" || matches(state, key, service, wanted))) found.push(key);
+  }
+  return found.sort();
+}
+
+/**
+ * Whose pods are where, as far as configuration and objects say it.
+ *
+ * @param learned of networks' own objects; undefined: nothing is learned
+ */
+export function networksOf(
+  planned: PlannedNode,
+  { config, filter }: AgentSetup,
+  learned: LearnedOnce | undefined,
+): Omit<NetworksAnswer, "planAt"> {
+  const { clusterCIDRs: own, excludeCIDRs: others } = learned?.decision ?? { ...config, ...filter };
+  const nodeAddresses = Object.values(planned.options.nodeIPs);
+  return {
+    cidrs: [
+      ...config.clusterCIDRs.map((cidr) => ({ cidr, whose: "ours", from: "--cluster-cidr" }) as const),
+      ...filter.excludeCIDRs.map((cidr) => ({ cidr, whose: "another", from: "--exclude-cluster-cidr" }) as const),
+    ],
+    ...(learned && { learned: learned.report }),
+    services: ownershipReport(planned.planner.ownerships(), learned?.report, planned.pods).services,
+    // Without a CIDR of the own pods every pod would look like another network's.
+    suggestedCIDRs: own.length === 0 ? [] : suggestCIDRs(planned.state, { known: [...own, ...others], nodeAddresses }),
   };
 }
 
@@ -67,4 +111,24 @@ function counts(slices: readonly EndpointSlice[], nodeName: string) {
     }
   }
   return { endpoints: all.size, ready: ready.size, local: local.size, draining: draining.size };
+}
+
+function matches(state: ClusterView, key: ServiceKey, service: Service, wanted: string): boolean {
+  if (key.includes(wanted)) return true;
+  if (!/^[\d.:a-f[\]/]+$/.test(wanted)) return false;
+  const { clusterIPs, externalIPs, loadBalancerIPs, ports } = service;
+  const [address = "", port] = socketOf(wanted);
+  const begins = (one: string) => one.startsWith(address);
+  const hasAddress =
+    [...clusterIPs, ...externalIPs, ...loadBalancerIPs].some(begins) ||
+    state.slices(key).some(({ endpoints }) => endpoints.some((one) => begins(one.address)));
+  if (hasAddress) return port === undefined || ports.some((one) => String(one.port) === port);
+  return ports.some((one) => String(one.port) === wanted || String(one.nodePort) === wanted);
+}
+
+/** `10.96.0.10:80` and `[fd00::1]:80` have a port; `fd00::1` has none. */
+function socketOf(text: string): readonly [address: string, port?: string] {
+  const [, six, four, port] = /^(?:\[([^\]]*)\]|([\d.]+))(?::(\d+))?$/.exec(text) ?? [];
+  const address = six ?? four ?? text;
+  return port === undefined ? [address] : [address, port];
 }

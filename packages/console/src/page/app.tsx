@@ -1,8 +1,10 @@
+/** The frame of all pages: navigation, search, notices. */
+
 import { useEffect, useRef } from "preact/hooks";
-import { Badge } from "./parts/badge.tsx";
-import { Notices, standing } from "./parts/notices.tsx";
-import { addressOf, type Route, useRoute } from "./router.ts";
-import { useSearchKey } from "./search-key.ts";
+import type { SourceAnswer } from "../protocol.ts";
+import type { Verdict } from "./findings.ts";
+import { Badge } from "./parts/common.tsx";
+import { addressOf, go, type Route, useRoute } from "./router.ts";
 import { type Store, useStore } from "./store.ts";
 import { DoctorView } from "./views/doctor.tsx";
 import { FlowsView } from "./views/flows.tsx";
@@ -12,16 +14,6 @@ import { ServiceView } from "./views/service.tsx";
 import { ServicesView } from "./views/services.tsx";
 import { TraceView } from "./views/trace.tsx";
 import { WhatIfView } from "./views/what-if.tsx";
-
-const PAGES = [
-  ["overview", "Overview"],
-  ["services", "Services"],
-  ["flows", "Flows"],
-  ["trace", "Trace"],
-  ["networks", "Networks"],
-  ["what-if", "What if"],
-  ["doctor", "Doctor"],
-] as const;
 
 export function App({ store }: { readonly store: Store }) {
   useStore(store);
@@ -43,6 +35,16 @@ export function App({ store }: { readonly store: Store }) {
     </div>
   );
 }
+
+const PAGES = [
+  ["overview", "Overview"],
+  ["services", "Services"],
+  ["flows", "Flows"],
+  ["trace", "Trace"],
+  ["networks", "Networks"],
+  ["what-if", "What if"],
+  ["doctor", "Doctor"],
+] as const;
 
 /** Until the first objects are there. */
 function Opening({ store }: { readonly store: Store }) {
@@ -123,4 +125,95 @@ function View({ store, place }: { readonly store: Store; readonly place: Route }
 function titleOf({ page, path }: Route): string {
   if (page === "service") return path.join("/");
   return PAGES.find(([name]) => name === page)?.[1] ?? "There is no such page";
+}
+
+/**
+ * The key `/` leads to the search box from every page.
+ *
+ * @param where the page that is shown, and what it is about
+ * @param enter focuses a page that was opened by other means
+ */
+function useSearchKey(where: string, enter: () => void): void {
+  const searching = useRef(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || isTyping(event.target)) return;
+      event.preventDefault();
+      if (focusSearch()) return;
+      searching.current = true;
+      go(addressOf("services"));
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  useEffect(() => {
+    if (!searching.current || !focusSearch()) enter();
+    searching.current = false;
+  }, [where]);
+}
+
+function focusSearch(): boolean {
+  const box = document.querySelector<HTMLInputElement>("input[type=search]");
+  box?.focus();
+  return box !== null;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches("input, textarea, select");
+}
+
+/** What keeps the page from showing the cluster as it is now, on every page. */
+function Notices({ store }: { readonly store: Store }) {
+  const { facts, source, nodes } = store;
+  const isDeleted = facts !== undefined && nodes.get(facts.node)?.deleted === true;
+  return (
+    <>
+      {source.failing !== undefined && <Failing failing={source.failing} isKnown={facts !== undefined} />}
+      {isDeleted && (
+        <p class="notice warn" role="status">
+          Node {facts.node} was deleted. The pages show what its proxy would do by the zone and addresses that it had;
+          other nodes can be chosen on a service's page.
+        </p>
+      )}
+    </>
+  );
+}
+
+interface FailingProps {
+  readonly failing: NonNullable<SourceAnswer["failing"]>;
+  /** Whether there is anything to show. */
+  readonly isKnown: boolean;
+}
+
+const PROBLEMS: Readonly<Record<FailingProps["failing"]["problem"], string>> = {
+  unreachable: "does not answer",
+  refused: "refuses requests",
+  unreadable: "gives answers that cannot be read",
+};
+
+function Failing({ failing: { problem, server, error, resources, since }, isKnown }: FailingProps) {
+  return (
+    <p class="notice bad" role="alert">
+      The API server {server} {PROBLEMS[problem]} for {resources.join(", ")}, since{" "}
+      {new Date(since).toLocaleTimeString()}: {error}.{" "}
+      {isKnown ? "The pages show what was known then." : "Nothing is known yet."} The console asks again until it gets
+      an answer.
+    </p>
+  );
+}
+
+const LINKS: Readonly<Record<Store["link"], string>> = {
+  opening: "opening …",
+  live: "live",
+  lost: "connection lost, trying again …",
+  closed: "ended: start fairlead console again",
+};
+
+/** How far what is shown can be trusted: `live` only where the source of the objects answers, too. */
+function standing({ link, source }: Pick<Store, "link" | "source">): Verdict {
+  const isLinked = link === "live" || link === "opening";
+  if (isLinked && source.failing !== undefined) {
+    return { tone: "bad", text: `API server ${PROBLEMS[source.failing.problem]}` };
+  }
+  return { tone: link === "live" ? "good" : "warn", text: LINKS[link] };
 }

@@ -1,5 +1,7 @@
+/** What verifying found, and its tone; addresses with their ports. */
+
 import type { ServiceReport } from "@fairlead/inspect";
-import type { FamilyFindings, NodeRow, ReadResult } from "../protocol/index.ts";
+import type { FamilyFindings, NodeRow, ReadResult } from "../protocol.ts";
 
 /** One service that is not in a node's kernel as it should be. */
 export interface Difference extends ServiceReport {
@@ -51,4 +53,9 @@ export function agentVerdict({ agent, kernel }: Pick<NodeRow, "agent" | "kernel"
   if (kernel?.state === "failed" && kernel.at > agent.at) return { tone: "warn", text: "unknown" };
   if (agent.value.healthy === undefined) return { tone: "plain", text: "runs" };
   return agent.value.healthy ? { tone: "good", text: "healthy" } : { tone: "bad", text: "not healthy" };
+}
+
+/** `10.144.1.5:8080`, `[fd00::5]:8080` */
+export function socket(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }

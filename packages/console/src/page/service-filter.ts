@@ -1,5 +1,5 @@
 import type { Ownership } from "@fairlead/core";
-import type { ServiceRow } from "../protocol/index.ts";
+import type { ServiceRow } from "../protocol.ts";
 
 export const OWNERS = { ours: "ours", mixed: "mixed", foreign: "another network's" } as const satisfies Record<
   Ownership,

@@ -1,12 +1,7 @@
-import { useLayoutEffect, useReducer } from "preact/hooks";
-import type {
-  ConsoleFacts,
-  NodeRow,
-  ServiceRow,
-  SourceAnswer,
-  StreamEvents,
-  UnusableAnswer,
-} from "../protocol/index.ts";
+/** What the page knows: what the stream says, and what the page asks for once or again and again. */
+
+import { useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
+import type { ConsoleFacts, NodeRow, ServiceRow, SourceAnswer, StreamEvents, UnusableAnswer } from "../protocol.ts";
 
 /** What the stream has told so far. */
 export class Store {
@@ -122,4 +117,92 @@ export function useStore(store: Store): void {
   const [, again] = useReducer((count: number, _: undefined) => count + 1, 0);
   // With the rendering itself: an effect comes a frame later, and what the server tells until then would not be shown.
   useLayoutEffect(() => store.subscribe(() => again(undefined)), [store]);
+}
+
+export type RequestState<T> =
+  | { readonly state: "asking"; readonly before?: T }
+  | { readonly state: "answered"; readonly answer: T }
+  | { readonly state: "failed"; readonly error: string };
+
+/** Asks the server, and again whenever `path` or `revision` changes; the last answer is shown meanwhile. */
+export function useAnswer<T>(path: string, revision: unknown): RequestState<T> {
+  const [asked, setAsked] = useState<{ readonly path: string; readonly is: RequestState<T> }>({
+    path,
+    is: { state: "asking" },
+  });
+  useEffect(() => {
+    const stop = new AbortController();
+    ask<T>(path, undefined, stop.signal).then((is) => {
+      if (!stop.signal.aborted) setAsked({ path, is });
+    });
+    return () => stop.abort();
+  }, [path, revision]);
+  return asked.path === path ? asked.is : { state: "asking" };
+}
+
+/** @param body is sent by POST; absent: GET */
+export async function ask<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<RequestState<T>> {
+  try {
+    const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const answer = await fetch(path, { ...sent, ...(signal && { signal }) });
+    const data = await answer.json();
+    return answer.ok ? { state: "answered", answer: data } : { state: "failed", error: String(data.error) };
+  } catch (error) {
+    return { state: "failed", error: `the console does not answer: ${error instanceof Error ? error.message : error}` };
+  }
+}
+
+export interface Polled<T> {
+  readonly asked: RequestState<T>;
+  readonly running: boolean;
+  readonly setRunning: (running: boolean) => void;
+}
+
+/** Milliseconds after which it stops by itself: pages are left open, and nodes have better things to do. */
+const LONGEST = 10 * 60_000;
+
+/**
+ * Asks the server again and again, while the page is in view and not for ever. Nothing looks between the questions:
+ * a page that stops asking costs nothing.
+ *
+ * @param path another one begins anew
+ */
+export function usePolled<T>(path: string): Polled<T> {
+  const [running, setRunning] = useState(true);
+  const [asked, setAsked] = useState<{ readonly path: string; readonly is: RequestState<T> }>({
+    path,
+    is: { state: "asking" },
+  });
+  useEffect(() => {
+    if (!running) return;
+    const stop = new AbortController();
+    const bound = setTimeout(() => setRunning(false), LONGEST);
+    void follow<T>(path, stop.signal, (is) => setAsked({ path, is }));
+    return () => {
+      clearTimeout(bound);
+      stop.abort();
+    };
+  }, [path, running]);
+  return { asked: asked.path === path ? asked.is : { state: "asking" }, running, setRunning };
+}
+
+/** Milliseconds between an answer and the next question. */
+const PAUSE = 2_000;
+
+async function follow<T>(path: string, signal: AbortSignal, take: (is: RequestState<T>) => void): Promise<void> {
+  while (!signal.aborted) {
+    await inView(signal);
+    const is = await ask<T>(path, undefined, signal);
+    if (signal.aborted) return;
+    take(is);
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  }
+}
+
+function inView(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (!document.hidden || signal.aborted) return resolve();
+    document.addEventListener("visibilitychange", () => resolve(), { once: true, signal });
+    signal.addEventListener("abort", () => resolve());
+  });
 }

@@ -1,16 +1,10 @@
 import type { Diagnosis } from "@fairlead/inspect";
 import { useEffect, useState } from "preact/hooks";
-import type { DoctorAnswer } from "../../protocol/index.ts";
-import { useAnswer } from "../ask.ts";
+import type { DoctorAnswer } from "../../protocol.ts";
 import type { Tone, Verdict } from "../findings.ts";
-import { Age } from "../parts/age.tsx";
-import { Badge } from "../parts/badge.tsx";
-import { NodeChoice } from "../parts/node-choice.tsx";
-import { Scroll } from "../parts/scroll.tsx";
-import { TableHead } from "../parts/table-head.tsx";
-import { Waiting } from "../parts/waiting.tsx";
+import { Age, Badge, NodeChoice, Scroll, TableHead, Waiting } from "../parts/common.tsx";
 import { addressOf, go } from "../router.ts";
-import type { Store } from "../store.ts";
+import { type Store, useAnswer } from "../store.ts";
 
 /** As many nodes are looked at without being asked for; any other one can be chosen. */
 const MOST_NODES = 6;

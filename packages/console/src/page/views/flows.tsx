@@ -1,19 +1,11 @@
 import type { Flow } from "@fairlead/inspect";
 import { useEffect } from "preact/hooks";
-import type { FlowsAnswer } from "../../protocol/index.ts";
-import { Age } from "../parts/age.tsx";
-import { Curves } from "../parts/curves.tsx";
-import { NodeChoice } from "../parts/node-choice.tsx";
-import { Scroll } from "../parts/scroll.tsx";
-import { TableHead } from "../parts/table-head.tsx";
-import { FlowEnd, Traffic } from "../parts/traffic.tsx";
-import { Volume } from "../parts/volume.tsx";
-import { Waiting } from "../parts/waiting.tsx";
-import { Watched } from "../parts/watched.tsx";
-import { type Polled, usePolled } from "../polled.ts";
+import type { FlowsAnswer } from "../../protocol.ts";
+import { socket } from "../findings.ts";
+import { Age, NodeChoice, Scroll, TableHead, Volume, Waiting, Watched } from "../parts/common.tsx";
+import { Curves, FlowEnd, Traffic } from "../parts/traffic.tsx";
 import { addressOf, go, serviceAddress } from "../router.ts";
-import { socket } from "../socket.ts";
-import type { Store } from "../store.ts";
+import { type Polled, type Store, usePolled } from "../store.ts";
 
 interface Props {
   readonly store: Store;

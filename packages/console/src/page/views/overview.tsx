@@ -1,19 +1,14 @@
+/** The first page: nodes, sources, owners, and objects that cannot be used. */
+
 import { useEffect, useMemo } from "preact/hooks";
-import type { NodeRow, ServiceRow } from "../../protocol/index.ts";
+import type { NodeRow, ServiceRow, UnusableAnswer } from "../../protocol.ts";
 import { agentVerdict, type Difference, differingServices, kernelVerdict } from "../findings.ts";
-import { Age } from "../parts/age.tsx";
-import { Badge } from "../parts/badge.tsx";
-import { Findings } from "../parts/findings.tsx";
-import { Scroll } from "../parts/scroll.tsx";
-import { TableHead } from "../parts/table-head.tsx";
-import { Unusable } from "../parts/unusable.tsx";
+import { Age, Badge, Findings, Scroll, TableHead } from "../parts/common.tsx";
 import { addressOf, serviceAddress } from "../router.ts";
 import type { Store } from "../store.ts";
 
 /** As many nodes are looked at without being asked for. */
 const MOST_NODES = 12;
-/** More that differ are for the list of services: they have one cause, or nobody reads them here. */
-const MOST_SERVICES = 10;
 
 /** What differs first, then nodes, then services by owner. */
 export function OverviewView({ store }: { readonly store: Store }) {
@@ -59,6 +54,9 @@ export function OverviewView({ store }: { readonly store: Store }) {
     </>
   );
 }
+
+/** More that differ are for the list of services: they have one cause, or nobody reads them here. */
+const MOST_SERVICES = 10;
 
 function Differing({
   differing,
@@ -169,5 +167,40 @@ function Node({ row }: { readonly row: NodeRow }) {
         {kernel?.state === "failed" && <div class="quiet">{kernel.error}</div>}
       </td>
     </tr>
+  );
+}
+
+/** Objects that agents leave out, or take without some of their fields, and why. */
+function Unusable({ unusable: { objects, rows } }: { readonly unusable: UnusableAnswer }) {
+  if (objects === 0) return null;
+  const told = new Set(rows.map(({ object }) => object)).size;
+  return (
+    <section class="panel" aria-label="Objects that cannot be read">
+      <h2>
+        {objects} {objects === 1 ? "object" : "objects"} cannot be read, or not whole
+      </h2>
+      <Scroll label="Objects that cannot be read">
+        <table>
+          <TableHead titles={["Object", "Field", "Value", "Why", "Found"]} />
+          <tbody>
+            {rows.map(({ object, at, field, value, why, file }) => (
+              <tr key={`${object} ${field} ${why}`}>
+                <th scope="row">{object}</th>
+                <td class="mono">{field === "" ? "–" : field}</td>
+                <td class="mono">{value === "" ? "–" : value}</td>
+                <td>
+                  {why}
+                  {file !== undefined && <div class="quiet">{file}</div>}
+                </td>
+                <td>
+                  <Age source="" at={at} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      {objects > told && <p class="quiet">and {objects - told} more objects</p>}
+    </section>
   );
 }

@@ -1,18 +1,15 @@
+/** The page of one Service: ports, kernels, traffic, owners over time. */
+
+import type { Ownership } from "@fairlead/core";
 import type { FamilyExplanation } from "@fairlead/inspect";
-import { useEffect, useMemo } from "preact/hooks";
-import type { ServiceAnswer } from "../../protocol/index.ts";
-import { useAnswer } from "../ask.ts";
-import { differencesOf, isAbout } from "../findings.ts";
-import { Age } from "../parts/age.tsx";
-import { Badge, Owner } from "../parts/badge.tsx";
-import { Kernels } from "../parts/kernels.tsx";
-import { NodeChoice } from "../parts/node-choice.tsx";
-import { OwnerHistory } from "../parts/owner-history.tsx";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { FlowsAnswer, ServiceAnswer } from "../../protocol.ts";
+import { agentVerdict, type Difference, differencesOf, isAbout, kernelVerdict } from "../findings.ts";
+import { Age, Badge, Findings, NodeChoice, Owner, Scroll, TableHead, Waiting, Watched } from "../parts/common.tsx";
 import { ServicePort } from "../parts/service-port.tsx";
-import { ServiceTraffic } from "../parts/service-traffic.tsx";
-import { Waiting } from "../parts/waiting.tsx";
+import { Curves, Traffic } from "../parts/traffic.tsx";
 import { addressOf, go } from "../router.ts";
-import type { Store } from "../store.ts";
+import { type Store, useAnswer, usePolled } from "../store.ts";
 
 interface Props {
   readonly store: Store;
@@ -114,5 +111,144 @@ function Family({
         <ServicePort key={`${port.protocol} ${port.name}`} port={port} service={service} node={node} />
       ))}
     </section>
+  );
+}
+
+interface KernelsProps {
+  readonly store: Store;
+  readonly nodes: readonly string[];
+  /** Of the service that is shown. */
+  readonly differences: readonly Difference[];
+}
+
+/** The plan against the kernels of the nodes that matter to a service. */
+function Kernels({ store, nodes, differences }: KernelsProps) {
+  const rows = nodes.flatMap((node) => store.nodes.get(node) ?? []);
+  return (
+    <section class="panel" aria-label="Plan and kernel">
+      <h2>Plan and kernel</h2>
+      <Scroll label="Plan and kernel">
+        <table>
+          <TableHead titles={["Node", "Agent", "This service in its kernel"]} />
+          <tbody>
+            {rows.map((row) => {
+              const { node, agent, kernel } = row;
+              const own = differences.filter((one) => one.node === node);
+              const verdict =
+                kernel?.state === "read"
+                  ? own.length > 0
+                    ? ({ tone: "bad", text: "differs" } as const)
+                    : ({ tone: "good", text: "as planned" } as const)
+                  : kernelVerdict(kernel);
+              return (
+                <tr key={node}>
+                  <th scope="row">{node}</th>
+                  <td>
+                    <Badge {...agentVerdict(row)} /> {agent !== undefined && <Age source="" at={agent.at} />}
+                    {agent?.state === "failed" && <span class="quiet"> {agent.error}</span>}
+                  </td>
+                  <td>
+                    <Badge {...verdict} /> {kernel !== undefined && <Age source={`kernel of ${node}`} at={kernel.at} />}
+                    {kernel?.state === "failed" && <span class="quiet"> {kernel.error}</span>}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </Scroll>
+      <Findings differences={differences} />
+    </section>
+  );
+}
+
+/** Who served a service before: what this console has seen, and nothing from before it was started. */
+function OwnerHistory({ history: { since, changes } }: { readonly history: ServiceAnswer["owners"] }) {
+  return (
+    <section class="panel" aria-label="Owners before">
+      <h2>Owners before</h2>
+      {changes.length === 0 ? (
+        <p class="quiet">Nothing has changed since this console was started at {timeText(since)}.</p>
+      ) : (
+        <>
+          <p class="quiet">Since this console was started at {timeText(since)}; it knows nothing from before.</p>
+          <Scroll label="Owners before">
+            <table>
+              <TableHead titles={["At", "Family", "Before", "Then", "Why"]} />
+              <tbody>
+                {changes.toReversed().map(({ at, family, before, after, why }) => (
+                  <tr key={`${at} ${family}`}>
+                    <th scope="row">{timeText(at)}</th>
+                    <td>{family}</td>
+                    <td>
+                      <Known ownership={before} />
+                    </td>
+                    <td>
+                      <Known ownership={after} />
+                    </td>
+                    <td>{why ?? "–"}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+        </>
+      )}
+    </section>
+  );
+}
+
+/** Without one the service was not there, or had no ClusterIP of the family. */
+function Known({ ownership }: { readonly ownership: Ownership | undefined }) {
+  return ownership === undefined ? <span class="quiet">no network's</span> : <Owner ownership={ownership} />;
+}
+
+function timeText(at: number): string {
+  return new Date(at).toLocaleTimeString();
+}
+
+interface TrafficProps {
+  readonly service: string;
+  readonly node: string;
+}
+
+/** What the endpoints of a service have to do for the clients of a node, on request. */
+function ServiceTraffic({ service, node }: TrafficProps) {
+  const [shown, setShown] = useState(false);
+  return (
+    <section class="panel" aria-label="Connections">
+      <h2>Connections</h2>
+      {shown ? (
+        <Watch service={service} node={node} />
+      ) : (
+        <p>
+          <button type="button" onClick={() => setShown(true)}>
+            Count connections on {node}
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Watch({ service, node }: TrafficProps) {
+  const polled = usePolled<FlowsAnswer>(`api/flows?${new URLSearchParams({ node, service })}`);
+  const { asked } = polled;
+  return (
+    <>
+      <div class="tools">
+        <Watched polled={polled} />
+        <a href={addressOf("flows", [], { node, service })}>each connection</a>
+        {asked.state === "answered" && <Age source={`connections of ${node}`} at={asked.answer.at} />}
+      </div>
+      {asked.state === "answered" ? (
+        <>
+          <Curves answer={asked.answer} />
+          <Traffic answer={asked.answer} names={false} />
+        </>
+      ) : (
+        <Waiting asked={asked} />
+      )}
+    </>
   );
 }

@@ -1,13 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import type { TraceAnswer, TraceOutcome, TraceVisit } from "../../protocol/index.ts";
-import { useAnswer } from "../ask.ts";
-import { Age } from "../parts/age.tsx";
-import { Badge } from "../parts/badge.tsx";
-import { NodeChoice } from "../parts/node-choice.tsx";
-import { Waiting } from "../parts/waiting.tsx";
+import type { TraceAnswer, TraceOutcome, TraceVisit } from "../../protocol.ts";
+import { socket } from "../findings.ts";
+import { Age, Badge, NodeChoice, Waiting } from "../parts/common.tsx";
 import { addressOf, go } from "../router.ts";
-import { socket } from "../socket.ts";
-import type { Store } from "../store.ts";
+import { type Store, useAnswer } from "../store.ts";
 
 interface Props {
   readonly store: Store;

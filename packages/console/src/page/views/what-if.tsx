@@ -1,10 +1,10 @@
+/** What would change with other objects or another configuration. */
+
 import { useEffect, useState } from "preact/hooks";
-import type { WhatIfAnswer } from "../../protocol/index.ts";
-import { ask, type RequestState } from "../ask.ts";
-import { TextOrFiles } from "../parts/text-or-files.tsx";
-import { Waiting } from "../parts/waiting.tsx";
-import { WhatIfChanges } from "../parts/what-if-changes.tsx";
-import type { Store } from "../store.ts";
+import type { FateData, OwnerMove, WhatIfAnswer, WhatIfNetworks } from "../../protocol.ts";
+import { Age, Badge, Owner, Scroll, Stage, TableHead, Waiting, WHOSE } from "../parts/common.tsx";
+import { serviceAddress } from "../router.ts";
+import { ask, type RequestState, type Store } from "../store.ts";
 
 interface Props {
   readonly store: Store;
@@ -66,5 +66,201 @@ export function WhatIfView({ store, query }: Props) {
       {asked !== undefined &&
         (asked.state === "answered" ? <WhatIfChanges answer={asked.answer} /> : <Waiting asked={asked} />)}
     </>
+  );
+}
+
+/** More rows than anybody reads. */
+const MOST = 200;
+
+/** What a change would bring about: CIDRs that would be held or refused, services that change hands, traffic. */
+function WhatIfChanges({ answer }: { readonly answer: WhatIfAnswer }) {
+  const { services, owners, networks, families, planAt, node } = answer;
+  return (
+    <section class="panel" aria-label="What changes" aria-live="polite">
+      <h2>
+        <Age source={`plan of ${node}`} at={planAt} />
+      </h2>
+      {networks !== undefined && <WhatIfCIDRs networks={networks} />}
+      <Owners owners={owners} />
+      {services.length > 0 && (
+        <p>
+          Planned differently:{" "}
+          {services.slice(0, MOST).map((service, at) => (
+            <span key={service}>
+              {at === 0 ? "" : ", "}
+              <a href={serviceAddress(service)}>{service}</a>
+            </span>
+          ))}
+          {services.length > MOST && `, and ${services.length - MOST} more`}
+        </p>
+      )}
+      {families === undefined ? (
+        <p>
+          {services.length} services are planned differently. That is more than are compared packet by packet here;
+          <code class="rule"> fairlead diff</code> compares them.
+        </p>
+      ) : (
+        <TrafficChanges families={families} />
+      )}
+    </section>
+  );
+}
+
+function Owners({ owners }: { readonly owners: readonly OwnerMove[] }) {
+  if (owners.length === 0) {
+    return (
+      <h3>
+        <Badge tone="good" text="no service changes hands" />
+      </h3>
+    );
+  }
+  return (
+    <>
+      <h3>
+        <Badge
+          tone="warn"
+          text={owners.length === 1 ? "1 service changes hands" : `${owners.length} services change hands`}
+        />
+      </h3>
+      <Scroll label="Services that change hands">
+        <table>
+          <TableHead titles={["Service", "Family", "Now", "Then", "Why"]} />
+          <tbody>
+            {owners.slice(0, MOST).map(({ service, family, before, after, why }) => (
+              <tr key={`${service} ${family}`}>
+                <th scope="row">
+                  <a href={serviceAddress(service)}>{service}</a>
+                </th>
+                <td>{family}</td>
+                <td>
+                  <Owner ownership={before} />
+                </td>
+                <td>
+                  <Owner ownership={after} />
+                </td>
+                <td>{why}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      {owners.length > MOST && <p class="quiet">and {owners.length - MOST} more</p>}
+    </>
+  );
+}
+
+function TrafficChanges({ families }: { readonly families: NonNullable<WhatIfAnswer["families"]> }) {
+  const changes = families.flatMap(({ family, traffic }) => traffic.changes.map((one) => ({ family, ...one })));
+  if (changes.length === 0) {
+    return (
+      <h3>
+        <Badge tone="good" text="no traffic changes" />
+      </h3>
+    );
+  }
+  return (
+    <>
+      <h3>
+        <Badge
+          tone="warn"
+          text={changes.length === 1 ? "1 kind of traffic changes" : `${changes.length} kinds of traffic change`}
+        />
+      </h3>
+      <Scroll label="Traffic that changes">
+        <table>
+          <TableHead titles={["To", "From", "Now", "Then"]} />
+          <tbody>
+            {changes.map(({ family, destination, from, before, after }) => (
+              <tr key={`${family} ${destination} ${from.join()}`}>
+                <th scope="row" class="mono">
+                  {destination}
+                </th>
+                <td>{from.join(", ")}</td>
+                <td class="mono">{fateText(before)}</td>
+                <td class="mono">{fateText(after)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </>
+  );
+}
+
+function fateText(fate: FateData): string {
+  if ("problem" in fate) return `unknown: ${fate.problem}`;
+  const ways = Object.entries(fate.ways);
+  if (ways.length === 1) return ways[0]?.[0] ?? "";
+  return ways.map(([way, share]) => `${way} ${Number((share * 100).toFixed(1))} %`).join(", ");
+}
+
+/** What would become of learned CIDRs: which count, which are held or refused, and why. */
+function WhatIfCIDRs({ networks: { cidrs, problems, unread } }: { readonly networks: WhatIfNetworks }) {
+  return (
+    <>
+      {[...problems, ...unread.map((one) => `${one}; what it says is on neither side of this comparison`)].map(
+        (text) => (
+          <p class="notice warn" key={text}>
+            {text}
+          </p>
+        ),
+      )}
+      {cidrs.length === 0 ? (
+        <p>The learned CIDRs stay as they are.</p>
+      ) : (
+        <Scroll label="Learned CIDRs that change">
+          <table>
+            <TableHead titles={["CIDR", "Whose", "Now", "Then", "From"]} />
+            <tbody>
+              {cidrs.map(({ cidr, side, source, objects, before, after, why }) => (
+                <tr key={`${side} ${source} ${cidr}`}>
+                  <th scope="row" class="mono">
+                    {cidr}
+                  </th>
+                  <td>{WHOSE[side]}</td>
+                  <td>{before === undefined ? "not there" : <Stage stage={before} />}</td>
+                  <td>
+                    {after === undefined ? "gone" : <Stage stage={after} />} {why}
+                  </td>
+                  <td>
+                    {objects.join(", ")} <span class="quiet">{source}</span>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+    </>
+  );
+}
+
+interface FilesProps {
+  readonly label: string;
+  /** What the files are, in a word or two. */
+  readonly name: string;
+  readonly text: string;
+  readonly onText: (text: string) => void;
+}
+
+/** YAML or JSON that is pasted, or read from files of the user's machine. */
+function TextOrFiles({ label, name, text, onText }: FilesProps) {
+  const load = async (input: HTMLInputElement) => {
+    const texts = await Promise.all(Array.from(input.files ?? [], (file) => file.text()));
+    onText([...(text.trim() === "" ? [] : [text]), ...texts].join("\n---\n"));
+    // The same files can be chosen again.
+    input.value = "";
+  };
+  return (
+    <div class="text-or-files">
+      <label>
+        {label} (YAML or JSON)
+        <textarea value={text} onInput={(event) => onText(event.currentTarget.value)} spellcheck={false} />
+      </label>
+      <label class="inline">
+        Add {name} from files
+        <input type="file" multiple accept=".yaml,.yml,.json" onChange={(event) => void load(event.currentTarget)} />
+      </label>
+    </div>
   );
 }

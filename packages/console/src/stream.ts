@@ -1,6 +1,8 @@
+/** The stream of events to the open pages. */
+
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import type { StreamEvent } from "../protocol/index.ts";
+import type { StreamEvent } from "./protocol.ts";
 
 interface Numbered {
   readonly id: number;
@@ -12,7 +14,7 @@ const KEPT = 1_000;
 /** A page that takes nothing for so many deltas begins anew. */
 const MOST_WAITING = 5_000;
 
-export interface StreamOptions {
+interface StreamOptions {
   /** The full state, for a new page: event by event, so that others get their turn between. */
   readonly everything: (stream: string) => AsyncIterable<StreamEvent>;
   /** A reader is gone. */

@@ -1,17 +1,22 @@
+/** The console's HTTP server: pages, answers, and the policy for contents. */
+
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { errorText } from "@fairlead/base";
-import { jsonBody } from "./body.ts";
-import { contentSecurityPolicy } from "./csp.ts";
-import { refusal } from "./guard.ts";
-import { RequestError } from "./request-error.ts";
-import { Session, secret } from "./session.ts";
+import { RequestError, refusal, Session, secret } from "./guard.ts";
 import type { Stream } from "./stream.ts";
 
 /** Answers a question of the page with JSON. @throws RequestError for a question that cannot be answered */
 export type Answer = (query: URLSearchParams, body: unknown) => Promise<unknown>;
 
-export interface ServerOptions {
+export interface RunningServer {
+  /** With the token: for the user's browser only, and for one visit. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+interface ServerOptions {
   /** The whole page, in one file. */
   readonly html: string;
   /** 0: any that is free. */
@@ -23,15 +28,7 @@ export interface ServerOptions {
   readonly posts: Readonly<Record<string, Answer>>;
 }
 
-export interface RunningServer {
-  /** With the token: for the user's browser only, and for one visit. */
-  readonly url: string;
-  close(): Promise<void>;
-}
-
 const HOST = "127.0.0.1";
-const SESSION = "/session";
-const EVENTS = "/events";
 
 /**
  * Serves the page on this machine. Everything lies below an unguessable path; answers are given to the browser
@@ -57,6 +54,35 @@ export async function serve(options: ServerOptions): Promise<RunningServer> {
     },
   };
 }
+
+const INLINE = /<(script|style)\b[^>]*>([\s\S]*?)<\/\1>/g;
+
+/**
+ * What a page of one file may do: run and wear what stands in it, by its hash, and ask the server that it came from.
+ *
+ * @param html has no script or style from elsewhere
+ */
+export function contentSecurityPolicy(html: string): string {
+  const hashes = (wanted: string) =>
+    Array.from(html.matchAll(INLINE), ([, name, text = ""]) =>
+      name === wanted ? ` 'sha256-${sha256(text)}'` : "",
+    ).join("");
+  return [
+    "default-src 'none'",
+    `script-src${hashes("script")}`,
+    `style-src${hashes("style")}`,
+    "connect-src 'self'",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
+}
+
+const SESSION = "/session";
+const EVENTS = "/events";
 
 class Site {
   readonly session: Session;
@@ -142,4 +168,31 @@ class Site {
 
 function oneOf(header: string | readonly string[] | undefined): string | undefined {
   return typeof header === "string" || header === undefined ? header : header[0];
+}
+
+/** Bytes of pasted manifests that are taken: more than etcd takes of one object, less than hurts. */
+const MOST_BYTES = 2 << 20;
+
+/**
+ * The JSON that a request brings.
+ *
+ * @throws RequestError when it is too long, or no JSON
+ */
+async function jsonBody(request: IncomingMessage): Promise<unknown> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of request) {
+    size += piece.length;
+    if (size > MOST_BYTES) throw new RequestError(413, `at most ${MOST_BYTES} bytes`);
+    pieces.push(piece);
+  }
+  try {
+    return JSON.parse(Buffer.concat(pieces).toString("utf8"));
+  } catch {
+    throw new RequestError(400, "the request is not JSON");
+  }
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("base64");
 }

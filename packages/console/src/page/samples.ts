@@ -1,4 +1,6 @@
-import type { FlowsAnswer } from "../../protocol/index.ts";
+/** Samples of a quantity over time. */
+
+import type { FlowsAnswer } from "../protocol.ts";
 
 /** What one look at connections says; null: unknown. */
 export interface Sample {

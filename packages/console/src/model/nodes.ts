@@ -1,0 +1,243 @@
+/** What nodes and sources answer: readings of nodes' agents, flows and their rates, the health of sources. */
+
+import { type Clock, errorText, nextTurn, sleep } from "@fairlead/base";
+import { type AgentStatus, type Flow, trafficByService } from "@fairlead/inspect";
+import type { SourceReport } from "@fairlead/watch";
+import type { FamilyFindings, FlowsAnswer, FlowsSince, ReadResult, SourceAnswer } from "../protocol.ts";
+
+/** What can be looked at of a node. */
+export interface NodePorts {
+  /** Whether a node can be looked at from here at all. */
+  readonly reaches: (node: string) => boolean;
+  /** Compares the kernel with the plan, as `fairlead verify -o json`. */
+  readonly kernel: (node: string) => Promise<readonly FamilyFindings[]>;
+  readonly agent: (node: string) => Promise<AgentStatus>;
+}
+
+/** What is known of a node by looking. */
+export interface NodeReading {
+  readonly kernel?: ReadResult<readonly FamilyFindings[]>;
+  readonly agent?: ReadResult<AgentStatus>;
+}
+
+interface NodePollerOptions {
+  readonly ports: NodePorts;
+  readonly clock: Clock;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly onLook: (node: string, looked: NodeReading) => void;
+}
+
+/** Milliseconds between two looks at a node. */
+const PAUSE = 1_500;
+/** What takes long is asked for more seldom: a node has better things to do. */
+const TIMES_AS_LONG = 1;
+
+/** Looks at nodes again and again, for as long as another program has them in view. */
+export class NodePoller {
+  readonly #options: NodePollerOptions;
+  readonly #views = new Map<string, ReadonlySet<string>>();
+  readonly #looking = new Map<string, AbortController>();
+  readonly #known = new Map<string, NodeReading>();
+
+  constructor(options: NodePollerOptions) {
+    this.#options = options;
+  }
+
+  /** What is known of a node, however old. */
+  of(node: string): NodeReading {
+    return this.#known.get(node) ?? {};
+  }
+
+  /** The nodes that a page shows now; none, when it is gone. */
+  view(page: string, nodes: readonly string[]): void {
+    const reached = nodes.filter((node) => this.#options.ports.reaches(node));
+    if (reached.length === 0) this.#views.delete(page);
+    else this.#views.set(page, new Set(reached));
+    const wanted = new Set([...this.#views.values()].flatMap((one) => [...one]));
+    for (const node of wanted) if (!this.#looking.has(node)) this.#follow(node);
+    for (const [node, stop] of this.#looking) {
+      if (wanted.has(node)) continue;
+      stop.abort();
+      this.#looking.delete(node);
+    }
+  }
+
+  /** Nobody has anything in view anymore. */
+  stop(): void {
+    for (const page of [...this.#views.keys()]) this.view(page, []);
+  }
+
+  #follow(node: string): void {
+    const { ports } = this.#options;
+    const stop = new AbortController();
+    this.#looking.set(node, stop);
+    // Each by itself: a kernel of thousands of services takes seconds, and an agent may stop meanwhile.
+    const agent = async () => this.#take(node, { agent: await this.#seen(() => ports.agent(node)) });
+    const kernel = async () => this.#take(node, { kernel: await this.#seen(() => ports.kernel(node)) });
+    for (const look of [agent, kernel]) void this.#repeat(look, stop.signal);
+  }
+
+  async #repeat(look: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      const began = clock.monotonic();
+      await look();
+      await sleep(clock, Math.max(PAUSE, TIMES_AS_LONG * (clock.monotonic() - began)), signal);
+    }
+  }
+
+  #take(node: string, part: NodeReading): void {
+    const looked = { ...this.#known.get(node), ...part };
+    this.#known.set(node, looked);
+    this.#options.onLook(node, looked);
+  }
+
+  async #seen<T>(look: () => Promise<T>): Promise<ReadResult<T>> {
+    const { clock, now } = this.#options;
+    const began = clock.monotonic();
+    const times = () => ({ at: now(), tookMs: Math.round(clock.monotonic() - began) });
+    try {
+      const value = await look();
+      return { state: "read", ...times(), value };
+    } catch (error) {
+      return { state: "failed", ...times(), error: errorText(error) };
+    }
+  }
+}
+
+const MOST_FLOWS = 200;
+
+/** More rows than anybody reads. */
+const MOST_SERVICES = 200;
+
+/** What the page shows of connections: the sums, and the connections that hang before the others. */
+export function shownFlows(flows: readonly Flow[]): Pick<FlowsAnswer, "traffic" | "flows" | "more"> {
+  const traffic = trafficByService(flows);
+  const hang = flows.filter(hangs);
+  const shown = [...hang, ...flows.filter((flow) => !hangs(flow))].slice(0, MOST_FLOWS);
+  return {
+    traffic: traffic.slice(0, MOST_SERVICES),
+    flows: shown,
+    more: {
+      services: Math.max(0, traffic.length - MOST_SERVICES),
+      flows: flows.length - shown.length,
+    },
+  };
+}
+
+interface Look {
+  readonly at: number;
+  /** Bytes so far, by connection. */
+  readonly bytes: ReadonlyMap<string, number>;
+}
+
+/** Nodes, or services of a node, that are compared with the look before. */
+const MOST_WATCHED = 8;
+
+/** A look after a longer pause begins anew: what came and went meanwhile was never seen. */
+const LONGEST_MS = 15_000;
+
+/** What has come since the look before, of the connections in view. */
+export class FlowRates {
+  /** What was looked at last comes last. */
+  readonly #looks = new Map<string, Look>();
+
+  /**
+   * @param what is looked at: a node, or a service on it
+   * @param flows all of its connections
+   * @param at milliseconds since the epoch
+   * @returns undefined: no look before, or too long ago
+   */
+  take(what: string, flows: readonly Flow[], at: number): FlowsSince | undefined {
+    const before = this.#looks.get(what);
+    const look = { at, bytes: new Map(flows.map((flow) => [idOf(flow), bytesOf(flow)])) };
+    this.#looks.delete(what);
+    this.#looks.set(what, look);
+    const [oldest] = this.#looks.keys();
+    if (this.#looks.size > MOST_WATCHED && oldest !== undefined) this.#looks.delete(oldest);
+    if (before === undefined || at <= before.at || at - before.at > LONGEST_MS) return undefined;
+    const counted =
+      flows.length === 0 || flows.some(({ sent, received }) => sent !== undefined || received !== undefined);
+    const { opened, bytes } = difference(before, look);
+    return { ms: at - before.at, opened, ...(counted && { bytes }) };
+  }
+}
+
+/** Whether the source of the objects answers, from what it reports. */
+export class SourceHealth {
+  readonly #now: () => number;
+  #answer: SourceAnswer = {};
+  #changed = Promise.withResolvers<void>();
+  /** Called after each change. */
+  onChange: () => void = () => {};
+
+  /** @param now milliseconds since the epoch */
+  constructor(now: () => number = () => Date.now()) {
+    this.#now = now;
+  }
+
+  now(): SourceAnswer {
+    return this.#answer;
+  }
+
+  take(report: SourceReport): void {
+    const { failing: before, ...others } = this.#answer;
+    if (report.type === "recovered" && before !== undefined) this.#set(others);
+    if (report.type !== "failing") return;
+    const { problem, server, error, resources, milliseconds } = report;
+    const since = this.#now() - milliseconds;
+    this.#set({ ...others, failing: { problem, server, error, resources, since } });
+  }
+
+  /** Whether Nodes may be listed. */
+  setNodesForbidden(are: boolean): void {
+    const { nodesForbidden: before = false, ...others } = this.#answer;
+    if (are !== before) this.#set({ ...others, ...(are && { nodesForbidden: true }) });
+  }
+
+  /** What is known now, and again after each change, until the promise resolves. */
+  async *until(end: Promise<unknown>): AsyncGenerator<SourceAnswer, void, void> {
+    let isOver = false;
+    const ended = end.then(() => {
+      isOver = true;
+    });
+    await nextTurn();
+    while (!isOver) {
+      const changed = this.#changed.promise;
+      yield this.#answer;
+      await Promise.race([ended, changed]);
+    }
+  }
+
+  #set(answer: SourceAnswer): void {
+    this.#answer = answer;
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+    this.onChange();
+  }
+}
+
+function hangs({ endpoint }: Flow): boolean {
+  return endpoint?.condition === "gone";
+}
+
+function difference(before: Look, { bytes: now }: Look): { readonly opened: number; readonly bytes: number } {
+  let [opened, bytes] = [0, 0];
+  for (const [id, count] of now) {
+    const known = before.bytes.get(id);
+    // Of fewer bytes than before it is another one from the same port.
+    const isNew = known === undefined || count < known;
+    if (isNew) opened += 1;
+    bytes += isNew ? count : count - known;
+  }
+  return { opened, bytes };
+}
+
+function idOf({ protocol, client, frontend }: Flow): string {
+  return `${protocol} ${client.address} ${client.port} ${frontend.address} ${frontend.port}`;
+}
+
+function bytesOf({ sent, received }: Flow): number {
+  return (sent?.bytes ?? 0) + (received?.bytes ?? 0);
+}
