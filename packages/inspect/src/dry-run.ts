@@ -1,6 +1,6 @@
 import type { ForwardingPlan } from "@fairlead/core";
 import type { NftTable } from "@fairlead/netfilter/nft";
-import { type ProgramText, ProgramTexts } from "./dry-run/program-texts.ts";
+import { type ProgramText, ProgramTexts } from "./modes/empty-node.ts";
 import { type Mode, modeOf } from "./modes/index.ts";
 import type { DryRunSettings } from "./modes/mode.ts";
 

@@ -1,6 +1,7 @@
-import type { ClusterView, ServiceKey } from "@fairlead/core";
-import { claimsOf, claimsOn, claimText } from "./claims.ts";
-import type { Target } from "./explain/target.ts";
+/** The services that may have to do with a target: those that claim the same addresses and ports. */
+
+import type { ClusterView, Service, ServiceKey } from "@fairlead/core";
+import type { Target } from "./explain/find.ts";
 
 /**
  * The services that decide about a target: the one that it names, or those that have its address or node port, and all
@@ -20,6 +21,32 @@ export function relatedServices(state: ClusterView, target: Target): ReadonlySet
     for (const claim of claimsOf(service)) for (const other of holders(claimText(claim))) queue.add(other);
   }
   return queue;
+}
+
+/** Something that only one service can have. */
+export type Claim =
+  /** Canonical. */
+  { readonly kind: "address"; readonly address: string } | { readonly kind: "nodePort"; readonly port: number };
+
+/** Everything of a service that another one could have as well. */
+export function claimsOf({ clusterIPs, externalIPs, loadBalancerIPs, ports }: Service): readonly Claim[] {
+  const addresses = [...clusterIPs, ...externalIPs, ...loadBalancerIPs];
+  return [
+    ...addresses.map((address): Claim => ({ kind: "address", address })),
+    ...ports.flatMap(({ nodePort }): Claim[] => (nodePort === undefined ? [] : [{ kind: "nodePort", port: nodePort }])),
+  ];
+}
+
+/** The claims that lead to the services of a target that names none: its port may be a node's. */
+export function claimsOn(target: Exclude<Target, { kind: "service" }>): readonly Claim[] {
+  if (target.kind === "nodePort") return [{ kind: "nodePort", port: target.port }];
+  const address: Claim = { kind: "address", address: target.address };
+  return target.kind === "host" ? [address] : [address, { kind: "nodePort", port: target.port }];
+}
+
+/** `10.96.0.10`, `node port 30080` */
+export function claimText(claim: Claim): string {
+  return claim.kind === "address" ? claim.address : `node port ${claim.port}`;
 }
 
 function holdersIn(state: ClusterView): (name: string) => readonly ServiceKey[] {

@@ -3,9 +3,7 @@ import { advice, asRoot } from "./advice.ts";
 import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
 import { fastPath } from "./fast-path.ts";
-import { isolated } from "./isolated.ts";
-import { networks } from "./networks.ts";
-import { otherNetworks } from "./other-networks.ts";
+import { isolated, networks, otherNetworks } from "./networks.ts";
 import { overlaps } from "./overlaps.ts";
 import { otherInstances, ownTables, ruleChecks } from "./rules.ts";
 

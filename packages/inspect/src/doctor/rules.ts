@@ -2,10 +2,59 @@ import { REPLY_TABLE } from "@fairlead/config";
 import { type Advice, advice, asRoot } from "./advice.ts";
 import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { RuleCount } from "./facts.ts";
-import { named } from "./named.ts";
+
+const ONE_VARIANT = "have all programs use one variant";
+
+const LIST_TABLES = asRoot("where this machine has no netlink it takes nft (nftables)");
+
+/** The table of the node's first proxy in nftables mode. */
+const FIRST_PROXYS = "kube-proxy";
+
+const LONGEST_NAME = 60;
 
 /** What is looked at of the rules that the node holds, of the proxy and of others. */
 export const ruleChecks: readonly Check[] = [iptables, otherVariant, policies, otherTables];
+
+/** Nothing is looked at in modes that have no table. */
+export function ownTables({ nftTables, needs }: Parameters<Check>[0]): readonly ReturnType<Check>[] {
+  const check = "nft tables of the mode";
+  const wanted = needs.nftTables ?? [];
+  if (wanted.length === 0) return [];
+  if (nftTables === undefined) return [unknown(check, "cannot be listed", LIST_TABLES)];
+  const there = nftTables.filter((name) => isNamed(name, wanted));
+  if (there.length > 0) return [good(check, there.join(", "))];
+  return [
+    bad(
+      check,
+      `${wanted.join(", ")}: not there`,
+      advice("make-table", "start the agent, or look at its log: it makes the table"),
+    ),
+  ];
+}
+
+/** Agents with a service proxy name alongside the one that is looked at; nothing where there are none. */
+export function otherInstances({ instances = [] }: Parameters<Check>[0]): readonly ReturnType<Check>[] {
+  return instances.map(({ name, tables, running }) => {
+    const check = `instance ${name}`;
+    const found = `service proxy ${name} has ${tables.join(", ")}`;
+    if (running !== false) return good(check, found);
+    return warning(
+      check,
+      `${found}, and does not run`,
+      advice("instance", `start it, or remove its tables: \`fairlead-proxy --cleanup --service-proxy-name=${name}\``),
+    );
+  });
+}
+
+/** What a line names of many; the others are counted. */
+const MOST_NAMED = 5;
+
+/** Names as one line has room for them: the first few, cut where they are long, and how many more there are. */
+export function named(names: readonly string[], most = MOST_NAMED, separator = ", "): string {
+  const shown = names.slice(0, most).map((name) => shortened(name));
+  const more = names.length - shown.length;
+  return shown.join(separator) + (more > 0 ? `${separator}and ${more} more` : "");
+}
 
 function iptables(facts: Parameters<Check>[0]): ReturnType<Check> {
   const { variant, mayReadRules, needs } = facts;
@@ -65,8 +114,6 @@ function otherVariant(facts: Parameters<Check>[0]): ReturnType<Check> {
   );
 }
 
-const ONE_VARIANT = "have all programs use one variant";
-
 /** Nothing but the proxy's chains goes, in that variant only. A proxy's own image may use another one than the host. */
 function removal(left: RuleCount["variant"]): string {
   const commands = ["iptables", "ip6tables"].map((tool) => {
@@ -92,42 +139,9 @@ function policies({ rules, variant, needs }: Parameters<Check>[0]): ReturnType<C
   );
 }
 
-/** Nothing is looked at in modes that have no table. */
-export function ownTables({ nftTables, needs }: Parameters<Check>[0]): readonly ReturnType<Check>[] {
-  const check = "nft tables of the mode";
-  const wanted = needs.nftTables ?? [];
-  if (wanted.length === 0) return [];
-  if (nftTables === undefined) return [unknown(check, "cannot be listed", LIST_TABLES)];
-  const there = nftTables.filter((name) => isNamed(name, wanted));
-  if (there.length > 0) return [good(check, there.join(", "))];
-  return [
-    bad(
-      check,
-      `${wanted.join(", ")}: not there`,
-      advice("make-table", "start the agent, or look at its log: it makes the table"),
-    ),
-  ];
-}
-
-const LIST_TABLES = asRoot("where this machine has no netlink it takes nft (nftables)");
-
 /** @param table `ip kube-proxy` */
 function isNamed(table: string, names: readonly string[]): boolean {
   return names.includes(table.slice(table.indexOf(" ") + 1));
-}
-
-/** Agents with a service proxy name alongside the one that is looked at; nothing where there are none. */
-export function otherInstances({ instances = [] }: Parameters<Check>[0]): readonly ReturnType<Check>[] {
-  return instances.map(({ name, tables, running }) => {
-    const check = `instance ${name}`;
-    const found = `service proxy ${name} has ${tables.join(", ")}`;
-    if (running !== false) return good(check, found);
-    return warning(
-      check,
-      `${found}, and does not run`,
-      advice("instance", `start it, or remove its tables: \`fairlead-proxy --cleanup --service-proxy-name=${name}\``),
-    );
-  });
 }
 
 function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
@@ -158,9 +172,6 @@ function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
   );
 }
 
-/** The table of the node's first proxy in nftables mode. */
-const FIRST_PROXYS = "kube-proxy";
-
 /** Tables that may serve are not to be removed: what a proxy in nftables mode has there comes back late or never. */
 function leftTables(check: string, tables: readonly string[], facts: Parameters<Check>[0]): ReturnType<Check> {
   const { running, proxies, allProcesses } = facts;
@@ -187,4 +198,8 @@ function leftTables(check: string, tables: readonly string[], facts: Parameters<
   const found = `${names}: left by nftables mode, and no proxy runs`;
   const what = "start the proxy: in nftables mode it serves by these tables, in another one it removes them";
   return bad(check, found, advice("start-proxy-first", what));
+}
+
+function shortened(name: string): string {
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
 }

@@ -1,3 +1,4 @@
+import { FLOWTABLE } from "@fairlead/backend-nftables";
 import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import {
   type EndpointFate,
@@ -15,16 +16,17 @@ import {
   type ServicePortSpec,
 } from "@fairlead/core";
 import { mirroredIn, podNetworkOf } from "@fairlead/intake";
+import type { NftTable } from "@fairlead/netfilter/nft";
 import type { PlannedNode } from "../node-plan.ts";
 import type {
   FamilyExplanation,
+  FastPathExplanation,
   FrontendExplanation,
   LostFrontend,
   Policies,
   PortExplanation,
   ServiceExplanation,
 } from "./explanation.ts";
-import { fastPathOf } from "./fast-path.ts";
 
 /**
  * Everything that decides about a service on the planned node.
@@ -42,6 +44,20 @@ export function explainService(planned: PlannedNode, key: ServiceKey, port?: str
   });
   const zone = options.zone === undefined ? undefined : { zone: options.zone };
   return { service: key, node: nodeName, ...zone, mode, families };
+}
+
+/** The same on a node whose tables are known. */
+export function fastPathOnNode(
+  explanation: ServiceExplanation,
+  tablesOf: (family: ServicePortGroup["family"]) => readonly NftTable[] | undefined,
+): ServiceExplanation {
+  const families = explanation.families.map((one) => {
+    const why = whyDisabled(tablesOf(one.family));
+    if (why === undefined) return one;
+    const ports = one.ports.map((port) => (port.fastPath?.used ? { ...port, fastPath: { used: false, why } } : port));
+    return { ...one, ports };
+  });
+  return { ...explanation, families };
 }
 
 interface FamilyQuery {
@@ -171,4 +187,26 @@ function isServed(frontends: readonly FrontendExplanation[], one: LostFrontend):
     ({ address, port, treatments }) =>
       address === one.address && port === one.port && treatments.outside.verdict !== "leave",
   );
+}
+
+/** By the plan only; undefined: the fast path is not configured, or the port leads to nothing. */
+function fastPathOf(
+  { fastPath, planner }: Pick<PlannedNode, "fastPath" | "planner">,
+  group: ServicePortGroup | undefined,
+): FastPathExplanation | undefined {
+  const frontends = group?.frontends.filter(({ treatments }) => treatments.outside.verdict === "proxy") ?? [];
+  if (!fastPath || group === undefined || frontends.length === 0) return undefined;
+  if (group.protocol === "SCTP") return { used: false, why: "flowtables do not take SCTP" };
+  if (group.fastPath === "off") return { used: false, why: "the Service's annotation fairlead.dev/fast-path" };
+  const everywhere = planner.plan(group.family).node.nodePortAddresses.kind === "all";
+  const isLeftOut = everywhere && frontends.some(({ at }) => at === "node-port");
+  const but = isLeftOut ? "; not those to its node port, which is served on all addresses" : "";
+  return { used: true, why: `established connections${but}` };
+}
+
+function whyDisabled(tables: readonly NftTable[] | undefined): string | undefined {
+  if (tables === undefined) return undefined;
+  const found = tables.flatMap(({ flowtables }) => flowtables?.get(FLOWTABLE) ?? []);
+  if (found.length === 0) return "it is disabled on this node; `fairlead doctor` says why";
+  return found.some(({ devices }) => devices.length > 0) ? undefined : "no device is in the flowtable";
 }

@@ -1,10 +1,21 @@
-import { FRONTEND_KINDS } from "@fairlead/core";
+/** Whose a tracked connection is: service, endpoint and whether that still exists. */
+
+import { familyOf, IP_FAMILIES } from "@fairlead/base";
+import {
+  type EndpointSlice,
+  FRONTEND_KINDS,
+  type FrontendKind,
+  frontendSpecs,
+  type IPFamily,
+  nodePortChoice,
+  type Protocol,
+  type ServiceKey,
+  type ServicePortSpec,
+  type SliceEndpoint,
+} from "@fairlead/core";
 import type { PlannedNode } from "../node-plan.ts";
-import { endpointIndex } from "./endpoint-index.ts";
-import type { Flow, FlowSocket } from "./flow.ts";
-import { frontendIndex } from "./frontend-index.ts";
-import type { Relays } from "./relays.ts";
-import type { TrackedConnection } from "./tracked.ts";
+import type { EndpointCondition, Flow, FlowEndpoint, FlowSocket, TrackedConnection } from "./flow.ts";
+import type { Relays } from "./traffic.ts";
 
 /**
  * Says whose a connection is; undefined: no service's. Pure.
@@ -70,4 +81,116 @@ function optional({ state, offloaded, expires, sent, received }: TrackedConnecti
     ...(sent !== undefined && { sent }),
     ...(received !== undefined && { received }),
   };
+}
+
+/** What is known of an address and port as an endpoint of a service port. */
+type FindEndpoint = (
+  service: ServiceKey,
+  port: ServicePortSpec,
+  family: IPFamily,
+  address: string,
+  number: number,
+) => FlowEndpoint;
+
+/** The endpoints of a planned cluster, used or not; those of a service port are read once, when it is asked for. */
+function endpointIndex({ state }: PlannedNode): FindEndpoint {
+  const known = new Map<string, ReadonlyMap<string, SliceEndpoint>>();
+  return (service, port, family, address, number) => {
+    const key = `${service} ${family} ${port.protocol} ${port.name}`;
+    const endpoints = known.get(key) ?? endpointsOf(state.slices(service), port, family);
+    known.set(key, endpoints);
+    const found = endpoints.get(`${address} ${number}`);
+    const { nodeName } = found ?? {};
+    return { address, port: number, condition: conditionOf(found), ...(nodeName !== undefined && { nodeName }) };
+  };
+}
+
+function endpointsOf(
+  slices: readonly EndpointSlice[],
+  { name, protocol }: ServicePortSpec,
+  family: IPFamily,
+): ReadonlyMap<string, SliceEndpoint> {
+  const endpoints = new Map<string, SliceEndpoint>();
+  for (const slice of slices) {
+    if (slice.family !== family) continue;
+    for (const { port } of slice.ports.filter((one) => one.name === name && one.protocol === protocol)) {
+      for (const endpoint of slice.endpoints) {
+        const key = `${endpoint.address} ${port}`;
+        // While an endpoint moves from one slice to another it stands in both.
+        if (endpoints.get(key)?.ready !== true) endpoints.set(key, endpoint);
+      }
+    }
+  }
+  return endpoints;
+}
+
+function conditionOf(endpoint: SliceEndpoint | undefined): EndpointCondition {
+  if (endpoint === undefined) return "gone";
+  if (endpoint.terminating) return "terminating";
+  return endpoint.ready ? "ready" : "not-ready";
+}
+
+/** Whom a client called. */
+interface CalledFrontend {
+  readonly service: ServiceKey;
+  readonly port: ServicePortSpec;
+  readonly kind: FrontendKind;
+}
+
+/** Finds what a client called; undefined: no service has that address and port. */
+type FindFrontend = (protocol: Protocol, address: string, port: number) => CalledFrontend | undefined;
+
+/**
+ * All frontends of a planned cluster, those of other networks among them. Where several services claim one, it is the
+ * one's that the plan gives it to.
+ *
+ * @param nodeAddresses where node ports are served; absent: everywhere
+ */
+function frontendIndex(planned: PlannedNode, nodeAddresses?: { has(address: string): boolean }): FindFrontend {
+  const { planner } = planned;
+  const addressed = new Map<string, CalledFrontend[]>();
+  const nodePorts = new Map<string, CalledFrontend[]>();
+  for (const called of calledFrontends(planned, IP_FAMILIES)) {
+    const { address, found, family, port } = called;
+    const { protocol } = found.port;
+    if (address === undefined) add(nodePorts, `${family} ${protocol} ${port}`, found);
+    else add(addressed, `${protocol} ${address} ${port}`, found);
+  }
+  return (protocol, address, port) => {
+    const family = familyOf(address);
+    const lookup = planner.lookup(family);
+    const here = addressed.get(`${protocol} ${address} ${port}`);
+    if (here !== undefined) return heldBy(here, lookup.at(protocol, address, port)?.service);
+    if (nodeAddresses?.has(address) === false) return undefined;
+    const behind = nodePorts.get(`${family} ${protocol} ${port}`);
+    return behind && heldBy(behind, lookup.atNodePort(protocol, port)?.service);
+  };
+}
+
+function* calledFrontends({ state, options }: PlannedNode, families: readonly IPFamily[]) {
+  for (const key of state.keys()) {
+    const service = state.service(key);
+    if (service === undefined) continue;
+    for (const family of families) {
+      // A family that the service has no ClusterIP of is none of its.
+      if (!service.clusterIPs.some((address) => familyOf(address) === family)) continue;
+      const chosen = nodePortChoice(service, family, options)?.addresses;
+      for (const port of service.ports) {
+        for (const one of frontendSpecs(service, port, family, "nothing", undefined, chosen)) {
+          const { kind, address, port: number } = one;
+          yield { family, address, port: number, found: { service: key, port, kind } };
+        }
+      }
+    }
+  }
+}
+
+function add(to: Map<string, CalledFrontend[]>, key: string, found: CalledFrontend): void {
+  const known = to.get(key);
+  if (known === undefined) to.set(key, [found]);
+  else known.push(found);
+}
+
+function heldBy(claimants: readonly CalledFrontend[], holder: ServiceKey | undefined): CalledFrontend | undefined {
+  return claimants.find(({ service }) => service === holder) ?? claimants[0];
 }

@@ -1,5 +1,5 @@
 import { configuredOptions, createIptablesBackend, iptablesFacts } from "@fairlead/backend-iptables";
-import { emptyRules } from "../dry-run/empty-rules.ts";
+import { emptyRules } from "./empty-node.ts";
 import type { InspectedMode } from "./mode.ts";
 
 export const iptables = {

@@ -1,5 +1,5 @@
 import { configuredOptions, createIpvsBackend, ipvsFacts } from "@fairlead/backend-ipvs";
-import { emptyIpvs } from "../dry-run/empty-ipvs.ts";
+import { emptyIpvs } from "./empty-node.ts";
 import type { InspectedMode } from "./mode.ts";
 
 export const ipvs = {

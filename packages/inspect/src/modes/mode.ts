@@ -1,7 +1,7 @@
 import type { AgentConfig, LoopbackNodePorts } from "@fairlead/config";
 import type { ForwardingPlan, IPFamily, ModeFacts } from "@fairlead/core";
 import type { NftTable } from "@fairlead/netfilter/nft";
-import type { ProgramTexts } from "../dry-run/program-texts.ts";
+import type { ProgramTexts } from "./empty-node.ts";
 
 /** A mode that plans can be made and explained for, as one value: one file of this folder and one row in index.ts. */
 export interface InspectedMode {

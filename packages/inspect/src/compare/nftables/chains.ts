@@ -1,5 +1,5 @@
 import { type NftChain, type NftTable, ruleText } from "@fairlead/netfilter/nft";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rules.ts";
 import { isOfClass } from "./classes.ts";
 import { isFirewallChain, isKubeProxyChain } from "./kube-proxy.ts";
 

@@ -1,5 +1,5 @@
 import type { Hex, NftTable } from "@fairlead/netfilter/nft";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rules.ts";
 import { compareChains } from "./chains.ts";
 import { kubeProxyKeys } from "./kube-proxy.ts";
 import { type OwnerOf, ownersIn, serviceOf } from "./owners.ts";

@@ -1,5 +1,5 @@
 import { type NftSet, type NftTable, type SetElement, valueText } from "@fairlead/netfilter/nft";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rules.ts";
 import { isOfClass, verdictMeaning } from "./classes.ts";
 import { kubeProxyChain } from "./kube-proxy.ts";
 import type { OwnerOf } from "./owners.ts";

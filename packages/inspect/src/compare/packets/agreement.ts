@@ -1,3 +1,6 @@
+/** Whether a kernel does with packets to services what a plan, or another kernel, wants. */
+
+import { bracketed } from "@fairlead/base";
 import {
   FRONTEND_KINDS,
   type Frontend,
@@ -6,12 +9,25 @@ import {
   type ServicePortGroup,
   type Treatment,
 } from "@fairlead/core";
-import { compared } from "./comparison.ts";
-import { follow, ownSource } from "./followed.ts";
-import { type Probe, probesOf } from "./probes.ts";
-import { isExcluded, lets, type Source } from "./sources.ts";
-import { type KernelState, type View, viewOf } from "./view.ts";
-import { type OutcomeShares, sameWays, UNTOUCHED, wantedWays } from "./ways.ts";
+import type { Packet } from "@fairlead/trace";
+import type { Finding } from "../rules/rules.ts";
+import { isExcluded, lets, type Probe, probesOf, type Source } from "./probes.ts";
+import {
+  type Comparison,
+  compared,
+  type Followed,
+  follow,
+  type KernelState,
+  type OutcomeShares,
+  ownSource,
+  sameWays,
+  tracedWays,
+  UNTOUCHED,
+  type View,
+  viewOf,
+  wantedWays,
+  waysText,
+} from "./ways.ts";
 
 /** One kind of packet of a frontend, what the plan wants with it and what the kernel does. */
 export interface PacketFinding {
@@ -57,21 +73,10 @@ export function agreementOf(
   return { checked: findings.length, disagreements, unknown };
 }
 
-function isUnknown({ found }: PacketFinding): boolean {
-  return found === undefined;
-}
-
 /** Whether the kernel does what the plan wants, as far as the mode's rules ever do. */
 export function agrees(finding: PacketFinding, { letsNodeOut }: Pick<ModeSemantics, "letsNodeOut">): boolean {
   const { found, wanted } = finding;
   return found !== undefined && (sameWays(found, wanted) || (letsNodeOut === true && isLetOut(finding, found)));
-}
-
-/** What the node itself sends to an external address without endpoints leaves it. */
-function isLetOut({ frontend, source, wanted }: PacketFinding, found: OutcomeShares): boolean {
-  const { reach, at } = FRONTEND_KINDS[frontend.kind];
-  const external = reach === "external" && at === "address";
-  return external && source.class === "node" && wanted.has("reject") && found.has(UNTOUCHED);
 }
 
 /** What becomes of one packet of a group, and what the plan wants with it. */
@@ -86,6 +91,37 @@ export function examine(group: ServicePortGroup, probe: Probe, view: View): Pack
   const comparison = compared(followed, finding.wanted);
   if (comparison.kind === "unknown") return { ...finding, problem: comparison.problem };
   return { ...finding, found: comparison.kind === "different" ? comparison.ways : finding.wanted };
+}
+
+/**
+ * Sends packets through what is expected and through what is there, and gives those that end elsewhere, or with another
+ * probability. Where only rules outside a service proxy's chains masquerade, as pod networks do with what leaves them,
+ * the finding says so. A step is a packet.
+ */
+export function* compareProbes(
+  expected: KernelState,
+  actual: KernelState,
+  probes: Iterable<Pick<Probe, "service" | "packet">>,
+): Generator<void, readonly Finding[], void> {
+  const [wanted, found] = [viewOf(expected), viewOf(actual)];
+  const findings: Finding[] = [];
+  for (const { service, packet } of probes) {
+    yield;
+    const finding = findingOf(follow(wanted, packet), follow(found, packet));
+    if (finding !== undefined) findings.push({ ...finding, service, where: `traffic ${packetText(packet)}` });
+  }
+  return findings;
+}
+
+function isUnknown({ found }: PacketFinding): boolean {
+  return found === undefined;
+}
+
+/** What the node itself sends to an external address without endpoints leaves it. */
+function isLetOut({ frontend, source, wanted }: PacketFinding, found: OutcomeShares): boolean {
+  const { reach, at } = FRONTEND_KINDS[frontend.kind];
+  const external = reach === "external" && at === "address";
+  return external && source.class === "node" && wanted.has("reject") && found.has(UNTOUCHED);
 }
 
 function asSent(source: Source, to: string, { environment }: View): Source {
@@ -105,4 +141,19 @@ function refusal({ gate, treatments }: Frontend, source: Source): OutcomeShares 
   const { verdict } = treatments[source.class];
   const leadsOn = Object.values(treatments).some((one) => one.verdict === "proxy");
   return leadsOn || lets(gate, source.address) ? undefined : new Map([[verdict, 1]]);
+}
+
+function findingOf(want: Followed, have: Followed): Pick<Finding, "kind" | "what" | "others"> | undefined {
+  if ("problem" in want) return { kind: "unknown", what: want.problem };
+  const expected = tracedWays(want.outcomes);
+  const comparison: Comparison = compared(have, expected);
+  if (comparison.kind === "same") return undefined;
+  if (comparison.kind === "unknown") return { kind: "unknown", what: comparison.problem };
+  const what = `${waysText(comparison.ways)}, expected ${waysText(expected)}`;
+  return { kind: "different", what, ...(comparison.kind === "masqueraded" && { others: true as const }) };
+}
+
+function packetText({ protocol, source, destination, dport }: Packet): string {
+  const to = bracketed(destination);
+  return `${protocol} ${source} → ${to}${dport === undefined ? "" : `:${dport}`}`;
 }

@@ -1,6 +1,20 @@
-import { type NftChain, type NftSet, type NftTable, ruleText, type SetElement } from "@fairlead/netfilter/nft";
-import { addressMark, type Mark, marksIn, marksOfConstant, portMark } from "./marks.ts";
-import type { Heading } from "./rule-facts.ts";
+import {
+  addressHex,
+  type DataType,
+  type Expression,
+  type Hex,
+  lengthOf,
+  type NftChain,
+  type NftSet,
+  type NftTable,
+  portHex,
+  ruleText,
+  type SetElement,
+} from "@fairlead/netfilter/nft";
+import type { Heading } from "./same-rules.ts";
+
+/** An address or a port, as tables of nftables know packets by them. */
+type Mark = string;
 
 /**
  * Tells without a tracer where nothing has changed between tables of nftables whose chains are the same and whose sets
@@ -130,4 +144,30 @@ function isSameKind(one: NftSet, other: NftSet): boolean {
 function isSameElement(one: SetElement | undefined, other: SetElement | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return one.key === other.key && JSON.stringify(one.value) === JSON.stringify(other.value);
+}
+
+const markOfAddress = (hex: Hex): Mark => `a${hex}`;
+const markOfPort = (hex: Hex): Mark => `p${hex}`;
+
+const addressMark = (address: string): Mark => markOfAddress(addressHex(address));
+const portMark = (port: number): Mark => markOfPort(portHex(port));
+
+/** Those in a key or a value. */
+function marksIn(types: readonly DataType[], hex: Hex): { addresses: readonly Mark[]; ports: readonly Mark[] } {
+  const [addresses, ports]: [Mark[], Mark[]] = [[], []];
+  let at = 0;
+  for (const type of types) {
+    const part = hex.slice(at, at + 2 * lengthOf([type]));
+    if (type === "ipv4_addr" || type === "ipv6_addr") addresses.push(markOfAddress(part));
+    if (type === "inet_service") ports.push(markOfPort(part));
+    // Parts begin at multiples of four bytes.
+    at += Math.ceil(part.length / 8) * 8;
+  }
+  return { addresses, ports };
+}
+
+/** What a constant may be that a rule translates to: an address, a port, or both of the same bytes. */
+function marksOfConstant(expression: Expression): readonly Mark[] {
+  if (expression.kind !== "immediate" || !("value" in expression)) return [];
+  return [markOfAddress(expression.value), markOfPort(expression.value.slice(0, 4))];
 }

@@ -1,14 +1,24 @@
-import type { IPFamily } from "@fairlead/core";
+/** Which packets fare differently between two kernels. */
+
+import type { IPFamily, ModeSemantics, NodePlan, ServiceKey, ServicePortGroup } from "@fairlead/core";
+import type { RuleSet } from "@fairlead/netfilter";
 import type { Environment, Packet, TraceError } from "@fairlead/trace";
-import { type Comparison, compared } from "../packets/comparison.ts";
-import { type Followed, follow } from "../packets/followed.ts";
-import { type KernelState, viewOf } from "../packets/view.ts";
-import { type OutcomeShares, sameWays, tracedWays } from "../packets/ways.ts";
-import { type Destination, destinationText } from "./destination.ts";
-import { destinationsOf } from "./destinations.ts";
+import { agrees, examine, type PacketFinding } from "../packets/agreement.ts";
+import { addressIn, OUTER_INTERFACE, probesOf, sourcesOf } from "../packets/probes.ts";
+import {
+  type Comparison,
+  compared,
+  type Followed,
+  follow,
+  type KernelState,
+  type OutcomeShares,
+  sameWays,
+  tracedWays,
+  viewOf,
+} from "../packets/ways.ts";
+import { type Destination, destinationsOf, destinationText, rulesSaying, sourcesInNft } from "./destinations.ts";
 import { SameRules } from "./same-rules.ts";
 import { SameTables } from "./same-tables.ts";
-import { type Sender, sendersOf } from "./senders.ts";
 
 /** Where packets end, or why that is unknown. */
 export type TrafficOutcome = { readonly ways: OutcomeShares } | { readonly problem: string };
@@ -76,6 +86,40 @@ export function compareTraffic(
   };
 }
 
+/** A kind of packet that reaches its endpoints in one kernel, and not in another. */
+export interface BlockedPackets {
+  readonly service: ServiceKey;
+  readonly finding: PacketFinding;
+}
+
+/** What is to be compared: a plan, a kernel that serves it now, and one that would serve it then. */
+export interface BlockedRequest {
+  readonly groups: Iterable<ServicePortGroup>;
+  readonly node: NodePlan;
+  readonly before: KernelState;
+  readonly after: KernelState;
+  /** Where node ports are asked for, and the source of the node's own packets; absent: neither is. */
+  readonly nodeAddress: string | undefined;
+  readonly semantics: Pick<ModeSemantics, "letsNodeOut">;
+}
+
+/**
+ * The packets to services that other programs' rules stop in `after` and not in `before`: a firewall that lets pass
+ * what one mode marks or accepts, and drops what the other one translates.
+ */
+export function blockedPackets(request: BlockedRequest): readonly BlockedPackets[] {
+  const { groups, node, nodeAddress, semantics } = request;
+  const [before, after] = [viewOf(request.before), viewOf(request.after)];
+  return [...groups].flatMap((group) =>
+    [...probesOf(group, node, nodeAddress)].flatMap((probe) => {
+      const finding = examine(group, probe, after);
+      if (finding.found === undefined || agrees(finding, semantics)) return [];
+      const now = examine(group, probe, before);
+      return agrees(now, semantics) ? [{ service: group.service, finding }] : [];
+    }),
+  );
+}
+
 function sumOf<T>(all: readonly T[], of: (one: T) => number): number {
   return all.reduce((sum, one) => sum + of(one), 0);
 }
@@ -83,6 +127,15 @@ function sumOf<T>(all: readonly T[], of: (one: T) => number): number {
 /** How what a kernel does with a packet compares with a plan of its proxy's rules. */
 function asPlanned(kernel: Followed, plan: TrafficOutcome): Comparison["kind"] {
   return "problem" in plan ? "unknown" : compared(kernel, plan.ways).kind;
+}
+
+/** Somebody who stands for all senders that rules treat alike. */
+interface Sender {
+  /** `10.144.0.0/16`, `the node`, `elsewhere` */
+  readonly name: string;
+  readonly address: string;
+  /** Absent: the node itself sends. */
+  readonly inInterface?: string;
 }
 
 /**
@@ -164,4 +217,49 @@ function merged(destination: Destination, changes: readonly Changed[]): readonly
     else alike.from.push(from);
   }
   return groups.map((group) => ({ destination: destinationText(destination), ...group }));
+}
+
+/** Rules of more CIDRs than these are a list of addresses, which is not searched. */
+const MOST_CIDRS = 16;
+
+/**
+ * One sender for each class that either rule set tells apart by its address: those in a CIDR that a rule names as a
+ * source, the node itself, and all others.
+ */
+function sendersOf(
+  states: readonly Pick<KernelState, "ruleSet" | "nftables">[],
+  family: IPFamily,
+  nodeAddress: string | undefined,
+): readonly Sender[] {
+  const named = states.flatMap(({ ruleSet, nftables = [] }) => [
+    ...sourceCIDRs(ruleSet),
+    ...nftables.flatMap((table) => [...sourcesInNft(table, family)]),
+  ]);
+  const cidrs = [...new Set(named)].sort().slice(0, MOST_CIDRS);
+  const inside = cidrs.map((cidr): Sender => ({ name: cidr, address: addressIn(cidr), inInterface: "pod0" }));
+  const others = sourcesOf({ family, detector: { kind: "cidrs", cidrs }, nodeAddress });
+  return [
+    ...inside,
+    ...others.flatMap(({ class: kind, address }): Sender[] => {
+      if (kind === "pod") return [];
+      return [
+        kind === "node" ? { name: "the node", address } : { name: "elsewhere", address, inInterface: OUTER_INTERFACE },
+      ];
+    }),
+  ];
+}
+
+/** Single hosts are endpoints that reach themselves, and loopback is the node. */
+const NO_CLASS = /^127\.|\/(?:32|128)$/;
+/** The same of a rule's text. */
+const SOME_CLASS = /(?:^|\s)-s (?!\S+\/(?:32|128)(?:\s|$))/;
+
+function* sourceCIDRs(ruleSet: RuleSet): Generator<string> {
+  for (const { chains } of ruleSet.values()) {
+    for (const chain of chains.values()) {
+      for (const { source } of rulesSaying(chain, SOME_CLASS)) {
+        if (source !== undefined && !NO_CLASS.test(source.cidr)) yield source.cidr;
+      }
+    }
+  }
 }

@@ -1,6 +1,14 @@
+/** Virtual servers, sets and addresses of a kernel against those expected, and as payloads make them. */
+
 import { socketText } from "@fairlead/base";
-import type { SetState, VirtualServerState } from "@fairlead/netfilter";
-import type { Finding } from "../rules/finding.ts";
+import {
+  parseSetCommand,
+  ServerReader,
+  type SetMember,
+  type SetState,
+  type VirtualServerState,
+} from "@fairlead/netfilter";
+import type { Finding } from "./rules/rules.ts";
 
 /** What ipvs mode has in the kernel alongside rules. Sets and addresses of others may be among them. */
 export interface IpvsObjects {
@@ -16,9 +24,6 @@ export interface IpvsCompareOptions {
   /** Whether an unexpected virtual server is the proxy's business; default: where its address is on kube-ipvs0. */
   readonly owns?: (server: VirtualServerState) => boolean;
 }
-
-const OWN_SET = /^KUBE-/;
-const DEVICE = "kube-ipvs0";
 
 /**
  * How the virtual servers, sets and addresses of a kernel differ from those expected. Destinations of weight 0 that
@@ -36,10 +41,46 @@ export function compareIpvs(
   const service = (address: string, port?: number) => serviceField(serviceOf(address, port));
   return [
     ...compareServers(expected.servers, actual.servers, owns, service),
-    ...compareSets(expected.sets, actual.sets, service),
+    ...compareIpsets(expected.sets, actual.sets, service),
     ...compareAddresses(expected.addresses, actual.addresses, service),
   ];
 }
+
+/**
+ * The virtual servers that a payload of `ipvsadm --restore` makes where there are none.
+ *
+ * @throws Error for a line that is no such command
+ */
+export function serversOf(payload: string): readonly VirtualServerState[] {
+  const reader = new ServerReader();
+  const complete = linesOf(payload).flatMap((line) => reader.push(line) ?? []);
+  const last = reader.end();
+  return last === undefined ? complete : [...complete, last];
+}
+
+/**
+ * The sets that a payload of `ipset restore` makes where there are none.
+ *
+ * @throws Error for a line that is no such command, or that deletes
+ */
+export function setsOf(payload: string): readonly SetState[] {
+  const sets = new Map<string, SetState & { readonly members: Set<SetMember> }>();
+  for (const line of linesOf(payload)) {
+    const command = parseSetCommand(line);
+    if (command.kind === "create") sets.set(command.set.name, { ...command.set, members: new Set() });
+    else if (command.kind === "add") sets.get(command.set)?.members.add(command.member);
+    else throw new RangeError(`this payload does more than fill new sets: ${line}`);
+  }
+  return [...sets.values()];
+}
+
+/** The addresses that a batch of `ip` puts on devices. */
+export function addressesOf(batch: string): ReadonlySet<string> {
+  return new Set([...batch.matchAll(/^addr add ([^/\s]+)/gm)].map(([, address = ""]) => address));
+}
+
+const OWN_SET = /^KUBE-/;
+const DEVICE = "kube-ipvs0";
 
 type ServiceOf = (address: string, port?: number) => Pick<Finding, "service">;
 
@@ -106,7 +147,7 @@ function settings({ scheduler, flags, persistenceSeconds }: VirtualServerState):
   return `scheduler ${[scheduler, ...flags].join(",")}${persistence}`;
 }
 
-function compareSets(
+function compareIpsets(
   expected: readonly SetState[],
   actual: readonly SetState[],
   service: ServiceOf,
@@ -149,4 +190,8 @@ function compareAddresses(
     ...[...expected].filter((one) => !actual.has(one)).map(finding("missing")),
     ...[...actual].filter((one) => !expected.has(one) && !one.startsWith("fe80:")).map(finding("extra")),
   ];
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 }
