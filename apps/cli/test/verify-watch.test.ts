@@ -7,8 +7,9 @@ import { goldenPlannerOptions, goldenScenario, service, TestCluster } from "@fai
 import { beforeEach, describe, expect, test } from "vitest";
 import { WatchedFamily } from "../src/commands/verify/watch/family.ts";
 import type { SeenMode } from "../src/commands/verify/watch/kernel.ts";
-import { differencesPage, metricsText } from "../src/commands/verify/watch/report.ts";
+import { differencesPage, metricsText, watchLog } from "../src/commands/verify/watch/report.ts";
 import { watchKernel } from "../src/commands/verify/watch/run.ts";
+import { fairlead } from "./support/run.ts";
 
 const GRACE = 5_000;
 /** Within which a damage is told, whatever the moment. */
@@ -218,4 +219,31 @@ describe("verify --watch alongside what kube-proxy wrote", () => {
     await node.pass(TOLD_MS);
     expect(shares()).toBe("1");
   });
+});
+
+test.each([["--on", "node-a"], ["--rules", "rules.txt"], ["--all-nodes"], ["--repair"]])(
+  "--watch looks at this host only: %s is refused",
+  async (...words) => {
+    const { code, err } = await fairlead(["verify", "--watch", ...words]);
+    expect(code).toBe(2);
+    expect(err).toContain("--watch: leave out --on, --all-nodes, --live, --rules, --sysdump and --repair");
+  },
+);
+
+test("no value begins a line of its own", () => {
+  const lines: string[] = [];
+  watchLog(
+    "text",
+    (line) => lines.push(line),
+    () => 0,
+  ).warn("differs", { found: "a\nb" });
+  watchLog(
+    "json",
+    (line) => lines.push(line),
+    () => 0,
+  ).info("agrees", { service: "default/web" });
+  expect(lines).toEqual([
+    '1970-01-01T00:00:00.000Z warn differs found="a\\nb"\n',
+    '{"time":"1970-01-01T00:00:00.000Z","level":"info","message":"agrees","service":"default/web"}\n',
+  ]);
 });
