@@ -1,19 +1,19 @@
 export { instanceOfTable } from "@fairlead/backend-nftables";
 export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
+export { type Agreement, agreementOf, compareProbes, type PacketFinding } from "./compare/agreement.ts";
 export {
   type DifferenceEvent,
   DifferenceTracker,
   Rounds,
   type TrackedDifference,
-} from "./compare/follow/difference-tracker.ts";
+} from "./compare/difference-tracker.ts";
 export {
   DIFFERENCE_KINDS,
   type Difference,
   type DifferenceKind,
   type DifferenceTarget,
   groupDifferences,
-} from "./compare/follow/group-differences.ts";
-export { straysIn } from "./compare/follow/strays.ts";
+} from "./compare/group-differences.ts";
 export {
   addressesOf,
   compareIpvs,
@@ -22,9 +22,7 @@ export {
   serversOf,
   setsOf,
 } from "./compare/ipvs.ts";
-export { compareNftables, servicesInTable } from "./compare/nftables/compare.ts";
-export { isKubeProxyTable } from "./compare/nftables/kube-proxy.ts";
-export { type Agreement, agreementOf, compareProbes, type PacketFinding } from "./compare/packets/agreement.ts";
+export { compareNftables, isKubeProxyTable, servicesInTable } from "./compare/nftables.ts";
 export {
   addressIn,
   endpointProbesOf,
@@ -33,16 +31,8 @@ export {
   type Probe,
   probesOf,
   type Source,
-} from "./compare/packets/probes.ts";
-export {
-  type KernelState,
-  type OutcomeShares,
-  UNTOUCHED,
-  type View,
-  viewOf,
-  waysText,
-} from "./compare/packets/ways.ts";
-export { restored } from "./compare/rules/restored.ts";
+} from "./compare/probes.ts";
+export { restored } from "./compare/restored.ts";
 export {
   byService,
   compareRules,
@@ -51,7 +41,7 @@ export {
   renamedServices,
   type ServiceReport,
   servicesIn,
-} from "./compare/rules/rules.ts";
+} from "./compare/rules.ts";
 export { type Destination, destinationText } from "./compare/states/destinations.ts";
 export {
   type BlockedPackets,
@@ -64,6 +54,8 @@ export {
   type TrafficOutcome,
 } from "./compare/states/traffic.ts";
 export { isProxyChain, ownRules, type Reader, readersOf, withoutProxy } from "./compare/states/without-proxy.ts";
+export { straysIn } from "./compare/strays.ts";
+export { type KernelState, type OutcomeShares, UNTOUCHED, type View, viewOf, waysText } from "./compare/ways.ts";
 export { ADVICE_NAMES, type AdviceName } from "./doctor/advice.ts";
 export {
   CALLING_RESOURCES,
@@ -74,19 +66,19 @@ export {
 export { diagnose } from "./doctor/diagnose.ts";
 export type * from "./doctor/facts.ts";
 export { type DryRunOptions, dryRun, dryTables } from "./dry-run.ts";
-export { explainService, fastPathOnNode } from "./explain/explain.ts";
-export type * from "./explain/explanation.ts";
-export { type FoundTarget, findTarget, parseTarget, type Target } from "./explain/find.ts";
-export { type AttributeFlow, flowAttribution } from "./flows/attribute.ts";
-export type * from "./flows/flow.ts";
-export type * from "./flows/flow.ts";
+export { explainService, fastPathOnNode } from "./explain.ts";
+export type * from "./explanation.ts";
+export { type FoundTarget, findTarget, parseTarget, type Target } from "./find.ts";
+export type * from "./flow.ts";
+export type * from "./flow.ts";
+export { type AttributeFlow, flowAttribution } from "./flow-attribution.ts";
 export {
   type EndpointTraffic,
   type Relays,
   readRelays,
   type ServiceTraffic,
   trafficByService,
-} from "./flows/traffic.ts";
+} from "./flow-traffic.ts";
 export { leaveOutOthers } from "./leave-out.ts";
 export { missingNodeDoubts } from "./missing-node.ts";
 export { type ModeChange, type ModeFinding, type ModeSide, modeChange, type SeenNode } from "./mode-change.ts";
@@ -120,7 +112,12 @@ export {
 } from "./node-view.ts";
 export type * from "./nodes.ts";
 export { type AgentPages, agentStatus, type NamedService, readNodes, whyIgnored } from "./nodes.ts";
-export { followOwnership, type OwnershipListener } from "./ownership/follow.ts";
-export { type SuggestedCIDR, type SuggestFacts, suggestCIDRs } from "./ownership/suggest.ts";
+export {
+  followOwnership,
+  type OwnershipListener,
+  type SuggestedCIDR,
+  type SuggestFacts,
+  suggestCIDRs,
+} from "./ownership.ts";
 export { type FamilyPlanData, type PlanData, planData } from "./plan-data.ts";
 export { relatedServices } from "./related.ts";

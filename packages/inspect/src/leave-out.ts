@@ -2,7 +2,7 @@
 
 import { isObject, parseAddressLeniently } from "@fairlead/base";
 import { ClusterState, decodeService, type Service } from "@fairlead/core";
-import type { Target } from "./explain/find.ts";
+import type { Target } from "./find.ts";
 import { afterKey, chosenText, type JsonItems, jsonItems } from "./json-items.ts";
 import { type Claim, claimsOf, claimsOn, claimText, relatedServices } from "./related.ts";
 

@@ -4,7 +4,7 @@ import { LazySaveParser, type SavedRules, type SetState } from "@fairlead/netfil
 import { NFT_FAMILY, type NftTable } from "@fairlead/netfilter/nft";
 import { type Environment, type Ipvs, type PacketSet, packetSet, type Route, routing } from "@fairlead/trace";
 import type { IpvsObjects } from "./compare/ipvs.ts";
-import type { KernelState } from "./compare/packets/ways.ts";
+import type { KernelState } from "./compare/ways.ts";
 import type { NodeState, StatePart, StateParts } from "./node-state.ts";
 
 /** What a node's state means to packets and to comparisons. */

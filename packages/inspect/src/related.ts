@@ -1,7 +1,7 @@
 /** The services that may have to do with a target: those that claim the same addresses and ports. */
 
 import type { ClusterView, Service, ServiceKey } from "@fairlead/core";
-import type { Target } from "./explain/find.ts";
+import type { Target } from "./find.ts";
 
 /**
  * The services that decide about a target: the one that it names, or those that have its address or node port, and all

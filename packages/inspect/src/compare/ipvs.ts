@@ -8,7 +8,7 @@ import {
   type SetState,
   type VirtualServerState,
 } from "@fairlead/netfilter";
-import type { Finding } from "./rules/rules.ts";
+import type { Finding } from "./rules.ts";
 
 /** What ipvs mode has in the kernel alongside rules. Sets and addresses of others may be among them. */
 export interface IpvsObjects {

@@ -13,7 +13,7 @@ import {
   type NftTable,
   PROTOCOLS,
 } from "@fairlead/netfilter/nft";
-import type { KernelState } from "../packets/ways.ts";
+import type { KernelState } from "../ways.ts";
 
 /** Every single address and port, and every port of the node, that rules or virtual servers speak of. */
 export function destinationsOf(state: KernelState, family: IPFamily): ReadonlyMap<string, Destination> {

@@ -3,8 +3,8 @@
 import type { IPFamily, ModeSemantics, NodePlan, ServiceKey, ServicePortGroup } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
 import type { Environment, Packet, TraceError } from "@fairlead/trace";
-import { agrees, examine, type PacketFinding } from "../packets/agreement.ts";
-import { addressIn, OUTER_INTERFACE, probesOf, sourcesOf } from "../packets/probes.ts";
+import { agrees, examine, type PacketFinding } from "../agreement.ts";
+import { addressIn, OUTER_INTERFACE, probesOf, sourcesOf } from "../probes.ts";
 import {
   type Comparison,
   compared,
@@ -15,7 +15,7 @@ import {
   sameWays,
   tracedWays,
   viewOf,
-} from "../packets/ways.ts";
+} from "../ways.ts";
 import { type Destination, destinationsOf, destinationText, rulesSaying, sourcesInNft } from "./destinations.ts";
 import { SameRules } from "./same-rules.ts";
 import { SameTables } from "./same-tables.ts";

@@ -9,7 +9,7 @@ import {
   type SavedChain,
   type SavedRules,
 } from "@fairlead/netfilter";
-import type { KernelState } from "../packets/ways.ts";
+import type { KernelState } from "../ways.ts";
 
 /**
  * The chains of a service proxy, in every mode and of every version. kubelet's own (KUBE-FIREWALL, …) and those of

@@ -1,5 +1,3 @@
-/** What becomes of a packet: where it ends, with which share, and whether two answers are the same. */
-
 import { socketText } from "@fairlead/base";
 import type { ServicePortGroup, Treatment } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
@@ -15,6 +13,8 @@ import {
   type Tracer,
   withoutOthersMasquerade,
 } from "@fairlead/trace";
+
+/** What becomes of a packet: where it ends, with which share, and whether two answers are the same. */
 
 /**
  * Where the packets of one source to one destination end, with the share of each end: `10.144.1.5:8080`,

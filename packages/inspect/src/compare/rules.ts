@@ -1,5 +1,3 @@
-/** How the rules of a kernel differ from those expected, by service. */
-
 import {
   compareRuleSets,
   type Rule,
@@ -8,6 +6,8 @@ import {
   type SavedRules,
   type Table,
 } from "@fairlead/netfilter";
+
+/** How the rules of a kernel differ from those expected, by service. */
 
 /**
  * How the rules of a kernel differ from those expected, but for what makes no difference: counters, the order of rules

@@ -1,5 +1,3 @@
-/** Packets to a service port, from a source of each class. */
-
 import { addressRange, bracketed, inAnyOf, isLoopback, prefixLengthOf, wordsText } from "@fairlead/base";
 import type {
   AllowedSources,
@@ -11,6 +9,8 @@ import type {
   SourceClass,
 } from "@fairlead/core";
 import type { Packet } from "@fairlead/trace";
+
+/** Packets to a service port, from a source of each class. */
 
 /** The first packet of a connection to a service, of a kind that rules may tell from others. */
 export interface Probe {

@@ -1,8 +1,8 @@
-/** Flows summed up by service, and what relays know of their endpoints. */
-
 import { isObject, parseAddress, socketText, valueAt } from "@fairlead/base";
 import type { Ownership, Protocol, ServiceKey } from "@fairlead/core";
 import type { Flow, FlowEndpoint, FlowSocket, TrackedConnection, Volume } from "./flow.ts";
+
+/** Flows summed up by service, and what relays know of their endpoints. */
 
 /** What some connections amount to. */
 interface Traffic {

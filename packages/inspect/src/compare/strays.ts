@@ -1,7 +1,7 @@
 import type { ForwardingPlan } from "@fairlead/core";
 import type { ChainState, RuleSet } from "@fairlead/netfilter";
-import type { KernelState } from "../packets/ways.ts";
-import { type Destination, destinationText, eachDestination } from "../states/destinations.ts";
+import { type Destination, destinationText, eachDestination } from "./states/destinations.ts";
+import type { KernelState } from "./ways.ts";
 
 /** The chains of a service proxy that packets are dispatched in, of every mode. */
 const DISPATCH = ["KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL"];

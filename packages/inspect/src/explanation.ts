@@ -12,7 +12,7 @@ import type {
   TrafficPolicy,
 } from "@fairlead/core";
 import type { PodNetwork } from "@fairlead/intake";
-import type { Mode } from "../modes/index.ts";
+import type { Mode } from "./modes/index.ts";
 
 /** What is known of a service on one node; JSON values only. */
 export interface ServiceExplanation {

@@ -1,5 +1,3 @@
-/** Whose a tracked connection is: service, endpoint and whether that still exists. */
-
 import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import {
   type EndpointSlice,
@@ -13,9 +11,11 @@ import {
   type ServicePortSpec,
   type SliceEndpoint,
 } from "@fairlead/core";
-import type { PlannedNode } from "../node-plan.ts";
 import type { EndpointCondition, Flow, FlowEndpoint, FlowSocket, TrackedConnection } from "./flow.ts";
-import type { Relays } from "./traffic.ts";
+import type { Relays } from "./flow-traffic.ts";
+import type { PlannedNode } from "./node-plan.ts";
+
+/** Whose a tracked connection is: service, endpoint and whether that still exists. */
 
 /**
  * Says whose a connection is; undefined: no service's. Pure.

@@ -1,5 +1,3 @@
-/** Whether a kernel does with packets to services what a plan, or another kernel, wants. */
-
 import { bracketed } from "@fairlead/base";
 import {
   FRONTEND_KINDS,
@@ -10,8 +8,8 @@ import {
   type Treatment,
 } from "@fairlead/core";
 import type { Packet } from "@fairlead/trace";
-import type { Finding } from "../rules/rules.ts";
 import { isExcluded, lets, type Probe, probesOf, type Source } from "./probes.ts";
+import type { Finding } from "./rules.ts";
 import {
   type Comparison,
   compared,
@@ -28,6 +26,8 @@ import {
   wantedWays,
   waysText,
 } from "./ways.ts";
+
+/** Whether a kernel does with packets to services what a plan, or another kernel, wants. */
 
 /** One kind of packet of a frontend, what the plan wants with it and what the kernel does. */
 export interface PacketFinding {

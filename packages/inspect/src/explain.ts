@@ -17,7 +17,6 @@ import {
 } from "@fairlead/core";
 import { mirroredIn, podNetworkOf } from "@fairlead/intake";
 import type { NftTable } from "@fairlead/netfilter/nft";
-import type { PlannedNode } from "../node-plan.ts";
 import type {
   FamilyExplanation,
   FastPathExplanation,
@@ -27,6 +26,7 @@ import type {
   PortExplanation,
   ServiceExplanation,
 } from "./explanation.ts";
+import type { PlannedNode } from "./node-plan.ts";
 
 /**
  * Everything that decides about a service on the planned node.

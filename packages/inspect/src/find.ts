@@ -1,8 +1,8 @@
-/** The services behind a name, an address, a node port or a pod's address. */
-
 import { familyOf, IP_FAMILIES, parseAddress } from "@fairlead/base";
 import { FRONTEND_KINDS, type Protocol, type ServiceKey, serviceKey } from "@fairlead/core";
-import type { PlannedNode } from "../node-plan.ts";
+import type { PlannedNode } from "./node-plan.ts";
+
+/** The services behind a name, an address, a node port or a pod's address. */
 
 /** A service that a target means, and the one port of it that it means. */
 export interface FoundTarget {
