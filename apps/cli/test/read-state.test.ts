@@ -2,7 +2,7 @@ import { kernelStateOf, type NodeState, nodeStateText, parseNodeState, STATE_PAR
 import { tableLines } from "@fairlead/netfilter/nft";
 import { goldenScenario } from "@fairlead/testkit";
 import { expect, test } from "vitest";
-import { readState, stateIn } from "../src/node/read-state.ts";
+import { readState, stateIn, stateText } from "../src/node/read-state.ts";
 import { programs } from "./support/programs.ts";
 
 const { iptables } = goldenScenario("09-loadbalancer");
@@ -110,6 +110,10 @@ test("only what is asked for is read", async () => {
   const state = await readState(host, "programs", ["addresses"]);
   expect(Object.keys(state)).toEqual(["addresses", "problems"]);
   expect(host.started).toEqual(["ip -json address"]);
+});
+
+test("a part that this version does not know is refused", async () => {
+  await expect(stateText(["addresses", "bridges"], node())).rejects.toThrow("a node's state has no bridges");
 });
 
 test("a part that cannot be read says why", async () => {

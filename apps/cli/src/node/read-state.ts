@@ -65,9 +65,15 @@ export async function stateIn(runner: Runner, parts: readonly StatePart[] = STAT
   return parseNodeState(printed);
 }
 
-/** What `fairlead __state PART…` prints. */
+/**
+ * What `fairlead __state PART…` prints.
+ *
+ * @throws RangeError for a part that this version does not know
+ */
 export async function stateText(names: readonly string[], runner: Runner): Promise<string> {
   const parts = names.filter(isStatePart);
+  const unknown = names.filter((name) => !isStatePart(name));
+  if (unknown.length > 0) throw new RangeError(`a node's state has no ${unknown.join(" and no ")}`);
   return nodeStateText(await readState(runner, "netlink", parts.length === 0 ? STATE_PARTS : parts));
 }
 
@@ -109,12 +115,13 @@ const READERS: Readers = {
     devicesIn((await runner.run(["ip", "-json", "-details", "address", "show"], LIMITS)).stdout),
   routes: async (runner) => (await Promise.all(IP_FAMILIES.map((family) => routes(runner, family)))).flat(),
   rules: ruleListings,
-  tableNames: async (runner, netlink) => [...(netlink ? await nftTableNames() : await namesByTool(runner))],
-  tables: async (runner, netlink) => {
-    if (!netlink) return [...(await tablesByTool(runner))];
-    const read = IP_FAMILIES.map((family) => readNftTables(family, (name) => !isOfIptables(name)));
-    return (await Promise.all(read)).flat();
-  },
+  // A machine without netlink may have nft.
+  tableNames: async (runner, netlink) => [
+    ...(await (netlink ? nftTableNames().catch(() => namesByTool(runner)) : namesByTool(runner))),
+  ],
+  tables: async (runner, netlink) => [
+    ...(await (netlink ? tablesByNetlink().catch(() => tablesByTool(runner)) : tablesByTool(runner))),
+  ],
   servers: (runner, netlink) => collect(createIpvsadm(runner, netlink ? { open: openGenericSocket } : {}).save()),
   sets: (runner, netlink) => collect(createIpset(runner, netlink ? { open: openNetfilterSocket } : {}).save()),
   serviceAddresses: async (runner, netlink) => {
@@ -217,6 +224,11 @@ function usedVariant(nft: readonly RuleListing[], legacy: readonly RuleListing[]
 async function namesByTool(runner: Runner): Promise<StateParts["tableNames"]> {
   const { stdout } = await runner.run(["nft", "list", "flowtables"], LIMITS);
   return [...stdout.matchAll(/^table (\S+) (\S+) \{$/gm)].map(([, family = "", name = ""]) => ({ family, name }));
+}
+
+async function tablesByNetlink(): Promise<readonly NftTable[]> {
+  const read = IP_FAMILIES.map((family) => readNftTables(family, (name) => !isOfIptables(name)));
+  return (await Promise.all(read)).flat();
 }
 
 async function tablesByTool(runner: Runner): Promise<readonly NftTable[]> {
