@@ -97,6 +97,24 @@ test.each([
   expect(later).toMatchObject({ out: live.out, code: live.code });
 });
 
+test.each<[string, object]>([
+  ["resetStaleTCP", { resetStaleTCP: true }],
+  ["masqueradeToExcluded", { multiCNI: { excludeClusterCIDRs: ["10.244.0.0/16"], masqueradeToExcluded: true } }],
+  ["replyVia", { replyVia: [{ interface: "eth1" }], resetStaleTCP: true }],
+  ["a value that is wrong", { resetStaleTCP: "often" }],
+])("a node is planned from an archive as it is live: %s", async (_what, fairleadConfiguration) => {
+  const own = { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration", ...fairleadConfiguration };
+  setNode({}, { ...PAGES, "/configz": { "kubeproxy.config.k8s.io": CONFIGURATION, "fairlead.dev": own } });
+  const { file } = await dumped();
+  for (const command of [
+    ["verify", "-o", "json"],
+    ["explain", "lb", "-o", "json"],
+  ]) {
+    const live = await fairlead([...command, "--on", "node-a"]);
+    expect(await fairlead([...command, "--sysdump", file], {})).toMatchObject({ out: live.out, code: live.code });
+  }
+});
+
 test("a proxy that does not serve its configuration: what the options said is in the archive", async () => {
   setNode({}, {});
   const said = ["--mode", "iptables", "--cluster-cidr", "10.144.0.0/16"];
