@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { nodeFiles } from "../../src/commands/sysdump/node.ts";
+import { nodeFiles } from "../../src/commands/sysdump/nodes.ts";
 import { ArchiveWriter, readArchive } from "../../src/sysdump/archive.ts";
 
 test("an archive is never larger than it may be, and what does not fit is known", async () => {

@@ -1,5 +1,7 @@
-import { errorText, fieldsOf, stringOf } from "@fairlead/base";
-import { ruleAnnotations } from "@fairlead/intake";
+/** The cluster's objects for an archive, as far as it keeps them. */
+
+import { errorText, fieldsOf, stringOf, systemClock } from "@fairlead/base";
+import { NetworksOnce, ruleAnnotations } from "@fairlead/intake";
 import {
   createApiSource,
   createManifestsSnapshot,
@@ -29,11 +31,6 @@ export interface DumpedObjects {
 /** Milliseconds for all of them: what is not there then is missing. */
 const PATIENCE_MS = 60_000;
 
-interface Wanted {
-  readonly resource: OtherResource;
-  readonly keep: Keep;
-}
-
 /** Reads what tools read of a cluster or of manifests. What cannot be read is missing and says why. */
 export async function dumpedObjects(
   options: ClusterValues,
@@ -55,6 +52,18 @@ export async function dumpedObjects(
     down.abort(errorText(error));
   }
   return collecting.end(stringOf(down.signal.reason) ?? "no answer within a minute");
+}
+
+/** The resources whose objects the agent reads to learn networks; none where it learns none. */
+export function networkResources({ networks }: Pick<AgentSetup, "networks">): readonly OtherResource[] {
+  if (networks === undefined) return [];
+  const once = new NetworksOnce({ settings: networks, clock: systemClock, onReady: () => {} });
+  return once.subscriptions.map(({ resource }) => resource);
+}
+
+interface Wanted {
+  readonly resource: OtherResource;
+  readonly keep: Keep;
 }
 
 function wantedObjects({ config }: AgentSetup, resources: readonly OtherResource[]): readonly Wanted[] {

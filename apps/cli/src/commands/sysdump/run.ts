@@ -1,3 +1,5 @@
+/** Writes an archive: objects, nodes, what is missing, and what verify finds. */
+
 import { writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { errorText } from "@fairlead/base";
@@ -6,24 +8,18 @@ import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { configurationOf, type WantedProxy } from "../../inputs/configuration.ts";
 import { numberOf } from "../../inputs/number.ts";
+import type { ClusterValues } from "../../inputs/planned.ts";
 import { eachNode } from "../../node/agent-ownership.ts";
 import { bytesText } from "../../output/bytes.ts";
 import { ArchiveWriter } from "../../sysdump/archive.ts";
-import { FORMAT, type NodeEntry, PATHS, type SysdumpIndex } from "../../sysdump/dump.ts";
+import { FORMAT, type Missing, type NodeEntry, PATHS, Sysdump, type SysdumpIndex } from "../../sysdump/dump.ts";
+import { keptPage } from "../../sysdump/kept-node.ts";
 import { version } from "../../version.ts";
-import { installedPages } from "./installed.ts";
-import { type NodeFiles, nodeFiles } from "./node.ts";
-import { type DumpedNodes, dumpedNodes } from "./nodes.ts";
-import { type DumpedObjects, dumpedObjects } from "./objects.ts";
+import { dumpedReports } from "../verify/look.ts";
+import { type DumpedNodes, dumpedNodes, type NodeFiles, nodeFiles } from "./nodes.ts";
+import { type DumpedObjects, dumpedObjects, networkResources } from "./objects.ts";
 import type { sysdumpOptions } from "./options.ts";
-import { readmeText } from "./readme.ts";
-import { networkResources } from "./resources.ts";
-import { verified } from "./verified.ts";
 
-type Values = CommandInput<typeof sysdumpOptions>["options"];
-
-/** Bytes of an archive. */
-const MOST_BYTES = 50_000_000;
 const SECONDS = 5;
 
 export async function run({ options }: CommandInput<typeof sysdumpOptions>, context: Context): Promise<ExitCode> {
@@ -50,6 +46,11 @@ export async function run({ options }: CommandInput<typeof sysdumpOptions>, cont
   for (const line of refusalsIn(archive.index)) context.warn(`not in the archive: ${line}`);
   return missingParts(archive.index) === 0 ? 0 : 1;
 }
+
+type Values = CommandInput<typeof sysdumpOptions>["options"];
+
+/** Bytes of an archive. */
+const MOST_BYTES = 50_000_000;
 
 /** What the user may not read; the archive has the other reasons. */
 function refusalsIn({ missing, nodes }: SysdumpIndex): ReadonlySet<string> {
@@ -154,4 +155,96 @@ function nodesText(nodes: readonly NodeEntry[]): string {
 /** `2026-11-23T16-48-00Z`, which every file system takes. */
 function stampOf(time: Date): string {
   return `${time.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
+}
+
+/**
+ * The configuration of a node whose proxy does not serve it, as it is installed with or as the options say, in the form
+ * of the page that is missing. None: it serves it, or nothing is known.
+ */
+async function installedPages(
+  node: string,
+  files: ReadonlyMap<string, string>,
+  options: ClusterValues & { readonly live: boolean },
+  context: Context,
+): Promise<ReadonlyMap<string, string>> {
+  const path = (page: string) => PATHS.page(node, page);
+  if (files.size === 0 || files.has(path("/configz"))) return new Map();
+  const quiet: Context = { ...context, warn: () => {}, progress: (_what, work) => work() };
+  const wanted = options.live ? { here: true } : { on: node };
+  try {
+    const { setup } = await configurationOf(options, wanted, quiet, { anyMode: true });
+    const { kubeProxyConfiguration, fairleadConfiguration } = setup.config;
+    const answer = { "kubeproxy.config.k8s.io": kubeProxyConfiguration, "fairlead.dev": fairleadConfiguration };
+    const kept = keptPage("/configz", JSON.stringify(answer));
+    return kept === undefined
+      ? new Map()
+      : new Map([
+          [path("/configz"), kept],
+          [path("/proxyMode"), setup.config.mode],
+        ]);
+  } catch (error) {
+    if (error instanceof CommandFailure) return new Map();
+    throw error;
+  }
+}
+
+/** What `fairlead verify` finds on a node, from nothing else than what the dump has of it. */
+async function verified(
+  files: ReadonlyMap<string, string>,
+  node: string,
+  options: ClusterValues,
+  context: Context,
+): Promise<{ readonly text: string } | Missing> {
+  const index = JSON.stringify({ format: FORMAT, nodes: [{ name: node, answered: true }] });
+  const dump = new Sysdump("", new Map([...files, [PATHS.index, index]]));
+  const named = { ...options, sysdump: undefined, live: false };
+  try {
+    const reports = await dumpedReports(dump, node, named, { ...context, warn: () => {} });
+    return { text: `${JSON.stringify(reports, undefined, 2)}\n` };
+  } catch (error) {
+    return { what: "verify", why: errorText(error) };
+  }
+}
+
+/** README.md of the archive. */
+function readmeText({ version, made, nodes, missing }: SysdumpIndex, archive: string): string {
+  const answered = nodes.filter((node) => node.answered);
+  const silent = nodes.filter((node) => !node.answered);
+  return [
+    `# ${archive}\n\nMade by fairlead ${version} at ${made}. ${answered.length} of ${nodes.length} nodes answered.\n`,
+    ...(silent.length === 0 ? [] : [`\nNodes that did not answer: ${silent.map(({ name }) => name).join(", ")}\n`]),
+    "\n## What is here\n\n",
+    "| path | contents |\n| --- | --- |\n",
+    ...CONTENTS.map(([path, contents]) => `| \`${path}\` | ${contents} |\n`),
+    "\n## What is missing\n\n",
+    ...missingLines("the cluster", missing),
+    ...nodes.flatMap(({ name, missing: own }) => missingLines(name, own)),
+    "\n## Look at it\n\n```sh\n",
+    ...["explain NAMESPACE/SERVICE", "verify", "trace --from pod --to NAMESPACE/SERVICE", "console"].map(
+      (command) => `fairlead ${command} --sysdump ${archive}.tar.gz --on ${answered[0]?.name ?? "NODE"}\n`,
+    ),
+    "```\n\n## What was left out\n\n",
+    "Of objects only the fields are kept that Fairlead reads, of the configuration those that its schema has; a value that such a field\n",
+    "cannot have is `invalid` here. There are no Secrets, no environment, no arguments of containers, no other annotations and labels, and\n",
+    "nothing else of ConfigMaps. In logs, metrics and texts of the configuration, what looks like a key, a token or a password is replaced\n",
+    "by `[left out]`, and so is each comment in rules of other programs. Addresses, names of objects and names of nodes are here. Read what\n",
+    "you send.\n",
+  ].join("");
+}
+
+const CONTENTS = [
+  ["objects.json", "Services, EndpointSlices, Nodes, ServiceCIDRs and networks' objects, as manifests"],
+  ["nodes/NODE/agent", "pages of the agent: /metrics, /configz, /proxyMode, /ownership, /livez"],
+  [
+    "nodes/NODE/state.json",
+    "what the kernel holds: rules, tables, sets, virtual servers, addresses, devices, routes, affinity, settings, how many connections are tracked of each kind",
+  ],
+  ["nodes/NODE/verify.json", "what `fairlead verify` finds"],
+  ["nodes/NODE/log.txt", "the end of the agent's log; previous-log.txt is that of the container before it"],
+  ["index.json", "for programs"],
+] as const;
+
+function missingLines(of: string, missing: readonly Missing[]): readonly string[] {
+  if (missing.length === 0) return [`- ${of}: nothing\n`];
+  return missing.map(({ what, why }) => `- ${of}: ${what}: ${why.replaceAll(/\s+/g, " ")}\n`);
 }
