@@ -228,6 +228,7 @@ async function stress(options) {
     if (commands.length > 0) done = run;
   }
   await loops.end();
+  if (failures.length === 0) rmSync(folder, { recursive: true, force: true });
   if (done === 0) return 2;
   return failures.length > 0 ? 1 : 0;
 }

@@ -23,7 +23,7 @@ const SCRIPT = fileURLToPath(new URL("transfer-main.ts", import.meta.url));
 export async function beginTransfer(lab: Lab, from: Host, to: string, port: number): Promise<Transfer> {
   const [program = "nsenter", ...prefix] = lab.namespace(namespaceOf(from)).argvPrefix;
   const args = [...prefix, process.execPath, "--no-warnings", SCRIPT, to, String(port)];
-  const child = execa(program, args, { stdin: "pipe", buffer: false });
+  const child = execa(program, args, { stdin: "pipe", buffer: false, reject: false });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async () => String((await lines.next()).value);
   const first = await next();
