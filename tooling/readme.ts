@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
@@ -34,15 +34,8 @@ export async function readmeExample(packageDir: string): Promise<ReadmeExample> 
  */
 export async function runReadmeExample(packageDir: string): Promise<{ printed: string; promised: string }> {
   const { code, promised } = await readmeExample(packageDir);
-  const file = join(packageDir, `.readme-example-${process.pid}.ts`);
-  await writeFile(file, code);
-  try {
-    const { stdout } = await run(process.execPath, ["--conditions=@fairlead/source", "--no-warnings", file], {
-      cwd: packageDir,
-      timeout: 30_000,
-    });
-    return { printed: stdout.trimEnd(), promised };
-  } finally {
-    await rm(file, { force: true });
-  }
+  // Not in a file: one that a killed run leaves would stay.
+  const options = ["--conditions=@fairlead/source", "--no-warnings", "--input-type=module-typescript"];
+  const { stdout } = await run(process.execPath, [...options, "--eval", code], { cwd: packageDir });
+  return { printed: stdout.trimEnd(), promised };
 }
