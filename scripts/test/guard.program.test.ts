@@ -31,7 +31,7 @@ async function started(many: number, argv: readonly string[], env: NodeJS.Proces
 }
 
 function idsIn(text: string): readonly number[] {
-  return Array.from(text.matchAll(/^id (\d+)$/gm), ([, id]) => Number(id));
+  return Array.from(text.matchAll(/^id (\d+)\n/gm), ([, id]) => Number(id));
 }
 
 /** A process that nothing has reaped yet has ended all the same: it has no folder. */
