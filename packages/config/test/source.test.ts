@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { configFile, configOf, FILE, parse, parseFile, warningsOf } from "./parse.ts";
+import { configFile, configOf, errorsOf, FILE, parse, parseFile, warningsOf } from "./parse.ts";
 
 describe("values", () => {
   test("YAML 1.1's words, as Kubernetes reads them", () => {
@@ -210,5 +210,185 @@ test("the configuration is served as kube-proxy does", () => {
     featureGates: { AllAlpha: false },
     ipvs: { strictARP: true, excludeCIDRs: ["10.1.0.0/16"], syncPeriod: "30s", minSyncPeriod: "0s" },
     iptables: { syncPeriod: "0s" },
+  });
+});
+
+const ADDRESS = "must be an IP address, such as 10.0.0.1 or fd00::1";
+const CIDR = "must be a CIDR, such as 10.144.0.0/16 or fd00:144::/48";
+const DURATION = "must be a duration with units, such as 30s, 1m30s or 1h0m0s";
+
+describe("fields of a file", () => {
+  test.each([
+    ["mode: tcp", "mode: tcp: must be iptables, ipvs, nftables or userspace, or empty for iptables"],
+    ["mode: [ipvs]", 'mode: ["ipvs"]: must be text'],
+    ["oomScoreAdj: '5'", "oomScoreAdj: 5: must be a whole number from -1000 to 1000"],
+    ["oomScoreAdj: 1.5", "oomScoreAdj: 1.5: must be a whole number from -1000 to 1000"],
+    ["enableProfiling: 1", "enableProfiling: 1: must be true or false"],
+    ["iptables: {syncPeriod: 30}", "iptables.syncPeriod: 30: must be text"],
+    ["iptables: {syncPeriod: 30sec}", `iptables.syncPeriod: 30sec: ${DURATION}`],
+    ["iptables: {syncPeriod: -1s}", "iptables.syncPeriod: -1s: must be greater than 0, such as 30s"],
+    [
+      "iptables: {syncPeriod: 5s, minSyncPeriod: 10s}",
+      `iptables.minSyncPeriod: 10s: must not be longer than ${FILE}: iptables.syncPeriod, which is 5s`,
+    ],
+    [
+      "iptables: {syncPeriod: 500ms}",
+      `iptables.syncPeriod: 500ms: must not be shorter than ${FILE}: iptables.minSyncPeriod, which is 1s`,
+    ],
+    ["iptables: [1]", "iptables: [1]: must be a block of fields"],
+    ["conntrack: none", "conntrack: none: must be a block of fields"],
+    ["conntrack: {min: -1}", "conntrack.min: -1: must be a whole number from 0 to 2147483647"],
+    [
+      "conntrack: {tcpEstablishedTimeout: -1s}",
+      "conntrack.tcpEstablishedTimeout: -1s: must not be negative; 0s keeps the kernel's setting",
+    ],
+    ["clientConnection: {qps: '5'}", "clientConnection.qps: 5: must be a number, such as 5 or 0.5"],
+    ["clientConnection: {burst: -1}", "clientConnection.burst: -1: must be a whole number from 0 to 2147483647"],
+    ["bindAddress: node", `bindAddress: node: ${ADDRESS}`],
+    ["clusterCIDR: [10.144.0.0/16]", 'clusterCIDR: ["10.144.0.0/16"]: must be text: CIDRs separated by commas'],
+    ["clusterCIDR: 10.144.0.0", `clusterCIDR[0]: 10.144.0.0: ${CIDR}`],
+    [
+      "nodePortAddresses: 10.0.0.0/8",
+      "nodePortAddresses: 10.0.0.0/8: must be a list of CIDRs and the words primary, localhost, all",
+    ],
+    ["nodePortAddresses: [all, 5]", "nodePortAddresses[1]: 5: must be text"],
+    ["featureGates: {AllAlpha: 'true'}", "featureGates.AllAlpha: true: must be true or false"],
+    ["featureGates: [AllAlpha]", 'featureGates: ["AllAlpha"]: must be a map of names to true or false'],
+    [
+      "mode: nftables\nnftables: {masqueradeBit: 32}",
+      "nftables.masqueradeBit: 32: must be a whole number from 0 to 31",
+    ],
+    [
+      "mode: userspace\nportRange: 1-70000",
+      "portRange: 1-70000: must be ports from 1 to 65535, such as 10000-20000 or 10000+100; empty for any",
+    ],
+    ["logging: {verbosity: -1}", "logging.verbosity: -1: must be a whole number from 0 to 2147483647"],
+    ["logging: {flushFrequency: soon}", `logging.flushFrequency: soon: ${DURATION}`],
+    [
+      "logging: {vmodule: [{filePattern: 'a=b'}]}",
+      "logging.vmodule[0].filePattern: a=b: must be a file name or pattern without = and ,",
+    ],
+    [
+      "detectLocalMode: InterfaceNamePrefix",
+      `detectLocalMode: InterfaceNamePrefix: InterfaceNamePrefix needs ${FILE}: detectLocal.interfaceNamePrefix`,
+    ],
+  ])("%s", (lines, error) => {
+    expect(errorsOf(parseFile(lines))).toEqual([`${FILE}: ${error}`]);
+  });
+
+  test("an unknown field and wrong values, all at once", () => {
+    const result = parseFile("trictARP: true", "oomScoreAdj: x", "clusterCIDR: x", "nodePortAddresses: [x]");
+    expect(errorsOf(result)).toHaveLength(3);
+    expect(warningsOf(result)).toEqual([`${FILE}: trictARP: unknown field, ignored`]);
+  });
+});
+
+describe("files that are no configuration", () => {
+  const kinds =
+    "a document's kind must be KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) or FairleadConfiguration (fairlead.dev/v1alpha1)";
+  test.each([
+    ["", ": has no document of kind KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)"],
+    ["just text", ": just text: a document must be a block of fields"],
+    ["- a", ': ["a"]: a document must be a block of fields'],
+    ["mode: ipvs", `: kind: ${kinds}`],
+    ["kind: Service", `: kind Service: ${kinds}`],
+    [
+      "kind: KubeProxyConfiguration",
+      ": apiVersion: the apiVersion of KubeProxyConfiguration must be kubeproxy.config.k8s.io/v1alpha1",
+    ],
+    [
+      "kind: KubeProxyConfiguration\napiVersion: componentconfig/v1alpha1",
+      ": apiVersion componentconfig/v1alpha1: the apiVersion of KubeProxyConfiguration must be kubeproxy.config.k8s.io/v1alpha1",
+    ],
+    [`${configFile()}\n---\n${configFile()}`, ": kind KubeProxyConfiguration: must be defined once"],
+    [
+      `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1`,
+      ": apiVersion fairlead.dev/v1: the apiVersion of FairleadConfiguration must be fairlead.dev/v1alpha1",
+    ],
+  ])("%j", (text, error) => {
+    expect(errorsOf(parse([`--config=${FILE}`], text))).toEqual([`${FILE}${error}`]);
+  });
+
+  test.each([
+    ["broken syntax", "mode: [ipvs"],
+    ["a tab for indentation", "iptables:\n\tsyncPeriod: 1s"],
+    [
+      "aliases that multiply",
+      `a: &a [${"x,".repeat(20)}]\nb: &b [${"*a,".repeat(20)}]\nc: &c [${"*b,".repeat(20)}]\nd: [${"*c,".repeat(20)}]`,
+    ],
+    ["an alias inside what it refers to", "mode: &a [*a]"],
+    ["an alias of the whole", "&a {kind: *a}"],
+    ["nesting without end", `a: ${"[".repeat(50_000)}`],
+  ])("%s", (_name, text) => {
+    const errors = errorsOf(parse([`--config=${FILE}`], text));
+    expect(errors[0]).toMatch(new RegExp(`^${FILE}: is not valid YAML: .`));
+    for (const error of errors) expect(error.length).toBeLessThan(300);
+  });
+
+  test.each([
+    ["{excludeCIDRsFrom: nodes}", "multiCNI.excludeCIDRsFrom: nodes: must be a list of sources"],
+    [
+      "{excludeCIDRsFrom: [nodes, kube-ovn]}",
+      "multiCNI.excludeCIDRsFrom[1]: kube-ovn: must be one of kube-ovn-subnets,",
+    ],
+    ["{excludeCIDRsFrom: [{source: custom}]}", 'multiCNI.excludeCIDRsFrom[0]: {"source":"custom"}: must be one of'],
+    [
+      "{excludeCIDRsFrom: [nodes], clusterCIDRsFrom: [flannel, nodes]}",
+      `multiCNI.clusterCIDRsFrom[1]: nodes: is already listed in ${FILE}: multiCNI.excludeCIDRsFrom`,
+    ],
+    [
+      "{excludeCIDRsFrom: [{source: nodes, vpcs: [a]}]}",
+      'multiCNI.excludeCIDRsFrom[0].vpcs: ["a"]: is for kube-ovn-subnets',
+    ],
+    ["{serviceRules: {}}", "multiCNI.serviceRules: {}: must be a list of rules"],
+    [
+      "{serviceRules: [{annotation: a, namespaceLabel: b, ownership: foreign}]}",
+      'multiCNI.serviceRules[0]: {"annotation":"a","namespaceLabel":"b","ownership":"foreign"}: must be {annotation: NAME',
+    ],
+    [
+      "{serviceRules: [{annotation: a, ownership: theirs}]}",
+      'multiCNI.serviceRules[0]: {"annotation":"a","ownership":"theirs"}: must be {annotation: NAME, ownership: foreign}',
+    ],
+    [
+      "{serviceRules: [{annotation: 'a b', ownership: ours}]}",
+      "multiCNI.serviceRules[0].annotation: a b: must be a name, such as ovn.kubernetes.io/vpc",
+    ],
+    ["{cidrChanges: {maxForeignPercent: 101}}", "multiCNI.cidrChanges.maxForeignPercent: 101: must be"],
+    ["{cidrChanges: {removalDelay: -1s}}", "multiCNI.cidrChanges.removalDelay: -1s: must not be negative"],
+  ])("sources of CIDRs: %s", (multiCNI, error) => {
+    const text = `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1alpha1\nmultiCNI: ${multiCNI}`;
+    const errors = errorsOf(parse([`--config=${FILE}`], text));
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toContain(`${FILE}: ${error}`);
+  });
+
+  test("an unknown field of a source or a rule is ignored, and the rest is in effect", () => {
+    const sources = "[{source: kube-ovn-subnets, inside: [10.16.0.0/12]}, {source: flannel, a: 1, b: 2}]";
+    const rules = "[{namespaceLabel: team, owner: me, ownership: foreign}]";
+    const multiCNI = `{excludeCIDRsFrom: ${sources}, excludedFrontends: all, serviceRules: ${rules}}`;
+    const text = `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1alpha1\nmultiCNI: ${multiCNI}`;
+    const result = parse([`--config=${FILE}`], text);
+    expect(warningsOf(result)).toEqual(
+      ["excludeCIDRsFrom[0].inside", "excludeCIDRsFrom[1].a", "excludeCIDRsFrom[1].b", "serviceRules[0].owner"].map(
+        (path) => `${FILE}: multiCNI.${path}: unknown field, ignored`,
+      ),
+    );
+    expect(configOf(result).multiCNI).toMatchObject({
+      excludeCIDRsFrom: [{ source: "kube-ovn-subnets" }, { source: "flannel" }],
+      serviceRules: [{ namespaceLabel: "team", ownership: "foreign" }],
+    });
+  });
+
+  test("a FairleadConfiguration's values are checked as strictly", () => {
+    const multiCNI = "multiCNI: {excludeClusterCIDRs: 10.244.0.0/16, mixedServices: some, ownershipAnnotaton: false}";
+    const text = `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1alpha1\n${multiCNI}`;
+    const result = parse([`--config=${FILE}`], text);
+    expect(errorsOf(result)).toEqual([
+      `${FILE}: multiCNI.excludeClusterCIDRs: 10.244.0.0/16: must be a list of CIDRs`,
+      `${FILE}: multiCNI.mixedServices: some: must be own-endpoints, skip or all`,
+    ]);
+    expect(warningsOf(result)).toEqual([
+      `${FILE}: multiCNI.ownershipAnnotaton: unknown field, ignored (did you mean ownershipAnnotation?)`,
+    ]);
   });
 });
