@@ -13,7 +13,7 @@ import {
   ruleKey,
   SaveParser,
 } from "../src/index.ts";
-import { isWritable } from "../src/text/key.ts";
+import { isWritable } from "../src/text/compare.ts";
 
 /** What somebody may write into a comment: anything but a zero, also what looks like lines of a listing. */
 const comment = fc

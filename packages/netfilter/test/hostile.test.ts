@@ -2,7 +2,7 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Match, parseRestore, type Rule, RuleTextError, renderCommand, renderRule } from "../src/index.ts";
-import { tokenize } from "../src/text/tokenize.ts";
+import { tokenize } from "../src/text/parse-rule.ts";
 
 /** Text that tries to get out of its argument, and text of any other kind. */
 const hostile = fc.oneof(

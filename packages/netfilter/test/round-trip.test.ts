@@ -9,10 +9,13 @@ import {
   parseSave,
   renderCommand,
   renderRule,
+  renderRuleSet,
   renderTable,
+  renderTables,
   ruleEquals,
 } from "../src/index.ts";
 import { plainComment, rules, wordName } from "./arbitraries.ts";
+import { goldenTexts } from "./golden.ts";
 
 const FAMILIES: IPFamily[] = ["IPv4", "IPv6"];
 
@@ -98,5 +101,29 @@ describe.each(FAMILIES)("%s", (family) => {
         expect(parseRestore(pieces, { family })).toEqual([{ table: "nat", commands }]);
       }),
     );
+  });
+});
+
+const golden = goldenTexts();
+
+test("the golden files are there", () => {
+  expect(golden.length).toBeGreaterThanOrEqual(70);
+});
+
+describe.each(golden)("$name", ({ family, text }) => {
+  const withoutCounters = text.replaceAll(/\[\d+:\d+\]$/gm, "[0:0]");
+
+  test("parses and renders to itself", () => {
+    expect([...renderRuleSet(parseSave(text, { family }))].join("")).toBe(withoutCounters);
+  });
+
+  test("is understood without rest", () => {
+    expect(JSON.stringify([...parseSave(text, { family }).values()].map(({ chains }) => [...chains]))).not.toContain(
+      '"unknown"',
+    );
+  });
+
+  test("reads as a restore payload of the same commands", () => {
+    expect([...renderTables(parseRestore(text, { family }))].join("")).toBe(withoutCounters);
   });
 });

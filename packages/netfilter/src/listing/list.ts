@@ -1,8 +1,16 @@
-import { Problem } from "../rule/problem.ts";
+import { Problem } from "../rule/options.ts";
 import type { ChainState, IPFamily, Rule, Table, TableState } from "../rule/rule.ts";
-import { atLine, chainOf, parseRuleText, policyField, readRule, withoutCounters } from "../text/line.ts";
-import { linesOf } from "../text/lines.ts";
-import { goesOn, isOpen } from "../text/rule-ends.ts";
+import {
+  atLine,
+  chainOf,
+  goesOn,
+  isOpen,
+  linesOf,
+  parseRuleText,
+  policyField,
+  readRule,
+  withoutCounters,
+} from "../text/lines.ts";
 
 /** How a listing is read. */
 export interface ListOptions {

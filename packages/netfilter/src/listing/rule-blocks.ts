@@ -1,4 +1,4 @@
-import { nextLine, OPEN, RuleEnds } from "../text/rule-ends.ts";
+import { nextLine, OPEN, RuleEnds } from "../text/lines.ts";
 
 /**
  * Rules of one chain that stand together in a text: lines `-A CHAIN …`, with or without counters, and those that they

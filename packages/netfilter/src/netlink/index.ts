@@ -1,4 +1,10 @@
-export { attribute, nest } from "./parts.ts";
-export { Attributes } from "./reader.ts";
-export { aligned, attributesIn, findAttribute, type Range } from "./walk.ts";
-export { AttributeWriter } from "./writer.ts";
+export {
+  Attributes,
+  AttributeWriter,
+  aligned,
+  attribute,
+  attributesIn,
+  findAttribute,
+  nest,
+  type Range,
+} from "./attributes.ts";

@@ -1,42 +1,59 @@
-export { COUNTER } from "./expressions/counter.ts";
-export { CT_DIRECTIONS } from "./expressions/ct.ts";
-export { ADDRESS_TYPES } from "./expressions/fib.ts";
-export { type Expression, expressionKinds, kindOf } from "./expressions/index.ts";
-export { PORT_UNREACHABLE } from "./expressions/reject.ts";
-export { type Verdict, verdictText } from "./expressions/verdict.ts";
-export { FAMILY_NUMBERS, IP_FAMILY, NFT_FAMILY, type NftFamily } from "./family.ts";
-export { addressHex, bytesOf, type Hex, hexOf, hostHex, hostNumber, padded, portHex } from "./hex.ts";
-export { elementKey, intervalElements } from "./intervals.ts";
-export { readTablesFromJson } from "./json/read.ts";
-export type {
-  BaseChain,
-  Hook,
-  NftChain,
-  NftFlowtable,
-  NftRule,
-  NftSet,
-  NftTable,
-  SetElement,
-  SetFlag,
+export { COUNTER, PORT_UNREACHABLE } from "./expressions/actions.ts";
+export { type Verdict, verdictText } from "./expressions/kind.ts";
+export { ADDRESS_TYPES, CT_DIRECTIONS } from "./expressions/loads.ts";
+export { type Expression, expressionKinds, kindOf } from "./expressions/table.ts";
+export { readTablesFromJson } from "./json.ts";
+export {
+  type BaseChain,
+  elementKey,
+  type Hook,
+  intervalElements,
+  type NftChain,
+  type NftFlowtable,
+  type NftRule,
+  type NftSet,
+  type NftTable,
+  type SetElement,
+  type SetFlag,
 } from "./model.ts";
-export type { NamedObject } from "./named-objects.ts";
 export { type BatchObject, NftBatch } from "./netlink/batch.ts";
 export {
+  type DecodedBatch,
+  decodeBatch,
   decodeChain,
   decodeElements,
   decodeForeignRule,
   decodeRule,
   decodeSet,
   isDormant,
+  type NftChange,
+  type NftRequest,
   tableCommentOf,
   UnreadableNft,
 } from "./netlink/decode.ts";
-export { type DecodedBatch, decodeBatch, type NftChange, type NftRequest } from "./netlink/decode-batch.ts";
-export { decodeFlowtable } from "./netlink/flowtables.ts";
 export * as nftNumbers from "./netlink/numbers.ts";
-export * as statements from "./statements/index.ts";
-export { ruleText } from "./text/printer.ts";
+export { decodeFlowtable } from "./netlink/objects.ts";
+export * as statements from "./statements.ts";
+export { ruleText, tableLines, tableText } from "./text/print.ts";
 export { readTables } from "./text/read.ts";
-export { tableLines, tableText } from "./text/table.ts";
-export { type DataType, lengthOf, valueText } from "./types.ts";
-export { CT_STATES, CT_STATUSES, PROTOCOLS } from "./words.ts";
+export {
+  addressHex,
+  bytesOf,
+  CT_STATES,
+  CT_STATUSES,
+  type DataType,
+  FAMILY_NUMBERS,
+  type Hex,
+  hexOf,
+  hostHex,
+  hostNumber,
+  IP_FAMILY,
+  lengthOf,
+  type NamedObject,
+  NFT_FAMILY,
+  type NftFamily,
+  PROTOCOLS,
+  padded,
+  portHex,
+  valueText,
+} from "./types.ts";

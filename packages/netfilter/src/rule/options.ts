@@ -1,5 +1,4 @@
-import { Problem } from "./problem.ts";
-import type { RawModule, RawOption } from "./raw.ts";
+/** The options of a match or a target as they are read. */
 
 /** The options of a match or target by name; undefined when one of them is not in `typed` or stands there twice. */
 export function typedOptions(raw: RawModule, typed: readonly string[]): ReadonlyMap<string, RawOption> | undefined {
@@ -34,3 +33,29 @@ export function singleOption(raw: RawModule, name: string): RawOption | undefine
 export function not(match: { readonly negated?: boolean }): string {
   return match.negated === true ? " !" : "";
 }
+
+/** An option of a rule with its values, not yet understood. */
+export interface RawOption {
+  readonly negated: boolean;
+  readonly name: string;
+  readonly values: string[];
+}
+
+/** A match or target with the options that belong to it, in the order of the text. */
+export interface RawModule {
+  readonly name: string;
+  readonly options: RawOption[];
+}
+
+export type { IPFamily } from "@fairlead/base";
+
+/** A name that a rule compares, such as an interface or a protocol. */
+export interface NameMatch {
+  /** `!`: every name but this. */
+  readonly negated?: boolean;
+  /** The name as iptables-save writes it. */
+  readonly value: string;
+}
+
+/** What is wrong with the line being read; the reader adds where it stands. */
+export class Problem extends Error {}

@@ -1,3 +1,14 @@
+/** Rules of iptables as data: commands, tables and chains of them. */
+
+import type { Match } from "./matches.ts";
+import type { NameMatch } from "./options.ts";
+import type { Target } from "./targets.ts";
+
+export type { ConntrackState, PortMatch, TCPFlagsMatch } from "./match-rows.ts";
+export type { Match } from "./matches.ts";
+export type { IPFamily, NameMatch } from "./options.ts";
+export type { Target } from "./targets.ts";
+
 /**
  * Typed iptables rules. Backends make them, tests compare them as data, `render` turns them into text at the very end
  * and `parse` reads what the kernel says back. The forms are those of iptables-save 1.8.
@@ -5,16 +16,6 @@
  * Rules have one canonical form, the one the parsers give: absent instead of `negated: false` and instead of a /0
  * address, addresses and defaults written out as iptables-save writes them. `canonicalRule` makes it of any rule.
  */
-import type { Match } from "./matches/index.ts";
-import type { Target } from "./targets/index.ts";
-import type { NameMatch } from "./values.ts";
-
-export type { ConntrackState } from "./matches/conntrack.ts";
-export type { Match } from "./matches/index.ts";
-export type { PortMatch } from "./matches/ports.ts";
-export type { TCPFlagsMatch } from "./matches/tcp-flags.ts";
-export type { Target } from "./targets/index.ts";
-export type { IPFamily, NameMatch } from "./values.ts";
 
 /** A table of iptables. */
 export type Table = "filter" | "nat" | "mangle" | "raw" | "security";
@@ -122,3 +123,28 @@ export interface ChainState {
 
 /** A rule set of one family, as one iptables-save of all tables gives it. */
 export type RuleSet = ReadonlyMap<Table, TableState>;
+
+/** xt_comment holds 256 bytes with the closing NUL. */
+const COMMENT_BYTES = 255;
+
+/**
+ * A comment with nothing in it but printable ASCII without quotes and backslashes: the names in it come from API
+ * objects, and whatever they hold must stay inside the comment.
+ */
+export function comment(text: string): Match {
+  return { kind: "comment", text: text.replace(/[^\x20-\x7e]|["\\]/g, "?").slice(0, COMMENT_BYTES) };
+}
+
+/** `-j CHAIN`: goes to a chain and comes back at its end. */
+export function jump(chain: string): Target {
+  return { kind: "jump", chain };
+}
+
+/** The chains that each table comes with. */
+export const BUILTIN_CHAINS: Readonly<Record<Table, readonly string[]>> = {
+  filter: ["INPUT", "FORWARD", "OUTPUT"],
+  nat: ["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
+  mangle: ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"],
+  raw: ["PREROUTING", "OUTPUT"],
+  security: ["INPUT", "FORWARD", "OUTPUT"],
+};

@@ -1,6 +1,21 @@
-import { disjoint } from "../rule/disjoint.ts";
-import type { ChainState, Rule, RuleSet, Table } from "../rule/rule.ts";
-import { ruleKey } from "./key.ts";
+/** Whether two rules, and two sets of rules, are the same in effect. */
+
+import { containsCIDR } from "@fairlead/base";
+import { Problem } from "../rule/options.ts";
+import type {
+  AddressMatch,
+  ChainState,
+  IPFamily,
+  Match,
+  NameMatch,
+  PortMatch,
+  Rule,
+  RuleSet,
+  Table,
+} from "../rule/rule.ts";
+import { RuleTextError } from "../rule/values.ts";
+import { parseRuleWords, tokenize } from "./parse-rule.ts";
+import { renderRule } from "./render.ts";
 
 /** One difference between two rule sets. */
 export type RuleSetDifference =
@@ -43,6 +58,47 @@ export interface CompareOptions {
 export function compareRuleSets(expected: RuleSet, actual: RuleSet, options: CompareOptions = {}): RuleSetDifference[] {
   const tables = new Set([...expected.keys(), ...actual.keys()]);
   return [...tables].flatMap((table) => compareTables(table, expected, actual, options.chains ?? (() => true)));
+}
+
+/**
+ * The rule in the one form that the parsers give: what means the same becomes equal (order of connection states,
+ * rounded probabilities, host bits, defaults).
+ *
+ * @throws RuleTextError for a rule that can't be written
+ */
+export function canonicalRule(rule: Rule, family: IPFamily = "IPv4"): Rule {
+  return parseRuleWords(tokenize(renderRule(rule)), 0, family);
+}
+
+/**
+ * A text that two rules share exactly when they are the same rule: for sets, maps and differences. Rules of others that
+ * can't be written have one, too; no rule that can be written shares it.
+ */
+export function ruleKey(rule: Rule): string {
+  try {
+    return renderRule(canonicalRule(rule));
+  } catch (error) {
+    if (!(error instanceof RuleTextError || error instanceof Problem)) throw error;
+    return `\0${JSON.stringify(rule)}`;
+  }
+}
+
+/**
+ * Of a rule by its key. False: another program's, with a text that can't be read, or written so that it would be read
+ * back.
+ */
+export function isWritableKey(key: string): boolean {
+  return !key.startsWith("\0");
+}
+
+/** As `isWritableKey`, for one who has no use for the key, which costs as much. */
+export function isWritable(rule: Rule): boolean {
+  return isWritableKey(ruleKey(rule));
+}
+
+/** True when the kernel cannot distinguish the rules. */
+export function ruleEquals(a: Rule, b: Rule): boolean {
+  return a === b || ruleKey(a) === ruleKey(b);
 }
 
 function compareTables(
@@ -138,4 +194,49 @@ function sameTarget(a: Rule, b: Rule): boolean {
   const target = (rule: Rule) =>
     ruleKey({ matches: [], ...(rule.target === undefined ? {} : { target: rule.target }) });
   return target(a) === target(b);
+}
+
+/** True when it is certain that no packet matches both rules: other protocols, addresses, interfaces or ports. */
+function disjoint(a: Rule, b: Rule): boolean {
+  return (
+    disjointNames(a.protocol, b.protocol) ||
+    disjointAddresses(a.destination, b.destination) ||
+    disjointAddresses(a.source, b.source) ||
+    disjointInterfaces(a.inInterface, b.inInterface) ||
+    disjointInterfaces(a.outInterface, b.outInterface) ||
+    disjointPorts(portOf(a, "dport"), portOf(b, "dport")) ||
+    disjointPorts(portOf(a, "sport"), portOf(b, "sport"))
+  );
+}
+
+function disjointNames(a: NameMatch | undefined, b: NameMatch | undefined): boolean {
+  if (a === undefined || b === undefined || (a.negated === true && b.negated === true)) return false;
+  return (a.negated === true) === (b.negated === true) ? a.value !== b.value : a.value === b.value;
+}
+
+function disjointInterfaces(a: NameMatch | undefined, b: NameMatch | undefined): boolean {
+  const prefix = [a, b].some((match) => match?.value.endsWith("+") === true);
+  return !prefix && disjointNames(a, b);
+}
+
+function disjointAddresses(a: AddressMatch | undefined, b: AddressMatch | undefined): boolean {
+  if (a === undefined || b === undefined || (a.negated === true && b.negated === true)) return false;
+  if (a.negated === true) return containsCIDR(a.cidr, b.cidr);
+  if (b.negated === true) return containsCIDR(b.cidr, a.cidr);
+  return !containsCIDR(a.cidr, b.cidr) && !containsCIDR(b.cidr, a.cidr);
+}
+
+function portOf(rule: Rule, field: "sport" | "dport"): PortMatch | undefined {
+  return rule.matches.find(hasPorts)?.[field];
+}
+
+function hasPorts(match: Match): match is Extract<Match, { readonly kind: "tcp" | "udp" | "sctp" }> {
+  return match.kind === "tcp" || match.kind === "udp" || match.kind === "sctp";
+}
+
+function disjointPorts(a: PortMatch | undefined, b: PortMatch | undefined): boolean {
+  if (a === undefined || b === undefined || (a.negated === true && b.negated === true)) return false;
+  if (a.negated === true) return b.from >= a.from && b.to <= a.to;
+  if (b.negated === true) return a.from >= b.from && a.to <= b.to;
+  return a.to < b.from || b.to < a.from;
 }

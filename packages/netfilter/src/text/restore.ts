@@ -1,10 +1,8 @@
 import { parseUnsigned } from "../rule/numbers.ts";
-import { Problem } from "../rule/problem.ts";
+import { Problem } from "../rule/options.ts";
 import type { Command, IPFamily, Table, TableCommands } from "../rule/rule.ts";
-import { atLine, parseChainLine, parseTableLine, withoutCounters } from "./line.ts";
-import { linesOf } from "./lines.ts";
-import { parseRuleWords } from "./parse-rule.ts";
-import { tokenize, type Words } from "./tokenize.ts";
+import { atLine, linesOf, parseChainLine, parseTableLine, withoutCounters } from "./lines.ts";
+import { parseRuleWords, tokenize, type Words } from "./parse-rule.ts";
 
 const COMMANDS: ReadonlyMap<string, string> = new Map(
   Object.entries({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { AttributeWriter } from "../../src/netlink/writer.ts";
+import { AttributeWriter } from "../../src/netlink/attributes.ts";
 
 test("attributes are padded with zeros, also where the buffer had to grow", () => {
   const writer = new AttributeWriter(8);

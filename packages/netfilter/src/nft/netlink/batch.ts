@@ -1,20 +1,19 @@
-import type { AttributeWriter } from "../../netlink/writer.ts";
-import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
-import type { Hex } from "../hex.ts";
+/** Writes a transaction of nf_tables as one batch of netlink messages. */
+
+import { AttributeWriter } from "../../netlink/attributes.ts";
 import type { NftChain, NftFlowtable, NftRule, NftSet, SetElement } from "../model.ts";
-import { writeElement, writeExpression } from "./contents.ts";
-import { writeFlowtable, writeGoneDevices } from "./flowtables.ts";
-import { ItemList } from "./item-list.ts";
-import { MessageWriter } from "./message-writer.ts";
+import { FAMILY_NUMBERS, type Hex, type NftFamily } from "../types.ts";
 import * as numbers from "./numbers.ts";
-import { plainElement } from "./plain-element.ts";
-import { writeSet } from "./set-attributes.ts";
-import { commentData } from "./user-data.ts";
-
-const { FLAGS, MESSAGES } = numbers;
-
-/** A list of elements is one attribute, whose length has 16 bits; messages are closed well before that. */
-const FULL_LIST = 60_000;
+import { BATCH, LIST_ITEM, FLAGS as MESSAGE_FLAGS, SUBSYSTEM } from "./numbers.ts";
+import {
+  commentData,
+  plainElement,
+  writeElement,
+  writeExpression,
+  writeFlowtable,
+  writeGoneDevices,
+  writeSet,
+} from "./objects.ts";
 
 /** What a message is about, for the error that the kernel may answer. */
 export interface BatchObject {
@@ -25,6 +24,11 @@ export interface BatchObject {
   /** The table's, chain's or set's; a rule has its chain's. */
   readonly name: string;
 }
+
+const { FLAGS, MESSAGES } = numbers;
+
+/** A list of elements is one attribute, whose length has 16 bits; messages are closed well before that. */
+const FULL_LIST = 60_000;
 
 /**
  * One transaction on one table, as it goes over the socket in one piece: all of it counts or nothing. The kernel
@@ -240,4 +244,118 @@ export class NftBatch {
 /** The kernel finds an element to delete by its key. */
 function writeKey(key: Hex, item: AttributeWriter): void {
   item.nest(numbers.ELEMENT.key, (value) => value.hex(numbers.DATA_VALUE, key));
+}
+
+/** nlmsghdr and nfgenmsg. */
+const HEADER = 20;
+
+interface MessageHeader {
+  /** One of nf_tables' (`MESSAGES`). */
+  readonly type: number;
+  /** Alongside that it is a request. */
+  readonly flags: number;
+  /** NFPROTO_* of the table. */
+  readonly family: number;
+  /** By which the kernel's answers name it. */
+  readonly sequence: number;
+}
+
+/** Writes messages one behind the other, between the one that begins a transaction and the one that ends it. */
+class MessageWriter {
+  readonly #writer: AttributeWriter;
+  #last = 0;
+  #finished = false;
+
+  /** @param size bytes that the whole will have, about */
+  constructor(size: number) {
+    this.#writer = new AttributeWriter(size);
+    this.#frame(BATCH.begin, 0);
+  }
+
+  /** Bytes of the whole, if it ended here. */
+  get length(): number {
+    return this.#writer.length + (this.#finished ? 0 : HEADER);
+  }
+
+  add({ type, flags, family, sequence }: MessageHeader, write: (to: AttributeWriter) => void): void {
+    const end = this.#begin((SUBSYSTEM << 8) | type, flags, sequence, family, 0);
+    write(this.#writer);
+    end();
+  }
+
+  /**
+   * The whole, ready to be sent; nothing can be added after that.
+   *
+   * @param commits false: without its end, so that the kernel checks all of it, answers, and changes nothing
+   */
+  finish(sequence: number, commits: boolean): Buffer {
+    if (!this.#finished) {
+      this.#finished = true;
+      const bytes = this.#writer.bytes();
+      bytes.writeUInt16LE(bytes.readUInt16LE(this.#last + 6) | MESSAGE_FLAGS.acknowledge, this.#last + 6);
+      if (commits) this.#frame(BATCH.end, sequence);
+    }
+    return this.#writer.bytes();
+  }
+
+  /** The message that begins or ends the batch has no family; its resource is the subsystem. */
+  #frame(type: number, sequence: number): void {
+    this.#begin(type, 0, sequence, 0, SUBSYSTEM)();
+  }
+
+  #begin(type: number, flags: number, sequence: number, family: number, resource: number): () => void {
+    const { bytes, at } = this.#writer.room(HEADER);
+    bytes.writeUInt16LE(type, at + 4);
+    bytes.writeUInt16LE(MESSAGE_FLAGS.request | flags, at + 6);
+    bytes.writeUInt32LE(sequence, at + 8);
+    bytes[at + 16] = family;
+    bytes.writeUInt16BE(resource, at + 18);
+    this.#last = at;
+    return () => this.#writer.bytes().writeUInt32LE(this.#writer.length - at, at);
+  }
+}
+
+/** The list of a message, while it is written. Plain items wait, so that many are written as one text. */
+class ItemList<T> {
+  readonly #list: AttributeWriter;
+  readonly #start: number;
+  readonly #plain: (item: T) => Hex | undefined;
+  readonly #write: (item: T, to: AttributeWriter) => void;
+  #waiting: Hex = "";
+
+  /**
+   * @param plain the whole item as hex digits; undefined: it is not plain
+   * @param write the content of any other
+   */
+  constructor(
+    list: AttributeWriter,
+    plain: (item: T) => Hex | undefined,
+    write: (item: T, to: AttributeWriter) => void,
+  ) {
+    this.#list = list;
+    this.#start = list.length;
+    this.#plain = plain;
+    this.#write = write;
+  }
+
+  /** Bytes that it will have. */
+  get length(): number {
+    return this.#list.length - this.#start + this.#waiting.length / 2;
+  }
+
+  add(item: T): void {
+    const digits = this.#plain(item);
+    if (digits !== undefined) {
+      this.#waiting += digits;
+      return;
+    }
+    this.end();
+    this.#list.nest(LIST_ITEM, (to) => this.#write(item, to));
+  }
+
+  /** Writes what waits. */
+  end(): void {
+    this.#list.digits(this.#waiting);
+    this.#waiting = "";
+  }
 }

@@ -1,14 +1,19 @@
-import { durationOf } from "../expressions/duration.ts";
-import type { NamedObject } from "../named-objects.ts";
-import { fieldFacts } from "../reading/fields.ts";
-import { maskOf } from "../reading/match.ts";
-import type { Operand, Operator, Phrase } from "../reading/phrases.ts";
-import type { ReadPhrase } from "../reading/table-builder.ts";
-import { NotKnown } from "../reading/values.ts";
-import { readVerdict } from "./read-elements.ts";
-import { readOperand, readSet } from "./read-operand.ts";
-import { skipUnknown } from "./skip-unknown.ts";
-import { HANDLE, type Token, TokenReader, tokensText } from "./tokens.ts";
+/** Reads a rule from nft's text. */
+
+import { maskOf } from "../compile.ts";
+import { durationOf, type Verdict } from "../expressions/kind.ts";
+import {
+  fieldFacts,
+  type ListedElement,
+  type ListedSet,
+  NotKnown,
+  type Operand,
+  type Operator,
+  type Phrase,
+} from "../phrases.ts";
+import type { ReadPhrase } from "../table-builder.ts";
+import type { NamedObject } from "../types.ts";
+import { cut, HANDLE, skipUnknown, type Token, TokenReader, tokensText } from "./tokens.ts";
 
 export interface ReadRule {
   readonly phrases: readonly ReadPhrase[];
@@ -26,6 +31,14 @@ export function readRule(tokens: readonly Token[]): ReadRule {
     at += length;
   }
   return { phrases, ...about };
+}
+
+/** What stands between the braces of a set. */
+export function readElements(tokens: readonly Token[]): readonly ListedElement[] {
+  return cut(
+    tokens.filter(({ text, quoted }) => quoted || text !== "\n"),
+    ",",
+  ).map(readElement);
 }
 
 /** The first step of some. */
@@ -86,6 +99,8 @@ function readObject(reader: TokenReader, object: NamedObject): Phrase {
   if (set === undefined) throw new NotKnown(reader.peek());
   return { kind: "object", object, to: { key, set } };
 }
+
+const SIMPLE: ReadonlySet<string> = new Set(["accept", "drop", "return", "continue"]);
 
 const ACTIONS: readonly { readonly words: readonly string[]; readonly read: (reader: TokenReader) => Phrase }[] = [
   ...OBJECT_WORDS.map(([object, words]) => ({ words, read: (reader: TokenReader) => readObject(reader, object) })),
@@ -192,4 +207,66 @@ function readList(reader: TokenReader): string {
 
 function hasBits(operand: Operand): boolean {
   return operand.kind === "field" && fieldFacts(operand.name)?.bits !== undefined;
+}
+
+/** @throws NotKnown */
+function readOperand(reader: TokenReader): Operand {
+  const parts = [readPart(reader)];
+  while (reader.take(".")) parts.push(readPart(reader));
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : { kind: "concat", parts };
+}
+
+function readPart(reader: TokenReader): Operand {
+  if (reader.take("numgen", "random", "mod")) {
+    const modulus = Number(reader.next().text);
+    if (reader.take("offset") && reader.next().text !== "0") throw new NotKnown("numgen with an offset");
+    return { kind: "numgen", modulus };
+  }
+  for (const length of [4, 3, 2, 1]) {
+    const name = Array.from({ length }, (_, ahead) => reader.peek(ahead)).join(" ");
+    if (fieldFacts(name) === undefined) continue;
+    reader.take(...name.split(" "));
+    return { kind: "field", name };
+  }
+  throw new NotKnown(reader.peek());
+}
+
+/** `@name`, or elements in braces; undefined: neither, and nothing was read. */
+function readSet(reader: TokenReader): ListedSet | undefined {
+  if (reader.peek().startsWith("@")) return reader.next().text.slice(1);
+  return reader.take("{") ? readElements(reader.block()) : undefined;
+}
+
+function readElement(tokens: readonly Token[]): ListedElement {
+  const reader = new TokenReader(tokens);
+  const key: string[] = [];
+  const about: { timeout?: number; expires?: number; comment?: string } = {};
+  while (!reader.atEnd && reader.peek() !== ":") {
+    if (reader.take("timeout")) about.timeout = durationOf(reader.next().text) ?? 0;
+    else if (reader.take("expires")) about.expires = durationOf(reader.next().text) ?? 0;
+    else if (reader.take("comment")) about.comment = reader.next().text;
+    // How often a packet had it is not a part of the element.
+    else if (reader.take("counter")) for (let word = 0; word < 4; word += 1) reader.next();
+    else key.push(reader.next().text);
+  }
+  const value = reader.take(":") ? readValue(reader) : undefined;
+  return { key: key.join(" "), ...(value !== undefined && { value }), ...about };
+}
+
+function readValue(reader: TokenReader): string | Verdict {
+  const verdict = readVerdict(reader);
+  if (verdict !== undefined) return verdict;
+  const words: string[] = [];
+  while (!reader.atEnd) words.push(reader.next().text);
+  return words.join(" ");
+}
+
+/** @returns undefined: it is none, and nothing was read */
+function readVerdict(reader: TokenReader): Verdict | undefined {
+  const kind = reader.peek();
+  // Looked up in what it may be, one line above.
+  if (SIMPLE.has(kind)) return { kind: reader.next().text as "accept" };
+  if (reader.take("jump")) return { kind: "jump", chain: reader.next().text };
+  return reader.take("goto") ? { kind: "goto", chain: reader.next().text } : undefined;
 }
