@@ -1,32 +1,33 @@
 export type * from "./backend.ts";
-export type * from "./conntrack/flow.ts";
-export { frontendLookup } from "./conntrack/flow-lookup.ts";
-export { type GoneEndpoint, goneEndpoints, orphans } from "./conntrack/gone-endpoints.ts";
-export { releasedFlows } from "./conntrack/released-flows.ts";
-export { type StaleFlowOptions, staleFlows } from "./conntrack/stale-flows.ts";
-export { quoted, withoutHidden } from "./data/printable.ts";
-export type * from "./decode/decoded.ts";
+export type * from "./backend.ts";
+export type * from "./backend.ts";
+export { type ChangeCounts, ClusterState, type ClusterView, type DirtyServices } from "./cluster-state.ts";
+export type * from "./conntrack.ts";
+export {
+  frontendLookup,
+  type GoneEndpoint,
+  goneEndpoints,
+  orphans,
+  releasedFlows,
+  type StaleFlowOptions,
+  staleFlows,
+} from "./conntrack.ts";
 export { decodeEndpointSlice } from "./decode/endpoint-slice.ts";
-export { createIntern, type Intern } from "./decode/intern.ts";
-export { decodeNode } from "./decode/node.ts";
+export type * from "./decode/fields.ts";
+export { createIntern, type Intern } from "./decode/fields.ts";
+export { decodeNode, decodeServiceCIDR } from "./decode/node.ts";
 export { decodeService } from "./decode/service.ts";
-export { decodeServiceCIDR } from "./decode/service-cidr.ts";
 export type * from "./filter.ts";
-export type * from "./mode-facts.ts";
-export type * from "./mode-semantics.ts";
 export * from "./objects.ts";
 export type * from "./plan.ts";
-export { FRONTEND_KINDS, type FrontendSpec, frontendSpecs } from "./planner/frontend-spec.ts";
-export type * from "./planner/lookup.ts";
-export { type NodePortChoice, nodePortChoice } from "./planner/node-port-choice.ts";
+export type * from "./planner/frontends.ts";
+export { FRONTEND_KINDS, type FrontendSpec, frontendSpecs } from "./planner/frontends.ts";
 export type { PlannerOptions } from "./planner/options.ts";
 export { type PlannedOnce, type PlanOnceOptions, planOnce, planState } from "./planner/plan-once.ts";
 export { Planner } from "./planner/planner.ts";
+export { type NodePortChoice, nodePortChoice } from "./planner/service-plan.ts";
 export type * from "./planner/step.ts";
-export type { ObjectKind, Problem } from "./problem.ts";
+export { type ObjectKind, type Problem, quoted, withoutHidden } from "./problem.ts";
 export { type EndpointFate, endpointFates, type Membership } from "./select/fates.ts";
 export { type HintsOutcome, hintsOutcome } from "./select/hints.ts";
-export { ClusterState } from "./state/cluster-state.ts";
-export type { ChangeCounts, DirtyServices } from "./state/pending.ts";
-export type { ClusterView } from "./state/view.ts";
 export { onlyLocal } from "./traffic-policy.ts";

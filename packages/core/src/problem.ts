@@ -1,4 +1,4 @@
-import { withoutHidden } from "./data/printable.ts";
+/** Problems of objects, as they are reported to users. */
 
 /** The Kubernetes objects that core reads. */
 export type ObjectKind = "Service" | "EndpointSlice" | "Node" | "ServiceCIDR";
@@ -20,7 +20,6 @@ export interface Problem {
 }
 
 const NONE: readonly Problem[] = [];
-const LONGEST_VALUE = 80;
 
 /** Collects the problems of one object while it is decoded. */
 export class ProblemList {
@@ -52,16 +51,39 @@ export class ProblemList {
   }
 }
 
-/**
- * A name as it is if it is an ordinary one, else as JSON: control characters and quotes never reach anybody unescaped.
- */
-function printable(name: string): string {
-  return /^[\w.:-]{0,253}$/.test(name) ? name : printableValue(name);
-}
+const LONGEST_VALUE = 80;
 
 /** A value as JSON, cut to 80 characters, without characters that could not be seen; "" for undefined. */
 export function printableValue(value: unknown): string {
   if (value === undefined) return "";
   const json = withoutHidden(typeof value === "bigint" ? `${value}` : (JSON.stringify(value) ?? ""));
   return json.length > LONGEST_VALUE ? `${json.slice(0, LONGEST_VALUE - 1)}…` : json;
+}
+
+/**
+ * Characters that are not seen or change how what follows is read: bidirectional controls and other format characters,
+ * line and paragraph separators, control characters that JSON does not escape.
+ */
+const HIDDEN = /[\p{Cf}\p{Zl}\p{Zp}\u007f-\u009f]/gu;
+
+/**
+ * Text in which hidden characters stand as JSON's escapes (`\\u202e`). Of a JSON text it is the same JSON: they can
+ * stand in its strings only.
+ */
+export function withoutHidden(text: string): string {
+  return text.replace(HIDDEN, (found) =>
+    Array.from({ length: found.length }, (_, i) => `\\u${found.charCodeAt(i).toString(16).padStart(4, "0")}`).join(""),
+  );
+}
+
+/** A text of unknown origin in quotes, for people to read: one line, and nothing in it hidden. */
+export function quoted(text: string): string {
+  return withoutHidden(JSON.stringify(text));
+}
+
+/**
+ * A name as it is if it is an ordinary one, else as JSON: control characters and quotes never reach anybody unescaped.
+ */
+function printable(name: string): string {
+  return /^[\w.:-]{0,253}$/.test(name) ? name : printableValue(name);
 }

@@ -7,9 +7,19 @@ import {
   releasedFlows,
   type Service,
 } from "../src/index.ts";
-import { fakeFilter } from "./fake-filter.ts";
-import { flow } from "./flow.ts";
-import { endpoint, HERE, Memory, NO_SHORT_CUT, OPTIONS, replan, SHORT_CUT, service, slice } from "./objects.ts";
+import {
+  endpoint,
+  fakeFilter,
+  flow,
+  HERE,
+  Memory,
+  NO_SHORT_CUT,
+  OPTIONS,
+  replan,
+  SHORT_CUT,
+  service,
+  slice,
+} from "./objects.ts";
 
 const FOREIGN = "10.244.1.5";
 const OWN = "10.144.1.5";

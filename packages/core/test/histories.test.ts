@@ -14,8 +14,7 @@ import {
   type Service,
   type ServicePortGroup,
 } from "../src/index.ts";
-import { fakeFilter, isForeign } from "./fake-filter.ts";
-import { Memory, NO_SHORT_CUT, OPTIONS, replan } from "./objects.ts";
+import { fakeFilter, isForeign, Memory, NO_SHORT_CUT, OPTIONS, replan } from "./objects.ts";
 
 /** A small world in which services meet: few names, few addresses, two networks, two families. */
 const names = fc.constantFrom("a", "b", "c");

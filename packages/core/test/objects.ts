@@ -1,8 +1,12 @@
 import { toEnd } from "@fairlead/base";
+import type { ClusterState } from "../src/cluster-state.ts";
 import type {
+  ConntrackFlow,
+  EndpointFilter,
   EndpointSlice,
   IPFamily,
   ModeSemantics,
+  OwnershipDecision,
   OwnershipMemory,
   Planner,
   PlannerOptions,
@@ -11,7 +15,6 @@ import type {
   ServiceKey,
   SliceEndpoint,
 } from "../src/index.ts";
-import type { ClusterState } from "../src/state/cluster-state.ts";
 
 /** iptables and nftables. */
 export const SHORT_CUT: ModeSemantics = {
@@ -110,3 +113,50 @@ export function replan(planner: Planner, state: ClusterState, memory = new Memor
 export function addressesOf(list: readonly { readonly address: string }[] | undefined): readonly string[] {
   return (list ?? []).map(({ address }) => address);
 }
+
+/** The other network's addresses, IPv4 and IPv6. */
+export function isForeign(address: string): boolean {
+  return address.startsWith("10.244.") || address.startsWith("fd00:244:");
+}
+
+/** Decides as the real filter's defaults do; `leave` says what it leaves of a foreign service. */
+export function fakeFilter(leave: keyof typeof OF_FOREIGN = "all"): EndpointFilter {
+  return {
+    isForeign,
+    decide: (service, _family, endpoints, remembered): OwnershipDecision => {
+      const distinct = [...new Set(Array.from(endpoints, ({ address }) => address))];
+      const excludedEndpoints = distinct.filter(isForeign).length;
+      const ownEndpoints = distinct.length - excludedEndpoints;
+      const decided = distinct.length > 0;
+      const seen = excludedEndpoints === 0 ? "ours" : ownEndpoints === 0 ? "foreign" : "mixed";
+      const ownership = decided ? seen : (remembered ?? "ours");
+      const annotation = service.annotations["fairlead.dev/ownership"];
+      return {
+        ownership,
+        decided,
+        why: `${ownEndpoints} own, ${excludedEndpoints} excluded`,
+        frontends: ownership === "foreign" ? OF_FOREIGN[leave] : "all",
+        ...(ownership === "mixed" ? { excludes: ({ address }) => isForeign(address) } : {}),
+        decidingCIDRs: excludedEndpoints > 0 ? ["10.244.0.0/16"] : [],
+        ownEndpoints,
+        excludedEndpoints,
+        ...(annotation === undefined ? {} : { problem: `annotation ${annotation} means nothing` }),
+      };
+    },
+  };
+}
+
+/** `udp 10.96.0.10:53 <- 10.144.1.5:8080`, to where the client sent and from where the answer comes. */
+export function flow(text: string): ConntrackFlow & { readonly text: string } {
+  const [protocol = "", to = "", , from = ""] = text.split(" ");
+  const [originalDestination = "", originalPort] = to.split(":");
+  const [replySource = "", replyPort] = from.split(":");
+  const ports = { originalPort: Number(originalPort), replyPort: Number(replyPort) };
+  return { text, family: "IPv4", protocol, originalDestination, replySource, ...ports };
+}
+
+const OF_FOREIGN = {
+  all: "none",
+  "cluster-ip": "all-but-cluster-ip",
+  "excluded-clients": "all-but-excluded-clients",
+} as const;

@@ -8,8 +8,7 @@ import {
   releasedFlows,
   type Service,
 } from "../src/index.ts";
-import { fakeFilter } from "./fake-filter.ts";
-import { addressesOf, endpoint, HERE, Memory, OPTIONS, replan, service, slice } from "./objects.ts";
+import { addressesOf, endpoint, fakeFilter, HERE, Memory, OPTIONS, replan, service, slice } from "./objects.ts";
 
 const OWN = "10.144.1.5";
 const FOREIGN = "10.244.1.5";

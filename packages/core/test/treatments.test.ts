@@ -10,10 +10,10 @@ import {
   type SourceClass,
   type Treatment,
 } from "../src/index.ts";
-import { fakeFilter } from "./fake-filter.ts";
 import {
   DRAINING,
   endpoint,
+  fakeFilter,
   HERE,
   NO_SHORT_CUT,
   NOT_READY,

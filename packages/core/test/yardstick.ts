@@ -1,7 +1,7 @@
+import type { ClusterState } from "../src/cluster-state.ts";
 import { decodeEndpointSlice } from "../src/decode/endpoint-slice.ts";
-import { createIntern } from "../src/decode/intern.ts";
+import { createIntern } from "../src/decode/fields.ts";
 import { decodeService } from "../src/decode/service.ts";
-import type { ClusterState } from "../src/state/cluster-state.ts";
 
 /** The yardstick's objects as JSON text, one list of each kind, as an API server would send them. */
 export function clusterJSON(services: number, endpoints: number): { services: string; slices: string } {

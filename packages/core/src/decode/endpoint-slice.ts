@@ -1,19 +1,29 @@
+/** Reads an EndpointSlice of the API. */
+
 import { fieldsOf, IP_FAMILIES, isAbsent, isPort, itemsOf, type RawObject, stringOf } from "@fairlead/base";
-import { compact } from "../data/compact.ts";
+import { compact } from "../data.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
-import type { Decoded } from "./decoded.ts";
-import { type EndpointReading, REFUSED, readEndpoint } from "./endpoint.ts";
-import { type Intern, keepAsIs } from "./intern.ts";
-import { checkName, checkNames, type Metadata, metadataOf } from "./metadata.ts";
-import { isLabel, LABEL_FORM } from "./names.ts";
-import { readProtocol } from "./service-ports.ts";
+import {
+  AMBIGUOUS,
+  checkName,
+  checkNames,
+  type Decoded,
+  type Intern,
+  isLabel,
+  keepAsIs,
+  LABEL_FORM,
+  type Metadata,
+  metadataOf,
+  readAddress,
+  readProtocol,
+  type SpecialAddress,
+  UNUSABLE,
+} from "./fields.ts";
 
 const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
-const HEADLESS_LABEL = "service.kubernetes.io/headless";
-const TRIGGER_TIME_ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time";
 
-export interface EndpointSliceOptions {
+interface EndpointSliceOptions {
   /**
    * Endpoints may be on this machine's loopback addresses, which makes sense without a cluster only. Default false.
    */
@@ -21,6 +31,9 @@ export interface EndpointSliceOptions {
   /** The label that names the slice's Service. Default: `kubernetes.io/service-name`. */
   readonly serviceLabel?: string;
 }
+
+/** What no endpoint of a cluster can have as its address. */
+const REFUSED: readonly SpecialAddress[] = [...UNUSABLE, ...AMBIGUOUS];
 
 const ALL_BUT_LOOPBACK = REFUSED.filter((kind) => kind !== "loopback");
 
@@ -49,9 +62,19 @@ export function decodeEndpointSlice(
   return object === undefined ? decoded : { ...decoded, object };
 }
 
+const HEADLESS_LABEL = "service.kubernetes.io/headless";
+const TRIGGER_TIME_ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time";
+
 function reasonToIgnore(metadata: Metadata, slice: RawObject): string | undefined {
   if (HEADLESS_LABEL in metadata.labels) return `label ${HEADLESS_LABEL}: a headless service has nothing to proxy`;
   return slice["addressType"] === "FQDN" ? "addressType FQDN cannot be proxied" : undefined;
+}
+
+/** How the endpoints of one slice are read. */
+interface EndpointReading {
+  readonly family: IPFamily;
+  readonly refused: readonly SpecialAddress[];
+  readonly intern: Intern;
 }
 
 function readSlice(
@@ -134,4 +157,68 @@ function readTriggerTime(value: unknown, problems: ProblemList): number | undefi
     "must be an RFC 3339 time, such as 2026-01-31T12:00:00Z",
   );
   return undefined;
+}
+
+/**
+ * Reads one endpoint; undefined: not usable, reported. Only its first address counts: since KEP-752 the others have no
+ * meaning.
+ */
+function readEndpoint(
+  index: number,
+  value: unknown,
+  reading: EndpointReading,
+  problems: ProblemList,
+): SliceEndpoint | undefined {
+  const { intern } = reading;
+  const item = fieldsOf(value);
+  const address = readEndpointAddress(index, itemsOf(item["addresses"])[0], reading, problems);
+  if (address === undefined) return undefined;
+  const conditions = fieldsOf(item["conditions"]);
+  const ready = conditions["ready"] !== false;
+  const serving = conditions["serving"] !== false;
+  const terminating = conditions["terminating"] === true;
+  const node = item["nodeName"];
+  // Two literals, not one that grows: a hundred thousand of these are kept, and each keeps just its own fields.
+  const endpoint: SliceEndpoint =
+    typeof node === "string" && node !== ""
+      ? { address, ready, serving, terminating, nodeName: intern(node) }
+      : { address, ready, serving, terminating };
+  return withHints(endpoint, item["hints"], intern);
+}
+
+function readEndpointAddress(
+  index: number,
+  value: unknown,
+  { family, refused }: EndpointReading,
+  problems: ProblemList,
+): string | undefined {
+  const field = `endpoints[${index}].addresses[0]`;
+  if (value === undefined || value === null || value === "") {
+    problems.add(field, value, "is required");
+    return undefined;
+  }
+  const address = readAddress(field, value, refused, problems);
+  if (address === undefined || address.family === family) return address?.text;
+  problems.add(field, value, `must be an ${family} address, as the slice's addressType says`);
+  return undefined;
+}
+
+function withHints(endpoint: SliceEndpoint, value: unknown, intern: Intern): SliceEndpoint {
+  if (value === undefined || value === null) return endpoint;
+  const hints = fieldsOf(value);
+  const zoneHints = hintNames(hints["forZones"], intern);
+  const nodeHints = hintNames(hints["forNodes"], intern);
+  return {
+    ...endpoint,
+    ...(zoneHints.length > 0 ? { zoneHints } : undefined),
+    ...(nodeHints.length > 0 ? { nodeHints } : undefined),
+  };
+}
+
+function hintNames(value: unknown, intern: Intern): readonly string[] {
+  const names = itemsOf(value).flatMap((item) => {
+    const { name } = fieldsOf(item);
+    return typeof name === "string" ? [intern(name)] : [];
+  });
+  return compact(names);
 }

@@ -1,12 +1,11 @@
+/** Reads a Node and a ServiceCIDR of the API. */
+
 import { fieldsOf, isAbsent, itemsOf, parseCIDRLeniently, type RawObject, stringOf } from "@fairlead/base";
-import type { NodeState } from "../objects.ts";
+import type { NodeState, ServiceCIDR } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
-import { readAddress } from "./addresses.ts";
-import type { Decoded } from "./decoded.ts";
-import { checkName, metadataOf } from "./metadata.ts";
+import { checkName, type Decoded, metadataOf, readAddress } from "./fields.ts";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
-const TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler";
 
 /** Reads a core/v1 Node. Never throws: a bad address or CIDR is in `problems` and left out. */
 export function decodeNode(raw: unknown): Decoded<NodeState> {
@@ -26,6 +25,19 @@ export function decodeNode(raw: unknown): Decoded<NodeState> {
   };
   return { namespace: "", name, object, problems: problems.all };
 }
+
+/** Reads a networking.k8s.io/v1 ServiceCIDR. Never throws: a bad CIDR is in `problems` and left out. */
+export function decodeServiceCIDR(raw: unknown): Decoded<ServiceCIDR> {
+  const { name } = metadataOf(raw);
+  const problems = new ProblemList("ServiceCIDR", "", name);
+  const nameIsGood = checkName("metadata.name", name, problems);
+  const listed = itemsOf(fieldsOf(fieldsOf(raw)["spec"])["cidrs"]);
+  const cidrs = readCIDRs("spec.cidrs", listed, problems);
+  const decoded = { namespace: "", name, problems: problems.all };
+  return nameIsGood ? { ...decoded, object: { name, cidrs } } : decoded;
+}
+
+const TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler";
 
 /** Internal addresses before external ones, as upstream's GetNodeHostIPs. */
 function readNodeAddresses(status: RawObject, problems: ProblemList): readonly string[] {
@@ -51,7 +63,7 @@ function isToBeDeleted(spec: RawObject): boolean {
 }
 
 /** Canonical CIDRs of a list field; bad ones are reported and left out. */
-export function readCIDRs(field: string, values: readonly unknown[], problems: ProblemList): readonly string[] {
+function readCIDRs(field: string, values: readonly unknown[], problems: ProblemList): readonly string[] {
   return values.flatMap((value, i) => readCIDR(`${field}[${i}]`, value, problems));
 }
 

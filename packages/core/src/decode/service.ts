@@ -1,33 +1,40 @@
-import { familyOf, fieldsOf, isAbsent, isPort, itemsOf, type RawObject, stringOf } from "@fairlead/base";
-import { compact } from "../data/compact.ts";
+/** Reads a Service of the API. */
+
+import {
+  familyOf,
+  fieldsOf,
+  isAbsent,
+  isPort,
+  itemsOf,
+  parseCIDRLeniently,
+  type RawObject,
+  stringOf,
+} from "@fairlead/base";
+import { compact } from "../data.ts";
 import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import { onlyLocal, TRAFFIC_POLICIES } from "../traffic-policy.ts";
-import { readAddress, readAddresses } from "./addresses.ts";
-import type { Decoded } from "./decoded.ts";
-import { type Intern, keepAsIs } from "./intern.ts";
-import { readIngressAddresses, readSourceRanges } from "./load-balancer.ts";
-import { checkNames, type Metadata, metadataOf } from "./metadata.ts";
-import { readServicePorts } from "./service-ports.ts";
-import { AMBIGUOUS, type SpecialAddress, UNUSABLE } from "./special-address.ts";
+import {
+  AMBIGUOUS,
+  checkNames,
+  type Decoded,
+  type Intern,
+  keepAsIs,
+  type Metadata,
+  metadataOf,
+  readAddress,
+  readAddresses,
+  readServicePorts,
+  type SpecialAddress,
+  UNUSABLE,
+} from "./fields.ts";
 
-/** Services with this label belong to the proxy of that name (KEP-2447). */
-const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
-const ANNOTATION_PREFIX = "fairlead.dev/";
-
-export interface ServiceDecoding {
+interface ServiceDecoding {
   /** Annotations that are kept alongside Fairlead's own. Default: none. */
   readonly annotations?: ReadonlySet<string>;
   /** The value that the label service.kubernetes.io/service-proxy-name has to have. Default "": it has to be absent. */
   readonly serviceProxyName?: string;
 }
-
-/** There are ClusterIPs in 169.254.0.0/16; those of IPv6 would need a device alongside them. */
-const REFUSED_CLUSTER_IPS: readonly SpecialAddress[] = [...UNUSABLE, "loopback", "IPv6 link-local"];
-const REFUSED_EXTERNAL_IPS: readonly SpecialAddress[] = [...UNUSABLE, ...AMBIGUOUS];
-/** core/v1 DefaultClientIPServiceAffinitySeconds, and the longest that the API allows. */
-const DEFAULT_AFFINITY_SECONDS = 10_800;
-const LONGEST_AFFINITY_SECONDS = 86_400;
 
 /**
  * Reads a core/v1 Service. RawObject that the API server would have filled in get its defaults. Never throws: what is
@@ -49,6 +56,17 @@ export function decodeService(
   const decoded = { namespace, name, problems: problems.all };
   return object === undefined ? decoded : { ...decoded, object };
 }
+
+/** Services with this label belong to the proxy of that name (KEP-2447). */
+const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
+const ANNOTATION_PREFIX = "fairlead.dev/";
+
+/** There are ClusterIPs in 169.254.0.0/16; those of IPv6 would need a device alongside them. */
+const REFUSED_CLUSTER_IPS: readonly SpecialAddress[] = [...UNUSABLE, "loopback", "IPv6 link-local"];
+const REFUSED_EXTERNAL_IPS: readonly SpecialAddress[] = [...UNUSABLE, ...AMBIGUOUS];
+/** core/v1 DefaultClientIPServiceAffinitySeconds, and the longest that the API allows. */
+const DEFAULT_AFFINITY_SECONDS = 10_800;
+const LONGEST_AFFINITY_SECONDS = 86_400;
 
 function reasonToIgnore(
   metadata: Metadata,
@@ -192,4 +210,38 @@ function readAnnotations(annotations: RawObject, wanted?: ReadonlySet<string>): 
     return keep && text !== undefined ? [[key, text]] : [];
   });
   return kept.length === 0 ? NO_ANNOTATIONS : Object.fromEntries(kept);
+}
+
+/**
+ * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP).
+ * Loopback and link-local ones are left to those who hand them out: no other program may write the status.
+ */
+function readIngressAddresses(raw: RawObject, problems: ProblemList): readonly string[] {
+  const ingress = itemsOf(fieldsOf(fieldsOf(raw["status"])["loadBalancer"])["ingress"]);
+  const found = new Set<string>();
+  ingress.forEach((item, i) => {
+    const { ip, ipMode } = fieldsOf(item);
+    if (!isAbsent(ipMode) && ipMode !== "VIP") return;
+    const address = readAddress(`status.loadBalancer.ingress[${i}].ip`, ip, UNUSABLE, problems);
+    if (address !== undefined) found.add(address.text);
+  });
+  return compact([...found]);
+}
+
+/**
+ * spec.loadBalancerSourceRanges, trimmed of the white space that the API lets pass. A range of length 0 admits every
+ * client of its family, so it replaces that family's ranges.
+ */
+function readSourceRanges(spec: RawObject, problems: ProblemList): readonly string[] {
+  const ranges = itemsOf(spec["loadBalancerSourceRanges"]).flatMap((value, i) => {
+    const text = typeof value === "string" ? value.trim() : undefined;
+    if (text === "") return [];
+    const cidr = text === undefined ? undefined : parseCIDRLeniently(text);
+    if (cidr !== undefined) return [cidr];
+    problems.add(`spec.loadBalancerSourceRanges[${i}]`, value, "must be a CIDR, as 192.0.2.0/24");
+    return [];
+  });
+  const open = new Set(ranges.filter((range) => range.prefixLength === 0).map((range) => range.family));
+  const closed = ranges.filter((range) => !open.has(range.family)).map((range) => range.text);
+  return compact([...new Set(closed)]);
 }

@@ -1,4 +1,6 @@
-import { Claimants } from "./claimants.ts";
+/** Which service gets an address and port that several ask for. */
+
+import { Heap } from "@fairlead/base";
 
 /**
  * What a claim is worth, the best first: a ClusterIP, from the API server; an address of a load balancer, from its
@@ -74,6 +76,46 @@ export class ClaimIndex {
   }
 }
 
+/**
+ * The claimants of one thing, with the smallest in byte order readily available: a heap, in which a member that has
+ * gone stays until it comes to the top. Ten thousand services may well claim one address.
+ */
+export class Claimants {
+  readonly #members: Set<string>;
+  #heap = new Heap(isBefore);
+
+  constructor(members: Iterable<string>) {
+    this.#members = new Set(members);
+    this.#rebuild();
+  }
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  get first(): string | undefined {
+    return this.#heap.first;
+  }
+
+  add(member: string): void {
+    if (this.#members.has(member)) return;
+    this.#members.add(member);
+    this.#heap.push(member);
+    // Who comes and goes again and again leaves its traces.
+    if (this.#heap.size > 2 * this.#members.size + 16) this.#rebuild();
+  }
+
+  delete(member: string): void {
+    if (!this.#members.delete(member)) return;
+    for (let top = this.first; top !== undefined && !this.#members.has(top); top = this.first) this.#heap.pop();
+  }
+
+  /** Without the members that have gone. */
+  #rebuild(): void {
+    this.#heap = new Heap(isBefore, [...this.#members].sort(byBytes));
+  }
+}
+
 /** Sorts behind every id: they begin with a letter or a digit. */
 const WRITTEN = "~";
 /** Digits of a time in milliseconds; later than all of them is unknown. */
@@ -100,4 +142,13 @@ function claimantOf({ group, rank, created }: GroupClaims): string {
 
 function groupOf(claimant: string | undefined): string | undefined {
   return claimant?.startsWith(WRITTEN) ? claimant.slice(PREFIX) : claimant;
+}
+
+function isBefore(one: string, other: string): boolean {
+  return one < other;
+}
+
+function byBytes(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

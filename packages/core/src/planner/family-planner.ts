@@ -1,17 +1,14 @@
-import { TURN } from "../data/sort-in-steps.ts";
-import type { Ownership, OwnershipDecision, OwnershipMemory } from "../filter.ts";
-import type { IPFamily, Protocol, ServiceKey } from "../objects.ts";
-import type { ServicePortGroup } from "../plan.ts";
-import type { ClusterView } from "../state/view.ts";
-import { FamilyCounts } from "./family-counts.ts";
-import { FrontendClaims } from "./frontend-claims.ts";
-import { claimKey } from "./frontend-spec.ts";
+/** Plans one address family: which services are planned again, who owns them, and what is released. */
+
+import { familyOf } from "@fairlead/base";
+import type { ClusterView } from "../cluster-state.ts";
+import { equal, TURN } from "../data.ts";
+import type { FilterEndpoint, Ownership, OwnershipDecision, OwnershipMemory } from "../filter.ts";
+import type { EndpointSlice, IPFamily, Protocol, Service, ServiceKey, SliceEndpoint } from "../objects.ts";
+import type { Frontend, ServicePortGroup } from "../plan.ts";
+import { claimKey, FrontendClaims, type FrontendLookup } from "./frontends.ts";
 import { LivePlan } from "./live-plan.ts";
-import type { FrontendLookup } from "./lookup.ts";
 import { nodePlan, type PlannerOptions } from "./options.ts";
-import { clusterIPOf, decideOwnership } from "./ownership.ts";
-import { annotationProblems, newConflicts } from "./problems.ts";
-import { releasedGroups, releasedUnseen } from "./released.ts";
 import {
   claimsOfDraft,
   claimsOfRecord,
@@ -21,12 +18,11 @@ import {
   type ServiceRecord,
   serviceEndpoints,
 } from "./service-plan.ts";
-import type { ReleasedGroup } from "./step.ts";
-import type { StepCollector } from "./step-collector.ts";
+import { annotationProblems, newConflicts, type PlanCounts, type ReleasedGroup, type StepCollector } from "./step.ts";
 import { isLeft } from "./treatments.ts";
 
 /** What one planning step works with. */
-export interface StepInput {
+interface StepInput {
   readonly state: ClusterView;
   readonly memory: OwnershipMemory;
   readonly options: PlannerOptions;
@@ -150,4 +146,130 @@ export class FamilyPlanner implements FrontendLookup {
 /** Whether the frontend of a claim is one that the group leaves to another network. */
 function leaves({ protocol, frontends }: ServicePortGroup, claim: string): boolean {
   return frontends.some((one) => isLeft(one) && claimKey(protocol, one.address, one.port) === claim);
+}
+
+/** Decides whose a service is in a family; without a filter it is ours. */
+function decideOwnership(
+  { filter, semantics }: Pick<PlannerOptions, "filter" | "semantics">,
+  service: Service,
+  family: IPFamily,
+  slices: readonly EndpointSlice[],
+  remembered: Ownership | undefined,
+): OwnershipDecision {
+  const endpoints = endpointsOf(slices, family);
+  const decision = filter?.decide(service, family, endpoints, remembered) ?? withoutFilter(endpoints, remembered);
+  if (decision.frontends !== "all-but-excluded-clients" || semantics.excludesClients) return decision;
+  if (decision.protected === true) {
+    const why = `${decision.why}; in this mode for all clients, so it is served here`;
+    return { ...decision, ownership: "ours", frontends: "all", why };
+  }
+  // To take all of an address would be to take the other network's own clients as well.
+  return { ...decision, frontends: "all-but-cluster-ip", why: `${decision.why}; in this mode for all clients` };
+}
+
+/** What holds where nothing is excluded. It needs no memory, and only corrects one that says otherwise. */
+function withoutFilter(endpoints: readonly FilterEndpoint[], remembered?: Ownership): OwnershipDecision {
+  return {
+    ownership: "ours",
+    decided: remembered !== undefined && remembered !== "ours",
+    why: "no cluster CIDR is excluded",
+    frontends: "all",
+    decidingCIDRs: NONE,
+    ownEndpoints: new Set(endpoints.map(({ address }) => address)).size,
+    excludedEndpoints: 0,
+  };
+}
+
+const NONE: readonly string[] = [];
+
+/** All of them, of all ports. */
+function endpointsOf(slices: readonly EndpointSlice[], family: IPFamily): readonly SliceEndpoint[] {
+  return slices.flatMap((slice) => (slice.family === family ? slice.endpoints : []));
+}
+
+/** The ClusterIP of a service in a family. */
+function clusterIPOf(service: Service, family: IPFamily): string | undefined {
+  return service.clusterIPs.find((ip) => familyOf(ip) === family);
+}
+
+/**
+ * What of `before` another network has taken over: the groups with only those frontends that `after` no longer has, or
+ * leaves to it, be it for other clients than before only.
+ */
+function releasedGroups(
+  before: readonly ServicePortGroup[],
+  after: readonly ServicePortGroup[],
+): readonly ReleasedGroup[] {
+  return before.flatMap((group) => {
+    const now = after.find((other) => other.id === group.id)?.frontends ?? [];
+    const nowOf = (frontend: Frontend) => now.find((other) => isSame(frontend, other) && !isLeft(other));
+    const frontends = group.frontends.filter((one) => !isLeft(one) && !serves(nowOf(one), one));
+    if (frontends.length === 0) return [];
+    const clients = clientsOf(frontends.map((one) => nowOf(one)?.excludedClients));
+    return [{ ...group, frontends, ...(clients && { clients }) }];
+  });
+}
+
+/** Undefined where any of the frontends is left for all clients. */
+function clientsOf([first, ...others]: readonly Frontend["excludedClients"][]): readonly string[] | undefined {
+  return others.every((one) => equal(one, first)) ? first : undefined;
+}
+
+/**
+ * The same for a proxy that starts after the change of owner: the frontends that the service would have if it were
+ * ours.
+ * Which endpoints it was proxied to is lost, those that it has now may well be the other network's, and an entry to a
+ * node port's number may be another program's.
+ */
+function releasedUnseen(draft: ServiceDraft, after: readonly ServicePortGroup[]): readonly ReleasedGroup[] {
+  const { slices, family, options } = draft.input;
+  const { filter } = options;
+  if (filter?.isForeign === undefined) return [];
+  const now = new Set(endpointsOf(slices, family).map(({ address }) => address));
+  const mayBeForeign = (address: string) => now.has(address) || (filter.isForeign?.(address) ?? true);
+  return releasedGroups(asIfOurs(draft), after).flatMap((group) => {
+    const frontends = group.frontends.filter(({ at }) => at !== "node-port");
+    return frontends.length === 0 ? [] : [{ ...group, frontends, mayBeForeign }];
+  });
+}
+
+function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
+  const ours = draftService(draft.input, draft.clusterIP, withoutFilter([]));
+  const owners = new Map(ours.ours.flatMap(({ group, keys }) => keys.map((key) => [key, group])));
+  // Without endpoints: nothing asks for them.
+  return finishService(ours, (key) => owners.get(key), { groups: new Map(), localReady: 0 }).groups;
+}
+
+/** Whether no client that `before` may have served is left now. */
+function serves(now: Frontend | undefined, before: Frontend): boolean {
+  if (now === undefined) return false;
+  return now.excludedClients === undefined || equal(now.excludedClients, before.excludedClients);
+}
+
+function isSame(a: Frontend, b: Frontend): boolean {
+  return a.kind === b.kind && a.address === b.address && a.port === b.port;
+}
+
+/** Gauges of a family, kept up by what each service adds to them. */
+class FamilyCounts implements PlanCounts {
+  readonly services: Record<Ownership, number> = { ours: 0, foreign: 0, mixed: 0 };
+  readonly noLocalEndpoints = { internal: 0, external: 0 };
+  endpointsExcluded = 0;
+
+  replace(before: ServiceRecord | undefined, after: ServiceRecord | undefined): void {
+    if (before !== undefined) this.#add(before, -1);
+    if (after !== undefined) this.#add(after, 1);
+  }
+
+  #add(record: ServiceRecord, sign: 1 | -1): void {
+    this.services[record.decision.ownership] += sign;
+    this.endpointsExcluded += sign * leftOut(record.decision);
+    this.noLocalEndpoints.internal += sign * record.noLocalInternal;
+    this.noLocalEndpoints.external += sign * record.noLocalExternal;
+  }
+}
+
+/** Excluded endpoints that really get nothing from us: a decision for all of them leaves none out. */
+function leftOut(decision: OwnershipDecision): number {
+  return decision.frontends === "none" || decision.excludes !== undefined ? decision.excludedEndpoints : 0;
 }

@@ -1,15 +1,24 @@
+/** One port of a service in the plan: its frontends with endpoints, treatment, balance and source ranges. */
+
+import { contains, familyOf } from "@fairlead/base";
+import type { ModeSemantics } from "../backend.ts";
+import { compact } from "../data.ts";
 import type { OwnershipDecision } from "../filter.ts";
-import type { EndpointSlice, IPFamily, Protocol, Service, ServiceKey } from "../objects.ts";
-import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "../plan.ts";
+import type { EndpointSlice, IPFamily, Protocol, Service, ServiceKey, ServicePortSpec } from "../objects.ts";
+import type {
+  AllowedSources,
+  EndpointSetName,
+  Frontend,
+  FrontendKind,
+  PlanEndpoint,
+  ServicePortGroup,
+} from "../plan.ts";
 import { candidates } from "../select/candidates.ts";
 import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
 import { onlyLocal } from "../traffic-policy.ts";
-import { balanceOf } from "./balance.ts";
-import { fastPathOf } from "./fast-path.ts";
-import { FRONTEND_KINDS, type FrontendSpec } from "./frontend-spec.ts";
-import type { GroupDraft } from "./group-draft.ts";
+import { CLAIM_RANKS, type ClaimRank, type GroupClaims } from "./claims.ts";
+import { claimKey, FRONTEND_KINDS, type FrontendSpec, frontendSpecs, type Leaves } from "./frontends.ts";
 import type { PlannerOptions } from "./options.ts";
-import { allowedSources } from "./source-ranges.ts";
 import { isLeft, LEFT_ALONE, type TreatmentFacts, treatments } from "./treatments.ts";
 
 /** What a group is made from. */
@@ -104,6 +113,103 @@ export function buildGroup(
   return { group, ...noLocal(frontends, sets) };
 }
 
+/** A group before it is known which of its frontends it holds. */
+export interface GroupDraft {
+  readonly id: string;
+  readonly name: string;
+  readonly port: ServicePortSpec;
+  readonly frontends: readonly FrontendSpec[];
+}
+
+/** The groups that a service asks for in a family, for us or for another network. */
+export function draftGroups(
+  service: Service,
+  family: IPFamily,
+  leaves: Leaves,
+  externalIPs?: boolean,
+  nodePortsAt?: readonly string[],
+): readonly GroupDraft[] {
+  return service.ports.map((port): GroupDraft => {
+    const frontends = frontendSpecs(service, port, family, leaves, externalIPs, nodePortsAt);
+    // Joined strings are flat: templates would leave each of these kept strings with its parts.
+    const owner = [service.namespace, service.name].join("/");
+    const name = port.name === "" ? owner : [owner, port.name].join(":");
+    const id = [name, port.protocol.toLowerCase()].join("/");
+    return { id, name, port, frontends };
+  });
+}
+
+/**
+ * @param left those of the frontends that another network serves, or those that we do
+ * @param created of the service, milliseconds since the epoch; undefined: unknown
+ */
+export function claimsOf(draft: GroupDraft, left: boolean, created: number | undefined): readonly GroupClaims[] {
+  const frontends = draft.frontends.filter((frontend) => frontend.left === left);
+  return groupClaims(
+    { group: draft.id, created, left },
+    frontends.map(({ kind, address, port }) => ({ kind, key: claimKey(draft.port.protocol, address, port) })),
+  );
+}
+
+/** The claims of a group, by what they are worth; no frontend is claimed twice. */
+export function groupClaims(
+  { group, created, left }: Pick<GroupClaims, "group" | "created"> & { readonly left: boolean },
+  frontends: readonly { readonly kind: FrontendKind; readonly key: string }[],
+): readonly GroupClaims[] {
+  const best = new Map<string, ClaimRank>();
+  for (const { kind, key } of frontends) {
+    const rank = left && kind !== "cluster-ip" ? "left" : FRONTEND_KINDS[kind].rank;
+    const known = best.get(key);
+    if (known === undefined || CLAIM_RANKS.indexOf(rank) < CLAIM_RANKS.indexOf(known)) best.set(key, rank);
+  }
+  return CLAIM_RANKS.flatMap((rank) => {
+    const keys = [...best].filter(([, one]) => one === rank).map(([key]) => key);
+    return keys.length === 0 ? [] : [{ group, rank, created, keys }];
+  });
+}
+
+export function draftClaimKey(draft: GroupDraft, frontend: FrontendSpec): string {
+  return claimKey(draft.port.protocol, frontend.address, frontend.port);
+}
+
+type Annotations = Readonly<Record<string, string>>;
+
+/**
+ * Annotation of a Service that says how its clients are spread over its endpoints: "random" (the default), or
+ * "source-hash": by the client's address, the same on every node, with nothing remembered (kubernetes/kubernetes#132710
+ * asks for it).
+ */
+const BALANCE_ANNOTATION = "fairlead.dev/balance";
+
+const SOURCE_HASH = "source-hash";
+const BALANCES: readonly string[] = ["random", SOURCE_HASH];
+
+/** What is wrong with the annotation, for its service's owner. */
+export function balanceProblem(annotations: Annotations, { sourceHash }: ModeSemantics): BalanceProblem | undefined {
+  const value = annotations[BALANCE_ANNOTATION];
+  if (value === undefined) return undefined;
+  if (!BALANCES.includes(value)) {
+    return { value, reason: `${BALANCE_ANNOTATION} must be ${BALANCES.join(" or ")}; using random` };
+  }
+  if (value !== SOURCE_HASH || sourceHash === true) return undefined;
+  return { value, reason: `${BALANCE_ANNOTATION}: this mode cannot balance by the client's address; using random` };
+}
+
+/**
+ * Annotation of a Service: "off" keeps its connections off the fast path, so that all their packets meet all rules.
+ * "on" is as without it. Any other value means "off", which is the safe side of a mistake.
+ */
+const FAST_PATH_ANNOTATION = "fairlead.dev/fast-path";
+
+const VALUES: readonly string[] = ["on", "off"];
+
+/** What is wrong with the annotation, for its service's owner. */
+export function fastPathProblem(annotations: Annotations): { value: string; reason: string } | undefined {
+  const value = annotations[FAST_PATH_ANNOTATION];
+  if (value === undefined || VALUES.includes(value)) return undefined;
+  return { value, reason: `${FAST_PATH_ANNOTATION} must be ${VALUES.join(" or ")}; using off` };
+}
+
 /** Whether conntrack entries are looked at whose conversations end with their endpoint only. */
 function outlastsReadiness(protocol: Protocol, { resetStaleTCP }: PlannerOptions): boolean {
   return protocol === "SCTP" || (protocol === "TCP" && resetStaleTCP === true);
@@ -174,4 +280,33 @@ function noLocal(frontends: readonly Frontend[], sets: EndpointSets): Omit<Built
     noLocalInternal: frontends.some((one) => one.reach === "internal" && lacksLocal(one)),
     noLocalExternal: frontends.some((one) => one.reach === "external" && lacksLocal(one)),
   };
+}
+
+/** How the mode is to balance the groups of a service; undefined: in its own way. */
+function balanceOf(annotations: Annotations, { sourceHash }: ModeSemantics): ServicePortGroup["balance"] {
+  return sourceHash === true && annotations[BALANCE_ANNOTATION] === SOURCE_HASH ? SOURCE_HASH : undefined;
+}
+
+interface BalanceProblem {
+  readonly value: string;
+  readonly reason: string;
+}
+
+/** What the groups of a service have; undefined: they may be on the fast path. */
+function fastPathOf({ [FAST_PATH_ANNOTATION]: value = "on" }: Annotations): ServicePortGroup["fastPath"] {
+  return value === "on" ? undefined : "off";
+}
+
+const NONE: readonly string[] = [];
+
+/**
+ * The clients that may use the load-balancer addresses of a service in a family; undefined: all. A node that such an
+ * address is bound to reaches it with that address as its source, so where the node is admitted these are as well.
+ */
+function allowedSources(service: Service, family: IPFamily, nodeIP: string | undefined): AllowedSources | undefined {
+  const ranges = service.loadBalancerSourceRanges.filter((range) => familyOf(range) === family);
+  if (ranges.length === 0) return undefined;
+  const nodeIsIn = nodeIP !== undefined && ranges.some((range) => contains(range, nodeIP));
+  const own = service.loadBalancerIPs.filter((ip) => familyOf(ip) === family);
+  return { ranges: compact(ranges), addresses: nodeIsIn ? compact(own) : NONE };
 }

@@ -1,6 +1,6 @@
-import { equal } from "../data/equal.ts";
+import type { ModeSemantics } from "../backend.ts";
+import { equal } from "../data.ts";
 import type { EndpointFilter } from "../filter.ts";
-import type { ModeSemantics } from "../mode-semantics.ts";
 import type { IPFamily } from "../objects.ts";
 import type { LocalTrafficDetector, NodePlan, NodePortAddresses } from "../plan.ts";
 

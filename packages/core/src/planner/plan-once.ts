@@ -1,13 +1,12 @@
 import { fieldsOf, toEnd } from "@fairlead/base";
+import type { ModeSemantics } from "../backend.ts";
+import { ClusterState, type ClusterView } from "../cluster-state.ts";
 import { decodeEndpointSlice } from "../decode/endpoint-slice.ts";
 import { decodeService } from "../decode/service.ts";
 import type { OwnershipMemory } from "../filter.ts";
-import type { ModeSemantics } from "../mode-semantics.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
 import type { ForwardingPlan } from "../plan.ts";
 import type { Problem } from "../problem.ts";
-import { ClusterState } from "../state/cluster-state.ts";
-import type { ClusterView } from "../state/view.ts";
 import type { PlannerOptions } from "./options.ts";
 import { Planner } from "./planner.ts";
 import type { PlanStep } from "./step.ts";

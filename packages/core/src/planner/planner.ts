@@ -1,13 +1,12 @@
-import { equal } from "../data/equal.ts";
+import type { ClusterView } from "../cluster-state.ts";
+import { equal } from "../data.ts";
 import type { OwnershipDecision, OwnershipMemory } from "../filter.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
 import type { ForwardingPlan, PlanChange } from "../plan.ts";
-import type { ClusterView } from "../state/view.ts";
 import { FamilyPlanner } from "./family-planner.ts";
-import type { FrontendLookup } from "./lookup.ts";
+import type { FrontendLookup } from "./frontends.ts";
 import { excludedClients, nodePlan, type PlannerOptions, replansServices } from "./options.ts";
-import type { PlanCounts, PlanStep, ServiceOwnership } from "./step.ts";
-import { StepCollector } from "./step-collector.ts";
+import { type PlanCounts, type PlanStep, type ServiceOwnership, StepCollector } from "./step.ts";
 
 /**
  * Turns objects into forwarding plans. A plan is a function of objects, memory and options: whatever the order in which

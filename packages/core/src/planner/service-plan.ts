@@ -1,14 +1,26 @@
-import { compact } from "../data/compact.ts";
+/** One service in the plan, from its draft to its finished groups, and at which addresses it opens node ports. */
+
+import { familyOf, inAnyOf, parseCIDRLeniently } from "@fairlead/base";
+import { compact } from "../data.ts";
 import type { OwnershipDecision } from "../filter.ts";
+import type { IPFamily, Service } from "../objects.ts";
 import type { HealthCheck, ServicePortGroup } from "../plan.ts";
 import { countLocalReady } from "../select/local-ready.ts";
 import type { GroupClaims } from "./claims.ts";
-import type { ServiceClaims } from "./frontend-claims.ts";
-import { claimKey, type Leaves } from "./frontend-spec.ts";
-import { type BuiltGroup, buildGroup, type GroupEndpoints, type GroupInput, groupEndpoints } from "./group.ts";
-import { claimsOf, draftClaimKey, draftGroups, type GroupDraft, groupClaims } from "./group-draft.ts";
-import { type NodePortChoice, nodePortChoice } from "./node-port-choice.ts";
-import { excludedClients } from "./options.ts";
+import { claimKey, type Leaves, type ServiceClaims } from "./frontends.ts";
+import {
+  type BuiltGroup,
+  buildGroup,
+  claimsOf,
+  draftClaimKey,
+  draftGroups,
+  type GroupDraft,
+  type GroupEndpoints,
+  type GroupInput,
+  groupClaims,
+  groupEndpoints,
+} from "./group.ts";
+import { excludedClients, type PlannerOptions } from "./options.ts";
 import { isLeft } from "./treatments.ts";
 
 /** What a service asks for in a family: a function of its objects, the options and the memory only. */
@@ -43,8 +55,6 @@ export interface ServiceRecord {
   readonly noLocalExternal: number;
 }
 
-export type Holder = (claim: string) => string | undefined;
-
 const LEAVES: Readonly<Record<OwnershipDecision["frontends"], Leaves>> = {
   all: "nothing",
   "all-but-excluded-clients": "nothing",
@@ -78,7 +88,7 @@ export function draftService(
 }
 
 /** What a service's endpoints come to, whichever service holds its frontends. */
-export interface ServiceEndpoints {
+interface ServiceEndpoints {
   /** By the ids of the groups. */
   readonly groups: ReadonlyMap<string, GroupEndpoints>;
   readonly localReady: number;
@@ -103,6 +113,8 @@ export function* serviceEndpoints(
   const localReady = counts ? yield* countLocalReady(slices, family, options.nodeName, excludes) : 0;
   return { groups, localReady };
 }
+
+type Holder = (claim: string) => string | undefined;
 
 const NO_ENDPOINTS: GroupEndpoints = {
   sets: { cluster: [], local: [], serving: [], onNode: [], all: [], any: false },
@@ -131,15 +143,6 @@ export function finishService(draft: ServiceDraft, holder: Holder, endpoints: Se
   };
 }
 
-function counted(built: readonly BuiltGroup[], which: (one: BuiltGroup) => boolean, { input }: ServiceDraft): number {
-  const ports = built.filter(which).length;
-  return input.options.semantics.noLocalCounts === "services" ? Math.min(1, ports) : ports;
-}
-
-function foreignClusterIP({ decision, clusterIP }: ServiceDraft): string | undefined {
-  return decision.frontends === "all" ? undefined : clusterIP;
-}
-
 export function claimsOfDraft(draft: ServiceDraft): ServiceClaims {
   return { claims: [...draft.ours, ...draft.left], foreignClusterIP: foreignClusterIP(draft) };
 }
@@ -160,6 +163,61 @@ export function claimsOfRecord({ created, groups, left, lost, foreignClusterIP }
   return { claims: [...held, ...left, ...lost], foreignClusterIP };
 }
 
+/** Where the node ports of one service open in one family. */
+export interface NodePortChoice {
+  /** Canonical, in the order of `PlannerOptions.nodePortHosts`; empty: nowhere. */
+  readonly addresses: readonly string[];
+  /** Why that is nowhere, for the service's owner. */
+  readonly problem?: { readonly value: string; readonly reason: string };
+}
+
+type Asking = Pick<Service, "annotations" | "clusterIPs" | "ports" | "healthCheckNodePort">;
+
+/**
+ * Annotation of a Service: CIDRs, separated by commas. Its node ports, and its health-check node port, open only on
+ * those of the node's node-port addresses that are in one of them (kubernetes/kubernetes#90131 asks for it).
+ */
+const NODE_PORT_ADDRESSES = "fairlead.dev/node-port-addresses";
+
+/**
+ * What a service asks for; undefined: nothing, so that its node ports open wherever node ports do. It never opens more
+ * than without the annotation: a value that cannot be read opens nothing.
+ */
+export function nodePortChoice(
+  service: Asking,
+  family: IPFamily,
+  options: Pick<PlannerOptions, "families" | "nodePortHosts">,
+): NodePortChoice | undefined {
+  const value = service.annotations[NODE_PORT_ADDRESSES];
+  if (value === undefined || !hasNodePorts(service)) return undefined;
+  const cidrs = readCIDRs(value);
+  if (cidrs === undefined)
+    return closed(isFirstFamily(service, family, options) ? { value, reason: WRONG } : undefined);
+  const hosts = options.nodePortHosts?.[family];
+  if (hosts === undefined) return closed();
+  const own = cidrs.filter((cidr) => familyOf(cidr) === family);
+  const addresses = hosts.filter(inAnyOf(own));
+  return addresses.length > 0 ? { addresses: compact(addresses) } : closed({ value, reason: nowhere(family, own) });
+}
+
+/** Both families read the same annotations: the first one that this node serves reports what is wrong with them. */
+export function isFirstFamily(
+  { clusterIPs }: Pick<Service, "clusterIPs">,
+  family: IPFamily,
+  { families }: Pick<PlannerOptions, "families">,
+): boolean {
+  return families.find((one) => clusterIPs.some((address) => familyOf(address) === one)) === family;
+}
+
+function counted(built: readonly BuiltGroup[], which: (one: BuiltGroup) => boolean, { input }: ServiceDraft): number {
+  const ports = built.filter(which).length;
+  return input.options.semantics.noLocalCounts === "services" ? Math.min(1, ports) : ports;
+}
+
+function foreignClusterIP({ decision, clusterIP }: ServiceDraft): string | undefined {
+  return decision.frontends === "all" ? undefined : clusterIP;
+}
+
 function lostClaims(claims: readonly GroupClaims[], holder: Holder): readonly GroupClaims[] {
   const lost = claims
     .map((claims) => ({ ...claims, keys: claims.keys.filter((key) => holder(key) !== claims.group) }))
@@ -175,4 +233,30 @@ function healthCheck(
   if (port === undefined) return undefined;
   const check = { service: key, namespace: service.namespace, name: service.name, port, localEndpoints };
   return nodePorts === undefined ? check : { ...check, addresses: nodePorts.addresses };
+}
+
+function hasNodePorts({ ports, healthCheckNodePort }: Asking): boolean {
+  return healthCheckNodePort !== undefined || ports.some(({ nodePort }) => nodePort !== undefined);
+}
+
+const WRONG =
+  `${NODE_PORT_ADDRESSES} must be CIDRs separated by commas, as 192.0.2.0/24,2001:db8::/64; ` +
+  "no node port of this Service is open";
+
+function nowhere(family: IPFamily, cidrs: readonly string[]): string {
+  const why =
+    cidrs.length === 0 ? `has no CIDR of ${family}` : `has none of the addresses on which this node serves node ports`;
+  return `${NODE_PORT_ADDRESSES} ${why}; no ${family} node port of this Service is open here`;
+}
+
+function closed(problem?: NodePortChoice["problem"]): NodePortChoice {
+  return problem === undefined ? CLOSED : { ...CLOSED, problem };
+}
+
+const CLOSED: NodePortChoice = { addresses: [] };
+
+/** Undefined: one of them is no CIDR. */
+function readCIDRs(value: string): readonly string[] | undefined {
+  const cidrs = value.split(",").map((one) => parseCIDRLeniently(one.trim())?.text);
+  return cidrs.every((cidr) => cidr !== undefined) ? cidrs : undefined;
 }

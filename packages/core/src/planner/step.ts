@@ -1,7 +1,12 @@
+/** What a step of the planner reports: changes, problems, conflicts and ownership. */
+
 import type { DecidedBy, Ownership, OwnershipDecision } from "../filter.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
-import type { PlanChange, ServicePortGroup } from "../plan.ts";
-import type { Problem } from "../problem.ts";
+import type { FrontendKind, PlanChange, ServicePortGroup } from "../plan.ts";
+import { type Problem, printableValue } from "../problem.ts";
+import type { FrontendClaims } from "./frontends.ts";
+import { balanceProblem, draftClaimKey, fastPathProblem } from "./group.ts";
+import { isFirstFamily, type ServiceDraft, type ServiceRecord } from "./service-plan.ts";
 
 /** One update of the ownership memory that the caller has to keep; without `ownership` the entry is to be forgotten. */
 export interface MemoryUpdate {
@@ -75,4 +80,165 @@ export interface PlanCounts {
   readonly endpointsExcluded: number;
   /** Service ports with endpoints but none here, under internal and external policy Local. */
   readonly noLocalEndpoints: { readonly internal: number; readonly external: number };
+}
+
+/** A frontend that another service holds. */
+interface Conflict {
+  readonly claim: string;
+  /** What to report when the step is over; undefined: the service has it by then. */
+  readonly problem: () => Problem | undefined;
+}
+
+/**
+ * Gathers what a planning step comes to, alongside the plan's own change. A service planned twice in a step counts
+ * once.
+ */
+export class StepCollector {
+  readonly #memory = new Map<string, MemoryUpdate>();
+  readonly #ownership = new Map<string, OwnershipChange>();
+  readonly #released = new Map<string, ReleasedGroup>();
+  readonly #problems: Problem[] = [];
+  readonly #conflicts = new Map<string, Conflict["problem"]>();
+
+  remember(service: ServiceKey, family: IPFamily, remembered: Ownership | undefined, now: OwnershipDecision): void {
+    if (!now.decided || now.ownership === remembered) return;
+    this.#memory.set(`${family} ${service}`, { service, family, ownership: now.ownership });
+  }
+
+  forget(service: ServiceKey, family: IPFamily, remembered: Ownership | undefined): void {
+    if (remembered !== undefined) this.#memory.set(`${family} ${service}`, { service, family });
+  }
+
+  changeOwner(service: ServiceKey, family: IPFamily, from: Ownership | undefined, now: OwnershipDecision): void {
+    const to = now.ownership;
+    if (from === undefined || from === to) return;
+    const { why, decidedBy } = now;
+    const change = { service, family, from, to, why, ...(decidedBy && { decidedBy }) };
+    this.#ownership.set(`${family} ${service}`, change);
+  }
+
+  release(groups: readonly ReleasedGroup[]): void {
+    for (const group of groups) this.#released.set(`${group.family} ${group.id}`, group);
+  }
+
+  /** Who holds a frontend in the end is known when the step is over: till then it may go from one to the next. */
+  lose(service: ServiceKey, family: IPFamily, conflicts: readonly Conflict[]): void {
+    for (const { claim, problem } of conflicts) this.#conflicts.set(`${family} ${service} ${claim}`, problem);
+  }
+
+  report(problems: readonly Problem[]): void {
+    for (const problem of problems) this.#problems.push(problem);
+  }
+
+  finish(changes: ReadonlyMap<IPFamily, PlanChange>): PlanStep {
+    return {
+      changes,
+      memory: [...this.#memory.values()],
+      ownershipChanges: [...this.#ownership.values()],
+      released: [...this.#released.values()],
+      problems: [...this.#problems, ...[...this.#conflicts.values()].flatMap((problem) => problem() ?? [])],
+    };
+  }
+}
+
+/** What is wrong with a service's owner and annotations since this change: what was so before has been reported. */
+export function annotationProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
+  return [
+    ...ownershipProblems(draft, before),
+    ...balanceProblems(draft, before),
+    ...fastPathProblems(draft, before),
+    ...nodePortProblems(draft, before),
+  ];
+}
+
+type Claims = Pick<FrontendClaims, "holder" | "foreignHolder">;
+
+const FIELDS: Readonly<Record<FrontendKind, string>> = {
+  "cluster-ip": "spec.clusterIPs",
+  "external-ip": "spec.externalIPs",
+  "load-balancer": "status.loadBalancer.ingress",
+  "node-port": "spec.ports",
+};
+
+/** The frontends that a service lost by this change: what was so before has been reported. */
+export function newConflicts(
+  draft: ServiceDraft,
+  before: ServiceRecord | undefined,
+  after: ServiceRecord,
+  claims: Claims,
+): readonly Conflict[] {
+  const known = new Set(before?.lost.flatMap(({ keys }) => keys));
+  const lost = after.lost.flatMap(({ group, keys }) => keys.map((claim) => ({ group, claim })));
+  const fresh = lost.filter(({ claim }) => !known.has(claim));
+  if (fresh.length === 0) return [];
+  const kinds = kindsByClaim(draft);
+  return fresh.map(({ group, claim }) => {
+    const kind = kinds.get(claim);
+    const field = kind === undefined ? "spec" : FIELDS[kind];
+    return {
+      claim,
+      problem: () => {
+        const reason = whyLost(group, claim, claims);
+        return reason === undefined ? undefined : problem(draft, field, JSON.stringify(claim), reason);
+      },
+    };
+  });
+}
+
+function ownershipProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
+  const reason = draft.decision.problem;
+  if (reason === undefined || reason === before?.decision.problem) return [];
+  const field = reason.startsWith("annotation ") ? "metadata.annotations" : "spec.clusterIPs";
+  return [problem(draft, field, "", reason)];
+}
+
+function balanceProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
+  const { service, family, options } = draft.input;
+  if (draft.groups.length === 0 || !isFirstFamily(service, family, options)) return [];
+  const found = balanceProblem(service.annotations, options.semantics);
+  const known = before?.groups[0] && balanceProblem(before.groups[0].annotations, options.semantics);
+  if (found === undefined || found.reason === known?.reason) return [];
+  return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
+}
+
+function fastPathProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
+  const { service, family, options } = draft.input;
+  if (draft.groups.length === 0 || !isFirstFamily(service, family, options)) return [];
+  const found = fastPathProblem(service.annotations);
+  const known = before?.groups[0] && fastPathProblem(before.groups[0].annotations);
+  if (found === undefined || found.value === known?.value) return [];
+  return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
+}
+
+function nodePortProblems(
+  { nodePorts, ...draft }: ServiceDraft,
+  before: ServiceRecord | undefined,
+): readonly Problem[] {
+  const found = nodePorts?.problem;
+  if (found === undefined || found.reason === before?.nodePorts?.problem?.reason) return [];
+  return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
+}
+
+function whyLost(group: string, claim: string, claims: Claims): string | undefined {
+  const foreign = claims.foreignHolder(claim);
+  if (foreign !== undefined) return `is the ClusterIP of ${foreign}, which another network serves`;
+  const holder = claims.holder(claim);
+  return holder === group ? undefined : `already belongs to ${holder ?? "another service"} and is only served for it`;
+}
+
+/** Of an address that stands in several fields it is the first of them. */
+function kindsByClaim(draft: ServiceDraft): ReadonlyMap<string, FrontendKind> {
+  const kinds = new Map<string, FrontendKind>();
+  for (const group of draft.groups) {
+    for (const spec of group.frontends) {
+      const key = draftClaimKey(group, spec);
+      if (!kinds.has(key)) kinds.set(key, spec.kind);
+    }
+  }
+  return kinds;
+}
+
+function problem(draft: ServiceDraft, field: string, value: string, reason: string): Problem {
+  const { namespace, name } = draft.input.service;
+  return { kind: "Service", namespace, name, field, value, reason };
 }

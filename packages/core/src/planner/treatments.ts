@@ -1,4 +1,4 @@
-import type { ModeSemantics } from "../mode-semantics.ts";
+import type { ModeSemantics } from "../backend.ts";
 import type { TrafficPolicy } from "../objects.ts";
 import type { EndpointSetName, Reach, SourceClass, Treatment } from "../plan.ts";
 

@@ -1,4 +1,4 @@
-import { sortInSteps, TURN } from "../data/sort-in-steps.ts";
+import { sortInSteps, TURN } from "../data.ts";
 import type { OwnershipDecision } from "../filter.ts";
 import type { EndpointSlice, IPFamily, Protocol, SliceEndpoint } from "../objects.ts";
 

@@ -1,4 +1,4 @@
-import { TURN } from "../data/sort-in-steps.ts";
+import { TURN } from "../data.ts";
 import type { SliceEndpoint } from "../objects.ts";
 import type { PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import type { Candidate } from "./candidates.ts";

@@ -1,4 +1,4 @@
-import { TURN } from "../data/sort-in-steps.ts";
+import { TURN } from "../data.ts";
 import type { OwnershipDecision } from "../filter.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint } from "../objects.ts";
 import { preference } from "./candidates.ts";

@@ -1,3 +1,33 @@
+/** Equality, compact objects, and sorting in steps. */
+
+import { isObject, type RawObject } from "@fairlead/base";
+
+/** Structural equality of plain data (what JSON can hold). Property order means nothing. */
+export function equal(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b);
+  return isObject(a) && isObject(b) && equalRecords(a, b);
+}
+
+export function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) {
+    if (!equal(a[i], b[i])) return false;
+  }
+  return true;
+}
+
+const NONE: readonly never[] = [];
+
+/**
+ * A list that is to be kept, without the room to grow that V8 gives to lists made by push, filter or flatMap (16 slots
+ * and more); all empty ones are the same.
+ */
+export function compact<T>(list: readonly T[]): readonly T[] {
+  return list.length === 0 ? NONE : list.slice();
+}
+
 /** Items after which others get their turn. */
 export const TURN = 2_048;
 
@@ -27,6 +57,15 @@ export function* sortInSteps<T>(
     sorted = merged;
   }
   return sorted;
+}
+
+function equalRecords(a: Readonly<RawObject>, b: Readonly<RawObject>): boolean {
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  for (const key of keys) {
+    if (!equal(a[key], b[key]) || !Object.hasOwn(b, key)) return false;
+  }
+  return true;
 }
 
 /** Two sorted neighbors: from `at` to `middle`, and from there to `end`. */

@@ -1,8 +1,7 @@
-import { equal, equalLists } from "../data/equal.ts";
-import { type EndpointSlice, type Service, type ServiceKey, serviceKey } from "../objects.ts";
-import { type ChangeCounts, type DirtyServices, PendingChanges } from "./pending.ts";
-import { SliceList } from "./slice-list.ts";
-import type { ClusterView } from "./view.ts";
+/** The objects of the cluster as they are known now, and which services a change concerns. */
+
+import { compact, equal, equalLists } from "./data.ts";
+import { type EndpointSlice, type Service, type ServiceKey, serviceKey } from "./objects.ts";
 
 interface Entry {
   /** The one copy of the key that is kept. */
@@ -140,6 +139,39 @@ export class ClusterState implements ClusterView {
   }
 }
 
+/** The objects that planning reads. */
+export interface ClusterView {
+  /** How many `keys` there are. */
+  readonly size: number;
+  /** Every service that has a Service or an EndpointSlice. */
+  keys(): Iterable<ServiceKey>;
+  /** The Service of a key; undefined where there are only slices, or nothing. */
+  service(key: ServiceKey): Service | undefined;
+  /** The service's slices of both families in the byte order of their names. */
+  slices(key: ServiceKey): readonly EndpointSlice[];
+}
+
+/** What changed since it was last asked. */
+export interface DirtyServices {
+  /** Services whose plan may differ now. */
+  readonly services: ReadonlySet<ServiceKey>;
+  /**
+   * When what caused the changes happened (annotation endpoints.kubernetes.io/last-change-trigger-time of each changed
+   * slice), in milliseconds since the epoch; for network_programming_duration_seconds.
+   */
+  readonly triggerTimes: ReadonlyMap<ServiceKey, readonly number[]>;
+}
+
+/**
+ * Changes seen in all and not yet taken, for the metrics sync_proxy_rules_{service,endpoint}_changes_{total,pending}.
+ */
+export interface ChangeCounts {
+  /** Since the start. */
+  readonly total: number;
+  /** Not yet taken. */
+  readonly pending: number;
+}
+
 /**
  * The slice with what is equal to the old one taken from there: of a large slice one endpoint changes, and what is
  * replaced after a long life is what costs memory and its collection.
@@ -162,4 +194,125 @@ function equalSlices(a: EndpointSlice, b: EndpointSlice): boolean {
 /** Joined, so that the string that is kept is flat. */
 function sliceId(namespace: string, name: string): string {
   return [namespace, name].join("/");
+}
+
+/** Collects what is dirty between two takes. */
+class PendingChanges {
+  readonly #ignoreTriggersBefore: number;
+  #services = new Set<ServiceKey>();
+  #triggerTimes = new Map<ServiceKey, number[]>();
+  #pendingServices = new Set<ServiceKey>();
+  #pendingSlices = 0;
+  #seenServices = 0;
+  #seenSlices = 0;
+
+  /**
+   * @param ignoreTriggersBefore milliseconds since the epoch: changes older than the proxy say nothing of its latency
+   */
+  constructor(ignoreTriggersBefore: number) {
+    this.#ignoreTriggersBefore = ignoreTriggersBefore;
+  }
+
+  sawService(key: ServiceKey, changed: boolean): void {
+    this.#seenServices++;
+    if (!changed) return;
+    this.#pendingServices.add(key);
+    this.#services.add(key);
+  }
+
+  sawSlice(changed: boolean): void {
+    this.#seenSlices++;
+    if (changed) this.#pendingSlices++;
+  }
+
+  touch(key: ServiceKey): void {
+    this.#services.add(key);
+  }
+
+  addTrigger(key: ServiceKey, slice: EndpointSlice): void {
+    const time = slice.triggerTime;
+    if (time === undefined || time <= this.#ignoreTriggersBefore) return;
+    const times = this.#triggerTimes.get(key);
+    if (times === undefined) this.#triggerTimes.set(key, [time]);
+    else times.push(time);
+  }
+
+  /** A slice that goes carries the time of its last change, not that of its end: nothing can be measured then. */
+  dropTriggers(key: ServiceKey): void {
+    this.#triggerTimes.delete(key);
+  }
+
+  get any(): boolean {
+    return this.#services.size > 0;
+  }
+
+  get serviceCounts(): ChangeCounts {
+    return { total: this.#seenServices, pending: this.#pendingServices.size };
+  }
+
+  get endpointCounts(): ChangeCounts {
+    return { total: this.#seenSlices, pending: this.#pendingSlices };
+  }
+
+  take(): DirtyServices {
+    const taken = { services: this.#services, triggerTimes: this.#triggerTimes };
+    this.#services = new Set();
+    this.#triggerTimes = new Map();
+    this.#pendingServices = new Set();
+    this.#pendingSlices = 0;
+    return taken;
+  }
+}
+
+/** From here on slices are found by their names: most services have one, and for these a list is less to keep. */
+const MANY = 32;
+
+const NONE: readonly EndpointSlice[] = [];
+
+/** The slices of one service. Each that comes or goes costs the same, however many there are. */
+class SliceList {
+  /** In the byte order of their names; undefined: to be made from the map. */
+  #sorted: readonly EndpointSlice[] | undefined = NONE;
+  #byName: Map<string, EndpointSlice> | undefined;
+
+  get size(): number {
+    return this.#byName?.size ?? this.#sorted?.length ?? 0;
+  }
+
+  get(name: string): EndpointSlice | undefined {
+    if (this.#byName !== undefined) return this.#byName.get(name);
+    return this.#sorted?.find((slice) => slice.name === name);
+  }
+
+  /** In the byte order of their names; what was given stays as it is. */
+  all(): readonly EndpointSlice[] {
+    this.#sorted ??= compact([...(this.#byName?.values() ?? [])].sort(byName));
+    return this.#sorted;
+  }
+
+  set(slice: EndpointSlice): void {
+    if (this.#byName === undefined && this.size >= MANY) {
+      this.#byName = new Map(this.all().map((one) => [one.name, one]));
+    }
+    if (this.#byName !== undefined) {
+      this.#byName.set(slice.name, slice);
+      this.#sorted = undefined;
+      return;
+    }
+    const others = this.all().filter(({ name }) => name !== slice.name);
+    this.#sorted = compact([...others, slice].sort(byName));
+  }
+
+  delete(name: string): void {
+    if (this.#byName === undefined) this.#sorted = compact(this.all().filter((slice) => slice.name !== name));
+    else if (this.#byName.delete(name)) this.#sorted = undefined;
+    if (this.#byName !== undefined && this.#byName.size < MANY / 2) {
+      this.#sorted = this.all();
+      this.#byName = undefined;
+    }
+  }
+}
+
+function byName(a: EndpointSlice, b: EndpointSlice): number {
+  return a.name < b.name ? -1 : 1;
 }
