@@ -1,7 +1,8 @@
-import type { IPFamily } from "@fairlead/netfilter";
-import type { Ipvs } from "./ipvs.ts";
-import type { Endpoint } from "./packet.ts";
-import type { Remembered } from "./remembered.ts";
+/** What a packet meets outside of rules: routes, sets, recent lists, and what is remembered of connections. */
+
+import type { DestinationKey, IPFamily, VirtualServerKey, VirtualServerState } from "@fairlead/netfilter";
+import type { Hex, Verdict } from "@fairlead/netfilter/nft";
+import type { Endpoint, TableName } from "./packet.ts";
 
 /** Entries of `xt_recent` lists: list name → address → seconds since each time it was seen there. */
 export type RecentLists = ReadonlyMap<string, ReadonlyMap<string, readonly number[]>>;
@@ -93,4 +94,51 @@ export interface Environment {
   readonly sets?: ReadonlyMap<string, PacketSet>;
   /** Absent: there are no virtual servers. */
   readonly ipvs?: Ipvs;
+}
+
+/**
+ * Virtual servers and the settings that decide about their packets. The kernel asks them of packets for this host and
+ * of its own, so an address that no interface has (`localAddresses`) is reached by the latter only.
+ */
+export interface Ipvs {
+  /** All virtual servers of the host with their destinations. */
+  readonly servers: Iterable<VirtualServerState>;
+  /**
+   * net.ipv4.vs.conntrack: without it nothing that a virtual server sends on is masqueraded. Default false, as the
+   * kernel's.
+   */
+  readonly conntrack?: boolean;
+  /**
+   * net.ipv4.vs.expire_quiescent_template: whether a destination of weight 0 loses its clients. Default false, as the
+   * kernel's.
+   */
+  readonly expireQuiescentTemplate?: boolean;
+  /** Clients that persistent servers know. */
+  readonly templates?: readonly PersistenceTemplate[];
+}
+
+/** A client stays with the destination that it once got. */
+export interface PersistenceTemplate {
+  /** The virtual server that the client asked. */
+  readonly server: VirtualServerKey;
+  /** Canonical address of the client, masked as the server's persistence says. */
+  readonly client: string;
+  /** The destination that it stays with. */
+  readonly destination: DestinationKey;
+}
+
+/** An element that a packet put into a set of nftables, or took out of it. */
+export interface Remembered {
+  /** `ip kube-proxy` */
+  readonly table: TableName;
+  /** The name of the set or map. */
+  readonly set: string;
+  /** The element's key, as the kernel has it in its registers. */
+  readonly key: Hex;
+  /** Of a map. */
+  readonly value?: Hex | Verdict;
+  /** The rule removed the element; absent: it added or updated it. */
+  readonly deleted?: true;
+  /** After which it goes, milliseconds, as the rule or the set says. */
+  readonly timeout?: number;
 }

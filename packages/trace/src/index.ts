@@ -1,17 +1,56 @@
-export { PacketError } from "./check-packet.ts";
-export type { Environment, PacketSet, RecentLists, RouteAnswer, RouteQuery, SetQuery } from "./environment.ts";
-export { TraceError } from "./errors.ts";
-export { type AskRoutes, exploreAsking } from "./explore-asking.ts";
-export type { Ipvs, PersistenceTemplate } from "./ipvs.ts";
-export { type Landing, landings } from "./landings.ts";
-export { withoutOthersMasquerade } from "./masquerade-of-others.ts";
-export type { Assumption, Exploration, IptablesVisit, NftVisit, Outcome, Undecided, Visit } from "./outcome.ts";
-export type { Endpoint, Hook, HookStage, Packet, Rules } from "./packet.ts";
-export { type KernelTime, parseRecentList, ticksPerSecond } from "./recent-lists.ts";
-export type { Remembered } from "./remembered.ts";
-export { parseRouteGets, type RouteGet, routeGetLine } from "./route-get.ts";
-export { parseRoutes, type Route, routing } from "./routes.ts";
-export { packetSet, packetSets } from "./sets.ts";
-export type { TableName } from "./table-name.ts";
-export { createTracer, type ExploreOptions, explore, type Tracer, trace } from "./trace.ts";
+export type {
+  Environment,
+  Ipvs,
+  PacketSet,
+  PersistenceTemplate,
+  RecentLists,
+  Remembered,
+  RouteAnswer,
+  RouteQuery,
+  SetQuery,
+} from "./environment.ts";
+export {
+  type KernelTime,
+  packetSet,
+  packetSets,
+  parseRecentList,
+  parseRouteGets,
+  parseRoutes,
+  type Route,
+  type RouteGet,
+  routeGetLine,
+  routing,
+  ticksPerSecond,
+} from "./node-facts.ts";
+export {
+  type Assumption,
+  type Exploration,
+  type IptablesVisit,
+  type Landing,
+  landings,
+  type NftVisit,
+  type Outcome,
+  TraceError,
+  type Undecided,
+  type Visit,
+  withoutOthersMasquerade,
+} from "./outcome.ts";
+export {
+  type Endpoint,
+  type Hook,
+  type HookStage,
+  type Packet,
+  PacketError,
+  type Rules,
+  type TableName,
+} from "./packet.ts";
+export {
+  type AskRoutes,
+  createTracer,
+  type ExploreOptions,
+  explore,
+  exploreAsking,
+  type Tracer,
+  trace,
+} from "./trace.ts";
 export { traceText } from "./trace-text.ts";

@@ -1,16 +1,47 @@
-import { mayAssumeMore, withAssumption } from "./assume.ts";
-import type { CompiledChain } from "./compile.ts";
-import { TraceError } from "./errors.ts";
-import { matchesHeader } from "./header.ts";
-import { matchProbability } from "./matches.ts";
-import type { Visit } from "./outcome.ts";
-import type { RuleContext } from "./rule-context.ts";
-import { NEXT, type RuleVerdict } from "./rule-verdict.ts";
+/** Walks through chains of iptables. */
+
+import type { RuleSet, Table } from "@fairlead/netfilter";
+import { type CompiledChain, compileChain } from "./compile.ts";
+import { matchesHeader, matchProbability, type RuleContext } from "./matches.ts";
+import { TraceError, type Visit } from "./outcome.ts";
 import { applyTarget, isNeutral } from "./targets.ts";
-import type { Chain, Walk, WalkContext } from "./walk.ts";
+import {
+  type Chain,
+  mayAssumeMore,
+  NEXT,
+  type RuleVerdict,
+  type Walk,
+  type WalkContext,
+  withAssumption,
+} from "./walk.ts";
+
+/**
+ * A rule set whose chains are looked at when a packet first reaches them, and their rules likewise: most packets reach
+ * few of many.
+ */
+export class CompiledRuleSet {
+  readonly #ruleSet: RuleSet;
+  readonly #chains = new Map<Table, Map<string, Chain>>();
+
+  constructor(ruleSet: RuleSet) {
+    this.#ruleSet = ruleSet;
+  }
+
+  chain(table: Table, name: string): Chain | undefined {
+    const compiled = this.#chains.get(table) ?? new Map<string, Chain>();
+    this.#chains.set(table, compiled);
+    const known = compiled.get(name);
+    if (known !== undefined) return known;
+    const state = this.#ruleSet.get(table)?.chains.get(name);
+    if (state === undefined) return undefined;
+    const chain = new IptablesChain(compileChain(table, state), (other) => this.chain(table, other));
+    compiled.set(name, chain);
+    return chain;
+  }
+}
 
 /** A chain of an iptables table. */
-export class IptablesChain implements Chain {
+class IptablesChain implements Chain {
   readonly sibling: Chain["sibling"];
   readonly #chain: CompiledChain;
 

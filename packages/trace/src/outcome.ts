@@ -1,10 +1,10 @@
-import type { Rule, Table, VirtualServerKey } from "@fairlead/netfilter";
-import type { NftRule, NftTable } from "@fairlead/netfilter/nft";
-import type { TraceError } from "./errors.ts";
-import type { PersistenceTemplate } from "./ipvs.ts";
-import type { Endpoint, Hook, HookStage } from "./packet.ts";
-import type { Remembered } from "./remembered.ts";
-import type { TableName } from "./table-name.ts";
+/** What becomes of a packet, and on which way. */
+
+import { socketText } from "@fairlead/base";
+import { type Rule, renderRule, type Table, type VirtualServerKey } from "@fairlead/netfilter";
+import { type NftRule, type NftTable, ruleText } from "@fairlead/netfilter/nft";
+import type { PersistenceTemplate, Remembered } from "./environment.ts";
+import type { Endpoint, Hook, HookStage, TableName } from "./packet.ts";
 
 /** A rule that matched, in the order of the packet's way. */
 export type Visit = IptablesVisit | NftVisit;
@@ -112,4 +112,98 @@ export interface Outcome {
   readonly recentlySeen: readonly { readonly list: string; readonly address: string }[];
   /** What the packet put into sets of nftables on the way, or took out of them. */
   readonly remembered: readonly Remembered[];
+}
+
+/** The packet reached a rule that the tracer can't decide, or the rule set is one that the kernel would refuse. */
+export class TraceError extends Error {
+  override readonly name = "TraceError";
+  /** The table of the rule. */
+  readonly table: TableName;
+  /** The chain of the rule. */
+  readonly chain: string;
+  /** Place of the rule in its chain, from 0. */
+  readonly index: number;
+  /** The rule as its tools print it, `-A INPUT …` or `ct state new …`. */
+  readonly rule: string;
+  /** What of it can't be decided. */
+  readonly problem: string;
+
+  private constructor(
+    { table, chain, index }: Omit<PlaceOf<TableName, unknown>, "rule">,
+    rule: string,
+    problem: string,
+  ) {
+    super(`${problem}: rule ${index + 1} of ${table} ${chain}: ${rule}`.trimEnd());
+    this.table = table;
+    this.chain = chain;
+    this.index = index;
+    this.rule = rule;
+    this.problem = problem;
+  }
+
+  /** Of a rule of iptables. */
+  static ofRule(place: PlaceOf<Table, Rule>, problem: string): TraceError {
+    return new TraceError(place, `-A ${place.chain} ${renderRule(place.rule)}`.trimEnd(), problem);
+  }
+
+  /** Of a rule of nftables. */
+  static ofNftRule({ chain, index, rule, table }: PlaceOf<NftTable, NftRule>, problem: string): TraceError {
+    const name: TableName = `${table.family} ${table.name}`;
+    return new TraceError({ table: name, chain, index }, ruleText(rule, table), problem);
+  }
+}
+
+/** Outcomes that only the host itself could distinguish, taken together. */
+export interface Landing {
+  /** What becomes of the packet there. */
+  readonly verdict: Outcome["verdict"];
+  /** `10.144.1.5:8080`, `[fd00::1]:80`; without a port where the protocol has none. */
+  readonly destination: string;
+  /** Whether DNAT, REDIRECT or a virtual server gave it another destination. */
+  readonly translated: boolean;
+  /** Whether MASQUERADE or SNAT gave it another source. */
+  readonly masqueraded: boolean;
+  /** The sum over its outcomes: 0 < probability ≤ 1. */
+  readonly probability: number;
+}
+
+/** Where the packet may end and how probable each place is, in the order in which the places come up. */
+export function landings(outcomes: Iterable<Outcome>): Landing[] {
+  const found = new Map<string, Landing>();
+  for (const outcome of outcomes) {
+    const landing = landingOf(outcome);
+    const { verdict, destination, translated, masqueraded } = landing;
+    const key = [verdict, destination, translated, masqueraded].join(" ");
+    const before = found.get(key)?.probability ?? 0;
+    found.set(key, { ...landing, probability: before + landing.probability });
+  }
+  return [...found.values()];
+}
+
+/**
+ * The same outcomes without what rules outside a service proxy's chains make of the source: pod networks masquerade on
+ * their own account (flannel does toward other networks), which a proxy neither wants nor hinders.
+ */
+export function withoutOthersMasquerade(outcomes: readonly Outcome[]): readonly Outcome[] {
+  return outcomes.map((outcome) =>
+    outcome.masqueraded && !outcome.visits.some(isProxysMasquerade) ? { ...outcome, masqueraded: false } : outcome,
+  );
+}
+
+interface PlaceOf<In, Of> {
+  readonly table: In;
+  readonly chain: string;
+  readonly index: number;
+  readonly rule: Of;
+}
+
+function landingOf({ verdict, destination, translated, masqueraded, probability }: Outcome): Landing {
+  const { address, port } = destination;
+  const text = port === undefined ? address : socketText(address, port);
+  return { verdict, destination: text, translated, masqueraded, probability };
+}
+
+function isProxysMasquerade(visit: Visit): boolean {
+  if ("nft" in visit) return /^ip6? kube-proxy$/.test(visit.table) && visit.chain === "masquerading";
+  return visit.table === "nat" && visit.chain.startsWith("KUBE-") && visit.rule.target?.kind === "masquerade";
 }

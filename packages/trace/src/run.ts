@@ -1,16 +1,12 @@
-import { routeAfterStage, routeAtStart } from "./decide-route.ts";
-import type { End } from "./end.ts";
-import { enterChain, isAbove, leaveChain, loopText } from "./frames.ts";
-import { KnownWays } from "./known-ways.ts";
-import { enterHook, nextHook } from "./route.ts";
-import type { RuleVerdict } from "./rule-verdict.ts";
-import { serve, UNREACHABLE } from "./serve.ts";
+/** Runs a packet from hook to hook. */
+
+import { enterHook, nextHook, routeAfterStage, routeAtStart, serve, UNREACHABLE } from "./route.ts";
 import type { StageAt, Stages } from "./stages.ts";
 import { translate } from "./targets.ts";
-import type { Chain, Walk, WalkContext } from "./walk.ts";
+import type { Chain, Frame, RuleVerdict, Walk, WalkContext } from "./walk.ts";
+import { type End, KnownWays } from "./ways.ts";
 
 const ACCEPT: End = { kind: "accept" };
-const DROP: End = { kind: "drop" };
 
 /** Takes one packet through the rules of a host. */
 export class Runner {
@@ -105,6 +101,8 @@ export class Runner {
   }
 }
 
+const DROP: End = { kind: "drop" };
+
 /** @returns how the table ended, if it did */
 function follow(step: RuleVerdict, walk: Walk, chain: Chain): End | undefined {
   switch (step.kind) {
@@ -137,4 +135,39 @@ function leave(walk: Walk): End | undefined {
   const policy = leaveChain(walk);
   if (policy === undefined) return undefined;
   return policy === "DROP" ? DROP : ACCEPT;
+}
+
+function enterChain(walk: Walk, frame: Frame, index: number): void {
+  walk.frame = frame;
+  walk.index = index;
+}
+
+/** @returns the policy where there is nothing to return to */
+function leaveChain(walk: Walk): Chain["policy"] | undefined {
+  const frame = walk.frame;
+  if (frame?.returnTo !== undefined) {
+    enterChain(walk, frame.returnTo.frame, frame.returnTo.index);
+    return undefined;
+  }
+  return bottom(frame)?.chain.policy ?? "ACCEPT";
+}
+
+/** The built-in chain: a chain entered by goto from there has nothing to return to but the policy. */
+function bottom(frame: Frame | undefined): Frame | undefined {
+  let at = frame;
+  while (at?.from !== undefined) at = at.from;
+  return at;
+}
+
+/** Whether the frame is of the chain, or was come to from there. */
+function isAbove(chain: Chain, frame: Frame): boolean {
+  for (let at: Frame | undefined = frame; at !== undefined; at = at.from) if (at.chain === chain) return true;
+  return false;
+}
+
+function loopText(chain: Chain, frame: Frame): string {
+  const names = [chain.name];
+  for (let at: Frame | undefined = frame; at !== undefined && at.chain !== chain; at = at.from)
+    names.unshift(at.chain.name);
+  return [chain.name, ...names].join(" → ");
 }

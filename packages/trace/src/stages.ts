@@ -1,9 +1,8 @@
 import type { IPFamily, RuleSet, Table } from "@fairlead/netfilter";
 import type { BaseChain, NftTable } from "@fairlead/netfilter/nft";
-import { CompiledRuleSet } from "./compiled-rule-set.ts";
+import { CompiledRuleSet } from "./iptables-chain.ts";
 import { NftChains } from "./nft/chains.ts";
-import type { Hook, Rules } from "./packet.ts";
-import type { TableName } from "./table-name.ts";
+import type { Hook, Rules, TableName } from "./packet.ts";
 import type { Chain, StageFacts } from "./walk.ts";
 
 /** Where a packet is asked about at a hook. */

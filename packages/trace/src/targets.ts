@@ -1,11 +1,10 @@
 import { parseAddress } from "@fairlead/base";
 import type { Table, Target } from "@fairlead/netfilter";
 import { type Host, LOOPBACK_ADDRESS } from "./host.ts";
+import { type RuleContext, undecidable } from "./matches.ts";
 import type { Hook } from "./packet.ts";
 import { outInterface } from "./route.ts";
-import { type RuleContext, undecidable } from "./rule-context.ts";
-import { ACCEPT, NEXT, type RuleVerdict } from "./rule-verdict.ts";
-import { side, type Walk } from "./walk.ts";
+import { ACCEPT, NEXT, type RuleVerdict, side, type Walk } from "./walk.ts";
 
 type TargetOf<Kind extends Target["kind"]> = Extract<Target, { readonly kind: Kind }>;
 

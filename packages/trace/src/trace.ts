@@ -1,19 +1,15 @@
+/** One trace, and all that can happen to a packet. */
+
 import type { RuleSet, VirtualServerKey } from "@fairlead/netfilter";
-import { checkPacket } from "./check-packet.ts";
-import type { End } from "./end.ts";
-import type { Environment } from "./environment.ts";
-import { TraceError } from "./errors.ts";
+import type { Environment, RouteAnswer, RouteQuery } from "./environment.ts";
 import { Host } from "./host.ts";
-import type { Exploration, Outcome, Undecided } from "./outcome.ts";
-import type { Packet, Rules } from "./packet.ts";
-import { PendingWalks } from "./pending-walks.ts";
+import { type Exploration, type Outcome, TraceError, type Undecided } from "./outcome.ts";
+import { checkPacket, type Packet, type Rules } from "./packet.ts";
 import { outInterface, pathOf } from "./route.ts";
 import { Runner } from "./run.ts";
 import { Stages } from "./stages.ts";
 import { endpointOf, startWalk, toArray, type Walk, type WalkContext } from "./walk.ts";
-
-/** More ways than this are a rule set gone wrong: two random choices over 300 endpoints each, one after the other. */
-const MAX_OUTCOMES = 100_000;
+import { type End, PendingWalks } from "./ways.ts";
 
 /** Rules that are made ready for many packets; chains are prepared when a packet first reaches them. */
 export interface Tracer {
@@ -74,6 +70,40 @@ export function explore(
 ): Exploration {
   return createTracer(rules).explore(packet, environment, options);
 }
+
+/** Answers as many queries as are asked, in their order. */
+export type AskRoutes = (queries: readonly RouteQuery[]) => Promise<readonly RouteAnswer[]>;
+
+/**
+ * As `explore`, where another program has to be asked for each routing decision, the kernel for example: the packet is
+ * sent on its way again with what was answered, until nothing is asked anymore.
+ *
+ * @throws PacketError and RangeError as `explore`
+ */
+export async function exploreAsking(
+  tracer: Tracer,
+  packet: Packet,
+  environment: Environment,
+  ask: AskRoutes,
+): Promise<Exploration> {
+  const known = new Map<string, RouteAnswer>();
+  for (;;) {
+    const open = new Map<string, RouteQuery>();
+    const route = (query: RouteQuery): RouteAnswer => {
+      const key = JSON.stringify(query);
+      const answer = known.get(key);
+      if (answer === undefined) open.set(key, query);
+      return answer ?? NOT_ASKED;
+    };
+    const exploration = tracer.explore(packet, { ...environment, route });
+    if (open.size === 0) return exploration;
+    const answers = await ask([...open.values()]);
+    for (const [at, key] of [...open.keys()].entries()) known.set(key, answers[at] ?? NOT_ASKED);
+  }
+}
+
+/** More ways than this are a rule set gone wrong: two random choices over 300 endpoints each, one after the other. */
+const MAX_OUTCOMES = 100_000;
 
 function traceAll(stages: Stages, packet: Packet, environment: Environment): readonly Outcome[] {
   const { outcomes, undecided } = runAll(stages, packet, environment, { assuming: false, merged: false });
@@ -145,3 +175,5 @@ function verdictOf(end: End): Pick<Outcome, "verdict" | "rejectWith" | "noRoute"
 function serverKey({ family, protocol, address, port }: VirtualServerKey): VirtualServerKey {
   return { family, protocol, address, port };
 }
+
+const NOT_ASKED: RouteAnswer = { kind: "unknown", problem: "the route is not known" };

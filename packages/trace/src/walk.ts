@@ -1,14 +1,11 @@
+/** One packet on its way through the hooks, with what has been assumed so far. */
+
 import { type AddressWords, addressWords, wordsText } from "@fairlead/base";
 import type { IPFamily, VirtualServerState } from "@fairlead/netfilter";
-import type { RouteAnswer } from "./environment.ts";
-import type { TraceError } from "./errors.ts";
+import type { PersistenceTemplate, Remembered, RouteAnswer } from "./environment.ts";
 import type { Host } from "./host.ts";
-import type { PersistenceTemplate } from "./ipvs.ts";
-import type { Assumption, Visit } from "./outcome.ts";
-import type { Endpoint, Hook, Packet } from "./packet.ts";
-import type { Remembered } from "./remembered.ts";
-import type { RuleVerdict } from "./rule-verdict.ts";
-import type { TableName } from "./table-name.ts";
+import type { Assumption, TraceError, Visit } from "./outcome.ts";
+import type { Endpoint, Hook, Packet, TableName } from "./packet.ts";
 
 /** A chain as packets walk it, of iptables or of nftables. */
 export interface Chain {
@@ -169,4 +166,49 @@ export function toArray<Item>(list: List<Item> | undefined): Item[] {
   const items: Item[] = [];
   for (let at = list; at !== undefined; at = at.before) items.push(at.item);
   return items.reverse();
+}
+
+/** What a rule makes of the packet's way. */
+export type RuleVerdict =
+  /** The next rule. */
+  | { readonly kind: "next" }
+  | { readonly kind: "return" }
+  | { readonly kind: "call"; readonly chain: string; readonly goto: boolean }
+  /** Ends the chains of one table at this hook. */
+  | { readonly kind: "accept" }
+  | { readonly kind: "drop" }
+  | { readonly kind: "reject"; readonly with: string };
+
+export const NEXT: RuleVerdict = { kind: "next" };
+export const ACCEPT: RuleVerdict = { kind: "accept" };
+
+/** Whether the way on is the same from wherever in the chain it was said. */
+export function leavesForGood(step: RuleVerdict): boolean {
+  return step.kind !== "next" && (step.kind !== "call" || step.goto);
+}
+
+/** A way that takes more for granted than this adds nothing. */
+const MAX_ASSUMPTIONS = 10;
+
+export function mayAssumeMore({ assumed }: Walk): boolean {
+  let count = 0;
+  for (let at = assumed; at !== undefined; at = at.before) count += 1;
+  return count < MAX_ASSUMPTIONS;
+}
+
+/** The walk's assumptions with one more. */
+export function withAssumption(
+  before: List<Assumption> | undefined,
+  visit: Visit,
+  { problem, matched }: Pick<Assumption, "problem" | "matched">,
+): List<Assumption> {
+  return { item: { ...visit, problem, matched }, before };
+}
+
+/**
+ * Whether the entry's status says that the destination was translated; what ip_vs does to the destination leaves no
+ * mark there.
+ */
+export function isDNATed({ translated, server, entry }: Pick<Walk, "translated" | "server" | "entry">): boolean {
+  return (translated && server === undefined) || entry !== undefined;
 }
