@@ -1,39 +1,62 @@
-export { asError, attemptAll, errorChainText, errorCode, errorText } from "./errors.ts";
-export { Heap } from "./heap.ts";
-export { type Address, parseAddress, parseAddressLeniently, type StrictAddress } from "./ip/address.ts";
-export { addressBytes, bytesText } from "./ip/bytes.ts";
-export { type CIDR, parseCIDR, parseCIDRLeniently, type StrictCIDR } from "./ip/cidr.ts";
 export {
   ADDRESS_BITS,
+  type Address,
+  addressBytes,
+  bytesText,
+  canonicalIPv4Leniently,
   familyOf,
+  type Groups,
   IP_FAMILIES,
   type IPFamily,
+  ipv4Number,
+  ipv4Text,
+  ipv6Groups,
+  ipv6GroupsLeniently,
+  ipv6Text,
+  ipv6TextOfTools,
+  isLoopback,
+  isPort,
+  isUnspecified,
+  mappedIPv4,
   ofFamily,
-} from "./ip/family.ts";
-export { canonicalIPv4Leniently, ipv4Number, ipv4Text } from "./ip/ipv4.ts";
-export { type Groups, ipv6Groups, ipv6GroupsLeniently, ipv6Text, ipv6TextOfTools, mappedIPv4 } from "./ip/ipv6.ts";
-export { PrefixMap } from "./ip/prefix-map.ts";
-export { PrefixRegions } from "./ip/prefix-regions.ts";
-export { isPort, type Protocol, protocolOf } from "./ip/protocol.ts";
+  type Protocol,
+  parseAddress,
+  parseAddressLeniently,
+  protocolOf,
+  type StrictAddress,
+} from "./address.ts";
 export {
   type AddressRange,
+  type AddressWords,
   addressRange,
+  addressWords,
+  bracketed,
+  type CIDR,
   contains,
   containsCIDR,
+  hostCIDR,
   inAnyOf,
   inRange,
   isWithin,
+  masked,
   overlap,
+  parseCIDR,
+  parseCIDRLeniently,
+  prefixLengthOf,
+  prefixMask,
+  rangeCIDRs,
   rangesOverlap,
-} from "./ip/range.ts";
-export { rangeCIDRs } from "./ip/range-cidrs.ts";
-export { isLoopback, isUnspecified } from "./ip/special.ts";
-export { bracketed, hostCIDR, prefixLengthOf, socketText } from "./ip/text.ts";
-export { type AddressWords, addressWords, masked, prefixMask, wordsText } from "./ip/words.ts";
+  type StrictCIDR,
+  socketText,
+  wordsText,
+} from "./cidr.ts";
+export { asError, attemptAll, errorChainText, errorCode, errorText } from "./errors.ts";
+export { Heap } from "./heap.ts";
 export {
   fieldsOf,
   isAbsent,
   isObject,
+  isTooDeep,
   itemsOf,
   numberOf,
   objectAt,
@@ -41,14 +64,24 @@ export {
   parseJSON,
   type RawObject,
   stringOf,
+  type TreeBounds,
   textAt,
+  treeProblem,
   valueAt,
 } from "./json.ts";
-export { isTooDeep } from "./json-depth.ts";
 export { SLICES_MANAGER } from "./names.ts";
 export { tooOld } from "./node-version.ts";
-export { type Clock, systemClock, type Timers } from "./time/clock.ts";
-export { Pace } from "./time/pace.ts";
-export { sleep } from "./time/sleep.ts";
-export { inSlices, nextTurn, type Slicing, slices, toEnd, type Yield } from "./time/turns.ts";
-export { type TreeBounds, treeProblem } from "./tree.ts";
+export { PrefixMap, PrefixRegions } from "./prefix-map.ts";
+export {
+  type Clock,
+  inSlices,
+  nextTurn,
+  Pace,
+  type Slicing,
+  sleep,
+  slices,
+  systemClock,
+  type Timers,
+  toEnd,
+  type Yield,
+} from "./time.ts";

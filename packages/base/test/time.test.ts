@@ -1,6 +1,7 @@
 import { inSlices, nextTurn, sleep, slices, systemClock } from "@fairlead/base";
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
+import { Pace } from "../src/index.ts";
 
 test("sleep ends with its time", async () => {
   const clock = new VirtualClock();
@@ -99,4 +100,26 @@ test("the system's clock tells wall time and durations", async () => {
   systemClock.after(60_000, () => expect.unreachable())();
   expect(systemClock.monotonic()).toBeGreaterThan(start);
   expect(systemClock.now()).toBeGreaterThanOrEqual(wall);
+});
+
+test("work is due again after so long that it takes its share of the time", async () => {
+  const clock = new VirtualClock();
+  const pace = new Pace(clock, 0.02);
+  expect(pace.isDue).toBe(true);
+  expect(await pace.run(async () => clock.advance(100).then(() => "done"))).toBe("done");
+  await clock.advance(4_899);
+  expect(pace.isDue).toBe(false);
+  await clock.advance(1);
+  expect(pace.isDue).toBe(true);
+});
+
+test("work that fails counts as well", async () => {
+  const clock = new VirtualClock();
+  const pace = new Pace(clock, 0.5);
+  const failing = pace.run(async () => {
+    await clock.advance(10);
+    throw new Error("no");
+  });
+  await expect(failing).rejects.toThrow("no");
+  expect(pace.isDue).toBe(false);
 });

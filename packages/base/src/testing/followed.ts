@@ -1,5 +1,7 @@
+/** One way for tests to follow a stream until something holds. */
+
 import { errorText } from "../errors.ts";
-import { systemClock } from "../time/clock.ts";
+import { systemClock } from "../time.ts";
 import { settled, type VirtualClock } from "./virtual-clock.ts";
 
 /**
@@ -171,6 +173,12 @@ export async function until<T>(
     signal.removeEventListener("abort", giveUp);
   }
 }
+
+/**
+ * Milliseconds, real ones, that a test waits for what comes at once on a quiet machine: the end of a hang. Below the
+ * limit of the tests themselves, so that a failure says what never came.
+ */
+export const PATIENCE_MS = 300_000;
 
 /**
  * Vitest reports the error with which it aborts a test, and not what the test throws then: what was waited for has to

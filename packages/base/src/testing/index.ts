@@ -1,3 +1,2 @@
-export { Followed, type FollowedStream, follow, type NotYet, until } from "./followed.ts";
-export { PATIENCE_MS } from "./patience.ts";
+export { Followed, type FollowedStream, follow, type NotYet, PATIENCE_MS, until } from "./followed.ts";
 export { settled, VirtualClock } from "./virtual-clock.ts";
