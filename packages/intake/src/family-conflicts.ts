@@ -1,7 +1,7 @@
 import { familyOf, isUnspecified } from "@fairlead/base";
 import { type AgentConfig, type ConfigError, formatError } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
-import { KEYWORDS } from "./node-port-addresses.ts";
+import { KEYWORDS } from "./node-inputs.ts";
 
 export interface FamilyConflictsOptions {
   readonly config: AgentConfig;

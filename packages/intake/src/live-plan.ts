@@ -4,10 +4,9 @@ import { ClusterState, type IPFamily, type ModeFacts, Planner, type PlanStep, ty
 import { createEndpointFilter, type FilterOptions, type Memory } from "@fairlead/endpoint-filter";
 import type { NetworksSettings } from "@fairlead/networks";
 import type { ObjectSource } from "@fairlead/watch";
-import { keepingMirrors, MirroredSlices } from "./mirrored-slices.ts";
-import { LiveNetworks } from "./networks/live-networks.ts";
+import { LiveNetworks } from "./networks.ts";
 import { NodeInputs } from "./node-inputs.ts";
-import { type PodNetworkFacts, shownAnnotations } from "./pod-network.ts";
+import { keepingMirrors, MirroredSlices, type PodNetworkFacts, shownAnnotations } from "./pod-network.ts";
 import { subscriptions } from "./subscriptions.ts";
 
 /** A proxy on one node: what its plan follows from, apart from the objects. */

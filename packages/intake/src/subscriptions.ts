@@ -1,3 +1,7 @@
+/** The objects that a proxy follows, and the labels by which it selects them. */
+
+import { SLICES_MANAGER } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
 import {
   type ClusterState,
   createIntern,
@@ -14,8 +18,8 @@ import {
   type ServiceCIDR,
   splitKey,
 } from "@fairlead/core";
-import type { ObjectChange, Subscription } from "@fairlead/watch";
-import { followServiceCIDRs } from "./service-cidrs.ts";
+import type { ApiSourceOptions, ObjectChange, Subscription } from "@fairlead/watch";
+import { followServiceCIDRs } from "./node-inputs.ts";
 
 export type Resource = "services" | "endpointSlices" | "node";
 
@@ -95,6 +99,17 @@ export function subscriptions(options: IntakeOptions): ProxySubscriptions {
       },
     }),
   };
+}
+
+/** Which Services and EndpointSlices an agent asks a source for. */
+export function selectionOf({
+  serviceProxyName,
+  serviceNetwork,
+}: Pick<AgentConfig, "serviceNetwork" | "serviceProxyName">): Pick<
+  ApiSourceOptions,
+  "serviceProxyName" | "slicesManagedBy"
+> {
+  return { serviceProxyName, ...(serviceNetwork && { slicesManagedBy: SLICES_MANAGER }) };
 }
 
 interface Follower<T> {

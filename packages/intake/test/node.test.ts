@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { detectorFor } from "../src/detectors.ts";
 import { nodeIPs, nodePortAddressesFor, selectsIPv4Loopback } from "../src/index.ts";
+import { detectorFor } from "../src/node-inputs.ts";
 
 describe("node IPs", () => {
   test("the bind address wins in its family, then the Node, then the kernel", () => {

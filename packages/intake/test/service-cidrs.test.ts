@@ -4,7 +4,7 @@ import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import type { Subscription } from "@fairlead/watch";
 import { describe, expect, test } from "vitest";
 import { filterSettings, NodeInputs, subscriptions } from "../src/index.ts";
-import { outermost } from "../src/service-cidrs.ts";
+import { outermost } from "../src/node-inputs.ts";
 
 function inputsOf(serviceCIDRs: boolean) {
   const parsed = parseArguments([], { readFile: () => "", version: "0.0.0" });

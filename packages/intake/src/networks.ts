@@ -1,17 +1,20 @@
+/** Networks learned from objects of CNIs: followed, or decided once. */
+
 import { type Clock, inSlices, type Slicing } from "@fairlead/base";
-import type { ClusterState, ServiceKey } from "@fairlead/core";
+import type { ClusterState, ClusterView, ServiceKey } from "@fairlead/core";
 import { API_SERVER } from "@fairlead/endpoint-filter";
 import {
+  AddressIndex,
   type LastKnown,
   Networks,
   type NetworksDecision,
   type NetworksReport,
   type NetworksSettings,
   type NetworksUpdate,
+  type ServicesView,
 } from "@fairlead/networks";
 import type { OtherSubscription } from "@fairlead/watch";
-import { ClusterServices } from "./cluster-services.ts";
-import { askedFor, type NetworkSubscriptionsOptions, networkSubscriptions } from "./subscriptions.ts";
+import { askedFor, type NetworkSubscriptionsOptions, networkSubscriptions } from "./network-subscriptions.ts";
 
 /** What the networks begin with. */
 export interface NetworksSetup {
@@ -20,7 +23,7 @@ export interface NetworksSetup {
   readonly known?: LastKnown;
 }
 
-export interface LiveNetworksParts {
+interface LiveNetworksParts {
   readonly setup: NetworksSetup;
   readonly state: ClusterState;
   readonly clock: Clock;
@@ -33,7 +36,7 @@ export interface LiveNetworksParts {
   readonly slicing?: Partial<Slicing>;
 }
 
-export interface LiveNetworksEnds {
+interface LiveNetworksEnds {
   /** The first decision was made: it is in force. Comes once. */
   readonly onFirst: () => void;
   /** Another decision is to be put in force; comes before `onFirst`, too. */
@@ -159,5 +162,89 @@ export class LiveNetworks {
     if (!same) this.#ends.onChange(decision);
     if (before === undefined) this.#ends.onFirst();
     this.#arm();
+  }
+}
+
+export interface NetworksOnceParts {
+  readonly settings: NetworksSettings;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  /** All that there is to know is known. May come more than once. */
+  readonly onReady: () => void;
+}
+
+/** What is learned of networks at one time. */
+export interface LearnedOnce {
+  readonly decision: NetworksDecision;
+  readonly report: NetworksReport;
+  /** What is wrong with objects: `Subnet/typo: spec.cidrBlock …` */
+  readonly problems: readonly string[];
+}
+
+/** The networks of a cluster as they are now, for tools that look once. */
+export class NetworksOnce {
+  readonly subscriptions: readonly OtherSubscription[];
+  readonly #networks: Networks;
+  readonly #problems: string[] = [];
+
+  constructor({ settings, clock, onReady }: NetworksOnceParts) {
+    const networks = new Networks(settings, clock);
+    this.#networks = networks;
+    this.subscriptions = networkSubscriptions({
+      networks,
+      ...askedFor(settings),
+      onChange: () => {
+        if (networks.ready) onReady();
+      },
+      onProblem: (_source, object, problem) => this.#problems.push(`${object}: ${problem}`),
+    });
+  }
+
+  /** @param state all services, with the EndpointSlices of those that are asked about */
+  decide(state: ClusterView, serviceCIDRs: readonly string[]): LearnedOnce {
+    const services = new ClusterServices(state);
+    for (const _one of services.refresh(state.keys()));
+    this.#networks.objects.setServiceCIDRs(serviceCIDRs);
+    this.#networks.objects.setAPIServer(services.addresses(API_SERVER));
+    const decision = this.#networks.decide(services);
+    return { decision, report: this.#networks.report(), problems: this.#problems };
+  }
+}
+
+/** The services of a cluster state, as decisions about networks ask for them. */
+export class ClusterServices implements ServicesView {
+  readonly #state: ClusterView;
+  readonly #index = new AddressIndex();
+
+  constructor(state: ClusterView) {
+    this.#state = state;
+  }
+
+  /** Looks again where the endpoints of these are; yields after each. */
+  *refresh(services: Iterable<ServiceKey>): Generator<void, void> {
+    for (const key of services) {
+      this.#index.set(key, this.#addresses(key));
+      yield;
+    }
+  }
+
+  keys(): Iterable<ServiceKey> {
+    return this.#state.keys();
+  }
+
+  within(cidr: string): ReadonlySet<ServiceKey> {
+    return this.#index.within(cidr);
+  }
+
+  *inNamespace(namespace: string): Generator<ServiceKey, void> {
+    for (const key of this.#state.keys()) if (key.startsWith(`${namespace}/`)) yield key;
+  }
+
+  /** The addresses of all its endpoints, ready or not. */
+  addresses(key: ServiceKey): readonly string[] {
+    return [...new Set(this.#addresses(key))].sort();
+  }
+
+  *#addresses(key: ServiceKey): Generator<string, void> {
+    for (const { endpoints } of this.#state.slices(key)) for (const { address } of endpoints) yield address;
   }
 }

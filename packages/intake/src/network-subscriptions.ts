@@ -1,3 +1,5 @@
+/** The objects that networks are learned from. */
+
 import { decodeNode } from "@fairlead/core";
 import {
   CONSENT_NAME,
