@@ -48,7 +48,7 @@ describe("fairlead.dev/balance", () => {
   });
 });
 
-describe(ANNOTATION, () => {
+describe("fairlead.dev/fast-path", () => {
   const ANNOTATION = "fairlead.dev/fast-path";
   const FAMILIES = ["IPv4", "IPv6"] as const;
   const WRONG = `${ANNOTATION} must be on or off; using off`;
