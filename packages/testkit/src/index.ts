@@ -1,29 +1,32 @@
-export * from "./addresses/host.ts";
-export * from "./addresses/hosts.ts";
-export * from "./addresses/networks.ts";
-export { type Beside, besideExpected } from "./conformance/beside.ts";
+export * from "./addresses.ts";
+export * from "./addresses.ts";
+export * from "./addresses.ts";
+export * from "./clusters.ts";
+export { TestCluster } from "./clusters.ts";
 export * from "./conformance/case.ts";
+export * from "./conformance/case.ts";
+export { type Beside, besideExpected, nftablesRow, userspaceExpected } from "./conformance/case.ts";
 export * from "./conformance/expected.ts";
-export { nftablesRow } from "./conformance/nftables.ts";
 export * from "./conformance/options.ts";
 export { conformanceTable } from "./conformance/table.ts";
-export { userspaceExpected } from "./conformance/userspace.ts";
-export * from "./conformance/workload.ts";
 export * from "./golden/golden.ts";
-export * from "./golden/ipvs.ts";
-export * from "./golden/more.ts";
-export { goldenPlannerOptions } from "./golden/planner-options.ts";
-export * from "./objects/endpoint-slice.ts";
-export { kubernetesService } from "./objects/kubernetes.ts";
-export * from "./objects/node.ts";
-export type * from "./objects/raw.ts";
-export * from "./objects/service.ts";
-export { userDefinedNetwork } from "./objects/user-defined-network.ts";
-export * from "./run/cluster.ts";
-export * from "./run/ipvs-environment.ts";
-export { mergedDiffers } from "./run/merged.ts";
-export { type AskRelay, relayedWays } from "./run/relayed.ts";
-export * from "./run/run-case.ts";
-export { TestCluster } from "./run/test-cluster.ts";
-export { asSent, nodeEnvironment, tracedWays, tracePacket } from "./run/traced.ts";
-export * from "./run/ways.ts";
+export * from "./golden/golden.ts";
+export * from "./golden/golden.ts";
+export { goldenPlannerOptions } from "./golden/golden.ts";
+export type * from "./objects.ts";
+export * from "./objects.ts";
+export * from "./objects.ts";
+export * from "./objects.ts";
+export { kubernetesService, userDefinedNetwork } from "./objects.ts";
+export * from "./run-case.ts";
+export * from "./run-case.ts";
+export * from "./run-case.ts";
+export {
+  type AskRelay,
+  asSent,
+  mergedDiffers,
+  nodeEnvironment,
+  relayedWays,
+  tracedWays,
+  tracePacket,
+} from "./run-case.ts";

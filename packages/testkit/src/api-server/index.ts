@@ -1,10 +1,6 @@
 export { type Excess, hugeEvent, hugeList } from "./huge.ts";
-export { type PodName, type PodProgram, type Pods, type Refusal, servePods } from "./pod-streams.ts";
-export { printed } from "./printed.ts";
+export { type PodName, type PodProgram, type Pods, printed, type Refusal, servePods } from "./pod-streams.ts";
 export { encodeEvent, encodeObject, MESSAGES as KUBERNETES_MESSAGES } from "./protobuf/encode.ts";
-export { collectionOf } from "./resource-path.ts";
-export { fail, line } from "./respond.ts";
-export { selection } from "./selection.ts";
-export { type Interceptor, LightApiServer, type SeenRequest } from "./server.ts";
-export { keyIn, Store, type StoredEvent } from "./store.ts";
+export { type Interceptor, LightApiServer, type SeenRequest, selection } from "./server.ts";
+export { collectionOf, fail, keyIn, line, Store, type StoredEvent } from "./store.ts";
 export { tlsFolder } from "./tls-folder.ts";

@@ -1,5 +1,7 @@
+/** Programs in pods: exec, port-forward, and logs. */
+
 import type { IncomingMessage, Server } from "node:http";
-import type { Duplex, Readable, Writable } from "node:stream";
+import { type Duplex, PassThrough, Readable, type Writable } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 
 /** A program that runs in a pod. */
@@ -35,8 +37,6 @@ export interface Refusal {
 
 const PROTOCOLS = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 const PATH = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)\/(exec|portforward)$/;
-const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, close: 255 } as const;
-const FORWARD = { data: 0, error: 1 } as const;
 
 /**
  * Serves `pods/exec` and `pods/portforward` by WebSockets (`*.channel.k8s.io`), as an API server with its kubelets
@@ -77,6 +77,25 @@ export function servePods(server: Server, pods: () => Pods | undefined): () => v
     for (const client of sockets.clients) client.terminate();
   };
 }
+
+/** A program that prints this and ends; what it reads is given to `onInput` first, where that is there. */
+export function printed(text: string, { exitCode = 0, stderr = "", onInput }: PrintedOptions = {}): PodProgram {
+  const stdin = new PassThrough();
+  async function* output(): AsyncGenerator<string, void, void> {
+    const input = onInput === undefined ? "" : Buffer.concat(await stdin.toArray()).toString();
+    yield onInput?.(input) ?? text;
+  }
+  return {
+    stdin,
+    stdout: Readable.from(output()),
+    stderr: Readable.from([stderr]),
+    exitCode: Promise.resolve(exitCode),
+    kill: () => {},
+  };
+}
+
+const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, close: 255 } as const;
+const FORWARD = { data: 0, error: 1 } as const;
 
 function refuse(socket: Duplex, { code, message }: Refusal): void {
   const body = JSON.stringify({ kind: "Status", status: "Failure", code, message });
@@ -158,4 +177,11 @@ function bytesOf(message: RawData): Buffer {
 
 function send(client: WebSocket, stream: number, piece: Buffer | string): void {
   if (client.readyState === client.OPEN) client.send(Buffer.concat([Buffer.from([stream]), Buffer.from(piece)]));
+}
+
+interface PrintedOptions {
+  readonly exitCode?: number;
+  readonly stderr?: string;
+  /** What is printed in the place of the text, by what came in until the end of standard input. */
+  readonly onInput?: (input: string) => string;
 }

@@ -1,15 +1,24 @@
+/** The light API server. */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { json as readJson } from "node:stream/consumers";
-import { objectAt, type RawObject } from "@fairlead/base";
-import { type Answers, answersFor } from "./answers.ts";
+import { objectAt, type RawObject, textAt, valueAt } from "@fairlead/base";
 import { type Pods, servePods } from "./pod-streams.ts";
-import { kindIn, parsePath, type ResourcePath } from "./resource-path.ts";
-import { fail, tooLarge } from "./respond.ts";
-import { selection } from "./selection.ts";
-import { Store, type StoredEvent } from "./store.ts";
-import { serveObject } from "./write.ts";
+import { encodeEvent, encodeObject } from "./protobuf/encode.ts";
+import {
+  fail,
+  json,
+  kindIn,
+  line,
+  parsePath,
+  type ResourcePath,
+  Store,
+  type StoredEvent,
+  serveObject,
+  tooLarge,
+} from "./store.ts";
 
 export interface SeenRequest {
   readonly method: string;
@@ -20,6 +29,15 @@ export interface SeenRequest {
 
 /** Answers a request in the server's place; false: the server answers after all. */
 export type Interceptor = (request: SeenRequest, response: ServerResponse) => boolean;
+
+/** How lists and watches of one collection are answered. */
+interface Answers {
+  list(response: ServerResponse, metadata: RawObject, items: readonly RawObject[]): ServerResponse;
+  /** Of a watch's answer. */
+  readonly contentType: string;
+  /** One event of a watch. */
+  event(type: string, object: RawObject): string | Uint8Array;
+}
 
 /**
  * A kube-apiserver in this process, over real HTTP: lists (in chunks too), WatchList, watches with bookmarks and 410,
@@ -221,6 +239,24 @@ export class LightApiServer {
   }
 }
 
+/** Equality-based selectors with commas between: `!label`, `label`, `a.b!=value`, `a.b=value`; one namespace. */
+export function selection(query: URLSearchParams, namespace?: string): (raw: RawObject) => boolean {
+  const labels = termsOf(query.get("labelSelector"));
+  const fields = termsOf(query.get("fieldSelector"));
+  return (raw) => {
+    const metadata = objectAt(raw, "metadata");
+    if (namespace !== undefined && textAt(metadata, "namespace") !== namespace) return false;
+    const own = objectAt(metadata, "labels");
+    if (!labels.every((term) => matches(term, valueAt(own, term.name)))) return false;
+    return fields.every((term) =>
+      matches(
+        term,
+        term.name.split(".").reduce<unknown>((at, name) => valueAt(at, name), raw),
+      ),
+    );
+  };
+}
+
 function seen({ method = "", url = "/", headers }: IncomingMessage): SeenRequest {
   const { pathname, searchParams } = new URL(url, "http://fake");
   return { method, path: pathname, query: searchParams, headers };
@@ -241,4 +277,57 @@ function send(response: ServerResponse, answers: Answers, event: StoredEvent, ma
     const metadata = { ...objectAt(before, "metadata"), resourceVersion: String(event.version) };
     response.write(answers.event("DELETED", { ...before, metadata }));
   }
+}
+
+const PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf";
+
+/** Protobuf where it is offered, asked for before anything else, and known for the collection's kind; else JSON. */
+function answersFor(collection: string, accept: string | undefined, offersProtobuf: boolean): Answers {
+  const of = kindIn(collection);
+  if (!offersProtobuf || accept?.startsWith(PROTOBUF_TYPE) !== true || of === undefined) return inJson;
+  return inProtobuf(of);
+}
+
+const inJson: Answers = {
+  list: (response, metadata, items) => json(response, 200, { kind: "List", apiVersion: "v1", metadata, items }),
+  contentType: "application/json",
+  event: line,
+};
+
+function inProtobuf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): Answers {
+  return {
+    list: (response, metadata, items) => {
+      response.writeHead(200, { "content-type": PROTOBUF_TYPE });
+      return response.end(encodeObject(apiVersion, `${kind}List`, { metadata, items }));
+    },
+    contentType: `${PROTOBUF_TYPE};stream=watch`,
+    event: (type, object) =>
+      encodeEvent(
+        type,
+        type === "ERROR" ? encodeObject("v1", "Status", object) : encodeObject(apiVersion, kind, object),
+      ),
+  };
+}
+
+interface Term {
+  readonly name: string;
+  readonly is: "=" | "!=" | "there" | "absent";
+  readonly value: string;
+}
+
+function termsOf(selector: string | null): readonly Term[] {
+  return (selector ?? "").split(",").filter(Boolean).map(termOf);
+}
+
+function termOf(text: string): Term {
+  if (text.startsWith("!")) return { name: text.slice(1), is: "absent", value: "" };
+  const [, name = "", operator, value = ""] = /^(.+?)(!=|==?)(.*)$/.exec(text) ?? [];
+  if (operator === undefined) return { name: text, is: "there", value };
+  return { name, is: operator === "!=" ? "!=" : "=", value };
+}
+
+function matches({ is, value: wanted }: Term, value: unknown): boolean {
+  if (is === "there") return value !== undefined;
+  if (is === "absent") return value === undefined;
+  return (value === wanted) === (is === "=");
 }

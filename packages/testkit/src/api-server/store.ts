@@ -1,4 +1,7 @@
-import { objectAt, type RawObject, textAt } from "@fairlead/base";
+/** The objects of the light API server, their paths, and how they are written. */
+
+import type { ServerResponse } from "node:http";
+import { isObject, objectAt, type RawObject, textAt } from "@fairlead/base";
 
 export interface StoredEvent {
   readonly version: number;
@@ -74,4 +77,145 @@ export class Store {
 export function keyIn(raw: RawObject): string {
   const metadata = objectAt(raw, "metadata");
   return `${textAt(metadata, "namespace") ?? ""}/${textAt(metadata, "name")}`;
+}
+
+/**
+ * POST to a collection, GET, PUT, PATCH (merge) and DELETE of an object; `/status` takes the status only, as its object
+ * leaves it. APPLY is a server-side apply, here a merge patch that creates what is not there.
+ */
+export function serveObject(
+  store: Store,
+  method: string,
+  path: ResourcePath,
+  body: unknown,
+  response: ServerResponse,
+): ServerResponse {
+  if (method === "POST" && path.name === undefined) return create(store, path, body, response);
+  const key = `${path.namespace ?? ""}/${path.name}`;
+  const stored = store.get(path.collection, key);
+  if (stored === undefined && method === "APPLY") return create(store, path, body, response);
+  if (stored === undefined) return fail(response, 404, "NotFound", `${key} not found`);
+  if (method === "GET") return json(response, 200, stored);
+  if (method === "DELETE") {
+    store.delete(path.collection, key);
+    return json(response, 200, { kind: "Status", status: "Success" });
+  }
+  if (method === "PUT") return replace(store, path, stored, body, response);
+  if (method === "PATCH" || method === "APPLY")
+    return json(response, 200, store.put(path.collection, patched(stored, body, path.status)));
+  return fail(response, 405, "MethodNotAllowed", `${method} is not supported`);
+}
+
+/** What a path of the API names. */
+export interface ResourcePath {
+  /** The collection in all namespaces, such as `/api/v1/services`: what the store is asked with. */
+  readonly collection: string;
+  readonly namespace: string | undefined;
+  /** Absent: the collection itself. */
+  readonly name: string | undefined;
+  readonly status: boolean;
+}
+
+const PATH = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+)(\/status)?)?$/;
+
+/** Undefined for paths that do not lead to objects. */
+export function parsePath(path: string): ResourcePath | undefined {
+  const found = PATH.exec(path);
+  if (found === null) return undefined;
+  const [, root = "", namespace, plural = "", name, status] = found;
+  const decoded = name === undefined ? undefined : decodeURIComponent(name);
+  return { collection: `${root}/${plural}`, namespace, name: decoded, status: status !== undefined };
+}
+
+/** The kinds that the proxies follow, and where they are. */
+const KINDS = [
+  { apiVersion: "v1", kind: "Node", collection: "/api/v1/nodes" },
+  { apiVersion: "v1", kind: "Service", collection: "/api/v1/services" },
+  { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", collection: "/apis/discovery.k8s.io/v1/endpointslices" },
+  { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", collection: "/apis/networking.k8s.io/v1/servicecidrs" },
+] as const;
+
+/** What an object of a collection is; undefined for kinds that no proxy follows. */
+export function kindIn(path: string): { readonly apiVersion: string; readonly kind: string } | undefined {
+  const found = KINDS.find(({ collection }) => collection === path);
+  return found && { apiVersion: found.apiVersion, kind: found.kind };
+}
+
+/**
+ * The collection that objects of a kind are in.
+ *
+ * @throws Error for kinds that no proxy follows
+ */
+export function collectionOf(wanted: { readonly kind: string }): string {
+  const found = KINDS.find(({ kind }) => kind === wanted.kind);
+  if (found === undefined) throw new Error(`${wanted.kind}: no proxy follows such objects`);
+  return found.collection;
+}
+
+/** A line of a watch. */
+export function line(type: string, object: unknown): string {
+  return `${JSON.stringify({ type, object })}\n`;
+}
+
+export function json(response: ServerResponse, code: number, body: unknown): ServerResponse {
+  response.writeHead(code, { "content-type": "application/json" });
+  return response.end(JSON.stringify(body));
+}
+
+export function fail(response: ServerResponse, code: number, reason: string, message: string): ServerResponse {
+  return json(response, code, { kind: "Status", status: "Failure", code, reason, message });
+}
+
+export function tooLarge(response: ServerResponse, wanted: number, current: number): ServerResponse {
+  const details = { causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }] };
+  const message = `Too large resource version: ${wanted}, current: ${current}`;
+  return json(response, 504, { kind: "Status", status: "Failure", code: 504, reason: "Timeout", message, details });
+}
+
+function create(store: Store, path: ResourcePath, body: unknown, response: ServerResponse): ServerResponse {
+  const name = nameOf(objectAt(body, "metadata"), store.version);
+  if (!isObject(body) || name === undefined) return fail(response, 422, "Invalid", "metadata.name: Required value");
+  const key = `${path.namespace ?? ""}/${name}`;
+  if (store.get(path.collection, key) !== undefined) return fail(response, 409, "AlreadyExists", `${key} exists`);
+  const own = path.namespace === undefined ? {} : { namespace: path.namespace };
+  const metadata = { ...objectAt(body, "metadata"), ...own, name };
+  return json(response, 201, store.put(path.collection, { ...body, metadata }));
+}
+
+/** What it is called, or one that begins so as the server makes it. */
+function nameOf(metadata: Readonly<RawObject>, version: number): string | undefined {
+  const [name, beginning] = [textAt(metadata, "name"), textAt(metadata, "generateName")];
+  return name ?? (beginning === undefined ? undefined : `${beginning}${version}`);
+}
+
+/** Refuses to write over what is newer than what was read. */
+function replace(
+  store: Store,
+  { collection }: ResourcePath,
+  stored: RawObject,
+  body: unknown,
+  response: ServerResponse,
+): ServerResponse {
+  const version = (raw: unknown) => textAt(objectAt(raw, "metadata"), "resourceVersion");
+  if (version(body) !== undefined && version(body) !== version(stored))
+    return fail(response, 409, "Conflict", "the object has been modified");
+  return json(response, 200, store.put(collection, isObject(body) ? { ...body, status: stored["status"] } : {}));
+}
+
+/** Who patches an object cannot set its status, nor the other way round. */
+function patched(stored: RawObject, body: unknown, status: boolean): RawObject {
+  const merged = mergePatch(stored, body);
+  const after = isObject(merged) ? merged : {};
+  return status ? { ...stored, status: after["status"] } : { ...after, status: stored["status"] };
+}
+
+/** JSON merge patch (RFC 7396). */
+function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged: RawObject = isObject(target) ? { ...target } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete merged[name];
+    else merged[name] = mergePatch(merged[name], value);
+  }
+  return merged;
 }

@@ -1,12 +1,18 @@
-import { familyOf } from "@fairlead/base";
-import type { IPFamily, Protocol } from "@fairlead/core";
-import { addressOf, type Host } from "../addresses/host.ts";
-import { NODE_A, NODE_A_ZONE } from "../addresses/hosts.ts";
-import { NETWORKS, POD_BLOCKS } from "../addresses/networks.ts";
-import { kubernetesService } from "../objects/kubernetes.ts";
-import { node, serviceCIDR } from "../objects/node.ts";
-import type { RawObject } from "../objects/raw.ts";
-import type { Expected, Skip } from "./expected.ts";
+/** A case of the conformance table: objects, packets and what is expected of them in each mode. */
+
+import { contains, familyOf } from "@fairlead/base";
+import type { IPFamily, Protocol, TrafficPolicy } from "@fairlead/core";
+import { addressOf, type Host, NETWORKS, NODE_A, NODE_A_ZONE, POD_BLOCKS } from "../addresses.ts";
+import {
+  type EndpointFields,
+  endpointSlice,
+  kubernetesService,
+  node,
+  type RawObject,
+  service,
+  serviceCIDR,
+} from "../objects.ts";
+import { DROP, type Expected, LEAVE, type Outcome, REJECT, type Skip } from "./expected.ts";
 import { type AgentOptions, STANDARD_OPTIONS } from "./options.ts";
 
 /** The first packet of a connection, as it reaches the node under test or starts there. */
@@ -82,4 +88,171 @@ export const clusterObjects: readonly RawObject[] = [
 
 export function packetFamily(packet: CasePacket): IPFamily {
   return familyOf(packet.destination);
+}
+
+/** An endpoint of a workload: a host, ready unless it says otherwise. */
+export type WorkloadEndpoint = Host | ({ readonly host: Host } & Omit<EndpointFields, "address" | "nodeName">);
+
+export interface WorkloadFields {
+  readonly endpoints: readonly WorkloadEndpoint[];
+  /** Default ["IPv4"]. */
+  readonly families?: readonly IPFamily[];
+  /** Families in which it has endpoints; default: all of them. */
+  readonly servedFamilies?: readonly IPFamily[];
+  /** Which frontends it has alongside its ClusterIP. */
+  readonly nodePort?: boolean;
+  readonly external?: boolean;
+  readonly loadBalancer?: "VIP" | "Proxy";
+  /** Default TCP. */
+  readonly protocol?: Protocol;
+  /** Default 80. */
+  readonly port?: number;
+  /** Default 8080. */
+  readonly targetPort?: number;
+  readonly internal?: TrafficPolicy;
+  readonly externally?: TrafficPolicy;
+  readonly sourceRanges?: readonly string[];
+  readonly affinitySeconds?: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** A service with its endpoints, and the addresses at which it is to be had. All of them follow from its number. */
+export interface Workload {
+  readonly objects: readonly RawObject[];
+  readonly clusterIP: Readonly<Record<IPFamily, string>>;
+  readonly externalIP: Readonly<Record<IPFamily, string>>;
+  readonly loadBalancerIP: Readonly<Record<IPFamily, string>>;
+  readonly port: number;
+  readonly nodePort: number;
+  readonly healthCheckPort: number;
+}
+
+/** @param number 1…199, unique among the workloads of a table but for those that are states of one service */
+export function workload(number: number, fields: WorkloadFields): Workload {
+  const name = `svc-${number}`;
+  const addresses = workloadAddresses(number, fields.port ?? 80);
+  const families = fields.families ?? ["IPv4"];
+  const slices = (fields.servedFamilies ?? families).map((family) => slice(name, family, fields));
+  return { ...addresses, objects: [service(name, serviceFields(addresses, families, fields)), ...slices] };
+}
+
+/**
+ * What a row says alongside its workload: the packet goes to the IPv4 ClusterIP and the service port unless it says
+ * otherwise.
+ */
+type RowFields = Omit<CaseFields, "to" | "port" | "history"> &
+  Partial<Pick<CaseFields, "to" | "port">> & {
+    /** States before the workload's own. */
+    readonly before?: readonly (readonly RawObject[])[];
+  };
+
+type Row = (name: string, workload: Workload, fields: RowFields) => ConformanceCase;
+
+/** Makes the rows of one topic. */
+export function rowsOf(topic: string): Row {
+  return (name, workload, { before = [], ...fields }) =>
+    conformanceCase(topic, name, {
+      to: workload.clusterIP.IPv4,
+      port: workload.port,
+      ...fields,
+      history: [...before, workload.objects],
+    });
+}
+
+/** Two proxies on one node: the one that serves the row, and another one that has no service. */
+export interface Beside {
+  /** The one that serves is the node's first, not one with a service proxy name. */
+  readonly isFirst: boolean;
+  /** Whether the other one tells ClusterIPs without a service: a first one in nftables mode does, no other may. */
+  readonly refuses: "unknown ClusterIPs" | "nothing of others";
+}
+
+/** What becomes of a row's packet: in nftables mode as without the other one, but for ClusterIPs that nobody serves. */
+export function besideExpected(row: ConformanceCase, { isFirst, refuses }: Beside): Outcome | Skip {
+  const { expected, packet, history } = row;
+  const { nftables } = expected;
+  if ("skip" in nftables) return nftables;
+  const toClusterIP = contains(NETWORKS.services[familyOf(packet.destination)], packet.destination);
+  if (!toClusterIP || isFirst) return nftables;
+  // Another network's: the first proxy knows as little of it as of any service with a label.
+  if (nftables.verdict === "leave" && refuses === "unknown ClusterIPs") return DROP;
+  const isNobodys = !JSON.stringify(history.at(-1)).includes(`"${packet.destination}"`);
+  return isNobodys && refuses === "nothing of others" ? LEAVE : nftables;
+}
+
+/**
+ * The row as it is for nftables mode, where node ports are served on the node's primary addresses if nothing else is
+ * said.
+ */
+export function nftablesRow(row: ConformanceCase): ConformanceCase {
+  if (row.options.nodePortAddresses.length > 0) return row;
+  const { IPv4, IPv6 } = NODE_A.addresses;
+  return { ...row, options: { ...row.options, nodePortAddresses: [`${IPv4}/32`, `${IPv6}/128`] } };
+}
+
+/**
+ * What becomes of a row's packet in userspace mode: the same as in iptables mode, but that every endpoint sees the
+ * node, which asks in the client's place, and that SCTP cannot be relayed and is refused.
+ */
+export function userspaceExpected({ expected: { iptables }, packet }: ConformanceCase): Outcome | Skip {
+  if ("skip" in iptables || iptables.verdict !== "endpoints") return iptables;
+  if (packet.protocol === "SCTP") return REJECT;
+  return { verdict: "endpoints", landings: iptables.landings.map((landing) => ({ ...landing, masqueraded: true })) };
+}
+
+function workloadAddresses(number: number, port: number): Omit<Workload, "objects"> {
+  return {
+    clusterIP: { IPv4: `10.96.2.${number}`, IPv6: `fd00:10:96::2:${number}` },
+    externalIP: { IPv4: `192.0.2.${number}`, IPv6: `fd00:192::${number}` },
+    loadBalancerIP: { IPv4: `203.0.113.${number}`, IPv6: `fd00:203::${number}` },
+    port,
+    nodePort: 30_000 + number,
+    healthCheckPort: 31_000 + number,
+  };
+}
+
+function serviceFields(addresses: Omit<Workload, "objects">, families: readonly IPFamily[], fields: WorkloadFields) {
+  const { port, nodePort, healthCheckPort } = addresses;
+  const of = (kind: Readonly<Record<IPFamily, string>>) => families.map((family) => kind[family]);
+  const { loadBalancer, protocol = "TCP", targetPort = 8080, internal, externally } = fields;
+  const hasNodePort = fields.nodePort === true || loadBalancer !== undefined;
+  return {
+    type: serviceType(fields),
+    clusterIPs: of(addresses.clusterIP),
+    ports: [{ port, targetPort, protocol, ...(hasNodePort && { nodePort }) }],
+    ...(fields.external && { externalIPs: of(addresses.externalIP) }),
+    ...(loadBalancer && { ingress: of(addresses.loadBalancerIP).map((ip) => ({ ip, ipMode: loadBalancer })) }),
+    ...(fields.sourceRanges && { sourceRanges: fields.sourceRanges }),
+    ...(internal && { internalTrafficPolicy: internal }),
+    ...(externally && { externalTrafficPolicy: externally }),
+    ...(loadBalancer && externally === "Local" && { healthCheckNodePort: healthCheckPort }),
+    ...(fields.affinitySeconds !== undefined && { affinitySeconds: fields.affinitySeconds }),
+    ...(fields.annotations && { annotations: fields.annotations }),
+    ...(fields.labels && { labels: fields.labels }),
+  } as const;
+}
+
+function serviceType({ loadBalancer, nodePort }: WorkloadFields) {
+  if (loadBalancer !== undefined) return "LoadBalancer";
+  return nodePort === true ? "NodePort" : "ClusterIP";
+}
+
+function slice(service: string, family: IPFamily, fields: WorkloadFields): RawObject {
+  const { protocol = "TCP", targetPort = 8080 } = fields;
+  return endpointSlice(`${service}-${family.toLowerCase()}`, {
+    service,
+    family,
+    ports: [{ port: targetPort, protocol }],
+    endpoints: fields.endpoints.map((endpoint) => endpointFields(endpoint, family)),
+  });
+}
+
+function endpointFields(endpoint: WorkloadEndpoint, family: IPFamily): EndpointFields {
+  const { host, ...conditions } = "host" in endpoint ? endpoint : { host: endpoint };
+  return {
+    address: addressOf(host, family),
+    ...(host.node !== undefined && { nodeName: host.node }),
+    ...conditions,
+  };
 }

@@ -1,6 +1,6 @@
 import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { addressOf, type Host } from "../addresses/host.ts";
+import { addressOf, type Host } from "../addresses.ts";
 
 /** The proxy modes, as `--proxy-mode` names them. */
 export type Mode = "iptables" | "ipvs" | "nftables";

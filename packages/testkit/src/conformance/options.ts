@@ -1,8 +1,7 @@
 import { BlockList } from "node:net";
 import { familyOf } from "@fairlead/base";
 import type { IPFamily, LocalTrafficDetector, NodePortAddresses } from "@fairlead/core";
-import { NODE_A, SECOND_NODE_ADDRESS } from "../addresses/hosts.ts";
-import { NETWORKS, POD_BLOCKS } from "../addresses/networks.ts";
+import { NETWORKS, NODE_A, POD_BLOCKS, SECOND_NODE_ADDRESS } from "../addresses.ts";
 
 /** The agent's options that change what becomes of a packet, under the names of its flags. */
 export interface AgentOptions {

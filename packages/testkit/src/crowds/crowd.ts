@@ -1,16 +1,10 @@
+/** A crowd of clients with affinity, followed through changes of endpoints. */
+
 import type { VirtualClock } from "@fairlead/base/testing";
 import type { ForwardingPlan, PlanChange, PlannerOptions } from "@fairlead/core";
-import { TestCluster } from "../run/test-cluster.ts";
-import { type CrowdHistory, type CrowdStep, LONGER_THAN_ALL } from "./history.ts";
-import { AffinityRule } from "./rule.ts";
-import {
-  CROWD_ADDRESS,
-  CROWD_NODE_PORT,
-  type CrowdService,
-  crowdObjects,
-  FIRST_SERVICE,
-  usableEndpoints,
-} from "./service.ts";
+import fc from "fast-check";
+import { TestCluster } from "../clusters.ts";
+import { endpointSlice, type RawObject, service } from "../objects.ts";
 
 /** A node in one mode, as a crowd meets it. */
 export interface CrowdNode {
@@ -37,6 +31,62 @@ export interface CrowdNode {
 
 export const CROWD_CLIENTS = Array.from({ length: 200 }, (_, at) => `10.201.7.${at + 1}`);
 
+const CROWD_ENDPOINTS = 12;
+
+const TIMEOUTS = [600, 3600, 10_800] as const;
+
+type Condition = "ready" | "terminating" | "unready" | "none";
+
+const condition = fc.constantFrom<Condition>("ready", "ready", "ready", "terminating", "unready", "none");
+const some = fc.array(condition, { minLength: CROWD_ENDPOINTS, maxLength: CROWD_ENDPOINTS });
+const nobody = fc.constant<readonly Condition[]>(Array.from({ length: CROWD_ENDPOINTS }, () => "none"));
+const one = fc
+  .nat({ max: CROWD_ENDPOINTS - 1 })
+  .map((at): readonly Condition[] =>
+    Array.from({ length: CROWD_ENDPOINTS }, (_, each) => (each === at ? "ready" : "none")),
+  );
+
+/** What happens to a service with affinity; all its clients connect after each step that they do not sleep through. */
+type CrowdStep =
+  | { readonly kind: "endpoints"; readonly conditions: readonly Condition[] }
+  /** One goes and comes, so that others have to be left alone. */
+  | { readonly kind: "toggle"; readonly at: number; readonly to: Condition }
+  | { readonly kind: "timeout"; readonly seconds: number }
+  /** Seconds; fewer than the shortest timeout. */
+  | { readonly kind: "wait"; readonly seconds: number }
+  /** Longer than all timeouts. */
+  | { readonly kind: "long-wait" }
+  /** Deleted, and made again: with the same endpoints. */
+  | { readonly kind: "again" }
+  /** Another service of the same endpoints gets its addresses, in one change. */
+  | { readonly kind: "other" }
+  /** Its port gets another name. */
+  | { readonly kind: "renamed" }
+  | { readonly kind: "full-sync" }
+  | { readonly kind: "restart" }
+  /** kube-proxy serves for a while; only where there is a stand-in for it. */
+  | { readonly kind: "kube-proxy" };
+
+const step: fc.Arbitrary<CrowdStep> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("endpoints"), conditions: fc.oneof(some, nobody, one) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant("toggle"), at: fc.nat({ max: CROWD_ENDPOINTS - 1 }), to: condition }),
+  },
+  fc.record({ kind: fc.constant("timeout"), seconds: fc.constantFrom(...TIMEOUTS) }),
+  fc.record({ kind: fc.constant("wait"), seconds: fc.integer({ min: 1, max: 40 }) }),
+  fc.constantFrom<CrowdStep>(
+    { kind: "long-wait" },
+    { kind: "again" },
+    { kind: "other" },
+    { kind: "renamed" },
+    { kind: "full-sync" },
+    { kind: "restart" },
+    { kind: "restart" },
+    { kind: "kube-proxy" },
+  ),
+);
+
 /** @throws Error for the first step after which the rule does not hold, with what is wrong */
 export async function followCrowd(history: CrowdHistory, node: CrowdNode): Promise<void> {
   const crowd = new Crowd(node);
@@ -47,6 +97,105 @@ export async function followCrowd(history: CrowdHistory, node: CrowdNode): Promi
     if (wrong !== undefined) throw new Error(`step ${at}, ${JSON.stringify(step)}: ${wrong}`);
   }
 }
+
+/** A step, and whether clients sleep through it. */
+export type CrowdHistory = readonly { readonly step: CrowdStep; readonly asleep: boolean }[];
+
+/** @param most steps */
+export function crowdHistory(most = 12): fc.Arbitrary<CrowdHistory> {
+  // Not so often, that clients forget by the clock.
+  const asleep = fc.integer({ min: 0, max: 4 }).map((number) => number === 0);
+  return fc.array(fc.record({ step, asleep }), { minLength: 3, maxLength: most });
+}
+
+/** Less than one history in a thousand million may fail by chance. */
+const LEAST_CHANCE = 1e-9;
+
+/**
+ * What holds of the clients of one service with affinity, whatever happens to it: a client keeps its endpoint as long
+ * as that was usable without a break; all others are spread by chance; and of a service that is gone nothing is known.
+ */
+export class AffinityRule {
+  readonly #kept = new Map<string, string>();
+  #usable: readonly string[] = [];
+  #drawn = new Map<string, number>();
+
+  /** The endpoints from now on. */
+  endpoints(usable: readonly string[]): void {
+    this.#usable = usable;
+    this.#drawn = new Map();
+    for (const [client, endpoint] of this.#kept) if (!usable.includes(endpoint)) this.#kept.delete(client);
+  }
+
+  /** The service is deleted, or its clients were away for too long. */
+  forget(): void {
+    this.#kept.clear();
+  }
+
+  /** A client that is known now, for another reason than a connection of before. */
+  knows(client: string, endpoint: string): void {
+    if (this.#usable.includes(endpoint)) this.#kept.set(client, endpoint);
+  }
+
+  /** How many clients have an endpoint that they have to keep. */
+  get known(): number {
+    return this.#kept.size;
+  }
+
+  /** @returns what is wrong with a connection that came to `end` */
+  met(client: string, end: string): string | undefined {
+    if (this.#usable.length === 0)
+      return end.includes(":") ? `${client} came to ${end}; there is no endpoint` : undefined;
+    if (!this.#usable.includes(end)) return `${client} came to ${end}, which is no endpoint`;
+    const kept = this.#kept.get(client);
+    if (kept === undefined) this.#drawn.set(end, (this.#drawn.get(end) ?? 0) + 1);
+    this.#kept.set(client, end);
+    return kept === undefined || kept === end ? undefined : `${client} came to ${end}; ${kept} is usable`;
+  }
+
+  /** @returns what is wrong with the shares of those that drew since the last change */
+  shares(): string | undefined {
+    const drawn = [...this.#drawn.values()].reduce((sum, count) => sum + count, 0);
+    for (const endpoint of this.#usable) {
+      const count = this.#drawn.get(endpoint) ?? 0;
+      const chance = 2 * this.#usable.length * tail(drawn, 1 / this.#usable.length, count);
+      if (chance < LEAST_CHANCE)
+        return `${count} of ${drawn} drew ${endpoint}, one of ${this.#usable.length}: ${chance}`;
+    }
+    return undefined;
+  }
+}
+
+/** Numbers from 0 to before 1 that look random and are the same for the same seed (mulberry32). */
+export function randomOf(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The service whose clients are followed. */
+interface CrowdService {
+  readonly name: string;
+  readonly portName: string;
+  readonly seconds: number;
+  readonly conditions: readonly Condition[];
+}
+
+const FIRST_SERVICE: CrowdService = {
+  name: "crowd-0",
+  portName: "http",
+  seconds: 10_800,
+  conditions: Array.from({ length: CROWD_ENDPOINTS }, (_, at) => (at < 5 ? "ready" : "none")),
+};
+
+const LONGER_THAN_ALL = 10_801;
+
+const CROWD_ADDRESS = "10.96.9.9";
+const CROWD_NODE_PORT = 30_909;
 
 class Crowd {
   readonly #node: CrowdNode;
@@ -165,4 +314,57 @@ class Crowd {
     }
     await afterKubeProxy.call(this.#node, this.#plan, clients);
   }
+}
+
+const addressOf = (at: number) => `10.144.128.${at + 1}`;
+const PORT = 8080;
+
+function crowdObjects({ name, portName, seconds, conditions }: CrowdService): readonly RawObject[] {
+  const endpoints = conditions.flatMap((condition, at) =>
+    condition === "none"
+      ? []
+      : [
+          {
+            address: addressOf(at),
+            nodeName: "node-b",
+            ready: condition === "ready",
+            serving: condition !== "unready",
+            terminating: condition === "terminating",
+          },
+        ],
+  );
+  return [
+    service(name, {
+      type: "NodePort",
+      clusterIPs: [CROWD_ADDRESS],
+      ports: [{ name: portName, port: 80, targetPort: PORT, nodePort: CROWD_NODE_PORT }],
+      affinitySeconds: seconds,
+    }),
+    endpointSlice(name, { service: name, family: "IPv4", ports: [{ name: portName, port: PORT }], endpoints }),
+  ];
+}
+
+/** Those that packets may go to: the ready ones, or where there is none those that still serve. */
+function usableEndpoints({ conditions }: CrowdService): readonly string[] {
+  const of = (wanted: Condition) =>
+    conditions.flatMap((condition, at) => (condition === wanted ? [`${addressOf(at)}:${PORT}`] : []));
+  const ready = of("ready");
+  return ready.length > 0 ? ready : of("terminating");
+}
+
+/** The chance of a count at least as far from the mean, on its side. */
+function tail(trials: number, chance: number, count: number): number {
+  if (chance === 1) return count === trials ? 1 : 0;
+  const above = count >= trials * chance;
+  let sum = 0;
+  for (let one = above ? count : 0; one <= (above ? trials : count); one++) {
+    sum += Math.exp(logChoose(trials, one) + one * Math.log(chance) + (trials - one) * Math.log(1 - chance));
+  }
+  return sum;
+}
+
+function logChoose(n: number, k: number): number {
+  let sum = 0;
+  for (let one = 1; one <= k; one++) sum += Math.log(n - k + one) - Math.log(one);
+  return sum;
 }

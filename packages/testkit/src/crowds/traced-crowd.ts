@@ -1,6 +1,9 @@
+/** A crowd on the kernel in memory, or on any other. */
+
+import type { Backend } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Outcome, type Rules, type Tracer } from "@fairlead/trace";
-import { choose } from "./choose.ts";
+import type { CrowdNode } from "./crowd.ts";
 
 /** What connections of a crowd find in a kernel, and leave there. */
 export interface CrowdKernel {
@@ -16,11 +19,41 @@ export interface CrowdKernel {
   take(outcome: Outcome, client: string, sender: string): void;
 }
 
+/** A kernel in memory, which may have to follow what a backend has written. */
+interface ServedKernel extends CrowdKernel {
+  changed?(): void;
+}
+
+type Served = Pick<CrowdNode, "apply" | "fullSync" | "restart" | "connect">;
+
+/** @param backendAnew the backend as another process makes it, on the same kernel */
+export function servedCrowd(
+  backendAnew: () => Pick<Backend, "apply" | "sync">,
+  kernel: ServedKernel,
+  random: () => number,
+): Served {
+  let backend = backendAnew();
+  const packets = new TracedCrowd(kernel, random);
+  const changing = async (work: Promise<unknown>) => {
+    await work;
+    kernel.changed?.();
+  };
+  return {
+    apply: (plan, change) => changing(backend.apply(plan, change)),
+    fullSync: (plan) => changing(backend.sync(plan)),
+    restart: (plan) => {
+      backend = backendAnew();
+      return changing(backend.sync(plan));
+    },
+    connect: (client, to) => packets.connect(client, to),
+  };
+}
+
 /** Sends in place of all clients of which nothing is known: their packets are traced once. */
 const ANYBODY = "10.201.8.1";
 
 /** First packets of connections, one after the other, each by one of the ways that the tracer has for it. */
-export class TracedCrowd {
+class TracedCrowd {
   readonly #kernel: CrowdKernel;
   readonly #random: () => number;
   #version: unknown;
@@ -70,4 +103,20 @@ export class TracedCrowd {
     } as const;
     return tracer.trace({ ...packet, inInterface: "eth0" }, this.#kernel.environment(source));
   }
+}
+
+/**
+ * One of the ways of a packet, as often as the tracer says that it takes it.
+ *
+ * @param random from 0 to before 1
+ */
+function choose(outcomes: readonly Outcome[], random: number): Outcome {
+  let left = random;
+  for (const outcome of outcomes) {
+    left -= outcome.probability;
+    if (left < 0) return outcome;
+  }
+  const last = outcomes.at(-1);
+  if (last === undefined) throw new Error("the packet takes no way");
+  return last;
 }

@@ -1,4 +1,1 @@
-export { runClientGoLoop } from "./client-go.ts";
-export { FleetCounts } from "./counts.ts";
-export { seeded } from "./seeded.ts";
-export { FleetServer, type Limits } from "./server.ts";
+export { FleetCounts, FleetServer, type Limits, runClientGoLoop, seeded } from "./fleet.ts";

@@ -1,4 +1,2 @@
-export { dividingFilter } from "./dividing-filter.ts";
-export { traceSlots } from "./slot-packets.ts";
-export * from "./slots.ts";
-export { noChange, type SlotChanges, World } from "./world.ts";
+export * from "./histories.ts";
+export { dividingFilter, noChange, type SlotChanges, traceSlots, World } from "./histories.ts";

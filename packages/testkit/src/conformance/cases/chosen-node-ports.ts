@@ -1,8 +1,6 @@
-import { clientA, NODE_A, NODE_B, outside, SECOND_NODE_ADDRESS, webA1, webB1 } from "../../addresses/hosts.ts";
-import { NETWORKS } from "../../addresses/networks.ts";
+import { clientA, NETWORKS, NODE_A, NODE_B, outside, SECOND_NODE_ADDRESS, webA1, webB1 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { everyMode, LEAVE, masqueraded, noEndpoints, plain } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("chosen node ports");
 

@@ -10,13 +10,10 @@ import {
   webA1,
   webA2,
   webB1,
-} from "../../addresses/hosts.ts";
-import { endpointSlice } from "../../objects/endpoint-slice.ts";
-import { service } from "../../objects/service.ts";
-import { conformanceCase } from "../case.ts";
+} from "../../addresses.ts";
+import { endpointSlice, service } from "../../objects.ts";
+import { conformanceCase, rowsOf, workload } from "../case.ts";
 import { DROP, everyMode, exceptIptables, LEAVE, masqueraded, noEndpoints, plain, REJECT, skip } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const TOPIC = "cluster IP";
 const row = rowsOf(TOPIC);

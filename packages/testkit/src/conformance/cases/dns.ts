@@ -1,6 +1,5 @@
-import { clientA, NODE_A, webA1, webB1 } from "../../addresses/hosts.ts";
-import { endpointSlice } from "../../objects/endpoint-slice.ts";
-import { service } from "../../objects/service.ts";
+import { clientA, NODE_A, webA1, webB1 } from "../../addresses.ts";
+import { endpointSlice, service } from "../../objects.ts";
 import { conformanceCase } from "../case.ts";
 import { everyMode, masqueraded, plain } from "../expected.ts";
 

@@ -1,9 +1,7 @@
-import { clientA, NODE_A, outside, ovnA, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
-import { endpointSlice } from "../../objects/endpoint-slice.ts";
-import { conformanceCase } from "../case.ts";
+import { clientA, NODE_A, outside, ovnA, ovnClient, webA1, webB1 } from "../../addresses.ts";
+import { endpointSlice } from "../../objects.ts";
+import { conformanceCase, rowsOf, workload } from "../case.ts";
 import { everyMode, LEAVE, masqueraded, noEndpoints, plain } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const TOPIC = "dual stack";
 const row = rowsOf(TOPIC);

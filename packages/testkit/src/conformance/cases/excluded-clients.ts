@@ -1,8 +1,6 @@
-import { clientA, NODE_A, outside, ovnA, ovnB, ovnClient, webA1 } from "../../addresses/hosts.ts";
-import { NETWORKS } from "../../addresses/networks.ts";
+import { clientA, NETWORKS, NODE_A, outside, ovnA, ovnB, ovnClient, webA1 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { everyMode, exceptIpvs, LEAVE, masqueraded, plain, REJECT } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("excluded clients");
 

@@ -1,7 +1,6 @@
-import { clientA, NODE_A, outside, webA1, webB1 } from "../../addresses/hosts.ts";
+import { clientA, NODE_A, outside, webA1, webB1 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { DROP, EMPTY, everyMode, exceptIpvs, LEAVE, masqueraded, noEndpoints, plain, REJECT } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("external IP");
 

@@ -1,10 +1,7 @@
-import { clientA, NODE_A, outside, ovnA, ovnB, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
-import { endpointSlice } from "../../objects/endpoint-slice.ts";
-import { service } from "../../objects/service.ts";
-import { conformanceCase } from "../case.ts";
+import { clientA, NODE_A, outside, ovnA, ovnB, ovnClient, webA1, webB1 } from "../../addresses.ts";
+import { endpointSlice, service } from "../../objects.ts";
+import { conformanceCase, rowsOf, workload } from "../case.ts";
 import { everyMode, LEAVE, masqueraded, plain } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("foreign");
 

@@ -1,7 +1,6 @@
-import { NODE_A, webA1, webB1 } from "../../addresses/hosts.ts";
+import { NODE_A, webA1, webB1 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { everyMode, masqueraded, plain } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("hairpin");
 

@@ -1,8 +1,6 @@
-import { clientA, clientB, NODE_A, outside, ovnClient, stranger, webA1, webB1 } from "../../addresses/hosts.ts";
-import { NETWORKS } from "../../addresses/networks.ts";
+import { clientA, clientB, NETWORKS, NODE_A, outside, ovnClient, stranger, webA1, webB1 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { DROP, everyMode, exceptIpvs, LEAVE, masqueraded, noEndpoints, plain, skip } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("load balancer");
 

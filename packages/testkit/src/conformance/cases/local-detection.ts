@@ -1,8 +1,7 @@
-import { clientA, clientB, NODE_A, outside, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
+import { clientA, clientB, NODE_A, outside, ovnClient, webA1, webB1 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { everyMode, exceptIpvs, masqueraded, plain } from "../expected.ts";
 import type { AgentOptions } from "../options.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("local detection");
 

@@ -1,7 +1,6 @@
-import { clientA, ovnA, ovnB, webA1, webB1 } from "../../addresses/hosts.ts";
+import { clientA, ovnA, ovnB, webA1, webB1 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { everyMode, LEAVE, noEndpoints, plain } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("ownership over time");
 

@@ -1,7 +1,6 @@
-import { clientA, NODE_A, outside, ovnA, ovnB, webA1, webB1, webB2 } from "../../addresses/hosts.ts";
+import { clientA, NODE_A, outside, ovnA, ovnB, webA1, webB1, webB2 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { DROP, everyMode, exceptIpvs, LEAVE, masqueraded, noEndpoints, plain } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("mixed");
 

@@ -1,6 +1,7 @@
 import {
   clientA,
   clientB,
+  NETWORKS,
   NODE_A,
   NODE_B,
   outside,
@@ -9,11 +10,9 @@ import {
   webA1,
   webA2,
   webB1,
-} from "../../addresses/hosts.ts";
-import { NETWORKS } from "../../addresses/networks.ts";
+} from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { everyMode, exceptIptables, LEAVE, masqueraded, noEndpoints } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("node port");
 

@@ -1,7 +1,6 @@
-import { clientA, clientB, NODE_A, outside, webA1, webA2, webB1, webB2 } from "../../addresses/hosts.ts";
+import { clientA, clientB, NODE_A, outside, webA1, webA2, webB1, webB2 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { DROP, EMPTY, everyMode, exceptIptables, exceptIpvs, LEAVE, masqueraded, plain } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("traffic policy");
 

@@ -1,8 +1,6 @@
-import type { Host } from "../../addresses/host.ts";
-import { clientA, NODE_A, outside, webA1, webA2, webB1, webB2 } from "../../addresses/hosts.ts";
+import { clientA, type Host, NODE_A, outside, webA1, webA2, webB1, webB2 } from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
 import { everyMode, masqueraded, plain } from "../expected.ts";
-import { rowsOf } from "../row.ts";
-import { workload } from "../workload.ts";
 
 const row = rowsOf("topology");
 

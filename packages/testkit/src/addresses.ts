@@ -1,6 +1,26 @@
-import type { Host } from "./host.ts";
+/** The hosts of the conformance table, and their networks. */
 
-const UPLINK = "eth0";
+import type { IPFamily } from "@fairlead/core";
+
+/** Where something runs, as the node under test sees its packets come. */
+export type HostKind = "pod" | "node" | "outside";
+
+/** One participant of the test ground: a pod, a node or a client outside. Addresses are canonical. */
+export interface Host {
+  /** Unique, at most 11 characters, so that an interface can be named for it. */
+  readonly name: string;
+  readonly addresses: Readonly<Record<IPFamily, string>>;
+  /** The node it runs on, or is; absent outside of the cluster. */
+  readonly node?: string;
+  readonly place: HostKind;
+  /** The interface of node-a through which its packets come; absent for node-a itself. */
+  readonly interface?: string;
+}
+
+/** @param family the family of the other end */
+export function addressOf(host: Host, family: IPFamily): string {
+  return host.addresses[family];
+}
 
 /** The node under test. It has a second address of each family, `secondNodeAddress`. */
 export const NODE_A: Host = {
@@ -13,6 +33,8 @@ export const NODE_A: Host = {
 export const NODE_A_ZONE = "z1";
 
 export const SECOND_NODE_ADDRESS = { IPv4: "10.202.0.10", IPv6: "fd00:202::10" } as const;
+
+const UPLINK = "eth0";
 
 export const NODE_B: Host = {
   name: "node-b",
@@ -64,6 +86,35 @@ export const hosts: readonly Host[] = [
   stranger,
   apiServer,
 ];
+
+/** The networks of the test ground. None of them is routed on a machine that runs the tests. */
+export const NETWORKS = {
+  /** The pod network that this proxy serves. */
+  calico: { IPv4: "10.144.0.0/16", IPv6: "fd00:144::/48" },
+  /** A pod network that serves its own services. */
+  ovn: { IPv4: "10.244.0.0/16", IPv6: "fd00:244::/48" },
+  services: { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" },
+  nodes: { IPv4: "10.201.0.0/24", IPv6: "fd00:201::/64" },
+  /** Load-balancer addresses. */
+  loadBalancers: { IPv4: "203.0.113.0/24", IPv6: "fd00:203::/64" },
+  /** External addresses. */
+  external: { IPv4: "192.0.2.0/24", IPv6: "fd00:192::/64" },
+  /** Clients outside the cluster that source ranges let in, and others. */
+  outside: { IPv4: "198.51.100.0/24", IPv6: "fd00:198:51::/64" },
+  strangers: { IPv4: "198.18.0.0/24", IPv6: "fd00:198:18::/64" },
+} as const;
+
+/** The parts of the pod networks that a node has, in the order calico, ovn. */
+export const POD_BLOCKS = {
+  "node-a": {
+    calico: { IPv4: "10.144.1.0/24", IPv6: "fd00:144::1:0/112" },
+    ovn: { IPv4: "10.244.1.0/24", IPv6: "fd00:244::1:0/112" },
+  },
+  "node-b": {
+    calico: { IPv4: "10.144.2.0/24", IPv6: "fd00:144::2:0/112" },
+    ovn: { IPv4: "10.244.2.0/24", IPv6: "fd00:244::2:0/112" },
+  },
+} as const;
 
 function calicoPod(name: string, node: string, IPv4: string, IPv6: string): Host {
   return { name, node, addresses: { IPv4, IPv6 }, place: "pod", interface: node === "node-a" ? `cali${name}` : UPLINK };
