@@ -118,7 +118,11 @@ async function openConsole(options: Pick<ConsoleOptions, "setup" | "looking">) {
       const { body } = await fetch(`${base}events`, { headers: { cookie } });
       const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
       let seen = "";
-      while (!seen.includes("event: whole")) seen += (await reader?.read())?.value ?? "";
+      while (!seen.includes("event: whole")) {
+        const piece = await reader?.read();
+        if (piece === undefined || piece.done) throw new Error(`the stream ended: ${seen}`);
+        seen += piece.value;
+      }
       const stream = /"stream":"(\w+)"/.exec(seen)?.[1];
       await post("api/view", { stream, nodes: [node] }, { cookie });
     },

@@ -4,6 +4,8 @@ import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { type Clock, systemClock } from "@fairlead/base";
+import { until } from "@fairlead/base/testing";
+import { testSignal } from "@fairlead/tooling/test-signal";
 import { expect, test } from "vitest";
 import { createTraffic } from "../src/index.ts";
 import { DIAL_TIMEOUTS } from "../src/relay/dial.ts";
@@ -172,13 +174,8 @@ test("ending says goodbye to both sides, and does away with who does not answer 
   patience.resolve();
   await ended;
   expect(client.readableEnded).toBe(true);
-  await until(() => traffic.idle);
+  await until(testSignal(), () => traffic.idle);
 });
-
-/** Closing takes a few turns of the event loop. */
-async function until(done: () => boolean): Promise<void> {
-  while (!done()) await new Promise((resolve) => setImmediate(resolve));
-}
 
 /** How a socket ends: `end`, or the code of its error. */
 function endOf(socket: Socket): Promise<string> {

@@ -25,7 +25,7 @@ describe("what networks' objects say is followed", () => {
     await using running = await openConsole(objects, "", { setup: setup() });
     const { base } = addressOf(running.url);
     const cookie = await cookieOf(running.url);
-    using events = await Events.open(base, { cookie });
+    await using events = await Events.open(base, { cookie });
     const all = await events.until(({ name }) => name === "whole");
     const rows = all.flatMap(({ data }) => (Array.isArray(data["rows"]) ? data["rows"] : []));
     expect(rows.find(({ service }) => service === "default/nginx-ovn").owners).toEqual({ IPv4: "ours" });
@@ -56,7 +56,7 @@ describe("what networks' objects say is followed", () => {
     const owner = async (service: string) =>
       (await ask(`service?target=${service}&node=node-b`)).explanation.families[0].ownership.ownership;
     expect([await owner("default/nginx-ovn"), await owner("default/stray")]).toEqual(["foreign", "ours"]);
-    using events = await Events.open(base, { cookie });
+    await using events = await Events.open(base, { cookie });
     await events.until(({ name }) => name === "whole");
     await objects.put(subnet("stray", "10.88.0.0/16"));
     await events.until(hasRows);

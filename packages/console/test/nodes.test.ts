@@ -220,7 +220,7 @@ test("a page that waits for the first objects is given the reason, and each othe
   const { health, running, open } = await opened(never);
   await using _running = running;
   health.take(refused);
-  using events = await open();
+  await using events = await open();
   const [first] = await events.until(({ name }) => name === "source");
   expect(first?.data).toEqual({ failing });
   health.take({ ...refused, error: "403 endpointslices is forbidden" });
@@ -231,13 +231,13 @@ test("a page that waits for the first objects is given the reason, and each othe
 test("a page that is open is given when the server stops answering, and when it answers again", async () => {
   const { health, running, open } = await opened(new LiveObjects(shop));
   await using _running = running;
-  using events = await open();
+  await using events = await open();
   const [begin] = await events.until(({ name }) => name === "whole");
   expect(begin?.data["source"]).toEqual({});
   health.take({ ...refused, problem: "unreachable" });
   const isSource = ({ name }: { readonly name: string }) => name === "source";
   expect((await events.until(isSource)).at(-1)?.data).toEqual({ failing: { ...failing, problem: "unreachable" } });
-  using later = await open();
+  await using later = await open();
   expect((await later.until(({ name }) => name === "begin"))[0]?.data["source"]).toMatchObject({ failing: {} });
   health.take({ type: "recovered", server: "https://10.0.0.1:6443", milliseconds: 700 });
   expect((await events.until(isSource)).at(-1)?.data).toEqual({});
@@ -247,7 +247,7 @@ test("Nodes that may not be listed are reported, and do not keep the services ba
   const objects = new LiveObjects(shop, { Node: "forbidden" });
   const { running, open } = await opened(objects);
   await using _running = running;
-  using events = await open();
+  await using events = await open();
   const [begin] = await events.until(({ name }) => name === "whole");
   expect(begin?.data).toMatchObject({ services: 5, source: { nodesForbidden: true }, nodes: [{ node: "node-a" }] });
 });

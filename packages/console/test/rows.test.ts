@@ -43,7 +43,7 @@ async function scene() {
     open,
     /** What a page that is opened now is given. */
     begin: async () => {
-      using events = await open();
+      await using events = await open();
       const all = await events.until(isWhole);
       const services = all.filter(({ name }) => name === "services").flatMap(rowsOf);
       return { services, nodes: all.find(({ name }) => name === "begin")?.data["nodes"] };
@@ -78,7 +78,7 @@ describe("the list stays whole through", () => {
   ])("%s: for a page that is opened then, and for one that is open", async (_what, act) => {
     const { objects, running, open, begin } = await scene();
     await using _running = running;
-    using events = await open();
+    await using events = await open();
     await events.until(isWhole);
     await act(objects);
     expect((await begin()).services).toHaveLength(SERVICES);
@@ -93,7 +93,7 @@ describe("the list stays whole through", () => {
 test("a heartbeat is no news for a page", async () => {
   const { objects, running, open } = await scene();
   await using _running = running;
-  using events = await open();
+  await using events = await open();
   await events.until(isWhole);
   await objects.put(heartbeat(1));
   await objects.put(WEST);
@@ -104,7 +104,7 @@ test("a heartbeat is no news for a page", async () => {
 test("a deleted Node is reported as such, also to a page that is opened then, until it is there again", async () => {
   const { objects, running, open, begin } = await scene();
   await using _running = running;
-  using events = await open();
+  await using events = await open();
   await events.until(isWhole);
   await objects.remove(EAST);
   expect((await events.until(({ name }) => name === "nodes")).at(-1)?.data).toMatchObject({

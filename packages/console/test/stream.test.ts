@@ -21,7 +21,7 @@ async function opened(objects = shop) {
 test("who comes first is given everything, then each change with its number", async () => {
   const { source, running, open } = await opened();
   await using _running = running;
-  using events = await open();
+  await using events = await open();
   const all = await events.until(isWhole);
   expect(all.map(({ name }) => name)).toEqual(["begin", "services", "whole"]);
   expect(all[0]?.data).toMatchObject({ facts: { node: "node-a", mode: "iptables" }, services: 5 });
@@ -47,7 +47,7 @@ test("an object that cannot be read is told with its field and why, until it is 
   const bad = service("bad", { clusterIPs: ["10.96.0.300"], ports: [{ port: 80 }] });
   const { source, running, open } = await opened([...shop, bad]);
   await using _running = running;
-  using events = await open();
+  await using events = await open();
   const [begin] = await events.until(isWhole);
   expect(begin?.data["unusable"]).toMatchObject({
     objects: 1,
@@ -66,7 +66,7 @@ test("what the source itself cannot read stands there too; of very many only the
   for (let at = 0; at < 200; at += 1)
     unusable.report({ resource: "services", key: `shop/${at}`, error: "not an object", file: "shop.yaml" });
   await using running = await openConsole(new LiveObjects(shop), "", { unusable });
-  using events = await Events.open(addressOf(running.url).base, { cookie: await cookieOf(running.url) });
+  await using events = await Events.open(addressOf(running.url).base, { cookie: await cookieOf(running.url) });
   const [begin] = await events.until(isWhole);
   const row = { object: "Service shop/0", at: 7, field: "", value: "", why: "not an object", file: "shop.yaml" };
   const rest = Array.from({ length: 99 }, (_, at) => ({ ...row, object: `Service shop/${at + 1}` }));
@@ -78,16 +78,16 @@ test("who comes back is given what it missed, and nothing else", async () => {
   await using _running = running;
   let last = -1;
   {
-    using events = await open();
+    await using events = await open();
     last = (await events.until(isWhole)).at(-1)?.id ?? -1;
     await source.put(emptied);
     await events.until(isServices);
   }
-  using witness = await open();
+  await using witness = await open();
   await witness.until(isWhole);
   if (web !== undefined) await source.remove(web);
   await witness.until(isServices);
-  using again = await open({ "last-event-id": String(last) });
+  await using again = await open({ "last-event-id": String(last) });
   const seen = await again.until(({ data }) => Array.isArray(data["gone"]) && data["gone"].length > 0);
   expect(seen.map(({ name, id }) => [name, id])).toEqual([
     ["whole", last + 2],
@@ -100,14 +100,14 @@ test("who comes back is given what it missed, and nothing else", async () => {
 test.each(["99999", "-5", "odd"])("with the number %s it begins anew", async (last) => {
   const { running, open } = await opened();
   await using _running = running;
-  using events = await open({ "last-event-id": last });
+  await using events = await open({ "last-event-id": last });
   expect((await events.until(isWhole))[0]?.name).toBe("begin");
 });
 
 test("thousands of services come in portions", async () => {
   const { running, open } = await opened(manyServices(2_000));
   await using _running = running;
-  using events = await open();
+  await using events = await open();
   const all = await events.until(isWhole);
   const portions = all.filter(isServices).map(({ data }) => data["rows"]);
   expect(portions.map((rows) => (Array.isArray(rows) ? rows.length : 0))).toEqual([500, 500, 500, 500]);

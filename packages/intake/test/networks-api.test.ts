@@ -1,7 +1,8 @@
-import { VirtualClock } from "@fairlead/base/testing";
+import { Followed, VirtualClock } from "@fairlead/base/testing";
 import { ClusterState } from "@fairlead/core";
 import { Networks, type NetworksSettings, networkSource } from "@fairlead/networks";
 import { fail, LightApiServer } from "@fairlead/testkit/api-server";
+import { testSignal } from "@fairlead/tooling/test-signal";
 import { createApiSource } from "@fairlead/watch";
 import { afterEach, expect, test } from "vitest";
 import { ClusterServices, networkSubscriptions } from "../src/index.ts";
@@ -34,12 +35,12 @@ async function learning(prepare: (api: LightApiServer) => void) {
   const networks = new Networks(settings, new VirtualClock());
   const services = new ClusterServices(new ClusterState());
   const problems: string[] = [];
-  let wake = () => {};
+  const changes = new Followed<string>(testSignal());
   const others = networkSubscriptions({
     networks,
     sources: [source],
     consentNamespace: "kube-system",
-    onChange: () => wake(),
+    onChange: () => changes.add("a change"),
     onProblem: (_source, object, problem) => problems.push(`${object}: ${problem}`),
   });
   const stop = new AbortController();
@@ -54,7 +55,7 @@ async function learning(prepare: (api: LightApiServer) => void) {
     return ended;
   });
   const until = async (holds: () => boolean) => {
-    while (!holds()) await new Promise<void>((woken) => (wake = woken));
+    await changes.until(() => holds(), String(holds));
     return networks.decide(services);
   };
   return { api, networks, problems, until, state: () => networks.report().sources[0]?.state };

@@ -4,11 +4,10 @@ import { describe, expect, test } from "vitest";
 import { interfaceAddresses, parseAddresses, parseMonitorLine } from "../src/address-monitor.ts";
 import { type AddressChange, isNodeChange } from "../src/addresses.ts";
 import { FakeNodeAddresses, FakeRunner } from "../src/fake/index.ts";
-import { createNodeAddresses, NetlinkError, type NodeAddress } from "../src/index.ts";
+import { createNodeAddresses, NetlinkError, type NodeAddress, type NodeAddresses } from "../src/index.ts";
 import { TYPES } from "../src/links.ts";
 import type { ListeningSocket } from "../src/netlink/listening.ts";
 import type { OpenNetlink } from "../src/netlink/socket.ts";
-import { collect } from "./collect-changes.ts";
 import { answered, done as dumpDone } from "./netlink/scripted.ts";
 
 const eth0 = (address: string): NodeAddress => ({
@@ -259,3 +258,12 @@ test("without netlink a process listens", async () => {
   expect(calls).toContain("-oneline monitor address");
   await end();
 });
+
+/** Collects what a watch gives. */
+function collect(addresses: NodeAddresses, signal: AbortSignal) {
+  const seen: string[][] = [];
+  const done = (async () => {
+    for await (const list of addresses.watch({ signal })) seen.push(list.map(({ address }) => address));
+  })();
+  return { seen, done };
+}

@@ -1,5 +1,6 @@
-import { VirtualClock } from "@fairlead/base/testing";
+import { until, VirtualClock } from "@fairlead/base/testing";
 import type { LightApiServer } from "@fairlead/testkit/api-server";
+import { testSignal } from "@fairlead/tooling/test-signal";
 import { expect, test } from "vitest";
 import { httpTransport, type Transport } from "../src/api/http.ts";
 import { backoff, CLIENT_GO_RANGE } from "../src/api/recovery.ts";
@@ -78,12 +79,12 @@ test("a server that stops saying anything is noticed after 85 s, and it is said"
   clock.advanceNow(69_999);
   expect(asked(api)).toBe(0);
   clock.advanceNow(1);
-  await until(() => asked(api) === 1);
+  await until(testSignal(), () => asked(api) === 1);
   clock.advanceNow(14_999);
   await turn();
   expect(reports.map(({ type }) => type)).toEqual(["listed"]);
   clock.advanceNow(1);
-  await until(() => reports.some(({ type }) => type === "failing"));
+  await until(testSignal(), () => reports.some(({ type }) => type === "failing"));
   expect(reports.find(({ type }) => type === "failing")).toMatchObject({
     error: "the server does not respond: no data for 70 s, and no answer to a test request within 15 s",
   });
@@ -99,7 +100,7 @@ test("a quiet server that answers when it is asked is left in peace", async () =
   const { api, reports } = await following(({ store }) => store.put(SERVICES_PATH, service("a")), { clock });
   await clock.timer((delay) => delay === 90_000);
   clock.advanceNow(70_000);
-  await until(() => asked(api) === 1 && !clock.pending.includes(15_000));
+  await until(testSignal(), () => asked(api) === 1 && !clock.pending.includes(15_000));
   expect(followed(api)).toHaveLength(1);
   expect(reports.map(({ type }) => type)).toEqual(["listed"]);
 });
@@ -132,11 +133,11 @@ test("a watch on which nothing comes for 90 s, though the server lives, is resum
   const { api, reports } = await following(({ store }) => store.put(SERVICES_PATH, service("a")), { clock });
   await clock.timer((delay) => delay === 90_000);
   clock.advanceNow(70_000);
-  await until(() => asked(api) === 1 && !clock.pending.includes(15_000));
+  await until(testSignal(), () => asked(api) === 1 && !clock.pending.includes(15_000));
   clock.advanceNow(19_999);
   expect(followed(api)).toHaveLength(1);
   clock.advanceNow(1);
-  await until(() => followed(api).length === 2);
+  await until(testSignal(), () => followed(api).length === 2);
   expect(followed(api)[1]?.query.get("resourceVersion")).toBe("101");
   expect(reports.map(({ type }) => type)).toEqual(["listed"]);
 });
@@ -164,7 +165,8 @@ test("an API server that is back is found within 10 s, however long it was away"
   const consumer = new Consumer();
   const { reports } = run(server, { services: consumer.subscription }, { clock, transport, random: () => 0.999 });
   const waits = () => reports.flatMap((report) => (report.type === "retry" ? [report.delayMilliseconds] : []));
-  const waiting = (attempt: number) => until(() => waits().length === attempt && pending(clock, waits().at(-1)));
+  const waiting = (attempt: number) =>
+    until(testSignal(), () => waits().length === attempt && pending(clock, waits().at(-1)));
   let attempt = 1;
   for (await waiting(attempt); clock.monotonic() < 600_000; await waiting(attempt)) {
     clock.advanceNow(waits().at(-1) ?? 0);
@@ -183,7 +185,7 @@ test("unreachable is said at once, then once a minute with how long and what els
   const to = { services: new Consumer().subscription, node: new Consumer().subscription };
   const { reports } = run("https://192.0.2.1:6443", to, { clock, transport: refused });
   const said = () => reports.filter((report) => report.type === "failing");
-  await until(() => clock.pending.includes(800));
+  await until(testSignal(), () => clock.pending.includes(800));
   expect(said()).toEqual([
     {
       type: "failing",
@@ -251,12 +253,12 @@ test("a request without an answer holds up the other resources for 10 s at most"
   run(server, { services: services.subscription, node: node.subscription }, { clock, transport });
   await clock.timer((delay) => delay === 800);
   clock.advanceNow(800);
-  await until(() => requests === 3 && clock.pending.includes(10_000));
+  await until(testSignal(), () => requests === 3 && clock.pending.includes(10_000));
   clock.advanceNow(9999);
   await turn();
   expect(requests).toBe(3);
   clock.advanceNow(1);
-  await until(() => services.synced + node.synced === 1);
+  await until(testSignal(), () => services.synced + node.synced === 1);
 });
 
 test("a resource that stays refused leaves the turn to others that were refused", async () => {
@@ -285,7 +287,7 @@ test("an answer that cannot be read has been reached", async () => {
   const clock = new VirtualClock();
   api.intercept((_request, response) => !!response.writeHead(200, { "content-type": "application/json" }).end("[]\n"));
   const { reports } = run(server, { services: new Consumer().subscription }, { clock });
-  await until(() => reports.some(({ type }) => type === "failing"));
+  await until(testSignal(), () => reports.some(({ type }) => type === "failing"));
   expect(reports.find(({ type }) => type === "failing")).toMatchObject({ problem: "unreadable" });
 });
 
@@ -295,9 +297,9 @@ test("its end is said once every resource is followed again", async () => {
   for (let i = 0; i < 2; i++) api.intercept((_request, response) => !!response.writeHead(500).end());
   const [services, node] = [new Consumer(), new Consumer()];
   const { reports } = run(server, { services: services.subscription, node: node.subscription }, { clock });
-  await until(() => clock.pending.filter((delay) => delay === 800).length === 2);
+  await until(testSignal(), () => clock.pending.filter((delay) => delay === 800).length === 2);
   clock.advanceNow(800);
-  await until(() => reports.some(({ type }) => type === "recovered"));
+  await until(testSignal(), () => reports.some(({ type }) => type === "recovered"));
   expect([services.synced, node.synced]).toEqual([1, 1]);
   expect(reports.filter(({ type }) => type === "failing" || type === "recovered")).toMatchObject([
     { type: "failing", problem: "refused", error: "500" },
@@ -343,7 +345,7 @@ test("pages of a list don't count against qps", async () => {
     clock.advanceNow(wait);
   }
   await consumer.until(() => consumer.synced > 0);
-  await until(() => reports.some(({ type }) => type === "listed"));
+  await until(testSignal(), () => reports.some(({ type }) => type === "listed"));
   expect(reports.find(({ type }) => type === "listed")).toMatchObject({
     how: "chunks",
     objects: 2000,
@@ -359,11 +361,6 @@ function untilAborted(signal: AbortSignal): Promise<never> {
 
 function pending(clock: VirtualClock, delay: number | undefined): boolean {
   return delay !== undefined && clock.pending.includes(delay);
-}
-
-/** Gives the event loop turns until it holds; the test's time-out bounds it. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await turn();
 }
 
 function turn(): Promise<void> {

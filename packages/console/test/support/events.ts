@@ -1,4 +1,6 @@
 import { get, type IncomingMessage } from "node:http";
+import { type FollowedStream, follow } from "@fairlead/base/testing";
+import { testSignal } from "@fairlead/tooling/test-signal";
 
 export interface SentEvent {
   readonly id?: number;
@@ -7,13 +9,16 @@ export interface SentEvent {
 }
 
 /** Reads a stream of server-sent events as a page does. */
-export class Events implements Disposable {
-  readonly #response: IncomingMessage;
-  readonly #events: AsyncGenerator<SentEvent, void, void>;
+export class Events implements AsyncDisposable {
+  readonly #events: FollowedStream<SentEvent>;
+  /** How many have been given. */
+  #given = 0;
 
   constructor(response: IncomingMessage) {
-    this.#response = response;
-    this.#events = eventsIn(response);
+    this.#events = follow(testSignal(), (stop) => {
+      stop.addEventListener("abort", () => response.destroy(), { once: true });
+      return eventsIn(response);
+    });
   }
 
   static open(base: string, headers: Record<string, string>): Promise<Events> {
@@ -24,17 +29,17 @@ export class Events implements Disposable {
 
   /** The next events, up to and with the one that is asked for. */
   async until(wanted: (event: SentEvent) => boolean): Promise<readonly SentEvent[]> {
-    const seen: SentEvent[] = [];
-    for (;;) {
-      const { value, done } = await this.#events.next();
-      if (done === true || value === undefined) throw new Error("the stream ended");
-      seen.push(value);
-      if (wanted(value)) return seen;
-    }
+    const next = await this.#events.until((all) => {
+      const left = all.slice(this.#given);
+      const at = left.findIndex(wanted);
+      return at >= 0 && left.slice(0, at + 1);
+    }, String(wanted));
+    this.#given += next.length;
+    return next;
   }
 
-  [Symbol.dispose](): void {
-    this.#response.destroy();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#events[Symbol.asyncDispose]();
   }
 }
 

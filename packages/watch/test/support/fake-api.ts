@@ -4,7 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, objectAt, type RawObject, textAt, valueAt } from "@fairlead/base";
+import { Followed } from "@fairlead/base/testing";
 import { LightApiServer } from "@fairlead/testkit/api-server";
+import { testSignal } from "@fairlead/tooling/test-signal";
 import { afterEach } from "vitest";
 import {
   type ApiSourceOptions,
@@ -112,7 +114,7 @@ export class Consumer {
   synced = 0;
   /** Set to hold back: each change waits for it. */
   hold: Promise<void> | undefined;
-  #waiting: { holds: () => boolean; wake: () => void }[] = [];
+  readonly #came = new Followed<string>(testSignal());
 
   readonly subscription: Subscription<Kept> = {
     decode: (raw) => {
@@ -129,7 +131,7 @@ export class Consumer {
 
   /** Resolves once `holds` is true after a change, or now. */
   async until(holds: () => boolean): Promise<void> {
-    if (!holds()) await new Promise<void>((wake) => this.#waiting.push({ holds, wake }));
+    await this.#came.until(() => holds(), String(holds));
   }
 
   keys(): string[] {
@@ -141,9 +143,7 @@ export class Consumer {
     if (change.type === "upsert") this.state.set(change.key, change.object);
     else if (change.type === "synced") this.synced++;
     else if (!this.state.delete(change.key)) throw new Error(`deleted what was never given: ${change.key}`);
-    const woken = this.#waiting.filter(({ holds }) => holds());
-    this.#waiting = this.#waiting.filter((one) => !woken.includes(one));
-    for (const { wake } of woken) wake();
+    this.#came.add(`${change.type} ${"key" in change ? change.key : ""}`);
   }
 }
 
