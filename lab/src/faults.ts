@@ -1,10 +1,13 @@
 /** What goes wrong, each fault once: specs, kernel tests and the guest use it. */
 
+import { once } from "node:events";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bracketed } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, Runner, RunResult } from "@fairlead/kernel";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { execa } from "execa";
 import { isThere, PLAIN_TOOL } from "./support/machine.ts";
 
 /** A service in nftables mode's table, which somebody breaks. */
@@ -255,6 +258,37 @@ export async function noteOthersRules(node: Runs, family: IPFamily): Promise<() 
   return async () => {
     await node.run(["sh", "-c", RESTORE, "sh", tool, `${text}\n`]);
   };
+}
+
+/** The lock of iptables' legacy tools, held. */
+export interface HeldLock extends AsyncDisposable {
+  release(): Promise<void>;
+}
+
+/** Prints a line once it has the lock, and keeps it until standard input ends, with this process at the latest. */
+const HOLD = ["sh", "-c", "echo held && exec cat"];
+
+/**
+ * Holds the lock of a namespace until it is released.
+ *
+ * @throws Error when it cannot be had
+ */
+export async function holdXtablesLock({ argvPrefix, env }: NetworkNamespace): Promise<HeldLock> {
+  const [program = "nsenter", ...prefix] = argvPrefix;
+  const child = execa(program, [...prefix, "flock", env["XTABLES_LOCKFILE"] ?? "", ...HOLD], {
+    stdin: "pipe",
+    buffer: { stdout: false, stderr: true },
+    reject: false,
+  });
+  const failed = child.then(({ stderr }): never => {
+    throw new Error(`the lock cannot be had: ${stderr}`);
+  });
+  await Promise.race([once(child.stdout, "data"), failed]);
+  const release = async () => {
+    child.stdin.end();
+    await child;
+  };
+  return { release, [Symbol.asyncDispose]: release };
 }
 
 function flushing(...chains: readonly string[]): (family: IPFamily) => Argv {

@@ -1,7 +1,6 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent";
-import { deleteChainsArgv, flushArgv, halfRestore } from "@fairlead/lab/faults";
-import { holdXtablesLock } from "@fairlead/lab/faults/xtables-lock";
+import { deleteChainsArgv, flushArgv, halfRestore, holdXtablesLock } from "@fairlead/lab/faults";
 import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { startTraffic, whoAnswers } from "@fairlead/lab/plain/requests";
 import { labPorts, late, nobody, objects, openScene, rulesOf, type Scene, web } from "@fairlead/lab/plain/scene";
