@@ -26,8 +26,8 @@ import { openNftables } from "@fairlead/kernel";
 import { createNamespace, netlinkIn } from "@fairlead/kernel/netns";
 import { type LastKnown, type NetworksDecision, networkSource } from "@fairlead/networks";
 import { endpointSlice, service } from "@fairlead/testkit";
-import type { Log } from "../src/log/log.ts";
-import { KnownKeeper } from "../src/networks/known-keeper.ts";
+import type { Log } from "../src/log.ts";
+import { KnownKeeper } from "../src/networks.ts";
 
 const [services = 10_000, endpoints = 10, cidrs = 1_000] = process.argv.slice(2, 5).map(Number);
 const excludedFrontends = process.argv[5] === "excluded-clients" ? "excluded-clients" : "all";

@@ -6,10 +6,8 @@ import { parseArguments } from "@fairlead/config";
 import { ClusterState } from "@fairlead/core";
 import { markdownTable } from "@fairlead/tooling/markdown-table";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { addFastPathMetrics } from "../src/metrics/fast-path-metrics.ts";
-import { addLoopbackMetrics } from "../src/metrics/loopback-metrics.ts";
 import { createMetrics, type MeasuredMode } from "../src/metrics/metrics.ts";
-import { addRelayMetrics } from "../src/metrics/relay-metrics.ts";
+import { addFastPathMetrics, addLoopbackMetrics, addRelayMetrics } from "../src/metrics/part-metrics.ts";
 
 interface Documented {
   readonly name: string;

@@ -2,10 +2,9 @@
 // run/agent.ts composes the agent: planner, syncer (one sync) and sync loop (when syncs run).
 import { readFile } from "node:fs/promises";
 import { runCommandLine } from "./cli.ts";
-import { FLOWTABLE_TEST } from "./host/flowtable-test.ts";
+import { FLOWTABLE_TEST } from "./real-kernel.ts";
 import { setUpEngine } from "./start/engine.ts";
-import { inspectorProblem } from "./start/inspector.ts";
-import { endOnSignal, endProcess } from "./start/process.ts";
+import { endOnSignal, endProcess, inspectorProblem } from "./start/process.ts";
 
 const problem = inspectorProblem(process.execArgv, process.env["NODE_OPTIONS"]);
 if (problem !== undefined) {
@@ -13,7 +12,7 @@ if (problem !== undefined) {
   process.exit(1);
 }
 if (process.argv[2] === FLOWTABLE_TEST) {
-  const { flowtableTestProcess } = await import("./host/flowtable-test.ts");
+  const { flowtableTestProcess } = await import("./real-kernel.ts");
   process.stdout.write(await flowtableTestProcess());
   process.exit(0);
 }

@@ -1,7 +1,7 @@
 import { lines } from "@fairlead/kernel";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { beforeAll, expect, test } from "vitest";
-import { descriptorLimit, descriptorShares } from "../src/host/descriptors.ts";
+import { descriptorLimit, descriptorShares } from "../src/descriptors.ts";
 import { BUNDLE, onBundleNode } from "./support/bundle-node.ts";
 
 /** Holds so many connections to the health port, and squats the name of an abstract socket: any user could. */

@@ -6,7 +6,7 @@ import { parseSlicesArguments } from "@fairlead/config";
 import { NodeEvents } from "@fairlead/intake";
 import { type ApiConnection, loadConnection, type ObjectRequest, requestObject } from "@fairlead/watch";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { healthCheckNotListening } from "../src/events/port-events.ts";
+import { healthCheckNotListening } from "../src/events.ts";
 import { SERVICE_NETWORK } from "../src/slices/decode.ts";
 import { runSlices } from "../src/slices/run.ts";
 import { openSource } from "../src/start/source.ts";

@@ -6,12 +6,10 @@ import { VirtualClock } from "@fairlead/base/testing";
 import type { FlowtableTest, NetworkDevice } from "@fairlead/kernel";
 import { FakeDevices, FakeNftables, FakeSysctl } from "@fairlead/kernel/fake";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { FastPathDevices } from "../src/fast-path/devices.ts";
-import { openFastPath } from "../src/fast-path/open.ts";
-import type { Kernel } from "../src/host/kernel.ts";
-import { probePlan } from "../src/modes/nft-probe.ts";
-import { servingBy } from "../src/modes/nftables.ts";
-import { Progress } from "../src/sync/progress.ts";
+import { FastPathDevices, openFastPath } from "../src/fast-path.ts";
+import type { Kernel } from "../src/kernel.ts";
+import { probePlan, servingBy } from "../src/modes/nftables.ts";
+import { Progress } from "../src/sync/follower.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";
 

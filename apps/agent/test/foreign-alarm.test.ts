@@ -2,7 +2,7 @@ import { ClusterState } from "@fairlead/core";
 import type { NodeEvent } from "@fairlead/intake";
 import { expect, test } from "vitest";
 import { createMetrics } from "../src/metrics/metrics.ts";
-import { foreignAlarm } from "../src/networks/foreign-alarm.ts";
+import { foreignAlarm } from "../src/networks.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
 test("more foreign services than expected are reported once, and again after they were fewer", async () => {

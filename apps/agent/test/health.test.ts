@@ -1,11 +1,9 @@
 import { VirtualClock } from "@fairlead/base/testing";
 import type { HealthCheck, ServiceKey } from "@fairlead/core";
 import { describe, expect, test } from "vitest";
-import { healthApp } from "../src/health/app.ts";
-import { ProxyHealth } from "../src/health/proxy-health.ts";
-import { serviceHealthApp } from "../src/health/service-app.ts";
-import { ServiceHealthServers } from "../src/health/service-health.ts";
-import { NodeEligibility } from "../src/run/eligibility.ts";
+import { healthApp, ProxyHealth } from "../src/proxy-health.ts";
+import { NodeEligibility } from "../src/run/inputs.ts";
+import { ServiceHealthServers, serviceHealthApp } from "../src/service-health.ts";
 import { ask } from "./support/ask.ts";
 
 function twoFamilies(timeout = 60_000) {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createRunner, lines } from "@fairlead/kernel";
 import { afterAll, expect, test } from "vitest";
-import { heapSnapshotSignal, writeHeapSnapshot } from "../src/start/heap-snapshot.ts";
+import { heapSnapshotSignal, writeHeapSnapshot } from "../src/start/engine.ts";
 import { freePort } from "./support/free-port.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 

@@ -1,6 +1,6 @@
 import { errorChainText } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
-import { createLog } from "../src/log/pino.ts";
+import { createLog } from "../src/log.ts";
 
 function collect(format: "text" | "json", verbosity = 0) {
   const lines: string[] = [];

@@ -1,16 +1,24 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { iptablesFacts } from "@fairlead/backend-iptables";
+import { ipvsFacts } from "@fairlead/backend-ipvs";
 import { nftablesFacts } from "@fairlead/backend-nftables";
-import { VirtualClock } from "@fairlead/base/testing";
+import { until, VirtualClock } from "@fairlead/base/testing";
 import { ClusterState } from "@fairlead/core";
-import { goldenFolder } from "@fairlead/testkit";
+import { endpointSlice, goldenFolder, node, service } from "@fairlead/testkit";
+import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
+import { metricsPage } from "../scripts/metrics-page.ts";
 import { metricsApp } from "../src/http/metrics-app.ts";
-import { programmingBuckets } from "../src/metrics/buckets.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
-import { sliMetrics } from "../src/metrics/sli-metrics.ts";
+import { programmingBuckets } from "../src/metrics/registry.ts";
+import { addServiceMetrics, type ServiceConnections } from "../src/metrics/service-metrics.ts";
+import { sliMetrics } from "../src/metrics/sync-metrics.ts";
 import { ask } from "./support/ask.ts";
+import { A, B, HTTP, other, slice, web } from "./support/called-services.ts";
+import { freePort } from "./support/free-port.ts";
+import { runningAgent } from "./support/running-agent.ts";
+import { tracked } from "./support/tracked.ts";
 
 interface Metric {
   readonly type: string;
@@ -194,4 +202,134 @@ describe("the metrics port", () => {
   test("an unknown path is 404", async () => {
     expect((await ask(app, "/nothing")).status).toBe(404);
   });
+});
+
+/** What `promtool check metrics` complains of, after Prometheus' promlint. */
+function lint(text: string): readonly string[] {
+  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", type = ""]) => [name, type]));
+  const described = new Set([...text.matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name));
+  const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label = ""]) => label));
+  return [
+    ...[...types].flatMap(([name, type]) => lintMetric(name, type, described.has(name))),
+    ...[...labels].filter((label) => /[A-Z]/.test(label)).map((label) => `${label}: labels are written in snake case`),
+  ];
+}
+
+const OTHER_UNITS =
+  /_(?:(?:milli|micro|nano)seconds|minutes|hours|days|(?:kilo|mega|giga|kibi|mebi|gibi)?bits|(?:kilo|mega|giga)bytes)(?:_|$)/;
+const ABBREVIATIONS = /_(?:s|ms|us|ns|sec|b|kb|mb|gb|tb|h|d)(?:_|$)/;
+
+function lintMetric(name: string, type: string, described: boolean): readonly string[] {
+  const complaints: readonly (readonly [boolean, string])[] = [
+    [!described, "no help text"],
+    [(type === "counter") !== name.endsWith("_total"), "counters, and nothing else, end in _total"],
+    [type !== "histogram" && /_(?:bucket|count|sum)$/.test(name), "ends as a histogram's sample does"],
+    [new RegExp(`_${type}(?:_|$)`).test(name), "has its type in its name"],
+    [/[A-Z:]/.test(name), "has letters that recording rules and other styles have"],
+    [OTHER_UNITS.test(name) || ABBREVIATIONS.test(name), "is not in base units, written out"],
+  ];
+  return complaints.flatMap(([is, what]) => (is ? [`${name}: ${what}`] : []));
+}
+
+/** Gauges by names that dashboards know from kube-proxy and from Node's client library. */
+const GAUGES_OF_OTHERS = [
+  "kubeproxy_sync_proxy_rules_no_local_endpoints_total",
+  "kubeproxy_sync_proxy_rules_iptables_total",
+  "nodejs_active_resources_total",
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+];
+
+test("/metrics passes promlint, but for gauges whose names are others'", async () => {
+  const nfacct = { read: async () => ({ packets: 1, bytes: 1 }) };
+  const connections = async () => undefined;
+  const { text } = await createMetrics(new ClusterState(), { mode: ipvsFacts, nfacct, connections }).text();
+  expect(lint(text)).toEqual(GAUGES_OF_OTHERS.map((name) => `${name}: counters, and nothing else, end in _total`));
+});
+
+test("what promlint complains of is found", () => {
+  expect(lint('# HELP a b\n# TYPE a counter\n# TYPE waited_ms gauge\nwaited_ms{nodeName="b"} 1\n')).toEqual([
+    "a: counters, and nothing else, end in _total",
+    "waited_ms: no help text",
+    "waited_ms: is not in base units, written out",
+    "nodeName: labels are written in snake case",
+  ]);
+});
+
+test("docs/metrics.md is what `pnpm --filter @fairlead/agent run metrics` writes", () => {
+  expect(readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8")).toBe(metricsPage());
+});
+
+/** Left to the network that its endpoint is of. */
+const ovn = service("ovn", { namespace: "shop", clusterIPs: ["10.96.0.13"], ports: [{ port: 80 }] });
+const ovnSlice = endpointSlice("ovn-1", {
+  namespace: "shop",
+  service: "ovn",
+  family: "IPv4",
+  ports: [{ port: 80 }],
+  endpoints: [{ address: "10.244.0.7" }],
+});
+
+describe("connections of services as metrics", () => {
+  const text = async (read: () => Promise<ServiceConnections | undefined>) => {
+    const registry = new Registry();
+    addServiceMetrics(registry, read);
+    return registry.metrics();
+  };
+  const samples = (metrics: string) => metrics.split("\n").filter((line) => /^fairlead_/.test(line));
+
+  test("names that nobody should have stay in their labels", async () => {
+    const hostile = { namespace: 'a"} 1', service: "b\nfairlead_services 9", port: "\\", endpoint: "[::1]:1" };
+    const metrics = await text(async () => ({ series: [{ ...hostile, connections: 3 }], leftOut: 4 }));
+    expect(samples(metrics)).toEqual([
+      String.raw`fairlead_service_connections{namespace="a\"} 1",service="b\nfairlead_services 9",port="\\",endpoint="[::1]:1"} 3`,
+      "fairlead_service_connections_left_out 4",
+      "fairlead_service_connections_blind 0",
+    ]);
+  });
+
+  test("what is over has no series any more, and neither has what cannot be read", async () => {
+    const registry = new Registry();
+    const one = { namespace: "shop", service: "web", port: "http", endpoint: "10.144.2.6:8080", connections: 1 };
+    let said: ServiceConnections | undefined = { series: [one], leftOut: 2 };
+    addServiceMetrics(registry, async () => said);
+    expect(samples(await registry.metrics())).toHaveLength(3);
+    said = undefined;
+    expect(samples(await registry.metrics())).toEqual([
+      "fairlead_service_connections_left_out 0",
+      "fairlead_service_connections_blind 1",
+    ]);
+  });
+
+  test.for(["iptables", "ipvs", "nftables"])(
+    "of an agent in %s mode, which has none unless asked",
+    async (mode, { signal }) => {
+      expect(await scraped(signal, mode)).toEqual([]);
+      expect(await scraped(signal, mode, "--service-metrics=shop")).toEqual([
+        'fairlead_service_connections{namespace="shop",service="web",port="http",endpoint="10.144.2.6:8080"} 1',
+        "fairlead_service_connections_left_out 0",
+        "fairlead_service_connections_blind 0",
+      ]);
+    },
+  );
+
+  /** What a whole agent tells of connections with services: ours, of another namespace, and of another network. */
+  async function scraped(signal: AbortSignal, mode: string, ...flags: string[]): Promise<readonly string[]> {
+    const metricsPort = await freePort();
+    const excluding = "--exclude-cluster-cidr=10.244.0.0/16";
+    const one = runningAgent({ mode, flags: [`--proxy-mode=${mode}`, excluding, ...flags], metricsPort });
+    await until(signal, () => one.log.messages("verbose").includes("Listening"));
+    await one.source.put(node("node-a", { addresses: ["10.201.0.10"] }), web, other, ovn, slice, ovnSlice);
+    await one.source.synced("services", "endpointSlices", "node");
+    await one.clock.advance(5_000);
+    one.tracking.connections = [
+      tracked(HTTP, A),
+      tracked(["10.96.0.12", 80], B),
+      tracked(["10.96.0.13", 80], ["10.244.0.7", 80]),
+    ];
+    const answer = await fetch(`http://127.0.0.1:${metricsPort}/metrics`);
+    const lines = samples(await answer.text());
+    await one.stop();
+    return lines.filter((line) => line.startsWith("fairlead_service_connections"));
+  }
 });

@@ -12,9 +12,9 @@ import {
   FakeTracking,
 } from "@fairlead/kernel/fake";
 import { expect, test } from "vitest";
-import type { Kernel } from "../src/host/kernel.ts";
+import type { Kernel } from "../src/kernel.ts";
 import { modes } from "../src/modes/index.ts";
-import { prepareNode } from "../src/start/prepare-node.ts";
+import { prepareNode } from "../src/start/node.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";

@@ -21,9 +21,9 @@ import { NFT_FAMILY, tableLines } from "@fairlead/netfilter/nft";
 import { slotObjects, webState } from "@fairlead/testkit/histories";
 import { createManifestsSnapshot } from "@fairlead/watch";
 import { expect, test } from "vitest";
-import type { Kernel } from "../src/host/kernel.ts";
+import type { Kernel } from "../src/kernel.ts";
 import { modes } from "../src/modes/index.ts";
-import { Progress } from "../src/sync/progress.ts";
+import { Progress } from "../src/sync/follower.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 

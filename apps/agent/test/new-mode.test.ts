@@ -14,14 +14,14 @@ import {
 } from "@fairlead/kernel/fake";
 import { endpointSlice, node, service, serviceCIDR } from "@fairlead/testkit";
 import { expect, test } from "vitest";
-import type { Kernel } from "../src/host/kernel.ts";
-import { metricsFollower } from "../src/metrics/follower.ts";
+import type { Kernel } from "../src/kernel.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
+import { metricsFollower } from "../src/metrics/sync-metrics.ts";
 import { modes } from "../src/modes/index.ts";
 import { leftoversFollower } from "../src/modes/leftovers.ts";
 import { runAgent } from "../src/run/run-agent.ts";
-import { cleanUp } from "../src/start/cleanup.ts";
-import { prepareNode } from "../src/start/prepare-node.ts";
+import { cleanUp } from "../src/start/action.ts";
+import { prepareNode } from "../src/start/node.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { memoryMode } from "./support/memory-mode.ts";
 import { recordedLog } from "./support/recorded-log.ts";

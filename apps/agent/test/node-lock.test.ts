@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { warnOfDoubt } from "../src/start/node-lock.ts";
+import { warnOfDoubt } from "../src/start/node.ts";
 
 function said(lock: Parameters<typeof warnOfDoubt>[0]): readonly unknown[] {
   const lines: unknown[] = [];

@@ -6,8 +6,7 @@ import type { RouteEntry } from "@fairlead/kernel";
 import { FakeNftables, FakeRouting } from "@fairlead/kernel/fake";
 import { tableText } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
-import { ReplyRouting, removeReplyRouting } from "../src/reply/reply-routing.ts";
-import { chooseUplinks } from "../src/reply/uplinks.ts";
+import { chooseUplinks, ReplyRouting, removeReplyRouting } from "../src/reply-routing.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
 const AUTO: ReplyViaSettings = { uplinks: "auto", markMask: 0x3000, rulePriority: 200, firstTable: 17_000 };

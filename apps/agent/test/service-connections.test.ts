@@ -5,7 +5,7 @@ import { VirtualClock } from "@fairlead/base/testing";
 import { ClusterState, decodeEndpointSlice, decodeService, Planner } from "@fairlead/core";
 import { FakeTracking } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
-import { type ConnectionReaderParts, connectionReader } from "../src/connections/reader.ts";
+import { type ConnectionReaderParts, connectionReader } from "../src/connections.ts";
 import type { ServiceConnections } from "../src/metrics/service-metrics.ts";
 import { A, api, B, HTTP, other, slice, web } from "./support/called-services.ts";
 import { recordedLog } from "./support/recorded-log.ts";

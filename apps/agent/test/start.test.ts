@@ -10,14 +10,12 @@ import {
   FakeTracking,
 } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
-import type { Kernel } from "../src/host/kernel.ts";
-import { CounterMaker } from "../src/modes/counters.ts";
+import type { Kernel } from "../src/kernel.ts";
 import { modes } from "../src/modes/index.ts";
-import { iptablesMode } from "../src/modes/iptables.ts";
-import { chooseMode } from "../src/start/choose-mode.ts";
-import { cleanUp } from "../src/start/cleanup.ts";
-import { openFamilies } from "../src/start/families.ts";
-import { Progress } from "../src/sync/progress.ts";
+import { CounterMaker, iptablesMode } from "../src/modes/iptables.ts";
+import { cleanUp } from "../src/start/action.ts";
+import { chooseMode, openFamilies } from "../src/start/choose-mode.ts";
+import { Progress } from "../src/sync/follower.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";

@@ -1,3 +1,4 @@
+import { settled } from "@fairlead/base/testing";
 import {
   ClusterState,
   decodeEndpointSlice,
@@ -6,10 +7,11 @@ import {
   type PlannerOptions,
   type ServiceKey,
 } from "@fairlead/core";
-import { endpointSlice, service } from "@fairlead/testkit";
+import { endpointSlice, node, type RawObject, service } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { Syncer } from "../src/sync/syncer.ts";
 import { recordedLog } from "./support/recorded-log.ts";
+import { type RunningAgent, runningAgent } from "./support/running-agent.ts";
 
 const OPTIONS: PlannerOptions = {
   nodeName: "node-a",
@@ -78,3 +80,61 @@ test("what changed before a planning that failed is told with the next one that 
   expect(seen.slice(1)).toEqual([new Set(["default/web", "default/api"]), new Set()]);
   expect(times[1]).toHaveLength(2);
 });
+
+const HOUR_MS = 3_600_000;
+const nodeA = node("node-a", { zone: "z1", addresses: ["10.201.0.10"] });
+const web = service("web", {
+  clusterIPs: ["10.96.67.75"],
+  ports: [{ port: 80 }],
+  affinitySeconds: 600,
+});
+
+/** Its endpoints changed at that moment, as the API server's clock has it. */
+function slice(changedAt: number, ...addresses: readonly string[]): RawObject {
+  const endpoints = addresses.map((address) => ({ address }));
+  const one = endpointSlice("web-1", { service: "web", family: "IPv4", ports: [{ port: 80 }], endpoints });
+  const annotations = { "endpoints.kubernetes.io/last-change-trigger-time": new Date(changedAt).toISOString() };
+  return { ...one, metadata: { ...one.metadata, annotations } };
+}
+
+/** What an agent does in an hour of changes and checks; before each of them its wall clock is set by so much. */
+async function hourOf(mode: string, steps: readonly number[]) {
+  const one = runningAgent({ mode, flags: ["--cluster-cidr=10.144.0.0/16"] });
+  const began = one.clock.now();
+  await settled();
+  await one.source.put(nodeA, web, slice(began, "10.144.0.1"));
+  await one.source.synced("services", "endpointSlices", "node");
+  await one.clock.advance(5_000);
+  for (const [at, by] of steps.entries()) {
+    one.clock.step(by);
+    await one.source.put(slice(began + one.clock.monotonic(), "10.144.0.1", `10.144.0.${at + 2}`));
+    await one.clock.advance(HOUR_MS / steps.length);
+  }
+  const metrics = await one.metrics();
+  await one.stop();
+  return { done: doneBy(one), metrics };
+}
+
+function doneBy({ log, faults, nat, filter, nftables }: RunningAgent) {
+  // The memory's file is a real one, written in real time.
+  const lines = log.lines.filter(({ message }) => !message.includes("ownership memory"));
+  return {
+    lines: lines.map(({ level, message }) => `${level} ${message}`),
+    calls: faults.IPv4.calls,
+    nat: nat(),
+    filter: filter(),
+    table: nftables.tableNow("ip", "kube-proxy"),
+  };
+}
+
+test.each(["iptables", "ipvs", "nftables", "userspace"])(
+  "%s mode: an agent whose clock is set by an hour, forth and back, does what it does without that",
+  async (mode) => {
+    const [still, stepped] = [
+      await hourOf(mode, [0, 0, 0, 0]),
+      await hourOf(mode, [HOUR_MS, -2 * HOUR_MS, HOUR_MS / 2, -HOUR_MS]),
+    ];
+    expect(stepped.done).toEqual(still.done);
+    for (const line of stepped.metrics.split("\n")) expect(line).not.toMatch(/ -\d/);
+  },
+);

@@ -1,13 +1,15 @@
-import type { Clock } from "@fairlead/base";
-import type { SliMetrics } from "../metrics/sli-metrics.ts";
-import { JSON_TYPE, PLAIN_TEXT } from "./answers.ts";
-import { type App, type Handler, routes } from "./app.ts";
+/** The metrics port: metrics, configuration, profiles of relays. */
+
+import { Readable } from "node:stream";
+import type { RelayTraffic } from "@fairlead/backend-userspace";
+import { type Clock, nextTurn } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
+import type { SliMetrics } from "../metrics/sync-metrics.ts";
+import { type App, type Handler, JSON_TYPE, PLAIN_TEXT, routes } from "./app.ts";
 import { type Profiles, profileRoutes } from "./profiles.ts";
-import { type RelayTable, relaysPage } from "./relays-page.ts";
-import { reused } from "./reused.ts";
 import { type Build, flagz, statusz } from "./zpages.ts";
 
-export interface MetricsSources {
+interface MetricsSources {
   /** The metrics in the text format, with their content type. */
   metrics(): Promise<{ readonly text: string; readonly contentType: string }>;
   /** The mode that really runs. */
@@ -60,6 +62,43 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
   return routes(handlers);
 }
 
+type Documents = Pick<AgentConfig, "kubeProxyConfiguration" | "fairleadConfiguration" | "commandLine">;
+
+/** The configuration as kube-proxy serves it, by upstream's key, and alongside that what only Fairlead has. */
+export function configz({ kubeProxyConfiguration, fairleadConfiguration, commandLine }: Documents): object {
+  return {
+    "kubeproxy.config.k8s.io": kubeProxyConfiguration,
+    "fairlead.dev": fairleadConfiguration,
+    commandLine,
+  };
+}
+
+/** What a node's relays are asked for. */
+export type RelayTable = Pick<RelayTraffic, "listening" | "connections">;
+
+/**
+ * Makes something on demand, at most once in `ms` milliseconds: who asks meanwhile gets what was made last, and who
+ * asks while it is being made waits for the same. What failed is made again.
+ */
+export function reused<T>(clock: Pick<Clock, "monotonic">, ms: number, make: () => T | Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  let until = 0;
+  return () => {
+    if (made !== undefined && clock.monotonic() < until) return made;
+    const current = (async () => make())();
+    made = current;
+    until = Number.POSITIVE_INFINITY;
+    const keep = (milliseconds: number) => {
+      if (made === current) until = clock.monotonic() + milliseconds;
+    };
+    current.then(
+      () => keep(ms),
+      () => keep(0),
+    );
+    return current;
+  };
+}
+
 /** Consent of one node gave one ClusterIP two owners, and any local process could give it. */
 const ACCEPT_GONE =
   "an agent takes no consent: fairlead ownership --accept CIDR writes it to the ConfigMap fairlead-networks, for all nodes\n";
@@ -82,4 +121,38 @@ function pingRoutes(slis: SliMetrics): Record<string, Handler> {
       return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body: text };
     },
   };
+}
+
+/** Lines that are made in one turn of the event loop, some tenths of a millisecond. */
+const AT_ONCE = 200;
+
+/**
+ * Where relays listen and which client and endpoint each connects, JSON by lines: in userspace mode no other program
+ * knows the endpoint of a connection. For those on the node only, as it names clients. Nothing is kept for it: it is
+ * read from the sockets on request.
+ *
+ * @param table absent: nothing is relayed, and there are no lines
+ */
+function relaysPage(table: RelayTable | undefined): Handler {
+  return ({ local }) => {
+    if (!local) return { status: 403, headers: PLAIN_TEXT, body: "only from this node: the loopback address\n" };
+    const headers = { "Content-Type": "application/jsonl", "X-Content-Type-Options": "nosniff" };
+    return { status: 200, headers, body: Readable.from(inTurns(table === undefined ? [] : lines(table))) };
+  };
+}
+
+function* lines(table: RelayTable): Generator<string, void, void> {
+  for (const relay of table.listening) yield `${JSON.stringify({ listening: relay })}\n`;
+  for (const connection of table.connections()) yield `${JSON.stringify({ connection })}\n`;
+}
+
+async function* inTurns(all: Iterable<string>): AsyncGenerator<Buffer, void, void> {
+  let piece: string[] = [];
+  for (const line of all) {
+    if (piece.push(line) < AT_ONCE) continue;
+    yield Buffer.from(piece.join(""));
+    piece = [];
+    await nextTurn();
+  }
+  if (piece.length > 0) yield Buffer.from(piece.join(""));
 }

@@ -1,7 +1,6 @@
 import type { Session } from "node:inspector/promises";
 import { sleep, systemClock } from "@fairlead/base";
-import { PLAIN_TEXT } from "./answers.ts";
-import type { Answer, Handler } from "./app.ts";
+import { type Answer, type Handler, PLAIN_TEXT } from "./app.ts";
 
 /** Profiles of this process, in the formats that Chrome's DevTools and editors open. Neither has contents of memory. */
 export interface Profiles {

@@ -1,6 +1,4 @@
-import { negotiate } from "./accept.ts";
-import { JSON_TYPE, PLAIN_TEXT } from "./answers.ts";
-import type { Handler } from "./app.ts";
+import { type Handler, JSON_TYPE, negotiate, PLAIN_TEXT } from "./app.ts";
 
 /** What runs here, for /statusz. */
 export interface Build {

@@ -1,24 +1,27 @@
+/** All metrics of an agent, by its mode and configuration. */
+
 import { KUBE_PROXY_RELEASE } from "@fairlead/config";
 import type { ClusterState, ModeFacts } from "@fairlead/core";
 import type { Nfacct } from "@fairlead/kernel";
+import type { Counter, Gauge } from "prom-client";
 import { version } from "../about/version.ts";
-import { agentMetrics } from "./agent-metrics.ts";
-import { addBuildMetrics } from "./build-metrics.ts";
-import { copyChangeCounts } from "./change-counts.ts";
-import { conntrackMetrics } from "./conntrack-metrics.ts";
-import { failureMetrics } from "./failure-metrics.ts";
-import { iptablesMetrics } from "./iptables-metrics.ts";
-import { networkMetrics } from "./network-metrics.ts";
-import { addPacketCounters } from "./packet-counters.ts";
-import { addProcessMetrics, type MetricFactory, metricFactory } from "./registry.ts";
-import { restClientMetrics } from "./rest-client-metrics.ts";
+import { conntrackMetrics, networkMetrics, restClientMetrics } from "./part-metrics.ts";
+import {
+  addBuildMetrics,
+  addPacketCounters,
+  addProcessMetrics,
+  type MetricFactory,
+  metricFactory,
+} from "./registry.ts";
 import { addServiceMetrics, type ReadServiceConnections } from "./service-metrics.ts";
-import { syncMetrics } from "./sync-metrics.ts";
+import { agentMetrics, failureMetrics, iptablesMetrics, type SyncMetrics, syncMetrics } from "./sync-metrics.ts";
 
 /** What of a mode its metrics depend on. */
 export type MeasuredMode = Pick<ModeFacts, "name" | "needs" | "objects" | "packetCounters">;
 
-export interface MetricsOptions {
+export type Metrics = ReturnType<typeof createMetrics>;
+
+interface MetricsOptions {
   /** Absent: there is none, and only what all modes have is measured. */
   readonly mode?: MeasuredMode;
   /** Reads the counters of packets that the mode's rules have. */
@@ -34,8 +37,6 @@ export interface MetricsOptions {
   /** TCP connections of endpoints that are gone are reset. Default false. */
   readonly resetsTCP?: boolean;
 }
-
-export type Metrics = ReturnType<typeof createMetrics>;
 
 /** All metrics of an agent in one registry of its own. */
 export function createMetrics(state: ClusterState, options: MetricsOptions = {}) {
@@ -73,4 +74,17 @@ export function createMetrics(state: ClusterState, options: MetricsOptions = {})
 
 function modeObjects(make: MetricFactory, { name, objects: { own } }: MeasuredMode) {
   return own && make.gauge(`fairlead_${name}_objects`, own.help, ["ip_family", "kind"] as const);
+}
+
+/** Copies the counts of object changes, which core keeps, into the metrics. */
+function copyChangeCounts(metrics: SyncMetrics, state: ClusterState): void {
+  const { serviceChanges, endpointChanges } = state;
+  set(metrics.serviceChangesTotal, metrics.serviceChangesPending, serviceChanges);
+  set(metrics.endpointChangesTotal, metrics.endpointChangesPending, endpointChanges);
+}
+
+function set(total: Counter<never>, pending: Gauge<never>, counts: { total: number; pending: number }): void {
+  total.reset();
+  total.inc(counts.total);
+  pending.set(counts.pending);
 }

@@ -14,11 +14,19 @@ import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { kernelVersion } from "@fairlead/kernel";
 import type { VirtualServer } from "@fairlead/netfilter";
-import type { Kernel } from "../host/kernel.ts";
-import type { Log } from "../log/log.ts";
-import type { KeepsChain, Mode, ModeContext, ModeNotice, ModeRuntime } from "./mode.ts";
-import { setSysctls } from "./sysctls.ts";
-import { atOnce, openedTables, openTables } from "./tables.ts";
+import type { Kernel } from "../kernel.ts";
+import type { Log } from "../log.ts";
+import {
+  atOnce,
+  type KeepsChain,
+  type Mode,
+  type ModeContext,
+  type ModeNotice,
+  type ModeRuntime,
+  openedTables,
+  openTables,
+  setSysctls,
+} from "./mode.ts";
 
 /** An address for documentation (RFC 5737), which upstream probes with as well. */
 const PROBE: Omit<VirtualServer, "scheduler"> = {

@@ -1,8 +1,8 @@
 import { errorChainText } from "@fairlead/base";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { IptablesPort } from "@fairlead/netfilter";
-import type { Kernel } from "../host/kernel.ts";
-import type { Log } from "../log/log.ts";
+import type { Kernel } from "../kernel.ts";
+import type { Log } from "../log.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { KeepsChain, ModeRemoval } from "./mode.ts";
 

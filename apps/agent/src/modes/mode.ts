@@ -1,12 +1,14 @@
+/** A mode that this agent serves in, as one value. */
+
 import type { RelayTraffic } from "@fairlead/backend-userspace";
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, FrontendLookup, IPFamily, ModeFacts } from "@fairlead/core";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
 import type { IptablesPort, Table } from "@fairlead/netfilter";
-import type { Kernel } from "../host/kernel.ts";
-import type { Log } from "../log/log.ts";
+import type { Kernel } from "../kernel.ts";
+import type { Log } from "../log.ts";
 import type { MetricFactory } from "../metrics/registry.ts";
-import type { Progress } from "../sync/progress.ts";
+import type { Progress } from "../sync/follower.ts";
 
 /**
  * A mode that this agent serves in, as one value. It has one file of this folder and one row in index.ts; nothing else
@@ -69,15 +71,6 @@ export interface ModeRemoval {
 
 export type KeepsChain = (table: Table, chain: string) => boolean;
 
-/** The mode that serves in place of one that the node cannot do. */
-interface Fallback {
-  /** Its name. */
-  readonly mode: string;
-  /** The flag that allows it, as people write it. */
-  readonly flag: string;
-  allowed(config: AgentConfig): boolean;
-}
-
 /** What a mode's backends are made of. */
 export interface ModeContext {
   readonly config: AgentConfig;
@@ -120,4 +113,65 @@ export interface Relaying {
   lookup?(lookup: FrontendLookup): FrontendLookup;
   /** Accepts no connection, and ends what is open when `drained` resolves. */
   close(drained: Promise<void>): Promise<void>;
+}
+
+/** A kernel setting that a mode relies on. */
+interface RequiredSysctl {
+  /** With dots: `net.ipv4.ip_forward`. */
+  readonly name: string;
+  readonly value: string;
+  readonly reason: string;
+}
+
+/** Sets kernel settings. A line names each that was changed and each that cannot be set. */
+export async function setSysctls(
+  required: readonly RequiredSysctl[],
+  { sysctl }: Pick<Kernel, "sysctl">,
+  log: Log,
+): Promise<void> {
+  for (const { name, value, reason } of required) {
+    const result = await sysctl.set(name.replaceAll(".", "/"), value);
+    if (result.outcome === "changed") log.info("Set a sysctl", { name, value, reason });
+    else if (result.outcome !== "kept") {
+      log.warn("Failed to set a sysctl; the kernel's value stays in effect", {
+        name,
+        value,
+        neededFor: reason,
+        reason: result.reason,
+      });
+    }
+  }
+}
+
+/**
+ * Finds the iptables of a family, and reads one rule of each table: only that finds missing permissions and kernel
+ * parts. One rule, since the tables are full after a restart.
+ *
+ * @throws IptablesError saying what is missing and how to get it
+ */
+export async function openTables(kernel: Kernel, family: IPFamily, tables: readonly Table[]): Promise<void> {
+  const port = await kernel.iptables(family);
+  for (const table of tables) await port.list(table, "OUTPUT", 1);
+}
+
+/** The iptables of families that were opened. */
+export async function openedTables(
+  kernel: Kernel,
+  families: readonly IPFamily[],
+): Promise<ReadonlyMap<IPFamily, IptablesPort>> {
+  return new Map(await Promise.all(families.map(async (family) => [family, await kernel.iptables(family)] as const)));
+}
+
+/** Whether both families can be synced at once: tools of the legacy variant wait for one lock. */
+export function atOnce({ familiesAtOnce }: ModeFacts, ports: ReadonlyMap<IPFamily, IptablesPort>): boolean {
+  return familiesAtOnce && [...ports.values()].every(({ variant }) => variant === "nft");
+}
+
+/** The mode that serves in place of one that the node cannot do. */
+interface Fallback {
+  /** Its name. */
+  readonly mode: string;
+  /** The flag that allows it, as people write it. */
+  readonly flag: string;
+  allowed(config: AgentConfig): boolean;
 }

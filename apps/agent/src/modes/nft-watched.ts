@@ -2,7 +2,7 @@ import type { NftablesPort, TableNews } from "@fairlead/backend-nftables";
 import { errorChainText } from "@fairlead/base";
 import type { NftablesClient } from "@fairlead/kernel";
 import type { NftFamily } from "@fairlead/netfilter/nft";
-import type { Log } from "../log/log.ts";
+import type { Log } from "../log.ts";
 import type { ForeignChanges } from "./mode.ts";
 
 /** Names of processes that are kept until they are asked for. */

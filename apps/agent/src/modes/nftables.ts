@@ -1,3 +1,5 @@
+/** nftables mode. */
+
 import {
   configuredOptions,
   createNftablesBackend,
@@ -7,24 +9,37 @@ import {
   tableName,
 } from "@fairlead/backend-nftables";
 import type { UserspaceOptions } from "@fairlead/backend-userspace";
-import { errorChainText } from "@fairlead/base";
+import { errorChainText, toEnd } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
-import type { IPFamily } from "@fairlead/core";
+import {
+  ClusterState,
+  decodeEndpointSlice,
+  decodeService,
+  type ForwardingPlan,
+  type IPFamily,
+  type ModeSemantics,
+  Planner,
+} from "@fairlead/core";
 import { isAtLeast, type KernelVersion, kernelVersion, type NftablesClient } from "@fairlead/kernel";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
-import { type FastPath, openFastPath } from "../fast-path/open.ts";
-import { testedKernel } from "../fast-path/verdict.ts";
-import type { Kernel } from "../host/kernel.ts";
-import type { Log } from "../log/log.ts";
-import { addFastPathMetrics } from "../metrics/fast-path-metrics.ts";
-import { addLoopbackMetrics, type RefusedPackets } from "../metrics/loopback-metrics.ts";
+import { type FastPath, openFastPath, testedKernel } from "../fast-path.ts";
+import type { Kernel } from "../kernel.ts";
+import type { Log } from "../log.ts";
+import { addFastPathMetrics, addLoopbackMetrics, type RefusedPackets } from "../metrics/part-metrics.ts";
 import type { Mode, ModeContext, ModeRuntime, OpenedFor } from "./mode.ts";
-import { probePlan } from "./nft-probe.ts";
 import { WatchedTables } from "./nft-watched.ts";
 import { loopbackRelays, withRelays } from "./node-port-relays.ts";
 
 /** kube-proxy's: what is set in it lets older kernels than it asks for be tried. */
 const SKIP_VERSION = "KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK";
+
+const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const;
+
+/** A range for documentation of each family (RFC 5737, RFC 3849), and how its addresses begin. */
+const RANGES = {
+  IPv4: { all: "198.51.100.0/24", from: "198.51.100." },
+  IPv6: { all: "2001:db8::/64", from: "2001:db8::" },
+} as const;
 
 export const nftablesMode: Mode = {
   facts: nftablesFacts,
@@ -34,17 +49,6 @@ export const nftablesMode: Mode = {
   serve,
   removeTables: (kernel, serviceProxyName) => kernel.removeNftTables(serviceProxyName),
 };
-
-async function whyNot(_: AgentConfig, kernel: Pick<Kernel, "nftables">): Promise<string | undefined> {
-  const old = whyTooOld(kernelVersion(), process.env[SKIP_VERSION]);
-  if (old !== undefined) return old;
-  try {
-    await kernel.nftables();
-    return undefined;
-  } catch (error) {
-    return `nf_tables cannot be reached by netlink: ${errorChainText(error)}`;
-  }
-}
 
 /**
  * Alongside what the kernel itself can do: the nft tool of distributions with older kernels fails over what this mode
@@ -57,50 +61,8 @@ export function whyTooOld(version: KernelVersion, skip = ""): string | undefined
   return `it needs Linux 5.13 or later, and this is ${version.release}; ${SKIP_VERSION}=1 has it tried`;
 }
 
-/**
- * Has the kernel check a table with everything that this mode writes, and write none of it: what is missing shows only
- * when it is used. Modules are loaded by the kernel itself.
- */
-async function open(kernel: Kernel, family: IPFamily, { serviceProxyName }: OpenedFor): Promise<void> {
-  const client = await kernel.nftables();
-  try {
-    await createNftablesBackend(dryPort(client), { family, serviceProxyName }).sync(
-      probePlan(family, nftablesFacts.semantics),
-    );
-  } catch (error) {
-    throw new Error(
-      "the kernel refuses what nftables mode writes; it needs NET_ADMIN, Linux 5.13 or later and the modules nf_tables, " +
-        "nft_chain_nat, nft_nat, nft_masq, nft_ct, nft_fib, nft_numgen, nft_reject",
-      { cause: error },
-    );
-  }
-}
-
-/** Everything that would be written is only checked. */
-function dryPort(client: NftablesClient): NftablesPort {
-  return {
-    commit: (batch) => client.check(batch),
-    roomFor: (wanted) => client.roomFor(wanted),
-    generation: () => client.generation(),
-    table: (family, name) => client.table(family, name),
-    sets: (family, table, wanted) => client.sets(family, table, wanted),
-  };
-}
-
-async function serve(node: ModeContext): Promise<ModeRuntime> {
-  const client = await node.kernel.nftables();
-  const { notice, ...system } = await openFastPath(client, node);
-  return { ...servingBy(client, node, system), notice };
-}
-
-/** Notes how the kernel's flowtables do in their test: --init-only may have rights that the agent has not. */
-async function prepare(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
-  if (config.nftables.fastPath === undefined || config.action.kind === "run") return;
-  await testedKernel({ config, kernel, log });
-}
-
 /** What the backends are made with alongside the configuration; by default the system's. */
-export interface NftablesSystem extends Pick<UserspaceOptions, "clock" | "open"> {
+interface NftablesSystem extends Pick<UserspaceOptions, "clock" | "open"> {
   /** Absent: all packets meet all rules. */
   readonly fastPath?: FastPath;
 }
@@ -147,6 +109,77 @@ export function servingBy(
   };
 }
 
+/** A plan with everything that services can ask of the kernel in a mode, made as plans of clusters are. */
+export function probePlan(family: IPFamily, semantics: ModeSemantics): ForwardingPlan {
+  const { all, from } = RANGES[family];
+  const planner = new Planner({
+    nodeName: "probe",
+    families: [family],
+    nodeIPs: {},
+    detectors: { [family]: { kind: "cidrs", cidrs: [all] } },
+    nodePortAddresses: { [family]: { kind: "list", addresses: [`${from}9`] } },
+    serviceCIDRs: { [family]: [all] },
+    masqueradeAll: false,
+    resetStaleTCP: true,
+    semantics,
+  });
+  toEnd(planner.replan(probeState(family, all, from), "all", { get: () => undefined }));
+  return planner.plan(family);
+}
+
+async function whyNot(_: AgentConfig, kernel: Pick<Kernel, "nftables">): Promise<string | undefined> {
+  const old = whyTooOld(kernelVersion(), process.env[SKIP_VERSION]);
+  if (old !== undefined) return old;
+  try {
+    await kernel.nftables();
+    return undefined;
+  } catch (error) {
+    return `nf_tables cannot be reached by netlink: ${errorChainText(error)}`;
+  }
+}
+
+/**
+ * Has the kernel check a table with everything that this mode writes, and write none of it: what is missing shows only
+ * when it is used. Modules are loaded by the kernel itself.
+ */
+async function open(kernel: Kernel, family: IPFamily, { serviceProxyName }: OpenedFor): Promise<void> {
+  const client = await kernel.nftables();
+  try {
+    await createNftablesBackend(dryPort(client), { family, serviceProxyName }).sync(
+      probePlan(family, nftablesFacts.semantics),
+    );
+  } catch (error) {
+    throw new Error(
+      "the kernel refuses what nftables mode writes; it needs NET_ADMIN, Linux 5.13 or later and the modules nf_tables, " +
+        "nft_chain_nat, nft_nat, nft_masq, nft_ct, nft_fib, nft_numgen, nft_reject",
+      { cause: error },
+    );
+  }
+}
+
+/** Everything that would be written is only checked. */
+function dryPort(client: NftablesClient): NftablesPort {
+  return {
+    commit: (batch) => client.check(batch),
+    roomFor: (wanted) => client.roomFor(wanted),
+    generation: () => client.generation(),
+    table: (family, name) => client.table(family, name),
+    sets: (family, table, wanted) => client.sets(family, table, wanted),
+  };
+}
+
+async function serve(node: ModeContext): Promise<ModeRuntime> {
+  const client = await node.kernel.nftables();
+  const { notice, ...system } = await openFastPath(client, node);
+  return { ...servingBy(client, node, system), notice };
+}
+
+/** Notes how the kernel's flowtables do in their test: --init-only may have rights that the agent has not. */
+async function prepare(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
+  if (config.nftables.fastPath === undefined || config.action.kind === "run") return;
+  await testedKernel({ config, kernel, log });
+}
+
 /** What the table counts of node ports on loopback addresses; of what it does not refuse there is no chain. */
 function refusedPackets(
   client: NftablesClient,
@@ -169,8 +202,6 @@ function refusedDevice(family: IPFamily, log: Log): (device: string, reason: str
     log.warn("Cannot add a device to the fast path; its packets meet all rules", { ipFamily: family, device, reason });
 }
 
-const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const;
-
 function forgottenClients(ipFamily: IPFamily, table: string, log: Log): (reason: Error) => void {
   return (reason) =>
     log.warn(
@@ -178,4 +209,47 @@ function forgottenClients(ipFamily: IPFamily, table: string, log: Log): (reason:
         "each is given one anew; all services are served",
       { ipFamily, reason: errorChainText(reason) },
     );
+}
+
+function probeState(family: IPFamily, all: string, from: string): ClusterState {
+  const state = new ClusterState();
+  const ports = (["TCP", "UDP", "SCTP"] as const).map((protocol, at) => ({
+    name: protocol.toLowerCase(),
+    protocol,
+    port: 80,
+    nodePort: 30_000 + at,
+  }));
+  const balanced = {
+    type: "LoadBalancer",
+    ports,
+    sessionAffinity: "ClientIP",
+    externalIPs: [`${from}2`],
+    loadBalancerSourceRanges: [all],
+  };
+  const services = {
+    empty: { clusterIP: `${from}5`, type: "NodePort", ports: [{ port: 80, nodePort: 30_010 }] },
+    local: { clusterIP: `${from}6`, externalTrafficPolicy: "Local", ...balanced, externalIPs: [`${from}3`] },
+    wide: { clusterIP: `${from}7`, ...balanced },
+  };
+  for (const [name, spec] of Object.entries(services)) {
+    const metadata = { namespace: "probe", name };
+    const status = { loadBalancer: { ingress: [{ ip: `${from}${spec.clusterIP.at(-1)}0` }] } };
+    const service = decodeService({ metadata, spec, status }).object;
+    if (service !== undefined) state.upsertService(service);
+    const slice = decodeEndpointSlice(probeSlice(family, name, from)).object;
+    if (slice !== undefined && name !== "empty") state.upsertSlice(slice);
+  }
+  return state;
+}
+
+function probeSlice(addressType: IPFamily, name: string, from: string) {
+  return {
+    metadata: { namespace: "probe", name, labels: { "kubernetes.io/service-name": name } },
+    addressType,
+    ports: ["TCP", "UDP", "SCTP"].map((protocol) => ({ name: protocol.toLowerCase(), protocol, port: 8080 })),
+    endpoints: [
+      { addresses: [`${from}20`], nodeName: "probe", conditions: { ready: true } },
+      { addresses: [`${from}21`], nodeName: "other", conditions: { ready: true } },
+    ],
+  };
 }

@@ -1,12 +1,19 @@
-import { createNodePortRelays, type NodePortRelays, type UserspaceOptions } from "@fairlead/backend-userspace";
+/** Relays of node ports on loopback addresses, and what all relays have in common. */
+
+import {
+  createNodePortRelays,
+  createTraffic,
+  type NodePortRelays,
+  type UserspaceOptions,
+} from "@fairlead/backend-userspace";
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, IPFamily } from "@fairlead/core";
-import type { Log } from "../log/log.ts";
+import { descriptorLimit, descriptorShares } from "../descriptors.ts";
+import type { Log } from "../log.ts";
 import type { Relaying } from "./mode.ts";
-import { relayOptions } from "./relay-options.ts";
 
 /** Relays of node ports on loopback addresses, for the families that have them. */
-export interface LoopbackRelays {
+interface LoopbackRelays {
   readonly families: ReadonlyMap<IPFamily, NodePortRelays>;
   /** Absent: no family has them. */
   readonly relaying: Relaying | undefined;
@@ -35,16 +42,6 @@ export function loopbackRelays(
   return { families: made, relaying: relayingOf(made, options.traffic) };
 }
 
-function relayingOf(families: LoopbackRelays["families"], traffic: Relaying["traffic"]): Relaying {
-  return {
-    traffic,
-    async close(drained) {
-      for (const relays of families.values()) relays.close();
-      await traffic.end(drained);
-    },
-  };
-}
-
 /** The backend with relays that follow it: after the kernel has its rules, so that no relay holds these up. */
 export function withRelays(backend: Backend, relays: NodePortRelays | undefined): Backend {
   if (relays === undefined) return backend;
@@ -68,6 +65,32 @@ export function withRelays(backend: Backend, relays: NodePortRelays | undefined)
     async cleanup() {
       relays.close();
       await backend.cleanup();
+    },
+  };
+}
+
+/** What all relays of this process have in common, of both families. */
+export function relayOptions({ userspace, provenance }: Pick<AgentConfig, "userspace" | "provenance">, log: Log) {
+  const { relayed } = descriptorShares(descriptorLimit());
+  const maxSockets = Math.min(userspace.maxSockets, relayed);
+  if (maxSockets < userspace.maxSockets && provenance["userspace.maxSockets"] !== undefined) {
+    const fields = { maxSockets: userspace.maxSockets, used: maxSockets };
+    log.warn("userspace.maxSockets exceeds what RLIMIT_NOFILE leaves for relays; using the lower limit", fields);
+  }
+  return {
+    udpIdleTimeout: userspace.udpIdleTimeoutMs,
+    tcpIdleTimeout: userspace.tcpIdleTimeoutMs,
+    maxSocketsPerService: userspace.maxSocketsPerService,
+    traffic: createTraffic({ maxSockets }),
+  } as const satisfies UserspaceOptions;
+}
+
+function relayingOf(families: LoopbackRelays["families"], traffic: Relaying["traffic"]): Relaying {
+  return {
+    traffic,
+    async close(drained) {
+      for (const relays of families.values()) relays.close();
+      await traffic.end(drained);
     },
   };
 }

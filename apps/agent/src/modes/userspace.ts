@@ -12,10 +12,17 @@ import {
 import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
-import type { Log } from "../log/log.ts";
-import type { Mode, ModeContext, ModeRuntime, Relaying } from "./mode.ts";
-import { relayOptions } from "./relay-options.ts";
-import { atOnce, openedTables, openTables } from "./tables.ts";
+import type { Log } from "../log.ts";
+import {
+  atOnce,
+  type Mode,
+  type ModeContext,
+  type ModeRuntime,
+  openedTables,
+  openTables,
+  type Relaying,
+} from "./mode.ts";
+import { relayOptions } from "./node-port-relays.ts";
 
 export const userspaceMode: Mode = {
   facts: userspaceFacts,

@@ -1,27 +1,28 @@
-import { nextTurn } from "@fairlead/base";
-import { ClusterState, Planner, type PlannerOptions, type ServiceKey } from "@fairlead/core";
+/** Puts an agent together from its parts, with what follows each sync. */
+
+import { errorChainText, nextTurn } from "@fairlead/base";
+import { ClusterState, type IPFamily, Planner, type PlannerOptions, type ServiceKey } from "@fairlead/core";
 import { createEndpointFilter, OwnershipDelay } from "@fairlead/endpoint-filter";
 import { type LiveNetworks, NodeInputs } from "@fairlead/intake";
-import { ProxyHealth } from "../health/proxy-health.ts";
-import { ConnectionLimit } from "../http/connection-limit.ts";
-import { liveNetworks } from "../networks/build.ts";
-import { KnownKeeper } from "../networks/known-keeper.ts";
-import { ProblemLog } from "../objects/problem-log.ts";
-import { MemoryKeeper } from "../ownership/keeper.ts";
-import { stateFile } from "../ownership/state-file.ts";
+import { connectionReader } from "../connections.ts";
+import { conntrackFollower } from "../conntrack.ts";
+import { annotationFollower, eventFollower, healthCheckNotListening } from "../events.ts";
+import { ConnectionLimit, listen } from "../http/listen.ts";
+import type { Kernel } from "../kernel.ts";
+import { createMetrics, type Metrics } from "../metrics/metrics.ts";
+import { addRelayMetrics } from "../metrics/part-metrics.ts";
+import { metricsFollower } from "../metrics/sync-metrics.ts";
+import { leftoversFollower } from "../modes/leftovers.ts";
+import { foreignAlarm, KnownKeeper, liveNetworks, networksFollower } from "../networks.ts";
+import { MemoryKeeper, ownershipFollower, stateFile } from "../ownership.ts";
+import { ProblemLog, problemFollower } from "../problems.ts";
+import { healthFollower, ProxyHealth } from "../proxy-health.ts";
+import { ServiceHealthServers, serviceHealthFollower } from "../service-health.ts";
 import { FamilySync } from "../sync/family-sync.ts";
+import { type SyncFollower, syncLog } from "../sync/follower.ts";
 import { SyncLoop } from "../sync/sync-loop.ts";
 import { Syncer } from "../sync/syncer.ts";
-import { followersOf } from "./followers.ts";
-import { metricsOf } from "./metrics.ts";
 import type { Agent, AgentParts } from "./parts.ts";
-import { serviceHealthServers } from "./service-health.ts";
-
-/** A full sync without a reason comes once an hour, as upstream. */
-const FULL_SYNC_MS = 3_600_000;
-
-/** Milliseconds of work before the event loop gets its turn. */
-const SLICE_MS = 10;
 
 /**
  * Puts the agent together, in the order in which a change passes: objects and inputs → planner → syncer, which the loop
@@ -60,6 +61,12 @@ export function createAgent(parts: AgentParts): Agent {
   const syncer = createSyncer(parts, followed);
   return { ...followed, syncer, loop: createLoop(parts, syncer) };
 }
+
+/** A full sync without a reason comes once an hour, as upstream. */
+const FULL_SYNC_MS = 3_600_000;
+
+/** Milliseconds of work before the event loop gets its turn. */
+const SLICE_MS = 10;
 
 function createSyncer(parts: AgentParts, agent: Omit<Agent, "syncer" | "loop">): Syncer {
   const { backends, familiesAtOnce, config, clock, log, random } = parts;
@@ -108,4 +115,112 @@ function concerned(networks: LiveNetworks, delay: OwnershipDelay): ReadonlySet<S
 function createLoop({ config, clock }: AgentParts, syncer: Syncer): SyncLoop {
   const { minSyncPeriodMs: minInterval, syncPeriodMs: checkInterval } = config[config.mode];
   return new SyncLoop({ minInterval, checkInterval, fullInterval: FULL_SYNC_MS }, syncer, clock);
+}
+
+/** The agent but for what syncs run in. */
+type Followed = Omit<Agent, "syncer" | "loop">;
+
+/** What follows from each sync, in this order. */
+function followersOf(parts: AgentParts, made: Followed): readonly SyncFollower[] {
+  const { log, clock, mode, kernel } = parts;
+  const { families, metrics, planner, state, networks } = made;
+  return [
+    healthFollower(made.health, families),
+    ownershipFollower(made.keeper, made.delay, log, metrics.agent),
+    problemFollower(made.problems),
+    syncLog(log),
+    metricsFollower({ ...metrics, mode, planner, state, clock }),
+    ...("iptables" in kernel ? besideRules(parts, made, kernel) : []),
+    ...(parts.events === undefined ? [] : [eventFollower(parts.events), annotationFollower(parts.events)]),
+    ...(parts.followers ?? []),
+    ...(networks === undefined ? [] : [networksFollower(networks), alarmOf(parts, made)]),
+  ];
+}
+
+function alarmOf({ config, log, events }: AgentParts, { families, planner, metrics }: Followed): SyncFollower {
+  const { maxForeignPercent } = config.multiCNI.cidrChanges;
+  const services = (family: IPFamily) => planner.counts(family).services;
+  return foreignAlarm({ maxForeignPercent, families, services, metrics: metrics.networks, log, events });
+}
+
+/** What a node needs alongside its rules: health checks, connection tracking, and what other modes left. */
+function besideRules(parts: AgentParts, made: Followed, kernel: Kernel): readonly SyncFollower[] {
+  const { config, log, clock, mode, relaying, removals } = parts;
+  const { families, planner, inputs } = made;
+  const metrics = made.metrics.conntrack;
+  const isForeign = (address: string) => inputs.options().filter?.isForeign?.(address) ?? false;
+  const resets = config.resetStaleTCP && !mode.endsConnections ? { isForeign } : undefined;
+  const lookup = (family: IPFamily) => relaying?.lookup?.(planner.lookup(family)) ?? planner.lookup(family);
+  return [
+    serviceHealthFollower(made.serviceHealth),
+    conntrackFollower({
+      families,
+      conntrack: kernel.conntrack,
+      lookup,
+      nodeAddresses: () => inputs.addresses,
+      resets,
+      metrics,
+      clock,
+      log,
+    }),
+    leftoversFollower({ kernel, mode, removals, families, log }),
+  ];
+}
+
+/** The metrics that this agent has, by its mode and configuration. */
+function metricsOf(parts: AgentParts, state: ClusterState, planner: Planner): Metrics {
+  const { config, kernel, mode, relaying } = parts;
+  const metrics = createMetrics(state, {
+    mode,
+    nfacct: kernel.nfacct,
+    serviceProxyName: config.serviceProxyName,
+    learns: parts.networks !== undefined,
+    connections: serviceConnections(parts, planner),
+    resetsTCP: config.resetStaleTCP && !mode.endsConnections,
+    addMore: (make) => {
+      parts.addMetrics?.(make);
+      return relaying && addRelayMetrics(make, relaying.traffic, config);
+    },
+  });
+  metrics.agent.modeFallback.set(parts.fallback === undefined ? 0 : 1);
+  return metrics;
+}
+
+/** Undefined: they are not configured, or there is nothing to read them from. */
+function serviceConnections({ config, kernel, relaying, clock, log }: AgentParts, planner: Planner) {
+  const { serviceMetrics: settings } = config;
+  const { tracking } = kernel;
+  if (settings === undefined || tracking === undefined) return undefined;
+  return connectionReader({ settings, planner, tracking, relays: relaying?.lookup && relaying.traffic, clock, log });
+}
+
+/** The health-check node ports of one family; what becomes of each is logged, and what fails is an Event as well. */
+function serviceHealthServers(
+  { log, events, clock, random }: Pick<AgentParts, "log" | "events" | "clock" | "random">,
+  family: IPFamily,
+  health: ProxyHealth,
+  limit: ConnectionLimit,
+): ServiceHealthServers {
+  return new ServiceHealthServers({
+    family,
+    listen: (app, at, ipv6Only) => listen(app, at, ipv6Only, limit),
+    clock,
+    random,
+    proxyHealthy: () => health.report().healthy,
+    onOpened({ service }, { host, port }, wasRefused) {
+      const fields = { service, port, address: host, ipFamily: family };
+      if (wasRefused) log.info("Health-check node port opened after earlier failures", fields);
+      else log.verbose(2, "Health-check node port opened", fields);
+    },
+    onRefused(check, at, error) {
+      log.error("Cannot open health-check node port on this address; traffic is not affected, retrying", {
+        service: check.service,
+        port: check.port,
+        address: at.host,
+        ipFamily: family,
+        error: errorChainText(error),
+      });
+      void events?.report(healthCheckNotListening(check, at, error));
+    },
+  });
 }

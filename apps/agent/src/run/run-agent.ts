@@ -1,14 +1,23 @@
-import { errorChainText, sleep } from "@fairlead/base";
-import { createAgent } from "./agent.ts";
-import { watchConfigFile } from "./config-file.ts";
-import { NodeEligibility } from "./eligibility.ts";
-import { followForeign } from "./foreign-changes.ts";
-import { followInputs } from "./inputs.ts";
-import type { Agent, AgentParts } from "./parts.ts";
-import { openServers } from "./servers.ts";
+/** Runs an agent until it is stopped: its servers, its syncs, and changes that other processes made. */
 
-/** Milliseconds that connections through this process get to end after SIGTERM. */
-const DRAIN_MS = 1_000;
+import { watch } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { type Clock, errorChainText, sleep } from "@fairlead/base";
+import { KUBE_PROXY_RELEASE } from "@fairlead/config";
+import { ownershipReport } from "@fairlead/intake";
+import { version } from "../about/version.ts";
+import { serverNotListening } from "../events.ts";
+import { bind, type ServerName } from "../http/listen.ts";
+import { configz, metricsApp } from "../http/metrics-app.ts";
+import { nodeProfiles } from "../http/profiles.ts";
+import { sliMetrics } from "../metrics/sync-metrics.ts";
+import { healthApp } from "../proxy-health.ts";
+import type { SyncLoop } from "../sync/sync-loop.ts";
+import { createAgent } from "./agent.ts";
+import { followInputs, NodeEligibility } from "./inputs.ts";
+import type { Agent, AgentParts } from "./parts.ts";
+
 /** Milliseconds that what runs gets to end after SIGTERM. A restore that is cut off leaves its tables as they were. */
 const SHUTDOWN_MS = 1_500;
 
@@ -29,6 +38,66 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<st
   await Promise.race([shutDown(parts, agent), sleep(parts.clock, SHUTDOWN_MS)]);
   return reason;
 }
+
+/** Has what other processes may have changed looked at now and not with the next check, where the mode follows that. */
+export async function followForeign(
+  { watchForeign, config, log }: Pick<AgentParts, "watchForeign" | "config" | "log">,
+  { loop }: { readonly loop: Pick<SyncLoop, "requestCheck"> },
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await watchForeign?.({ changed: () => loop.requestCheck() }, signal);
+  } catch (error) {
+    log.warn("Event stream of rule changes lost; changes by other programs are found by the periodic check", {
+      syncPeriod: `${config[config.mode].syncPeriodMs}ms`,
+      error: errorChainText(error),
+    });
+  }
+}
+
+interface ConfigFileOptions {
+  readonly path: string;
+  /** Its text when the agent read it. */
+  readonly text: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly onChange: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Milliseconds that a burst of events has to end in: a ConfigMap's swap is several renames. */
+const QUIET_MS = 200;
+
+/**
+ * Calls `onChange` once when the file's contents differ from `text`. A mounted ConfigMap changes by swapped links
+ * alongside the file, so it is the folder that is watched, and contents that are compared. A file that is gone is no
+ * change: it may be on its way back.
+ */
+export function watchConfigFile(options: ConfigFileOptions): void {
+  let cancel = () => {};
+  let changed = false;
+  const compare = async () => {
+    const text = await readFile(options.path, "utf8").catch(() => options.text);
+    if (changed || text === options.text || options.signal.aborted) return;
+    changed = true;
+    options.onChange();
+  };
+  const compareSoon = () => {
+    cancel();
+    cancel = options.clock.after(QUIET_MS, () => void compare());
+  };
+  options.signal.addEventListener("abort", () => cancel());
+  try {
+    const watcher = watch(dirname(options.path), { signal: options.signal, persistent: false }, compareSoon);
+    watcher.on("error", options.onError);
+  } catch (error) {
+    options.onError(error);
+  }
+  compareSoon();
+}
+
+/** Milliseconds that connections through this process get to end after SIGTERM. */
+const DRAIN_MS = 1_000;
 
 function start(parts: AgentParts, agent: Agent, signal: AbortSignal, fail: (reason: string) => void): void {
   const eligibility = new NodeEligibility(parts.config.manifests === undefined);
@@ -67,4 +136,54 @@ async function shutDown(
     ...Array.from(serviceHealth.values(), (servers) => servers.close()),
   ]);
   await Promise.all([keeper.flush(), known.flush()]);
+}
+
+/** Milliseconds that the Event about the end gets to reach the API server. */
+const LAST_EVENT_MS = 1_000;
+
+/** Opens the health and the metrics port; they are closed when the signal aborts. */
+function openServers(
+  { config, mode, clock, log, events, relaying }: AgentParts,
+  agent: Agent,
+  eligibility: NodeEligibility,
+  signal: AbortSignal,
+  onHardFail: (reason: string) => void,
+): void {
+  const { metrics, planner, health, connectionLimit, networks } = agent;
+  const { bindAddressHardFail: hardFail } = config;
+  const onFailure = (server: ServerName, reason: string) => {
+    const notified = events?.report(serverNotListening(server, reason));
+    if (hardFail) void Promise.race([notified, sleep(clock, LAST_EVENT_MS)]).then(() => onHardFail(reason));
+  };
+  const common = { hardFail, clock, log, signal, limit: connectionLimit, onFailure };
+  const startedAt = performance.timeOrigin;
+  const healthz = healthApp({
+    report: () => health.report(),
+    nodeEligible: () => eligibility.eligible,
+    answered: (endpoint, code) => metrics.agent[endpoint].inc({ code: String(code) }),
+  });
+  const operators = metricsApp(
+    {
+      metrics: () => metrics.text(),
+      proxyMode: () => mode.name,
+      configuration: () => configz(config),
+      ownership: () => {
+        const learned = networks?.report();
+        return { ...ownershipReport(planner.ownerships(), learned), ...(learned && { networks: learned }) };
+      },
+      relays: relaying?.traffic,
+      slis: sliMetrics(startedAt),
+      build: config.features.statusz ? { version, follows: KUBE_PROXY_RELEASE, startedAt } : undefined,
+      flags: config.features.flagz ? config.flags : undefined,
+      ...(config.enableProfiling ? { profiles: nodeProfiles() } : {}),
+    },
+    clock,
+  );
+  const opened = [bind(operators, { name: "metrics", at: config.metricsBindAddress, ...common })];
+  if (config.healthzBindAddress !== undefined) {
+    opened.push(bind(healthz, { name: "health", at: config.healthzBindAddress, ...common }));
+  }
+  signal.addEventListener("abort", () => {
+    for (const listener of opened) void listener.then((one) => one?.close());
+  });
 }

@@ -1,7 +1,7 @@
 /** Leader election by a Lease, as client-go has it, and work that only the leader does. */
 
 import { type Clock, errorChainText, sleep, type Timers } from "@fairlead/base";
-import type { Log } from "../log/log.ts";
+import type { Log } from "../log.ts";
 
 /** A coordination.k8s.io/v1 Lease. */
 export interface LeasePort {

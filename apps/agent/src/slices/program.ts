@@ -2,11 +2,16 @@
 import { errorChainText } from "@fairlead/base";
 import { formatError, parseSlicesArguments } from "@fairlead/config";
 import { version } from "../about/version.ts";
-import { createLog } from "../log/pino.ts";
+import { createLog } from "../log.ts";
 import { setUpEngine } from "../start/engine.ts";
-import { inspectorProblem } from "../start/inspector.ts";
-import { endOnSignal, endProcess, failOnUnhandled, stopSignal } from "../start/process.ts";
-import { StartError } from "../start/start-error.ts";
+import {
+  endOnSignal,
+  endProcess,
+  failOnUnhandled,
+  inspectorProblem,
+  StartError,
+  stopSignal,
+} from "../start/process.ts";
 import { runSlices } from "./run.ts";
 
 const write = (text: string) => process.stderr.write(`${text.trimEnd()}\n`);

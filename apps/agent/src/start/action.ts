@@ -1,20 +1,22 @@
+/** What the process was started for; what cleaning up removes. */
+
 import { writeFileSync } from "node:fs";
-import { errorChainText } from "@fairlead/base";
-import type { AgentConfig } from "@fairlead/config";
-import { prepareConntrack } from "../conntrack/prepare.ts";
-import { type Kernel, openedOnce } from "../host/kernel.ts";
-import { realKernel } from "../host/real.ts";
-import type { Log } from "../log/log.ts";
-import { createLog } from "../log/pino.ts";
+import { errorChainText, IP_FAMILIES } from "@fairlead/base";
+import { type AgentConfig, REPLY_TABLE } from "@fairlead/config";
+import type { IPFamily } from "@fairlead/core";
+import { prepareConntrack } from "../conntrack-settings.ts";
+import { type Kernel, openedOnce } from "../kernel.ts";
+import { createLog, type Log } from "../log.ts";
 import { modes } from "../modes/index.ts";
-import { chooseMode } from "./choose-mode.ts";
-import { cleanUp, cleanUpInstance } from "./cleanup.ts";
-import { openFamilies } from "./families.ts";
-import { heapSnapshotSignal } from "./heap-snapshot.ts";
+import { errorTexts, removeTables } from "../modes/leftovers.ts";
+import type { ModeRemoval } from "../modes/mode.ts";
+import { realKernel } from "../real-kernel.ts";
+import { removeReplyRouting } from "../reply-routing.ts";
+import { chooseMode, openFamilies } from "./choose-mode.ts";
+import { heapSnapshotSignal } from "./engine.ts";
 import { runLocal } from "./local.ts";
-import { runOnNode } from "./node.ts";
-import { lockNode } from "./node-lock.ts";
-import { StartError } from "./start-error.ts";
+import { lockNode, runOnNode } from "./node.ts";
+import { StartError } from "./process.ts";
 
 /** Does what the process was started for; resolves to its exit code. */
 export async function runAction(
@@ -31,6 +33,26 @@ export async function runAction(
     else log.error("Fairlead cannot continue; exiting", { reason: errorChainText(error) });
     return 1;
   }
+}
+
+/**
+ * Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code.
+ *
+ * @param removals the modes, in the order in which they are removed
+ */
+export async function cleanUp(removals: readonly ModeRemoval[], kernel: Kernel, log: Log): Promise<number> {
+  let failed = false;
+  for (const family of IP_FAMILIES) {
+    const errors = await cleanFamily(removals, kernel, family, log);
+    if (errors.length === 0) log.info("Removed the iptables rules", { ipFamily: family });
+    else {
+      failed = true;
+      log.error("Failed to remove the iptables rules", { ipFamily: family, errors });
+    }
+  }
+  const nothingLeft = await removeTables(removals, kernel, "", log);
+  const routed = await removeReplies(kernel, log);
+  return failed || !nothingLeft || !routed ? 1 : 0;
 }
 
 async function act(config: AgentConfig, log: Log, out: (text: string) => void): Promise<number> {
@@ -67,4 +89,54 @@ function writeConfig(path: string, text: string): void {
   } catch (error) {
     throw new StartError(`--write-config-to=${path}: cannot be written: ${errorChainText(error)}`, { cause: error });
   }
+}
+
+/** @returns false: something could not be removed */
+async function removeReplies(kernel: Kernel, log: Log): Promise<boolean> {
+  try {
+    const marks = (await kernel.hasNftTable(REPLY_TABLE)) === true ? await kernel.nftables() : undefined;
+    if (await removeReplyRouting(kernel.routing, marks)) log.info("Removed reply routing");
+    return true;
+  } catch (error) {
+    log.error("Failed to remove reply routing; run --cleanup again", { error: errorChainText(error) });
+    return false;
+  }
+}
+
+/** Removes what an agent with a name left, and nothing of the node's first proxy. Resolves to the exit code. */
+async function cleanUpInstance(
+  removals: readonly ModeRemoval[],
+  kernel: Pick<Kernel, "removeNftTables">,
+  serviceProxyName: string,
+  log: Log,
+): Promise<number> {
+  return (await removeTables(removals, kernel, serviceProxyName, log)) ? 0 : 1;
+}
+
+/**
+ * Both variants of iptables are cleaned, as far as they are in use: it is unknown which one was, when the rules were
+ * made.
+ */
+async function cleanFamily(
+  removals: readonly ModeRemoval[],
+  kernel: Kernel,
+  family: IPFamily,
+  log: Log,
+): Promise<readonly string[]> {
+  const errors = new Set<string>();
+  const attempt = (work: () => Promise<void>) =>
+    work().catch((error: unknown) => {
+      for (const text of errorTexts(error)) errors.add(text);
+    });
+  await attempt(async () => {
+    for (const rules of await kernel.iptablesInUse(family)) {
+      for (const { facts, removeRules } of removals) {
+        await attempt(async () => {
+          const there = await removeRules?.(kernel, rules);
+          if (there === true) log.info(`Removed stale objects of ${facts.name} mode`, { ipFamily: family });
+        });
+      }
+    }
+  });
+  return [...errors];
 }

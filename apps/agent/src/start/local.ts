@@ -1,16 +1,18 @@
+/** Serves on local ports only, without root: --userspace-only. */
+
+import type { LocalBackend, LocalService } from "@fairlead/backend-userspace";
 import { systemClock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
+import type { IPFamily } from "@fairlead/core";
 import { version } from "../about/version.ts";
-import { localKernel } from "../host/local.ts";
-import type { Log } from "../log/log.ts";
+import { localKernel } from "../kernel.ts";
+import type { Log } from "../log.ts";
 import { localFacts, serveLocally } from "../modes/userspace.ts";
-import { setUpNetworks } from "../networks/setup.ts";
-import { loadMemory } from "../ownership/memory-file.ts";
-import { stateFile } from "../ownership/state-file.ts";
-import { afterStart } from "../sync/after-start.ts";
+import { setUpNetworks } from "../networks.ts";
+import { loadMemory, stateFile } from "../ownership.ts";
+import { afterStart, type SyncFollower } from "../sync/follower.ts";
 import { keepHeapSmall } from "./engine.ts";
-import { localTableFollower } from "./local-table.ts";
-import { runToExit, startProcess } from "./run-process.ts";
+import { runToExit, startProcess } from "./process.ts";
 import { openSource } from "./source.ts";
 
 /**
@@ -47,4 +49,37 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
 function withoutHealthServer(config: AgentConfig): AgentConfig {
   const { healthzBindAddress: _unasked, ...others } = config;
   return config.provenance["healthzBindAddress"] === undefined ? others : config;
+}
+
+/** Prints where each service is to be had: once all families have it, and again whenever it is another place. */
+function localTableFollower(
+  backends: ReadonlyMap<IPFamily, LocalBackend>,
+  print: (text: string) => void,
+): SyncFollower {
+  const waiting = new Set(backends.keys());
+  let printed = "";
+  return {
+    ran({ family, outcome }) {
+      if (outcome.kind === "synced") waiting.delete(family);
+      if (waiting.size > 0) return;
+      const text = localTable([...backends.values()].flatMap((backend) => backend.services()));
+      if (text !== printed) print(text);
+      printed = text;
+    },
+  };
+}
+
+/** `SERVICE PROTOCOL LOCAL ADDRESS`, one line each, by name. */
+function localTable(services: readonly LocalService[]): string {
+  const rows = services.map(({ name, protocol, address, reason }) => [
+    name,
+    protocol,
+    address ?? `none: ${reason ?? ""}`,
+  ]);
+  rows.sort(([a = ""], [b = ""]) => (a === b ? 0 : a < b ? -1 : 1));
+  const lines = [["SERVICE", "PROTOCOL", "LOCAL ADDRESS"], ...rows];
+  const width = Math.max(...lines.map(([name = ""]) => name.length));
+  return lines
+    .map(([name = "", protocol = "", address = ""]) => `${name.padEnd(width)}  ${protocol.padEnd(8)}  ${address}\n`)
+    .join("");
 }

@@ -1,9 +1,15 @@
-import { constants } from "node:os";
-import { errorChainText } from "@fairlead/base";
-import type { Log } from "../log/log.ts";
+/** The process: its signals, its end, and where it stands when memory runs out. */
 
-/** Milliseconds after SIGTERM in which the process is gone, whatever it was in the middle of. */
-const SHUTDOWN_MS = 1_900;
+import { writeFile } from "node:fs/promises";
+import { constants, hostname } from "node:os";
+import { errorChainText } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
+import type { FilterOptions, MemoryScope } from "@fairlead/endpoint-filter";
+import { filterSettings } from "@fairlead/intake";
+import { descriptorLimit, descriptorShares } from "../descriptors.ts";
+import type { Log } from "../log.ts";
+import type { AgentParts } from "../run/parts.ts";
+import { runAgent } from "../run/run-agent.ts";
 
 /** What Node's thread pool may be busy with for as long as a file or a name server wants. */
 const POOLED: readonly string[] = ["FSReqPromise", "FSReqCallback", "FileHandleCloseReq", "GetAddrInfoReqWrap"];
@@ -16,6 +22,120 @@ export function endProcess(code: number): void {
   const busy = process.getActiveResourcesInfo().some((resource) => POOLED.includes(resource));
   if (busy) exitAtOnce(code);
   process.exit(code);
+}
+
+const STOPS = ["SIGTERM", "SIGINT"] as const;
+
+/**
+ * Has SIGTERM and SIGINT end the process, with the code that a shell gives it: the first process of a container has no
+ * default for them.
+ */
+export function endOnSignal(): void {
+  for (const name of STOPS) process.on(name, () => endProcess(128 + constants.signals[name]));
+}
+
+/** Milliseconds after SIGTERM in which the process is gone, whatever it was in the middle of. */
+const SHUTDOWN_MS = 1_900;
+
+/** Aborts on SIGTERM and SIGINT. Rules stay as they are, so there is nothing that must be waited for. */
+export function stopSignal(log: Log): AbortSignal {
+  const stop = new AbortController();
+  for (const name of STOPS) {
+    process.removeAllListeners(name);
+    process.on(name, () => {
+      log.verbose(1, "Received a signal to stop", { signal: name });
+      stop.abort();
+      setTimeout(() => endProcess(0), SHUTDOWN_MS).unref();
+    });
+  }
+  return stop.signal;
+}
+
+/** What nothing handles leaves an unknown state: better to be started again. */
+export function failOnUnhandled(log: Log): void {
+  const fail = (error: unknown) => {
+    const stack = error instanceof Error ? error.stack : undefined;
+    log.error("Unhandled error", { error: errorChainText(error), ...(stack === undefined ? {} : { stack }) });
+    endProcess(1);
+  };
+  process.on("uncaughtException", fail);
+  process.on("unhandledRejection", fail);
+}
+
+/** What every kind of run starts from. */
+interface ProcessStart {
+  /** Aborts on SIGTERM and SIGINT. */
+  readonly stop: AbortSignal;
+  /** Has a function called at each SIGUSR2. */
+  readonly onFullSyncAsked: (ask: () => void) => void;
+  readonly filter: FilterOptions & MemoryScope;
+  /** Remarks about the filter's settings, for the log. */
+  readonly notes: readonly string[];
+  readonly nodeName: string;
+  /** Connections that all HTTP ports together may have open. */
+  readonly maxClients: number;
+}
+
+/** @throws StartError naming the settings that do not fit together */
+export function startProcess(config: AgentConfig, log: Log): ProcessStart {
+  failOnUnhandled(log);
+  const stop = stopSignal(log);
+  const onFullSyncAsked = fullSyncSignal(log);
+  const filter = filterSettings(config);
+  if (!filter.ok) throw new StartError(filter.errors.join("\n"));
+  return {
+    stop,
+    onFullSyncAsked,
+    filter: filter.options,
+    notes: filter.notes,
+    nodeName: config.hostnameOverride ?? hostname().trim().toLowerCase(),
+    maxClients: descriptorShares(descriptorLimit()).clients,
+  };
+}
+
+/**
+ * Runs the agent until `stop` aborts or it cannot continue.
+ *
+ * @returns the exit code
+ */
+export async function runToExit(parts: AgentParts, stop: AbortSignal): Promise<number> {
+  const reason = await runAgent(parts, stop);
+  if (reason === undefined) return 0;
+  parts.log.error("Fairlead cannot continue; exiting", { reason });
+  return 1;
+}
+
+/** Tells the kernel how late to choose this process when memory runs out. Lowering it needs CAP_SYS_RESOURCE. */
+export async function adjustOOMScore(score: number, log: Log): Promise<void> {
+  await writeFile("/proc/self/oom_score_adj", String(score)).catch((error: unknown) =>
+    log.verbose(2, "Cannot set the OOM score; it stays unchanged", {
+      oomScoreAdj: score,
+      error: errorChainText(error),
+    }),
+  );
+}
+
+/** `--inspect`, `--inspect-brk` and `--inspect-wait` open it; `--inspect-port` only says where. */
+const OPENS = /(?:^|\s)--inspect(?:-brk|-wait)?(?=[=\s]|$)/;
+
+/**
+ * Why this process must not go on: it was started with Node's inspector open, which runs whatever any local user tells
+ * it with the agent's rights. SIGUSR1, which opens it later, is taken by the bundle's first line.
+ *
+ * @param options those of Node on the command line (`process.execArgv`)
+ * @param environment those of NODE_OPTIONS
+ * @returns what was asked for and what to do; undefined: nothing was
+ */
+export function inspectorProblem(options: readonly string[], environment = ""): string | undefined {
+  const asked = options.find((option) => OPENS.test(option));
+  const named = asked ?? (OPENS.test(environment) ? `NODE_OPTIONS=${environment}` : undefined);
+  if (named === undefined) return undefined;
+  return `${named}: any local user could run code in this process by Node's inspector; leave it out (enableProfiling profiles)`;
+}
+
+/** The agent cannot start. The message is for the operator: what is wrong, and what to do about it. */
+export class StartError extends Error {
+  override readonly name = "StartError";
 }
 
 /**
@@ -32,37 +152,13 @@ function exitAtOnce(code: number): void {
   process.kill(process.pid, "SIGKILL");
 }
 
-const STOPS = ["SIGTERM", "SIGINT"] as const;
-
-/**
- * Has SIGTERM and SIGINT end the process, with the code that a shell gives it: the first process of a container has no
- * default for them.
- */
-export function endOnSignal(): void {
-  for (const name of STOPS) process.on(name, () => endProcess(128 + constants.signals[name]));
-}
-
-/** Aborts on SIGTERM and SIGINT. Rules stay as they are, so there is nothing that must be waited for. */
-export function stopSignal(log: Log): AbortSignal {
-  const stop = new AbortController();
-  for (const name of STOPS) {
-    process.removeAllListeners(name);
-    process.on(name, () => {
-      log.verbose(1, "Received a signal to stop", { signal: name });
-      stop.abort();
-      setTimeout(() => endProcess(0), SHUTDOWN_MS).unref();
-    });
-  }
-  return stop.signal;
-}
-
 /**
  * Takes SIGUSR2 from now on, by which an operator asks for a full sync: the kernel lets only root and the own user send
  * it. Unhandled it would end the process, so this comes before anybody can know of it.
  *
  * @returns has a function called whenever it comes; what came before is covered by the first sync, which is full
  */
-export function fullSyncSignal(log: Log): (ask: () => void) => void {
+function fullSyncSignal(log: Log): (ask: () => void) => void {
   let notify = () => {};
   process.on("SIGUSR2", () => {
     log.verbose(1, "Received a signal for a full sync", { signal: "SIGUSR2" });
@@ -71,15 +167,4 @@ export function fullSyncSignal(log: Log): (ask: () => void) => void {
   return (ask) => {
     notify = ask;
   };
-}
-
-/** What nothing handles leaves an unknown state: better to be started again. */
-export function failOnUnhandled(log: Log): void {
-  const fail = (error: unknown) => {
-    const stack = error instanceof Error ? error.stack : undefined;
-    log.error("Unhandled error", { error: errorChainText(error), ...(stack === undefined ? {} : { stack }) });
-    endProcess(1);
-  };
-  process.on("uncaughtException", fail);
-  process.on("unhandledRejection", fail);
 }

@@ -4,9 +4,9 @@ import type { NodeEventsParts } from "@fairlead/intake";
 import { selectionOf, serviceUID } from "@fairlead/intake";
 import type { ObjectRequest, RequestObserver } from "@fairlead/watch";
 import { version } from "../about/version.ts";
-import type { Log } from "../log/log.ts";
+import type { Log } from "../log.ts";
 import type { AgentParts } from "../run/parts.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "./process.ts";
 
 export interface OpenedSource {
   readonly source: AgentParts["source"];

@@ -1,6 +1,6 @@
 import type { Clock } from "@fairlead/base";
 import type { Difference, IPFamily } from "@fairlead/core";
-import type { Log } from "../log/log.ts";
+import type { Log } from "../log.ts";
 import { backoffDelay } from "./backoff.ts";
 
 /** Milliseconds for which no further line is logged where rules are changed again and again. */

@@ -1,3 +1,5 @@
+/** One run: objects to plans to both families' kernel side. */
+
 import { errorChainText, inSlices, type Slicing } from "@fairlead/base";
 import type {
   ClusterState,
@@ -9,14 +11,13 @@ import type {
   PlanStep,
   ServiceKey,
 } from "@fairlead/core";
-import type { Log } from "../log/log.ts";
-import { bothDirty } from "./both-dirty.ts";
+import type { Log } from "../log.ts";
 import { Differences } from "./differences.ts";
 import type { FamilySync } from "./family-sync.ts";
 import type { SyncFollower } from "./follower.ts";
 import type { SyncKind, SyncLoopWork } from "./sync-loop.ts";
 
-export interface SyncerParts {
+interface SyncerParts {
   readonly planner: Planner;
   readonly state: ClusterState;
   readonly memory: () => OwnershipMemory;
@@ -167,4 +168,12 @@ export class Syncer implements SyncLoopWork {
     }
     return true;
   }
+}
+
+/** What is dirty by one of two takes, or by both. */
+function bothDirty(before: DirtyServices | undefined, after: DirtyServices): DirtyServices {
+  if (before === undefined) return after;
+  const triggerTimes = new Map<ServiceKey, readonly number[]>(before.triggerTimes);
+  for (const [key, times] of after.triggerTimes) triggerTimes.set(key, [...(triggerTimes.get(key) ?? []), ...times]);
+  return { services: new Set([...before.services, ...after.services]), triggerTimes };
 }

@@ -7,7 +7,7 @@ import type { IPFamily } from "@fairlead/core";
 import { openNftables } from "@fairlead/kernel";
 import { endpointSlice, service, TestCluster } from "@fairlead/testkit";
 import { servingBy } from "../../src/modes/nftables.ts";
-import { Progress } from "../../src/sync/progress.ts";
+import { Progress } from "../../src/sync/follower.ts";
 import { recordedLog } from "./recorded-log.ts";
 import { configOf } from "./running-agent.ts";
 

@@ -7,12 +7,12 @@ import type { Clock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { FakeIptables, FakeNfacct, FakeNftables } from "@fairlead/kernel/fake";
-import type { Log } from "../../src/log/log.ts";
+import type { Log } from "../../src/log.ts";
 import { foreignChangeOf } from "../../src/modes/ipvs.ts";
 import type { ModeRuntime } from "../../src/modes/mode.ts";
 import { servingBy } from "../../src/modes/nftables.ts";
 import { relayingOf } from "../../src/modes/userspace.ts";
-import type { Progress } from "../../src/sync/progress.ts";
+import type { Progress } from "../../src/sync/follower.ts";
 import type { fakeIpvs } from "./fake-ipvs.ts";
 
 /** What the backends of tests work with. */

@@ -1,4 +1,4 @@
-import type { Fields, Log } from "../../src/log/log.ts";
+import type { Fields, Log } from "../../src/log.ts";
 
 export interface Line {
   readonly level: "info" | "warn" | "error" | "verbose";

@@ -25,7 +25,7 @@ import type { MetricFactory } from "../../src/metrics/registry.ts";
 import { modes } from "../../src/modes/index.ts";
 import type { AgentParts } from "../../src/run/parts.ts";
 import { runAgent } from "../../src/run/run-agent.ts";
-import { Progress } from "../../src/sync/progress.ts";
+import { Progress } from "../../src/sync/follower.ts";
 import { fakeIpvs } from "./fake-ipvs.ts";
 import { modeOnFakes } from "./modes.ts";
 import { recordedLog } from "./recorded-log.ts";

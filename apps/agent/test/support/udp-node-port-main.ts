@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { createNftablesBackend, nftablesFacts } from "@fairlead/backend-nftables";
 import { createConntrack, createRunner, openNftables, openTracking } from "@fairlead/kernel";
 import { endpointSlice, service, TestCluster } from "@fairlead/testkit";
-import { cleanConntrack } from "../../src/conntrack/clean.ts";
-import { CleaningQueue } from "../../src/conntrack/queue.ts";
+import { CleaningQueue, cleanConntrack } from "../../src/conntrack.ts";
 
 /**
  * A program: a UDP client of a node port whose endpoint goes, in a network namespace with the addresses below. Prints

@@ -1,0 +1,65 @@
+/** Events about Services and this node. */
+
+import { errorChainText, socketText } from "@fairlead/base";
+import type { HealthCheck, IPFamily } from "@fairlead/core";
+import type { NodeEvent, NodeEvents } from "@fairlead/intake";
+import type { HostPort, ServerName } from "./http/listen.ts";
+import type { SyncFollower } from "./sync/follower.ts";
+
+/** One failure is repaired by the next sync; more of them in a row are a state that needs an operator. */
+const TOO_MANY = 3;
+
+/** An Event when syncs go on failing. Nothing waits for it to be sent. */
+export function eventFollower(events: Pick<NodeEvents, "report">): SyncFollower {
+  const failures = new Map<IPFamily, number>();
+  return {
+    ran({ family, outcome }) {
+      if (outcome.kind === "synced") failures.delete(family);
+      if (outcome.kind !== "failed") return;
+      const count = (failures.get(family) ?? 0) + 1;
+      failures.set(family, count);
+      if (count < TOO_MANY) return;
+      const message = `Failed to write the ${family} rules ${count} times in a row; previous rules stay in effect, retrying: ${errorChainText(outcome.error)}`;
+      void events.report({ type: "Warning", reason: "SyncFailed", message });
+    },
+  };
+}
+
+/** An Event on a Service whose annotation this node cannot follow: its owner does not read the agents' logs. */
+export function annotationFollower(events: Pick<NodeEvents, "report">): SyncFollower {
+  return {
+    planned({ problems }) {
+      for (const { kind, namespace, name, field, value, reason } of problems) {
+        if (kind !== "Service" || field !== "metadata.annotations") continue;
+        const message = value === "" ? reason : `${reason}; its value is ${value}`;
+        void events.report({ type: "Warning", reason: "InvalidAnnotation", message, service: { namespace, name } });
+      }
+    },
+  };
+}
+
+const REASONS: Readonly<Record<ServerName, string>> = {
+  health: "FailedToStartProxierHealthcheck",
+  metrics: "FailedToStartMetricServer",
+};
+
+/**
+ * Ports that this process cannot listen on, with kube-proxy's reasons and actions (cmd/kube-proxy/app/server.go,
+ * pkg/proxy/healthcheck/service_health.go).
+ */
+export function serverNotListening(server: ServerName, message: string): NodeEvent {
+  return { type: "Warning", reason: REASONS[server], action: "StartKubeProxy", message };
+}
+
+export function healthCheckNotListening(check: HealthCheck, { host, port }: HostPort, error: unknown): NodeEvent {
+  const { namespace, name } = check;
+  const on = socketText(host, port);
+  const message = `Cannot open the health-check node port on ${on}: ${errorChainText(error)}`;
+  return {
+    type: "Warning",
+    reason: "FailedToStartServiceHealthcheck",
+    action: "Listen",
+    message,
+    service: { namespace, name },
+  };
+}
