@@ -179,6 +179,7 @@ test("what it counts has a metric of its own, and no other mode's", async () => 
   });
   const { text } = await metrics.text();
   expect(text.match(/^fairlead_\w+_objects\{.*$/gm)).toEqual([
+    'fairlead_refused_objects{ip_family="IPv4"} 0',
     'fairlead_memory_objects{kind="groups",ip_family="IPv4"} 3',
   ]);
   expect(text).not.toContain("kubeproxy_sync_proxy_rules_iptables_");
