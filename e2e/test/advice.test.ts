@@ -1,6 +1,6 @@
 import { ADVICE_NAMES } from "@fairlead/inspect";
 import { expect, test } from "vitest";
-import { adviceCases, NOT_FOLLOWED } from "../src/specs/advice/index.ts";
+import { adviceCases, NOT_FOLLOWED } from "../src/specs/advice/specs.ts";
 
 test.each(ADVICE_NAMES)("advice %s is followed by a spec, or it is said why none does", (name) => {
   const cases = adviceCases.filter(({ advice }) => advice === name);

@@ -1,11 +1,9 @@
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { lackingPrograms, lackText } from "@fairlead/lab/support/machine";
 import { describe, expect, test } from "vitest";
-import { type Actions, commandLine } from "../src/command/command-line.ts";
-import { checkKeep } from "../src/command/keep.ts";
-import { type RawOptions, readOptions, UsageError } from "../src/command/options.ts";
-import { planSpecs } from "../src/command/plan.ts";
-import { readRequest } from "../src/command/request.ts";
+import { type Actions, commandLine, type RawOptions, readOptions, UsageError } from "../src/command/options.ts";
+import { planSpecs, readRequest } from "../src/command/plan.ts";
+import { checkKeep } from "../src/command/run-folder.ts";
 import type { Spec } from "../src/specs/spec.ts";
 
 describe("options", () => {

@@ -7,8 +7,7 @@ import {
   runCase,
 } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { fakeIptables } from "../src/cases/conformance/iptables-subjects.ts";
-import { fakeIpvs } from "../src/cases/conformance/ipvs-subjects.ts";
+import { fakeIptables, fakeIpvs } from "../src/cases/conformance/subjects.ts";
 
 describe.each<[name: string, mode: Mode, subjects: BackendsUnderTest]>([
   ["iptables (nft)", "iptables", fakeIptables("nft")],

@@ -6,8 +6,7 @@ import { ownPrefix } from "@fairlead/lab/support/run-inventory";
 import { RUN_VARIABLE } from "@fairlead/lab/support/script";
 import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { takeDown } from "../src/command/down.ts";
-import { newRunId, openRunFolder } from "../src/command/run-folder.ts";
+import { newRunId, openRunFolder, takeDown } from "../src/command/run-folder.ts";
 
 let parent: string;
 

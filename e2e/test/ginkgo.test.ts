@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readGinkgo } from "../src/specs/sig-network/ginkgo.ts";
+import { readGinkgo } from "../src/specs/sig-network.ts";
 
 const FAILED = `
 ••••••••••

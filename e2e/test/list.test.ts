@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { listText } from "../src/command/list.ts";
 import type { PlannedSpec } from "../src/command/plan.ts";
-import { durationKey, withOutcomes } from "../src/report/durations.ts";
-import type { Outcome } from "../src/report/outcome.ts";
+import { listText } from "../src/command/run.ts";
+import { durationKey, type Outcome, withOutcomes } from "../src/report.ts";
 import type { Spec } from "../src/specs/spec.ts";
 
 const planned = (name: string, more: Partial<Spec> = {}, unfit?: string): PlannedSpec => ({

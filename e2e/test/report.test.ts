@@ -1,10 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { junit } from "../src/report/junit.ts";
-import type { Outcome } from "../src/report/outcome.ts";
-import { progressLine, resultTable, summaryLine } from "../src/report/table.ts";
-import { readRuns, testedPage, withRun } from "../src/report/tested.ts";
+import {
+  junit,
+  type Outcome,
+  progressLine,
+  readRuns,
+  resultTable,
+  summaryLine,
+  testedPage,
+  withRun,
+} from "../src/report.ts";
 
 const COMMON = { suite: "services", mode: "iptables", ms: 1_500 } as const;
 const passed: Outcome = {

@@ -1,9 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { COMMAND_LINES } from "../src/specs/rights/commands.ts";
-import { complaintOf, lackedIn, type RightsOutcome } from "../src/specs/rights/outcome.ts";
-import { READERS } from "../src/specs/rights/readers.ts";
-import { PAGE, RECORDED, withTable } from "../src/specs/rights/record.ts";
+import { COMMAND_LINES, complaintOf, lackedIn, READERS, type RightsOutcome } from "../src/specs/readers.ts";
+import { PAGE, RECORDED, withTable } from "../src/specs/rights.ts";
 
 const recorded: readonly RightsOutcome[] = JSON.parse(await readFile(RECORDED, "utf8"));
 

@@ -1,8 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Drawn, drawSteps, type SoakScope } from "../src/specs/soak/draw.ts";
-import { findingsIn } from "../src/specs/soak/findings.ts";
-import { firstModel, type SoakModel, type SoakStep, servingPods } from "../src/specs/soak/model.ts";
+import { findingsIn } from "../src/specs/soak/compare.ts";
+import {
+  type Drawn,
+  drawSteps,
+  firstModel,
+  type SoakModel,
+  type SoakScope,
+  type SoakStep,
+  servingPods,
+} from "../src/specs/soak/model.ts";
 
 const SCOPE: SoakScope = { modes: ["iptables", "nftables"], hardships: ["agents killed", "watches cut"] };
 

@@ -1,8 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { commandLine } from "../../e2e/src/command/command-line.ts";
-import { readOptions } from "../../e2e/src/command/options.ts";
+import { commandLine, readOptions } from "../../e2e/src/command/options.ts";
 import { SUITES } from "../../e2e/src/specs/spec.ts";
 import { RUNS } from "../e2e.mjs";
 import { root } from "../steps.mjs";

@@ -2,10 +2,9 @@ import { controlPlanePrograms } from "@fairlead/lab/control-plane/programs";
 import { messageOf } from "@fairlead/lab/support/processes";
 import { CommanderError } from "commander";
 import { runCostSuite } from "../cost/suite.ts";
-import { commandLine } from "./command-line.ts";
-import { takeDown } from "./down.ts";
-import { kubernetesOption, pattern, readOptions, UsageError } from "./options.ts";
+import { commandLine, kubernetesOption, pattern, readOptions, UsageError } from "./options.ts";
 import { run } from "./run.ts";
+import { takeDown } from "./run-folder.ts";
 
 const USAGE = 2;
 /** What taking a cluster down may take after Ctrl-C. */

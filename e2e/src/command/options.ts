@@ -1,9 +1,12 @@
+/** The options of `pnpm e2e`, and its subcommands. */
+
 import { randomInt } from "node:crypto";
 import type { IPFamily } from "@fairlead/core";
 import { DEFAULT_KUBERNETES, kubernetesVersion } from "@fairlead/lab/control-plane/programs";
 import { modes } from "@fairlead/lab/modes";
 import { MAX_NODES } from "@fairlead/lab/provider/netns/ground";
 import { messageOf } from "@fairlead/lab/support/processes";
+import { Command } from "commander";
 import type { SoakSettings } from "../specs/soak/soak.ts";
 import { SPEC_PACKAGES, type SpecPackage, SUITES, type Suite } from "../specs/spec.ts";
 
@@ -41,18 +44,13 @@ export class UsageError extends Error {
 /** As the parser of the command line gives them, by camel-case name. */
 export type RawOptions = Readonly<Record<string, string | boolean | undefined>>;
 
+const modeNames: Readonly<Record<string, string>> = Object.fromEntries(modes.map(({ name }) => [name, name]));
+
 const FAMILIES: Readonly<Record<string, readonly IPFamily[]>> = {
   ipv4: ["IPv4"],
   ipv6: ["IPv6"],
   dual: ["IPv4", "IPv6"],
 };
-
-const modeNames: Readonly<Record<string, string>> = Object.fromEntries(modes.map(({ name }) => [name, name]));
-
-const MOST_SEED = 2 ** 31 - 1;
-
-/** Run when neither a suite nor a package is named: all but the slow ones. */
-const DEFAULT_SUITES: readonly Suite[] = ["services", "multi-cni"];
 
 /** @throws UsageError */
 export function readOptions(raw: RawOptions): RunOptions {
@@ -79,6 +77,87 @@ export function readOptions(raw: RawOptions): RunOptions {
     soak: { hours: hours(text("hours") ?? "0.1"), seed: seedOf(text("seed")) },
   };
 }
+
+/** @throws UsageError when it is not a regular expression */
+export function pattern(value: string | undefined): RegExp | undefined {
+  try {
+    return value === undefined ? undefined : new RegExp(value, "i");
+  } catch (error) {
+    throw new UsageError(`--spec ${value}: ${messageOf(error)}`);
+  }
+}
+
+/** @throws UsageError when it is not a version of Kubernetes */
+export function kubernetesOption(value: string): string {
+  try {
+    kubernetesVersion(value);
+    return value;
+  } catch (error) {
+    throw new UsageError(`--kubernetes: ${messageOf(error)}`);
+  }
+}
+
+/** What the command line can ask for. */
+export interface Actions {
+  run(options: RawOptions): Promise<void>;
+  down(): Promise<void>;
+  /** @param kubernetes as it was written */
+  binaries(kubernetes: string): Promise<void>;
+  /** Counts what packets cost. @param spec as it was written */
+  cost(spec: string | undefined): Promise<void>;
+}
+
+/** The suite that has no cluster: guests in QEMU, whose packets' instructions are counted. */
+const COST = "cost";
+
+/** The command line of `pnpm e2e`. It throws CommanderError instead of ending the process. */
+export function commandLine(actions: Actions): Command {
+  const program = new Command("pnpm e2e")
+    .description("Specs of Fairlead on clusters with a real control plane, real pod networks and a real kernel")
+    .option("--provider <name>", "netns, kind or kind-published", "netns")
+    .option("--cni <names>", "pod networks, side by side: the folders of lab/src/cni", "bridge")
+    .option(
+      "--exclude-cni <names>",
+      "which of them Fairlead leaves alone, and elsewhere; default: those with their own load balancer",
+    )
+    .option("--mode <modes>", "iptables, ipvs, nftables, userspace: a cluster for each", "iptables")
+    .option("--nodes <number>", "nodes of a cluster", "2")
+    .option("--ip-family <family>", "ipv4, ipv6 or dual", "dual")
+    .option("--spec <pattern>", "regular expression: only specs whose names match")
+    .option("--suite <names>", `${SUITES.join(", ")}; default: services, multi-cni; or cost, by itself`)
+    .option("--package <name>", "only specs about this package (pnpm --filter PACKAGE e2e), of all suites")
+    .option("--hours <number>", "how long the suite soak lasts", "0.1")
+    .option("--seed <number>", "repeats the steps of a soak; default: a new one, which is in the spec's name")
+    .option("--list", "says which specs would run, what each needs and how long it took the last time")
+    .option("--keep", "leaves the cluster running to look around in, until Ctrl-C")
+    .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
+    .option("--overlay <name>", "kind: the folder of deploy/overlays that Fairlead comes by; default: the mode's")
+    .option("--record", "adds a run in which everything passed to docs/tested.md; not with --spec or --package")
+    .option("--junit <file>", "where the results go as JUnit XML; default: e2e/.e2e/junit.xml")
+    // What stands behind a subcommand is the subcommand's, though the program has an option of that name.
+    .enablePositionalOptions()
+    .exitOverride()
+    .action((options: RawOptions) =>
+      options["suite"] === COST ? actions.cost(text(options["spec"])) : actions.run(options),
+    );
+
+  program
+    .command("down")
+    .description("removes what earlier runs have left, and ends runs that wait with --keep")
+    .action(() => actions.down());
+
+  program
+    .command("binaries")
+    .description("finds or builds the programs of the control plane and says where they are")
+    .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
+    .action(({ kubernetes }: { kubernetes: string }) => actions.binaries(kubernetes));
+  return program;
+}
+
+const MOST_SEED = 2 ** 31 - 1;
+
+/** Run when neither a suite nor a package is named: all but the slow ones. */
+const DEFAULT_SUITES: readonly Suite[] = ["services", "multi-cni"];
 
 /** A run of some specs only says nothing of the suite. */
 function recorded({ record, spec, package: about }: RawOptions): boolean {
@@ -125,15 +204,6 @@ function oneOf<T>(option: string, known: Readonly<Record<string, T>>, value: str
   return found;
 }
 
-/** @throws UsageError when it is not a regular expression */
-export function pattern(value: string | undefined): RegExp | undefined {
-  try {
-    return value === undefined ? undefined : new RegExp(value, "i");
-  } catch (error) {
-    throw new UsageError(`--spec ${value}: ${messageOf(error)}`);
-  }
-}
-
 /** A package's specs are few, so that the slow ones are among them. */
 function suiteList(value: string | undefined, ofPackage: string | undefined): readonly Suite[] {
   if (value === undefined) return ofPackage === undefined ? DEFAULT_SUITES : SUITES;
@@ -148,12 +218,6 @@ function byName<T extends string>(names: readonly T[]): Readonly<Record<string, 
   return Object.fromEntries(names.map((name) => [name, name]));
 }
 
-/** @throws UsageError when it is not a version of Kubernetes */
-export function kubernetesOption(value: string): string {
-  try {
-    kubernetesVersion(value);
-    return value;
-  } catch (error) {
-    throw new UsageError(`--kubernetes: ${messageOf(error)}`);
-  }
+function text(value: RawOptions[string]): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }

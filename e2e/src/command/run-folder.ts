@@ -1,8 +1,17 @@
+/** What runs leave on the machine for as long as they last, or are kept. */
+
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { type ProcessId, processId } from "@fairlead/lab/support/processes";
+import { cacheFolder } from "@fairlead/lab/control-plane/programs";
+import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
+import { removeGroups } from "@fairlead/lab/provider/kind/machine";
+import { isRunning, type ProcessId, processesWith, processId, signal } from "@fairlead/lab/support/processes";
+import { ownedFolders, removeAbandoned } from "@fairlead/lab/support/run-inventory";
+import { RUN_VARIABLE } from "@fairlead/lab/support/script";
+import { waitUntil } from "@fairlead/lab/support/wait-until";
+import { UsageError } from "./options.ts";
 
 /** What a run keeps on disk while it lasts. Its name is the run's id. */
 export interface RunFolder {
@@ -13,21 +22,14 @@ export interface RunFolder {
   remove(): Promise<void>;
 }
 
-/** What the folder says of its run. */
-export interface RunRecord {
-  readonly path: string;
-  readonly id: string;
-  readonly owner: ProcessId;
-  readonly kept: boolean;
-}
-
 const PREFIX = "fairlead-e2e-run-";
-const RECORD = "run.json";
 
 /** The name of a run, of which there is no other. */
 export function newRunId(): string {
   return `${PREFIX}${randomUUID().slice(0, 8)}`;
 }
+
+const RECORD = "run.json";
 
 /** @throws Error when there is a folder of that name */
 export async function openRunFolder(id: string, parent: string = tmpdir()): Promise<RunFolder> {
@@ -44,8 +46,60 @@ export async function openRunFolder(id: string, parent: string = tmpdir()): Prom
   };
 }
 
+/** @throws UsageError where nobody could look around in what is kept */
+export function checkKeep({ mode, ownKernel }: ClusterShape): void {
+  if (ownKernel !== true) return;
+  throw new UsageError(
+    `--keep with --mode ${mode}: the cluster is in User-Mode Linux, which cannot be entered; leave --keep out (a failed spec keeps rules, states and logs of every node)`,
+  );
+}
+
+/** Says how to look around, and waits until the signal aborts. */
+export async function keepRunning({ tour }: Cluster, folder: RunFolder, signal: AbortSignal): Promise<void> {
+  await folder.markKept();
+  const lines = [
+    "",
+    "Still running; look around, Ctrl-C or `pnpm e2e down` ends it:",
+    ...tour.map((line) => `  ${line}`),
+  ];
+  console.log(lines.join("\n"));
+  // Without a timer a process that only waits for a signal would end.
+  const alive = setInterval(() => {}, 60_000);
+  await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  clearInterval(alive);
+}
+
+/**
+ * Takes down what earlier runs have left, and runs that wait with --keep; and folders that killed tests, demos,
+ * benchmarks and builds have left. Runs at work are left alone, and so is everything that carries neither a run's id
+ * nor the number of a process that is gone.
+ *
+ * @param temporary where runs and tests have their folders
+ * @param cache where programs are built
+ * @returns what was done, a line each
+ */
+export async function takeDown(temporary = tmpdir(), cache = cacheFolder("")): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const parent of [temporary, ...(await ownedFolders(temporary))]) {
+    for (const record of await runRecords(parent)) lines.push(await end(record));
+  }
+  const builds = (await readdir(cache).catch(() => [])).map((name) => join(cache, name));
+  for (const parent of [temporary, ...builds]) {
+    lines.push(...(await removeAbandoned(parent)).map((path) => `${basename(path)}: removed`));
+  }
+  return lines.length === 0 ? ["nothing is left of earlier runs"] : lines;
+}
+
+/** What the folder says of its run. */
+interface RunRecord {
+  readonly path: string;
+  readonly id: string;
+  readonly owner: ProcessId;
+  readonly kept: boolean;
+}
+
 /** The runs that have folders here. A folder that says nothing of its run is nobody's business. */
-export async function runRecords(parent: string = tmpdir()): Promise<readonly RunRecord[]> {
+async function runRecords(parent: string = tmpdir()): Promise<readonly RunRecord[]> {
   const names = (await readdir(parent).catch(() => [])).filter((name) => name.startsWith(PREFIX));
   const records = await Promise.all(names.map((name) => readRecord(join(parent, name))));
   return records.filter((record) => record !== undefined);
@@ -60,4 +114,22 @@ async function readRecord(path: string): Promise<RunRecord | undefined> {
   } catch {
     return undefined;
   }
+}
+
+const END_MS = 20_000;
+
+async function end(record: RunRecord): Promise<string> {
+  const { id, owner, kept, path } = record;
+  if (await isRunning(owner)) {
+    if (!kept) return `${id}: at work (process ${owner.pid}), left alone`;
+    await signal(owner, "SIGTERM");
+    await waitUntil(`the end of process ${owner.pid}`, END_MS, async () =>
+      (await isRunning(owner)) ? undefined : true,
+    );
+  }
+  const left = await processesWith(RUN_VARIABLE, id);
+  await Promise.all(left.map((one) => signal(one, "SIGKILL")));
+  await removeGroups(id);
+  await rm(path, { recursive: true, force: true });
+  return `${id}: removed${left.length > 0 ? `, with ${left.length} processes` : ""}`;
 }

@@ -1,38 +1,40 @@
+/** One run: its cluster, its specs, its report. */
+
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { AGENT_VARIABLE, requireAgent, settleAgent } from "@fairlead/lab/agent";
+import { AGENT_VARIABLE, namedAgent, requireAgent, settleAgent } from "@fairlead/lab/agent";
 import { kubernetesVersion } from "@fairlead/lab/control-plane/programs";
 import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
 import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
 import { lackText } from "@fairlead/lab/support/machine";
+import { messageOf } from "@fairlead/lab/support/processes";
 import { RUN_VARIABLE } from "@fairlead/lab/support/script";
-import { readDurations, withOutcomes, writeDurations } from "../report/durations.ts";
-import { junit } from "../report/junit.ts";
-import { count, type Outcome } from "../report/outcome.ts";
-import { progressLine, resultTable, summaryLine } from "../report/table.ts";
-import { recordRun } from "../report/tested.ts";
+import { hasTool } from "@fairlead/lab/tools/fairlead";
+import { execa } from "execa";
+import {
+  count,
+  type Durations,
+  durationKey,
+  junit,
+  type Outcome,
+  progressLine,
+  type Result,
+  readDurations,
+  recordRun,
+  resultTable,
+  summaryLine,
+  withOutcomes,
+  writeDurations,
+} from "../report.ts";
 import { specsFor } from "../specs/index.ts";
-import { buildPrograms } from "./build-programs.ts";
-import { checkKeep, keepRunning } from "./keep.ts";
+import { runSpec } from "../specs/spec.ts";
 import { watchLeftovers } from "./leftovers.ts";
-import { listText } from "./list.ts";
 import { type RunOptions, UsageError } from "./options.ts";
-import { planSpecs, planText } from "./plan.ts";
-import { readRequest } from "./request.ts";
-import { runAll } from "./run-all.ts";
-import { newRunId, openRunFolder, type RunFolder } from "./run-folder.ts";
-
-/** Where artifacts and the last run's results are kept; git does not look at it. */
-const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
-
-/** Of the specs that have passed in this checkout. */
-const durationsFile = join(kept, "durations.json");
+import { familyField, type PlannedSpec, planSpecs, planText, readRequest } from "./plan.ts";
+import { checkKeep, keepRunning, newRunId, openRunFolder, type RunFolder } from "./run-folder.ts";
 
 const CANNOT_RUN = 3;
-
-/** How often what the run has on this machine is counted. */
-const LOOK_MS = 2_000;
 
 /**
  * Runs what the options ask for on a cluster for each mode.
@@ -77,6 +79,35 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
   console.log(summaryLine(outcomes));
   return signal.aborted || outcomes.length === 0 || count(outcomes).failed > 0 || !clean ? 1 : 0;
 }
+
+/** `pnpm e2e --list`: each spec of a cluster, what it needs of it, and how long it took the last time. */
+export function listText(mode: string, planned: readonly PlannedSpec[], durations: Durations): string {
+  const rows = planned.map(({ spec, title, unfit }) => {
+    const ms = durations[durationKey(mode, title)];
+    const needs = [
+      ...(spec.alone === true ? ["runs by itself"] : []),
+      ...(unfit === undefined ? [] : [`not here: ${unfit}`]),
+    ];
+    const time = ms === undefined ? "–" : `${(ms / 1000).toFixed(1)} s`;
+    return `  ${time.padStart(8)}  ${spec.suite.padEnd(12)}  ${title}${needs.length === 0 ? "" : ` (${needs.join("; ")})`}`;
+  });
+  const known = planned.map(({ title }) => durations[durationKey(mode, title)]).filter((ms) => ms !== undefined);
+  const sum = known.reduce((total, ms) => total + ms, 0) / 60_000;
+  const last =
+    known.length === 0
+      ? "none has run in this checkout yet"
+      : `${known.length} of ${planned.length} have run in this checkout, ${sum.toFixed(1)} minutes one after the other`;
+  return [...rows, "", `  ${last}; up to three run at once`].join("\n");
+}
+
+/** Where artifacts and the last run's results are kept; git does not look at it. */
+const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
+
+/** Of the specs that have passed in this checkout. */
+const durationsFile = join(kept, "durations.json");
+
+/** How often what the run has on this machine is counted. */
+const LOOK_MS = 2_000;
 
 async function list(provider: Provider, request: ClusterRequest, options: RunOptions): Promise<void> {
   const { shape, planned } = await planCluster(provider, request, options);
@@ -170,4 +201,98 @@ async function report(options: RunOptions, outcomes: readonly Outcome[]): Promis
 
 function seconds(started: number): string {
   return `${((performance.now() - started) / 1000).toFixed(1)} s`.padStart(7);
+}
+
+interface RunAll {
+  readonly cluster: Cluster;
+  readonly planned: readonly PlannedSpec[];
+  /** Where the state of the cluster is kept when a spec fails. */
+  readonly artifacts: string;
+  /** Told of each as it ends. */
+  readonly onOutcome: (outcome: Outcome) => void;
+  /** No further spec begins once it is aborted. */
+  readonly signal: AbortSignal;
+}
+
+/** Specs mostly wait; so many at once do not disturb each other on two cores. */
+const LANES = 3;
+
+/** Runs the specs, some at a time, and then those that want to be only. */
+async function runAll(run: RunAll): Promise<readonly Outcome[]> {
+  const { planned, cluster, onOutcome } = run;
+  const outcomes: Outcome[] = [];
+  const one = async (item: PlannedSpec, number: number) => {
+    const started = performance.now();
+    const result = await runOne(run, item, `spec-${number}`);
+    const { name, suite } = item.spec;
+    const ms = performance.now() - started;
+    const outcome = { name, suite, mode: cluster.mode, ...familyField(item.spec, item.family), ms, result };
+    outcomes.push(outcome);
+    onOutcome(outcome);
+  };
+  const queue = planned.map((item, index) => [item, index + 1] as const);
+  const alone = queue.filter(([{ spec }]) => spec.alone === true);
+  const together = queue.filter(([{ spec }]) => spec.alone !== true);
+  await drain(together, LANES, run.signal, one);
+  await drain(alone, 1, run.signal, one);
+  return outcomes;
+}
+
+async function drain(
+  queue: readonly (readonly [PlannedSpec, number])[],
+  lanes: number,
+  signal: AbortSignal,
+  one: (item: PlannedSpec, number: number) => Promise<void>,
+): Promise<void> {
+  const waiting = [...queue];
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined && !signal.aborted; next = waiting.shift()) await one(...next);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+async function runOne({ cluster, artifacts, signal }: RunAll, item: PlannedSpec, namespace: string): Promise<Result> {
+  const { spec, family, title, unfit } = item;
+  if (unfit !== undefined) return { kind: "skipped", reason: unfit };
+  let kept: string | undefined;
+  try {
+    const figures = await runSpec(spec, cluster, family, namespace, async (error) => {
+      // Ctrl-C reaches the cluster's processes too: what fails then has found nothing.
+      if (!signal.aborted) kept = await keepArtifacts(artifacts, `${cluster.mode}-${title}`, cluster, error);
+    });
+    return { kind: "passed", ...(figures !== undefined && { figures }) };
+  } catch (error) {
+    if (signal.aborted) return { kind: "skipped", reason: "interrupted" };
+    return { kind: "failed", message: messageOf(error), ...(kept !== undefined && { artifacts: kept }) };
+  }
+}
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+
+/**
+ * Brings the bundles of the agent and of the command line tool up to date. Where FAIRLEAD_AGENT names an agent, nothing
+ * that is there is built anew: others may be running it.
+ *
+ * @throws Error with the compiler's words
+ */
+async function buildPrograms(): Promise<void> {
+  const named = namedAgent() !== undefined;
+  const outdated = [...(named ? [] : ["@fairlead/agent"]), ...(named && (await hasTool()) ? [] : ["@fairlead/cli"])];
+  if (outdated.length === 0) return;
+  const filters = outdated.map((name) => `--filter=${name}`);
+  const args = ["exec", "turbo", "run", "build", ...filters, "--output-logs=errors-only"];
+  const result = await execa("pnpm", args, { cwd: root, reject: false, all: true });
+  if (result.failed) throw new Error(`${outdated.join(" and ")} do not build:\n${result.all}`);
+}
+
+/** Keeps what every node knows in a folder of its own below `folder`; gives that folder. */
+async function keepArtifacts(folder: string, title: string, cluster: Cluster, error: unknown): Promise<string> {
+  const own = join(folder, title.replaceAll(/[^\w.-]+/g, "-"));
+  const files = { "failure.txt": `${messageOf(error)}\n`, ...(await cluster.state()) };
+  for (const [name, text] of Object.entries(files)) {
+    const file = join(own, name);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+  }
+  return own;
 }

@@ -1,15 +1,18 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { relayArgv } from "@fairlead/lab/control-plane/control-plane";
+import { startDaemon } from "@fairlead/lab/support/processes";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { execa } from "execa";
-import { openPage } from "./open-page.ts";
 import { CONSOLE_FLAGS } from "./services.ts";
 import type { DemoEnvironment } from "./stage.ts";
-import { openWayIn } from "./way-in.ts";
 
 /**
  * Opens the console on the manifests that the demo's agent follows, until the demo is to end. Where the demo has a
@@ -42,4 +45,63 @@ export async function openConsole({ manifests, node }: DemoEnvironment, stopped:
   await ended;
   running.kill("SIGTERM");
   await running;
+}
+
+/**
+ * Opens an address with a token in the user's browser, if there is one: by a file that only this user reads, as other
+ * users see arguments of processes.
+ *
+ * @param folder goes with whoever made it
+ */
+async function openPage(url: string, folder: string): Promise<void> {
+  const file = join(folder, "open.html");
+  await writeFile(file, `<!doctype html><meta http-equiv="refresh" content="0; url=${url}">`, { mode: 0o600 });
+  const program = process.platform === "darwin" ? "open" : "xdg-open";
+  const { failed } = await execa(program, [pathToFileURL(file).href], { stdio: "ignore", reject: false });
+  if (failed) console.log("No browser could be started: open the address yourself.");
+}
+
+/** A port of 127.0.0.1 that leads to the same one inside a namespace. */
+interface WayIn extends AsyncDisposable {
+  readonly port: number;
+}
+
+/**
+ * By a unix socket, which is reached from every network namespace: none of them gets an interface for it.
+ *
+ * @param folder for that socket and a log
+ */
+async function openWayIn(namespace: NetworkNamespace, folder: string): Promise<WayIn> {
+  await using opened = new AsyncDisposableStack();
+  const path = join(folder, "console.sock");
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(path);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on("error", () => other.destroy());
+      one.on("close", () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  opened.defer(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, "close");
+  });
+  const bound = server.address();
+  const port = bound !== null && typeof bound === "object" ? bound.port : 0;
+  const argv = relayArgv(path, `127.0.0.1:${port}`);
+  const relay = await startDaemon(namespace, { name: "way-in", argv, logFile: join(folder, "way-in.log") });
+  opened.defer(() => relay.stop());
+  const kept = opened.move();
+  return { port, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }

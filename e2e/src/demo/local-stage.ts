@@ -2,19 +2,15 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import { agentFolder, requireAgent, startAgent } from "@fairlead/lab/agent";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
-import { nginxCalico, type RawObject } from "@fairlead/testkit";
-import { localChecks } from "./checks/local.ts";
-import { leftovers } from "./leftovers.ts";
-import { localObjects } from "./local-objects.ts";
+import { endpointSlice, nginxCalico, type RawObject } from "@fairlead/testkit";
+import { localChecks } from "./checks.ts";
 import { LOCAL_FLAGS, serviceAt, webPods } from "./services.ts";
-import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
-
-const START_MS = 120_000;
-const TIMEOUT_MS = 30_000;
-const AT_ONCE = 4;
+import { type Ask, type DemoEnvironment, leftovers, type Reply } from "./stage.ts";
 
 /** This process's own environment: no namespace. */
 const HERE = { argvPrefix: ["env"], env: {} } as const;
+
+const START_MS = 120_000;
 
 /**
  * The demo where there are neither root nor namespaces: real servers on loopback ports as pods, and the built agent
@@ -60,6 +56,9 @@ export async function localStage(objects: readonly RawObject[]): Promise<DemoEnv
     throw error;
   }
 }
+
+const TIMEOUT_MS = 30_000;
+const AT_ONCE = 4;
 
 /** The lines of the last table that the agent has printed, without its head. */
 function tableIn(log: string): readonly string[] {
@@ -112,4 +111,35 @@ function get(host: string, port: number): Promise<Reply> {
 
 function now(): number {
   return performance.timeOrigin + performance.now();
+}
+
+/**
+ * The same objects with pods on ports of this machine: each endpoint whose address is known becomes a slice of its own
+ * with its port. The others, such as the other network's, stay where nobody here can reach them.
+ *
+ * @param ports of 127.0.0.1, by the address that a pod would have
+ */
+function localObjects(objects: readonly RawObject[], ports: ReadonlyMap<string, number>): readonly RawObject[] {
+  return objects.flatMap((object) => (object.kind === "EndpointSlice" ? localSlices(object, ports) : [object]));
+}
+
+function localSlices(slice: RawObject, ports: ReadonlyMap<string, number>): readonly RawObject[] {
+  const addresses = addressesOf(slice);
+  if (!addresses.some((address) => ports.has(address))) return [slice];
+  const service = serviceOf(slice);
+  return addresses.flatMap((address) => {
+    const port = ports.get(address);
+    if (port === undefined) return [];
+    const endpoints = [{ address: "127.0.0.1" }];
+    return [endpointSlice(`${service}-${port}`, { service, family: "IPv4", ports: [{ port }], endpoints })];
+  });
+}
+
+function addressesOf({ endpoints }: RawObject): readonly string[] {
+  if (!Array.isArray(endpoints)) return [];
+  return endpoints.flatMap(({ addresses }: { addresses?: readonly string[] }) => addresses ?? []);
+}
+
+function serviceOf({ metadata }: RawObject): string {
+  return metadata.labels?.["kubernetes.io/service-name"] ?? "";
 }

@@ -14,7 +14,7 @@ import {
   tracePacket,
 } from "@fairlead/testkit";
 import { createTracer, type Outcome } from "@fairlead/trace";
-import { filterFor } from "../cases/conformance/iptables-subjects.ts";
+import { filterFor } from "../cases/conformance/subjects.ts";
 import { NODE_PORTS_AT } from "./services.ts";
 import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
 

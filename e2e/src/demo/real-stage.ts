@@ -1,19 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AgentFolder, type AgentProcess, agentFolder, requireAgent, startAgent } from "@fairlead/lab/agent";
-import type { Mode } from "@fairlead/lab/modes";
+import { type Mode, servesLocalhost } from "@fairlead/lab/modes";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import { type Lab, namespaceOf, openLab } from "@fairlead/lab/plain/lab";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
-import { hosts, type RawObject } from "@fairlead/testkit";
-import { leftovers } from "./leftovers.ts";
-import { DEMO_FLAGS, NODE_PORTS_AT, WEB } from "./services.ts";
-import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
-import { tourOf } from "./tour.ts";
-
-const START_MS = 120_000;
-const TIMEOUT_MS = 30_000;
-/** Longer than the agent's minSyncPeriod: a change that comes by itself is written at once. */
-const APART_MS = 1_100;
+import { clientA, hosts, type RawObject } from "@fairlead/testkit";
+import { CONSOLE_FLAGS, DEMO_FLAGS, NGINX_CALICO_IP, NODE_PORTS_AT, WEB } from "./services.ts";
+import { type Ask, type DemoEnvironment, leftovers, type Reply } from "./stage.ts";
 
 /**
  * The demo on the real kernel: the lab's namespaces, real HTTP servers as pods, and the built agent on node-a.
@@ -42,6 +35,11 @@ export async function realStage(objects: readonly RawObject[], until: Ask, mode:
     throw error;
   }
 }
+
+const START_MS = 120_000;
+const TIMEOUT_MS = 30_000;
+/** Longer than the agent's minSyncPeriod: a change that comes by itself is written at once. */
+const APART_MS = 1_100;
 
 async function stageOf({ lab, folder, agent, mode }: Parts, opened: AsyncDisposableStack): Promise<DemoEnvironment> {
   const node = lab.runner("node-a");
@@ -112,4 +110,40 @@ function ports(tcp: readonly number[]) {
 
 function pathFlags({ manifests, state }: AgentFolder): readonly string[] {
   return [`--manifests=${manifests}`, `--state-dir=${state}`, "-v=2"];
+}
+
+interface Running {
+  readonly lab: Lab;
+  readonly folder: AgentFolder;
+  readonly agent: AgentProcess;
+  readonly mode: Mode;
+}
+
+/** Commands to look around with while the demo is kept running. */
+function tourOf({ lab, folder, agent, mode }: Running): readonly string[] {
+  const inside = (name: string, command: string) => `${lab.namespace(name).argvPrefix.join(" ")} ${command}`;
+  const tool = (command: string) =>
+    [
+      "apps/cli/dist/main.js",
+      command,
+      "-f",
+      folder.manifests,
+      "--node node-a --mode",
+      mode.name,
+      ...CONSOLE_FLAGS,
+    ].join(" ");
+  return [
+    "the node's rules:",
+    `  ${inside("node-a", mode.rules.look)}`,
+    "requests:",
+    `  ${inside(clientA.name, `curl -s http://${NGINX_CALICO_IP}`)}`,
+    ...(servesLocalhost(mode) ? [`  ${inside("node-a", `curl -s http://127.0.0.1:${WEB.nodePort}`)}`] : []),
+    "who owns which service, and the metrics:",
+    `  ${inside("node-a", "curl -s http://127.0.0.1:10249/ownership")}`,
+    `  ${inside("node-a", "curl -s http://127.0.0.1:10249/metrics")}`,
+    "what the tool says of the node, once it is built (npm run demo -- --console builds it):",
+    ...["verify", "explain nginx-calico --live", "flows"].map((command) => `  ${inside("node-a", tool(command))}`),
+    `the objects, followed live: ${folder.manifests}/objects.yaml`,
+    `the agent: process ${agent.pid}`,
+  ];
 }

@@ -1,8 +1,20 @@
-import { foreignService } from "./checks/foreign.ts";
-import { addedLive, removedLive } from "./checks/live.ts";
-import { affinity, foundingCase, masquerading, nobodyThere, nodePort, spread } from "./checks/services.ts";
+import {
+  addedLive,
+  affinity,
+  foreignService,
+  foundingCase,
+  masquerading,
+  nobodyThere,
+  nodePort,
+  removedLive,
+  spread,
+} from "./checks.ts";
 import type { Check, DemoEnvironment, Finding } from "./stage.ts";
-import { tableHead, tableLine } from "./table.ts";
+
+const NAME = 17;
+const REQUEST = 42;
+
+const tableHead = `  ${"CHECK".padEnd(NAME)}${"REQUEST".padEnd(REQUEST)}SEEN`;
 
 const checks: readonly Check[] = [
   foundingCase,
@@ -38,4 +50,10 @@ export function verdict(stage: DemoEnvironment, findings: readonly Finding[], le
   ];
   if (problems.length > 0) return ["Failed:", ...problems.map((problem) => `  ${problem}`)].join("\n");
   return `Proved ${stage.proof}, ${findings.length} of ${findings.length} checks: our services are served, the other network's are left alone, nothing is left behind.`;
+}
+
+/** One line of the table; a name that the line before had already is left out. */
+function tableLine({ name, request, seen, ok }: Finding, before: Finding | undefined): string {
+  const shown = before?.name === name ? "" : name;
+  return `${ok ? "✓" : "✗"} ${shown.padEnd(NAME)}${request.padEnd(REQUEST)}${seen}`;
 }

@@ -1,3 +1,4 @@
+import { access } from "node:fs/promises";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Host, RawObject } from "@fairlead/testkit";
 
@@ -56,4 +57,23 @@ export interface DemoEnvironment {
   readonly tour: readonly string[];
   /** Ends it. Gives what was left behind: nothing, if all is well. */
   close(): Promise<readonly string[]>;
+}
+
+/** Of these processes and this folder, what is still there. */
+export async function leftovers(pids: readonly number[], folder: string): Promise<readonly string[]> {
+  const processes = pids.filter(isRunning).map((pid) => `process ${pid}`);
+  const there = await access(folder).then(
+    () => [folder],
+    () => [],
+  );
+  return [...processes, ...there];
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }

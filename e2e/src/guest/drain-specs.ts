@@ -1,16 +1,16 @@
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { socketText } from "@fairlead/base";
-import type { Lab } from "@fairlead/lab/plain/lab";
+import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
 import { whoAnswers } from "@fairlead/lab/plain/requests";
 import { clientA, clusterObjects, type Host, webA1, webB1, workload } from "@fairlead/testkit";
+import { execa } from "execa";
 import { type ServedNode, serveNode } from "./served.ts";
 import { type Spec, unequal } from "./suite.ts";
-import { beginTransfer } from "./transfer.ts";
 
 const tcp = (...endpoints: readonly Host[]) => workload(12, { endpoints });
 const sticky = (...endpoints: readonly Host[]) => workload(101, { endpoints, affinitySeconds: 600 });
 const udp = (...endpoints: readonly Host[]) => workload(13, { endpoints, protocol: "UDP" });
-
-type Kind = typeof tcp;
 
 const weight = (host: Host, value: number) => `${socketText(host.addresses.IPv4, 8080)} ${value}`;
 
@@ -38,6 +38,42 @@ export const drainSpecs: readonly Spec[] = [
     },
   },
 ];
+
+interface TransferEnd {
+  readonly answers: number;
+  /** Everybody who answered. */
+  readonly servers: readonly string[];
+  /** `none`, or what cut the connection. */
+  readonly error: string;
+}
+
+/** A transfer that has begun. */
+interface Transfer {
+  end(): Promise<TransferEnd>;
+}
+
+const SCRIPT = fileURLToPath(new URL("transfer-main.ts", import.meta.url));
+
+/** Begins a long transfer over one TCP connection. */
+export async function beginTransfer(lab: Lab, from: Host, to: string, port: number): Promise<Transfer> {
+  const [program = "nsenter", ...prefix] = lab.namespace(namespaceOf(from)).argvPrefix;
+  const args = [...prefix, process.execPath, "--no-warnings", SCRIPT, to, String(port)];
+  const child = execa(program, args, { stdin: "pipe", buffer: false, reject: false });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async () => String((await lines.next()).value);
+  const first = await next();
+  if (first !== "begun") throw new Error(`the transfer did not begin: ${first}`);
+  return {
+    end: async () => {
+      child.stdin.end();
+      const end: TransferEnd = JSON.parse(await next());
+      await child;
+      return end;
+    },
+  };
+}
+
+type Kind = typeof tcp;
 
 function drainSpec(name: string, kind: Kind, between: (node: ServedNode) => Promise<void>): Spec {
   return {

@@ -1,13 +1,41 @@
+/** Agents that end, tables that are damaged, and TCP that is reset. */
+
+import { IP_FAMILIES, socketText } from "@fairlead/base";
+import type { IPFamily } from "@fairlead/core";
 import { ipvsFaults } from "@fairlead/lab/faults";
 import type { Lab } from "@fairlead/lab/plain/lab";
-import { whoAnswers } from "@fairlead/lab/plain/requests";
-import { clientA, clusterObjects, NODE_A, outside, ovnA, type RawObject, webA1, workload } from "@fairlead/testkit";
+import { vanish, whoAnswers } from "@fairlead/lab/plain/requests";
+import {
+  clientA,
+  clusterObjects,
+  type Host,
+  NODE_A,
+  outside,
+  ovnA,
+  type RawObject,
+  webA1,
+  webB1,
+  workload,
+} from "@fairlead/testkit";
+import { beginTransfer } from "./drain-specs.ts";
 import { type ServedNode, serveNode } from "./served.ts";
-import type { Spec } from "./suite.ts";
+import { type Spec, unequal } from "./suite.ts";
 
 const web = workload(11, { endpoints: [webA1], nodePort: true });
+
+const served = async (lab: Lab) =>
+  (await whoAnswers(lab, clientA, web.clusterIP.IPv4)) === webA1.name &&
+  (await whoAnswers(lab, outside, web.clusterIP.IPv4)) === webA1.name &&
+  (await whoAnswers(lab, outside, NODE_A.addresses.IPv4, web.nodePort)) === webA1.name;
+const unserved = async (lab: Lab) => !(await served(lab));
+
 const foreign = workload(14, { endpoints: [ovnA] });
-const objects: readonly RawObject[] = [...clusterObjects, ...web.objects, ...foreign.objects];
+
+const target = {
+  address: web.clusterIP.IPv4,
+  // Whose service is another network's.
+  other: foreign.clusterIP.IPv4,
+};
 
 interface Fault {
   readonly name: string;
@@ -17,18 +45,7 @@ interface Fault {
   readonly broken?: (lab: Lab) => Promise<boolean>;
 }
 
-const served = async (lab: Lab) =>
-  (await whoAnswers(lab, clientA, web.clusterIP.IPv4)) === webA1.name &&
-  (await whoAnswers(lab, outside, web.clusterIP.IPv4)) === webA1.name &&
-  (await whoAnswers(lab, outside, NODE_A.addresses.IPv4, web.nodePort)) === webA1.name;
-const unserved = async (lab: Lab) => !(await served(lab));
 const left = async (lab: Lab) => (await whoAnswers(lab, clientA, foreign.clusterIP.IPv4)) === "sink";
-
-const target = {
-  address: web.clusterIP.IPv4,
-  // Whose service is another network's.
-  other: foreign.clusterIP.IPv4,
-};
 
 const faults: readonly Fault[] = [
   { name: "ipvsadm --clear", byHand: ipvsFaults.serversCleared() },
@@ -48,6 +65,8 @@ const faults: readonly Fault[] = [
   },
 ];
 
+const objects: readonly RawObject[] = [...clusterObjects, ...web.objects, ...foreign.objects];
+
 /** Done by hand on a node that serves: it shows, and the next look repairs it. */
 export const faultSpecs: readonly Spec[] = faults.map(({ name, byHand, broken = unserved }) => ({
   name: `ipvs faults: ${name}`,
@@ -60,6 +79,12 @@ export const faultSpecs: readonly Spec[] = faults.map(({ name, byHand, broken = 
     }
   },
 }));
+
+/** Connections to a pod that vanishes end where that is asked for, whoever has them. */
+export const resetSpecs: readonly Spec[] = IP_FAMILIES.flatMap((family) => [
+  resetSpec(family, "with another endpoint", [webB1]),
+  resetSpec(family, "without another endpoint", []),
+]);
 
 async function afterFault(
   lab: Lab,
@@ -81,4 +106,47 @@ async function afterFault(
   demand("left after", await left(lab));
   demand("nothing to repair after", !(await node.repair()));
   return problems;
+}
+
+const resetWeb = (...endpoints: readonly Host[]) =>
+  workload(14, { endpoints, families: IP_FAMILIES, nodePort: true, external: true });
+const resetObjects = (...endpoints: readonly Host[]) => [...clusterObjects, ...resetWeb(...endpoints).objects];
+
+function resetSpec(family: IPFamily, name: string, left: readonly Host[]): Spec {
+  return {
+    name: `ipvs reset: clients of a pod that vanished, ${name}, ${family}`,
+    run: async (lab) => {
+      const node = await serveNode(lab, resetObjects(webA1), { family, resetStaleTCP: true });
+      try {
+        const transfers = await connect(lab, family);
+        await using _ = await vanish(lab, webA1);
+        await node.change(resetObjects(...left));
+        const destinations = await node.destinations(resetWeb().clusterIP[family]);
+        const ends = await Promise.all(transfers.map(({ transfer }) => transfer.end()));
+        return [
+          ...unequal(
+            "destinations",
+            destinations,
+            left.map((host) => `${socketText(host.addresses[family], 8080)} 1`),
+          ),
+          ...ends.flatMap(({ error }, at) => unequal(transfers[at]?.name ?? "", error, "read ECONNRESET")),
+        ];
+      } finally {
+        await node.cleanup();
+      }
+    },
+  };
+}
+
+async function connect(lab: Lab, family: IPFamily) {
+  const { clusterIP, externalIP, nodePort } = resetWeb();
+  const ways = [
+    { name: "a pod", from: clientA, to: clusterIP[family], port: 80 },
+    { name: "the node", from: NODE_A, to: clusterIP[family], port: 80 },
+    { name: "outside by external IP", from: outside, to: externalIP[family], port: 80 },
+    { name: "outside by node port", from: outside, to: NODE_A.addresses[family], port: nodePort },
+  ];
+  return Promise.all(
+    ways.map(async ({ name, from, to, port }) => ({ name, transfer: await beginTransfer(lab, from, to, port) })),
+  );
 }

@@ -1,7 +1,7 @@
 import { openLab } from "@fairlead/lab/plain/lab";
 import { conformanceTable } from "@fairlead/testkit";
-import { bothPorts, portsOf } from "../cases/conformance/ports.ts";
-import { flowPorts } from "../cases/flows/calls.ts";
+import { bothPorts, portsOf } from "../cases/conformance/programmed.ts";
+import { flowPorts } from "../cases/flows.ts";
 import { suites } from "./suites.ts";
 
 /**

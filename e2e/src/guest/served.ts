@@ -3,8 +3,8 @@ import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Lab } from "@fairlead/lab/plain/lab";
 import { PlannedCluster, type RawObject, STANDARD_OPTIONS } from "@fairlead/testkit";
-import { filterFor } from "../cases/conformance/iptables-subjects.ts";
-import { ipvsPorts } from "../cases/conformance/programmed-ipvs.ts";
+import { ipvsPorts } from "../cases/conformance/programmed.ts";
+import { filterFor } from "../cases/conformance/subjects.ts";
 
 /** node-a as an agent in ipvs mode keeps it, one family only, with time that passes when it is told. */
 export interface ServedNode {

@@ -1,6 +1,10 @@
+/** What clients see, waited for and then asked many times. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import type { Probe, ProbeResult } from "@fairlead/lab/peer/protocol";
-import type { Client } from "@fairlead/lab/provider/cluster";
-import { until } from "./until.ts";
+import type { Client, ClusterNode } from "@fairlead/lab/provider/cluster";
+import { restAfter } from "@fairlead/lab/support/wait-until";
 
 /** Whom a request goes to. */
 export interface Target {
@@ -14,7 +18,7 @@ export interface Target {
   readonly withinMs?: number;
 }
 
-export interface Answered {
+interface Answered {
   /** Who may answer; each of them must, in some of the requests. */
   readonly by: readonly { readonly name: string }[];
   /** The source that every server must see. */
@@ -31,16 +35,6 @@ interface Round {
 
 /** So many that one of two endpoints is missed once in 2²³ runs; time for a SYN to be sent four times. */
 const ANSWERS: Round = { requests: 24, timeoutMs: 15_000 };
-/**
- * Longer than the kernel's first repetition of a SYN, after a second: the ICMPv6 answer to the first one comes while
- * connect() holds the socket, and is not heeded.
- */
-const SILENCE: Round = { requests: 8, timeoutMs: 1_500 };
-/**
- * Who says no says it at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds.
- */
-const REFUSALS: Round = { requests: 8, timeoutMs: 15_000 };
-const AT_ONCE = 8;
 
 /** @throws Error when requests do not come to be answered by just these servers, as they should see them */
 export async function expectAnswers(from: Client, target: Target, wanted: Answered): Promise<void> {
@@ -72,6 +66,11 @@ export function expectLost(from: Client, target: Target): Promise<void> {
   return expectKind(from, target, "lost");
 }
 
+/**
+ * Who says no says it at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds.
+ */
+const REFUSALS: Round = { requests: 8, timeoutMs: 15_000 };
+
 /** Nobody has translated the address: the packet comes to the end of the network, which says that there is no way. */
 export async function expectUntouched(from: Client, target: Target): Promise<void> {
   const what = `${describe(from, target)}: left alone, so unreachable`;
@@ -85,6 +84,70 @@ export async function expectUntouched(from: Client, target: Target): Promise<voi
     REFUSALS,
   );
 }
+
+const TIMEOUT_MS = 60_000;
+
+/**
+ * One answer of so many bytes, which no tunnel lets through whose MTU is said too large.
+ *
+ * @throws Error when less comes, or nothing
+ */
+export async function expectBytes(from: Client, { to, port }: Target, bytes: number): Promise<void> {
+  const once = { count: 1, parallel: 1, timeoutMs: TIMEOUT_MS };
+  const [result] = await from.send({ protocol: "TCP", to, port, padding: bytes, ...once });
+  const came = result?.kind === "answer" ? result.padding : result?.kind;
+  if (came !== bytes) throw new Error(`wanted ${bytes} bytes for ${from.name} from ${to}, came ${came}`);
+}
+
+const PAUSE_MS = 50;
+
+/**
+ * Asks until there is nothing left to complain of.
+ *
+ * @param patienceMs a change takes a second until clients see it, API server and endpoint slice controller included;
+ *   the default is for a slow guest on a busy machine
+ * @throws Error with the last complaint when that takes too long
+ */
+export async function until(
+  what: string,
+  complaint: () => Promise<string | undefined>,
+  patienceMs: number = PATIENCE_MS,
+): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const asked = performance.now();
+    const last = await complaint();
+    if (last === undefined) return;
+    if (performance.now() > deadline) throw new Error(`wanted ${what}; came ${last}`);
+    await sleep(restAfter(performance.now() - asked, PAUSE_MS));
+  }
+}
+
+/** Waits for a line in an agent's log. @throws Error with the log when no such line comes */
+export async function requireLogged(
+  { agent }: Pick<ClusterNode, "agent">,
+  wanted: (line: string) => boolean,
+): Promise<void> {
+  await until("a line in the agent's log", async () => {
+    const log = await agent.log();
+    return log.split("\n").some(wanted) ? undefined : `no such line:\n${log}`;
+  });
+}
+
+/** @throws Error when the agent has said that its rules differ, since its log was `before` */
+export async function expectNoAlarm({ name, agent }: ClusterNode, before = ""): Promise<void> {
+  const lines = (await agent.log()).slice(before.length).split("\n");
+  const alarms = lines.filter((line) => /rules (still )?differ/i.test(line));
+  if (alarms.length > 0) throw new Error(`wanted no line that the rules of ${name} differ:\n${alarms.join("\n")}`);
+}
+
+/**
+ * Longer than the kernel's first repetition of a SYN, after a second: the ICMPv6 answer to the first one comes while
+ * connect() holds the socket, and is not heeded.
+ */
+const SILENCE: Round = { requests: 8, timeoutMs: 1_500 };
+
+const AT_ONCE = 8;
 
 async function expectKind(from: Client, target: Target, kind: "refused" | "lost"): Promise<void> {
   const what = `${describe(from, target)}: ${kind}`;

@@ -1,12 +1,17 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+/** Tools in an operator's hands: on a node, with a kubeconfig, on a whole Kubernetes. */
+
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandError, type RunOptions } from "@fairlead/kernel";
+import { agentFile } from "@fairlead/lab/agent";
 import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
+import type { Cluster, ClusterNode, ClusterShape, WholeKubernetes } from "@fairlead/lab/provider/cluster";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
-import { able } from "./needs.ts";
-import type { Scene } from "./scene.ts";
+import { parse, stringify } from "yaml";
+import { able, type Scene } from "./spec.ts";
 
 interface Asked {
   readonly code: 0 | 1;
@@ -47,6 +52,104 @@ export async function openOperator(scene: Scene, podsFolder?: string): Promise<O
     ask: (...args) => asked(args),
     askUntil: (signal, ...args) => asked(args, { signal }),
   };
+}
+
+/** Exit code 1: something differs, and what that is was said. */
+export const ONE_IS_AN_ANSWER = '"$@" || [ $? -eq 1 ]';
+
+/** Runs `fairlead` on a node, set up as its agent in that mode is. Gives what it printed. */
+export type Tool = (node: ClusterNode, mode: string, ...args: readonly string[]) => Promise<string>;
+
+/** The administrator's kubeconfig on the nodes, once it is certain that the tool is there. */
+export async function openKubeconfig({ cluster, later }: Scene): Promise<string> {
+  await requireTool();
+  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-tools-`));
+  later(() => rm(folder, { recursive: true }));
+  const file = join(folder, "kubeconfig");
+  const { url, token } = cluster.apiServer;
+  await writeFile(file, kubeconfig({ server: url, token }));
+  return file;
+}
+
+/** The command line tool of an administrator on the nodes, which asks the real API server. */
+export async function openTool(scene: Scene): Promise<Tool> {
+  const file = await openKubeconfig(scene);
+  const { cluster: shape } = scene;
+  const cidrs = (flag: string, excluded: boolean) => networkCIDRs(shape, { excluded }).flatMap((cidr) => [flag, cidr]);
+  const agent = [...cidrs("--cluster-cidr", false), ...cidrs("--exclude-cluster-cidr", true)];
+  return async (node, mode, ...args) => {
+    const where = ["--kubeconfig", file, "--node", node.name, "--mode", mode];
+    const argv = [process.execPath, tool, ...args, ...where, ...agent];
+    return (await node.run(["sh", "-c", ONE_IS_AN_ANSWER, "sh", ...argv])).stdout;
+  };
+}
+
+/** Fields of the two documents of a configuration file, by their names. */
+interface ConfiguredFields {
+  readonly kubeProxy?: Readonly<Record<string, unknown>>;
+  readonly fairlead: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Writes a configuration with which an agent runs as with its flags, and with settings that have none.
+ *
+ * @returns its flag; the file goes with the spec
+ */
+export async function configFlag(
+  { cluster, later }: Pick<Scene, "cluster" | "later">,
+  { agent, run }: ClusterNode,
+  { kubeProxy = {}, fairlead }: ConfiguredFields,
+): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-config-`));
+  later(() => rm(folder, { recursive: true }));
+  const file = join(folder, "config.yaml");
+  const argv = (await readFile(`/proc/${able(agent.pid)()}/cmdline`, "utf8")).split("\0");
+  const flags = argv.slice(argv.indexOf(agentFile()) + 1).filter((flag) => flag !== "");
+  await run([process.execPath, agentFile(), ...flags, `--write-config-to=${file}`]);
+  const own: Readonly<Record<string, unknown>> = parse(await readFile(file, "utf8"));
+  const excludeClusterCIDRs = networkCIDRs(cluster, { excluded: true });
+  const documents = [
+    { ...own, ...kubeProxy },
+    {
+      apiVersion: "fairlead.dev/v1alpha1",
+      kind: "FairleadConfiguration",
+      ...(excludeClusterCIDRs.length > 0 && { multiCNI: { excludeClusterCIDRs } }),
+      ...fairlead,
+    },
+  ];
+  await writeFile(file, documents.map((document) => stringify(document)).join("---\n"));
+  return `--config=${file}`;
+}
+
+export const ROLLOUT_MS = 300_000;
+
+/** For `Spec.unfit`. */
+export function needsKubelets({ provider }: ClusterShape): string | undefined {
+  return provider === "kind" ? undefined : "needs kubelets and DaemonSets: --provider kind";
+}
+
+/** @throws Error when the cluster is one of namespaces */
+export function whole({ kubernetes }: Pick<Cluster, "kubernetes">): WholeKubernetes {
+  if (kubernetes === undefined) throw new Error("the cluster has no kubelets and DaemonSets");
+  return kubernetes;
+}
+
+type Kubectl = Pick<WholeKubernetes, "kubectl">;
+
+/** kubectl in the namespace of proxies. */
+export function kubectlSystem({ kubectl }: Kubectl, ...args: readonly string[]) {
+  return kubectl(["-n", "kube-system", ...args], { timeoutMs: ROLLOUT_MS });
+}
+
+/** Resolves when its pods are gone. */
+export async function removeProxy(kubernetes: Kubectl, daemonSet: "fairlead" | "kube-proxy"): Promise<void> {
+  await kubectlSystem(kubernetes, "delete", "daemonset", daemonSet, "--ignore-not-found", "--cascade=foreground");
+}
+
+export async function backToFairlead(cluster: Pick<Cluster, "kubernetes">): Promise<void> {
+  const kubernetes = whole(cluster);
+  await removeProxy(kubernetes, "kube-proxy");
+  await kubernetes.addFairlead();
 }
 
 /** Nodes that are namespaces have no kubelet: what reaches into their agents' pods stands before the API server. */

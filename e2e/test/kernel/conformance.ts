@@ -4,9 +4,8 @@ import type { RuleSet } from "@fairlead/netfilter";
 import { conformanceTable, differences, expectedWays, packetFamily, tracedWays } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { type CaseGroup, groupCases } from "../../src/cases/conformance/groups.ts";
-import { portsOf } from "../../src/cases/conformance/ports.ts";
-import { type ProgrammedLab, programmedLab } from "../../src/cases/conformance/programmed-lab.ts";
-import { strays } from "../../src/cases/conformance/strays.ts";
+import { strays } from "../../src/cases/conformance/probe-case.ts";
+import { type ProgrammedLab, portsOf, programmedLab } from "../../src/cases/conformance/programmed.ts";
 
 describe("conformance with real packets", () => {
   let lab: Lab;

@@ -1,10 +1,17 @@
 import { requireAgent } from "@fairlead/lab/agent";
 import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type CrowdNode, type CrowdProxy, crowdPorts, openCrowdNode } from "../../src/cases/crowds/crowd-node.ts";
-import { FollowedCrowd } from "../../src/cases/crowds/followed-crowd.ts";
-import { crowdLife, type LivedThrough } from "../../src/cases/crowds/life.ts";
-import { lifeReport, metReport } from "../../src/cases/crowds/report.ts";
+import {
+  type CrowdNode,
+  type CrowdProxy,
+  crowdLife,
+  crowdPorts,
+  FollowedCrowd,
+  type LivedThrough,
+  lifeReport,
+  metReport,
+  openCrowdNode,
+} from "../../src/cases/crowds.ts";
 
 /** What holds of the modes' memory of clients. */
 interface Memory {

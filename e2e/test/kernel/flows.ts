@@ -4,8 +4,7 @@ import { openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { requireTool } from "@fairlead/lab/tools/fairlead";
 import { applySettings } from "@fairlead/lab/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { flowObjects, flowPorts } from "../../src/cases/flows/calls.ts";
-import { flowsTold, REMEMBERED } from "../../src/cases/flows/told.ts";
+import { flowObjects, flowPorts, flowsTold, REMEMBERED } from "../../src/cases/flows.ts";
 
 /** As /proc/net/netlink has it. */
 const NETLINK_NETFILTER = "12";

@@ -13,7 +13,7 @@ import { LazySaveParser } from "@fairlead/netfilter";
 import { clusterObjects, conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CaseGroup, groupCases } from "../../src/cases/conformance/groups.ts";
-import { portsOf } from "../../src/cases/conformance/ports.ts";
+import { portsOf } from "../../src/cases/conformance/programmed.ts";
 import { compare } from "../../src/cases/tracer/compare.ts";
 import { packetsFor } from "../../src/cases/tracer/recorded.ts";
 

@@ -3,10 +3,9 @@ import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { type Script, startScript } from "@fairlead/lab/support/script";
 import { runs } from "@fairlead/tooling/runs";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { groupCases } from "../../src/cases/conformance/groups.ts";
-import { nftTable } from "../../src/cases/conformance/nft-table.ts";
-import { portsOf } from "../../src/cases/conformance/ports.ts";
-import { strays } from "../../src/cases/conformance/strays.ts";
+import { groupCases, nftTable } from "../../src/cases/conformance/groups.ts";
+import { strays } from "../../src/cases/conformance/probe-case.ts";
+import { portsOf } from "../../src/cases/conformance/programmed.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../src/cases/conformance/program-nft-main.ts", import.meta.url));
 

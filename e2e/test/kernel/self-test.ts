@@ -10,9 +10,8 @@ import {
 } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { groupCases } from "../../src/cases/conformance/groups.ts";
-import { portsOf } from "../../src/cases/conformance/ports.ts";
-import { type ProgrammedLab, programmedLab } from "../../src/cases/conformance/programmed-lab.ts";
-import { strays } from "../../src/cases/conformance/strays.ts";
+import { strays } from "../../src/cases/conformance/probe-case.ts";
+import { type ProgrammedLab, portsOf, programmedLab } from "../../src/cases/conformance/programmed.ts";
 
 /** For each kind of assertion a row that makes it, and what takes the ground from under it. */
 const DAMAGES: readonly { readonly name: string; readonly damage: Damage }[] = [

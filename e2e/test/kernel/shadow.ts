@@ -3,7 +3,7 @@ import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { requireTool } from "@fairlead/lab/tools/fairlead";
 import { conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { portsOf } from "../../src/cases/conformance/ports.ts";
+import { portsOf } from "../../src/cases/conformance/programmed.ts";
 import { IPTABLES_DAMAGES, iptablesAsNow, NFTABLES_DAMAGES, tableAsNow } from "../../src/cases/shadow/damages.ts";
 import { damagesTold } from "../../src/cases/shadow/damages-told.ts";
 import { heldBy } from "../../src/cases/shadow/held.ts";

@@ -33,8 +33,8 @@ import {
 } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { groupCases } from "../../src/cases/conformance/groups.ts";
-import { portsOf } from "../../src/cases/conformance/ports.ts";
-import { strays } from "../../src/cases/conformance/strays.ts";
+import { strays } from "../../src/cases/conformance/probe-case.ts";
+import { portsOf } from "../../src/cases/conformance/programmed.ts";
 
 const RELAY_HOST = fileURLToPath(new URL("../../src/cases/conformance/relay-host-main.ts", import.meta.url));
 const USERSPACE = { flags: ["--proxy-mode=userspace", "--proxy-port-range=20000-29999"] };

@@ -1,4 +1,16 @@
-import type { AgentOptions, ConformanceCase, RawObject } from "@fairlead/testkit";
+import { IP_FAMILIES } from "@fairlead/base";
+import type { Backend } from "@fairlead/core";
+import {
+  type AgentOptions,
+  besideExpected,
+  type ConformanceCase,
+  clusterObjects,
+  conformanceTable,
+  nftablesRow,
+  PlannedCluster,
+  type RawObject,
+} from "@fairlead/testkit";
+import { filterFor } from "./subjects.ts";
 
 /** Rows with equal options, which share one cluster. */
 export interface CaseGroup {
@@ -18,6 +30,47 @@ export function groupCases(rows: readonly ConformanceCase[], largest = LARGEST):
       return options === undefined ? [] : [{ options, rows: members, history: mergedHistory(members) }];
     });
 }
+
+/**
+ * Takes a kernel through a group's history: the first state as a full sync, each later one as a change, as an agent
+ * would have met them.
+ *
+ * @param backends in the order of `families`
+ */
+export async function syncGroup(group: CaseGroup, backends: readonly Backend[]): Promise<void> {
+  const { options, history } = group;
+  const [{ semantics } = {}] = backends;
+  if (semantics === undefined) throw new Error("no family to program");
+  const cluster = new PlannedCluster({ options, semantics, filter: filterFor(options) });
+  for (const [index, state] of history.entries()) {
+    const { changes } = cluster.advance(state);
+    for (const [at, family] of IP_FAMILIES.entries()) {
+      const backend = backends[at];
+      const change = changes.get(family);
+      if (index === 0) await backend?.sync(cluster.plan(family));
+      else if (change) await backend?.apply(cluster.plan(family), change);
+    }
+  }
+}
+
+/**
+ * The conformance table in nftables mode.
+ *
+ * @param serviceProxyName of the agent that serves, alongside a first proxy without a service; empty: it is alone
+ * @param every of the rows that mean the same to an agent with a name as to a first proxy, one in so many
+ */
+export function nftTable(serviceProxyName: string, every: number): readonly ConformanceCase[] {
+  const rows = conformanceTable.map(nftablesRow);
+  if (serviceProxyName === "") return rows;
+  return rows.flatMap((row, at) => {
+    const nftables = besideExpected(row, { isFirst: false, refuses: "unknown ClusterIPs" });
+    const isSame = JSON.stringify(nftables) === JSON.stringify(row.expected.nftables);
+    return isSame && at % every !== 0 ? [] : [{ ...row, expected: { ...row.expected, nftables } }];
+  });
+}
+
+/** A cluster without a service, of which the node's first proxy knows the ranges of ClusterIPs. */
+export const EMPTY_CLUSTER = clusterObjects.filter(({ kind }) => kind === "Node" || kind === "ServiceCIDR");
 
 /**
  * A plain user's netlink buffer ends at net.core.wmem_max, some 200 KB, and iptables-nft-restore sends a whole table at

@@ -1,8 +1,14 @@
+/** What a packet of the conformance table meets on a real kernel. */
+
+import { fileURLToPath } from "node:url";
 import { familyOf, socketText } from "@fairlead/base";
 import type { Ending, Probe } from "@fairlead/lab/peer/protocol";
 import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
 import {
+  type CasePacket,
   type ConformanceCase,
+  differences,
+  expectedWays,
   hosts,
   NODE_A,
   type Outcome,
@@ -12,15 +18,41 @@ import {
   waysOf,
   wayTo,
 } from "@fairlead/testkit";
-import { askSctp } from "./ask-sctp.ts";
-import { probeSctp } from "./probe-sctp.ts";
-import { answersPassBy, probeUnanswered } from "./probe-unanswered.ts";
+import { execa } from "execa";
 
-/** An answer that was to come has time; that none comes where none is to come shows soon. */
-const PATIENCE_MS = 60_000;
-const SILENCE_MS = 400;
+const SERVER = fileURLToPath(new URL("sctp-server.pl", import.meta.url));
 
-export interface ProbeOptions {
+/**
+ * Servers in these namespaces, as long as the returned object is not disposed of. The kernel must have SCTP sockets.
+ */
+export async function serveSctp(
+  lab: Lab,
+  names: readonly string[],
+  ports: readonly number[],
+): Promise<AsyncDisposable> {
+  const started = new AsyncDisposableStack();
+  for (const name of names) {
+    const [program = "nsenter", ...prefix] = lab.namespace(name).argvPrefix;
+    const server = execa(program, [...prefix, "perl", SERVER, name, ...ports.map(String)], {
+      stdin: "pipe",
+      buffer: { stdout: false, stderr: true },
+      reject: false,
+    });
+    started.defer(async () => {
+      server.stdin.end();
+      await server;
+    });
+    const listens = new Promise((resolve) => server.stdout.once("data", resolve));
+    const ended = server.then(({ stderr }) => {
+      throw new Error(`the SCTP server of ${name} ended: ${stderr}`);
+    });
+    await Promise.race([listens, ended]);
+    ended.catch(() => {});
+  }
+  return started;
+}
+
+interface ProbeOptions {
   /** How long to wait for answers that are expected. */
   readonly patienceMs?: number;
   /** Addresses that node-a has alongside its own. */
@@ -29,8 +61,26 @@ export interface ProbeOptions {
   readonly sctpSockets?: boolean;
 }
 
+/** What real packets did that they should not, or never did that they should; empty where they did as expected. */
+export async function strays(
+  lab: Lab,
+  row: ConformanceCase,
+  expected: Outcome,
+  options?: ProbeOptions,
+): Promise<readonly string[]> {
+  const observed = await probeCase(lab, row, expected, options);
+  const differ = differences(expectedWays(expected), observed, { probabilities: false });
+  if (!row.sticky) return differ;
+  const wrong = differ.filter((text) => text.startsWith("went"));
+  return observed.size === 1 ? wrong : [...wrong, `did not stay with one endpoint: ${[...observed.keys()].join(", ")}`];
+}
+
+/** An answer that was to come has time; that none comes where none is to come shows soon. */
+const PATIENCE_MS = 60_000;
+const SILENCE_MS = 400;
+
 /** Sends real packets for a row and gives where they ended, with how often as the probability. */
-export async function probeCase(
+async function probeCase(
   lab: Lab,
   row: ConformanceCase,
   expected: Outcome,
@@ -139,4 +189,110 @@ function arrival({ packet }: ConformanceCase, { server, local }: { server: strin
   // What the sink answers was sent to no host of the lab: it is where every untranslated address ends.
   const address = server === "sink" ? packet.destination : (owner?.addresses[family] ?? server);
   return socketText(address, familyOf(address) === family ? port : packet.port);
+}
+
+const SCRIPT = fileURLToPath(new URL("sctp-init.pl", import.meta.url));
+/** Until a refusal would have come. */
+const WAIT_SECONDS = 0.3;
+
+/** Sends raw INIT packets and reads from the node's connection tracking how they were translated. */
+async function probeSctp(lab: Lab, packet: CasePacket, count: number): Promise<OutcomeShares> {
+  const { from, source, destination, port } = packet;
+  const words = [from === NODE_A ? "-" : source, destination, port, count, WAIT_SECONDS].map(String);
+  const { stdout } = await lab.runner(namespaceOf(from)).run(["perl", SCRIPT, ...words]);
+  const refused = portsAfter(stdout, "refused");
+  const tracked = await trackedPackets(lab, packet);
+  return waysOf(
+    portsAfter(stdout, "sent").map((sport) => {
+      const found = tracked.find((entry) => entry.sport === sport);
+      const end = refused.includes(sport) ? "reject" : (found?.endpoint ?? "drop");
+      return { way: wayTo(end, found?.masqueraded ?? false), probability: 1 / count };
+    }),
+  );
+}
+
+function portsAfter(output: string, word: string): readonly number[] {
+  const lines = output.split("\n").filter((line) => line.startsWith(`${word} `));
+  return lines.map((line) => Number(line.slice(word.length)));
+}
+
+const WAIT_MS = 400;
+
+/**
+ * Whether answers pass node-a by: sender and endpoints are elsewhere and see each other's own addresses. The sender
+ * asked the frontend and heeds no answer of anybody else.
+ */
+function answersPassBy({ from }: CasePacket, expected: Outcome): boolean {
+  if (from.node === NODE_A.name || expected.verdict !== "endpoints") return false;
+  return expected.landings.every(({ endpoint, masqueraded }) => !masqueraded && !isHere(endpoint));
+}
+
+function isHere(endpoint: string): boolean {
+  const here = hosts.filter(({ node }) => node === NODE_A.name).flatMap(({ addresses }) => Object.values(addresses));
+  return here.some((address) => endpoint.startsWith(socketText(address, 0).slice(0, -1)));
+}
+
+/** Sends requests that nobody will answer, and reads from the node's connection tracking where they went. */
+async function probeUnanswered(lab: Lab, packet: CasePacket, count: number): Promise<OutcomeShares> {
+  const { from, source, destination: to, port, protocol } = packet;
+  if (protocol === "SCTP") throw new Error("SCTP is read from connection tracking anyway");
+  // What an earlier row left would count as this one's. There may be nothing to delete.
+  const flow = ["-p", protocol.toLowerCase(), "-s", source, "-d", to, "--orig-port-dst", String(port)];
+  await lab.runner("node-a").run(["sh", "-c", `conntrack -D "$@" 2> /dev/null || true`, "sh", ...flow]);
+  await lab.peer(from).send({ protocol, to, port, source, count, parallel: 8, timeoutMs: WAIT_MS });
+  const tracked = await trackedPackets(lab, packet);
+  const ends = tracked.map(({ endpoint, masqueraded }) => wayTo(endpoint, masqueraded));
+  return waysOf(ends.map((way) => ({ way, probability: 1 / ends.length })));
+}
+
+/** What connection tracking of node-a says of one packet. */
+interface Tracked {
+  readonly sport: number;
+  readonly endpoint: string;
+  readonly masqueraded: boolean;
+}
+
+const ENTRY =
+  / (?<protocol>tcp|udp|sctp) .* src=(?<source>\S+) dst=(?<destination>\S+) sport=(?<sport>\d+) dport=(?<dport>\d+) .*src=(?<endpoint>\S+) dst=(?<seen>\S+) sport=(?<eport>\d+) dport=(?<seenPort>\d+)/;
+
+/** How node-a translated the packets of this source to this frontend that it remembers. IPv4 only. */
+async function trackedPackets(lab: Lab, packet: CasePacket): Promise<readonly Tracked[]> {
+  const { stdout } = await lab.runner("node-a").run(["cat", "/proc/net/nf_conntrack"]);
+  return stdout.split("\n").flatMap((line) => {
+    const entry = ENTRY.exec(line)?.groups;
+    if (entry === undefined || !isOf(packet, entry)) return [];
+    const untouched = entry["seen"] === packet.source && entry["seenPort"] === entry["sport"];
+    const endpoint = socketText(entry["endpoint"] ?? "", Number(entry["eport"]));
+    return [{ sport: Number(entry["sport"]), endpoint, masqueraded: !untouched }];
+  });
+}
+
+function isOf({ protocol, source, destination, port }: CasePacket, entry: Readonly<Record<string, string>>): boolean {
+  return (
+    entry["protocol"] === protocol.toLowerCase() &&
+    entry["source"] === source &&
+    entry["destination"] === destination &&
+    Number(entry["dport"]) === port
+  );
+}
+
+const CLIENT = fileURLToPath(new URL("sctp-ask.pl", import.meta.url));
+
+/** Asks as the packet says, so many times, one after the other. */
+async function askSctp(
+  lab: Lab,
+  { from, source, destination, port }: CasePacket,
+  count: number,
+  timeoutMs: number,
+): Promise<readonly Ending[]> {
+  // The node itself sends from the address that the kernel chooses.
+  const words = [from === NODE_A ? "-" : source, destination, port, count, timeoutMs / 1000].map(String);
+  const { stdout } = await lab.runner(namespaceOf(from)).run(["perl", CLIENT, ...words]);
+  return stdout.trim().split("\n").map(endingIn);
+}
+
+function endingIn(line: string): Ending {
+  const [kind = "", server = "", local = "", remote = "", sender = ""] = line.split(" ");
+  if (kind === "answer") return { kind, server, local, remote, sender };
+  return kind === "refused" || kind === "lost" ? { kind } : { kind: "error", code: line };
 }

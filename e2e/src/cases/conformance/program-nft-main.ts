@@ -4,9 +4,7 @@ import { openNftables } from "@fairlead/kernel";
 import { answerLines } from "@fairlead/lab/support/answer-lines";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import { differences, expectedWays, tracedWays } from "@fairlead/testkit";
-import { type CaseGroup, groupCases } from "./groups.ts";
-import { EMPTY_CLUSTER, nftTable } from "./nft-table.ts";
-import { syncGroup } from "./sync-group.ts";
+import { type CaseGroup, EMPTY_CLUSTER, groupCases, nftTable, syncGroup } from "./groups.ts";
 
 /**
  * Programs the network namespace that it runs in with a group of the conformance table, whose number it is sent, and

@@ -3,8 +3,7 @@ import { createTraffic, createUserspaceBackend, type RelayingBackend } from "@fa
 import { IP_FAMILIES } from "@fairlead/base";
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { conformanceTable } from "@fairlead/testkit";
-import { groupCases } from "./groups.ts";
-import { syncGroup } from "./sync-group.ts";
+import { groupCases, syncGroup } from "./groups.ts";
 
 /**
  * Runs on a node of the lab: userspace mode serves from where its process is. Each line is the number of a group of the

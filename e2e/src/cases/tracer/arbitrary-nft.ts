@@ -1,21 +1,67 @@
 import type { IPFamily } from "@fairlead/core";
 import {
+  addressHex,
+  type BaseChain,
   type Expression,
+  type Hex,
   hexOf,
   hostHex,
   NFT_FAMILY,
   type NftChain,
+  type NftSet,
   type NftTable,
   PROTOCOLS,
+  padded,
   portHex,
+  type SetElement,
   statements,
   type Verdict,
 } from "@fairlead/netfilter/nft";
 import { clientA, NETWORKS, NODE_A, outside, webA1, webA2, webB1 } from "@fairlead/testkit";
 import fc from "fast-check";
-import { setsOf } from "./arbitrary-nft-sets.ts";
 import { FRONTENDS, PORTS } from "./arbitrary-packets.ts";
-import { CHAINS, type Shape } from "./nft-shapes.ts";
+
+const base = (type: BaseChain["type"], hook: BaseChain["hook"], priority: number): BaseChain => {
+  return { type, hook, priority, policy: "accept" };
+};
+
+/** Where a chain is: what may be said there, and which chains it leads to, later ones only. */
+interface Shape {
+  readonly name: string;
+  readonly base?: BaseChain;
+  readonly end: "mark" | "dnat" | "masquerade" | "filter";
+  readonly calls: readonly string[];
+  readonly map?: "dispatch" | "gates";
+}
+
+/** Callees first: nft reads a table from its beginning. */
+const CHAINS: readonly Shape[] = [
+  { name: "endpoint", end: "dnat", calls: [] },
+  { name: "service", end: "dnat", calls: ["endpoint"] },
+  { name: "services", end: "dnat", calls: ["service", "endpoint"], map: "dispatch" },
+  { name: "leaving", end: "masquerade", calls: [] },
+  { name: "decision", end: "filter", calls: [] },
+  { name: "gate", end: "filter", calls: ["decision"] },
+  { name: "early", base: base("filter", "prerouting", -150), end: "mark", calls: [] },
+  {
+    name: "nat-in",
+    base: base("nat", "prerouting", -100),
+    end: "dnat",
+    calls: ["services", "service"],
+    map: "dispatch",
+  },
+  { name: "nat-own", base: base("nat", "output", -100), end: "dnat", calls: ["services", "service"], map: "dispatch" },
+  { name: "nat-out", base: base("nat", "postrouting", 100), end: "masquerade", calls: ["leaving"] },
+  { name: "filter-in", base: base("filter", "input", 0), end: "filter", calls: ["gate", "decision"], map: "gates" },
+  {
+    name: "filter-through",
+    base: base("filter", "forward", 0),
+    end: "filter",
+    calls: ["gate", "decision"],
+    map: "gates",
+  },
+  { name: "filter-out", base: base("filter", "output", 0), end: "filter", calls: ["gate"], map: "gates" },
+];
 
 /**
  * Tables of any shape over what the test ground's packets have: headers, ports, marks, address types, connection
@@ -174,4 +220,80 @@ function drawn(of: NftTable["family"]): readonly Expression[] {
     { kind: "lookup", set: "endpoints", from: 0, to: 0 },
     { kind: "nat", family: of, address: 0, port: of === "ip" ? 1 : 4 },
   ];
+}
+
+/** The sets that rules of random tables look into. */
+function setsOf(family: IPFamily): readonly NftSet[] {
+  const address = family === "IPv4" ? "ipv4_addr" : "ipv6_addr";
+  const frontend = [address, "inet_proto", "inet_service"] as const;
+  const hosts = [clientA, webA1, outside, NODE_A].map(({ addresses }) => ({ key: addressHex(addresses[family]) }));
+  return [
+    made({ name: "hosts", key: [address], flags: [] }, hosts),
+    made({ name: "networks", key: [address], flags: ["interval"] }, networkBounds(family)),
+    made({ name: "dispatch", key: frontend, data: "verdict", flags: [] }, verdicts(family, ["service", "endpoint"])),
+    made({ name: "gates", key: frontend, data: "verdict", flags: [] }, verdicts(family, ["decision"])),
+    made(
+      { name: "endpoints", key: [...frontend, "integer"], data: [address, "inet_service"], flags: [] },
+      endpoints(family),
+    ),
+  ];
+}
+
+function made(set: Omit<NftSet, "elements">, elements: readonly SetElement[]): NftSet {
+  return { ...set, elements: new Map(elements.map((one) => [one.intervalEnd ? `${one.key} end` : one.key, one])) };
+}
+
+/** Where a network begins, and the first address behind it. */
+function networkBounds(family: IPFamily): readonly SetElement[] {
+  const bounds =
+    family === "IPv4"
+      ? [
+          ["10.96.0.0", "10.112.0.0"],
+          ["10.144.1.0", "10.144.2.0"],
+        ]
+      : [
+          ["fd00:10:96::", "fd00:10:97::"],
+          ["fd00:144::1:0", "fd00:144::2:0"],
+        ];
+  return bounds.flatMap(([from = "", behind = ""]) => [
+    { key: addressHex(from) },
+    { key: addressHex(behind), intervalEnd: true as const },
+  ]);
+}
+
+function keysOf(family: IPFamily): readonly Hex[] {
+  const addresses = [...FRONTENDS[family], NODE_A.addresses[family]];
+  return addresses.flatMap((address) =>
+    PORTS.flatMap((port) =>
+      ["tcp", "udp"].map((name) => addressHex(address) + padded(hexOf([PROTOCOLS[name] ?? 0])) + padded(portHex(port))),
+    ),
+  );
+}
+
+/** Every other frontend leads to one of the chains, or is dropped or accepted. */
+function verdicts(family: IPFamily, chains: readonly string[]): readonly SetElement[] {
+  const all: readonly Verdict[] = [
+    ...chains.flatMap((chain): Verdict[] => [
+      { kind: "goto", chain },
+      { kind: "jump", chain },
+    ]),
+    { kind: "accept" },
+    { kind: "return" },
+  ];
+  return keysOf(family).flatMap((key, at) => {
+    const value = all[Math.floor(at / 2) % all.length];
+    return at % 2 === 0 && value !== undefined ? [{ key, value }] : [];
+  });
+}
+
+/** Slots 0 and 1 of three for every third frontend. */
+function endpoints(family: IPFamily): readonly SetElement[] {
+  const targets = [webA1, webA2, webB1].map(({ addresses }) => addressHex(addresses[family]));
+  return keysOf(family).flatMap((key, at) => {
+    if (at % 3 !== 0) return [];
+    return [0, 1].map((slot) => ({
+      key: key + hostHex(slot),
+      value: (targets[(at + slot) % targets.length] ?? "") + padded(portHex(8080)),
+    }));
+  });
 }

@@ -1,23 +1,24 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
+import { type Connection, listConnections, type Runner } from "@fairlead/kernel";
+import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Lab } from "@fairlead/lab/plain/lab";
 import type { RuleSet } from "@fairlead/netfilter";
-import { NODE_A, nodeEnvironment } from "@fairlead/testkit";
+import { NODE_A, nodeEnvironment, SECOND_NODE_ADDRESS } from "@fairlead/testkit";
 import { createTracer, type Environment, type Landing, landings, type Packet, type Rules } from "@fairlead/trace";
 import type { SentPacket } from "./arbitrary-packets.ts";
-import { LOOPBACK, ownAddresses, type SendOutcome, type Shipment, sendAll } from "./send.ts";
 
-/** Below the ports that peers choose themselves, and above those that anybody listens on. */
-const FIRST_PORT = 10_000;
-const LAST_PORT = 32_999;
+/** What the kernel of node-a did with a packet. */
+type SendOutcome =
+  | { readonly verdict: "reject" | "drop" }
+  | { readonly verdict: "accept"; readonly destination: string; readonly masqueraded: boolean };
 
-let nextPort = FIRST_PORT;
-
-/** No two packets of a run are one connection. */
-function unusedPort(): number {
-  const port = nextPort;
-  nextPort = port === LAST_PORT ? FIRST_PORT : port + 1;
-  return port;
+/** What the two said and did. */
+interface Comparison {
+  /** A line for each packet of which the tracer says something else than happened. */
+  readonly differences: readonly string[];
+  readonly fates: readonly SendOutcome[];
 }
 
 /** Node-a's side of a pod's link has this address, and no other. */
@@ -28,13 +29,6 @@ const environment: Environment = {
   localAddresses: [...(nodeEnvironment.localAddresses ?? []), GATEWAY],
   redirectAddress: (name) => (name === "eth0" ? undefined : GATEWAY),
 };
-
-/** What the two said and did. */
-export interface Comparison {
-  /** A line for each packet of which the tracer says something else than happened. */
-  readonly differences: readonly string[];
-  readonly fates: readonly SendOutcome[];
-}
 
 /**
  * Sends packets through node-a, and through the tracer over what its kernel holds.
@@ -63,6 +57,19 @@ export async function compare(
   return { differences, fates };
 }
 
+/** Below the ports that peers choose themselves, and above those that anybody listens on. */
+const FIRST_PORT = 10_000;
+const LAST_PORT = 32_999;
+
+let nextPort = FIRST_PORT;
+
+/** No two packets of a run are one connection. */
+function unusedPort(): number {
+  const port = nextPort;
+  nextPort = port === LAST_PORT ? FIRST_PORT : port + 1;
+  return port;
+}
+
 function tracePacket({ family, from, protocol, source, destination, port }: SentPacket, sport: number): Packet {
   const arrival = from.interface === undefined ? {} : { inInterface: from.interface };
   return { family, protocol: protocol === "TCP" ? "tcp" : "udp", source, destination, sport, dport: port, ...arrival };
@@ -72,6 +79,9 @@ function tracePacket({ family, from, protocol, source, destination, port }: Sent
 function isAnswered(packet: SentPacket, reported: readonly Landing[]): boolean {
   return reported.some((landing) => isHeardOf(packet, landing)) && reported.every(({ verdict }) => verdict !== "drop");
 }
+
+/** Where a REDIRECT of the node's own packets leads. */
+const LOOPBACK = ["127.0.0.1", "::1"];
 
 /**
  * A refusal, and what the node serves itself with: its connection tracking does not tell whether that came to its end.
@@ -88,7 +98,94 @@ function isThat({ verdict, destination, masqueraded }: Landing, fate: SendOutcom
   return verdict === "accept" && destination === fate.destination && masqueraded === fate.masqueraded;
 }
 
+interface Shipment extends SentPacket {
+  readonly sourcePort: number;
+  /** Whether the tracer says that the sender will hear of it: then it is worth waiting. */
+  readonly answered: boolean;
+}
+
 function story(shipment: Shipment & { readonly reported: readonly Landing[] }, fate: SendOutcome | undefined): string {
   const { from, protocol, source, destination, port, reported } = shipment;
   return `${protocol} ${from.name} ${source} → ${destination} ${port}: ${JSON.stringify(fate)}, told ${JSON.stringify(reported)}`;
+}
+
+/** How long a refusal may take that is to come, and one that is not. */
+const PATIENCE_MS = 60_000;
+const SILENCE_MS = 300;
+/** Well before an entry of UDP ends. */
+const EARLY_MS = 2_000;
+
+/**
+ * Sends all packets at once. What was accepted stands in node-a's connection tracking, translation and masquerade
+ * included; what was refused is known to the sender; the rest was dropped.
+ */
+async function sendAll(lab: Lab, packets: readonly Shipment[], family: IPFamily): Promise<readonly SendOutcome[]> {
+  const sent = packets.map((packet) => sendOne(lab, packet));
+  const all = Promise.all(sent);
+  const runner = lab.runner("node-a");
+  // Most are answered at once. An entry of UDP lives for 30 s, and the last answer may take longer.
+  await Promise.race([all, sleep(EARLY_MS)]);
+  const early = await connectionsOf(runner, family);
+  // What is tracked was accepted: chance may refuse the next try of its sender, half a minute later.
+  const results = await Promise.all(packets.map((packet, at) => (isAccepted(packet, early) ? undefined : sent[at])));
+  const connections = new Map([...early, ...(await connectionsOf(runner, family))]);
+  return packets.map((packet, at) => {
+    const connection = connections.get(flowKey(packet));
+    return connection === undefined ? { verdict: stopped(results[at]) } : fateOf(packet, connection, results[at]);
+  });
+}
+
+async function connectionsOf(runner: Runner, family: IPFamily): Promise<ReadonlyMap<string, Connection>> {
+  const connections = new Map<string, Connection>();
+  for (const protocol of ["TCP", "UDP"] as const) {
+    for await (const connection of listConnections(runner, family, protocol)) {
+      connections.set(flowKey({ protocol, ...connection.original }), connection);
+    }
+  }
+  return connections;
+}
+
+async function sendOne(lab: Lab, packet: Shipment): Promise<ProbeResult | undefined> {
+  const { from, protocol, source, sourcePort, destination: to, port, answered } = packet;
+  const own = from === NODE_A ? {} : { source };
+  const timeoutMs = answered ? PATIENCE_MS : SILENCE_MS;
+  const [result] = await lab
+    .peer(from)
+    .send({ protocol, to, port, ...own, sourcePort, count: 1, parallel: 1, timeoutMs });
+  return result;
+}
+
+/** Whether that is known without what the sender hears of it. */
+function isAccepted(packet: Shipment, connections: ReadonlyMap<string, Connection>): boolean {
+  const connection = connections.get(flowKey(packet));
+  return connection !== undefined && !isLooped(packet, connection);
+}
+
+function flowKey({ protocol, source, sourcePort }: Pick<Shipment, "protocol" | "source" | "sourcePort">): string {
+  return `${protocol} ${source} ${sourcePort}`;
+}
+
+function stopped(result: ProbeResult | undefined): "reject" | "drop" {
+  if (result?.kind === "refused") return "reject";
+  if (result?.kind === "lost") return "drop";
+  throw new Error(`no connection, and yet: ${JSON.stringify(result)}`);
+}
+
+function fateOf(packet: Shipment, connection: Connection, result: ProbeResult | undefined): SendOutcome {
+  const { family, source, sourcePort } = packet;
+  const { reply } = connection;
+  const own = ownAddresses(family);
+  const masqueraded = reply.destination !== source || reply.destinationPort !== sourcePort;
+  if (masqueraded && !own.includes(reply.destination)) throw new Error(`masqueraded as ${reply.destination}`);
+  if (isLooped(packet, connection) && result?.kind !== "answer") return { verdict: stopped(result) };
+  return { verdict: "accept", destination: socketText(reply.source, reply.sourcePort), masqueraded };
+}
+
+/** What the node sends to itself is a connection before INPUT is asked. */
+function isLooped({ family, from }: Shipment, { reply }: Connection): boolean {
+  return from === NODE_A && [...ownAddresses(family), ...LOOPBACK].includes(reply.source);
+}
+
+function ownAddresses(family: IPFamily): readonly string[] {
+  return [NODE_A.addresses[family], SECOND_NODE_ADDRESS[family]];
 }

@@ -1,9 +1,8 @@
 import type { Diagnosis } from "@fairlead/inspect";
 import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
-import { until } from "../until.ts";
-import type { AdviceCase } from "./advice-case.ts";
-import { type Bench, fullyGiven, serviceCIDRs } from "./bench.ts";
+import { until } from "../expect.ts";
+import { type AdviceCase, type Bench, fullyGiven, serviceCIDRs } from "./bench.ts";
 import { ELSEWHERE } from "./kernel-cases.ts";
 
 const WITHOUT_RIGHTS = ["setpriv", "--bounding-set=-net_admin,-net_raw", "--inh-caps=-net_admin,-net_raw"];

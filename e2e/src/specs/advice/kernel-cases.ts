@@ -1,6 +1,5 @@
-import { configFlag } from "../configured.ts";
-import type { AdviceCase } from "./advice-case.ts";
-import { type Bench, fullyGiven, given, printed, runPrinted } from "./bench.ts";
+import { configFlag } from "../operator.ts";
+import { type AdviceCase, type Bench, fullyGiven, given, printed, runPrinted } from "./bench.ts";
 
 /** A setting of the node's network that is off. */
 function setting(key: string, why: string): AdviceCase {

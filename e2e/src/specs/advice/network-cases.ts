@@ -2,10 +2,9 @@ import type { Diagnosis } from "@fairlead/inspect";
 import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { USERS } from "@fairlead/lab/control-plane/control-plane";
-import { endpointAt } from "../multi-cni/endpoint-at.ts";
-import type { ServiceHandle } from "../service.ts";
-import type { AdviceCase, Ask, Later } from "./advice-case.ts";
-import { type Bench, fullyGiven, runPrinted, serviceCIDRs } from "./bench.ts";
+import { endpointAt } from "../multi-cni/untouched.ts";
+import type { ServiceHandle } from "../spec.ts";
+import { type AdviceCase, type Ask, type Bench, fullyGiven, type Later, runPrinted, serviceCIDRs } from "./bench.ts";
 
 /** Another network's, which no pod is in. */
 const OTHERS = { IPv4: "10.151.0.0/16", IPv6: "fd00:151::/48" } as const;

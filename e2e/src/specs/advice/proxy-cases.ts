@@ -1,9 +1,8 @@
 import { fileURLToPath } from "node:url";
 import type { ClusterNode } from "@fairlead/lab/provider/cluster";
-import { able } from "../needs.ts";
-import { until } from "../until.ts";
-import type { AdviceCase } from "./advice-case.ts";
-import { type Bench, fullyGiven } from "./bench.ts";
+import { until } from "../expect.ts";
+import { able } from "../spec.ts";
+import { type AdviceCase, type Bench, fullyGiven } from "./bench.ts";
 import { ELSEWHERE } from "./kernel-cases.ts";
 
 const BESIDE = fileURLToPath(new URL("programs/beside-main.ts", import.meta.url));

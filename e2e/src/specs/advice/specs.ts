@@ -1,12 +1,12 @@
-import type { Diagnosis } from "@fairlead/inspect";
+import type { AdviceName, Diagnosis } from "@fairlead/inspect";
 import type { NodeProxy } from "@fairlead/lab/provider/cluster";
 import { openStage } from "../faults/stage.ts";
-import { able, needs, onlyIn } from "../needs.ts";
-import type { Scene } from "../scene.ts";
-import type { Figures, Spec } from "../spec.ts";
-import { followAdvice, textOf } from "./advice-case.ts";
-import { type Bench, fullyGiven, openBench, printed } from "./bench.ts";
-import { adviceCases } from "./index.ts";
+import { able, type Figures, needs, onlyIn, type Scene, type Spec } from "../spec.ts";
+import { accessCases } from "./access-cases.ts";
+import { type AdviceCase, type Bench, followAdvice, fullyGiven, openBench, printed, textOf } from "./bench.ts";
+import { kernelCases } from "./kernel-cases.ts";
+import { networkCases } from "./network-cases.ts";
+import { proxyCases } from "./proxy-cases.ts";
 
 const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
 
@@ -20,34 +20,6 @@ const COMMON: Pick<Spec, "suite" | "about" | "eachFamily" | "alone" | "unfit"> =
     needs("attack", "agents have to be processes of this machine")(shape) ??
     (kubeProxy === "" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined),
 };
-
-/** Each in turn, on one node under requests. */
-async function followAll(scene: Scene, proxy: NodeProxy): Promise<Figures> {
-  const bench = await openBench(scene, proxy);
-  await serve(bench);
-  const stage = await openStage(scene);
-  const fit = adviceCases.filter(
-    ({ modes, anyProxy }) =>
-      (modes?.includes(proxy.mode) ?? true) && (proxy.kubeProxy === undefined || anyProxy === true),
-  );
-  let [requests, failed] = [0, 0];
-  for (const one of fit) {
-    const seen = await followAdvice(bench, one, stage).catch((error: Error) => {
-      throw new Error(`${one.advice}, ${one.what}: ${error.message}`, { cause: error });
-    });
-    requests += seen.requests;
-    failed += seen.failures.length;
-  }
-  return { "advice followed": String(fit.length), requests: String(requests), failed: String(failed) };
-}
-
-/** The node has that proxy until the spec ends. */
-async function serve({ scene, node, proxy }: Bench): Promise<void> {
-  if (proxy.kubeProxy === undefined) return;
-  const swap = able(node.agent.swap);
-  scene.later(() => swap({ mode: proxy.mode }));
-  await swap(proxy);
-}
 
 const followed: Spec = {
   ...COMMON,
@@ -78,6 +50,58 @@ const healthy: Spec = {
   },
 };
 
+export const doctorsAdvice: readonly Spec[] = [followed, followedBesideKubeProxy, healthy];
+
+export const adviceCases: readonly AdviceCase[] = [...kernelCases, ...proxyCases, ...accessCases, ...networkCases];
+
+/** Advices that no case follows, and why. */
+export const NOT_FOLLOWED: Readonly<Partial<Record<AdviceName, string>>> = {
+  "kernel-part": "what a kernel lacks is the machine's, and no test loads modules into it",
+  "fast-path-kernel":
+    "changes the configuration or the machine's kernel, and this ground's kernel need not have flowtables",
+  "fast-path-failed": "no kernel here fails the test of its flowtables",
+  "fast-path-test": "needs an agent without CAP_SYS_ADMIN on a kernel with flowtables, which this ground need not have",
+  "fast-path-devices": "changes the configuration, and needs a kernel with flowtables, which this ground need not have",
+  "fast-path-device": "changes the configuration, and needs a kernel with flowtables, which this ground need not have",
+  "fast-path-other": "needs a kernel with flowtables, which this ground need not have",
+  "calico-maps": "pinned maps are the machine's own file system, which no test touches",
+  "kube-ovn-mode": "needs ipvs mode's rules; the multi-cni specs carry it in a guest that has them",
+  "excluded-clients": "only ipvs mode cannot distinguish clients, and this ground's kernel need not have it",
+  underlay:
+    "begins with “nothing”, and is about learned CIDRs: the networks specs have one on the nodes' own addresses",
+  "two-sources": "asks two networks' owners which of them is to give a range away; nothing on a node changes",
+  "leave-isolated": "needs kube-ovn or OVN-Kubernetes; the command's test follows it on their objects",
+  "kept-cidrs": "begins with “nothing”; the networks specs wait for the removal delay",
+};
+
+/** Each in turn, on one node under requests. */
+async function followAll(scene: Scene, proxy: NodeProxy): Promise<Figures> {
+  const bench = await openBench(scene, proxy);
+  await serve(bench);
+  const stage = await openStage(scene);
+  const fit = adviceCases.filter(
+    ({ modes, anyProxy }) =>
+      (modes?.includes(proxy.mode) ?? true) && (proxy.kubeProxy === undefined || anyProxy === true),
+  );
+  let [requests, failed] = [0, 0];
+  for (const one of fit) {
+    const seen = await followAdvice(bench, one, stage).catch((error: Error) => {
+      throw new Error(`${one.advice}, ${one.what}: ${error.message}`, { cause: error });
+    });
+    requests += seen.requests;
+    failed += seen.failures.length;
+  }
+  return { "advice followed": String(fit.length), requests: String(requests), failed: String(failed) };
+}
+
+/** The node has that proxy until the spec ends. */
+async function serve({ scene, node, proxy }: Bench): Promise<void> {
+  if (proxy.kubeProxy === undefined) return;
+  const swap = able(node.agent.swap);
+  scene.later(() => swap({ mode: proxy.mode }));
+  await swap(proxy);
+}
+
 /** However it is asked. @throws Error when something is bad, or an advice has a command */
 async function saidOf(bench: Bench): Promise<readonly Diagnosis[]> {
   const { node, operator, proxy } = bench;
@@ -92,5 +116,3 @@ async function saidOf(bench: Bench): Promise<readonly Diagnosis[]> {
   if (wrong.length === 0) return said;
   throw new Error(`${proxy.kubeProxy ?? "Fairlead"} in ${proxy.mode} mode: ${textOf(wrong)}`);
 }
-
-export const doctorsAdvice: readonly Spec[] = [followed, followedBesideKubeProxy, healthy];

@@ -1,7 +1,16 @@
+/** Users who write files of manifests, or objects in them. */
+
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Spec } from "../spec.ts";
-import { underAttackFromManifests } from "./from-manifests.ts";
-import type { Mirror } from "./mirror.ts";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
+import { endpointSlice, service } from "@fairlead/testkit";
+import { until } from "../expect.ts";
+import type { Figures, Scene, Spec } from "../spec.ts";
+import { type Attack, type Attacked, underAttack } from "./under-attack.ts";
+
+const LARGE_MIB = 300;
 
 const CYCLE = `apiVersion: v1
 kind: Service
@@ -14,21 +23,8 @@ spec:
   ports: [{ port: 80 }]
 `;
 const DEPTH = 50_000;
-const LARGE_MIB = 300;
-const READ_MS = 5_000;
-const MIB = "x".repeat(1 << 20);
 
 const HEAD = '{"apiVersion":"v1","kind":"Service","metadata":{"name":';
-
-function* deep() {
-  yield `${HEAD}"deep","annotations":${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}}}`;
-}
-
-function* large() {
-  yield `${HEAD}"large","annotations":{"a":"`;
-  for (let at = 0; at < LARGE_MIB; at++) yield MIB;
-  yield '"}}}';
-}
 
 const small: readonly (readonly [name: string, text: () => Iterable<string>])[] = [
   ["a-cycle.yaml", () => [CYCLE]],
@@ -36,9 +32,7 @@ const small: readonly (readonly [name: string, text: () => Iterable<string>])[] 
   ["c-deep.yaml", deep],
 ];
 
-async function addSmall(mirror: Mirror): Promise<void> {
-  for (const [name, text] of small) await mirror.add(name, text());
-}
+const READ_MS = 5_000;
 
 export const hostileManifests: readonly Spec[] = [
   underAttackFromManifests({
@@ -64,3 +58,158 @@ export const hostileManifests: readonly Spec[] = [
     },
   }),
 ];
+
+const PORTS = [{ port: 80 }];
+const fields = { namespace: "large", ports: PORTS } as const;
+
+interface ManifestAttack extends Omit<Attack, "start" | "carry" | "act"> {
+  /** Before the agent starts. */
+  readonly before?: (mirror: Mirror, attacked: Attacked) => Promise<void>;
+  readonly act: (attacked: Attacked, mirror: Mirror) => Promise<Figures>;
+}
+
+/** An attack on an agent that follows a folder of manifests, which has the cluster's objects all the while. */
+export function underAttackFromManifests({ before = async () => {}, act, ...fields }: ManifestAttack): Spec {
+  const mirrors = new WeakMap<object, Mirror>();
+  const mirrorOf = async ({ scene }: Attacked) => {
+    const mirror = mirrors.get(scene) ?? (await openMirror(scene));
+    mirrors.set(scene, mirror);
+    return mirror;
+  };
+  return underAttack({
+    ...fields,
+    start: async (attacked) => {
+      const mirror = await mirrorOf(attacked);
+      await before(mirror, attacked);
+      return { flags: [`--manifests=${mirror.folder}`] };
+    },
+    carry: async (attacked, addresses) => (await mirrorOf(attacked)).update(addresses),
+    act: async (attacked) => act(attacked, await mirrorOf(attacked)),
+  });
+}
+
+/** A folder of manifests that has what the API server has, and what an attacker adds. */
+export interface Mirror {
+  readonly folder: string;
+  /** Brings it up to date, as soon as the API server has EndpointSlices with these addresses. */
+  update(addresses?: readonly string[]): Promise<void>;
+  /** Writes a file, in one step. */
+  add(name: string, pieces: Iterable<string>): Promise<void>;
+  drop(name: string): Promise<void>;
+}
+
+const CLAIMING = 12_000;
+
+const CLAIMS_SERVED_MS = 300_000;
+
+const MOST_LOG_LINES = 1_000;
+
+export const claims: Spec = underAttackFromManifests({
+  name: `attack: ${CLAIMING.toLocaleString("en")} services claim one external address`,
+  unfit: (_, family) => (family === "IPv4" ? undefined : "claims an IPv4 address"),
+  act: async (attacked, mirror) => {
+    const { scene, node } = attacked;
+    const linesBefore = (await node.agent.log()).split("\n").length;
+    await mirror.add("claims.json", claimants(scene.cluster.gateAddress(node, scene.family)));
+    const meanwhile = await attacked.change("meanwhile", CLAIMS_SERVED_MS);
+    const lines = (await node.agent.log()).split("\n").length - linesBefore;
+    if (lines > MOST_LOG_LINES) throw new Error(`wanted ${MOST_LOG_LINES} lines in the log at most; ${lines} came`);
+    await mirror.drop("claims.json");
+    return { meanwhile, "log lines": String(lines) };
+  },
+});
+
+const ENDPOINTS = 100_000;
+
+/** The rules of 100,000 endpoints are text of 40 MB, and what is known of each stays. */
+const MOST_MIB = 1_024;
+
+const SERVED_MS = 180_000;
+
+export const manyEndpoints: Spec = underAttackFromManifests({
+  name: `attack: ${ENDPOINTS.toLocaleString("en")} endpoints in one service`,
+  mostMiB: MOST_MIB,
+  unfit: (_, family) => (family === "IPv4" ? undefined : "has IPv4 endpoints"),
+  act: async (attacked, mirror) => {
+    await mirror.add("large.json", objects());
+    const meanwhile = await attacked.change("meanwhile", SERVED_MS);
+    const again = await attacked.change("again", SERVED_MS);
+    await mirror.drop("large.json");
+    return { meanwhile, again };
+  },
+});
+
+const MIB = "x".repeat(1 << 20);
+
+function* deep() {
+  yield `${HEAD}"deep","annotations":${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}}}`;
+}
+
+function* large() {
+  yield `${HEAD}"large","annotations":{"a":"`;
+  for (let at = 0; at < LARGE_MIB; at++) yield MIB;
+  yield '"}}}';
+}
+
+async function addSmall(mirror: Mirror): Promise<void> {
+  for (const [name, text] of small) await mirror.add(name, text());
+}
+
+const SERVICES = "/api/v1/services";
+const SLICES = "/apis/discovery.k8s.io/v1/endpointslices";
+
+/** Goes with the spec. */
+async function openMirror({ cluster: { api }, later }: Scene): Promise<Mirror> {
+  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
+  later(() => rm(folder, { recursive: true, force: true }));
+  const add = async (name: string, pieces: Iterable<string>) => {
+    const unseen = join(folder, `.${name}`);
+    await writeFile(unseen, pieces);
+    await rename(unseen, join(folder, name));
+  };
+  return {
+    folder,
+    add,
+    update: async (addresses = []) => {
+      let slices = "";
+      await until(`EndpointSlices with ${addresses}`, async () => {
+        slices = JSON.stringify(await api.get(SLICES));
+        return addresses.find((address) => !slices.includes(`"${address}"`));
+      });
+      await add("endpointslices.json", [slices]);
+      await add("services.json", [JSON.stringify(await api.get(SERVICES))]);
+    },
+    drop: (name) => rm(join(folder, name)),
+  };
+}
+
+function* claimants(address: string) {
+  yield '{"apiVersion":"v1","kind":"List","items":[';
+  for (let at = 0; at < CLAIMING; at++) {
+    const clusterIPs = [`10.100.${at >> 8}.${at & 255}`];
+    const object = service(`claim-${at}`, {
+      namespace: "claims",
+      clusterIPs,
+      externalIPs: [address],
+      ports: [{ port: 80 }],
+    });
+    yield `${at === 0 ? "" : ","}${JSON.stringify(object)}`;
+  }
+  yield "]}";
+}
+
+const IN_A_SLICE = 1_000;
+
+function* objects() {
+  const large = service("large", { ...fields, clusterIPs: ["10.100.255.1"] });
+  yield `{"apiVersion":"v1","kind":"List","items":[${JSON.stringify(large)}`;
+  for (let from = 0; from < ENDPOINTS; from += IN_A_SLICE) {
+    const endpoints = Array.from({ length: IN_A_SLICE }, (_, at) => ({ address: addressOf(from + at) }));
+    yield `,${JSON.stringify(endpointSlice(`large-${from}`, { ...fields, service: "large", family: "IPv4", endpoints }))}`;
+  }
+  yield "]}";
+}
+
+function addressOf(index: number): string {
+  return `10.${160 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
+}

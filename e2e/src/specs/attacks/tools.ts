@@ -2,11 +2,8 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
-import { notIn } from "../needs.ts";
-import type { Scene } from "../scene.ts";
-import type { Figures, Spec } from "../spec.ts";
-import { type Attacked, underAttack } from "./under-attack.ts";
-import { untilLogged } from "./until-logged.ts";
+import { type Figures, notIn, type Scene, type Spec } from "../spec.ts";
+import { type Attacked, underAttack, untilLogged } from "./under-attack.ts";
 
 /**
  * Stands before the tool of its own name: the order in a file alongside it counts for one call (stop) or for all (lie).

@@ -1,11 +1,20 @@
-import type { AgentStart, ClusterNode } from "@fairlead/lab/provider/cluster";
-import { expectAnswers } from "../expect.ts";
-import { openStage, PORTS } from "../faults/stage.ts";
-import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { able, needs } from "../needs.ts";
-import type { Scene } from "../scene.ts";
-import type { Figures, Spec } from "../spec.ts";
-import { type Limits, watchAgent } from "./watch-agent.ts";
+/** The frame of an attack: an agent that serves, and what is watched of it. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { type AgentStart, type ClusterNode, NODE_PORTS } from "@fairlead/lab/provider/cluster";
+import { forgetPeak, isRunning, peakMiB, processId } from "@fairlead/lab/support/processes";
+import { expectAnswers, until } from "../expect.ts";
+import { openStage, PORTS, startTraffic, withoutFailure } from "../faults/stage.ts";
+import { able, type Figures, needs, type Scene, type Spec } from "../spec.ts";
+import type { LivezReport } from "./programs/livez-main.ts";
+
+/** What an agent has to keep to while it is attacked. */
+interface Limits {
+  /** Resident memory at its highest. */
+  readonly mostMiB: number;
+  /** /livez may say that it is not well, as long as it says it at once. */
+  readonly mayBeUnwell: boolean;
+}
 
 /** What somebody does to the agent of the first node, and how that agent runs. */
 export interface Attack extends Partial<Limits>, Pick<Spec, "unfit"> {
@@ -35,7 +44,7 @@ export interface Attacked extends Awaited<ReturnType<typeof openStage>> {
 
 /** Rules are looked at as seldom as with kube-proxy's default: what is slow is not taken for stuck. */
 const FLAGS = ["--iptables-sync-period=30s"];
-const CHANGE_MS = 120_000;
+
 const LONGEST_MS = 900_000;
 
 /**
@@ -74,6 +83,48 @@ export function underAttack(attack: Attack): Spec {
   };
 }
 
+/** Runs a script of the attack on the attacked node, until the spec ends. @param program a file of `programs` */
+export async function startProgram({ scene, node }: Attacked, program: string, ...args: readonly string[]) {
+  const script = await able(node.startScript)(programFile(program), args);
+  scene.later(script.stop);
+  return script;
+}
+
+/** @returns the path of a file of `programs` */
+export function programFile(program: string): string {
+  return new URL(`programs/${program}-main.ts`, import.meta.url).pathname;
+}
+
+/**
+ * Waits for a line in the log of a node's agent.
+ *
+ * @param before what the log was; lines of it do not count
+ * @returns how long that took, in words
+ * @throws Error when there is none in time
+ */
+export async function untilLogged(
+  { agent }: ClusterNode,
+  before: string,
+  wanted: RegExp,
+  withinMs: number,
+): Promise<string> {
+  const began = performance.now();
+  await until(
+    `a line in the agent's log like ${wanted.source}`,
+    async () =>
+      (await agent.log())
+        .slice(before.length)
+        .split("\n")
+        .some((line) => wanted.test(line))
+        ? undefined
+        : "none",
+    withinMs,
+  );
+  return `${((performance.now() - began) / 1000).toFixed(1)} s`;
+}
+
+const CHANGE_MS = 120_000;
+
 async function openAttacked(scene: Scene, attack: Attack): Promise<Attacked> {
   const stage = await openStage(scene);
   const [node] = scene.nodes;
@@ -94,14 +145,70 @@ async function openAttacked(scene: Scene, attack: Attack): Promise<Attacked> {
   return attacked;
 }
 
-/** Runs a script of the attack on the attacked node, until the spec ends. @param program a file of `programs` */
-export async function startProgram({ scene, node }: Attacked, program: string, ...args: readonly string[]) {
-  const script = await able(node.startScript)(programFile(program), args);
-  scene.later(script.stop);
-  return script;
+interface AgentWatch {
+  /**
+   * Rejects when the process ends, or has not answered for so long that the rest of the attack would show nothing more.
+   */
+  readonly ended: Promise<never>;
+  /** @throws Error that says what it has not kept to */
+  finish(limits: Partial<Limits>): Promise<Figures>;
 }
 
-/** @returns the path of a file of `programs` */
-export function programFile(program: string): string {
-  return new URL(`programs/${program}-main.ts`, import.meta.url).pathname;
+const HEALTH_PORT = "10256";
+const LIVEZ_MS = 1_000;
+const MOST_MIB = 256;
+const LOOK_MS = 250;
+const SILENT_MS = 20_000;
+const LAST_LINES = 8;
+const PROBER = new URL("programs/livez-main.ts", import.meta.url).pathname;
+
+/** Watches the process of a node's agent, its memory and /livez, until the spec ends. */
+async function watchAgent({ agent, startScript }: ClusterNode, later: Scene["later"]): Promise<AgentWatch> {
+  const pid = able(agent.pid)();
+  const id = await processId(pid);
+  await forgetPeak(pid);
+  const prober = await able(startScript)(PROBER, [HEALTH_PORT, String(NODE_PORTS.tcp[0])]);
+  let over = false;
+  later(async () => {
+    over = true;
+    await prober.stop();
+  });
+  const look = async (): Promise<LivezReport> => JSON.parse(await prober.ask("seen"));
+  const lastWords = async () => (await agent.log()).trimEnd().split("\n").slice(-LAST_LINES).join("\n");
+  const watch = async (): Promise<never> => {
+    while (!over && (await isRunning(id))) {
+      const { slowest } = await look();
+      if (slowest > SILENT_MS) throw new Error(`/livez did not answer for ${SILENT_MS / 1_000} s`);
+      await sleep(LOOK_MS);
+    }
+    if (over) return new Promise(() => {});
+    throw new Error(`the agent has ended; its last words:\n${await lastWords()}`);
+  };
+  const ended = watch();
+  // Heeded where the attack is waited for.
+  ended.catch(() => {});
+  const finish = async ({ mostMiB = MOST_MIB, mayBeUnwell = false }: Partial<Limits>) => {
+    const seen = await look();
+    const peak = await peakMiB(pid);
+    over = true;
+    const reported = figures(seen, peak);
+    const complaints = [
+      ...(peak > mostMiB ? [`more than ${mostMiB} MiB`] : []),
+      ...(seen.slowerThanControl > LIVEZ_MS ? [`/livez slower than ${LIVEZ_MS} ms`] : []),
+      ...(seen.refused.length > 0 && !mayBeUnwell ? [`/livez said ${[...new Set(seen.refused)].join(", ")}`] : []),
+    ];
+    if (complaints.length === 0) return reported;
+    const counted = Object.entries(reported).map(([what, value]) => `${what} ${value}`);
+    throw new Error(`${complaints.join("; ")} (${counted.join(", ")})`);
+  };
+  return { ended, finish };
+}
+
+function figures({ asked, refused, slowest, slowerThanControl }: LivezReport, peak: number): Figures {
+  return {
+    "peak memory": `${Math.round(peak)} MiB`,
+    "slowest livez": `${Math.round(slowest)} ms`,
+    "over control": `${Math.round(slowerThanControl)} ms`,
+    ...(refused.length > 0 && { unwell: `${refused.length} of ${asked}` }),
+  };
 }

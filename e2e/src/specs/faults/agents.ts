@@ -1,15 +1,22 @@
+/** Agents that are killed, stopped, or whose clock steps. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { flushArgv, noteOthersRules } from "@fairlead/lab/faults";
 import type { Client } from "@fairlead/lab/provider/cluster";
-import { expectAnswers, expectUntouched } from "../expect.ts";
-import { needsExcluded } from "../multi-cni/networks.ts";
-import { openOwners } from "../multi-cni/owners.ts";
-import { needs, notIn, onlyIn } from "../needs.ts";
-import { requireLogged } from "../require-logged.ts";
-import type { Scene } from "../scene.ts";
-import type { Spec } from "../spec.ts";
-import { COMMON, each, expectLate, openStage, PORTS, restoreAgents, withoutLoss } from "./stage.ts";
-import { figures, startTraffic } from "./traffic.ts";
+import { expectAnswers, expectUntouched, requireLogged } from "../expect.ts";
+import { needsExcluded, openOwners } from "../multi-cni/untouched.ts";
+import { able, needs, notIn, onlyIn, type Scene, type Spec } from "../spec.ts";
+import {
+  COMMON,
+  each,
+  expectLate,
+  figures,
+  openStage,
+  PORTS,
+  restoreAgents,
+  startTraffic,
+  withoutLoss,
+} from "./stage.ts";
 
 const killed = withoutLoss("agents killed with -9 and started again", async (scene) => {
   for (let round = 0; round < 3; round++) {
@@ -70,15 +77,6 @@ const flushed: Spec = {
   },
 };
 
-/** Who answers a client, which has to be one and the same. */
-async function answererOf(from: Client, to: string): Promise<string> {
-  const results = await from.send({ protocol: "TCP", to, port: 80, count: 12, parallel: 4, timeoutMs: 15_000 });
-  const servers = new Set(results.map((result) => (result.kind === "answer" ? result.server : result.kind)));
-  const [only = "", ...others] = servers;
-  if (others.length > 0) throw new Error(`wanted one endpoint for ${from.name}; came ${[...servers].join(", ")}`);
-  return only;
-}
-
 const remembered: Spec = {
   ...COMMON,
   name: "session affinity outlasts a restart of the agents, and other endpoints that come and go",
@@ -105,6 +103,47 @@ const remembered: Spec = {
   },
 };
 
+export const agents: readonly Spec[] = [killed, frozen, diskFull, flushed, remembered];
+
+const HOUR_MS = 3_600_000;
+
+const ofAgents = withoutLoss(
+  "the agents' clock stepped an hour ahead, and two back",
+  async (scene) => {
+    restoreAgents(scene);
+    await each(scene, ({ agent }) => agent.restart({ ownClock: true }));
+    await each(scene, ({ agent }) => able(agent.stepClock)(HOUR_MS));
+    await expectLate(scene, { name: "ahead" });
+    await each(scene, ({ agent }) => able(agent.stepClock)(-HOUR_MS));
+    await expectLate(scene, { name: "back" });
+    await each(scene, (node) => requireLogged(node, isStepped));
+  },
+  { unfit: needs("step-clock") },
+);
+
+const ofKernel = withoutLoss(
+  "the clock stepped by an hour, forth and back: changes still come through",
+  async (scene) => {
+    const [node] = scene.nodes;
+    for (const [step, by] of ["+1 hour", "-1 hour"].entries()) {
+      await node.run(["date", `--set=${by}`]);
+      await expectLate(scene, { name: `late-${step}` });
+    }
+  },
+  { unfit: ({ ownKernel }) => (ownKernel === true ? undefined : "the clock is the machine's") },
+);
+
+export const clock: readonly Spec[] = [ofAgents, ofKernel];
+
+/** Who answers a client, which has to be one and the same. */
+async function answererOf(from: Client, to: string): Promise<string> {
+  const results = await from.send({ protocol: "TCP", to, port: 80, count: 12, parallel: 4, timeoutMs: 15_000 });
+  const servers = new Set(results.map((result) => (result.kind === "answer" ? result.server : result.kind)));
+  const [only = "", ...others] = servers;
+  if (others.length > 0) throw new Error(`wanted one endpoint for ${from.name}; came ${[...servers].join(", ")}`);
+  return only;
+}
+
 async function expectAnswered(from: Client, to: string, { until }: Scene): Promise<void> {
   await until(`an answer for ${from.name}`, () =>
     answererOf(from, to).then(
@@ -114,4 +153,13 @@ async function expectAnswered(from: Client, to: string, { until }: Scene): Promi
   );
 }
 
-export const agents: readonly Spec[] = [killed, frozen, diskFull, flushed, remembered];
+/** Lines begin with the time, as klog writes it: `I1121 11:20:03.123456`. */
+function isStepped(line: string): boolean {
+  const [, month, day, hours, minutes] = /^[IWE](\d\d)(\d\d) (\d\d):(\d\d)/.exec(line) ?? [];
+  if (month === undefined) return false;
+  const now = new Date();
+  const reported = new Date(now);
+  reported.setMonth(Number(month) - 1, Number(day));
+  reported.setHours(Number(hours), Number(minutes));
+  return Math.abs(reported.getTime() - now.getTime()) > HOUR_MS / 2;
+}

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { cutArgv } from "@fairlead/lab/faults";
 import { PLAIN_TOOL } from "@fairlead/lab/support/machine";
-import { able, needs } from "../needs.ts";
-import type { Scene } from "../scene.ts";
-import type { Spec } from "../spec.ts";
+import { able, needs, type Scene, type Spec } from "../spec.ts";
 import { each, expectLate, withoutLoss } from "./stage.ts";
 
 const ABOUT = ["agent", "watch"] as const;

@@ -7,9 +7,7 @@ import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { requireTool } from "@fairlead/lab/tools/fairlead";
 import { type PageReader, readConsole } from "@fairlead/lab/tools/page-reader";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
-import { able, needs, onlyIn } from "../needs.ts";
-import type { Scene } from "../scene.ts";
-import type { Spec } from "../spec.ts";
+import { able, needs, onlyIn, type Scene, type Spec } from "../spec.ts";
 
 /** Somebody on call has the cluster's page open, with the nodes behind the API server. */
 export const consolePage: Spec = {

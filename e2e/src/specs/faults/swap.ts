@@ -1,11 +1,7 @@
 import type { ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
-import { expectAnswers } from "../expect.ts";
-import { expectNoAlarm } from "../false-alarms.ts";
-import { onlyIn } from "../needs.ts";
-import type { Scene } from "../scene.ts";
-import type { Spec } from "../spec.ts";
-import { each, openStage } from "./stage.ts";
-import { figures, startTraffic, type TrafficSeen, withoutFailure } from "./traffic.ts";
+import { expectAnswers, expectNoAlarm } from "../expect.ts";
+import { onlyIn, type Scene, type Spec } from "../spec.ts";
+import { each, figures, openStage, startTraffic, type TrafficSeen, withoutFailure } from "./stage.ts";
 
 const COMMON = { suite: "swap", eachFamily: false, alone: true } as const;
 

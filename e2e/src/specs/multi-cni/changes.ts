@@ -1,8 +1,14 @@
 import { expectAnswers, expectRefused, expectUntouched } from "../expect.ts";
 import type { Spec } from "../spec.ts";
-import { excludedNetwork, needsExcluded, needsOwnLoadBalancer, OWNERSHIP } from "./networks.ts";
-import { openOwners } from "./owners.ts";
-import { expectForeign, expectNoTrace } from "./untouched.ts";
+import {
+  excludedNetwork,
+  expectForeign,
+  expectNoTrace,
+  needsExcluded,
+  needsOwnLoadBalancer,
+  OWNERSHIP,
+  openOwners,
+} from "./untouched.ts";
 
 const PORTS = [{ port: 80 }];
 

@@ -1,11 +1,6 @@
-import { each, restoreAgents } from "../every-node.ts";
-import { expectAnswers, expectUntouched } from "../expect.ts";
-import { needs, notIn, onlyIn } from "../needs.ts";
-import { requireLogged } from "../require-logged.ts";
-import type { Scene } from "../scene.ts";
-import type { Spec } from "../spec.ts";
-import { excludedNetwork, needsOwnLoadBalancer } from "./networks.ts";
-import { expectForeign, expectNoTrace } from "./untouched.ts";
+import { expectAnswers, expectUntouched, requireLogged } from "../expect.ts";
+import { each, needs, notIn, onlyIn, restoreAgents, type Scene, type Spec } from "../spec.ts";
+import { excludedNetwork, expectForeign, expectNoTrace, needsOwnLoadBalancer } from "./untouched.ts";
 
 const PORTS = [{ port: 80 }];
 

@@ -1,16 +1,10 @@
-import { LET_PASS } from "@fairlead/lab/modes";
-import type { Scene } from "../scene.ts";
-import { until } from "../until.ts";
+/** Services that belong to another network: nothing of them is in the kernel. */
 
-const DUMPS = [
-  ["iptables-save"],
-  ["ip6tables-save"],
-  ["ipvsadm", "-Sn"],
-  ["ipset", "save"],
-  ["ip", "-oneline", "address", "show", "dev", "kube-ipvs0"],
-  ["nft", "list", "table", "ip", "kube-proxy"],
-  ["nft", "list", "table", "ip6", "kube-proxy"],
-] as const;
+import type { IPFamily } from "@fairlead/core";
+import { LET_PASS } from "@fairlead/lab/modes";
+import type { ClusterShape, NetworkShape } from "@fairlead/lab/provider/cluster";
+import { expectAnswers, expectUntouched, until } from "../expect.ts";
+import type { Scene } from "../spec.ts";
 
 /** Waits until no node's rules say a word of the address: no jump, no REJECT, no entry of a set that leads to one. */
 export async function expectNoTrace({ cluster }: Scene, address: string, withinMs?: number): Promise<void> {
@@ -34,6 +28,77 @@ export async function expectForeign({ cluster, namespace, family }: Scene, servi
     return known.every((owner) => owner === "foreign") ? undefined : known.join(", ");
   });
 }
+
+/** The networks that Fairlead serves, and one that it leaves alone. */
+export function excludedNetwork({ networks }: ClusterShape): NetworkShape {
+  const found = networks.find(({ excluded }) => excluded);
+  if (found === undefined) throw new Error("no network of this cluster is excluded");
+  return found;
+}
+
+export function needsExcluded({ networks }: ClusterShape): string | undefined {
+  return networks.some(({ excluded }) => excluded) ? undefined : "needs a second network, which Fairlead leaves alone";
+}
+
+export function needsOwnLoadBalancer({ networks }: ClusterShape): string | undefined {
+  const some = networks.some(({ excluded, ownLoadBalancer }) => excluded && ownLoadBalancer);
+  return some ? undefined : "needs an excluded network with a load balancer of its own";
+}
+
+export const OWNERSHIP = "fairlead.dev/ownership";
+
+interface EndpointAt {
+  readonly namespace: string;
+  readonly service: string;
+  readonly family: IPFamily;
+  readonly address: string;
+}
+
+/** An EndpointSlice that nobody keeps: one ready endpoint at port 80, whether somebody is there or not. */
+export function endpointAt({ namespace, service, family, address }: EndpointAt) {
+  return {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: `${service}-by-hand`, namespace, labels: { "kubernetes.io/service-name": service } },
+    addressType: family,
+    ports: [{ port: 80, protocol: "TCP" }],
+    endpoints: [{ addresses: [address], conditions: { ready: true } }],
+  };
+}
+
+const PORTS = [{ port: 80 }];
+
+/**
+ * A service of ours and one of the excluded network, each with an endpoint on the second node, and a pod of ours that
+ * calls from the first. Resolves when every agent knows whose they are: ours answers, theirs is left alone.
+ */
+export async function openOwners(scene: Scene) {
+  const [first, second] = scene.nodes;
+  const network = excludedNetwork(scene.cluster).name;
+  const [ours, theirs, caller] = await Promise.all([
+    scene.pod({ node: second, app: "ours" }),
+    scene.pod({ node: second, network, app: "theirs" }),
+    scene.pod({ node: first }),
+  ]);
+  const own = await scene.service("ours", { selector: { app: "ours" }, ports: PORTS });
+  const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports: PORTS });
+  await expectForeign(scene, foreign.name);
+  const atOwn = { to: own.clusterIP, port: 80 };
+  const atForeign = { to: foreign.clusterIP, port: 80 };
+  await expectAnswers(caller, atOwn, { by: [ours] });
+  await expectUntouched(caller, atForeign);
+  return { network, ours, theirs, caller, own, foreign, atOwn, atForeign };
+}
+
+const DUMPS = [
+  ["iptables-save"],
+  ["ip6tables-save"],
+  ["ipvsadm", "-Sn"],
+  ["ipset", "save"],
+  ["ip", "-oneline", "address", "show", "dev", "kube-ipvs0"],
+  ["nft", "list", "table", "ip", "kube-proxy"],
+  ["nft", "list", "table", "ip6", "kube-proxy"],
+] as const;
 
 interface OwnershipAnswer {
   readonly services: readonly {

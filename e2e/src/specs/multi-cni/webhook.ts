@@ -4,13 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
-import { each, restoreAgents } from "../every-node.ts";
-import { able, needs, notIn } from "../needs.ts";
-import type { Scene } from "../scene.ts";
-import type { ServiceHandle } from "../service.ts";
-import type { Spec } from "../spec.ts";
-import { excludedNetwork, needsExcluded } from "./networks.ts";
-import { expectForeign } from "./untouched.ts";
+import { able, each, needs, notIn, restoreAgents, type Scene, type ServiceHandle, type Spec } from "../spec.ts";
+import { excludedNetwork, expectForeign, needsExcluded } from "./untouched.ts";
 
 const WEBHOOK = fileURLToPath(new URL("programs/webhook-main.ts", import.meta.url));
 const PORT = 8443;

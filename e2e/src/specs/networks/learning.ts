@@ -1,20 +1,23 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
-import type { ClusterNode } from "@fairlead/lab/provider/cluster";
+import type { ClusterNode, ClusterShape } from "@fairlead/lab/provider/cluster";
 import { parse, parseAllDocuments } from "yaml";
+import { expectAnswers } from "../expect.ts";
 import { each, restoreAgents } from "../faults/stage.ts";
-import type { Scene } from "../scene.ts";
+import { endpointAt, expectForeign, expectNoTrace, needsExcluded } from "../multi-cni/untouched.ts";
+import { nearAndFar, needs, notIn, onlyIPv4, type Scene } from "../spec.ts";
 
 const component = new URL("../../../../deploy/components/networks/", import.meta.url);
 const role = fileURLToPath(new URL("clusterrole.yaml", component));
-const consentRole = fileURLToPath(new URL("consent-role.yaml", component));
 
 /** The agents of namespaces, and those of a DaemonSet. */
 const AGENTS = [
   { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:kube-proxy" },
   { kind: "ServiceAccount", name: "fairlead", namespace: "kube-system" },
 ];
+
+const consentRole = fileURLToPath(new URL("consent-role.yaml", component));
 
 /**
  * What agents need to read networks' objects with.
@@ -37,10 +40,6 @@ export async function allow(scene: Scene, without?: string): Promise<() => Promi
   const removals: (() => Promise<void>)[] = [];
   for (const one of [clusterRole, binding, ...bound]) removals.push(await make(scene, one));
   return async () => void (await Promise.all(removals.map((remove) => remove())));
-}
-
-interface Role extends ApiObject {
-  readonly rules: readonly { resources: string[] }[];
 }
 
 /** Makes an object that goes with the spec. @returns what takes it away before */
@@ -69,17 +68,6 @@ export async function install(scene: Scene, definition: ApiObject): Promise<() =
     await remove();
     await scene.until(`${definition.metadata.name} to be gone`, () => notThere(scene, path));
   };
-}
-
-interface Served {
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
-}
-
-async function notThere({ cluster }: Scene, path: string): Promise<string | undefined> {
-  return cluster.api.get(path).then(
-    () => "there",
-    () => undefined,
-  );
 }
 
 /**
@@ -124,16 +112,6 @@ export function accepted(...cidrs: readonly string[]): ApiObject {
   };
 }
 
-/** What an agent's `/ownership` says of networks. */
-interface LearnedNetworks {
-  readonly sources: readonly {
-    readonly source: string;
-    readonly state: string;
-    readonly forbidden?: readonly string[];
-  }[];
-  readonly cidrs: readonly LearnedCIDR[];
-}
-
 export interface LearnedCIDR {
   readonly cidr: string;
   readonly side: string;
@@ -143,6 +121,16 @@ export interface LearnedCIDR {
   readonly kept?: true;
   /** Why it is held or refused. */
   readonly why?: string;
+}
+
+/** What an agent's `/ownership` says of networks. */
+interface LearnedNetworks {
+  readonly sources: readonly {
+    readonly source: string;
+    readonly state: string;
+    readonly forbidden?: readonly string[];
+  }[];
+  readonly cidrs: readonly LearnedCIDR[];
 }
 
 /** Waits until what every agent has learned is so. */
@@ -155,11 +143,6 @@ export async function untilLearned(
     const answers = await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership")));
     return answers.map((text) => complaint(networksIn(text))).find((one) => one !== undefined);
   });
-}
-
-function networksIn(text: string): LearnedNetworks {
-  const { networks }: { readonly networks?: LearnedNetworks } = JSON.parse(text);
-  return networks ?? { sources: [], cidrs: [] };
 }
 
 export async function untilState(scene: Scene, source: string, state: string): Promise<void> {
@@ -175,4 +158,56 @@ export async function untilStage(scene: Scene, cidr: string, stage: string): Pro
     const found = cidrs.find((one) => one.cidr === cidr)?.stage;
     return found === stage ? undefined : `${found}`;
   });
+}
+
+/** For `Spec.unfit`: the spec learns the CIDRs of two networks, in IPv4. */
+export function learnsTwo(shape: ClusterShape): string | undefined {
+  return needs("learn")(shape) ?? needsExcluded(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape);
+}
+
+/** For `Spec.unfit`: the same, and services change hands while clients of both networks call them. */
+export function handsOver(shape: ClusterShape): string | undefined {
+  const why = "ipvs mode leaves a foreign ClusterIP to its network for all clients";
+  return learnsTwo(shape) ?? notIn(["ipvs"], why)(shape);
+}
+
+/** Of the network that `openOthers` has an endpoint in. */
+export const CIDR = "10.250.0.0/16";
+const PORTS = [{ port: 80 }];
+
+/** A service whose endpoint is in a network that nobody has told of yet, alongside four that are ours. */
+export async function openOthers(scene: Scene) {
+  const { namespace, cluster } = scene;
+  for (const name of ["a", "b", "c"]) await scene.service(name, { ports: PORTS });
+  const theirs = await scene.service("theirs", { ports: PORTS });
+  await cluster.api.create(endpointAt({ namespace, service: "theirs", family: "IPv4", address: "10.250.0.9" }));
+  const { caller, by } = await nearAndFar(scene);
+  const ours = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
+  const atOurs = { to: ours.clusterIP, port: 80 };
+  await expectAnswers(caller, atOurs, { by });
+  const foreign = async () => {
+    await expectForeign(scene, theirs.name);
+    await expectNoTrace(scene, theirs.clusterIP);
+  };
+  return { caller, by, atOurs, foreign };
+}
+
+interface Role extends ApiObject {
+  readonly rules: readonly { resources: string[] }[];
+}
+
+interface Served {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+async function notThere({ cluster }: Scene, path: string): Promise<string | undefined> {
+  return cluster.api.get(path).then(
+    () => "there",
+    () => undefined,
+  );
+}
+
+function networksIn(text: string): LearnedNetworks {
+  const { networks }: { readonly networks?: LearnedNetworks } = JSON.parse(text);
+  return networks ?? { sources: [], cidrs: [] };
 }

@@ -1,18 +1,40 @@
-import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { excludedNetwork, needsOwnLoadBalancer } from "../multi-cni/networks.ts";
-import { notIn } from "../needs.ts";
-import type { Scene } from "../scene.ts";
-import type { Figures, Spec } from "../spec.ts";
-import { learnByFile } from "./authority/configuration.ts";
-import { learnsTwo } from "./fit.ts";
-import { type Fleet, openFleet } from "./fleet.ts";
-import { ipPool, make, untilStage } from "./learning.ts";
-import { untilAllAgree, untilOwners, withOwnerChanges } from "./owners-on.ts";
+/** Pods that move from one network to another, under load. */
 
-const SERVICES = 20;
-const TRAFFIC_MS = 20 * 60_000;
+import { setTimeout as sleep } from "node:timers/promises";
+import { networkResource } from "@fairlead/lab/control-plane/network-resources";
+import type { Pod } from "@fairlead/lab/provider/cluster";
+import { expectAnswers, expectUntouched } from "../expect.ts";
+import { startTraffic, type TrafficFlow, withoutFailure } from "../faults/stage.ts";
+import { excludedNetwork, expectForeign, expectNoTrace, needsOwnLoadBalancer } from "../multi-cni/untouched.ts";
+import { type Figures, nearAndFar, notIn, type Scene, type Spec } from "../spec.ts";
+import { learnByFile } from "./authority/bystanders.ts";
+import {
+  accepted,
+  allow,
+  handsOver,
+  install,
+  ipPool,
+  learnFrom,
+  learnsTwo,
+  make,
+  subnet,
+  untilStage,
+} from "./learning.ts";
+import {
+  type Fleet,
+  openFleet,
+  ownerChanges,
+  untilAllAgree,
+  untilEndpoints,
+  untilLeft,
+  untilOwners,
+  untilServed,
+  withOwnerChanges,
+} from "./owners.ts";
 
 const COMMON = { suite: "networks", eachFamily: false, alone: true } as const;
+
+const SERVICES = 20;
 
 const toBalancer: Spec = {
   ...COMMON,
@@ -44,6 +66,102 @@ const toProxied: Spec = {
 };
 
 export const migration: readonly Spec[] = [toBalancer, toProxied];
+
+const NAMES = ["a", "b", "c"] as const;
+
+const FLAPPING_MS = 15 * 60_000;
+
+/** Three times the delay of ownership in all. */
+const ROUNDS = 10;
+const REST_MS = 1_500;
+const OWNERSHIP_DELAY_MS = 10_000;
+
+export const flapping: Spec = {
+  name: "services with pods of two networks lose their pods here and get them back again and again, under load: the owner stays",
+  suite: "networks",
+  eachFamily: false,
+  alone: true,
+  unfit: handsOver,
+  run: async (scene) => {
+    const { ways, ours } = await openMixed(scene);
+    const ownedBy = (owner: string) => Object.fromEntries(NAMES.map((name) => [name, owner]));
+    await untilOwners(scene, ownedBy("mixed"));
+    const traffic = startTraffic(ways, scene.later, FLAPPING_MS);
+    const began = performance.now();
+    const before = await ownerChanges(scene);
+    let late = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      const left = performance.now();
+      await turn(scene, ours, false);
+      await sleep(REST_MS);
+      await turn(scene, ours, true);
+      // On a busy machine the pods may have been away for longer: then they go, and come back.
+      if (performance.now() - left >= OWNERSHIP_DELAY_MS) late++;
+      await sleep(REST_MS);
+    }
+    await untilOwners(scene, ownedBy("mixed"));
+    const after = await ownerChanges(scene);
+    const most = 2 * NAMES.length * late;
+    if (after.some((count, at) => count - (before[at] ?? 0) > most)) {
+      throw new Error(`wanted ${most} changes of owner at most; came ${after}, after ${before}`);
+    }
+    const flapped = (performance.now() - began) / 1_000;
+    // What is gone for good goes to its network, once; what comes is taken at once.
+    await withOwnerChanges(scene, NAMES.length, async () => {
+      await turn(scene, ours, false);
+      await untilOwners(scene, ownedBy("foreign"));
+    });
+    await withOwnerChanges(scene, NAMES.length, async () => {
+      await turn(scene, ours, true);
+      await untilOwners(scene, ownedBy("mixed"));
+    });
+    const seen = await traffic.stop();
+    const reported = withoutFailure(seen);
+    if (seen.endedEarly) throw new Error(`wanted traffic all the while; it ended after ${FLAPPING_MS} ms`);
+    return { ...reported, flapped: `${ROUNDS} times in ${flapped.toFixed(0)} s` };
+  },
+};
+
+/** Longer than a guest on a busy machine takes. */
+const LOAD_MS = 15 * 60_000;
+
+export const underLoad: Spec = {
+  name: "networks that are learned from Subnets and IPPools are edited under load: no request of another service fails",
+  suite: "multi-cni",
+  about: ["endpoint-filter", "networks"],
+  eachFamily: false,
+  alone: true,
+  unfit: learnsTwo,
+  run: async (scene) => {
+    await describeNetworks(scene);
+    const { ways, foreign, moving, mover, asked, cidr } = await openServices(scene);
+    await expectNoTrace(scene, foreign.clusterIP);
+    const traffic = startTraffic(ways, scene.later, LOAD_MS);
+    await sleep(500);
+    // It lies in a pool of ours: no service moves until an operator accepts it, for all nodes at once.
+    const goes = await make(scene, subnet("late", cidr));
+    await untilStage(scene, cidr, "held");
+    await expectAnswers(asked.from, asked.target, { by: [mover] });
+    const [, left] = await Promise.all([make(scene, accepted(cidr)), untilLeft(asked)]);
+    await expectForeign(scene, moving.name);
+    await expectNoTrace(scene, moving.clusterIP);
+    await expectUntouched(asked.from, asked.target);
+    // Our own network grows, and the other one loses a subnet in which an endpoint still lies: nothing changes hands.
+    await make(scene, ipPool("more", "10.249.0.0/16"));
+    await untilStage(scene, "10.249.0.0/16", "effective");
+    await goes();
+    await make(scene, subnet("another", "10.248.0.0/16"));
+    await untilStage(scene, "10.248.0.0/16", "effective");
+    await expectForeign(scene, moving.name);
+    await expectNoTrace(scene, foreign.clusterIP);
+    // Our own network takes over the addresses.
+    const [, served] = await Promise.all([make(scene, ipPool("late", cidr)), untilServed(asked)]);
+    const seen = withoutFailure(await traffic.stop());
+    return { ...seen, "left within": `${Math.round(left)} ms`, "served again within": `${Math.round(served)} ms` };
+  },
+};
+
+const TRAFFIC_MS = 20 * 60_000;
 
 /** `multiCNI` while pods move to a network that has a load balancer, as docs/migrate-networks.md has it. */
 function whileMoving({ cluster, network }: Scene): unknown {
@@ -95,4 +213,78 @@ async function movedUnderLoad(scene: Scene, fleet: Fleet, { home, away, changes 
   const reported = withoutFailure(seen);
   if (seen.endedEarly) throw new Error(`wanted traffic all the while; it ended after ${TRAFFIC_MS} ms`);
   return { ...reported, "pods moved": `${2 * SERVICES} in ${took.toFixed(0)} s` };
+}
+
+const FLAPPING_PORTS = [{ port: 80 }];
+
+/** Services with a pod of each network, and all clients that this proxy serves. */
+async function openMixed(scene: Scene) {
+  const { cluster, network } = scene;
+  const [first, second] = scene.nodes;
+  const theirs = excludedNetwork(cluster);
+  await learnByFile(scene, {
+    clusterCIDRsFrom: [{ source: "calico-ippools", within: Object.values(network.podCIDRs) }],
+    excludeCIDRsFrom: [{ source: "kube-ovn-subnets", within: Object.values(theirs.podCIDRs) }],
+    excludedFrontends: "excluded-clients",
+  });
+  const spec = (app: string) => ({ type: "NodePort", selector: { app }, ports: FLAPPING_PORTS });
+  const services = await Promise.all(NAMES.map((name) => scene.service(name, spec(name))));
+  await Promise.all(NAMES.map((app) => scene.pod({ node: second, network: theirs.name, app })));
+  const ours = await Promise.all(NAMES.map((app) => scene.pod({ node: first, app })));
+  const caller = await scene.pod({ node: first });
+  const node = second.addresses.IPv4 ?? "";
+  const ways = [
+    ...[caller, second].map((from) => services.map(({ clusterIP }) => ({ from, to: clusterIP, port: 80 }))),
+    services.map(({ nodePort }) => ({ from: cluster.outside, to: node, port: nodePort })),
+  ];
+  return { ways, ours };
+}
+
+/** Our pods leave their services, or come back; they go on serving, as what is asked of them is under way. */
+async function turn(scene: Scene, ours: readonly Pod[], on: boolean): Promise<void> {
+  await Promise.all(ours.map((pod, at) => pod.setLabels({ app: on ? (NAMES[at] ?? null) : null })));
+  await Promise.all(NAMES.map((name) => untilEndpoints(scene, name, on ? 2 : 1)));
+}
+
+const PORTS = [
+  { name: "tcp", port: 80, protocol: "TCP" },
+  { name: "udp", port: 80, protocol: "UDP" },
+] as const;
+
+/** The CRDs, the role, and the objects of the networks that are here, in place of flags. */
+async function describeNetworks(scene: Scene): Promise<void> {
+  const { cluster, network } = scene;
+  await allow(scene);
+  await Promise.all([
+    install(scene, networkResource("kubeovn.io", "Subnet")),
+    install(scene, networkResource("crd.projectcalico.org", "IPPool")),
+  ]);
+  const { podCIDRs } = excludedNetwork(cluster);
+  await make(scene, subnet("ovn-default", Object.values(podCIDRs).join(",")));
+  for (const [family, cidr] of Object.entries(network.podCIDRs)) {
+    await make(scene, ipPool(`default-${family.toLowerCase()}`, cidr));
+  }
+  await learnFrom(scene, "--exclude-cidrs-from=kube-ovn-subnets", "--cluster-cidr-from=calico-ippools");
+}
+
+/** Services of both networks, and one whose endpoint, of ours, will be in a network that comes later. */
+async function openServices(scene: Scene) {
+  const { cluster } = scene;
+  const [first, second] = scene.nodes;
+  const { caller, by } = await nearAndFar(scene);
+  await scene.pod({ node: first, network: excludedNetwork(cluster).name, app: "theirs" });
+  const mover = await scene.pod({ node: second, app: "moving" });
+  const ours = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
+  const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports: PORTS });
+  const moving = await scene.service("moving", { selector: { app: "moving" }, ports: [{ port: 80 }] });
+  for (const name of ["a", "b"]) await scene.service(name, { ports: [{ port: 80 }] });
+  await expectForeign(scene, foreign.name);
+  const asked = { from: caller, target: { to: moving.clusterIP, port: 80 } };
+  await expectAnswers(caller, { to: ours.clusterIP, port: 80 }, { by });
+  await expectAnswers(caller, asked.target, { by: [mover] });
+  const ways: TrafficFlow[] = (["TCP", "UDP"] as const).flatMap((protocol) => [
+    { from: caller, to: ours.clusterIP, port: 80, protocol },
+    { from: first, to: ours.clusterIP, port: 80, protocol },
+  ]);
+  return { ways, foreign, moving, mover, asked, cidr: `${mover.addresses.IPv4}/32` };
 }

@@ -1,14 +1,11 @@
 import { parseCIDRLeniently } from "@fairlead/base";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
-import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { excludedNetwork } from "../multi-cni/networks.ts";
-import { nearAndFar } from "../near-and-far.ts";
-import type { Scene } from "../scene.ts";
-import type { Spec } from "../spec.ts";
-import { learnByFile } from "./authority/configuration.ts";
-import { handsOver } from "./fit.ts";
-import { make, subnet, untilLearned } from "./learning.ts";
-import { untilAllAgree, untilOwners, withOwnerChanges } from "./owners-on.ts";
+import { startTraffic, withoutFailure } from "../faults/stage.ts";
+import { excludedNetwork } from "../multi-cni/untouched.ts";
+import { nearAndFar, type Scene, type Spec } from "../spec.ts";
+import { learnByFile } from "./authority/bystanders.ts";
+import { handsOver, make, subnet, untilLearned } from "./learning.ts";
+import { untilAllAgree, untilOwners, withOwnerChanges } from "./owners.ts";
 
 const TRAFFIC_MS = 15 * 60_000;
 const PORTS = [{ port: 80 }];

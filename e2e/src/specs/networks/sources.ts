@@ -1,8 +1,30 @@
+/** Each kind of object that networks are learned from. */
+
+import { fileURLToPath } from "node:url";
 import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
-import { networkResources } from "@fairlead/lab/control-plane/network-resources";
-import { needs } from "../needs.ts";
-import type { Spec } from "../spec.ts";
-import { allow, install, ipPool, learnFrom, make, subnet, untilLearned } from "./learning.ts";
+import { networkResource, networkResources } from "@fairlead/lab/control-plane/network-resources";
+import { modeNamed } from "@fairlead/lab/modes";
+import type { Client } from "@fairlead/lab/provider/cluster";
+import { expectAnswers, expectRefused, expectUntouched } from "../expect.ts";
+import { startTraffic, withoutFailure } from "../faults/stage.ts";
+import { expectNoTrace, OWNERSHIP } from "../multi-cni/untouched.ts";
+import { openOperator } from "../operator.ts";
+import { able, nearAndFar, needs, onlyIPv4, type Scene, type Spec } from "../spec.ts";
+import { configFile } from "./authority/bystanders.ts";
+import {
+  allow,
+  CIDR,
+  install,
+  ipPool,
+  learnFrom,
+  make,
+  makeVpc,
+  openOthers,
+  subnet,
+  untilLearned,
+  untilStage,
+  untilState,
+} from "./learning.ts";
 
 /** An object of each resource, and what its source has to say of it. */
 const reported: readonly (readonly [object: ApiObject, cidr: string])[] = [
@@ -24,10 +46,6 @@ const reported: readonly (readonly [object: ApiObject, cidr: string])[] = [
 ];
 const SOURCES = "kube-ovn-subnets,calico-ippools,cilium-pools,antrea-ippools,spiderpool,flannel";
 
-function object(apiVersion: string, kind: string, spec: unknown): ApiObject {
-  return { apiVersion, kind, metadata: { name: "one" }, spec };
-}
-
 export const everySource: Spec = {
   name: "what each network's own resources say is learned, from a real API server",
   suite: "networks",
@@ -47,3 +65,164 @@ export const everySource: Spec = {
     return { resources: String(networkResources.length), CIDRs: String(wanted.length) };
   },
 };
+
+/** Of a Subnet that names no VPC. */
+const BARE = "10.248.0.0/16";
+
+const SOURCE = "kube-ovn-subnets";
+
+const TRAFFIC_MS = 5 * 60_000;
+
+export const defaultVpc: Spec = {
+  name: "kube-ovn's default VPC has another name: its Vpc tells, may not be read at first, and goes with its CRD",
+  suite: "networks",
+  eachFamily: false,
+  alone: true,
+  unfit: (shape) => needs("learn")(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
+  run: async (scene) => {
+    const { caller, atOurs, foreign } = await openOthers(scene);
+    const [first] = scene.nodes;
+    await install(scene, networkResource("kubeovn.io", "Subnet"));
+    const uninstall = await install(scene, networkResource("kubeovn.io", "Vpc"));
+    await make(scene, subnet("main-default", CIDR, "main"));
+    await make(scene, subnet("bare", BARE));
+    await makeVpc(scene, "main", { default: true, subnets: ["main-default"] });
+    const revoke = await allow(scene, "vpcs");
+    const startAnew = await learnFrom(scene, `--exclude-cidrs-from=${SOURCE}`);
+    const traffic = startTraffic([{ from: caller, ...atOurs }], scene.later, TRAFFIC_MS);
+    // Who may not read Vpcs takes ovn-cluster for the default one, and says what is missing.
+    await untilState(scene, SOURCE, "forbidden");
+    await untilStage(scene, BARE, "effective");
+    await untilLearned(scene, "Vpcs to be forbidden, and nothing to be learned by them", ({ sources, cidrs }) => {
+      const wrong = cidrs.some(({ cidr }) => cidr === CIDR) || sources[0]?.forbidden?.join() !== "vpcs.kubeovn.io";
+      return wrong ? JSON.stringify({ sources, cidrs }) : undefined;
+    });
+    await revoke();
+    await allow(scene);
+    await untilState(scene, SOURCE, "listed");
+    await untilStage(scene, CIDR, "effective");
+    await foreign();
+    await uninstall();
+    await startAnew(first);
+    await untilState(scene, SOURCE, "listed");
+    await untilStage(scene, CIDR, "effective");
+    await foreign();
+    return withoutFailure(await traffic.stop());
+  },
+};
+
+const LABEL = "k8s.ovn.org/primary-user-defined-network";
+const MULTI_CNI = {
+  excludedFrontends: "excluded-clients",
+  serviceRules: [{ namespaceLabel: LABEL, ownership: "foreign" }],
+};
+/** Of pods on the user-defined network, which is none of this cluster's. */
+const THERE = { IPv4: "10.253.1.3", IPv6: "fd00:253::3" } as const;
+
+/** Its label is there from the start where OVN-Kubernetes is; here it comes to a namespace that was served. */
+export const userDefined: Spec = {
+  name: "a user-defined network of OVN-Kubernetes: ClusterIPs and node ports of its namespace are left to it, and tools show the mirrored endpoints",
+  suite: "networks",
+  alone: true,
+  unfit: needs("learn"),
+  run: async (scene) => {
+    const { cluster, namespace, family, nodes } = scene;
+    const [, second] = nodes;
+    const { caller, by } = await nearAndFar(scene);
+    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports: [{ port: 80 }] });
+    const atNode = { to: second.addresses[family] ?? "", port: service.nodePort };
+    const served = async () => {
+      await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by });
+      await expectAnswers(cluster.outside, atNode, { by });
+    };
+    await allow(scene);
+    const config = await configFile(scene, MULTI_CNI);
+    await learnFrom(scene, `--config=${config}`);
+    await served();
+    const label = (value: string | null) =>
+      cluster.api.patch(`/api/v1/namespaces/${namespace}`, { metadata: { labels: { [LABEL]: value } } });
+    await label("");
+    await expectNoTrace(scene, service.clusterIP);
+    await expectRefused(cluster.outside, atNode);
+    await make(scene, mirrored(namespace, family));
+    const operator = await openOperator(scene);
+    const asked = ["--config", config, "--node", second.name] as const;
+    const { out } = await operator.ask("explain", `${namespace}/web`, ...asked);
+    for (const text of ["user-defined network blue", THERE[family]]) {
+      if (!out.includes(text)) throw new Error(`wanted ${text} in what explain says; came\n${out}`);
+    }
+    for (const { addresses } of by) {
+      const first = addresses[family] ?? "";
+      if (out.includes(first)) throw new Error(`wanted no address of the default network; came ${first} in\n${out}`);
+    }
+    await label(null);
+    await served();
+  },
+};
+
+const PORTS = [
+  { name: "tcp", port: 80, protocol: "TCP" },
+  { name: "udp", port: 80, protocol: "UDP" },
+] as const;
+
+const KEPT = fileURLToPath(new URL("programs/kept-main.ts", import.meta.url));
+
+export const openConnection: Spec = {
+  name: "what is open while its service is left to another network: TCP goes on where the mode can, a busy UDP client is let go",
+  suite: "multi-cni",
+  unfit: needs("pod-script"),
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const [caller, web] = await Promise.all([scene.pod({ node: first }), scene.pod({ node: second, app: "web" })]);
+    const service = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
+    const target = { to: service.clusterIP, port: 80 };
+    await expectAnswers(caller, target, { by: [web] });
+    const kept = await able(caller.startScript)(KEPT, [target.to, String(target.port)]);
+    const expectOn = async (when: string, wanted: string) => {
+      const came = await kept.ask("ask");
+      if (came !== wanted) throw new Error(`wanted ${wanted} on the connection ${when}; came ${came}`);
+    };
+    await expectOn("at first", web.name);
+    for (const from of [caller, first]) await untilFlow(scene, from, target.to, "answered");
+    await service.annotate(OWNERSHIP, "foreign");
+    await Promise.all([caller, first].map((from) => untilFlow(scene, from, target.to, "let go")));
+    await expectUntouched(caller, target);
+    await expectOn("afterwards", modeNamed(scene.cluster.mode).keepsLeft ? web.name : "nothing");
+    await kept.stop();
+  },
+};
+
+function object(apiVersion: string, kind: string, spec: unknown): ApiObject {
+  return { apiVersion, kind, metadata: { name: "one" }, spec };
+}
+
+/** As OVN-Kubernetes keeps it alongside the slice of Kubernetes' own controller. */
+function mirrored(namespace: string, family: keyof typeof THERE) {
+  return {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: {
+      name: "blue-web-mirror",
+      namespace,
+      labels: {
+        "endpointslice.kubernetes.io/managed-by": "endpointslice-mirror-controller.k8s.ovn.org",
+        "k8s.ovn.org/service-name": "web",
+      },
+      annotations: { "k8s.ovn.org/endpointslice-network": "blue", "k8s.ovn.org/source-endpointslice": "web-1" },
+    },
+    addressType: family,
+    ports: [{ name: "", port: 80, protocol: "TCP" }],
+    endpoints: [{ addresses: [THERE[family]], conditions: { ready: true } }],
+  };
+}
+
+/** One flow to the kernel, however often it is asked. */
+const FLOW = { protocol: "UDP", port: 80, sourcePort: 5_353, count: 1, parallel: 1, timeoutMs: 2_500 } as const;
+
+async function untilFlow({ until }: Scene, from: Client, to: string, wanted: "answered" | "let go"): Promise<void> {
+  await until(`the flow of ${from.name} to ${to} to be ${wanted}`, async () => {
+    const [result] = await from.send({ ...FLOW, to });
+    const came = result?.kind === "answer" ? "answered" : "let go";
+    return came === wanted ? undefined : came;
+  });
+}

@@ -1,18 +1,14 @@
 import { access } from "node:fs/promises";
 import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { tool } from "@fairlead/lab/tools/fairlead";
-import { restoreAgents } from "../every-node.ts";
-import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { excludedNetwork } from "../multi-cni/networks.ts";
-import { nearAndFar } from "../near-and-far.ts";
-import { requireLogged } from "../require-logged.ts";
-import type { Scene } from "../scene.ts";
-import type { Spec } from "../spec.ts";
-import { openKubeconfig } from "../tool-on.ts";
-import { configFile, describeNetworks } from "./authority/configuration.ts";
-import { handsOver } from "./fit.ts";
-import { make, subnet, untilLearned } from "./learning.ts";
-import { ownerChanges, untilAllAgree, untilOwners } from "./owners-on.ts";
+import { requireLogged } from "../expect.ts";
+import { startTraffic, withoutFailure } from "../faults/stage.ts";
+import { excludedNetwork } from "../multi-cni/untouched.ts";
+import { openKubeconfig } from "../operator.ts";
+import { nearAndFar, restoreAgents, type Scene, type Spec } from "../spec.ts";
+import { configFile, describeNetworks } from "./authority/bystanders.ts";
+import { handsOver, make, subnet, untilLearned } from "./learning.ts";
+import { ownerChanges, untilAllAgree, untilOwners } from "./owners.ts";
 
 const { FAIRLEAD_OLD_AGENT: old = "" } = process.env;
 const TRAFFIC_MS = 15 * 60_000;

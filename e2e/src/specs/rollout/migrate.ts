@@ -1,14 +1,20 @@
 import { CommandError } from "@fairlead/kernel";
 import type { Cluster, ClusterNode, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
-import { withoutFailure } from "../faults/traffic.ts";
+import { until } from "../expect.ts";
+import { withoutFailure } from "../faults/stage.ts";
+import { backToFairlead, kubectlSystem, needsKubelets, removeProxy, whole } from "../operator.ts";
 import type { Spec } from "../spec.ts";
-import { until } from "../until.ts";
-import { backToFairlead, kubectlSystem, needsKubelets, removeProxy, whole } from "../whole-kubernetes.ts";
-import { fairlead, fairleadEnds } from "./administrator.ts";
-import { changeConfiguration } from "./changed-config.ts";
-import { deleteService, repairsAtOnce } from "./delete-service.ts";
-import { expectServed, startLoad, TRAFFIC_MS } from "./load.ts";
+import {
+  changeConfiguration,
+  deleteService,
+  expectServed,
+  fairlead,
+  fairleadEnds,
+  repairsAtOnce,
+  startLoad,
+  TRAFFIC_MS,
+} from "./administrator.ts";
 
 const MIGRATE_MS = 8 * 60_000;
 /** Well below the time after which a run is taken for dead. */

@@ -1,7 +1,7 @@
 import { modeNamed } from "@fairlead/lab/modes";
 import { expectAnswers, expectLost, expectRefused } from "../expect.ts";
 import type { Spec } from "../spec.ts";
-import { keptSource } from "./caller.ts";
+import { keptSource } from "./reach.ts";
 
 const PORTS = [{ port: 80 }];
 

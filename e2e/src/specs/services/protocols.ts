@@ -1,10 +1,7 @@
-import type { Pod } from "@fairlead/lab/provider/cluster";
-import { expectAnswers } from "../expect.ts";
-import { expectBytes } from "../expect-bytes.ts";
-import { nearAndFar } from "../near-and-far.ts";
-import type { Scene } from "../scene.ts";
-import type { Spec } from "../spec.ts";
-import { sourceOf } from "./caller.ts";
+import { DNS_PORT, type DnsRecord, type Pod } from "@fairlead/lab/provider/cluster";
+import { expectAnswers, expectBytes } from "../expect.ts";
+import { able, nearAndFar, needs, type Scene, type Spec } from "../spec.ts";
+import { sourceOf } from "./reach.ts";
 
 const DNS_PORTS = [
   { name: "dns", port: 53, targetPort: 53, protocol: "UDP" },
@@ -42,16 +39,6 @@ const repointing: Spec = {
     await flowGoesTo(scene, caller, service.clusterIP, next);
   },
 };
-
-/** Datagrams from one port are one flow to connection tracking: it goes where the first of them went. */
-function flowGoesTo(scene: Scene, caller: Pod, to: string, wanted: Pod): Promise<void> {
-  const probe = { protocol: "UDP", to, port: 53, sourcePort: 5353, count: 1, parallel: 1, timeoutMs: 500 } as const;
-  return scene.until(`the flow at ${wanted.name}`, async () => {
-    const [result] = await caller.send(probe);
-    const came = result?.kind === "answer" ? result.server : (result?.kind ?? "nothing");
-    return came === wanted.name ? undefined : came;
-  });
-}
 
 const MEBIBYTES = 8;
 
@@ -91,3 +78,65 @@ const dualStack: Spec = {
 };
 
 export const protocols: readonly Spec[] = [bothProtocols, repointing, large, dualStack];
+
+/** By provider. */
+const BRINGS_DNS: Readonly<Record<string, string>> = {
+  netns: "apt-get install dnsmasq-base",
+  kind: "its server is CoreDNS, which sig-network's specs ask",
+};
+
+/** Longer than any datagram that the server sends: resolvers ask again over TCP. */
+const LONG_TEXT = "fairlead ".repeat(200).trim();
+
+const CLUSTER_DNS_PORTS = [
+  { name: "dns", port: 53, targetPort: DNS_PORT, protocol: "UDP" },
+  { name: "dns-tcp", port: 53, targetPort: DNS_PORT, protocol: "TCP" },
+];
+
+const MOST_SHOWN = 200;
+
+export const dns: Spec = {
+  name: "DNS: a real server behind a service, over UDP and for long answers TCP; lookups go on when one of two is gone",
+  suite: "services",
+  unfit: (shape) => needs("dns", BRINGS_DNS[shape.provider])(shape),
+  run: async (scene) => {
+    const [, second] = scene.nodes;
+    const { near, far, caller } = await nearAndFar(scene, "dns");
+    const web = await scene.pod({ node: second, app: "web" });
+    const { clusterIP } = await scene.service("web", { selector: { app: "web" }, ports: [{ port: 80 }] });
+    const name = `web.${scene.namespace}.svc.cluster.local`;
+    const type = scene.family === "IPv4" ? "A" : "AAAA";
+    const records: readonly DnsRecord[] = [
+      { name, type, value: clusterIP },
+      { name, type: "TXT", value: LONG_TEXT },
+    ];
+    await Promise.all([near, far].map((server) => able(server.serveDns)(records)));
+    const { clusterIP: server } = await scene.service("dns", { selector: { app: "dns" }, ports: CLUSTER_DNS_PORTS });
+    const address = (from: Pod) => able(from.lookUp)(server, { name, type }).then(String, String);
+    await scene.until(`${name} at ${clusterIP}`, async () => {
+      const came = await address(caller);
+      return came === clusterIP ? undefined : came;
+    });
+    await scene.until(`${LONG_TEXT.length} characters of text`, async () => {
+      const text = await able(caller.lookUp)(server, { name, type: "TXT" }).then((pieces) => pieces.join(""), String);
+      return text === LONG_TEXT ? undefined : text.slice(0, MOST_SHOWN);
+    });
+    await expectAnswers(caller, { to: clusterIP, port: 80 }, { by: [web] });
+    await near.remove();
+    await scene.until("8 lookups answered by the one that is left", async () => {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => address(caller)));
+      const wrong = answers.filter((came) => came !== clusterIP);
+      return wrong.length === 0 ? undefined : wrong.join(", ");
+    });
+  },
+};
+
+/** Datagrams from one port are one flow to connection tracking: it goes where the first of them went. */
+function flowGoesTo(scene: Scene, caller: Pod, to: string, wanted: Pod): Promise<void> {
+  const probe = { protocol: "UDP", to, port: 53, sourcePort: 5353, count: 1, parallel: 1, timeoutMs: 500 } as const;
+  return scene.until(`the flow at ${wanted.name}`, async () => {
+    const [result] = await caller.send(probe);
+    const came = result?.kind === "answer" ? result.server : (result?.kind ?? "nothing");
+    return came === wanted.name ? undefined : came;
+  });
+}

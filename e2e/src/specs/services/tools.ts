@@ -1,17 +1,12 @@
-import { onlyIn } from "../needs.ts";
-import type { Spec } from "../spec.ts";
-import { openTool } from "../tool-on.ts";
+/** The tools on the cluster: by hand, in the first hour, and their packages' tests against its API server. */
+
+import { fileURLToPath } from "node:url";
+import type { ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
+import { readConsole } from "@fairlead/lab/tools/page-reader";
+import { type Operator, openOperator, openTool } from "../operator.ts";
+import { able, needs, notIn, onlyIn, type Scene, type Spec } from "../spec.ts";
 
 const PORTS = [{ port: 80 }];
-
-/** What of the answers is looked at. */
-interface Explanation {
-  readonly families: readonly {
-    readonly ownership: { readonly ownership: string };
-    readonly ports: readonly { readonly endpoints: readonly { readonly address: string }[] }[];
-  }[];
-  readonly kernel: readonly { readonly checked: number; readonly disagreements: readonly unknown[] }[];
-}
 
 /** The command line tool of an administrator on a node: objects by the real API server, rules of the running agent. */
 export const tools: Spec = {
@@ -54,6 +49,65 @@ export const tools: Spec = {
   },
 };
 
+/** The watch package's own tests against a real API server, in this cluster. */
+export const watch: Spec = {
+  name: "watch: its tests against the real API server",
+  ...apiServerTests("packages/watch/", "test/watch.apiserver.test.ts"),
+  about: ["watch"],
+};
+
+/** The command line tool's own tests against a real API server: what it writes, is refused, and shows of changes. */
+export const cli: Spec = {
+  name: "fairlead: its tests against the real API server",
+  ...apiServerTests("apps/cli/", ".apiserver.test.ts"),
+  about: ["cli"],
+};
+
+/** The agent's and the controller's own tests against a real API server: Events that Services' descriptions have. */
+export const agent: Spec = {
+  name: "agent: its tests against the real API server",
+  ...apiServerTests("apps/agent/", ".apiserver.test.ts"),
+  about: ["agent"],
+};
+
+const IPTABLES: NodeProxy = { mode: "iptables" };
+
+/** What an operator asks first, with no option but the command's own, of a healthy cluster whose nodes differ. */
+export const firstHour: Spec = {
+  name: "tools: an operator's first hour: no option, each node in its own mode, nothing red",
+  suite: "faults",
+  about: ["cli"],
+  eachFamily: false,
+  // Its nodes get other proxies.
+  alone: true,
+  unfit: (shape) =>
+    onlyIn(["iptables"], "its nodes begin in iptables mode")(shape) ??
+    needs("browser", "a browser has to run beside the API server")(shape),
+  run: async (scene, { nodes, provider }) => {
+    for (const node of nodes) await scene.pod({ node, app: "web" });
+    await scene.service("web", { selector: { app: "web" }, type: "NodePort", ports: [{ port: 80 }] });
+    const operator = await openOperator(scene);
+    const asked: string[] = [];
+    scene.later(() => give(scene, new Map(nodes.map(({ name }) => [name, IPTABLES]))));
+    for (const proxies of roundsFor(nodes.length, provider)) {
+      await give(scene, new Map(nodes.map(({ name }, at) => [name, proxies[at] ?? IPTABLES])));
+      await firstCommands(scene, operator, nodes);
+      asked.push(proxies.map(nameOf).join(" and "));
+    }
+    await greenPage(scene, operator, nodes);
+    return { "rounds, by node": asked.join("; ") };
+  },
+};
+
+/** What of the answers is looked at. */
+interface Explanation {
+  readonly families: readonly {
+    readonly ownership: { readonly ownership: string };
+    readonly ports: readonly { readonly endpoints: readonly { readonly address: string }[] }[];
+  }[];
+  readonly kernel: readonly { readonly checked: number; readonly disagreements: readonly unknown[] }[];
+}
+
 function complaintOf({ families, kernel }: Explanation, addresses: readonly string[]): string | undefined {
   const [
     {
@@ -67,4 +121,95 @@ function complaintOf({ families, kernel }: Explanation, addresses: readonly stri
   const isWhole = ownership.ownership === "ours" && String(found) === String(addresses);
   if (isWhole && checked > 0 && differing.length === 0) return undefined;
   return `${ownership.ownership}, with ${found.join(", ")}, ${checked} kinds of packets traced; ${JSON.stringify(differing)}`;
+}
+
+const vitest = fileURLToPath(new URL("../../../../node_modules/vitest/vitest.mjs", import.meta.url));
+
+/** @param folder of the package, in the repository */
+function apiServerTests(folder: string, file: string): Pick<Spec, "suite" | "eachFamily" | "unfit" | "run"> {
+  const where = fileURLToPath(new URL(`../../../../${folder}`, import.meta.url));
+  return {
+    suite: "services",
+    eachFamily: false,
+    unfit: (shape, family) =>
+      notIn(["nftables"], "the API server does not know the mode; iptables mode's clusters run them")(shape) ??
+      (family === "IPv4" ? undefined : "its services have IPv4 addresses"),
+    run: async (_, { apiServer }) => {
+      const { url, token } = apiServer;
+      const environment = ["NO_COLOR=1", `FAIRLEAD_TEST_APISERVER=${url}`, `FAIRLEAD_TEST_TOKEN=${token}`];
+      const test = [process.execPath, vitest, "run", "--reporter=dot", file];
+      const { stdout } = await apiServer.run(["env", "-C", where, ...environment, ...test], { timeoutMs: 0 });
+      const [, passed = "0"] = /(\d+) passed/.exec(stdout.split("Tests")[1] ?? "") ?? [];
+      return { tests: passed };
+    },
+  };
+}
+
+const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
+
+const NFTABLES: NodeProxy = { mode: "nftables" };
+
+/** With fewer nodes than proxies more than one round, so that each is asked. */
+function roundsFor(nodes: number, provider: ClusterShape["provider"]): readonly (readonly NodeProxy[])[] {
+  // A cluster with kubelets has its image.
+  const program = kubeProxy === "" && provider !== "netns" ? "kube-proxy" : kubeProxy;
+  if (program === "") return [[IPTABLES, NFTABLES]];
+  const third: NodeProxy = { mode: "iptables", kubeProxy: program };
+  return nodes > 2
+    ? [[IPTABLES, NFTABLES, third]]
+    : [
+        [IPTABLES, NFTABLES],
+        [third, NFTABLES],
+      ];
+}
+
+function nameOf({ mode, kubeProxy: program }: NodeProxy): string {
+  return program === undefined ? `Fairlead in ${mode} mode` : `kube-proxy in ${mode} mode`;
+}
+
+/** What was given to a node that is a namespace; others begin in iptables mode. */
+const swapped = new WeakMap<ClusterNode, NodeProxy>();
+
+async function give({ cluster }: Scene, proxies: ReadonlyMap<string, NodeProxy>): Promise<void> {
+  if (cluster.kubernetes !== undefined) return cluster.kubernetes.giveProxies(proxies);
+  for (const node of cluster.nodes) {
+    const proxy = proxies.get(node.name) ?? IPTABLES;
+    if ((swapped.get(node) ?? IPTABLES) === proxy) continue;
+    swapped.set(node, proxy);
+    await able(node.agent.swap)(proxy);
+  }
+}
+
+/** The console is open until all nodes are green. */
+async function greenPage(scene: Scene, { kubeconfig }: Operator, nodes: readonly ClusterNode[]): Promise<void> {
+  await using page = await readConsole(able(scene.cluster.apiServer.namespace), ["--kubeconfig", kubeconfig]);
+  page.go(`#/service/${scene.namespace}/web`);
+  for (const { name } of nodes) {
+    await page.until(new RegExp(`${name}\\t\\s*✓\\s*healthy[^\\n]*(?:\\n[^\\n]+)*?\\t\\s*✓\\s*as planned`));
+  }
+}
+
+async function firstCommands(scene: Scene, operator: Operator, nodes: readonly ClusterNode[]): Promise<void> {
+  const service = `${scene.namespace}/web`;
+  // A proxy that was just started may be in the middle of its first sync.
+  await green(scene, operator, "verify", "--all-nodes");
+  await green(scene, operator, "status", "--verify");
+  for (const { name } of nodes) {
+    await green(scene, operator, "doctor", "--on", name);
+    await green(scene, operator, "explain", service, "--on", name);
+    await green(scene, operator, "trace", "--from", "pod", "--to", service, "--on", name);
+    await green(scene, operator, "flows", "--on", name);
+  }
+}
+
+/** @throws Error with the last answer when the command does not come to end with code 0 */
+function green(scene: Scene, { ask }: Operator, ...args: readonly string[]): Promise<void> {
+  return scene.until(`${args.join(" ")} to find nothing wrong`, async () => {
+    try {
+      const { code, out } = await ask(...args);
+      return code === 0 ? undefined : out;
+    } catch (error) {
+      return String(error);
+    }
+  });
 }

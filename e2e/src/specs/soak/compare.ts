@@ -1,12 +1,12 @@
+import type { ServiceReport } from "@fairlead/inspect";
 import { modeNamed } from "@fairlead/lab/modes";
 import type { ClusterNode } from "@fairlead/lab/provider/cluster";
-import type { Scene } from "../scene.ts";
-import type { Tool } from "../tool-on.ts";
-import { findingsIn } from "./findings.ts";
+import type { Tool } from "../operator.ts";
+import type { Scene } from "../spec.ts";
 import { DAMAGES } from "./model.ts";
 
 /** The rules of every node in both families, as a set of lines. */
-export type RulesSeen = ReadonlyMap<string, ReadonlySet<string>>;
+type RulesSeen = ReadonlyMap<string, ReadonlySet<string>>;
 
 export async function readRules({ cluster }: Scene, mode: string): Promise<RulesSeen> {
   const { listings, linesOf } = modeNamed(mode).rules;
@@ -61,4 +61,16 @@ export async function expectAsPlanned({ cluster, until }: Scene, mode: string, t
     );
     return wrong.length === 0 ? undefined : wrong.join("\n");
   });
+}
+
+interface FamilyReport {
+  readonly services: readonly ServiceReport[];
+}
+
+/** What `fairlead verify -o json` has found, a line each. */
+export function findingsIn(text: string): readonly string[] {
+  const reports: readonly FamilyReport[] = JSON.parse(text);
+  return reports
+    .flatMap(({ services }) => services.flatMap(({ findings }) => findings))
+    .map(({ kind, service = "", where, what }) => `${kind} ${service} ${where}: ${what}`);
 }

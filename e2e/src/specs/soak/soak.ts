@@ -1,18 +1,12 @@
 import { modeNamed } from "@fairlead/lab/modes";
 import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
 import { messageOf, residentMiB } from "@fairlead/lab/support/processes";
-import { startTraffic } from "../faults/traffic.ts";
-import { onlyIn } from "../needs.ts";
-import type { Scene } from "../scene.ts";
-import type { Spec } from "../spec.ts";
-import { openTool, type Tool } from "../tool-on.ts";
+import { startTraffic, type TrafficSeen } from "../faults/stage.ts";
+import { openTool, type Tool } from "../operator.ts";
+import { type Figures, onlyIn, type Scene, type Spec } from "../spec.ts";
 import { expectAsPlanned, expectDamageFound } from "./compare.ts";
-import { type Drawn, drawSteps, type SoakScope } from "./draw.ts";
-import { hardshipsOf } from "./hardships.ts";
-import { entryText, failuresOf, isDamage, type SoakEntry, soakFigures, soakTable, stepText } from "./log.ts";
-import { firstModel, type SoakModel } from "./model.ts";
-import { perform, switchMode } from "./perform.ts";
-import { expectServed, openSoakStage, type SoakStage } from "./stage.ts";
+import { type Drawn, drawSteps, firstModel, type SoakModel, type SoakScope, type SoakStep } from "./model.ts";
+import { expectServed, hardshipsOf, openSoakStage, perform, type SoakStage, switchMode } from "./stage.ts";
 
 /** What the command line says of a soak. */
 export interface SoakSettings {
@@ -23,12 +17,16 @@ export interface SoakSettings {
 }
 
 const HOUR_MS = 3_600_000;
-/** A step that takes longer has failed. */
-const LONGEST_STEP_MS = 600_000;
-/** A SYN that was lost is sent again after one second, and then after two. */
-const AGAIN_MS = 3_000;
-/** Between them agents are switched; the rest is for other kernels, or reaches endpoints from elsewhere. */
-const SWITCHABLE = ["iptables", "nftables"];
+
+/** What came of one step. */
+interface SoakEntry {
+  readonly step: SoakStep;
+  readonly seen: TrafficSeen;
+  /** From the step to rules that are as planned, in milliseconds. */
+  readonly ms: number;
+  /** Of the agents after it, on all nodes together, resident. */
+  readonly memoryMiB: number;
+}
 
 /** Random steps, one after the other, with requests all the while. */
 export function soak({ hours, seed }: SoakSettings): Spec {
@@ -62,6 +60,13 @@ export function soak({ hours, seed }: SoakSettings): Spec {
     },
   };
 }
+
+/** A step that takes longer has failed. */
+const LONGEST_STEP_MS = 600_000;
+/** A SYN that was lost is sent again after one second, and then after two. */
+const AGAIN_MS = 3_000;
+/** Between them agents are switched; the rest is for other kernels, or reaches endpoints from elsewhere. */
+const SWITCHABLE = ["iptables", "nftables"];
 
 function unfit(shape: ClusterShape): string | undefined {
   if (shape.provider !== "netns") return "needs agents that are processes of the test ground";
@@ -107,4 +112,66 @@ function judged(entries: readonly SoakEntry[]) {
   if (failures.length === 0) return soakFigures(entries);
   const named = [...new Set(failures)].slice(0, 20).join("\n");
   throw new Error(`wanted no failed request; of ${entries.length} steps came ${failures.length}:\n${named}`);
+}
+
+/** A step as one line of text. */
+function stepText({ kind, ...rest }: SoakStep): string {
+  const details = Object.values(rest).map((value) =>
+    typeof value === "object" ? Object.values(value).join(" ") : value,
+  );
+  return [kind, ...details].join(" ");
+}
+
+function entryText({ step, seen, ms, memoryMiB }: SoakEntry): string {
+  const requests = `${seen.requests} requests, ${seen.failures.length} failed, gap ${Math.round(seen.longestGapMs)} ms`;
+  return `${stepText(step)}: ${requests}, ${(ms / 1_000).toFixed(1)} s, agents ${Math.round(memoryMiB)} MiB`;
+}
+
+/** Steps of a kind, a row each: how often, requests meanwhile, failed ones, the longest gap. */
+function soakTable(entries: readonly SoakEntry[]): readonly string[] {
+  const kinds = [...Map.groupBy(entries, ({ step }) => step.kind)].sort(([a], [b]) => a.localeCompare(b));
+  const row = (cells: readonly [string, ...(string | number)[]]) =>
+    cells.map((cell, at) => (at === 0 ? String(cell).padEnd(28) : String(cell).padStart(10))).join("");
+  return [
+    row(["step", "times", "requests", "failed", "gap, ms"]),
+    ...kinds.map(([kind, of]) => row([kind, of.length, requestsOf(of), failuresOf(of).length, longestGapOf(of)])),
+  ];
+}
+
+/** Requests may fail while rules are gone that another program has removed. */
+function isDamage({ step }: SoakEntry): boolean {
+  return step.kind === "damaged by hand";
+}
+
+function soakFigures(entries: readonly SoakEntry[]): Figures {
+  const { true: damaged = [], false: calm = [] } = Object.groupBy(entries, (entry) => `${isDamage(entry)}` as const);
+  const quarter = Math.max(1, Math.floor(entries.length / 4));
+  const memory = entries.map(({ memoryMiB }) => memoryMiB);
+  return {
+    requests: String(requestsOf(entries)),
+    failed: String(failuresOf(calm).length),
+    "longest gap": `${longestGapOf(calm)} ms`,
+    steps: String(entries.length),
+    "failed while damaged": String(failuresOf(damaged).length),
+    "longest gap while damaged": `${longestGapOf(damaged)} ms`,
+    "agents' memory in the first quarter": `${meanOf(memory.slice(0, quarter))} MiB`,
+    "in the last": `${meanOf(memory.slice(-quarter))} MiB`,
+    "at most": `${Math.round(Math.max(...memory))} MiB`,
+  };
+}
+
+function requestsOf(entries: readonly SoakEntry[]): number {
+  return entries.reduce((sum, { seen }) => sum + seen.requests, 0);
+}
+
+function failuresOf(entries: readonly SoakEntry[]): readonly string[] {
+  return entries.flatMap(({ step, seen }) => seen.failures.map((failure) => `${stepText(step)}: ${failure}`));
+}
+
+function longestGapOf(entries: readonly SoakEntry[]): number {
+  return Math.round(Math.max(0, ...entries.map(({ seen }) => seen.longestGapMs)));
+}
+
+function meanOf(values: readonly number[]): number {
+  return Math.round(values.reduce((sum, value) => sum + value, 0) / values.length);
 }

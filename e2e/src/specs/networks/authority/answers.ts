@@ -1,14 +1,40 @@
-import { each } from "../../every-node.ts";
-import { expectAnswers } from "../../expect.ts";
-import { excludedNetwork, needsOwnLoadBalancer } from "../../multi-cni/networks.ts";
-import { able, needs, notIn, onlyIPv4 } from "../../needs.ts";
-import type { Scene } from "../../scene.ts";
-import type { Figures, Spec } from "../../spec.ts";
-import { type Cell, openTable } from "./answer-table.ts";
-import { learnByFile } from "./configuration.ts";
+import type { Client, Pod } from "@fairlead/lab/provider/cluster";
+import { expectAnswers, type Target } from "../../expect.ts";
+import { excludedNetwork, needsOwnLoadBalancer } from "../../multi-cni/untouched.ts";
+import {
+  able,
+  createService,
+  each,
+  type Figures,
+  needs,
+  notIn,
+  onlyIPv4,
+  type Scene,
+  type ServiceHandle,
+  type Spec,
+} from "../../spec.ts";
+import { learnByFile } from "./bystanders.ts";
+
+const onlyOthers = notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address");
+
+export const everyAnswer: Spec = {
+  name: "the recipe for two networks: every client is answered by every service at every address",
+  suite: "networks",
+  about: ["endpoint-filter", "backend-iptables", "backend-nftables", "backend-userspace"],
+  eachFamily: false,
+  alone: true,
+  unfit: (shape) =>
+    onlyOthers(shape) ?? needs("learn")(shape) ?? needsOwnLoadBalancer(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
+  run: async (scene) => {
+    await learnByFile(scene, recipe(scene));
+    const cells = await openTable(scene);
+    for (const { from, target, by } of cells) await expectAnswers(from, target, { by });
+    return { ...fairleadLines(cells), ...(await askKubeProxy(scene, cells)) };
+  },
+};
 
 const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
-const onlyOthers = notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address");
+
 const REQUESTS = { count: 16, parallel: 8, timeoutMs: 3_000 } as const;
 
 /** `multiCNI` as the recipe for Calico and kube-ovn has it. */
@@ -20,6 +46,21 @@ function recipe({ cluster, network }: Scene): unknown {
     excludedFrontends: "excluded-clients",
     serviceRules: [{ annotation: "ovn.kubernetes.io/vpc", notIn: [{ defaultVPC: true }], ownership: "foreign" }],
   };
+}
+
+/** Whose endpoints a service has. */
+const SERVICES = ["theirs", "ours", "mixed"] as const;
+type ServiceName = (typeof SERVICES)[number] | "kube-dns";
+
+/** One request of the table: who asks which service at which of its addresses. */
+interface Cell {
+  /** `our pod → ClusterIP` */
+  readonly row: string;
+  readonly service: ServiceName;
+  readonly from: Client;
+  readonly target: Target;
+  /** The endpoints that have to answer, each of them. */
+  readonly by: readonly Pod[];
 }
 
 /** What comes of a round of requests, whatever it is. */
@@ -61,18 +102,93 @@ async function askKubeProxy(scene: Scene, cells: readonly Cell[]): Promise<Figur
   return Object.fromEntries(named);
 }
 
-export const everyAnswer: Spec = {
-  name: "the recipe for two networks: every client is answered by every service at every address",
-  suite: "networks",
-  about: ["endpoint-filter", "backend-iptables", "backend-nftables", "backend-userspace"],
-  eachFamily: false,
-  alone: true,
-  unfit: (shape) =>
-    onlyOthers(shape) ?? needs("learn")(shape) ?? needsOwnLoadBalancer(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
-  run: async (scene) => {
-    await learnByFile(scene, recipe(scene));
-    const cells = await openTable(scene);
-    for (const { from, target, by } of cells) await expectAnswers(from, target, { by });
-    return { ...fairleadLines(cells), ...(await askKubeProxy(scene, cells)) };
-  },
-};
+type Endpoints = Readonly<Record<ServiceName, readonly Pod[]>>;
+
+/**
+ * Services of both networks and a mixed one, each at every address that a Service can have, and the cluster's DNS in
+ * the other network; a client of each kind.
+ */
+async function openTable(scene: Scene): Promise<readonly Cell[]> {
+  const [first] = scene.nodes;
+  const network = excludedNetwork(scene.cluster).name;
+  const endpoints = await openEndpoints(scene);
+  const [ownPod, theirPod] = await Promise.all([scene.pod({ node: first }), scene.pod({ node: first, network })]);
+  const clients = { "our pod": ownPod, "their pod": theirPod, node: first, outside: scene.cluster.outside };
+  const cells: Cell[] = [];
+  for (const service of SERVICES) {
+    const addresses = Object.entries(await openService(scene, service));
+    for (const [client, from] of Object.entries(clients)) {
+      for (const [address, target] of addresses) {
+        const by = endpointsFor(endpoints, service, from === theirPod && INSIDE.has(address));
+        cells.push({ row: `${client} → ${address}`, service, from, target, by });
+      }
+    }
+  }
+  const dns = await openDNS(scene);
+  for (const [client, from] of Object.entries(clients)) {
+    const target: Target = { to: dns.clusterIP, port: 53, protocol: "UDP" };
+    cells.push({ row: `${client} → kube-dns`, service: "kube-dns", from, target, by: endpoints["kube-dns"] });
+  }
+  return cells;
+}
+
+/** What the other network's own load balancer answers for its pods. */
+const INSIDE: ReadonlySet<string> = new Set(["ClusterIP", "ClusterIP, UDP"]);
+
+/** Fairlead uses our endpoints of a mixed service, the other network's load balancer all of them. */
+function endpointsFor(endpoints: Endpoints, service: ServiceName, inside: boolean): readonly Pod[] {
+  if (service !== "mixed" || inside) return endpoints[service];
+  return endpoints.mixed.slice(0, 1);
+}
+
+/** Two of each; ours is the first of the mixed ones. */
+async function openEndpoints(scene: Scene): Promise<Endpoints> {
+  const { cluster, nodes } = scene;
+  const [first, second] = nodes;
+  const network = excludedNetwork(cluster).name;
+  const dns = { namespace: "kube-system", node: second, network, labels: { app: dnsLabel(scene) } };
+  const [near, far, theirNear, theirFar, mixedNear, mixedFar, resolver] = await Promise.all([
+    scene.pod({ node: first, app: "ours" }),
+    scene.pod({ node: second, app: "ours" }),
+    scene.pod({ node: first, network, app: "theirs" }),
+    scene.pod({ node: second, network, app: "theirs" }),
+    scene.pod({ node: first, app: "mixed" }),
+    scene.pod({ node: second, network, app: "mixed" }),
+    cluster.startPod(dns),
+  ]);
+  scene.later(resolver.remove);
+  return { ours: [near, far], theirs: [theirNear, theirFar], mixed: [mixedNear, mixedFar], "kube-dns": [resolver] };
+}
+
+/** Its addresses, by what they are. */
+async function openService(scene: Scene, app: string): Promise<Readonly<Record<string, Target>>> {
+  const { cluster, family, nodes } = scene;
+  const [first, second] = nodes;
+  const [external, balancer] = [cluster.gateAddress(first, family), cluster.gateAddress(first, family)];
+  const ports = [
+    { name: "http", port: 80, protocol: "TCP" },
+    { name: "dns", port: 53, protocol: "UDP" },
+  ];
+  const spec = { type: "LoadBalancer", selector: { app }, ports, externalIPs: [external] };
+  const service = await scene.service(app, spec);
+  await service.setIngress([balancer]);
+  return {
+    ClusterIP: { to: service.clusterIP, port: 80 },
+    "ClusterIP, UDP": { to: service.clusterIP, port: 53, protocol: "UDP" },
+    "node port": { to: second.addresses[family] ?? "", port: service.nodePort },
+    "external IP": { to: external, port: 80 },
+    "load balancer": { to: balancer, port: 80 },
+  };
+}
+
+const dnsLabel = ({ namespace }: Scene) => `dns-${namespace}`;
+
+async function openDNS(scene: Scene): Promise<ServiceHandle> {
+  const service = await createService(scene.cluster.api, {
+    ...{ name: "kube-dns", namespace: "kube-system", family: scene.family, annotations: {} },
+    labels: { "k8s-app": "kube-dns" },
+    spec: { selector: { app: dnsLabel(scene) }, ports: [{ name: "dns", port: 53, protocol: "UDP" }] },
+  });
+  scene.later(service.remove);
+  return service;
+}

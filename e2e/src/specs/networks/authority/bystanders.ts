@@ -1,26 +1,18 @@
+/** Services that an attack must not change, and the configuration that they are served with. */
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
+import { networkResource } from "@fairlead/lab/control-plane/network-resources";
+import { SYNC_PERIOD_MS } from "@fairlead/lab/provider/netns/agent";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { expectAnswers } from "../../expect.ts";
-import { startTraffic, withoutFailure } from "../../faults/traffic.ts";
-import { endpointAt } from "../../multi-cni/endpoint-at.ts";
-import { excludedNetwork } from "../../multi-cni/networks.ts";
-import { nearAndFar } from "../../near-and-far.ts";
-import { able } from "../../needs.ts";
-import type { Scene } from "../../scene.ts";
-import { createService } from "../../service.ts";
-import type { Figures } from "../../spec.ts";
-import { make } from "../learning.ts";
-import { CIDR } from "../open-others.ts";
-
-const API_LOAD = fileURLToPath(new URL("../programs/api-load-main.ts", import.meta.url));
-const PORTS = [{ port: 80 }];
-const DNS_PORTS = [
-  { name: "dns", port: 53, protocol: "UDP" },
-  { name: "http", port: 80, protocol: "TCP" },
-];
-const TRAFFIC_MS = 15 * 60_000;
-
-/** A service whose endpoint is in no network until the spec defines one: it shows that a decision was taken. */
-export const CANARY = "canary";
+import { startTraffic, withoutFailure } from "../../faults/stage.ts";
+import { endpointAt, excludedNetwork } from "../../multi-cni/untouched.ts";
+import { able, createService, type Figures, nearAndFar, type Scene } from "../../spec.ts";
+import { allow, CIDR, install, ipPool, learnFrom, make, makeVpc, subnet } from "../learning.ts";
 
 /** Services that others aim at, and what they aim with. */
 export interface Bystanders {
@@ -39,6 +31,15 @@ export interface Bystanders {
   /** `namespace/name` → owner, which nothing may change. */
   readonly owners: Readonly<Record<string, string>>;
 }
+
+const PORTS = [{ port: 80 }];
+
+/** A service whose endpoint is in no network until the spec defines one: it shows that a decision was taken. */
+const CANARY = "canary";
+
+const TRAFFIC_MS = 15 * 60_000;
+
+const API_LOAD = fileURLToPath(new URL("../programs/api-load-main.ts", import.meta.url));
 
 /**
  * The cluster's DNS, a service behind a load balancer, one of the other network, and a canary.
@@ -98,6 +99,112 @@ export async function openBystanders(scene: Scene) {
   return { at, load };
 }
 
+/**
+ * Waits until every agent decided whose the canary is, which takes in all that came before, and looks at the others in
+ * the same answer.
+ *
+ * @throws Error when a bystander has another owner
+ */
+export async function expectOwners(at: Bystanders, canary: "ours" | "foreign"): Promise<void> {
+  const key = `${at.scene.namespace}/${CANARY}`;
+  await at.scene.until(`the canary to be ${canary} on every node`, async () => {
+    const nodes = await pages(at);
+    const moved = nodes.flatMap((services) => movedIn(at, services));
+    if (moved.length > 0) throw new Error(`wanted no service to change hands; ${moved.join("; ")}`);
+    const owners = nodes.map((services) => services.find(({ service }) => service === key)?.ownership ?? "unknown");
+    return owners.every((owner) => owner === canary) ? undefined : owners.join(", ");
+  });
+}
+
+/** Waits until they have their owners at first. */
+export async function untilOwned(at: Bystanders): Promise<void> {
+  await at.scene.until("each service to have its owner on every node", async () => {
+    const moved = (await pages(at)).flatMap((services) => movedIn(at, services));
+    return moved.length === 0 ? undefined : moved.join("; ");
+  });
+}
+
+/** Defines the canary's network. @returns what takes it back */
+export function canaryGoes({ scene }: Bystanders): Promise<() => Promise<void>> {
+  return make(scene, subnet(CANARY, CIDR));
+}
+
+/** The default VPC where it once got another name: kube-ovn has both for the default one then. */
+export const RENAMED_VPC = "main";
+
+const OURS = { clusterCIDRsFrom: ["calico-ippools"], cidrChanges: { removalDelay: "1s" } };
+
+/** `multiCNI` as the recipe has it, with all sources that are attacked; our own pools are believed anywhere. */
+export function guarded({ cluster }: Scene): unknown {
+  const theirs = Object.values(excludedNetwork(cluster).podCIDRs);
+  return {
+    ...OURS,
+    excludeCIDRsFrom: [
+      { source: "kube-ovn-subnets", within: [...theirs, CIDR] },
+      { source: "nodes", within: ["10.251.0.0/16"] },
+      "ovn-kubernetes-udns",
+    ],
+    excludedFrontends: "excluded-clients",
+    serviceRules: [{ annotation: "ovn.kubernetes.io/vpc", notIn: [{ defaultVPC: true }], ownership: "foreign" }],
+  };
+}
+
+/** The same without a prefix filter. */
+export function unguarded(): unknown {
+  return { ...OURS, excludeCIDRsFrom: ["kube-ovn-subnets"] };
+}
+
+/** The networks that are here describe themselves, and every agent learns them by a configuration file. */
+export async function learnByFile(scene: Scene, multiCNI: unknown): Promise<void> {
+  await describeNetworks(scene);
+  await learnFrom(scene, `--config=${await configFile(scene, multiCNI)}`);
+}
+
+/** The CRDs, the roles, and the objects of the networks that are here. */
+export async function describeNetworks(scene: Scene): Promise<void> {
+  const { cluster, network } = scene;
+  await allow(scene);
+  for (const [group, kind] of [
+    ["kubeovn.io", "Subnet"],
+    ["kubeovn.io", "Vpc"],
+    ["crd.projectcalico.org", "IPPool"],
+    ["k8s.ovn.org", "UserDefinedNetwork"],
+  ] as const) {
+    await install(scene, networkResource(group, kind));
+  }
+  for (const name of ["ovn-cluster", RENAMED_VPC]) await makeVpc(scene, name, { default: true });
+  await make(scene, subnet("ovn-default", Object.values(excludedNetwork(cluster).podCIDRs).join(",")));
+  for (const [family, cidr] of Object.entries(network.podCIDRs)) {
+    await make(scene, ipPool(`default-${family.toLowerCase()}`, cidr));
+  }
+}
+
+/** A configuration file for agents of this cluster and their tools, which goes with the spec. */
+export async function configFile({ cluster, later }: Scene, multiCNI: unknown): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
+  later(() => rm(folder, { recursive: true, force: true }));
+  const access = join(folder, "kubeconfig");
+  await writeFile(access, kubeconfig({ server: cluster.apiServer.url, token: USERS.proxy.token }), { mode: 0o600 });
+  const periods = { minSyncPeriod: "50ms", syncPeriod: `${SYNC_PERIOD_MS}ms` };
+  const kubeProxy = {
+    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+    kind: "KubeProxyConfiguration",
+    clientConnection: { kubeconfig: access },
+    mode: cluster.mode,
+    iptables: periods,
+    nftables: periods,
+  };
+  const fairlead = { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration", multiCNI };
+  const file = join(folder, "config.conf");
+  await writeFile(file, [kubeProxy, fairlead].map((document) => JSON.stringify(document)).join("\n---\n"));
+  return file;
+}
+
+const DNS_PORTS = [
+  { name: "dns", port: 53, protocol: "UDP" },
+  { name: "http", port: 80, protocol: "TCP" },
+];
+
 interface ApiLoad {
   readonly requests: number;
   readonly failures: readonly string[];
@@ -121,4 +228,30 @@ async function apiClusterIP({ cluster }: Scene): Promise<string> {
   const service = await cluster.api.get("/api/v1/namespaces/default/services/kubernetes");
   const { spec }: { readonly spec: { readonly clusterIP: string } } = JSON.parse(JSON.stringify(service));
   return spec.clusterIP;
+}
+
+interface OwnershipPage {
+  readonly services: readonly {
+    readonly service: string;
+    readonly ipFamily: string;
+    readonly ownership: string;
+    readonly why: string;
+  }[];
+}
+
+/** The owner of each service as every agent reports it now, in IPv4. */
+async function pages({ scene }: Bystanders): Promise<readonly OwnershipPage["services"][]> {
+  return Promise.all(
+    scene.cluster.nodes.map(async ({ agent }) => {
+      const { services }: OwnershipPage = JSON.parse(await agent.get("/ownership"));
+      return services.filter(({ ipFamily }) => ipFamily === "IPv4");
+    }),
+  );
+}
+
+function movedIn({ owners }: Bystanders, services: OwnershipPage["services"]): readonly string[] {
+  return Object.entries(owners).flatMap(([key, wanted]) => {
+    const found = services.find(({ service }) => service === key);
+    return found?.ownership === wanted ? [] : [`${key} is ${found?.ownership}, not ${wanted}: ${found?.why}`];
+  });
 }

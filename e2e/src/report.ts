@@ -1,0 +1,270 @@
+/** What a run says: on the terminal, as JUnit's XML, in docs/tested.md, and how long specs took. */
+
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { IPFamily } from "@fairlead/core";
+import type { Figures, Suite } from "./specs/spec.ts";
+
+/** One line a spec, as it ends. */
+export function progressLine(outcome: Outcome): string {
+  const { mode, ms, result } = outcome;
+  const words = { passed: "ok", failed: "FAILED", skipped: "skipped" };
+  const reason = noteOf(result);
+  return `  ${words[result.kind].padEnd(7)} ${seconds(ms)}  ${mode}  ${titleOf(outcome)}${reason}`;
+}
+
+/** The results by mode and suite, then every failure in full. */
+export function resultTable(outcomes: readonly Outcome[]): string {
+  const groups = Map.groupBy(outcomes, ({ mode, suite }) => `${mode.padEnd(10)} ${suite.padEnd(10)}`);
+  const rows = [...groups].map(([name, group]) => `${name} ${numbers(group)} ${seconds(sum(group))}`);
+  const failures = outcomes.flatMap((outcome) => (outcome.result.kind === "failed" ? [failure(outcome)] : []));
+  const head = `${"mode".padEnd(10)} ${"suite".padEnd(10)} ${columns(["passed", "failed", "skipped"])}    time`;
+  return [head, ...rows, ...figureTable(outcomes), ...failures.map((text) => `\n${text}`)].join("\n");
+}
+
+export function summaryLine(outcomes: readonly Outcome[]): string {
+  const { passed, failed, skipped } = count(outcomes);
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}
+
+/** What came of one spec on one cluster. */
+export interface Outcome {
+  readonly name: string;
+  readonly suite: Suite;
+  readonly mode: string;
+  /** Absent in specs that are not run for each. */
+  readonly family?: IPFamily;
+  readonly ms: number;
+  readonly result: Result;
+}
+
+export type Result =
+  | { readonly kind: "passed"; readonly figures?: Figures }
+  | { readonly kind: "skipped"; readonly reason: string }
+  | { readonly kind: "failed"; readonly message: string; readonly artifacts?: string };
+
+export function titleOf({ name, family }: Pick<Outcome, "name" | "family">): string {
+  return family === undefined ? name : `${name} [${family}]`;
+}
+
+interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+export function count(outcomes: readonly Outcome[]): Counts {
+  const of = (kind: Result["kind"]) => outcomes.filter(({ result }) => result.kind === kind).length;
+  return { passed: of("passed"), failed: of("failed"), skipped: of("skipped") };
+}
+
+/** JUnit's XML, one suite for each mode and suite, as CI systems read it. */
+export function junit(name: string, outcomes: readonly Outcome[]): string {
+  const groups = Map.groupBy(outcomes, ({ mode, suite }) => `${mode} ${suite}`);
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites ${attributes({ name, ...totals(outcomes) })}>`,
+    ...[...groups].flatMap(([group, cases]) => [
+      `  <testsuite ${attributes({ name: group, ...totals(cases) })}>`,
+      ...cases.map((outcome) => testCase(`${name} ${group}`, outcome)),
+      "  </testsuite>",
+    ]),
+    "</testsuites>\n",
+  ].join("\n");
+}
+
+/** How long a spec took the last time that it passed, by mode and title: milliseconds. */
+export type Durations = Readonly<Record<string, number>>;
+
+export function durationKey(mode: string, title: string): string {
+  return `${mode} ${title}`;
+}
+
+/** What is known after a run. */
+export function withOutcomes(before: Durations, outcomes: readonly Outcome[]): Durations {
+  const passed = outcomes.filter(({ result }) => result.kind === "passed");
+  return { ...before, ...Object.fromEntries(passed.map((one) => [durationKey(one.mode, titleOf(one)), one.ms])) };
+}
+
+/** Nothing where no run has ended yet, or the file is another program's. */
+export async function readDurations(file: string): Promise<Durations> {
+  try {
+    const read: unknown = JSON.parse(await readFile(file, "utf8"));
+    const entries = typeof read === "object" && read !== null ? Object.entries(read) : [];
+    return Object.fromEntries(entries.filter(([, ms]) => typeof ms === "number"));
+  } catch {
+    return {};
+  }
+}
+
+export async function writeDurations(file: string, durations: Durations): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify(durations, null, 2)}\n`);
+}
+
+/** What a run of specs that all passed was about. */
+interface TestedRun {
+  /** `2026-11-23` */
+  readonly date: string;
+  /** Of the control plane, `v1.36.3`. */
+  readonly kubernetes: string;
+  /** Of the nodes, `6.1.140`. */
+  readonly kernel: string;
+  readonly provider: string;
+  readonly mode: string;
+  /** The pod networks. */
+  readonly networks: readonly string[];
+  readonly families: readonly IPFamily[];
+  readonly suites: readonly string[];
+  /** How many passed. */
+  readonly specs: number;
+}
+
+/** With a run in the place of the earlier one of the same kind; in a fixed order. */
+export function withRun(runs: readonly TestedRun[], run: TestedRun): readonly TestedRun[] {
+  const others = runs.filter((one) => kindOf(one) !== kindOf(run));
+  return [...others, run].sort((one, other) => (kindOf(one) < kindOf(other) ? -1 : 1));
+}
+
+/** The page that lists them. */
+export function testedPage(runs: readonly TestedRun[]): string {
+  const rows = runs.map(({ kubernetes, kernel, provider, mode, networks, families, suites, specs, date }) => {
+    const lists = [networks, families, suites].map((names) => names.join(", "));
+    return `| ${[kubernetes, kernel, PROVIDERS[provider] ?? provider, mode, ...lists, specs, date].join(" | ")} |`;
+  });
+  return `# What is tested
+
+<!-- Made by \`pnpm e2e --record\`. -->
+
+Runs of the specs on a real API server and endpoint slice controller in which every spec passed, the latest of each kind. A run adds itself with
+\`pnpm e2e --record\` ([testing.md](testing.md#run-specs-on-a-cluster)); no row is written by hand. Other versions may work: the chart asks for
+Kubernetes 1.29, nftables mode for Linux 5.13.
+
+| Kubernetes | Linux | nodes | mode | pod networks | IP families | suites | specs | date |
+| ---------- | ----- | ----- | ---- | ------------ | ----------- | ------ | ----- | ---- |
+${rows.join("\n")}
+`;
+}
+
+/** None where there is no file yet. */
+export async function readRuns(file: string): Promise<readonly TestedRun[]> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "[]";
+    throw error;
+  });
+  return JSON.parse(text);
+}
+
+/** Adds a run to the recorded ones, and writes the page anew. */
+export async function recordRun(
+  run: TestedRun,
+  files: { readonly runs: string; readonly page: string },
+): Promise<void> {
+  const runs = withRun(await readRuns(files.runs), run);
+  await writeFile(files.runs, `${JSON.stringify(runs, undefined, 2)}\n`);
+  await writeFile(files.page, testedPage(runs));
+}
+
+function noteOf(result: Result): string {
+  if (result.kind === "skipped") return `: ${result.reason}`;
+  return result.kind === "passed" && result.figures !== undefined ? `: ${reported(result.figures)}` : "";
+}
+
+function reported(figures: Figures): string {
+  return Object.entries(figures)
+    .map(([what, value]) => `${what} ${value}`)
+    .join(", ");
+}
+
+/** Specs that sent requests while something went wrong, a row each; what not all of them have counted stands last. */
+function figureTable(outcomes: readonly Outcome[]): readonly string[] {
+  const rows = outcomes.flatMap(({ name, mode, result }) =>
+    result.kind === "passed" && result.figures?.["requests"] !== undefined
+      ? [{ title: `${mode}  ${name}`, figures: result.figures }]
+      : [],
+  );
+  if (rows.length === 0) return [];
+  const width = Math.max(...rows.map(({ title }) => title.length));
+  const [first = { figures: {} }] = rows;
+  const shared = Object.keys(first.figures).filter((what) => rows.every(({ figures }) => figures[what] !== undefined));
+  const line = (title: string, cells: readonly string[], rest: string) =>
+    `${title.padEnd(width)} ${cells.map((cell) => cell.padStart(COLUMN)).join("")}  ${rest}`.trimEnd();
+  return [
+    "",
+    line("under load", shared, ""),
+    ...rows.map(({ title, figures }) => {
+      const rest = Object.entries(figures).filter(([what]) => !shared.includes(what));
+      return line(
+        title,
+        shared.map((what) => figures[what] ?? ""),
+        reported(Object.fromEntries(rest)),
+      );
+    }),
+  ];
+}
+
+const COLUMN = 16;
+
+function failure(outcome: Outcome): string {
+  if (outcome.result.kind !== "failed") return "";
+  const { message, artifacts } = outcome.result;
+  const kept = artifacts === undefined ? [] : [`  state of every node: ${artifacts}`];
+  return [`FAILED ${outcome.mode} ${titleOf(outcome)}`, `  ${message}`, ...kept].join("\n");
+}
+
+function numbers(group: readonly Outcome[]): string {
+  const { passed, failed, skipped } = count(group);
+  return columns([passed, failed, skipped].map(String));
+}
+
+function columns(cells: readonly string[]): string {
+  return cells.map((cell) => cell.padStart(8)).join("");
+}
+
+function sum(group: readonly Outcome[]): number {
+  return group.reduce((total, { ms }) => total + ms, 0);
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`.padStart(7);
+}
+
+function totals(outcomes: readonly Outcome[]) {
+  const { failed, skipped } = count(outcomes);
+  const time = outcomes.reduce((sum, { ms }) => sum + ms, 0) / 1000;
+  return { tests: outcomes.length, failures: failed, skipped, time };
+}
+
+function testCase(classname: string, outcome: Outcome): string {
+  const { result, ms } = outcome;
+  const open = `    <testcase ${attributes({ classname, name: titleOf(outcome), time: ms / 1000 })}`;
+  if (result.kind === "passed") return `${open}/>`;
+  const inner =
+    result.kind === "skipped"
+      ? `<skipped ${attributes({ message: result.reason })}/>`
+      : `<failure ${attributes({ message: result.message })}>${escapeXml(result.artifacts ?? "")}</failure>`;
+  return `${open}>${inner}</testcase>`;
+}
+
+function attributes(values: Readonly<Record<string, string | number>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => `${name}="${escapeXml(String(value))}"`)
+    .join(" ");
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** What XML 1.0 has no way to write is left out. */
+function escapeXml(text: string): string {
+  const written = [...text].filter((character) => character >= " " || "\t\n\r".includes(character)).join("");
+  return written.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
+}
+
+function kindOf({ kubernetes, kernel, provider, mode, networks, families, suites }: TestedRun): string {
+  return JSON.stringify([kubernetes, kernel, provider, mode, networks, families, suites]);
+}
+
+const PROVIDERS: Readonly<Record<string, string>> = {
+  netns: "network namespaces",
+  kind: "kind",
+};
