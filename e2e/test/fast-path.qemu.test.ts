@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { disturbedOn, type Round } from "../src/fast-path/disturbed.ts";
 import { followDevices, STEPS } from "../src/fast-path/followed.ts";
 import { LINKS } from "../src/fast-path/ground.ts";
-import type { Configuration } from "../src/fast-path/guest.ts";
+import type { Configuration } from "../src/fast-path/objects.ts";
 import { CASES, type CaseName } from "../src/fast-path/packet-cases.ts";
 import { packetsOn, type SeenPackets } from "../src/fast-path/packets.ts";
 

@@ -1,7 +1,7 @@
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import type { GuestCounts } from "./counted.ts";
 import { type FastPath, fairleadChange } from "./fairlead.ts";
-import { ask } from "./guest.ts";
+import { ask } from "./measure.ts";
 import { DEVICES, inNode, NODE, networkLines } from "./network.ts";
 import { COUNTED, clusterOf, type Size } from "./objects.ts";
 import { printedNumber } from "./printed.ts";
@@ -28,8 +28,8 @@ export async function countChange(version: KernelVersion, size: Size) {
     ]),
   ].join("\n");
   const files = Object.assign({}, ...subjects.map((subject) => subject.files));
-  const { kernel, text } = await ask(version, { files, script, memoryMiB: MEMORY_MIB });
+  const { release, text } = await ask(version, { files, script, memoryMiB: MEMORY_MIB });
   const counted = (name: string) => ({ [CHANGE]: printedNumber(text, name) });
   const counts: GuestCounts = { [SUBJECTS.own]: counted("without"), [SUBJECTS.fast]: counted("fast-path") };
-  return { release: kernel.release, counts };
+  return { release, counts };
 }

@@ -1,8 +1,8 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
+import { type Lived, livedIn, numberIn, provideGuest } from "../qemu/guest.ts";
 import { CLIENT, LINKS, OUTSIDE } from "./ground.ts";
-import { type Configuration, provideGuest, runInGuest, STATES } from "./guest.ts";
-import { clusterIP, type Protocol, SERVICES } from "./objects.ts";
+import { type Configuration, clusterIP, type Protocol, runOnNode, SERVICES, STATES } from "./objects.ts";
 
 /**
  * Flows that stay open while everything around them changes, with the fast path and without, in the same order and as
@@ -46,7 +46,7 @@ const EVERY_MS = 100;
 const DISTURBANCES = {
   "kube-proxy takes over, and back": [
     "end_agent TERM",
-    "start_kube_proxy",
+    'start_kube_proxy "kube-proxy has synced" kube_proxy_synced',
     "sleep 1",
     "end_kube_proxy",
     "start_agent $configuration",
@@ -68,7 +68,7 @@ const DISTURBANCES = {
     "ip -n node link add cali-0 type veth peer name peer-0",
     "ip -n node link del cali-0",
   ],
-  "full syncs": ["for _ in $(seq 5); do kill -USR2 $agent; sleep 0.2; done"],
+  "full syncs": ["for _ in $(seq 5); do kill -USR2 $first; sleep 0.2; done"],
   "the agent ends and starts": ["end_agent TERM", "start_agent $configuration"],
   "the agent is killed and starts": ["end_agent KILL", "start_agent $configuration"],
   "an agent without the fast path takes over, and back": [
@@ -78,16 +78,6 @@ const DISTURBANCES = {
     "start_agent $configuration",
   ],
 } as const;
-
-/** What flows of one kind have lived through. */
-interface Lived {
-  readonly answers: number;
-  readonly lost: number;
-  readonly stalled: number;
-  /** Milliseconds. */
-  readonly longest: number;
-  readonly moved: number;
-}
 
 export interface Round {
   /** By kind and family. */
@@ -113,12 +103,12 @@ export async function disturbedOn(
 }
 
 async function roundOn(version: KernelVersion, configuration: Configuration, changes: number): Promise<Round> {
-  const lines = (await runInGuest(version, roundLines(configuration, changes))).split("\n");
+  const lines = (await runOnNode(version, roundLines(configuration, changes))).split("\n");
   const lived = lines.flatMap((line) => {
     const [name, flows] = line.split(" ");
     return name === undefined || !flows?.startsWith("flows=") ? [] : [[name, livedIn(line)] as const];
   });
-  const printed = (name: string) => valueIn(lines.find((line) => line.startsWith(`${name}=`)) ?? "", name);
+  const printed = (name: string) => numberIn(lines.find((line) => line.startsWith(`${name}=`)) ?? "", name);
   return { lived: Object.fromEntries(lived), offloaded: printed("offloaded"), syncs: printed("syncs") };
 }
 
@@ -133,7 +123,7 @@ function roundLines(configuration: Configuration, changes: number): readonly str
   );
   return [
     `configuration=${configuration}`,
-    "change 0",
+    "change moving 0",
     "start_agent $configuration",
     ...kinds.map(
       ({ name, from, protocol, port, to, family }) =>
@@ -144,33 +134,13 @@ function roundLines(configuration: Configuration, changes: number): readonly str
     ...changeLines(changes),
     "stop_asking",
     'echo "syncs=$((syncs + $(synced)))"',
-    ...kinds.map(({ name }) => `echo "${name} $(cat /tmp/asked-${name})"`),
   ];
 }
 
 function changeLines(changes: number): readonly string[] {
   const disturbances = Object.values(DISTURBANCES);
   return disturbances.flatMap((lines) => [
-    `for at in $(seq ${Math.ceil(changes / disturbances.length)}); do change $((at % ${STATES})); sleep ${PAUSE}; done`,
+    `for at in $(seq ${Math.ceil(changes / disturbances.length)}); do change moving $((at % ${STATES})); sleep ${PAUSE}; done`,
     ...lines,
   ]);
-}
-
-/** `udp-steady-IPv4 flows=16 answers=900 lost=0 stalled=0 longest=12 moved=0` */
-function livedIn(line: string): Lived {
-  const [answers, lost, stalled, longest, moved] = ["answers", "lost", "stalled", "longest", "moved"].map((name) =>
-    valueIn(line, name),
-  );
-  const none = Number.NaN;
-  return {
-    answers: answers ?? none,
-    lost: lost ?? none,
-    stalled: stalled ?? none,
-    longest: longest ?? none,
-    moved: moved ?? none,
-  };
-}
-
-function valueIn(line: string, name: string): number {
-  return Number(new RegExp(`${name}=(\\d+)`).exec(line)?.[1] ?? Number.NaN);
 }

@@ -1,6 +1,7 @@
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
-import { NODE, OUTSIDE } from "./ground.ts";
-import { runInGuest } from "./guest.ts";
+import { NODE } from "../qemu/guest.ts";
+import { OUTSIDE } from "./ground.ts";
+import { runOnNode } from "./objects.ts";
 
 /** What becomes of devices while the agent serves, and whether the flowtable of IPv4 then has which one. */
 export const STEPS = {
@@ -45,7 +46,7 @@ interface Step {
  * @throws Error with the agent's log where the flowtable does not become so
  */
 export function followDevices(version: KernelVersion): Promise<string> {
-  return runInGuest(version, [
+  return runOnNode(version, [
     'flowtable_has() { devices ip | grep -q -e "$1"; }',
     'flowtable_lacks() { ! flowtable_has "$1"; }',
     "init_only fast",

@@ -1,11 +1,11 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
+import { addressLine, NODE, namespaceLines, pairLines } from "../qemu/guest.ts";
 
 /**
  * A node with pods of clients and of servers, and a client outside of it, as lines for sh. Pods are connected in the
  * two ways that CNIs have: by a route to each, and by a bridge.
  */
 
-export const NODE = "node";
 export const CLIENT = "client";
 const SERVER = "server";
 export const OUTSIDE = "outside";
@@ -53,7 +53,7 @@ const BRIDGE = "cni0";
 const WAYS = {
   routes: ({ device, node, others }: Link) =>
     IP_FAMILIES.flatMap((family) => [
-      addressLine(NODE, device, `${node[family]}/${HOST[family]}`, family),
+      addressLine(NODE, device, node[family], family, HOST[family]),
       ...others[family].map((address) => `ip -n ${NODE} route add ${address} dev ${device}`),
     ]),
   bridge: ({ device, node }: Link) => [
@@ -62,32 +62,28 @@ const WAYS = {
   ],
   uplink: ({ device, node, others }: Link) =>
     IP_FAMILIES.flatMap((family) => [
-      addressLine(NODE, device, `${node[family]}/${SUBNET[family]}`, family),
+      addressLine(NODE, device, node[family], family),
       `ip -n ${NODE} route add default via ${others[family][0]}`,
     ]),
 };
 
-const SUBNET = { IPv4: "24", IPv6: "64" } as const;
-const HOST = { IPv4: "32", IPv6: "128" } as const;
+const HOST = { IPv4: 32, IPv6: 128 } as const;
 
 export function networkLines(): readonly string[] {
   return [
-    ...[NODE, CLIENT, SERVER, OUTSIDE].flatMap((name) => [`ip netns add ${name}`, `ip -n ${name} link set lo up`]),
+    ...namespaceLines([NODE, CLIENT, SERVER, OUTSIDE]),
     ...Object.values(LINKS).flatMap(linkLines),
     ...dockerLines(),
-    `ip netns exec ${NODE} sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1`,
   ];
 }
 
 function linkLines(link: Link): readonly string[] {
   const { device, way, namespace, node, others } = link;
   return [
-    `ip -n ${NODE} link add ${device} type veth peer name eth0 netns ${namespace}`,
-    `ip -n ${NODE} link set ${device} up`,
-    `ip -n ${namespace} link set eth0 up`,
+    ...pairLines(device, namespace, "eth0"),
     ...WAYS[way](link),
     ...IP_FAMILIES.flatMap((family) => [
-      ...others[family].map((address) => addressLine(namespace, "eth0", `${address}/${SUBNET[family]}`, family)),
+      ...others[family].map((address) => addressLine(namespace, "eth0", address, family)),
       `ip -n ${namespace} route add default via ${node[family]}`,
     ]),
   ];
@@ -106,11 +102,6 @@ function bridgeLines(name: string, addresses: Readonly<Record<IPFamily, string>>
   return [
     `ip -n ${NODE} link add ${name} type bridge`,
     `ip -n ${NODE} link set ${name} up`,
-    ...IP_FAMILIES.map((family) => addressLine(NODE, name, `${addresses[family]}/${SUBNET[family]}`, family)),
+    ...IP_FAMILIES.map((family) => addressLine(NODE, name, addresses[family], family)),
   ];
-}
-
-function addressLine(namespace: string, device: string, address: string, family: IPFamily): string {
-  const usableAtOnce = family === "IPv6" ? " nodad" : "";
-  return `ip -n ${namespace} addr add ${address} dev ${device}${usableAtOnce}`;
 }

@@ -1,9 +1,10 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
+import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import { endpointSlice, node, type RawObject, service } from "@fairlead/testkit";
-import { stringify } from "yaml";
-import { LINKS, NODE } from "./ground.ts";
+import { configText, manifestText, NODE, type NodeGuest, runInGuest } from "../qemu/guest.ts";
+import { LINKS, networkLines } from "./ground.ts";
 
-/** What the agent in the guest serves, and how it is configured. */
+/** The guest: what the agent in it serves, and how it is configured. */
 
 /** Of the servers. */
 export const TARGETS = { tcp: 8080, udp: 5353, sctp: 9090 } as const;
@@ -32,11 +33,58 @@ export function clusterIP(name: ServiceName, family: IPFamily): string {
   return { IPv4: `10.96.0.${number}`, IPv6: `fd00:10:96::${number}` }[family];
 }
 
+/** `fast` is the configuration with the fast path, `slow` the one without. */
+export type Configuration = "slow" | "fast";
+
+/** Of the service whose endpoints change. */
+export const STATES = 3;
+
+/** Counts what rules see of packets that the node forwards. */
+export const SPY = "table inet spy { chain forward { type filter hook forward priority 0; counter; }; }";
+
+/**
+ * Runs a script in a guest, which has the configurations `slow`, `fast`, `auto` and `iptables`, and states of `moving`.
+ *
+ * @returns what it printed
+ */
+export function runOnNode(version: KernelVersion, lines: readonly string[]): Promise<string> {
+  return runInGuest(version, guest(), [`on_node nft '${SPY}'`, ...lines]);
+}
+
+function guest(): NodeGuest {
+  const devices = [...Object.values(LINKS).map(({ device }) => device), "cali*"];
+  const states = Array.from({ length: STATES }, (_, without) => [`moving-${without}`, movingText(without)]);
+  const fastPath = (chosen: readonly string[] | "auto") => ({ nftables: { fastPath: { devices: chosen } } });
+  return {
+    modules: ["sctp", "xt_sctp", "nf_flow_table", "nf_flow_table_inet", ...NFT_MODULES, "bridge"],
+    programs: ["setpriv"],
+    functions: new URL("functions.sh", import.meta.url),
+    network: networkLines(),
+    servers: Object.entries(TARGETS).flatMap(([protocol, port]) =>
+      [LINKS.server, LINKS.client].map(({ namespace, others: { IPv4, IPv6 } }) => ({
+        ...{ namespace, protocol, port },
+        addresses: [...IPv4, ...IPv6],
+      })),
+    ),
+    files: {
+      objects: objectsText(),
+      ...Object.fromEntries(states),
+      slow: configText(proxyOf("nftables")),
+      fast: configText(proxyOf("nftables"), fastPath(devices)),
+      auto: configText(proxyOf("nftables"), fastPath("auto")),
+      iptables: configText(proxyOf("iptables")),
+    },
+    kubeProxy: proxyOf("nftables"),
+  };
+}
+
+const NFT_MODULES = ["nft_reject_inet", "nft_fib_inet", "nft_flow_offload"];
+
 /** The node and its services; those with endpoints that change have none here. */
-export function objectsText(): string {
+function objectsText(): string {
   const addresses = IP_FAMILIES.map((family) => LINKS.outside.node[family]);
   const names: readonly ServiceName[] = ["web", "excepted", "moving", "own"];
-  return text([
+  return manifestText([
     node(NODE, { addresses }),
     ...names.map(serviceOf),
     ...slices("web", (family) => serversOf(family).slice(0, 2)),
@@ -47,8 +95,8 @@ export function objectsText(): string {
 }
 
 /** One of the states of the service whose endpoints change: a server less than there are. */
-export function movingText(without: number): string {
-  return text(slices("moving", (family) => serversOf(family).filter((_, server) => server !== without)));
+function movingText(without: number): string {
+  return manifestText(slices("moving", (family) => serversOf(family).filter((_, server) => server !== without)));
 }
 
 function serversOf(family: IPFamily): readonly string[] {
@@ -92,39 +140,12 @@ function upper(protocol: Protocol): "TCP" | "UDP" | "SCTP" {
   return protocol.toUpperCase() as "TCP" | "UDP" | "SCTP";
 }
 
-/** Of Fairlead and of kube-proxy. */
-interface ProxyConfig {
-  readonly mode?: "nftables" | "iptables";
-  /** Absent: without the fast path. */
-  readonly devices?: readonly string[] | "auto";
-}
-
-/** Fairlead's configuration. */
-export function configText({ mode = "nftables", devices }: ProxyConfig): string {
-  const fairlead = { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration" };
-  return text([proxyConfig(mode), { ...fairlead, ...(devices && { nftables: { fastPath: { devices } } }) }]);
-}
-
-/** The real kube-proxy's, in nftables mode. */
-export function kubeProxyConfigText(kubeconfig: string): string {
-  const conntrack = { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" };
-  return text([
-    { ...proxyConfig("nftables"), clientConnection: { kubeconfig, contentType: "application/json" }, conntrack },
-  ]);
-}
-
-function proxyConfig(mode: "nftables" | "iptables") {
+/** What Fairlead's and kube-proxy's configuration have in common. */
+function proxyOf(mode: "nftables" | "iptables"): object {
   return {
-    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-    kind: "KubeProxyConfiguration",
     mode,
-    hostnameOverride: NODE,
     detectLocalMode: "ClusterCIDR",
     clusterCIDR: "10.144.0.0/16,fd00:10:144::/48",
     [mode]: { minSyncPeriod: "10ms", syncPeriod: "1s" },
   };
-}
-
-function text(objects: readonly object[]): string {
-  return objects.map((object) => stringify(object)).join("---\n");
 }

@@ -1,14 +1,11 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
-import { runInGuest, SPY } from "./guest.ts";
+import { type Lived, livedIn, numberIn, printedAfter } from "../qemu/guest.ts";
+import { runOnNode, SPY } from "./objects.ts";
 import { CASES, type Case, type CaseName, othersLines } from "./packet-cases.ts";
 
 /** What flows of one kind live through while the agent serves with the fast path. */
-interface Seen {
-  readonly flows: number;
-  readonly answers: number;
-  readonly lost: number;
-  readonly stalled: number;
+interface Seen extends Lived {
   /** Connections in the flowtable while all flows are open. */
   readonly offloaded: number;
   /** Packets that rules have seen. */
@@ -32,23 +29,21 @@ const TABLE_FAMILY = { IPv4: "ip", IPv6: "ip6" } as const;
 /** Runs all cases, one after the other, in one guest whose agent chooses the devices (auto). */
 export async function packetsOn(version: KernelVersion): Promise<SeenPackets> {
   const names = Object.keys(CASES) as CaseName[];
-  const text = await runInGuest(version, [
+  const text = await runOnNode(version, [
     "on_node sysctl -q -w net.netfilter.nf_conntrack_acct=1",
     ...othersLines(),
     "start_agent auto",
-    ...IP_FAMILIES.map((family) => `echo "devices ${family} $(devices ${TABLE_FAMILY[family]})"`),
+    ...IP_FAMILIES.map((family) => `echo "devices-${family} $(devices ${TABLE_FAMILY[family]})"`),
     ...IP_FAMILIES.flatMap((family) => names.flatMap((name, at) => caseLines(family, CASES[name], at))),
   ]);
-  const of = (family: IPFamily) =>
-    Object.fromEntries(names.flatMap((name, at) => seenIn(text, `${family} ${at}`).map((seen) => [name, seen])));
+  const of = (family: IPFamily) => Object.fromEntries(names.map((name, at) => [name, seenIn(text, `${family}-${at}`)]));
   const cases = { IPv4: of("IPv4"), IPv6: of("IPv6") };
   return { cases, devices: { IPv4: devicesIn(text, "IPv4"), IPv6: devicesIn(text, "IPv6") } };
 }
 
-/** `devices IPv4 to-client to-server` */
+/** `devices-IPv4 to-client to-server` */
 function devicesIn(text: string, family: IPFamily): readonly string[] {
-  const line = text.split("\n").find((one) => one.startsWith(`devices ${family} `));
-  return line?.split(" ").slice(2).filter(Boolean).toSorted() ?? [];
+  return printedAfter(text, `devices-${family}`).split(" ").filter(Boolean).toSorted();
 }
 
 function caseLines(family: IPFamily, of: Case, at: number): readonly string[] {
@@ -58,30 +53,20 @@ function caseLines(family: IPFamily, of: Case, at: number): readonly string[] {
     "on_node nft delete table inet spy",
     `on_node nft '${SPY}'`,
     `on_node conntrack -D -f ${CONNTRACK_FAMILY[family]} > /dev/null 2>&1 || true`,
-    `start_asking case ${from} ${protocol} ${port} ${to(family)} ${flows} ${EVERY_MS} ${bytes}`,
+    `start_asking ${family}-${at} ${from} ${protocol} ${port} ${to(family)} ${flows} ${EVERY_MS} ${bytes}`,
     "sleep 1",
     ...meanwhile,
     "sleep 1",
     `flowing=$(offloaded ${connections})`,
     "stop_asking",
-    `echo "${family} ${at} $(cat /tmp/asked-case) offloaded=$flowing met=$(met) counted=$(counted ${connections})"`,
+    `echo "${family}-${at}-rules offloaded=$flowing met=$(met) counted=$(counted ${connections})"`,
   ];
 }
 
-/** `IPv4 0 flows=200 answers=8000 …` */
-function seenIn(text: string, key: string): readonly Seen[] {
-  const line = text.split("\n").find((one) => one.startsWith(`${key} `));
-  if (line === undefined) return [];
-  const value = (name: string) => Number(new RegExp(`${name}=(\\d+)`).exec(line)?.[1] ?? Number.NaN);
-  return [
-    {
-      flows: value("flows"),
-      answers: value("answers"),
-      lost: value("lost"),
-      stalled: value("stalled"),
-      offloaded: value("offloaded"),
-      met: value("met"),
-      counted: value("counted"),
-    },
-  ];
+/** `IPv4-0 flows=200 answers=8000 …` and `IPv4-0-rules offloaded=200 …` */
+function seenIn(text: string, key: string): Seen {
+  const rules = printedAfter(text, `${key}-rules`);
+  const of = (name: string) => numberIn(rules, name);
+  const counts = { offloaded: of("offloaded"), met: of("met"), counted: of("counted") };
+  return { ...livedIn(printedAfter(text, key)), ...counts };
 }

@@ -1,13 +1,13 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
+import { addressLine, NODE, namespaceLines, pairLines } from "../qemu/guest.ts";
 
 /** A node with two uplinks, a client behind each, a client's pod, and pods with a second interface, as lines for sh. */
 
 export type ByFamily = Readonly<Record<IPFamily, string>>;
 
-export const NODE = "node";
 export const CLIENT = "client";
 /** All pods that are endpoints. */
-const PODS = "pods";
+export const PODS = "pods";
 
 export const UPLINKS = {
   first: {
@@ -46,18 +46,17 @@ const TO_CLIENT = { IPv4: ["10.144.2.1", "10.144.2.2"], IPv6: ["fd00:144:2::1", 
 export function networkLines(): readonly string[] {
   const names = Object.keys(UPLINKS) as UplinkName[];
   return [
-    ...[NODE, CLIENT, PODS, ...names].flatMap((name) => [`ip netns add ${name}`, `ip -n ${name} link set lo up`]),
+    ...namespaceLines([NODE, CLIENT, PODS, ...names]),
     // A lost connection is given up soon; strict filters would drop what comes by the second uplink.
     ...names.map((name) => `ip netns exec ${name} sysctl -q -w net.ipv4.tcp_syn_retries=1`),
-    `ip netns exec ${NODE} sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1`,
     `ip netns exec ${NODE} sysctl -q -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0`,
     ...names.flatMap(uplinkLines),
-    ...pair("to-client", CLIENT, "eth0"),
+    ...pairLines("to-client", CLIENT, "eth0"),
     ...IP_FAMILIES.flatMap((family) => {
       const [node, pod] = TO_CLIENT[family];
       return [
-        address(NODE, "to-client", node, family),
-        address(CLIENT, "eth0", pod, family),
+        addressLine(NODE, "to-client", node, family),
+        addressLine(CLIENT, "eth0", pod, family),
         `ip -n ${CLIENT} route add default via ${node}`,
       ];
     }),
@@ -68,13 +67,13 @@ export function networkLines(): readonly string[] {
 function uplinkLines(name: UplinkName): readonly string[] {
   const { device, node, router, client, metric } = UPLINKS[name];
   return [
-    ...pair(device, name, "e0"),
+    ...pairLines(device, name, "e0"),
     ...IP_FAMILIES.flatMap((family) => {
       const from = `src ${client[family]}`;
       return [
-        address(NODE, device, node[family], family),
+        addressLine(NODE, device, node[family], family),
         `ip -n ${NODE} route add default via ${router[family]} dev ${device} metric ${metric}`,
-        address(name, "e0", router[family], family),
+        addressLine(name, "e0", router[family], family),
         `ip -n ${name} addr add ${client[family]} dev lo`,
         `ip -n ${name} route add ${node[family]} dev e0 ${from}`,
         `ip -n ${name} route add ${LOAD_BALANCERS[family]} via ${node[family]} ${from}`,
@@ -86,25 +85,12 @@ function uplinkLines(name: UplinkName): readonly string[] {
 function podLines(): readonly string[] {
   return [
     ...(["eth0", "net1"] as const).flatMap((device) => [
-      ...pair(`to-${device}`, PODS, device),
+      ...pairLines(`to-${device}`, PODS, device),
       ...IP_FAMILIES.flatMap((family) => [
-        address(NODE, `to-${device}`, ON_NODE[device][family], family),
-        ...ENDPOINTS[device][family].map((one) => address(PODS, device, one, family)),
+        addressLine(NODE, `to-${device}`, ON_NODE[device][family], family),
+        ...ENDPOINTS[device][family].map((one) => addressLine(PODS, device, one, family)),
       ]),
     ]),
     ...IP_FAMILIES.map((family) => `ip -n ${PODS} route add default via ${ON_NODE.eth0[family]}`),
   ];
-}
-
-function pair(device: string, namespace: string, peer: string): readonly string[] {
-  return [
-    `ip -n ${NODE} link add ${device} type veth peer name ${peer} netns ${namespace}`,
-    `ip -n ${NODE} link set ${device} up`,
-    `ip -n ${namespace} link set ${peer} up`,
-  ];
-}
-
-function address(namespace: string, device: string, text: string, family: IPFamily): string {
-  const [length, usableAtOnce] = family === "IPv4" ? ["24", ""] : ["64", " nodad"];
-  return `ip -n ${namespace} addr add ${text}/${length} dev ${device}${usableAtOnce}`;
 }

@@ -1,9 +1,10 @@
 import { IP_FAMILIES } from "@fairlead/base";
 import { endpointSlice, node, type RawObject, type SlicePortFields, service } from "@fairlead/testkit";
-import { stringify } from "yaml";
-import { type ByFamily, ENDPOINTS, NODE, UPLINKS } from "./ground.ts";
+import { IPVS_GUEST } from "../cost/ipvs.ts";
+import { configText, manifestText, NODE, type NodeGuest } from "../qemu/guest.ts";
+import { type ByFamily, ENDPOINTS, networkLines, PODS, UPLINKS } from "./ground.ts";
 
-/** What the proxies in the guest serve, and how they are configured. */
+/** The guest: what the proxies in it serve, and how they are configured. */
 
 /** The service proxy name of the second instance. */
 const NAME = "storage";
@@ -50,10 +51,37 @@ type ServiceName = keyof typeof SERVICES;
 export const PROTOCOLS = ["tcp", "udp"] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
+/** Pods answer on one interface only. There are configurations `plain` and `reply-via`, and states of `storage`. */
+export function guest(): NodeGuest {
+  const onPods = (protocol: Protocol, port: number, device: keyof typeof ENDPOINTS) => {
+    const { IPv4, IPv6 } = ENDPOINTS[device];
+    return { namespace: PODS, protocol, port, addresses: [...IPv4, ...IPv6] };
+  };
+  return {
+    modules: IPVS_GUEST.modules ?? [],
+    programs: ["ipset", "ipvsadm"],
+    functions: new URL("functions.sh", import.meta.url),
+    network: networkLines(),
+    servers: PROTOCOLS.flatMap((protocol) => [
+      onPods(protocol, SERVICES.web.targetPort, "eth0"),
+      onPods(protocol, SERVICES.storage.targetPort, "net1"),
+    ]),
+    files: {
+      objects: objectsText(),
+      "storage-both": storageText([0, 1]),
+      "storage-one": storageText([0]),
+      "storage-other": storageText([1]),
+      plain: configText(PROXY),
+      "reply-via": configText(PROXY, { replyVia: "auto" }),
+    },
+    kubeProxy: PROXY,
+  };
+}
+
 /** All but the second instance's slices. Kubernetes' own controller has written the others, of first interfaces. */
-export function objectsText(): string {
+function objectsText(): string {
   const names = Object.keys(SERVICES) as ServiceName[];
-  return text([
+  return manifestText([
     node(NODE, { addresses: IP_FAMILIES.map((family) => UPLINKS.first.node[family]) }),
     ...names.map(serviceOf),
     ...names.flatMap((name) => slices(name, "eth0", [0, 1])),
@@ -61,9 +89,9 @@ export function objectsText(): string {
 }
 
 /** Slices of second interfaces, of these pods. */
-export function storageText(pods: readonly number[]): string {
+function storageText(pods: readonly number[]): string {
   const label = { "endpointslice.kubernetes.io/managed-by": "fairlead-slices.fairlead.dev" };
-  return text(
+  return manifestText(
     slices("storage", "net1", pods).map((slice) => {
       const { metadata } = slice;
       return { ...slice, metadata: { ...metadata, labels: { ...metadata.labels, ...label } } };
@@ -71,20 +99,8 @@ export function storageText(pods: readonly number[]): string {
   );
 }
 
-export function configText(fairlead: object): string {
-  return text([PROXY, { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration", ...fairlead }]);
-}
-
-export function kubeProxyConfigText(kubeconfig: string): string {
-  const conntrack = { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" };
-  return text([{ ...PROXY, clientConnection: { kubeconfig, contentType: "application/json" }, conntrack }]);
-}
-
 const PROXY = {
-  apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-  kind: "KubeProxyConfiguration",
   mode: "ipvs",
-  hostnameOverride: NODE,
   clusterCIDR: "10.144.0.0/16,fd00:144::/32",
   ipvs: { minSyncPeriod: "10ms" },
 };
@@ -117,8 +133,4 @@ function slices(name: ServiceName, device: keyof typeof ENDPOINTS, pods: readonl
         .map((address) => ({ address, nodeName: NODE })),
     }),
   );
-}
-
-function text(objects: readonly object[]): string {
-  return objects.map((object) => stringify(object)).join("---\n");
 }

@@ -1,15 +1,8 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
-import { CLIENT, ENDPOINTS, NODE, UPLINKS, type UplinkName } from "./ground.ts";
-import { runInGuest } from "./guest.ts";
-import { PROTOCOLS, type Protocol, SERVICES } from "./objects.ts";
-
-/** What flows have lived through. */
-export interface Lived {
-  readonly answers: number;
-  readonly lost: number;
-  readonly stalled: number;
-}
+import { type Lived, livedIn, NODE, printedAfter, runInGuest } from "../qemu/guest.ts";
+import { CLIENT, ENDPOINTS, UPLINKS, type UplinkName } from "./ground.ts";
+import { guest, PROTOCOLS, type Protocol, SERVICES } from "./objects.ts";
 
 /** A client, and where it sends to. */
 interface Way {
@@ -51,14 +44,14 @@ const CLEANUP = { first: "--cleanup", named: "$NAMED --cleanup" } as const;
 /** One guest, in which proxies come and go. */
 export async function packetsOn(version: KernelVersion): Promise<Seen> {
   return new Seen(
-    await runInGuest(version, [
-      "start_first plain",
+    await runInGuest(version, guest(), [
+      "first_agent plain",
       ...loadLines("without", [...waysOf("first"), ...waysOf("second")]),
       "end TERM $first",
-      "start_first reply-via",
+      "first_agent reply-via",
       ...loadLines("with", [...waysOf("first"), ...waysOf("second")]),
       ...mtuLines(),
-      ...loadLines("killed", waysOf("second"), ["end KILL $first", "start_first reply-via"]),
+      ...loadLines("killed", waysOf("second"), ["end KILL $first", "first_agent reply-via"]),
       "storage both",
       "start_named",
       ...loadLines("named", STORAGE_WAYS),
@@ -67,7 +60,7 @@ export async function packetsOn(version: KernelVersion): Promise<Seen> {
         [...STORAGE_WAYS, ...waysOf("first")],
         [
           ...["one", "other", "both"].map((state) => `storage ${state}`),
-          ...["end KILL $named", "start_named", "end TERM $first", "start_first reply-via"],
+          ...["end KILL $named", "start_named", "end TERM $first", "first_agent reply-via"],
         ],
       ),
       'echo "there $(left .)"',
@@ -76,7 +69,7 @@ export async function packetsOn(version: KernelVersion): Promise<Seen> {
       "end TERM $first",
       cleanupLine("first"),
       'echo "left-all $(left .)"',
-      ...["start_kube_proxy", "start_named"],
+      ...["plain_names", 'start_kube_proxy "kube-proxy has virtual servers" kube_proxy_serves', "start_named"],
       ...loadLines("kube-proxy", [...STORAGE_WAYS, ...waysOf("first")], ["storage one", "storage both"]),
       ...["end TERM $named", cleanupLine("named"), 'echo "left-beside $(left fairlead)"'],
     ]),
@@ -85,24 +78,20 @@ export async function packetsOn(version: KernelVersion): Promise<Seen> {
 
 /** What the guest printed. */
 export class Seen {
-  readonly #lines: readonly string[];
+  readonly #text: string;
 
   constructor(text: string) {
-    this.#lines = text.split("\n");
+    this.#text = text;
   }
 
   /** @throws Error where nothing was printed of it */
   lived(phase: string, { name }: Way): Lived {
-    const line = this.after(keyOf(phase, name));
-    const value = (what: string) => Number(new RegExp(`${what}=(\\d+)`).exec(line)?.[1] ?? Number.NaN);
-    return { answers: value("answers"), lost: value("lost"), stalled: value("stalled") };
+    return livedIn(this.after(keyOf(phase, name)));
   }
 
   /** What is printed after a key. @throws Error where it was not printed */
   after(key: string): string {
-    const line = this.#lines.find((one) => one.startsWith(`${key} `));
-    if (line === undefined) throw new Error(`the guest printed nothing of ${key}: ${this.#lines.join("\n")}`);
-    return line.slice(key.length + 1).trim();
+    return printedAfter(this.#text, key);
   }
 }
 
@@ -124,12 +113,16 @@ function keyOf(phase: string, name: string): string {
   return `${phase}-${name.replaceAll(/[ ,]+/g, "-")}`;
 }
 
+/** Flows, milliseconds between questions, bytes. */
+const LOAD = "9 100 64";
+
 /** Flows of all ways at the same time, while something happens. */
 function loadLines(phase: string, ways: readonly Way[], lines: readonly string[] = []): readonly string[] {
   const starts = ways.map(
-    ({ name, from, protocol, port, to }) => `start_load ${keyOf(phase, name)} ${from} ${protocol} ${port} ${to}`,
+    ({ name, from, protocol, port, to }) =>
+      `start_asking ${keyOf(phase, name)} ${from} ${protocol} ${port} ${to} ${LOAD}`,
   );
-  return [...starts, "sleep 1", ...lines, "sleep 1", "end_load"];
+  return [...starts, "sleep 1", ...lines, "sleep 1", "stop_asking"];
 }
 
 /** The way to the endpoints gets narrow. */

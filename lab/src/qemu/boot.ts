@@ -1,14 +1,20 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { folderPrefix } from "../support/run-inventory.ts";
 import { BEGIN, END, type InitramfsOptions, makeInitramfs } from "./initramfs.ts";
+import { guestKernel } from "./kernel.ts";
+import type { KernelVersion } from "./kernel-versions.ts";
 
 const MEMORY_MIB = 768;
 
+/** The programs `count` and `batch`, which count what packets and changes cost. */
+export const COUNTING_SOURCES = ["count.c", "batch.c"].map((name) => fileURLToPath(new URL(name, import.meta.url)));
+
 /** What runs in a guest. */
-export interface CountOptions extends Omit<InitramfsOptions, "folder"> {
+export interface CountOptions extends Omit<InitramfsOptions, "folder" | "kernel"> {
   /** Default 768. */
   readonly memoryMiB?: number;
 }
@@ -24,20 +30,24 @@ const KERNEL = "console=ttyS0 panic=-1 quiet mitigations=off clocksource=tsc tsc
 /**
  * Boots a guest without a network and runs a script in it.
  *
- * @returns what the script printed
+ * @returns what the script printed, and the kernel as `uname -r` says it
  * @throws Error with the guest's last words when the script failed, or did not come to its end
  */
-export async function countIn({ memoryMiB = MEMORY_MIB, ...options }: CountOptions): Promise<string> {
+export async function countIn(
+  version: KernelVersion,
+  { memoryMiB = MEMORY_MIB, ...options }: CountOptions,
+): Promise<{ readonly release: string; readonly text: string }> {
+  const kernel = await guestKernel(version);
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-qemu-`));
   try {
-    const archive = await makeInitramfs({ ...options, folder });
+    const archive = await makeInitramfs({ ...options, kernel, folder });
     const machine = ["-m", String(memoryMiB), "-nic", "none", "-nographic", "-no-reboot"];
-    const boot = ["-kernel", options.kernel.image, "-initrd", archive, "-append", KERNEL];
+    const boot = ["-kernel", kernel.image, "-initrd", archive, "-append", KERNEL];
     const { stdout, stderr } = await execa("qemu-system-x86_64", [...COUNTING, ...machine, ...boot], {
       stdin: "ignore",
       reject: false,
     });
-    return printed(stdout.replaceAll("\r", ""), stderr);
+    return { release: kernel.release, text: printed(stdout.replaceAll("\r", ""), stderr) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

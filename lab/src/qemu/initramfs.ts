@@ -9,8 +9,10 @@ export interface InitramfsOptions {
   readonly folder: string;
   /** Modules that are loaded, with those that they need. */
   readonly modules: readonly string[];
-  /** Programs of this machine, with their libraries; they come to /bin. */
+  /** Programs of this machine, by name or path, with their libraries; they come to /bin. */
   readonly programs: readonly string[];
+  /** C sources of programs that come there as well. */
+  readonly sources?: readonly string[];
   /** Files of the guest's folder /guest, by name. */
   readonly files: Readonly<Record<string, string | Uint8Array>>;
   /** Folders and files of this machine that it has in the same place. */
@@ -29,10 +31,14 @@ const FOLDERS = ["bin", "dev", "etc", "guest", "lib/modules", "proc", "run/netns
 
 /** Makes the root file system of a guest, which it has in memory. Returns the archive's path. */
 export async function makeInitramfs(options: InitramfsOptions): Promise<string> {
-  const { kernel, folder, programs, files, script } = options;
+  const { kernel, folder, sources = [], files, script } = options;
   const root = join(folder, "root");
   for (const name of FOLDERS) await mkdir(join(root, name), { recursive: true });
   await addProgram(root, "/bin/busybox");
+  const programs = [
+    ...(await Promise.all(sources.map((source) => compiled(source, folder)))),
+    ...(await Promise.all(options.programs.map(pathOf))),
+  ];
   for (const program of programs) await addProgram(root, program);
   for (const library of options.libraries ?? [])
     await cp(library, join(root, library), { recursive: true, dereference: true });
@@ -74,6 +80,18 @@ sh -e /guest/script 2>&1
 echo ${END} $?
 poweroff -f
 `;
+}
+
+async function compiled(source: string, folder: string): Promise<string> {
+  const program = join(folder, basename(source, ".c"));
+  await execa("gcc", ["-O2", "-static", "-o", program, source]);
+  return program;
+}
+
+async function pathOf(program: string): Promise<string> {
+  if (program.startsWith("/")) return program;
+  const { stdout } = await execa("which", [program], { env: { PATH: `${process.env["PATH"]}:/usr/sbin:/sbin` } });
+  return stdout.trim();
 }
 
 async function addProgram(root: string, file: string): Promise<void> {
