@@ -1,16 +1,15 @@
+/** Applies changes of a plan, step by step, and remembers what has been programmed. */
+
 import { inSlices } from "@fairlead/base";
-import type { ForwardingPlan, PlanChange } from "@fairlead/core";
+import type { ForwardingPlan, GroupChange, PlanChange, SyncReport } from "@fairlead/core";
 import { deleteChains } from "@fairlead/netfilter";
-import { BATCH, commit, deleteStale, type Work, type Written } from "./commit.ts";
+import type { StaleChains } from "./backend.ts";
+import { BATCH, batches, commit, deleteStale, type Work, type Written } from "./commit.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { ChainRules } from "./plan/chain-rules.ts";
 import { type RuleChange, ruleChange } from "./plan/change.ts";
-import { inDeletionOrder } from "./plan/commands.ts";
-import { type RenderContext, renderContext, rendersAlike } from "./plan/settings.ts";
-import type { Totals } from "./plan/totals.ts";
+import { type ChainRules, inDeletionOrder } from "./plan/rule-parts.ts";
+import { type RenderContext, renderContext, rendersAlike, type Totals } from "./plan/settings.ts";
 import type { RulesPort } from "./port.ts";
-import type { Programmed } from "./programmed.ts";
-import type { StaleChains } from "./stale-chains.ts";
 
 /** A change of more groups than this, and of most of them, is cheaper to write anew, and streams. */
 const MANY_GROUPS = 1000;
@@ -52,6 +51,43 @@ export async function applyChange(
   return { programmed: { context, totals: sum(before.totals, rules.growth) }, written };
 }
 
+/** The rules of a step are held until they are written, some 30 kB for a group of ten endpoints. */
+const GROUPS = 1000;
+
+/**
+ * Cuts a large change into steps of bounded size that are applied one after the other. What has to happen at once stays
+ * together, in the first one: frontends, which may go from one group to another, and what is not a group's. Yields
+ * after each group.
+ */
+export function* stepsOf(change: PlanChange): Generator<void, readonly PlanChange[]> {
+  if (change.groups.size <= GROUPS) return [change];
+  const endpoints: [string, GroupChange][] = [];
+  const frontends = new Map<string, GroupChange>();
+  for (const [id, group] of change.groups) {
+    if (keepsFrontends(group)) endpoints.push([id, group]);
+    else frontends.set(id, group);
+    yield;
+  }
+  const steps = [...batches(endpoints, GROUPS)].map((some) => endpointsAlone(change, some));
+  return [{ ...change, groups: frontends }, ...steps];
+}
+
+/** What the kernel holds of ours after the last sync that was accepted, as far as changes need to know. */
+export interface Programmed {
+  readonly context: RenderContext;
+  readonly totals: Totals;
+}
+
+export function report(kind: SyncReport["kind"], totals: Totals, written: Written): SyncReport {
+  return {
+    kind,
+    objects: {
+      filter: { total: totals.filter, written: written.get("filter") ?? 0 },
+      nat: { total: totals.nat, written: written.get("nat") ?? 0 },
+    },
+  };
+}
+
 function sum(a: Totals, b: Totals): Totals {
   return { filter: a.filter + b.filter, nat: a.nat + b.nat };
 }
@@ -87,4 +123,13 @@ function needsBatches({ endpointChains, serviceChains }: RuleChange, due: readon
     serviceChains.reduce((sum, { rules }) => sum + rules.length, 0) > BATCH.rules ||
     due.length > BATCH.staleChains
   );
+}
+
+function keepsFrontends({ before, after }: GroupChange): boolean {
+  if (before === undefined || after === undefined || before.healthCheckPort !== after.healthCheckPort) return false;
+  return JSON.stringify(before.frontends) === JSON.stringify(after.frontends);
+}
+
+function endpointsAlone({ family }: PlanChange, groups: Iterable<readonly [string, GroupChange]>): PlanChange {
+  return { family, groups: new Map(groups), healthChecks: new Map(), foreignClusterIPs: { added: [], removed: [] } };
 }

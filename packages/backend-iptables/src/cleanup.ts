@@ -13,10 +13,8 @@ import {
 } from "@fairlead/netfilter";
 import { BATCH, deleteStale } from "./commit.ts";
 import { type ResolvedOptions, resolveOptions } from "./options.ts";
-import { FIXED_CHAINS } from "./plan/frame.ts";
-import { isGroupChain } from "./plan/group-names.ts";
-import { JUMPS } from "./plan/jumps.ts";
-import { MARK_MASQ } from "./plan/names.ts";
+import { FIXED_CHAINS, JUMPS } from "./plan/frame.ts";
+import { isGroupChain, MARK_MASQ } from "./plan/group-names.ts";
 import type { RulesPort } from "./port.ts";
 
 /**

@@ -1,3 +1,5 @@
+/** Writes batches into the kernel, and what happens where one is refused. */
+
 import {
   type ChainFill,
   type Command,
@@ -8,11 +10,9 @@ import {
   restoreLines,
   type Table,
 } from "@fairlead/netfilter";
-import { batches, parts } from "./batches.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { ChainRules } from "./plan/chain-rules.ts";
-import { appendRules, fillChains, inDeletionOrder } from "./plan/commands.ts";
 import { chainsOf, type GroupChains } from "./plan/group.ts";
+import { appendRules, type ChainRules, fillChains, inDeletionOrder } from "./plan/rule-parts.ts";
 import type { RulesPort } from "./port.ts";
 
 /**
@@ -22,20 +22,6 @@ import type { RulesPort } from "./port.ts";
  */
 export const BATCH = { endpointChains: 500, serviceChains: 250, staleChains: 500, rules: 2000 } as const;
 
-/**
- * Transactions of one process of the nft variant. Starting one for each takes a third more in the kernel; but the tool
- * keeps what it has written, and becomes slower with each: 240 in one process took it twice the time.
- */
-const IN_ONE_PROCESS = 20;
-
-/**
- * Chains that are made one after the other, before they get their rules: as many as a few milliseconds name and sort.
- * Of 110,000 the legacy tool takes batches of the last size faster than 500 at a time, and than all at once, where a
- * chain's making and filling are far apart. The first ones are smaller: code that has just been loaded takes several
- * times as long.
- */
-const MADE_AT_ONCE = { first: 250, last: 2500 } as const;
-
 /** Rules that payloads have written, by table. */
 export type Written = Map<Table, number>;
 
@@ -43,20 +29,10 @@ export type Written = Map<Table, number>;
 export type Work = Chains & Rest;
 
 /**
- * The chain that all jump to comes first. Made first: as `madeInBatches`; else each chain is made where its rules
- * stand.
+ * Transactions of one process of the nft variant. Starting one for each takes a third more in the kernel; but the tool
+ * keeps what it has written, and becomes slower with each: 240 in one process took it twice the time.
  */
-interface Chains {
-  readonly makeFirst: boolean;
-  readonly chains: Iterable<GroupChains>;
-}
-
-interface Rest {
-  readonly filterFirst: PayloadSection["commands"];
-  readonly nat: PayloadSection["commands"];
-  readonly filterLast: Iterable<Command>;
-  readonly mangle: Iterable<Command>;
-}
+const IN_ONE_PROCESS = 20;
 
 /**
  * Writes the chains, then what leads to them. Split, the chains come in transactions of their own before it, by as many
@@ -72,6 +48,54 @@ export async function commit(port: RulesPort, work: Work, split: boolean, option
     await port.restore(payloadText(restoreLines(part, written), options.turn));
   }
   return written;
+}
+
+/**
+ * Deletes group chains that nothing leads to anymore: in one transaction, or (split) in several, from the top down.
+ */
+export async function deleteStale(
+  port: RulesPort,
+  chains: Iterable<string>,
+  split: boolean,
+  options: ResolvedOptions,
+): Promise<void> {
+  const names = inDeletionOrder(chains);
+  if (names.length === 0) return;
+  const sections = [...batches(names, split ? BATCH.staleChains : names.length)].map(
+    (batch): PayloadSection => ({ table: "nat", commands: deleteChains(batch) }),
+  );
+  for (const part of parts(sections, IN_ONE_PROCESS)) {
+    await port.restore(payloadText(restoreLines(part), options.turn));
+  }
+}
+
+/** Cuts a sequence into arrays of at most `size`, the last one shorter; an empty sequence gives none. */
+export function* batches<T>(items: Iterable<T>, size: number): Generator<T[]> {
+  for (const part of parts(items, size)) yield [...part];
+}
+
+/**
+ * Chains that are made one after the other, before they get their rules: as many as a few milliseconds name and sort.
+ * Of 110,000 the legacy tool takes batches of the last size faster than 500 at a time, and than all at once, where a
+ * chain's making and filling are far apart. The first ones are smaller: code that has just been loaded takes several
+ * times as long.
+ */
+const MADE_AT_ONCE = { first: 250, last: 2500 } as const;
+
+/**
+ * The chain that all jump to comes first. Made first: as `madeInBatches`; else each chain is made where its rules
+ * stand.
+ */
+interface Chains {
+  readonly makeFirst: boolean;
+  readonly chains: Iterable<GroupChains>;
+}
+
+interface Rest {
+  readonly filterFirst: PayloadSection["commands"];
+  readonly nat: PayloadSection["commands"];
+  readonly filterLast: Iterable<Command>;
+  readonly mangle: Iterable<Command>;
 }
 
 function* sections(work: Work, split: boolean): Generator<PayloadSection> {
@@ -144,21 +168,16 @@ function* made(chains: readonly ChainRules[]): Generator<Command | ChainFill> {
   yield* appendRules(chains);
 }
 
-/**
- * Deletes group chains that nothing leads to anymore: in one transaction, or (split) in several, from the top down.
- */
-export async function deleteStale(
-  port: RulesPort,
-  chains: Iterable<string>,
-  split: boolean,
-  options: ResolvedOptions,
-): Promise<void> {
-  const names = inDeletionOrder(chains);
-  if (names.length === 0) return;
-  const sections = [...batches(names, split ? BATCH.staleChains : names.length)].map(
-    (batch): PayloadSection => ({ table: "nat", commands: deleteChains(batch) }),
-  );
-  for (const part of parts(sections, IN_ONE_PROCESS)) {
-    await port.restore(payloadText(restoreLines(part), options.turn));
+/** The same without arrays: each part is to be read to its end before the next. */
+function* parts<T>(items: Iterable<T>, size: number): Generator<Iterable<T>> {
+  const iterator = items[Symbol.iterator]();
+  function* part(first: T): Generator<T> {
+    yield first;
+    for (let count = 1; count < size; count++) {
+      const next = iterator.next();
+      if (next.done === true) return;
+      yield next.value;
+    }
   }
+  for (let next = iterator.next(); next.done !== true; next = iterator.next()) yield part(next.value);
 }

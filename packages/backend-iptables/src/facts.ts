@@ -1,8 +1,17 @@
-import type { ModeFacts } from "@fairlead/core";
+/** What this mode can do, and how it reads a configuration. */
+
+import type { ModeFacts, ModeSemantics } from "@fairlead/core";
 import { FIXED_CHAINS } from "./plan/frame.ts";
-import { OFF_CLUSTER } from "./plan/group-names.ts";
-import { INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER } from "./plan/names.ts";
-import { iptablesSemantics } from "./semantics.ts";
+import { INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER, OFF_CLUSTER } from "./plan/group-names.ts";
+
+/** How iptables mode reads the plan where modes differ (upstream: pkg/proxy/iptables). */
+export const iptablesSemantics: ModeSemantics = {
+  localSourcesShortCut: true,
+  excludesClients: true,
+  localWithoutEndpoints: "drop",
+  withoutEndpoints: "reject",
+  letsNodeOut: true,
+};
 
 /** What holds for iptables mode on every node (upstream: pkg/proxy/iptables). */
 export const iptablesFacts = {

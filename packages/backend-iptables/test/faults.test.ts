@@ -13,9 +13,8 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend } from "../src/index.ts";
-import { isEndBetween, whereabouts } from "./support/packets.ts";
 import { RecordingPort } from "./support/recording-port.ts";
-import { openWorld } from "./support/world.ts";
+import { isEndBetween, openWorld, whereabouts } from "./support/world.ts";
 
 const SLOTS = [1, 2, 3, 4];
 const slots = slotChanges(SLOTS);

@@ -2,7 +2,7 @@ import { compareRuleSets } from "@fairlead/netfilter";
 import { expect } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
 import { changeOf } from "./support/groups.ts";
-import { FLAT, fresh, planWith } from "./support/large-sets.ts";
+import { FLAT, fresh, planWith } from "./support/many-services.ts";
 import { kernelTest } from "./support/real-kernel.ts";
 
 kernelTest("a large set on the real kernel: comes, grows, shrinks and goes", async (kernel) => {

@@ -5,8 +5,7 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
-import { whereabouts } from "./support/packets.ts";
-import { openWorld } from "./support/world.ts";
+import { openWorld, whereabouts } from "./support/world.ts";
 
 const SLOTS = [1, 2, 3, 4, 5];
 

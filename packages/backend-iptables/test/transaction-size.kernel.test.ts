@@ -1,8 +1,7 @@
 import { compareRuleSets } from "@fairlead/netfilter";
 import { expect } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
-import { fresh } from "./support/large-sets.ts";
-import { manyServices, syncUntilTaken } from "./support/many-services.ts";
+import { fresh, manyServices, syncUntilTaken } from "./support/many-services.ts";
 import { kernelTest } from "./support/real-kernel.ts";
 
 kernelTest(

@@ -1,8 +1,16 @@
-import type { Frontend, ServicePortGroup } from "@fairlead/core";
+/** Rules that lead a packet to its Service's chains. */
+
+import type { EndpointSetName, Frontend, ServicePortGroup, SourceClass, Treatment } from "@fairlead/core";
 import { comment, jump, type Match, type Rule, type Table, type Target } from "@fairlead/netfilter";
-import { type GroupNames, groupNames } from "./group-names.ts";
-import { EXTERNAL_SERVICES, LOCALHOST_ACCEPTED_COUNTER, NODE_PORTS, PROXY_FIREWALL, SERVICES } from "./names.ts";
-import { internalSet, isGated, reachesEndpoints, refusal } from "./reach.ts";
+import {
+  EXTERNAL_SERVICES,
+  type GroupNames,
+  groupNames,
+  LOCALHOST_ACCEPTED_COUNTER,
+  NODE_PORTS,
+  PROXY_FIREWALL,
+  SERVICES,
+} from "./group-names.ts";
 import { destinationPort, protocolName, reject, resetting, toAddress } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
@@ -43,6 +51,31 @@ export function dispatchRules(group: ServicePortGroup, context: RenderContext): 
   }
   if (group.healthCheckPort !== undefined) rules.push(healthCheckRule(group, group.healthCheckPort));
   return rules;
+}
+
+/** Plain questions about a frontend's treatments. */
+
+type Proxied = Extract<Treatment, { verdict: "proxy" }>;
+
+export function proxied(treatment: Treatment): treatment is Proxied {
+  return treatment.verdict === "proxy";
+}
+
+/** The frontend that the group's KUBE-EXT chain follows; all external frontends of a group are treated alike. */
+export function externalFrontend(group: ServicePortGroup): Frontend | undefined {
+  return group.frontends.find((frontend) => frontend.reach === "external" && reachesEndpoints(frontend));
+}
+
+/** A frontend with the gate that all gated ones of the group share. */
+export function gatedFrontend(group: ServicePortGroup): Frontend | undefined {
+  return group.frontends.find(isGated);
+}
+
+const CLASSES: readonly SourceClass[] = ["outside", "node", "pod"];
+
+/** The endpoint set that an internal frontend's packets go to, whatever their source. */
+export function internalSet(frontend: Frontend): EndpointSetName | undefined {
+  return CLASSES.map((source) => frontend.treatments[source]).find(proxied)?.set;
 }
 
 function natRules(
@@ -170,4 +203,26 @@ function entry(
   end: DispatchRule["end"] = "head",
 ): DispatchRule {
   return { table, chain, key: `${table} ${chain} ${packets}`, end, rule };
+}
+
+/** Some source class gets to endpoints by this frontend, so nat has to catch its packets. */
+function reachesEndpoints(frontend: Frontend): boolean {
+  return CLASSES.some((source) => proxied(frontend.treatments[source]));
+}
+
+/**
+ * What filter does with the frontend's packets that nat has not sent on. One verdict is enough for all source classes:
+ * those that are proxied do not come to filter with the frontend's address anymore.
+ */
+function refusal(frontend: Frontend): "reject" | "drop" | undefined {
+  for (const source of CLASSES) {
+    const { verdict } = frontend.treatments[source];
+    if (verdict === "reject" || verdict === "drop") return verdict;
+  }
+  return undefined;
+}
+
+/** An address that only some sources may use, and that nat sends on for those. */
+function isGated(frontend: Frontend): boolean {
+  return frontend.gate !== undefined && reachesEndpoints(frontend);
 }

@@ -1,19 +1,23 @@
+/** The chains that are always there, and the jumps into them. */
+
 import { isLoopback } from "@fairlead/base";
-import { comment, fromPods, jump, type Rule, type Table } from "@fairlead/netfilter";
-import type { ChainRules } from "./chain-rules.ts";
-import { OFF_CLUSTER } from "./group-names.ts";
+import type { ForwardingPlan } from "@fairlead/core";
+import { comment, fromPods, jump, type Match, type Rule, type Table } from "@fairlead/netfilter";
+import { dispatchesIn, dispatchRules } from "./dispatch.ts";
 import {
   CANARY,
   EXTERNAL_SERVICES,
   FORWARD,
   INVALID_DROPPED_COUNTER,
+  KUBELET_FIREWALL,
   MARK_MASQ,
   NODE_PORTS,
+  OFF_CLUSTER,
   POSTROUTING,
   PROXY_FIREWALL,
   SERVICES,
-} from "./names.ts";
-import { host } from "./rule-parts.ts";
+} from "./group-names.ts";
+import { type ChainRules, host } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** Chains that all groups put rules into, by table. */
@@ -78,16 +82,6 @@ export function forwardChain(context: RenderContext): ChainRules {
   return { chain: FORWARD, rules: context.tcpBeLiberal ? rules : [invalidRule(context), ...rules] };
 }
 
-/** A packet out of window must not reach a client untranslated: it would answer with a reset. */
-function invalidRule(context: RenderContext): Rule {
-  const invalid = { kind: "conntrack", states: ["INVALID"] } as const;
-  const counter = { kind: "nfacct", name: INVALID_DROPPED_COUNTER } as const;
-  return {
-    matches: context.counters.has(INVALID_DROPPED_COUNTER) ? [invalid, counter] : [invalid],
-    target: { kind: "drop" },
-  };
-}
-
 /**
  * The packets from outside for 127.0.0.0/8 that route_localnet would let in; kubelet makes the same rule in the same
  * chain (kubernetes issue 90259).
@@ -116,7 +110,120 @@ export function nodePortJumps(context: RenderContext): readonly Rule[] {
     .map((address) => ({ destination: host(address), matches: [remark], target }));
 }
 
+/** What the chains are compared with. */
+export interface Wanted {
+  readonly plan: ForwardingPlan;
+  readonly context: RenderContext;
+}
+
+/** A chain of a fixed name and the rules of ours that it must hold. */
+export interface FixedChain {
+  readonly chain: string;
+  /** In whatever order; given in one in which they can be written. */
+  readonly rules: readonly Rule[];
+  /** Behind `rules`, in this order. */
+  readonly last: readonly Rule[];
+  /** Else it belongs to others, and our rules stand among theirs. */
+  readonly isOurs: boolean;
+}
+
+const CANARY_CHAIN: FixedChain = { chain: CANARY, rules: [], last: [], isOurs: true };
+
+/** The chains of fixed names that a table must have. Yields after each group. */
+export function* fixedChains(
+  table: "filter" | "mangle" | "nat",
+  { plan, context }: Wanted,
+): Generator<void, readonly FixedChain[]> {
+  if (table === "mangle") return [CANARY_CHAIN];
+  const [head, tail] = [rulesByChain(table), rulesByChain(table)];
+  for (const group of plan.groups.values()) {
+    if (dispatchesIn(group, table)) {
+      for (const entry of dispatchRules(group, context)) {
+        if (entry.table === table) (entry.end === "head" ? head : tail).get(entry.chain)?.push(entry.rule);
+      }
+    }
+    yield;
+  }
+  const last = (chain: string) => (table === "nat" && chain === SERVICES ? nodePortJumps(context) : []);
+  return [
+    CANARY_CHAIN,
+    ...constantChains(table, context),
+    ...DISPATCH_CHAINS[table].map((chain): FixedChain => {
+      const rules = [...(head.get(chain) ?? []), ...(tail.get(chain) ?? [])];
+      return { chain, rules, last: last(chain), isOurs: true };
+    }),
+    ...sharedChains(table, context),
+  ];
+}
+
+/** Only a connection's first packet has to be asked about services; the others are conntrack's. */
+const NEW: Match = { kind: "conntrack", states: ["NEW"] };
+
+const toFirewall: Rule = { matches: [NEW, comment("kubernetes load balancer firewall")], target: jump(PROXY_FIREWALL) };
+const toHealthChecks: Rule = { matches: [comment("kubernetes health check service ports")], target: jump(NODE_PORTS) };
+const toExternal: Rule = {
+  matches: [NEW, comment("kubernetes externally-visible service portals")],
+  target: jump(EXTERNAL_SERVICES),
+};
+const toForward: Rule = { matches: [comment("kubernetes forwarding rules")], target: jump(FORWARD) };
+const toServices: Rule = { matches: [NEW, comment("kubernetes service portals")], target: jump(SERVICES) };
+const toNatServices: Rule = { matches: [comment("kubernetes service portals")], target: jump(SERVICES) };
+const toPostrouting: Rule = { matches: [comment("kubernetes postrouting rules")], target: jump(POSTROUTING) };
+
+/** The rules of a built-in chain that lead to ours, in their order. */
+interface Jumps {
+  readonly table: Extract<Table, "filter" | "nat">;
+  readonly chain: string;
+  readonly rules: readonly Rule[];
+}
+
+export const JUMPS: readonly Jumps[] = [
+  { table: "filter", chain: "INPUT", rules: [toFirewall, toHealthChecks, toExternal] },
+  { table: "filter", chain: "FORWARD", rules: [toFirewall, toForward, toServices, toExternal] },
+  { table: "filter", chain: "OUTPUT", rules: [toFirewall, toServices] },
+  { table: "nat", chain: "PREROUTING", rules: [toNatServices] },
+  { table: "nat", chain: "OUTPUT", rules: [toNatServices] },
+  { table: "nat", chain: "POSTROUTING", rules: [toPostrouting] },
+];
+
+/** Jumps to kubelet's chain: shared with it, so they are made where they are missing and otherwise left alone. */
+export const KUBELET_JUMP: Rule = { matches: [], target: jump(KUBELET_FIREWALL) };
+export const KUBELET_JUMP_CHAINS: readonly string[] = ["INPUT", "OUTPUT"];
+
+/** A packet out of window must not reach a client untranslated: it would answer with a reset. */
+function invalidRule(context: RenderContext): Rule {
+  const invalid = { kind: "conntrack", states: ["INVALID"] } as const;
+  const counter = { kind: "nfacct", name: INVALID_DROPPED_COUNTER } as const;
+  return {
+    matches: context.counters.has(INVALID_DROPPED_COUNTER) ? [invalid, counter] : [invalid],
+    target: { kind: "drop" },
+  };
+}
+
 function exceptLoopback(context: RenderContext): Pick<Rule, "destination"> {
   if (context.family === "IPv6") return { destination: { negated: true, cidr: "::1/128" } };
   return context.localhost ? {} : { destination: { negated: true, cidr: "127.0.0.0/8" } };
+}
+
+type ServiceTable = keyof typeof DISPATCH_CHAINS;
+
+function rulesByChain(table: ServiceTable): ReadonlyMap<string, Rule[]> {
+  return new Map(DISPATCH_CHAINS[table].map((chain) => [chain, []]));
+}
+
+/** Chains that hold the same rules however many services there are. */
+function constantChains(table: ServiceTable, context: RenderContext): readonly FixedChain[] {
+  const chains = table === "filter" ? [forwardChain(context)] : [postroutingChain(context), ...markChains(context)];
+  return chains.map(({ chain, rules }) => ({ chain, rules: [], last: [...rules], isOurs: true }));
+}
+
+/** Chains of others with the rules in them that are ours. */
+function sharedChains(table: ServiceTable, { localhost }: RenderContext): readonly FixedChain[] {
+  const jumps = JUMPS.filter((one) => one.table === table);
+  const kubelets = [
+    { chain: KUBELET_FIREWALL, rules: localhost ? [LOCALNET_RULE] : [] },
+    ...KUBELET_JUMP_CHAINS.map((chain) => ({ chain, rules: [KUBELET_JUMP] })),
+  ];
+  const shared = table === "nat" ? jumps : [...jumps, ...kubelets];
+  return shared.map(({ chain, rules }) => ({ chain, rules, last: [], isOurs: false }));
 }

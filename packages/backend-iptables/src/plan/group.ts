@@ -1,9 +1,11 @@
-import type { ServicePortGroup } from "@fairlead/core";
-import type { ChainRules } from "./chain-rules.ts";
-import { type DispatchRule, dispatchRules } from "./dispatch.ts";
-import { endpointChains } from "./endpoint-chains.ts";
-import { chainNames } from "./group-names.ts";
-import { serviceChains } from "./service-chains.ts";
+/** The chains of one group of Services. */
+
+import type { AllowedSources, EndpointSetName, Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
+import { comment, fromPods, jump, type Match, type Rule } from "@fairlead/netfilter";
+import { type DispatchRule, dispatchRules, externalFrontend, gatedFrontend, proxied } from "./dispatch.ts";
+import { type ChainNames, chainNames, type GroupNames, MARK_MASQ } from "./group-names.ts";
+import { type ChainRules, host } from "./rule-parts.ts";
+import { endpointChains, setChains } from "./set-chains.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** The chains of one group. */
@@ -44,4 +46,99 @@ export function* groupRules(group: ServicePortGroup | undefined, context: Render
   for (const chain of chains.endpointChains) yield void rules.endpointChains.push(chain);
   for (const chain of chains.serviceChains) yield void rules.serviceChains.push(chain);
   return { ...rules, dispatch: dispatchRules(group, context) };
+}
+
+/** How many chains `serviceChains` gives, without pages. */
+export function serviceChainCount(group: ServicePortGroup): number {
+  return serviceChainKinds(group).length;
+}
+
+/** The KUBE-SVC, -SVL, -EXT and -FW chains of a group, each after those that it jumps to. */
+function* serviceChains(group: ServicePortGroup, context: RenderContext, names: ChainNames): Generator<ChainRules> {
+  for (const set of ["cluster", "local"] as const) {
+    if (group[set].length > 0) yield* setChains({ group, name: set, context, names });
+  }
+  const external = externalFrontend(group);
+  if (external !== undefined)
+    yield { chain: names.external, rules: [...externalRules(group, external, names, context)] };
+  const gated = gatedFrontend(group);
+  if (gated?.gate !== undefined) yield firewallChain(group, gated.gate, names);
+}
+
+function serviceChainKinds(group: ServicePortGroup): readonly (EndpointSetName | "external" | "firewall")[] {
+  const there = {
+    cluster: group.cluster.length > 0,
+    local: group.local.length > 0,
+    external: externalFrontend(group) !== undefined,
+    firewall: gatedFrontend(group) !== undefined,
+  };
+  return (["cluster", "local", "external", "firewall"] as const).filter((kind) => there[kind]);
+}
+
+function firewallChain(group: ServicePortGroup, sources: NonNullable<Frontend["gate"]>, names: GroupNames): ChainRules {
+  return { chain: names.firewall, rules: firewallRules(group, sources, names) };
+}
+
+/**
+ * KUBE-EXT: what comes in by an external address or a node port. Sources that are treated in another way than those
+ * from outside turn off first, this node's pods before the node itself.
+ */
+function* externalRules(
+  group: ServicePortGroup,
+  frontend: Frontend,
+  names: GroupNames,
+  context: RenderContext,
+): Generator<Rule> {
+  const { pod, node, outside } = frontend.treatments;
+  if (masqueradesAll([pod, node, outside])) {
+    yield { matches: [remark("masquerade traffic", group)], target: jump(MARK_MASQ) };
+  } else {
+    yield* podRules(group, pod, names, context);
+    yield* nodeRules(group, node, names);
+  }
+  if (proxied(outside)) yield { matches: [], target: jump(names.set[outside.set]) };
+}
+
+function masqueradesAll(treatments: readonly Treatment[]): boolean {
+  return treatments.every((treatment) => proxied(treatment) && treatment.masquerade);
+}
+
+function* podRules(
+  group: ServicePortGroup,
+  pod: Treatment,
+  names: GroupNames,
+  context: RenderContext,
+): Generator<Rule> {
+  if (!proxied(pod)) return;
+  for (const origin of fromPods(context.node.detector)) {
+    if (pod.masquerade)
+      yield { ...origin, matches: [remark("masquerade pod traffic", group)], target: jump(MARK_MASQ) };
+    yield { ...origin, matches: [remark("pod traffic", group)], target: jump(names.set[pod.set]) };
+  }
+}
+
+function* nodeRules(group: ServicePortGroup, node: Treatment, names: GroupNames): Generator<Rule> {
+  if (!proxied(node)) return;
+  const fromNode: Match = { kind: "addrtype", srcType: { value: "LOCAL" } };
+  if (node.masquerade) {
+    yield { matches: [remark("masquerade LOCAL traffic", group), fromNode], target: jump(MARK_MASQ) };
+  }
+  yield { matches: [remark("route LOCAL traffic", group), fromNode], target: jump(names.set[node.set]) };
+}
+
+function remark(what: string, group: ServicePortGroup): Match {
+  return comment(`${what} for ${group.name} external destinations`);
+}
+
+/**
+ * KUBE-FW: lets the allowed sources of a load-balancer address on; the others come to KUBE-PROXY-FIREWALL untranslated.
+ */
+function firewallRules(group: ServicePortGroup, sources: AllowedSources, names: GroupNames): readonly Rule[] {
+  const matches = [comment(`${group.name} loadbalancer IP`)];
+  const target = jump(names.external);
+  return [
+    ...sources.ranges.map((cidr): Rule => ({ source: { cidr }, matches, target })),
+    ...sources.addresses.map((address): Rule => ({ source: host(address), matches, target })),
+    { matches: [comment(`other traffic to ${group.name} will be dropped by KUBE-PROXY-FIREWALL`)] },
+  ];
 }

@@ -1,6 +1,25 @@
+/** Parts that rules have in common, and the commands that carry rules. */
+
 import { hostCIDR } from "@fairlead/base";
-import type { IPFamily, Protocol } from "@fairlead/core";
-import { type AddressMatch, comment, FIRST_PACKET, type Match, type Rule, type Target } from "@fairlead/netfilter";
+import type { Frontend, IPFamily, Protocol, ServicePortGroup } from "@fairlead/core";
+import {
+  type AddressMatch,
+  type ChainFill,
+  type Command,
+  comment,
+  detectsPods,
+  FIRST_PACKET,
+  jump,
+  type Match,
+  notFromPods,
+  type Rule,
+  type RuleList,
+  ruleKey,
+  type Target,
+} from "@fairlead/netfilter";
+import { proxied } from "./dispatch.ts";
+import { deletionRank, MARK_MASQ, OFF_CLUSTER } from "./group-names.ts";
+import type { RenderContext } from "./settings.ts";
 
 /** Small makers of the parts that rules are put together from. */
 
@@ -35,4 +54,69 @@ export function toAddress(address: string, protocol: Protocol, port: number, rem
     protocol: { value: protocolName(protocol) },
     matches: [comment(remark), destinationPort(protocol, port)],
   };
+}
+
+/**
+ * Marks packets to the cluster IP whose answer would not find its way back through this node: all of them, or those
+ * that are not of its pods.
+ */
+export function* masqueradeRules(group: ServicePortGroup, frontend: Frontend, context: RenderContext): Generator<Rule> {
+  const { pod, node, outside } = frontend.treatments;
+  if (!masquerades(outside) && !masquerades(node)) return;
+  const packets = toAddress(frontend.address ?? "", group.protocol, frontend.port, `${group.name} cluster IP`);
+  if (masquerades(pod)) {
+    yield { ...packets, target: jump(MARK_MASQ) };
+    return;
+  }
+  if (!detectsPods(context.node.detector)) return;
+  const origin = notFromPods(context.node.detector);
+  yield origin === undefined
+    ? { ...packets, target: jump(OFF_CLUSTER) }
+    : { ...origin, ...packets, target: jump(MARK_MASQ) };
+}
+
+/** Restore commands, as data. */
+
+export function append(chain: string, rule: Rule): Command {
+  return { kind: "append", chain, rule };
+}
+
+export function remove(chain: string, rule: Rule): Command {
+  return { kind: "delete", chain, rule };
+}
+
+/** Puts a rule to the top of a chain that has it nowhere. */
+export function ensureRule(chain: string, rule: Rule, existing: readonly Rule[]): readonly Command[] {
+  const text = ruleKey(rule);
+  if (existing.some((other) => ruleKey(other) === text)) return [];
+  return [{ kind: "insert", chain, position: 1, rule }];
+}
+
+/** Gives chains their rules, whatever they held. */
+export function* fillChains(chains: Iterable<ChainRules>): Generator<ChainFill> {
+  for (const { chain, rules } of chains) yield { kind: "fill", chain, rules, make: true };
+}
+
+/** Gives chains that were just made their rules. */
+export function* appendRules(chains: Iterable<ChainRules>): Generator<ChainFill> {
+  for (const { chain, rules } of chains) yield { kind: "fill", chain, rules, make: false };
+}
+
+/**
+ * In the order in which they can be deleted one after the other; sorted by nothing else, as there may be a hundred
+ * thousand.
+ */
+export function inDeletionOrder(chains: Iterable<string>): string[] {
+  const byRank = [...Map.groupBy(chains, deletionRank)].sort(([a], [b]) => a - b);
+  return byRank.flatMap(([, some]) => some);
+}
+
+/** A chain with everything in it. */
+export interface ChainRules {
+  readonly chain: string;
+  readonly rules: RuleList;
+}
+
+function masquerades(treatment: Frontend["treatments"]["pod"]): boolean {
+  return proxied(treatment) && treatment.masquerade;
 }

@@ -1,17 +1,15 @@
+/** Chains that choose one endpoint of a set. */
+
 import { socketText } from "@fairlead/base";
-import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { comment, jump, type Match, type Rule, type RuleList } from "@fairlead/netfilter";
-import type { ChainRules } from "./chain-rules.ts";
-import type { ChainNames } from "./group-names.ts";
-import { masqueradeRules } from "./masquerade.ts";
-import type { Page } from "./pages.ts";
-import { internalSet } from "./reach.ts";
-import { recent } from "./recent.ts";
+import type { EndpointSetName, IPFamily, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import { comment, jump, type Match, type Rule, type RuleList, shareProbability } from "@fairlead/netfilter";
+import { internalSet } from "./dispatch.ts";
+import { type ChainNames, MARK_MASQ, type Page } from "./group-names.ts";
+import { type ChainRules, host, masqueradeRules, protocolName } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
-import { type Choice, spread } from "./spread.ts";
 
 /** A set of endpoints that is not empty, and what its chains are rendered with. */
-export interface EndpointSet {
+interface EndpointSet {
   readonly group: ServicePortGroup;
   readonly name: EndpointSetName;
   readonly context: RenderContext;
@@ -28,6 +26,20 @@ export function* setChains(set: EndpointSet): Generator<ChainRules> {
     yield { chain: knownChain, rules: ruleList(endpoints.length, () => sticky(endpoints, set)) };
   }
   yield { chain: names.set[name], rules: setRules(set, pages) };
+}
+
+/** The KUBE-SEP chains of a group: one for each endpoint that one of its sets has. */
+export function* endpointChains(
+  group: ServicePortGroup,
+  context: RenderContext,
+  names: ChainNames,
+): Generator<ChainRules> {
+  const shared = partsOf(group, context);
+  for (const endpoint of usedEndpoints(group)) {
+    const chain = names.endpoint(endpoint);
+    names.pagers.cluster.step();
+    yield { chain, rules: [hairpin(endpoint, shared), translation(endpoint, shared, remember(group, chain, context))] };
+  }
 }
 
 /** Made while they are read: there is one for each endpoint or page, or two. */
@@ -65,6 +77,13 @@ function* knownFirst(pages: readonly Page[]): Generator<Rule> {
   for (const { knownChain } of pages) yield { matches: [], target: jump(knownChain) };
 }
 
+/** Where packets may go, and how many endpoints that stands for. */
+interface Choice {
+  readonly chain: string;
+  readonly weight: number;
+  readonly remark: readonly Match[];
+}
+
 function pageChoice({ chain, endpoints }: Page): Choice {
   return { chain, weight: endpoints.length, remark: [] };
 }
@@ -78,4 +97,87 @@ function* choices(endpoints: readonly PlanEndpoint[], set: EndpointSet): Generat
 function remark(endpoint: PlanEndpoint, { group, context }: EndpointSet): readonly Match[] {
   if (context.large) return [];
   return [comment(`${group.name} -> ${socketText(endpoint.address, endpoint.port)}`)];
+}
+
+/**
+ * Each rule takes its share of what the rules before it left: 1/n, 1/(n-1), … and the last one all.
+ *
+ * @param total the choices' weights together
+ */
+function* spread(choices: Iterable<Choice>, total: number): Generator<Rule> {
+  let left = total;
+  for (const { chain, weight, remark } of choices) {
+    const share = shareOf(weight, left);
+    left -= weight;
+    yield { matches: remark.length === 0 ? share : [...remark, ...share], target: jump(chain) };
+  }
+}
+
+function shareOf(weight: number, left: number): readonly Match[] {
+  if (weight === left) return ALL;
+  if (weight > 1) return [randomly(weight, left)];
+  const known = shares.get(left);
+  if (known !== undefined) return known;
+  const share: readonly Match[] = [randomly(1, left)];
+  shares.set(left, share);
+  return share;
+}
+
+function randomly(weight: number, left: number): Match {
+  return { kind: "statistic", mode: "random", probability: shareProbability(weight, left) };
+}
+
+const ALL: readonly Match[] = [];
+/** As many as the longest chain has endpoints: all services share them. */
+const shares = new Map<number, readonly Match[]>();
+
+/** What the rules of all endpoints of a group have in common: there may be ten thousand of them. */
+interface Parts {
+  readonly remark: readonly Match[];
+  readonly protocol: NonNullable<Rule["protocol"]>;
+  /** The last match of a rule that translates, and all of them where it remembers no clients. */
+  readonly port: Match;
+  readonly matches: readonly Match[];
+}
+
+function partsOf(group: ServicePortGroup, context: RenderContext): Parts {
+  const protocol = protocolName(group.protocol);
+  const remark = context.large ? [] : [comment(group.name)];
+  const port: Match = { kind: protocol };
+  return { remark, protocol: { value: protocol }, port, matches: [...remark, port] };
+}
+
+/** Those that have a chain, in the order of the chains. */
+function* usedEndpoints(group: ServicePortGroup): Generator<PlanEndpoint> {
+  yield* group.cluster;
+  if (group.local.length === 0) return;
+  const seen = new Set(group.cluster);
+  for (const endpoint of group.local) if (!seen.has(endpoint)) yield endpoint;
+}
+
+/** An endpoint that reaches itself through the service must see another source than its own, or it answers itself. */
+function hairpin({ address }: PlanEndpoint, { remark }: Parts): Rule {
+  return { source: host(address), matches: remark, target: TO_MARK_MASQ };
+}
+
+const TO_MARK_MASQ = jump(MARK_MASQ);
+
+function translation({ address, port }: PlanEndpoint, parts: Parts, remember: Match | undefined): Rule {
+  return {
+    protocol: parts.protocol,
+    matches: remember === undefined ? parts.matches : [...parts.remark, remember, parts.port],
+    target: { kind: "dnat", to: socketText(address, port) },
+  };
+}
+
+function remember(group: ServicePortGroup, chain: string, context: RenderContext): Match | undefined {
+  return group.affinitySeconds === undefined ? undefined : { ...recent(chain, context.family), op: "set" };
+}
+
+type Recent = Extract<Match, { kind: "recent" }>;
+
+/** The list of clients that an endpoint's chain remembers for session affinity; each client on its own. */
+function recent(name: string, family: IPFamily): Omit<Recent, "op"> {
+  const mask = family === "IPv6" ? "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff" : "255.255.255.255";
+  return { kind: "recent", name, mask, side: "rsource" };
 }

@@ -1,3 +1,5 @@
+/** Settings that rules depend on: of the configuration and of the kernel. */
+
 import { isLoopback } from "@fairlead/base";
 import type { IPFamily, LocalTrafficDetector, NodePlan } from "@fairlead/core";
 
@@ -45,15 +47,6 @@ export function renderContext(
   };
 }
 
-/** Node ports on loopback: IPv4, wanted, and among the node-port addresses. */
-export function servesLocalhost(
-  settings: Pick<IptablesSettings, "family" | "localhostNodePorts">,
-  node: NodePlan,
-): boolean {
-  if (settings.family !== "IPv4" || !settings.localhostNodePorts) return false;
-  return node.nodePortAddresses.kind === "all" || node.nodePortAddresses.addresses.some(isLoopback);
-}
-
 /** Whether two contexts render the same group and frame alike, the addresses of node ports aside. */
 export function rendersAlike(a: RenderContext, b: RenderContext): boolean {
   return (
@@ -62,6 +55,38 @@ export function rendersAlike(a: RenderContext, b: RenderContext): boolean {
     a.node.resetStaleTCP === b.node.resetStaleTCP &&
     sameDetector(a.node.detector, b.node.detector)
   );
+}
+
+/** A kernel setting that the rules rely on; who runs the backend sets it. */
+export interface RequiredSysctl {
+  /** With dots, as sysctl prints it: `net.ipv4.conf.all.route_localnet`. */
+  readonly name: string;
+  /** What it must be set to, as text. */
+  readonly value: string;
+  /** Why, for the log. */
+  readonly reason: string;
+}
+
+/** The sysctls that must be set before node ports can answer on 127.0.0.1. */
+export function requiredSysctls(
+  settings: Pick<IptablesSettings, "family" | "localhostNodePorts">,
+  node: NodePlan,
+): readonly RequiredSysctl[] {
+  if (!servesLocalhost(settings, node)) return [];
+  const reason = "node ports on 127.0.0.1 (iptables.localhostNodePorts)";
+  return [{ name: "net.ipv4.conf.all.route_localnet", value: "1", reason }];
+}
+
+/** Rules that the plan needs, by table. */
+export interface Totals {
+  filter: number;
+  nat: number;
+}
+
+/** Node ports on loopback: IPv4, wanted, and among the node-port addresses. */
+function servesLocalhost(settings: Pick<IptablesSettings, "family" | "localhostNodePorts">, node: NodePlan): boolean {
+  if (settings.family !== "IPv4" || !settings.localhostNodePorts) return false;
+  return node.nodePortAddresses.kind === "all" || node.nodePortAddresses.addresses.some(isLoopback);
 }
 
 function sameDetector(a: LocalTrafficDetector, b: LocalTrafficDetector): boolean {

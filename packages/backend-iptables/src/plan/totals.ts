@@ -1,5 +1,0 @@
-/** Rules that the plan needs, by table. */
-export interface Totals {
-  filter: number;
-  nat: number;
-}
