@@ -1,21 +1,32 @@
-import type { ServicePortGroup } from "@fairlead/core";
-import { type Command, type CommandSource, payloadText, restoreLines, ruleKey, witnessed } from "@fairlead/netfilter";
+/** Applies a plan, and remembers what has been programmed. */
+
+import type { ServicePortGroup, SyncReport } from "@fairlead/core";
+import {
+  type Command,
+  type CommandSource,
+  payloadText,
+  type Rule,
+  restoreLines,
+  ruleKey,
+  witnessed,
+} from "@fairlead/netfilter";
 import { add, jumpCommands, readBuiltins } from "./full-sync.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
+import { CHAINS, type ChainRule, jumps, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
-import { jumps } from "./plan/jumps.ts";
 import type { RulesPort } from "./port.ts";
-import { NOTHING, type Programmed, type Written } from "./programmed.ts";
+import type { Relays } from "./relay/relays.ts";
 
 /** A change as this mode sees it. */
-export interface ChangeInput {
+interface ChangeInput {
   readonly before: Programmed;
   readonly context: RenderContext;
   /** Groups as they are now, by id; undefined: gone. */
   readonly groups: ReadonlyMap<string, ServicePortGroup | undefined>;
 }
+
+const NOTHING: Written = { filter: 0, nat: 0 };
 
 /**
  * Writes what differs; starts no process where that is nothing, as with most changes of endpoints. New refusals come
@@ -58,6 +69,46 @@ export async function writeChange(
   }
   await witnessed(port, () => port.restore(payloadText(restoreLines(sections), options.turn)));
   return { rules, written: { filter: added.filter.length, nat: added.nat.length } };
+}
+
+/** What the kernel has taken. */
+export interface Programmed {
+  readonly context: RenderContext;
+  readonly relays: Relays;
+  /** By group. */
+  readonly rules: Map<string, readonly ChainRule[]>;
+}
+
+/** Rules that one sync wrote, by table. */
+export type Written = Readonly<Record<"filter" | "nat", number>>;
+
+/** The rules of each chain of this mode, by `table chain`. */
+export function rulesByChain({ rules }: Programmed): ReadonlyMap<string, readonly Rule[]> {
+  const chains = new Map<string, Rule[]>();
+  for (const group of rules.values()) {
+    for (const { table, chain, rule } of group) {
+      const held = chains.get(chainKey(table, chain)) ?? [];
+      chains.set(chainKey(table, chain), held);
+      held.push(rule);
+    }
+  }
+  return chains;
+}
+
+export function chainKey(table: RuleTable, chain: string): string {
+  return `${table} ${chain}`;
+}
+
+export function report(kind: SyncReport["kind"], programmed: Programmed, written: Written): SyncReport {
+  const totals = { filter: 0, nat: 0 };
+  for (const group of programmed.rules.values()) for (const { table } of group) totals[table] += 1;
+  return {
+    kind,
+    objects: {
+      filter: { total: totals.filter, written: written.filter },
+      nat: { total: totals.nat, written: written.nat },
+    },
+  };
 }
 
 /**

@@ -8,18 +8,15 @@ import type {
   ServicePortGroup,
   SyncReport,
 } from "@fairlead/core";
-import { writeChange } from "./apply.ts";
+import { type Programmed, report, writeChange } from "./apply.ts";
 import { removeUserspaceMode } from "./cleanup.ts";
-import { renderAll, writeAll } from "./full-sync.ts";
-import { differentChains } from "./intact.ts";
+import { userspaceSemantics } from "./facts.ts";
+import { differentChains, renderAll, writeAll } from "./full-sync.ts";
 import { type ResolvedOptions, resolveOptions, type UserspaceOptions } from "./options.ts";
 import { type RenderContext, rendersAlike } from "./plan/context.ts";
-import { hostAddress } from "./plan/host-address.ts";
-import { relayedSets } from "./plan/relays.ts";
+import { hostAddress, relayedSets } from "./plan/relays.ts";
 import type { RulesPort } from "./port.ts";
-import { type Programmed, report } from "./programmed.ts";
 import { Relays } from "./relay/relays.ts";
-import { userspaceSemantics } from "./semantics.ts";
 
 /** Milliseconds until a service that got no socket is tried again. */
 const RETRY = 30_000;

@@ -9,8 +9,7 @@ import {
   ruleKey,
   unlinkCommands,
 } from "@fairlead/netfilter";
-import { BUILTIN_CHAINS, CHAINS, OWN_CHAINS, type RuleTable, TABLES } from "./plan/chains.ts";
-import { jumps, leadsToOwn } from "./plan/jumps.ts";
+import { BUILTIN_CHAINS, CHAINS, jumps, leadsToOwn, OWN_CHAINS, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RulesPort } from "./port.ts";
 
 /**

@@ -1,3 +1,5 @@
+/** A full sync, and whether the rules are still as written. */
+
 import { slices } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import {
@@ -5,21 +7,20 @@ import {
   type CommandSource,
   payloadText,
   type Rule,
+  readRule,
+  renderRule,
   repairJumps,
   restoreLines,
+  ruleKey,
   witnessed,
 } from "@fairlead/netfilter";
+import { chainKey, type Programmed, rulesByChain, type Written } from "./apply.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { BUILTIN_CHAINS, CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
+import { BUILTIN_CHAINS, CHAINS, type ChainRule, jumps, leadsToOwn, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
-import { jumps, leadsToOwn } from "./plan/jumps.ts";
 import type { RulesPort } from "./port.ts";
-import type { Written } from "./programmed.ts";
 import type { Relays } from "./relay/relays.ts";
-
-type Rules = ReadonlyMap<string, readonly ChainRule[]>;
-type Builtins = ReadonlyMap<string, readonly Rule[]>;
 
 /** Renders every group against the ports that its relays have. */
 export async function renderAll(
@@ -36,6 +37,8 @@ export async function renderAll(
   }
   return rules;
 }
+
+type Rules = ReadonlyMap<string, readonly ChainRule[]>;
 
 /**
  * Writes every chain of this mode anew. Refusals that are new come before nat leads away from them, and those that are
@@ -62,16 +65,7 @@ export async function writeAll(
   return written;
 }
 
-function* tableCommands(
-  table: RuleTable,
-  rules: Rules,
-  context: RenderContext,
-  builtins: Builtins,
-): Generator<Command> {
-  for (const chain of CHAINS[table]) yield { kind: "chain", chain };
-  for (const rule of inTable(rules, table)) yield add(rule);
-  yield* jumpCommands(table, context, builtins);
-}
+type Builtins = ReadonlyMap<string, readonly Rule[]>;
 
 /** What makes the built-in chains of a table lead to ours. */
 export function* jumpCommands(table: RuleTable, context: RenderContext, builtins: Builtins): Generator<Command> {
@@ -91,10 +85,63 @@ export async function readBuiltins(port: RulesPort): Promise<Builtins> {
   return builtins;
 }
 
+export function add({ chain, rule, first }: ChainRule): Command {
+  return first ? { kind: "insert", chain, position: 1, rule } : { kind: "append", chain, rule };
+}
+
+/**
+ * The chains that lack a jump to ours, or that have other rules than were written, in whatever order: rules of
+ * different services never match the same packet. One process lists a table.
+ *
+ * @returns in words, of the first table where any differs
+ */
+export async function differentChains(port: RulesPort, programmed: Programmed): Promise<readonly string[]> {
+  const wanted = rulesByChain(programmed);
+  for (const table of TABLES) {
+    const builtins = jumps(programmed.context).filter((each) => each.table === table);
+    const asked = [...builtins.map(({ chain }) => chain), ...CHAINS[table]];
+    const found = await port.texts(table, asked);
+    const has = (chain: string, rules: readonly Rule[]) => {
+      const present = new Set(keys(found.get(chain) ?? [], port.family));
+      return rules.every((rule) => present.has(ruleKey(rule)));
+    };
+    const different = [
+      ...builtins.filter(({ chain, first, last }) => !has(chain, [...first, ...last])).map(({ chain }) => chain),
+      ...CHAINS[table].filter(
+        (chain) => !sameRules(found.get(chain), wanted.get(chainKey(table, chain)) ?? [], port.family),
+      ),
+    ];
+    if (different.length > 0) return different.map((chain) => `chain ${chain} of the ${table} table`);
+  }
+  return [];
+}
+
+function* tableCommands(
+  table: RuleTable,
+  rules: Rules,
+  context: RenderContext,
+  builtins: Builtins,
+): Generator<Command> {
+  for (const chain of CHAINS[table]) yield { kind: "chain", chain };
+  for (const rule of inTable(rules, table)) yield add(rule);
+  yield* jumpCommands(table, context, builtins);
+}
+
 function* inTable(rules: Rules, table: RuleTable): Generator<ChainRule> {
   for (const group of rules.values()) for (const rule of group) if (rule.table === table) yield rule;
 }
 
-export function add({ chain, rule, first }: ChainRule): Command {
-  return first ? { kind: "insert", chain, position: 1, rule } : { kind: "append", chain, rule };
+/** The texts are nearly always equal; another version of the tools may print a rule otherwise. */
+function sameRules(
+  found: readonly string[] | undefined,
+  wanted: readonly Rule[],
+  family: RulesPort["family"],
+): boolean {
+  if (found?.length !== wanted.length) return false;
+  if (found.toSorted().join("\n") === wanted.map(renderRule).sort().join("\n")) return true;
+  return keys(found, family).sort().join("\n") === wanted.map(ruleKey).sort().join("\n");
+}
+
+function keys(texts: readonly string[], family: RulesPort["family"]): string[] {
+  return texts.map((text) => ruleKey(readRule(text, 0, family)));
 }

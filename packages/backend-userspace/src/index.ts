@@ -1,13 +1,16 @@
 export { createUserspaceBackend, type RelayingBackend } from "./backend.ts";
 export { removeUserspaceMode } from "./cleanup.ts";
-export { userspaceFacts } from "./facts.ts";
-export { createLocalBackend, type LocalBackend, type LocalService } from "./local-backend.ts";
-export { relayLookup } from "./lookup.ts";
+export { userspaceFacts, userspaceSemantics } from "./facts.ts";
+export {
+  createLocalBackend,
+  LOCAL_PORT_ANNOTATION,
+  type LocalBackend,
+  type LocalService,
+  relayLookup,
+} from "./local-backend.ts";
 export { createNodePortRelays, type NodePortRelays } from "./node-port-relays.ts";
 export type { PortRange, UserspaceOptions } from "./options.ts";
 export { CHAINS } from "./plan/chains.ts";
-export { LOCAL_PORT_ANNOTATION } from "./plan/local.ts";
 export type { RulesPort } from "./port.ts";
-export type { ListeningRelay, RelayedConnection } from "./relay/relayed.ts";
+export type { ListeningRelay, RelayedConnection } from "./relay/relay.ts";
 export { createTraffic, type RelayTraffic, type TrafficCounts } from "./relay/traffic.ts";
-export { userspaceSemantics } from "./semantics.ts";

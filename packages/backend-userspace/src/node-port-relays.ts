@@ -1,8 +1,10 @@
+/** Relays of node ports on loopback addresses. */
+
 import { inSlices } from "@fairlead/base";
-import type { ForwardingPlan, IPFamily, PlanChange, ServicePortGroup } from "@fairlead/core";
+import type { EndpointSetName, ForwardingPlan, Frontend, IPFamily, PlanChange, ServicePortGroup } from "@fairlead/core";
 import { resolveOptions, type UserspaceOptions } from "./options.ts";
-import { nodePort, nodePortSets } from "./plan/node-ports.ts";
-import { LOOPBACK } from "./relay/loopback.ts";
+import { proxied } from "./plan/relays.ts";
+import { LOOPBACK } from "./relay/relay.ts";
 import { Relays } from "./relay/relays.ts";
 
 /** TCP node ports on a loopback address, for a mode that cannot lead packets on from there. */
@@ -74,4 +76,25 @@ export function createNodePortRelays(family: IPFamily, options: UserspaceOptions
     },
     close: () => relays.close(),
   };
+}
+
+/** Plain questions about a group that has its node port relayed, and nothing else. */
+
+function nodePort({ frontends }: ServicePortGroup): number | undefined {
+  return frontends.find(isNodePort)?.port;
+}
+
+/**
+ * The set behind its node port, where that has endpoints: as for clients from outside, since upstream's relay leads to
+ * endpoints of this node only under external traffic policy Local (pkg/proxy/nftables/proxier.go). Only TCP is
+ * relayed, as upstream.
+ */
+function nodePortSets(group: ServicePortGroup): readonly EndpointSetName[] {
+  if (group.protocol !== "TCP") return [];
+  const treatment = group.frontends.find(isNodePort)?.treatments.outside;
+  return treatment !== undefined && proxied(treatment) && group[treatment.set].length > 0 ? [treatment.set] : [];
+}
+
+function isNodePort({ at }: Frontend): boolean {
+  return at === "node-port";
 }

@@ -8,7 +8,7 @@ import { until } from "@fairlead/base/testing";
 import { testSignal } from "@fairlead/tooling/test-signal";
 import { expect, test } from "vitest";
 import { createTraffic } from "../src/index.ts";
-import { DIAL_TIMEOUTS } from "../src/relay/dial.ts";
+import { DIAL_TIMEOUTS } from "../src/relay/balancer.ts";
 import { relayed } from "./support/relayed.ts";
 import { nobody, Opened } from "./support/servers.ts";
 

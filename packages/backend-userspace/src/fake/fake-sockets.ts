@@ -1,7 +1,6 @@
 import { socketText } from "@fairlead/base";
 import type { PlanEndpoint } from "@fairlead/core";
-import type { OpenRelay, RelayRequest } from "../relay/relay.ts";
-import { takeSockets } from "../relay/relay.ts";
+import { type OpenRelay, type RelayRequest, takeSockets } from "../relay/relay.ts";
 
 /** Listening sockets in memory: pass `open` as the backend's option of that name. */
 export class FakeSockets {

@@ -1,13 +1,16 @@
-import { errorText } from "@fairlead/base";
+/** All relays of this process, group by group. */
+
+import { errorCode, errorText } from "@fairlead/base";
 import type { EndpointSetName, ServicePortGroup } from "@fairlead/core";
-import type { ResolvedOptions } from "../options.ts";
+import type { PortRange, ResolvedOptions } from "../options.ts";
 import type { RelayPorts } from "../plan/context.ts";
 import { isRelayable } from "../plan/relays.ts";
-import { GroupRelays } from "./group-relays.ts";
-import { PortPicker } from "./port-picker.ts";
+import { Balancer } from "./balancer.ts";
+import type { OpenRelay, RelayRequest, RelayService } from "./relay.ts";
+import { SocketBudget } from "./traffic.ts";
 
 /** Which sets of a group need a relay, and the port that would be best for it. */
-export interface RelayNeeds {
+interface RelayNeeds {
   sets(group: ServicePortGroup): readonly EndpointSetName[];
   /** Undefined: any. */
   preferredPort?(group: ServicePortGroup): number | undefined;
@@ -145,4 +148,121 @@ export class Relays {
 
 function messageOf(error: unknown): string {
   return errorText(error);
+}
+
+/** The relays of one service port: one for each set that is used, with one memory of clients and one bound. */
+class GroupRelays {
+  readonly #options: ResolvedOptions;
+  readonly #balancer: Balancer;
+  readonly #sockets: SocketBudget;
+  readonly #relays = new Map<EndpointSetName, OpenRelay>();
+
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+    this.#balancer = new Balancer(() => options.clock.monotonic());
+    this.#sockets = new SocketBudget(options.maxSocketsPerService);
+  }
+
+  port(set: EndpointSetName): number | undefined {
+    return this.#relays.get(set)?.port;
+  }
+
+  get ports(): readonly number[] {
+    return Array.from(this.#relays.values(), ({ port }) => port);
+  }
+
+  /** @throws the error of the last port that was tried */
+  async open(
+    { name, protocol }: ServicePortGroup,
+    set: EndpointSetName,
+    address: string,
+    picker: PortPicker,
+    first?: number,
+  ): Promise<void> {
+    if (protocol === "SCTP" || this.#relays.has(set)) return;
+    const { traffic, clock, udpIdleTimeout, tcpIdleTimeout, onProblem, open } = this.#options;
+    const request = {
+      protocol,
+      address,
+      service: this.#service(name, set),
+      traffic,
+      clock,
+      udpIdleTimeout,
+      tcpIdleTimeout,
+    };
+    let problem: unknown = new Error("the port range is empty");
+    for (const port of picker.ports(first)) {
+      const attempt: RelayRequest = { ...request, port, onProblem };
+      try {
+        this.#relays.set(set, await open(attempt));
+        return;
+      } catch (error) {
+        problem = error;
+        if (!isTaken(error)) break;
+      }
+    }
+    throw problem;
+  }
+
+  /**
+   * In the end the endpoints are these, and relays of other sets are closed. Yields after each endpoint, client and
+   * flow.
+   */
+  *serve(group: ServicePortGroup, sets: readonly EndpointSetName[]): Generator<void, void, void> {
+    yield* this.#balancer.update(group);
+    for (const [set, relay] of this.#relays) {
+      if (sets.includes(set)) yield* relay.refresh();
+      else this.#close(set, relay);
+    }
+  }
+
+  close(): void {
+    for (const [set, relay] of this.#relays) this.#close(set, relay);
+  }
+
+  #close(set: EndpointSetName, relay: OpenRelay): void {
+    this.#relays.delete(set);
+    relay.close();
+  }
+
+  #service(name: string, set: EndpointSetName): RelayService {
+    return {
+      name,
+      sockets: this.#sockets,
+      choose: (client, failed) => this.#balancer.choose(set, client, failed),
+      has: (endpoint) => this.#balancer.has(set, endpoint),
+    };
+  }
+}
+
+/** Another port may do: this one is taken, or for root only. */
+function isTaken(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === "EADDRINUSE" || code === "EACCES";
+}
+
+/** Gives ports to try, each of a range once, beginning after the one that was given last; without a range 0: any. */
+class PortPicker {
+  readonly #range: PortRange | undefined;
+  #next: number;
+
+  constructor(range: PortRange | undefined) {
+    this.#range = range;
+    this.#next = range?.from ?? 0;
+  }
+
+  /** @param first tried before all others; 0 or undefined: none is better than another */
+  *ports(first?: number): Generator<number> {
+    if (first !== undefined && first !== 0) yield first;
+    if (this.#range === undefined) {
+      yield 0;
+      return;
+    }
+    const { from, to } = this.#range;
+    for (let count = from; count <= to; count++) {
+      const port = this.#next;
+      this.#next = port === to ? from : port + 1;
+      yield port;
+    }
+  }
 }

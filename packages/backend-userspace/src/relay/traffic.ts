@@ -1,4 +1,4 @@
-import type { ListeningRelay, RelayedConnection } from "./relayed.ts";
+import type { ListeningRelay, RelayedConnection } from "./relay.ts";
 
 /** What all relays of a process have done so far, for metrics. */
 export interface TrafficCounts {

@@ -1,8 +1,20 @@
-import { createSocket, type Socket } from "node:dgram";
+/** Relays of UDP: one flow for each client. */
+
+import { createSocket, type Socket, type SocketType } from "node:dgram";
 import { once } from "node:events";
 import { isIPv6 } from "node:net";
-import { MAX_QUEUED_BYTES, type OpenRelay, type RelayRequest, reachedLimit, takeSockets } from "./relay.ts";
-import { UdpFlow } from "./udp-flow.ts";
+import type { PlanEndpoint } from "@fairlead/core";
+import { DIAL_TIMEOUTS, endpointKey } from "./balancer.ts";
+import {
+  type ListeningRelay,
+  MAX_QUEUED_BYTES,
+  type OpenRelay,
+  type RelayedConnection,
+  type RelayRequest,
+  reachedLimit,
+  takeSockets,
+} from "./relay.ts";
+import type { Live } from "./traffic.ts";
 
 export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
   const { address, port, service, traffic } = request;
@@ -77,3 +89,149 @@ function answer(socket: Socket, data: Buffer, client: string, port: number, { tr
   // A client that is gone says so by ICMP; the other clients have nothing to do with it.
   socket.send(data, port, client, () => {});
 }
+
+interface UdpFlowParts {
+  readonly type: SocketType;
+  readonly client: string;
+  readonly clientPort: number;
+  readonly relay: ListeningRelay;
+  readonly request: RelayRequest;
+  readonly answer: (data: Buffer) => void;
+  readonly onClosed: () => void;
+}
+
+/**
+ * One client's datagrams: a socket that is connected to one endpoint, so that answers are this client's and a refusal
+ * is told. As long as nothing was answered, an endpoint that refuses or has no route is passed over for the next, and
+ * the last datagram is sent again there.
+ */
+class UdpFlow implements Live {
+  readonly #parts: UdpFlowParts;
+  readonly #failed = new Set<string>();
+  #endpoint: PlanEndpoint | undefined;
+  #socket: Socket | undefined;
+  #connected = false;
+  /** Sent before the socket was connected. */
+  #early: Buffer[] = [];
+  #unanswered: Buffer | undefined;
+  #answered = false;
+  #tries = 0;
+  #active = 0;
+  #cancel = () => {};
+
+  constructor(parts: UdpFlowParts) {
+    this.#parts = parts;
+  }
+
+  /** False: there is no endpoint. */
+  open(): boolean {
+    const { clock, udpIdleTimeout } = this.#parts.request;
+    this.#active = clock.monotonic();
+    if (!this.#connect()) return false;
+    this.#cancel = clock.after(udpIdleTimeout, () => this.#checkIdle());
+    return true;
+  }
+
+  send(data: Buffer): void {
+    this.#active = this.#parts.request.clock.monotonic();
+    if (!this.#answered) this.#unanswered = data;
+    if (this.#connected) this.#write(data);
+    else if (this.#early.length < MAX_EARLY) this.#early.push(data);
+  }
+
+  /** Whether its endpoint is still there. */
+  isServed(): boolean {
+    return this.#endpoint !== undefined && this.#parts.request.service.has(this.#endpoint);
+  }
+
+  end(): void {
+    this.#cancel();
+    this.#socket?.close();
+    this.#socket = undefined;
+    this.#connected = false;
+    this.#parts.onClosed();
+  }
+
+  destroy(): void {
+    this.end();
+  }
+
+  relayed(): RelayedConnection | undefined {
+    const { client, clientPort, relay } = this.#parts;
+    const endpoint = this.#endpoint;
+    if (endpoint === undefined) return undefined;
+    return {
+      protocol: "UDP",
+      client: { address: client, port: clientPort },
+      relay: { address: relay.address, port: relay.port },
+      endpoint: { address: endpoint.address, port: endpoint.port },
+    };
+  }
+
+  #connect(): boolean {
+    const { type, client, request } = this.#parts;
+    const endpoint = request.service.choose(client, this.#failed);
+    if (endpoint === undefined) return false;
+    const socket = createSocket(type);
+    this.#endpoint = endpoint;
+    this.#socket = socket;
+    this.#connected = false;
+    this.#tries += 1;
+    socket.on("error", () => this.#refused(socket));
+    socket.on("message", (data) => this.#answer(data));
+    // Not as connect's own callback, which is called with the error as well: what connect(2) refuses is an "error" so.
+    socket.once("connect", () => this.#ready(socket));
+    socket.connect(endpoint.port, endpoint.address);
+    return true;
+  }
+
+  #ready(socket: Socket): void {
+    if (socket !== this.#socket) return;
+    this.#connected = true;
+    for (const data of this.#early.splice(0)) this.#write(data);
+  }
+
+  #answer(data: Buffer): void {
+    this.#answered = true;
+    this.#unanswered = undefined;
+    this.#active = this.#parts.request.clock.monotonic();
+    this.#parts.answer(data);
+  }
+
+  #write(data: Buffer): void {
+    const socket = this.#socket;
+    if (socket === undefined || socket.getSendQueueSize() > MAX_QUEUED_BYTES) return;
+    socket.send(data, (error) => error && this.#refused(socket));
+  }
+
+  #refused(socket: Socket): void {
+    if (socket !== this.#socket) return;
+    socket.close();
+    this.#socket = undefined;
+    const { traffic } = this.#parts.request;
+    const again = this.#unanswered;
+    traffic.passedOver();
+    this.#failed.add(endpointKey(this.#endpoint));
+    if (again === undefined || this.#tries >= DIAL_TIMEOUTS.length || !this.#connect()) {
+      if (again !== undefined) traffic.refused("unreachable");
+      this.end();
+      return;
+    }
+    if (!this.#early.includes(again)) this.#early.push(again);
+  }
+
+  /** One timer for each flow, set anew only when it fires: most packets leave it alone. */
+  #checkIdle(): void {
+    const { clock, udpIdleTimeout, traffic } = this.#parts.request;
+    const left = this.#active + udpIdleTimeout - clock.monotonic();
+    if (left > 0) {
+      this.#cancel = clock.after(left, () => this.#checkIdle());
+      return;
+    }
+    traffic.idled();
+    this.end();
+  }
+}
+
+/** Connecting takes a turn of the event loop; no more than a few datagrams come in one. */
+const MAX_EARLY = 64;
