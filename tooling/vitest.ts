@@ -46,6 +46,9 @@ const SETTINGS: Readonly<Record<TestKind, TestSettings>> = {
   apiserver: {},
 };
 
+/** Tests start hundreds of processes of Node from sources: what one of them has compiled, the next one has. */
+process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(new URL("../node_modules/.cache/compiled", import.meta.url));
+
 const CONDITIONS = ["@fairlead/source", "node", "import", "module", "default"];
 
 export interface TestFolders {
