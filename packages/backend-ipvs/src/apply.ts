@@ -1,32 +1,21 @@
-import { inSlices } from "@fairlead/base";
-import type { ForwardingPlan, PlanChange } from "@fairlead/core";
-import { type ServerCommand, witnessed } from "@fairlead/netfilter";
-import { collect } from "./collect.ts";
-import { confirmServers } from "./confirm-servers.ts";
+/** Applies changes of a plan: servers, sets and rules, and remembers what has been programmed. */
+
+import { inSlices, type Slicing } from "@fairlead/base";
+import type { ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
+import { renderServerKey, type ServerCommand, type ServerConnections, witnessed } from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
-import { frameSections } from "./frame-commands.ts";
+import { frameFacts } from "./full-sync.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { changedGroups } from "./plan/changed-groups.ts";
 import type { PlanContext } from "./plan/context.ts";
-import { sameFacts, unitedFacts } from "./plan/frame.ts";
-import type { FrameFacts } from "./plan/frame-facts.ts";
-import { type ObjectChanges, objectChanges } from "./plan/object-changes.ts";
-import { newServer, programmedState, serverChange } from "./plan/server-change.ts";
-import { setWork } from "./plan/set-work.ts";
-import type { IpvsPort } from "./port.ts";
-import type { Programmed } from "./programmed.ts";
-import { frameFacts } from "./wanted.ts";
-import { carryOut, type Work, type Written } from "./work.ts";
+import { type FrameFacts, sameFacts, TABLES, unitedFacts } from "./plan/frame.ts";
+import type { WantedServer } from "./plan/group.ts";
+import { changedGroups, type Ledger, type ObjectChanges, objectChanges } from "./plan/ledger.ts";
+import { destinationText, newServer, programmedState, serverChange } from "./plan/server-change.ts";
+import { SET_KEYS, setWork } from "./plan/sets.ts";
+import type { IpvsPort, ServersPort } from "./port.ts";
+import { carryOut, countRules, frameSections, type Work, type Written } from "./work.ts";
 
-/** A change of more groups than this, and of most of them, is cheaper to compare with what is there. */
-const MANY_GROUPS = 1000;
-
-export interface Applied {
-  readonly programmed: Programmed;
-  readonly written: Written;
-}
-
-export interface ChangeInput {
+interface ChangeInput {
   readonly plan: ForwardingPlan;
   readonly change: PlanChange;
   readonly context: PlanContext;
@@ -35,6 +24,14 @@ export interface ChangeInput {
   /** Keys of the virtual servers that this process has made; kept up. */
   readonly made: Set<string>;
 }
+
+interface Applied {
+  readonly programmed: Programmed;
+  readonly written: Written;
+}
+
+/** A change of more groups than this, and of most of them, is cheaper to compare with what is there. */
+const MANY_GROUPS = 1000;
 
 /**
  * Writes what a change touches; starts no process where that is nothing.
@@ -63,6 +60,39 @@ export async function applyChange(
   if (servers.length > 0 && written.refused.length === 0) await confirmServers(port.servers, step, options);
   for (const key of step.before.keys()) if (!step.after.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: before.ledger }, written };
+}
+
+/** What the kernel holds of ours after the last sync that was accepted, as far as changes need to know. */
+export interface Programmed {
+  readonly context: PlanContext;
+  readonly facts: FrameFacts;
+  readonly ledger: Ledger;
+}
+
+export function report(kind: SyncReport["kind"], { ledger, facts }: Programmed, written: Written): SyncReport {
+  const rules = TABLES.map((table) => {
+    const total = countRules(facts, table);
+    return [table, { total, written: written.rules ? total : 0 }] as const;
+  });
+  const members = SET_KEYS.reduce((sum, set) => sum + ledger.members(set).size, 0);
+  return {
+    kind,
+    objects: {
+      ...Object.fromEntries(rules),
+      virtualServers: { total: ledger.servers.size, written: written.servers },
+      addresses: { total: ledger.addresses.size, written: written.addresses },
+      setMembers: { total: members, written: written.members },
+    },
+    ...(written.refused.length > 0 && { refused: written.refused.map(({ text }) => text) }),
+  };
+}
+
+/** Puts items behind those of a list; yields after each, as there may be more of them than a call has arguments. */
+export function* collect<T>(items: Iterable<T>, into: T[]): Generator<void, void, void> {
+  for (const item of items) {
+    into.push(item);
+    yield;
+  }
 }
 
 function changeWork({ moves }: ObjectChanges, before: FrameFacts, facts: FrameFacts): Omit<Work, "servers"> {
@@ -105,4 +135,42 @@ function* serverCommands(
   }
   yield* collect(removals, commands);
   return commands;
+}
+
+/**
+ * Reads back the virtual servers of a change: a tool may say that it has written what it has not, and leave a new
+ * service unserved.
+ *
+ * @throws Error that names a server which is not as it was written
+ */
+async function confirmServers(port: ServersPort, { before, after }: ObjectChanges, slicing: Partial<Slicing>) {
+  const missing = new Map(after);
+  const all = new Map([...before, ...after]);
+  for await (const found of port.connections(Array.from(all.values(), ({ server }) => server))) {
+    const key = renderServerKey(found);
+    const wanted = after.get(key);
+    if (wanted === undefined) throw notWritten(key, "it still exists");
+    await inSlices(destinations(key, wanted, found), slicing);
+    missing.delete(key);
+  }
+  // Servers without a destination are not listed.
+  for (const [key, { endpoints }] of missing) if (endpoints.length > 0) throw notWritten(key, "it does not exist");
+}
+
+/** Yields after each destination. */
+function* destinations(key: string, wanted: WantedServer, found: ServerConnections): Generator<void, void> {
+  const weights = new Map<string, number>();
+  for (const one of found.destinations) {
+    weights.set(destinationText(one), one.weight);
+    yield;
+  }
+  for (const endpoint of wanted.endpoints) {
+    const text = destinationText(endpoint);
+    if (weights.get(text) !== 1) throw notWritten(key, `it lacks the destination ${text}`);
+    yield;
+  }
+}
+
+function notWritten(key: string, what: string): Error {
+  return new Error(`virtual server ${key}: the write was reported as successful, but ${what}`);
 }

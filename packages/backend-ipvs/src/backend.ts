@@ -1,18 +1,14 @@
 import type { Backend, Difference, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
-import { applyChange } from "./apply.ts";
-import { CheckedRules } from "./checked-rules.ts";
+import { applyChange, type Programmed, report } from "./apply.ts";
 import { removeIpvsMode } from "./cleanup.ts";
 import { Draining } from "./draining.ts";
+import { ipvsSemantics } from "./facts.ts";
 import { fullSync } from "./full-sync.ts";
-import { findDifference } from "./intact.ts";
+import { CheckedRules, DrainClock, endDrained, findDifference } from "./intact.ts";
 import { isServiceAddress } from "./kernel-state.ts";
-import { DrainClock, endDrained } from "./look-after.ts";
-import { type IpvsOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import { type IpvsOptions, type ResolvedOptions, resolveOptions, Schedulers } from "./options.ts";
 import { type PlanContext, planContext } from "./plan/context.ts";
 import type { IpvsPort } from "./port.ts";
-import { type Programmed, report } from "./programmed.ts";
-import { Schedulers } from "./schedulers.ts";
-import { ipvsSemantics } from "./semantics.ts";
 import { type RefusedMembers, refusedMembers } from "./work.ts";
 
 /** What came to the service device or went from it; without an address it is the device itself. */

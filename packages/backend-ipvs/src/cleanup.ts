@@ -10,13 +10,10 @@ import {
   type SetCommand,
   unlinkCommands,
 } from "@fairlead/netfilter";
-import { readAddresses, readSets } from "./kernel-state.ts";
-import { ownership } from "./ownership.ts";
-import { addressCommand, DELETE_DEVICE } from "./plan/device.ts";
-import { CHAINS } from "./plan/frame.ts";
-import { type FrameTable, TABLES } from "./plan/frame-facts.ts";
-import { JUMPS } from "./plan/jumps.ts";
-import { DEVICE } from "./plan/names.ts";
+import { ownership, readAddresses, readSets } from "./kernel-state.ts";
+import { addressCommand, DELETE_DEVICE, DEVICE } from "./plan/context.ts";
+import { CHAINS, type FrameTable, TABLES } from "./plan/frame.ts";
+import { JUMPS } from "./plan/frame-nat.ts";
 import { setName } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 

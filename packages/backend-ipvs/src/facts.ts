@@ -1,6 +1,16 @@
-import type { ModeFacts } from "@fairlead/core";
+/** What this mode can do, and how it reads a configuration. */
+
+import type { ModeFacts, ModeSemantics } from "@fairlead/core";
 import { CHAINS } from "./plan/frame.ts";
-import { ipvsSemantics } from "./semantics.ts";
+
+/** How ipvs mode reads the plan where modes differ (upstream: pkg/proxy/ipvs). */
+export const ipvsSemantics: ModeSemantics = {
+  localSourcesShortCut: false,
+  localWithoutEndpoints: "cluster",
+  withoutEndpoints: "empty",
+  noLocalCounts: "services",
+  sourceHash: true,
+};
 
 /** What holds for ipvs mode on every node (upstream: pkg/proxy/ipvs). */
 export const ipvsFacts = {

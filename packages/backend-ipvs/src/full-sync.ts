@@ -1,35 +1,34 @@
+/** A full sync: what is wanted, what the kernel holds, and what differs. */
+
+import { inSlices, type Slicing } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
-import type { SetCommand } from "@fairlead/netfilter";
-import type { CheckedRules } from "./checked-rules.ts";
-import { compareServers, differenceCommands, isEqual } from "./compare-servers.ts";
+import { renderServerKey, type ServerCommand, type SetCommand, type VirtualServerState } from "@fairlead/netfilter";
+import { collect, type Programmed } from "./apply.ts";
 import { Draining } from "./draining.ts";
-import { frameSections } from "./frame-commands.ts";
-import { type KernelState, readKernel } from "./kernel-state.ts";
+import type { CheckedRules } from "./intact.ts";
+import { type KernelState, type Owned, ownership, ownsNothing, readKernel } from "./kernel-state.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { type Owned, ownership, ownsNothing } from "./ownership.ts";
 import type { PlanContext } from "./plan/context.ts";
-import { sameFacts, unitedFacts } from "./plan/frame.ts";
-import type { FrameFacts } from "./plan/frame-facts.ts";
-import type { Ledger, Moves } from "./plan/ledger.ts";
-import { setWork } from "./plan/set-work.ts";
-import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
+import { type FrameFacts, sameFacts, unitedFacts } from "./plan/frame.ts";
+import { groupObjects, type WantedServer } from "./plan/group.ts";
+import { Ledger, type Moves } from "./plan/ledger.ts";
+import { newServer, serverChange } from "./plan/server-change.ts";
+import { SET_KEYS, type SetKey, setDefinition, setWork } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
-import type { Programmed } from "./programmed.ts";
-import { frameFacts, type Wanted, wantedOf } from "./wanted.ts";
-import { carryOut, type Work, type Written } from "./work.ts";
+import { carryOut, frameSections, type Work, type Written } from "./work.ts";
 
-export interface Synced {
-  readonly programmed: Programmed;
-  readonly draining: Draining;
-  readonly written: Written;
-}
-
-export interface SyncInput {
+interface SyncInput {
   readonly plan: ForwardingPlan;
   readonly context: PlanContext;
   /** Keys of the virtual servers that this process has made; new ones are added. */
   readonly made: Set<string>;
   readonly rulesSeen: CheckedRules;
+}
+
+interface Synced {
+  readonly programmed: Programmed;
+  readonly draining: Draining;
+  readonly written: Written;
 }
 
 /** Makes the kernel equal to the plan, whatever it holds. */
@@ -55,6 +54,63 @@ export async function fullSync(
   if (isWritten && !isEqual(difference)) await verify(port, wanted, owned, options);
   for (const key of made) if (!wanted.servers.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: wanted.ledger }, draining, written };
+}
+
+/** All that a plan needs in the kernel. */
+interface Wanted {
+  readonly ledger: Ledger;
+  readonly servers: ReadonlyMap<string, WantedServer>;
+}
+
+/** Works out a whole plan, with turns of the event loop between. */
+export function wantedOf(plan: ForwardingPlan, context: PlanContext, slicing: Partial<Slicing>): Promise<Wanted> {
+  return inSlices(collectGroups(plan, context), slicing);
+}
+
+export function frameFacts(ledger: Ledger, { family, mark, masqueradeAll, detector }: PlanContext): FrameFacts {
+  return { family, mark, masqueradeAll, detector, filled: ledger.filled(), barred: ledger.barred };
+}
+
+/** How the kernel's virtual servers differ from those wanted. */
+interface ServerDifference {
+  /** Servers that are not there at all. */
+  readonly missing: ReadonlyMap<string, WantedServer>;
+  readonly additions: readonly ServerCommand[];
+  readonly removals: readonly ServerCommand[];
+}
+
+/**
+ * Compares as the listing is read; servers that are as they should be are not kept. Notes what drains, in the kernel or
+ * by the removals.
+ */
+export async function compareServers(
+  listing: AsyncIterable<VirtualServerState> | Iterable<VirtualServerState>,
+  wanted: ReadonlyMap<string, WantedServer>,
+  owned: Owned,
+  draining: Draining,
+  slicing: Partial<Slicing>,
+): Promise<ServerDifference> {
+  const missing = new Map(wanted);
+  const additions: ServerCommand[] = [];
+  const removals: ServerCommand[] = [];
+  for await (const present of listing) {
+    const key = renderServerKey(present);
+    const server = wanted.get(key);
+    if (server !== undefined) {
+      const change = await inSlices(serverChange(server, present), slicing);
+      missing.delete(key);
+      await inSlices(collect(change.additions, additions), slicing);
+      await inSlices(collect(change.removals, removals), slicing);
+      draining.set(server.server, change.draining);
+    } else if (owned(present)) {
+      removals.push({ kind: "delete-server", server: present });
+    }
+  }
+  return { missing, additions, removals };
+}
+
+export function isEqual({ missing, additions, removals }: ServerDifference): boolean {
+  return missing.size + additions.length + removals.length === 0;
 }
 
 function isAboutServer(command: unknown): boolean {
@@ -107,4 +163,26 @@ function setMoves(ledger: Ledger, { sets }: KernelState): ReadonlyMap<SetKey, Mo
       return [key, { added, removed: [...present].filter((member) => !wanted.has(member)) }];
     }),
   );
+}
+
+function* collectGroups(plan: ForwardingPlan, context: PlanContext): Generator<void, Wanted> {
+  const ledger = new Ledger();
+  const servers = new Map<string, WantedServer>();
+  for (const group of plan.groups.values()) {
+    const objects = groupObjects(group, context);
+    ledger.add(objects);
+    for (const wanted of objects.servers) {
+      const other = servers.get(wanted.key);
+      if (other === undefined || (other.nodePort && !wanted.nodePort)) servers.set(wanted.key, wanted);
+    }
+    yield;
+  }
+  return { ledger, servers };
+}
+
+/** All that has to be done about a difference, what comes before what goes. */
+function* differenceCommands({ missing, additions, removals }: ServerDifference): Generator<ServerCommand> {
+  for (const server of missing.values()) yield* newServer(server);
+  yield* additions;
+  yield* removals;
 }

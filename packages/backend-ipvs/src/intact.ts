@@ -1,19 +1,25 @@
+/** Whether the kernel still holds what was written, and the check from time to time. */
+
+import { type Clock, inSlices } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
-import { type Rule, ruleKey, type TableState } from "@fairlead/netfilter";
-import type { CheckedRules } from "./checked-rules.ts";
-import { compareServers, isEqual } from "./compare-servers.ts";
+import {
+  type DestinationKey,
+  type Rule,
+  ruleKey,
+  type ServerCommand,
+  type TableState,
+  type VirtualServerKey,
+} from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
+import { compareServers, frameFacts, isEqual, wantedOf } from "./full-sync.ts";
 import { readAddresses, readSets, readTables } from "./kernel-state.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { PlanContext } from "./plan/context.ts";
-import { frameChains } from "./plan/frame.ts";
-import { type ChainRules, type FrameFacts, type FrameTable, TABLES } from "./plan/frame-facts.ts";
-import { JUMPS } from "./plan/jumps.ts";
+import { IPVS_OUT_FILTER, type PlanContext } from "./plan/context.ts";
+import { type ChainRules, type FrameFacts, type FrameTable, frameChains, sameFacts, TABLES } from "./plan/frame.ts";
+import { JUMPS } from "./plan/frame-nat.ts";
 import type { Ledger } from "./plan/ledger.ts";
-import { IPVS_OUT_FILTER } from "./plan/names.ts";
 import { SET_KEYS } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
-import { frameFacts, wantedOf } from "./wanted.ts";
 import type { RefusedMembers } from "./work.ts";
 
 /**
@@ -44,6 +50,127 @@ export async function findDifference(
   const set = await differentSet(port, ledger, refused);
   if (set !== undefined) return `the set ${set}`;
   return (await hasRules(port, frameFacts(ledger, context), rulesSeen)) ? undefined : "the rules of iptables";
+}
+
+/** Milliseconds from one look at all that drains to the next (upstream: rsCheckDeleteInterval). */
+const PERIOD = 60_000;
+
+const LITTLE = 4;
+
+/** What has just begun to drain often has no connections at all: it is looked at once more, soon, if it is little. */
+const FIRST_LOOK = 1_000;
+
+/** When to look at what drains. */
+export class DrainClock {
+  #allAt: number | undefined;
+  #freshAt: number | undefined;
+
+  /** Something may have begun to drain, or ended. */
+  note(draining: Draining, now: number): void {
+    if (draining.size === 0) {
+      this.#allAt = undefined;
+      this.#freshAt = undefined;
+      return;
+    }
+    this.#allAt ??= now + PERIOD;
+    const fresh = draining.fresh().length;
+    this.#freshAt = fresh > 0 && fresh <= LITTLE ? (this.#freshAt ?? now + FIRST_LOOK) : undefined;
+  }
+
+  /** The servers to look at now. */
+  due(draining: Draining, now: number): readonly VirtualServerKey[] {
+    if (this.#allAt !== undefined && now >= this.#allAt) return draining.servers();
+    return this.#freshAt !== undefined && now >= this.#freshAt ? draining.fresh() : [];
+  }
+
+  checked(now: number): void {
+    if (this.#allAt !== undefined && now >= this.#allAt) this.#allAt = undefined;
+    this.#freshAt = undefined;
+  }
+
+  /** Milliseconds until something is due; undefined: nothing drains. */
+  next(now: number): number | undefined {
+    const times = [this.#allAt, this.#freshAt].filter((at) => at !== undefined);
+    return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - now);
+  }
+}
+
+interface ReleasedServer {
+  readonly server: VirtualServerKey;
+  readonly destinations: readonly DestinationKey[];
+}
+
+/** Deletes the destinations of these servers that drained and have no connection. */
+export async function endDrained(
+  port: IpvsPort,
+  servers: readonly VirtualServerKey[],
+  draining: Draining,
+  options: ResolvedOptions,
+): Promise<void> {
+  const gone: ReleasedServer[] = [];
+  for await (const server of port.servers.connections(servers)) {
+    const destinations = await inSlices(draining.finished(server), options);
+    if (destinations.length > 0) gone.push({ server, destinations });
+  }
+  draining.checked();
+  if (gone.length === 0) return;
+  await port.servers.change(deletions(gone), options.turn);
+  for (const { server, destinations } of gone) await inSlices(draining.remove(server, destinations), options);
+}
+
+interface CheckedState {
+  readonly state: string;
+  readonly facts: FrameFacts;
+  readonly at: number;
+}
+
+/**
+ * Milliseconds for which it counts that the rules were found as they should be: of a large legacy table the kernel
+ * tells number and size of the rules, and another program may replace one by another.
+ */
+const LASTS = 600_000;
+
+/**
+ * Remembers that all our rules were found, and knows from the kernel, without a process, that no other program has
+ * touched their tables since.
+ */
+export class CheckedRules {
+  readonly #rules: IpvsPort["rules"];
+  readonly #clock: Pick<Clock, "monotonic">;
+  #seen: CheckedState | undefined;
+
+  constructor(rules: IpvsPort["rules"], clock: Pick<Clock, "monotonic">) {
+    this.#rules = rules;
+    this.#clock = clock;
+  }
+
+  /** What the kernel says of the tables now; undefined: it says nothing. To be asked before the rules are read. */
+  async state(): Promise<string | undefined> {
+    const states: string[] = [];
+    for (const table of TABLES) {
+      const glance = await this.#rules.glance?.(table);
+      if (glance === undefined) return undefined;
+      states.push(glance.state);
+    }
+    return states.join(", ");
+  }
+
+  /** The rules that these facts ask for were found after the kernel said so. */
+  note(state: string | undefined, facts: FrameFacts): void {
+    this.#seen = state === undefined ? undefined : { state, facts, at: this.#clock.monotonic() };
+  }
+
+  /** Something of ours may have been written half. */
+  forget(): void {
+    this.#seen = undefined;
+  }
+
+  /** Whether they are there still. */
+  async stand(facts: FrameFacts): Promise<boolean> {
+    const seen = this.#seen;
+    if (seen === undefined || this.#clock.monotonic() - seen.at > LASTS || !sameFacts(seen.facts, facts)) return false;
+    return (await this.state()) === seen.state;
+  }
 }
 
 async function hasAddresses(port: IpvsPort, { addresses }: Ledger): Promise<boolean> {
@@ -95,4 +222,10 @@ function hasJumps(state: TableState, table: FrameTable): boolean {
     const present = new Set(state.chains.get(jumps.chain)?.rules.map(ruleKey));
     return jumps.rules.every((rule) => present.has(ruleKey(rule)));
   });
+}
+
+function* deletions(gone: readonly ReleasedServer[]): Generator<ServerCommand, void, void> {
+  for (const { server, destinations } of gone) {
+    for (const destination of destinations) yield { kind: "delete-destination", server, destination };
+  }
 }

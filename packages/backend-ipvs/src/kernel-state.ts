@@ -1,10 +1,18 @@
-import { familyOf } from "@fairlead/base";
+/** What the kernel holds, and what of it belongs to this agent. */
+
+import { familyOf, inAnyOf, ofFamily } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import type { Rule, SetState, Table, TableState } from "@fairlead/netfilter";
-import { TABLES } from "./plan/frame-facts.ts";
-import { isGroupChainOfIptablesMode } from "./plan/iptables-mode.ts";
-import { JUMPS } from "./plan/jumps.ts";
-import { DEVICE } from "./plan/names.ts";
+import {
+  type Rule,
+  renderServerKey,
+  type SetState,
+  type Table,
+  type TableState,
+  type VirtualServer,
+} from "@fairlead/netfilter";
+import { DEVICE } from "./plan/context.ts";
+import { TABLES } from "./plan/frame.ts";
+import { isGroupChainOfIptablesMode, JUMPS } from "./plan/frame-nat.ts";
 import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
 import type { IpvsPort, RulesPort } from "./port.ts";
 
@@ -14,13 +22,6 @@ export interface KernelState {
   /** The family's addresses on the service device; undefined: there is no such device. */
   readonly addresses: ReadonlySet<string> | undefined;
   readonly rules: RulesState | "as wanted";
-}
-
-interface RulesState {
-  /** `TABLE CHAIN` → the rules of the built-in chains that lead to ours. */
-  readonly builtin: ReadonlyMap<string, readonly Rule[]>;
-  /** Nat has chains of iptables mode, which serve until ours take over. */
-  readonly iptablesModeServes: boolean;
 }
 
 /** @param rulesStand all rules are known to be as wanted: they are not read */
@@ -65,6 +66,61 @@ export function isServiceAddress(address: string, family: IPFamily): boolean {
   return familyOf(address) === family && !address.startsWith("fe80:");
 }
 
+/** Both tables that this mode has chains in. */
+export async function readTables(rules: RulesPort): Promise<ReadonlyMap<Table, TableState>> {
+  if (rules.saveTables !== undefined) return rules.saveTables(TABLES);
+  const tables = new Map<Table, TableState>();
+  for (const table of TABLES) tables.set(table, await rules.save(table));
+  return tables;
+}
+
+/** Whether a virtual server that no service wants is ours to delete. */
+export type Owned = (server: VirtualServer) => boolean;
+
+interface OwnershipFacts {
+  readonly family: IPFamily;
+  readonly kernel: Pick<KernelState, "sets" | "addresses">;
+  /** Keys of the servers that this process has made. */
+  readonly made: { has(key: string): boolean };
+  readonly excludeCIDRs: readonly string[];
+}
+
+/**
+ * Ours is what this process made, and, outside the excluded CIDRs, what another program with our names made before it:
+ * servers on addresses of the service device, and those that our sets speak of. All others belong to another program
+ * (upstream deletes those too unless they are excluded).
+ */
+export function ownership({ family, kernel, made, excludeCIDRs }: OwnershipFacts): Owned {
+  const isExcluded = inAnyOf(excludeCIDRs.filter(ofFamily(family)));
+  return (server) => {
+    if (server.family !== family) return false;
+    if (made.has(renderServerKey(server))) return true;
+    if (isExcluded(server.address)) return false;
+    return kernel.addresses?.has(server.address) === true || inSets(kernel.sets, server);
+  };
+}
+
+/** Nothing that stands here can be ours, so a listing would tell nothing. */
+export function ownsNothing({
+  kernel,
+  made,
+}: {
+  readonly kernel: OwnershipFacts["kernel"];
+  readonly made: { readonly size: number };
+}): boolean {
+  const { sets, addresses } = kernel;
+  return (
+    made.size === 0 && (addresses?.size ?? 0) === 0 && [...sets.values()].every(({ members }) => members.size === 0)
+  );
+}
+
+interface RulesState {
+  /** `TABLE CHAIN` → the rules of the built-in chains that lead to ours. */
+  readonly builtin: ReadonlyMap<string, readonly Rule[]>;
+  /** Nat has chains of iptables mode, which serve until ours take over. */
+  readonly iptablesModeServes: boolean;
+}
+
 /** Entries up to which nat is read as a whole rather than the names of its chains first. */
 const SMALL = 5000;
 
@@ -85,14 +141,26 @@ async function readRules(rules: RulesPort): Promise<RulesState> {
   return { builtin, iptablesModeServes };
 }
 
-/** Both tables that this mode has chains in. */
-export async function readTables(rules: RulesPort): Promise<ReadonlyMap<Table, TableState>> {
-  if (rules.saveTables !== undefined) return rules.saveTables(TABLES);
-  const tables = new Map<Table, TableState>();
-  for (const table of TABLES) tables.set(table, await rules.save(table));
-  return tables;
-}
-
 function hasIptablesMode(chains: Iterable<string>): boolean {
   return [...chains].some(isGroupChainOfIptablesMode);
+}
+
+const ADDRESS_SETS: readonly SetKey[] = [
+  "KUBE-CLUSTER-IP",
+  "KUBE-EXTERNAL-IP",
+  "KUBE-EXTERNAL-IP-LOCAL",
+  "KUBE-LOAD-BALANCER",
+  "KUBE-NODE-PORT-SCTP-HASH",
+];
+
+const PORT_SETS: Readonly<Partial<Record<VirtualServer["protocol"], SetKey>>> = {
+  TCP: "KUBE-NODE-PORT-TCP",
+  UDP: "KUBE-NODE-PORT-UDP",
+};
+
+function inSets(sets: KernelState["sets"], { protocol, address, port }: VirtualServer): boolean {
+  const member = `${address},${protocol.toLowerCase()}:${port}`;
+  if (ADDRESS_SETS.some((set) => sets.get(set)?.members.has(member))) return true;
+  const ports = PORT_SETS[protocol];
+  return ports !== undefined && sets.get(ports)?.members.has(String(port)) === true;
 }

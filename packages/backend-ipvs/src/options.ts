@@ -1,7 +1,15 @@
+/** Options of this mode, and which schedulers there are. */
+
 import { type Clock, nextTurn, systemClock } from "@fairlead/base";
-import type { IPFamily } from "@fairlead/core";
-import type { IpvsSettings } from "./plan/context.ts";
-import { isScheduler, SCHEDULERS, type Scheduler } from "./plan/schedulers.ts";
+import type { IPFamily, ServicePortGroup } from "@fairlead/core";
+import {
+  askedScheduler,
+  type IpvsSettings,
+  isScheduler,
+  SCHEDULERS,
+  type Scheduler,
+  schedulerProblem,
+} from "./plan/context.ts";
 
 /** What a configuration decides; `configuredOptions` makes it. */
 interface ConfiguredOptions {
@@ -39,15 +47,6 @@ export interface ResolvedOptions extends IpvsSettings {
   readonly onProblem: (problem: string) => void;
 }
 
-const DEFAULTS = {
-  masqueradeBit: 14,
-  excludeCIDRs: [],
-  loadScheduler: async () => true,
-  clock: systemClock,
-  turn: nextTurn,
-  onProblem: () => {},
-} as const satisfies Omit<ResolvedOptions, "family" | "scheduler">;
-
 /** The part of an agent's configuration (`AgentConfig` of @fairlead/config) that this mode reads. */
 interface Configuration {
   readonly ipvs: ConfiguredOptions;
@@ -59,6 +58,15 @@ export function configuredOptions({
 }: Configuration): ConfiguredOptions {
   return { masqueradeBit, scheduler, excludeCIDRs };
 }
+
+const DEFAULTS = {
+  masqueradeBit: 14,
+  excludeCIDRs: [],
+  loadScheduler: async () => true,
+  clock: systemClock,
+  turn: nextTurn,
+  onProblem: () => {},
+} as const satisfies Omit<ResolvedOptions, "family" | "scheduler">;
 
 /** @throws RangeError when masqueradeBit is no bit of a mark, or the scheduler none of `SCHEDULERS` */
 export function resolveOptions(family: IPFamily, options: IpvsOptions): ResolvedOptions {
@@ -72,4 +80,55 @@ export function resolveOptions(family: IPFamily, options: IpvsOptions): Resolved
     throw new RangeError(`masqueradeBit is ${bit}; it must be a whole number from 0 to 31`);
   }
   return resolved;
+}
+
+/**
+ * Which of the schedulers that services ask for this kernel has; reported once where it has not, or where one is no
+ * scheduler.
+ */
+export class Schedulers {
+  readonly #options: ResolvedOptions;
+  readonly #loaded = new Map<Scheduler, boolean>();
+  readonly #reported = new Set<string>();
+
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+  }
+
+  /** Those that services can't have. */
+  get lacking(): ReadonlySet<Scheduler> {
+    return new Set([...this.#loaded].filter(([, loaded]) => !loaded).map(([scheduler]) => scheduler));
+  }
+
+  /** Loads what the groups ask for. */
+  async loadAll(groups: Iterable<ServicePortGroup | undefined>): Promise<void> {
+    for (const group of groups) {
+      if (group === undefined) continue;
+      const problem = schedulerProblem(group);
+      if (problem !== undefined) this.#report(problem);
+      const asked = askedScheduler(group)?.scheduler;
+      if (asked !== undefined && asked !== this.#options.scheduler && !this.#loaded.has(asked)) await this.#load(asked);
+    }
+  }
+
+  /** Asks again for what was not there. */
+  forgetLacking(): void {
+    for (const scheduler of this.lacking) this.#loaded.delete(scheduler);
+  }
+
+  async #load(scheduler: Scheduler): Promise<void> {
+    const loaded = await this.#options.loadScheduler(scheduler);
+    this.#loaded.set(scheduler, loaded);
+    if (loaded) return;
+    const { scheduler: standard } = this.#options;
+    this.#report(
+      `the kernel has no IPVS scheduler ${scheduler} (modprobe ip_vs_${scheduler}): services that request it use ${standard}`,
+    );
+  }
+
+  #report(problem: string): void {
+    if (this.#reported.has(problem)) return;
+    this.#reported.add(problem);
+    this.#options.onProblem(problem);
+  }
 }

@@ -1,15 +1,23 @@
+/** Work on the kernel, in its order. */
+
 import {
+  type Command,
   type CommandSource,
   type LinkCommand,
   payloadText,
   type RefusedCommand,
   RefusedCommands,
+  type Rule,
+  repairJumps,
   restoreLines,
+  ruleEquals,
   type ServerCommand,
   type SetCommand,
 } from "@fairlead/netfilter";
 import type { ResolvedOptions } from "./options.ts";
-import { addressCommand, CREATE_DEVICE } from "./plan/device.ts";
+import { addressCommand, CREATE_DEVICE } from "./plan/context.ts";
+import { type ChainRules, type FrameFacts, type FrameTable, frameChains, TABLES } from "./plan/frame.ts";
+import { JUMPS } from "./plan/frame-nat.ts";
 import type { IpvsPort } from "./port.ts";
 
 /**
@@ -53,10 +61,6 @@ export function refusedMembers({ refused }: Written, before: RefusedMembers = ne
   return members;
 }
 
-function isAboutMember(command: unknown): command is { readonly set: string; readonly member: string } {
-  return typeof command === "object" && command !== null && "member" in command;
-}
-
 /**
  * Starts no process for a step that has nothing to do. Refused commands end no step: one member that its set has no
  * room for is no reason to serve nothing.
@@ -89,6 +93,24 @@ export async function carryOut(port: IpvsPort, work: Work, { turn }: ResolvedOpt
     rules: first || last,
     refused,
   };
+}
+
+/** The rules of the built-in chains that lead to ours. */
+type BuiltinRules = (table: FrameTable, chain: string) => readonly Rule[];
+
+/** Every chain of this mode written anew. With the built-in chains' rules, the jumps to them too. */
+export function frameSections(facts: FrameFacts, builtin?: BuiltinRules): readonly CommandSource[] {
+  const chains = frameChains(facts);
+  return TABLES.map((table) => ({ table, commands: tableCommands(table, chains[table], builtin) }));
+}
+
+/** How many rules a table has in the frame. */
+export function countRules(facts: FrameFacts, table: FrameTable): number {
+  return frameChains(facts)[table].reduce((sum, { rules }) => sum + rules.length, 0);
+}
+
+function isAboutMember(command: unknown): command is { readonly set: string; readonly member: string } {
+  return typeof command === "object" && command !== null && "member" in command;
 }
 
 type Turn = ResolvedOptions["turn"];
@@ -137,4 +159,21 @@ async function changeServers(
   }
   await collecting(servers.change(counted(), turn));
   return count;
+}
+
+function* tableCommands(
+  table: FrameTable,
+  chains: readonly ChainRules[],
+  builtin: BuiltinRules | undefined,
+): Generator<Command> {
+  for (const { chain } of chains) yield { kind: "chain", chain };
+  for (const { chain, rules } of chains) {
+    for (const rule of rules) yield { kind: "append", chain, rule };
+  }
+  if (builtin === undefined) return;
+  for (const { table: of, chain, rules, unwanted } of JUMPS) {
+    if (of !== table) continue;
+    const isUnwanted = (rule: Rule) => unwanted.some((one) => ruleEquals(one, rule));
+    yield* repairJumps(chain, { first: rules, isUnwanted }, builtin(table, chain));
+  }
 }

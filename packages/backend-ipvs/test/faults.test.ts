@@ -7,8 +7,7 @@ import { describe, expect, test } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../src/index.ts";
 import { FakeNode, objectsOf, weights } from "./support/fake-node.ts";
 import { Live, live } from "./support/live.ts";
-import { whereabouts, wrongEnds } from "./support/packets.ts";
-import { openWorld } from "./support/world.ts";
+import { openWorld, whereabouts, wrongEnds } from "./support/world.ts";
 
 const SLOTS = [1, 2, 4];
 const slots = slotChanges(SLOTS);

@@ -5,7 +5,7 @@ import { FOREIGN_CHAIN, foreignRulesOf, scriptOf } from "@fairlead/testkit/forei
 import { expect, test } from "vitest";
 import { createIpvsBackend } from "../src/index.ts";
 import { FakeNode } from "./support/fake-node.ts";
-import { changeOf, clusterIPGroup, planOf } from "./support/plans.ts";
+import { changeOf, clusterIPGroup, planOf } from "./support/world.ts";
 
 const support = await namespaceSupport();
 const reason = support.ok ? "" : support.reason;

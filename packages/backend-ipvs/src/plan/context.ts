@@ -1,5 +1,7 @@
-import type { IPFamily, LocalTrafficDetector, NodePlan } from "@fairlead/core";
-import type { Scheduler } from "./schedulers.ts";
+/** What groups are planned from: options, schedulers, names and the service device. */
+
+import type { IPFamily, LocalTrafficDetector, NodePlan, ServicePortGroup } from "@fairlead/core";
+import type { LinkCommand, VirtualServer } from "@fairlead/netfilter";
 
 /** What the operator chose for this mode, as the backend is made with it. */
 export interface IpvsSettings {
@@ -42,6 +44,101 @@ export function planContext(settings: IpvsSettings, node: NodePlan, lacking: Rea
   };
 }
 
+/** Whether groups stand for the same kernel objects in both. */
+export function rendersGroupsAlike(a: PlanContext, b: PlanContext): boolean {
+  if (a.resetStaleTCP !== b.resetStaleTCP) return false;
+  return sameList(a.nodePortAddresses, b.nodePortAddresses) && sameList([...a.nodeAddresses], [...b.nodeAddresses]);
+}
+
+/** The schedulers that a service may ask for, with what each needs alongside its name. */
+const FLAGS = {
+  rr: [],
+  wrr: [],
+  lc: [],
+  wlc: [],
+  lblc: [],
+  lblcr: [],
+  sh: [],
+  dh: [],
+  sed: [],
+  nq: [],
+  // The source's port counts too, or all connections of a client would go one way.
+  mh: ["mh-port"],
+  fo: [],
+  ovf: [],
+  twos: [],
+} as const satisfies Record<string, readonly string[]>;
+
+/** A scheduler of ip_vs by its kernel name, such as `rr` or `sh`. */
+export type Scheduler = keyof typeof FLAGS;
+
+/** Every scheduler that this mode accepts. */
+export const SCHEDULERS: readonly Scheduler[] = Object.keys(FLAGS).filter(isScheduler);
+
+/** Whether ip_vs has a scheduler of this name that this mode accepts. */
+export function isScheduler(name: string): name is Scheduler {
+  return Object.hasOwn(FLAGS, name);
+}
+
+/** How a scheduler stands in a virtual server. */
+export interface SchedulerOptions extends Pick<VirtualServer, "flags"> {
+  readonly scheduler: Scheduler;
+}
+
+export function schedulerOptions(scheduler: Scheduler): SchedulerOptions {
+  return { scheduler, flags: FLAGS[scheduler] };
+}
+
+/** The annotation by which a Service asks for a scheduler of its own. */
+export const SCHEDULER_ANNOTATION = "fairlead.dev/ipvs-scheduler";
+
+/** Hashes the client's address without its port: all connections of a client go one way (ip_vs_mh.c). */
+const BY_SOURCE: SchedulerOptions = { scheduler: "mh", flags: [] };
+
+/**
+ * The scheduler that the service asks for; undefined where it asks for none, or for one that does not exist. What it
+ * asks for by name comes before a balance that every mode knows.
+ */
+export function askedScheduler({ annotations, balance }: ServicePortGroup): SchedulerOptions | undefined {
+  const asked = annotations[SCHEDULER_ANNOTATION];
+  if (asked !== undefined && isScheduler(asked)) return schedulerOptions(asked);
+  return balance === "source-hash" ? BY_SOURCE : undefined;
+}
+
+/** What is wrong with the annotation, for its service's owner. */
+export function schedulerProblem({ service, annotations }: ServicePortGroup): string | undefined {
+  const asked = annotations[SCHEDULER_ANNOTATION];
+  if (asked === undefined || isScheduler(asked)) return undefined;
+  const wanted = `must be one of ${SCHEDULERS.join(", ")}`;
+  return `Service ${service}: annotation ${SCHEDULER_ANNOTATION} is ${JSON.stringify(asked)}; it ${wanted}; using the default`;
+}
+
+/** Names that others rely on: operators, Kube-OVN and kube-proxy's own cleanup. They are kube-proxy's. */
+
+/** The dummy device that holds the services' addresses, so that packets to them count as packets to this node. */
+export const DEVICE = "kube-ipvs0";
+
+/** The device stays down, as upstream's does: its addresses count as the node's own all the same. */
+export const CREATE_DEVICE: LinkCommand = { kind: "add-device", device: DEVICE };
+export const DELETE_DEVICE: LinkCommand = { kind: "delete-device", device: DEVICE };
+
+export function addressCommand(kind: "add-address" | "delete-address", address: string): LinkCommand {
+  return { kind, device: DEVICE, address };
+}
+
+export const SERVICES = "KUBE-SERVICES";
+export const POSTROUTING = "KUBE-POSTROUTING";
+export const MARK_MASQ = "KUBE-MARK-MASQ";
+/** In nat and in filter, for two purposes. */
+export const NODE_PORT = "KUBE-NODE-PORT";
+export const LOAD_BALANCER = "KUBE-LOAD-BALANCER";
+export const FORWARD = "KUBE-FORWARD";
+export const PROXY_FIREWALL = "KUBE-PROXY-FIREWALL";
+export const SOURCE_RANGES = "KUBE-SOURCE-RANGES-FIREWALL";
+/** The chain of table filter that refuses packets to service addresses and ports which have no virtual server. */
+export const IPVS_FILTER = "KUBE-IPVS-FILTER";
+export const IPVS_OUT_FILTER = "KUBE-IPVS-OUT-FILTER";
+
 /** Never loopback, where packets to virtual servers do not come by, and never link-local IPv6 (upstream does alike). */
 function nodePortAddresses({ nodePortAddresses: chosen, nodeAddresses = [] }: NodePlan): readonly string[] {
   const addresses = chosen.kind === "all" ? nodeAddresses : chosen.addresses;
@@ -52,12 +149,6 @@ const LOOPBACK = /^(?:127\.|::1$)/;
 
 /** fe80::/10 */
 const LINK_LOCAL = /^fe[89ab]/i;
-
-/** Whether groups stand for the same kernel objects in both. */
-export function rendersGroupsAlike(a: PlanContext, b: PlanContext): boolean {
-  if (a.resetStaleTCP !== b.resetStaleTCP) return false;
-  return sameList(a.nodePortAddresses, b.nodePortAddresses) && sameList([...a.nodeAddresses], [...b.nodeAddresses]);
-}
 
 function sameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, at) => item === b[at]);

@@ -1,3 +1,5 @@
+/** Rules of the nat table, and the jumps into all chains. */
+
 import type { IPFamily } from "@fairlead/core";
 import {
   comment,
@@ -9,9 +11,18 @@ import {
   notFromPods,
   type Rule,
 } from "@fairlead/netfilter";
-import type { ChainRules, FrameFacts } from "./frame-facts.ts";
-import { LOAD_BALANCER, MARK_MASQ, NODE_PORT, POSTROUTING, SERVICES } from "./names.ts";
-import { ACCEPT, RETURN, setRule } from "./rule-parts.ts";
+import {
+  FORWARD,
+  IPVS_FILTER,
+  IPVS_OUT_FILTER,
+  LOAD_BALANCER,
+  MARK_MASQ,
+  NODE_PORT,
+  POSTROUTING,
+  PROXY_FIREWALL,
+  SERVICES,
+} from "./context.ts";
+import { ACCEPT, type ChainRules, type FrameFacts, type FrameTable, RETURN, setRule } from "./frame.ts";
 import type { SetKey } from "./sets.ts";
 
 /**
@@ -29,6 +40,70 @@ export function natChains(facts: FrameFacts): readonly ChainRules[] {
     { chain: POSTROUTING, rules: postroutingRules(facts) },
     { chain: SERVICES, rules: servicesRules(facts) },
   ];
+}
+
+const toServices = to(SERVICES, comment("kubernetes service portals"));
+const toPostrouting = to(POSTROUTING, comment("kubernetes postrouting rules"));
+const toForward = to(FORWARD, comment("kubernetes forwarding rules"));
+const toFirewall = to(PROXY_FIREWALL, comment("kube-proxy firewall rules"));
+
+const firewallOfIptablesMode = to(
+  PROXY_FIREWALL,
+  { kind: "conntrack", states: ["NEW"] },
+  comment("kubernetes load balancer firewall"),
+);
+
+/** The rules of a built-in chain that lead to ours, in their order. */
+interface Jumps {
+  readonly table: FrameTable;
+  readonly chain: string;
+  readonly rules: readonly Rule[];
+  /** Those of them that iptables mode has word for word. */
+  readonly shared: readonly Rule[];
+  /** Jumps of iptables mode to chains that both modes have: they must not lead there in this mode. */
+  readonly unwanted: readonly Rule[];
+}
+
+export const JUMPS: readonly Jumps[] = [
+  { table: "nat", chain: "PREROUTING", rules: [toServices], shared: [toServices], unwanted: [] },
+  { table: "nat", chain: "OUTPUT", rules: [toServices], shared: [toServices], unwanted: [] },
+  {
+    table: "nat",
+    chain: "POSTROUTING",
+    rules: [toPostrouting],
+    shared: [toPostrouting],
+    unwanted: [],
+  },
+  {
+    table: "filter",
+    chain: "INPUT",
+    rules: [
+      to(IPVS_FILTER, comment("kubernetes ipvs access filter")),
+      toFirewall,
+      to(NODE_PORT, comment("kubernetes health check rules")),
+    ],
+    shared: [],
+    unwanted: [firewallOfIptablesMode],
+  },
+  {
+    table: "filter",
+    chain: "FORWARD",
+    rules: [toFirewall, toForward],
+    shared: [toForward],
+    unwanted: [firewallOfIptablesMode],
+  },
+  {
+    table: "filter",
+    chain: "OUTPUT",
+    rules: [to(IPVS_OUT_FILTER, comment("kubernetes ipvs access filter"))],
+    shared: [],
+    unwanted: [firewallOfIptablesMode],
+  },
+];
+
+/** Chains of service ports and endpoints in iptables mode, kube-proxy's or ours. */
+export function isGroupChainOfIptablesMode(chain: string): boolean {
+  return /^KUBE-(?:SVC|SVL|EXT|FW|SEP)-/.test(chain) && chain !== OFF_CLUSTER;
 }
 
 function offClusterChain({ detector }: FrameFacts): readonly ChainRules[] {
@@ -121,4 +196,8 @@ function acceptExternal(set: SetKey, family: IPFamily): readonly Rule[] {
 function acceptAll(set: SetKey, family: IPFamily): Rule {
   const { matches } = setRule(set, family, ["dst", "dst"], ACCEPT);
   return { matches: matches.filter(({ kind }) => kind !== "comment"), target: ACCEPT };
+}
+
+function to(chain: string, ...matches: readonly Match[]): Rule {
+  return { matches, target: jump(chain) };
 }

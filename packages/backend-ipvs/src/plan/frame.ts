@@ -1,7 +1,8 @@
-import type { ChainRules, FrameFacts, FrameTable } from "./frame-facts.ts";
-import { filterChains } from "./frame-filter.ts";
-import { natChains, OFF_CLUSTER } from "./frame-nat.ts";
-import type { BarredAddress } from "./group.ts";
+/** The chains and rules that are always there. */
+
+import { hostCIDR } from "@fairlead/base";
+import type { IPFamily, LocalTrafficDetector } from "@fairlead/core";
+import { comment, jump, type Match, type Rule, type Table, type Target } from "@fairlead/netfilter";
 import {
   FORWARD,
   IPVS_FILTER,
@@ -13,7 +14,10 @@ import {
   PROXY_FIREWALL,
   SERVICES,
   SOURCE_RANGES,
-} from "./names.ts";
+} from "./context.ts";
+import { natChains, OFF_CLUSTER } from "./frame-nat.ts";
+import type { BarredAddress } from "./group.ts";
+import { type SetKey, setName } from "./sets.ts";
 
 /** Every chain that this mode makes and cleanup removes. */
 export const CHAINS: Readonly<Record<FrameTable, readonly string[]>> = {
@@ -46,11 +50,143 @@ export function sameFacts(a: FrameFacts, b: FrameFacts): boolean {
   );
 }
 
+export function barredKey({ protocol, address, port }: BarredAddress): string {
+  return `${protocol} ${address} ${port}`;
+}
+
+/** What the iptables rules around the virtual servers depend on. The services themselves are in the sets. */
+export interface FrameFacts {
+  readonly family: IPFamily;
+  readonly mark: number;
+  readonly detector: LocalTrafficDetector;
+  /** Even this node's pods are masqueraded on their way to every cluster IP. */
+  readonly masqueradeAll: boolean;
+  /** Sets that have a member: the rules of most sets are there only while it is so. */
+  readonly filled: ReadonlySet<SetKey>;
+  readonly barred: readonly BarredAddress[];
+}
+
+export interface ChainRules {
+  readonly chain: string;
+  readonly rules: readonly Rule[];
+}
+
+/**
+ * The tables that this mode has chains in. Nat comes first: packets are marked there before filter asks for the mark.
+ */
+export const TABLES = ["nat", "filter"] as const satisfies readonly Table[];
+
+export type FrameTable = (typeof TABLES)[number];
+
+/** Small makers of the parts that rules are put together from. */
+
+export const RETURN: Target = { kind: "return" };
+export const ACCEPT: Target = { kind: "accept" };
+
+type Flag = "src" | "dst";
+
+/** A rule that asks a set, and says for people what the set is for. */
+export function setRule(set: SetKey, family: IPFamily, flags: readonly Flag[], target: Target): Rule {
+  const remark = REMARKS[set];
+  const matches = remark === undefined ? [] : [comment(remark)];
+  return { matches: [...matches, inSet(set, family, flags)], target };
+}
+
 function sameBarred(a: readonly BarredAddress[], b: readonly BarredAddress[]): boolean {
   const known = new Set(b.map(barredKey));
   return a.length === b.length && a.every((one) => known.has(barredKey(one)));
 }
 
-export function barredKey({ protocol, address, port }: BarredAddress): string {
-  return `${protocol} ${address} ${port}`;
+function filterChains(facts: FrameFacts): readonly ChainRules[] {
+  const { family, filled, barred } = facts;
+  const firewall = setRule("KUBE-LOAD-BALANCER-FW", family, ["dst", "dst"], jump(SOURCE_RANGES));
+  return [
+    { chain: FORWARD, rules: forwardRules(facts) },
+    { chain: NODE_PORT, rules: [setRule("KUBE-HEALTH-CHECK-NODE-PORT", family, ["dst"], ACCEPT)] },
+    { chain: SOURCE_RANGES, rules: sourceRules(facts) },
+    { chain: PROXY_FIREWALL, rules: filled.has("KUBE-LOAD-BALANCER-FW") ? [firewall] : [] },
+    { chain: IPVS_FILTER, rules: accessRules(facts) },
+    { chain: IPVS_OUT_FILTER, rules: barred.map(barredRule) },
+  ];
 }
+
+/** Lets through what is translated here even where FORWARD's policy is DROP. */
+function forwardRules({ mark }: FrameFacts): readonly Rule[] {
+  return [
+    { matches: [comment("kubernetes forwarding rules"), { kind: "mark", value: mark, mask: mark }], target: ACCEPT },
+    {
+      matches: [
+        comment("kubernetes forwarding conntrack rule"),
+        { kind: "conntrack", states: ["RELATED", "ESTABLISHED"] },
+      ],
+      target: ACCEPT,
+    },
+  ];
+}
+
+/** Only the sources that a load balancer's service names get by. */
+function sourceRules({ family, filled }: FrameFacts): readonly Rule[] {
+  const allowed = (["KUBE-LOAD-BALANCER-SOURCE-CIDR", "KUBE-LOAD-BALANCER-SOURCE-IP"] as const)
+    .filter((set) => filled.has(set))
+    .map((set) => setRule(set, family, ["dst", "dst", "src"], RETURN));
+  return [...allowed, { matches: [], target: { kind: "drop" } }];
+}
+
+/**
+ * The services' addresses count as the node's own. Without these rules whatever listens on the node would answer there
+ * too (kubernetes issue 72236).
+ */
+function accessRules({ family }: FrameFacts): readonly Rule[] {
+  const services: readonly SetKey[] = [
+    "KUBE-LOAD-BALANCER",
+    "KUBE-CLUSTER-IP",
+    "KUBE-EXTERNAL-IP",
+    "KUBE-EXTERNAL-IP-LOCAL",
+  ];
+  return [
+    ...services.map((set): Rule => ({ matches: [inSet(set, family, ["dst", "dst"])], target: RETURN })),
+    { matches: [inSet("KUBE-HEALTH-CHECK-NODE-PORT", family, ["dst"])], target: RETURN },
+    {
+      matches: [{ kind: "conntrack", states: ["NEW"] }, inSet("KUBE-IPVS-IPS", family, ["dst"])],
+      target: { kind: "reject", with: family === "IPv6" ? "icmp6-port-unreachable" : "icmp-port-unreachable" },
+    },
+  ];
+}
+
+/**
+ * The node reaches a load balancer's address with that very address as its source, after which no source range could
+ * tell it from others; the virtual server is known by its connection (kubernetes issue 119656).
+ */
+function barredRule({ address, protocol, port }: BarredAddress): Rule {
+  return {
+    source: { cidr: hostCIDR(address) },
+    matches: [{ kind: "ipvs", protocol, address, port }],
+    target: { kind: "drop" },
+  };
+}
+
+/** `-m set --match-set NAME dst,dst` */
+function inSet(set: SetKey, family: IPFamily, flags: readonly Flag[]): Match {
+  return { kind: "set", name: setName(set, family), flags };
+}
+
+const REMARKS: Readonly<Partial<Record<SetKey, string>>> = {
+  "KUBE-LOOP-BACK": "Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose",
+  "KUBE-CLUSTER-IP": "Kubernetes service cluster ip + port for masquerade purpose",
+  "KUBE-EXTERNAL-IP": "Kubernetes service external ip + port for masquerade and filter purpose",
+  "KUBE-EXTERNAL-IP-LOCAL": "Kubernetes service external ip + port with externalTrafficPolicy=local",
+  "KUBE-LOAD-BALANCER": "Kubernetes service lb portal",
+  "KUBE-LOAD-BALANCER-FW": "Kubernetes service load balancer ip + port for load balancer with sourceRange",
+  "KUBE-LOAD-BALANCER-LOCAL": "Kubernetes service load balancer ip + port with externalTrafficPolicy=local",
+  "KUBE-LOAD-BALANCER-SOURCE-IP": "Kubernetes service load balancer ip + port + source IP for packet filter purpose",
+  "KUBE-LOAD-BALANCER-SOURCE-CIDR":
+    "Kubernetes service load balancer ip + port + source cidr for packet filter purpose",
+  "KUBE-NODE-PORT-TCP": "Kubernetes nodeport TCP port for masquerade purpose",
+  "KUBE-NODE-PORT-LOCAL-TCP": "Kubernetes nodeport TCP port with externalTrafficPolicy=local",
+  "KUBE-NODE-PORT-UDP": "Kubernetes nodeport UDP port for masquerade purpose",
+  "KUBE-NODE-PORT-LOCAL-UDP": "Kubernetes nodeport UDP port with externalTrafficPolicy=local",
+  "KUBE-NODE-PORT-SCTP-HASH": "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'",
+  "KUBE-NODE-PORT-LOCAL-SCTP-HASH":
+    "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'",
+  "KUBE-HEALTH-CHECK-NODE-PORT": "Kubernetes health check node port",
+};

@@ -1,6 +1,9 @@
-import { Counted } from "./counted.ts";
+/** Members of sets with their counts, and the changes that follow from changed groups. */
+
+import type { ForwardingPlan, GroupChange, PlanChange, ServicePortGroup } from "@fairlead/core";
+import { type PlanContext, rendersGroupsAlike } from "./context.ts";
 import { barredKey } from "./frame.ts";
-import type { BarredAddress, GroupObjects } from "./group.ts";
+import { type BarredAddress, type GroupObjects, groupObjects, NO_OBJECTS, type WantedServer } from "./group.ts";
 import { SET_KEYS, type SetKey } from "./sets.ts";
 
 /** What came and what went of one kind. */
@@ -52,8 +55,65 @@ export class Ledger {
   }
 }
 
+/** A plan's change as kernel objects. */
+export interface ObjectChanges {
+  readonly moves: LedgerUpdate;
+  /** The virtual servers of the changed groups, as they were and as they have to be. */
+  readonly before: ReadonlyMap<string, WantedServer>;
+  readonly after: ReadonlyMap<string, WantedServer>;
+  /** Two groups want one server: which of them has it can't be told from the change only. */
+  readonly contested: boolean;
+}
+
+/** Takes the ledger over the change; yields after each group. */
+export function* objectChanges(
+  groups: Iterable<GroupChange>,
+  ledger: Ledger,
+  old: PlanContext,
+  context: PlanContext,
+): Generator<void, ObjectChanges> {
+  const moves = new LedgerUpdate(ledger);
+  const before = new Map<string, WantedServer>();
+  const after = new Map<string, WantedServer>();
+  let contested = false;
+  const coming: GroupChange[] = [];
+  for (const group of groups) {
+    const objects = group.before === undefined ? NO_OBJECTS : groupObjects(group.before, old);
+    contested ||= ledger.isContested(objects);
+    moves.remove(objects);
+    for (const server of objects.servers) before.set(server.key, server);
+    coming.push(group);
+    yield;
+  }
+  for (const group of coming) {
+    const objects = group.after === undefined ? NO_OBJECTS : groupObjects(group.after, context);
+    moves.add(objects);
+    contested ||= ledger.isContested(objects);
+    for (const server of objects.servers) after.set(server.key, server);
+    yield;
+  }
+  return { moves, before, after, contested };
+}
+
+/**
+ * The groups that stand for other kernel objects than before: those of the change, and where the node's addresses moved
+ * also those that stand on such addresses or keep off them.
+ */
+export function* changedGroups(
+  plan: ForwardingPlan,
+  change: PlanChange,
+  before: PlanContext,
+  after: PlanContext,
+): Generator<GroupChange> {
+  yield* change.groups.values();
+  if (rendersGroupsAlike(before, after)) return;
+  for (const [id, group] of plan.groups) {
+    if (!change.groups.has(id) && isReachedFromOutside(group)) yield { before: group, after: group };
+  }
+}
+
 /** What a step from some groups' objects to others does to what is in the ledger at all. */
-export class LedgerUpdate {
+class LedgerUpdate {
   readonly #ledger: Ledger;
   readonly #addresses = new Map<string, boolean>();
   readonly #members = new Map<SetKey, Map<string, boolean>>();
@@ -100,4 +160,39 @@ function moves(touched: ReadonlyMap<string, boolean>, present: Counted): Moves {
     added: entries.filter(([key, was]) => !was && present.has(key)).map(([key]) => key),
     removed: entries.filter(([key, was]) => was && !present.has(key)).map(([key]) => key),
   };
+}
+
+/** Keys that stay until they were deleted as often as they were added. */
+class Counted {
+  readonly #counts = new Map<string, number>();
+
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  keys(): IterableIterator<string> {
+    return this.#counts.keys();
+  }
+
+  has(key: string): boolean {
+    return this.#counts.has(key);
+  }
+
+  count(key: string): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  add(key: string): void {
+    this.#counts.set(key, this.count(key) + 1);
+  }
+
+  delete(key: string): void {
+    const left = this.count(key) - 1;
+    if (left > 0) this.#counts.set(key, left);
+    else this.#counts.delete(key);
+  }
+}
+
+function isReachedFromOutside({ frontends }: ServicePortGroup): boolean {
+  return frontends.some(({ reach }) => reach === "external");
 }

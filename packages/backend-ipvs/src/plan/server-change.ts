@@ -1,9 +1,11 @@
+/** What takes a virtual server from what it is to what it has to be. */
+
 import { socketText } from "@fairlead/base";
 import type { Destination, DestinationKey, ServerCommand, VirtualServer } from "@fairlead/netfilter";
-import type { WantedServer } from "./servers.ts";
+import type { WantedServer } from "./group.ts";
 
 /** What takes one virtual server from what it is to what it has to be. */
-export interface ServerChange {
+interface ServerChange {
   readonly additions: readonly ServerCommand[];
   readonly removals: readonly ServerCommand[];
   /** Destinations, by `destinationText`, that get no new connections and stay until the old ones have ended. */
@@ -11,7 +13,7 @@ export interface ServerChange {
 }
 
 /** A server as it is; a service may have a hundred thousand destinations. */
-export interface PresentServer extends VirtualServer {
+interface PresentServer extends VirtualServer {
   readonly destinations: Iterable<Destination>;
 }
 

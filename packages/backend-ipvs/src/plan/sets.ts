@@ -1,5 +1,8 @@
+/** The sets, and the work on them. */
+
 import type { IPFamily } from "@fairlead/core";
-import { MAX_SET_NAME_LENGTH, type SetDefinition, type SetType } from "@fairlead/netfilter";
+import { MAX_SET_NAME_LENGTH, type SetCommand, type SetDefinition, type SetType } from "@fairlead/netfilter";
+import type { Moves } from "./ledger.ts";
 
 /** The sets of one family, by their names for IPv4. */
 export type SetKey =
@@ -47,10 +50,6 @@ const TYPES: Readonly<Record<SetKey, SetType>> = {
  */
 export const SET_KEYS: readonly SetKey[] = Object.keys(TYPES).filter(isSetKey);
 
-function isSetKey(name: string): name is SetKey {
-  return Object.hasOwn(TYPES, name);
-}
-
 /** The set's name in a family: IPv6 has a 6 in it, and is cut to what ipset takes. */
 export function setName(key: SetKey, family: IPFamily): string {
   return family === "IPv4" ? key : key.replace("KUBE-", "KUBE-6-").slice(0, MAX_SET_NAME_LENGTH);
@@ -60,4 +59,51 @@ export function setName(key: SetKey, family: IPFamily): string {
 export function setDefinition(key: SetKey, family: IPFamily): SetDefinition {
   const type = TYPES[key];
   return { name: setName(key, family), type, ...(type !== "bitmap:port" && { family }) };
+}
+
+/** What a step does to the sets before the virtual servers change, and after. */
+interface SetWork {
+  readonly first: readonly SetCommand[];
+  readonly last: readonly SetCommand[];
+}
+
+/** In the order of `SET_KEYS` what comes, backwards what goes: every beginning of it serves. */
+export function setWork(moves: ReadonlyMap<SetKey, Moves>, family: IPFamily): SetWork {
+  const first: SetCommand[] = [];
+  const last: SetCommand[] = [];
+  for (const key of SET_KEYS) {
+    for (const member of moves.get(key)?.added ?? []) {
+      const late = isException(key, member, moves, "added");
+      (late ? last : first).push({ kind: "add", set: setName(key, family), member });
+    }
+  }
+  for (const key of SET_KEYS.toReversed()) {
+    for (const member of moves.get(key)?.removed ?? []) {
+      const early = isException(key, member, moves, "removed");
+      (early ? first : last).push({ kind: "del", set: setName(key, family), member });
+    }
+  }
+  return { first, last };
+}
+
+function isSetKey(name: string): name is SetKey {
+  return Object.hasOwn(TYPES, name);
+}
+
+/**
+ * Members of these sets take something away from those of the others: their clients are not masqueraded. While a
+ * frontend stays and only its policy changes, that must not hold before the destinations on other nodes are gone, which
+ * would answer past this node.
+ */
+const EXCEPTIONS: ReadonlyMap<SetKey, SetKey> = new Map([
+  ["KUBE-NODE-PORT-LOCAL-TCP", "KUBE-NODE-PORT-TCP"],
+  ["KUBE-NODE-PORT-LOCAL-UDP", "KUBE-NODE-PORT-UDP"],
+  ["KUBE-NODE-PORT-LOCAL-SCTP-HASH", "KUBE-NODE-PORT-SCTP-HASH"],
+  ["KUBE-LOAD-BALANCER-LOCAL", "KUBE-LOAD-BALANCER"],
+]);
+
+/** The member comes or goes without the frontend itself. */
+function isException(key: SetKey, member: string, moves: ReadonlyMap<SetKey, Moves>, moved: keyof Moves): boolean {
+  const rule = EXCEPTIONS.get(key);
+  return rule !== undefined && moves.get(rule)?.[moved].includes(member) !== true;
 }

@@ -4,7 +4,7 @@ import type { Destination, ServerCommand, VirtualServer } from "@fairlead/netfil
 import { expect } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../../src/index.ts";
 import { FakeNode } from "./fake-node.ts";
-import { changeOf, clusterIPGroup, planOf } from "./plans.ts";
+import { changeOf, clusterIPGroup, planOf } from "./world.ts";
 
 /** Reads of endpoints' addresses that one turn of the event loop may do: a few milliseconds. */
 const MOST = 5_000;
