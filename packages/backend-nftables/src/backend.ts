@@ -1,29 +1,31 @@
+/** The backend of nftables mode. */
+
 import { errorText, inSlices, Pace } from "@fairlead/base";
 import type { Backend, Difference, ForwardingPlan, PlanChange, ServicePortGroup, SyncReport } from "@fairlead/core";
 import {
   NFT_FAMILY,
   NftBatch,
+  type NftChain,
   type NftFamily,
+  type NftFlowtable,
+  type NftRule,
   type NftSet,
   type NftTable,
+  type SetElement,
   UnreadableNft,
 } from "@fairlead/netfilter/nft";
-import { removeNftablesMode } from "./cleanup.ts";
+import { removeNftablesMode, StaleChains } from "./cleanup.ts";
 import { type Damage, damageOf } from "./damage.ts";
+import { nftablesSemantics } from "./facts.ts";
 import { FlowtableDevices } from "./flowtable-devices.ts";
 import { type NftablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { changeTable } from "./plan/change-table.ts";
-import { changesContext, planContext } from "./plan/context.ts";
-import { sharesChains } from "./plan/frame-change.ts";
-import { tableName } from "./plan/names.ts";
+import { changesContext, planContext, tableName } from "./plan/context.ts";
+import { sharesChains } from "./plan/frame-chains.ts";
 import { addStructures, type Programmed, type Sizes } from "./plan/programmed.ts";
-import { Remembered, remembers } from "./plan/remembered/remembered.ts";
-import { TableInMemory } from "./plan/table-writer.ts";
-import { writeTable } from "./plan/write-table.ts";
+import { Remembered, remembers } from "./plan/remembered.ts";
+import { beginTable, TableInMemory, type TableWriter, type Titled, writeTable } from "./plan/write-table.ts";
 import type { NftablesPort, TableNews } from "./port.ts";
-import { nftablesSemantics } from "./semantics.ts";
-import { SplitBatch } from "./split-batch.ts";
-import { StaleChains } from "./stale-chains.ts";
 
 /**
  * The nftables mode of one IP family. Does nothing until it is called.
@@ -224,4 +226,66 @@ function report(kind: SyncReport["kind"], { sizes }: Programmed, written: Readon
       endpoints: { total: sizes.endpoints, written: written.endpoints },
     },
   };
+}
+
+/**
+ * A table that is made anew, in one transaction where there is room for it: then no reader sees anything between the
+ * old one and the new one. In a user namespace there may be too little; it goes in several then, each of at most half
+ * the room, so that the message that comes last still fits.
+ */
+class SplitBatch implements TableWriter {
+  readonly #port: Pick<NftablesPort, "roomFor">;
+  readonly #titled: Titled;
+  readonly #full: NftBatch[] = [];
+  #last: NftBatch;
+  #room: number;
+
+  /** @param size bytes that the whole will have, about */
+  constructor(port: Pick<NftablesPort, "roomFor">, titled: Titled, size: number) {
+    this.#port = port;
+    this.#titled = titled;
+    this.#room = port.roomFor(size);
+    this.#last = new NftBatch(titled.family, titled.table, Math.min(size, this.#room));
+    beginTable(this.#last, titled);
+  }
+
+  addSet(set: Omit<NftSet, "elements">): void {
+    this.#roomy().addSet(set);
+  }
+
+  addChain(chain: Pick<NftChain, "name" | "base" | "comment">): void {
+    this.#roomy().addChain(chain);
+  }
+
+  addRule(chain: string, rule: NftRule): void {
+    this.#roomy().addRule(chain, rule);
+  }
+
+  addFlowtable(flowtable: NftFlowtable): void {
+    this.#roomy().addFlowtable(flowtable);
+  }
+
+  addElements(set: string, elements: Iterable<SetElement>): void {
+    this.#roomy().addElements(set, elements);
+  }
+
+  /** Those that can be carried out, once each. */
+  *takeFull(): Generator<NftBatch> {
+    for (let batch = this.#full.shift(); batch !== undefined; batch = this.#full.shift()) yield batch;
+  }
+
+  /** What comes last. */
+  get last(): NftBatch {
+    return this.#last;
+  }
+
+  #roomy(): NftBatch {
+    const { length } = this.#last;
+    if (2 * length <= this.#room) return this.#last;
+    this.#room = this.#port.roomFor(4 * length);
+    if (2 * length <= this.#room) return this.#last;
+    this.#full.push(this.#last);
+    this.#last = new NftBatch(this.#titled.family, this.#titled.table, this.#room);
+    return this.#last;
+  }
 }

@@ -1,6 +1,16 @@
-import type { ModeFacts } from "@fairlead/core";
-import { tableName } from "./plan/names.ts";
-import { nftablesSemantics } from "./semantics.ts";
+/** What this mode can do, and how it reads a configuration. */
+
+import type { ModeFacts, ModeSemantics } from "@fairlead/core";
+import { tableName } from "./plan/context.ts";
+
+/** How nftables mode reads the plan where modes differ: as iptables mode does (upstream: pkg/proxy/nftables). */
+export const nftablesSemantics: ModeSemantics = {
+  localSourcesShortCut: true,
+  excludesClients: true,
+  localWithoutEndpoints: "drop",
+  withoutEndpoints: "reject",
+  sourceHash: true,
+};
 
 /** What holds for nftables mode on every node (upstream: pkg/proxy/nftables). */
 export const nftablesFacts = {

@@ -1,8 +1,10 @@
+/** Keeps the devices of the flowtable as they should be. */
+
 import { errorCode, errorText } from "@fairlead/base";
 import { NFT_FAMILY, NftBatch, type NftTable } from "@fairlead/netfilter/nft";
 import type { ResolvedOptions } from "./options.ts";
+import { tableName } from "./plan/context.ts";
 import { FLOWTABLE, flowtable } from "./plan/fast-path.ts";
-import { tableName } from "./plan/names.ts";
 import type { NftablesPort } from "./port.ts";
 
 /**

@@ -1,11 +1,15 @@
 export { createNftablesBackend, type NftablesModeBackend } from "./backend.ts";
 export { type ChosenDevices, chooseDevices, type Device, type DeviceFacts } from "./choose-devices.ts";
 export { removeNftablesMode } from "./cleanup.ts";
-export { nftablesFacts } from "./facts.ts";
+export { nftablesFacts, nftablesSemantics } from "./facts.ts";
 export { configuredOptions, type NftablesOptions } from "./options.ts";
-export type { LoopbackNodePorts, PlanSettings } from "./plan/context.ts";
+export {
+  instanceOfTable,
+  type LoopbackNodePorts,
+  loopbackRefusalChain,
+  type PlanSettings,
+  tableName,
+} from "./plan/context.ts";
 export { FAST_PATH_CHAIN, FLOWTABLE } from "./plan/fast-path.ts";
-export { instanceOfTable, loopbackRefusalChain, tableName } from "./plan/names.ts";
-export { planTable, planTableSteps } from "./plan/table.ts";
+export { planTable, planTableSteps } from "./plan/write-table.ts";
 export type { Devices, NftablesPort, TableNews } from "./port.ts";
-export { nftablesSemantics } from "./semantics.ts";

@@ -12,10 +12,9 @@ import {
 import { type SlotState, webState } from "@fairlead/testkit/histories";
 import { expect, test } from "vitest";
 import { createNftablesBackend } from "../src/index.ts";
+import { kubeProxyAffinitySet } from "../src/plan/context.ts";
 import { addressKey, endpointValue, nodePortKey } from "../src/plan/keys.ts";
-import { kubeProxyAffinitySet } from "../src/plan/names.ts";
-import { recorded } from "./support/recorded.ts";
-import { openWorld } from "./support/world.ts";
+import { openWorld, recorded } from "./support/world.ts";
 
 const FRONTEND = addressKey("10.96.3.1", "TCP", 80);
 const CLIENT = addressHex("192.0.2.7");

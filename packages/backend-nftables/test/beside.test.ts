@@ -13,7 +13,7 @@ import {
 } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, removeNftablesMode, tableName } from "../src/index.ts";
-import { EMPTY_PLAN } from "./support/empty-plan.ts";
+import { EMPTY_PLAN } from "./support/world.ts";
 
 /** Two agents in one kernel: one serves the row, the other one has no service and knows the ranges of ClusterIPs. */
 function besideWith(serving: string, other: string): BackendsUnderTest {

@@ -7,7 +7,7 @@ import { goldenNode } from "@fairlead/testkit";
 import { CROWD_CLIENTS, type CrowdHistory, type CrowdNode, crowdHistory, followCrowd } from "@fairlead/testkit/crowds";
 import fc from "fast-check";
 import { createNftablesBackend } from "../src/index.ts";
-import { kubeProxyAffinitySet } from "../src/plan/names.ts";
+import { kubeProxyAffinitySet } from "../src/plan/context.ts";
 import { plannerOptions } from "./support/golden.ts";
 
 /**

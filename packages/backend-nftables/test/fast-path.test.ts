@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createNftablesBackend, type NftablesOptions, type NftablesPort, planTable } from "../src/index.ts";
 import { lookedAt } from "./support/damages.ts";
 import { groupOfEveryKind, planOfEveryKind } from "./support/every-kind.ts";
-import { recorded } from "./support/recorded.ts";
+import { recorded } from "./support/world.ts";
 
 const CHAIN = "fast-path-forward";
 const PLAN = planOfEveryKind("IPv4");

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { CLIENTS_SIZE } from "../src/plan/sticky-sets.ts";
+import { CLIENTS_SIZE } from "../src/plan/sticky.ts";
 import { kernelTest } from "./support/real-kernel.ts";
 
 kernelTest(

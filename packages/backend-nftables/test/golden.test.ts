@@ -1,8 +1,8 @@
 import { tableText } from "@fairlead/netfilter/nft";
 import { expect, test } from "vitest";
 import { planTable } from "../src/index.ts";
-import { type Block, blocksOf } from "./support/blocks.ts";
 import { recordings } from "./support/golden.ts";
+import { type Block, blocksOf } from "./support/world.ts";
 
 test.each(recordings())("$name, $family: the fixed part is kube-proxy's", ({ plan, text }) => {
   const ours = tableText(planTable(plan));

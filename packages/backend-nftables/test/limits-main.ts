@@ -4,7 +4,7 @@ import type { ForwardingPlan, ServicePortGroup } from "@fairlead/core";
 import { createRunner, openNftables } from "@fairlead/kernel";
 import { addressHex, hostHex, NftBatch, type SetElement } from "@fairlead/netfilter/nft";
 import { createNftablesBackend } from "../src/index.ts";
-import { CLIENTS_SIZE } from "../src/plan/sticky-sets.ts";
+import { CLIENTS_SIZE } from "../src/plan/sticky.ts";
 
 /**
  * Runs in a namespace of its own: fills the map of clients, has clients come that find no room, and prints where they

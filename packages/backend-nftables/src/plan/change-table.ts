@@ -1,18 +1,19 @@
+/** What a change of the plan comes to in the table. */
+
 import type { ServicePortGroup } from "@fairlead/core";
-import type { NftBatch } from "@fairlead/netfilter/nft";
-import { Collected } from "./collected.ts";
+import type { Hex, NftBatch, SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
-import { firewall } from "./firewall.ts";
-import { changeFrame } from "./frame-change.ts";
+import { changeFrame } from "./frame-chains.ts";
+import { firewall } from "./frame-sets.ts";
 import { type GroupParts, groupParts } from "./group-parts.ts";
-import { identityOf, type Memory } from "./memory.ts";
-import { type Placement, place } from "./placement.ts";
-import { poolChanges } from "./pool-changes.ts";
+import { identityOf, type Memory, type Placement, place } from "./placement.ts";
+import { type ElementChanges, poolChanges } from "./pools.ts";
 import { addStructures, countParts, type Programmed } from "./programmed.ts";
-import { stickyChanges } from "./sticky-changes.ts";
+import { stickyChanges } from "./sticky.ts";
+import { IN_ONE_MESSAGE } from "./write-table.ts";
 
 /** What a change comes to once the kernel has taken the batch. */
-export interface TableChange {
+interface TableChange {
   readonly programmed: Programmed;
   /** Chains to which nothing leads any more. They are empty; a kernel before 6.2 does not let go of them at once. */
   readonly stale: readonly string[];
@@ -144,4 +145,53 @@ function changeElements(
 
 function sameText(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** Elements that come and go, gathered by their set until all are known. */
+class Collected implements ElementChanges {
+  readonly #deleted = new Map<string, Hex[]>();
+  readonly #added = new Map<string, SetElement[]>();
+
+  add(set: string, element: SetElement): void {
+    const list = this.#added.get(set);
+    if (list === undefined) this.#added.set(set, [element]);
+    else list.push(element);
+  }
+
+  delete(set: string, key: Hex): void {
+    const list = this.#deleted.get(set);
+    if (list === undefined) this.#deleted.set(set, [key]);
+    else list.push(key);
+  }
+
+  /** How many come. */
+  get added(): number {
+    let sum = 0;
+    for (const list of this.#added.values()) sum += list.length;
+    return sum;
+  }
+
+  /** A step for each message. */
+  *writeDeleted(to: NftBatch): Generator<void> {
+    for (const [set, keys] of this.#deleted) {
+      for (const some of pieces(keys)) {
+        to.deleteElements(set, some);
+        yield;
+      }
+    }
+  }
+
+  /** A step for each message. */
+  *writeAdded(to: NftBatch): Generator<void> {
+    for (const [set, elements] of this.#added) {
+      for (const some of pieces(elements)) {
+        to.addElements(set, some);
+        yield;
+      }
+    }
+  }
+}
+
+function* pieces<T>(list: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < list.length; at += IN_ONE_MESSAGE) yield list.slice(at, at + IN_ONE_MESSAGE);
 }

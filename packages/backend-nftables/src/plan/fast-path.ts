@@ -9,9 +9,8 @@ import {
   statements,
 } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
-import { EXCLUDED, FOREIGN, tellsClients } from "./excluded-clients.ts";
-import { type EmptySet, frontendKey, nodePortKeyTypes } from "./key-types.ts";
-import { addressKey, nodePortKey } from "./keys.ts";
+import { EXCLUDED, FOREIGN, tellsClients } from "./frame-sets.ts";
+import { addressKey, type EmptySet, frontendKey, nodePortKey, nodePortKeyTypes } from "./keys.ts";
 
 /**
  * Established connections of services in a flowtable: their packets meet no rule of any table at prerouting, forward

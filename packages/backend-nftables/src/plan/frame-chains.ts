@@ -1,27 +1,28 @@
-import { type Expression, type NftChain, type NftRule, statements } from "@fairlead/netfilter/nft";
-import { baseChain } from "./base-chain.ts";
-import type { PlanContext } from "./context.ts";
-import { dispatch } from "./dispatch.ts";
-import { EXCLUDED, FOREIGN, tellsClients } from "./excluded-clients.ts";
-import { fastPathChains } from "./fast-path.ts";
-import { firewallCheck, firewallHooks } from "./firewall-hooks.ts";
-import { markForMasquerading, notFromPods } from "./masquerade.ts";
-import { LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
+/** The chains that are always there, and the base chains that lead into them. */
 
-const {
-  addressIn,
-  addressTypeIs,
-  flipMark,
-  hasMark,
-  jump,
-  lookUp,
-  MASQUERADE: masquerade,
-  pastTheFirst,
-  protocolIs,
-  RESET: reset,
-  rejectPacket,
-  verdict,
-} = statements;
+import {
+  type BaseChain,
+  type Expression,
+  type NftBatch,
+  type NftChain,
+  type NftFamily,
+  type NftRule,
+  statements,
+} from "@fairlead/netfilter/nft";
+import { LOOPBACK_REFUSALS, loopbackRefusalChain, type PlanContext, RESET_OR_DROP } from "./context.ts";
+import { fastPathChains } from "./fast-path.ts";
+import {
+  EXCLUDED,
+  excludedElements,
+  FOREIGN,
+  firewallCheck,
+  firewallHooks,
+  frameElements,
+  frameSets,
+  tellsClients,
+} from "./frame-sets.ts";
+import { markForMasquerading, notFromPods } from "./masquerade.ts";
+import type { ElementChanges } from "./pools.ts";
 
 /** kube-proxy's chains of fixed names with their rules, in its order. */
 export function frameChains(context: PlanContext): readonly NftChain[] {
@@ -38,6 +39,73 @@ export function frameChains(context: PlanContext): readonly NftChain[] {
     ...fastPathChains(context),
   ];
 }
+
+/** Whether the chains that services share are the same in both, so that a change can go from one to the other. */
+export function sharesChains(a: PlanContext, b: PlanContext): boolean {
+  if (a === b) return true;
+  const said = ({ family, mark, masqueradeAll, detector, nodePortAddresses, resetStaleTCP }: PlanContext) =>
+    JSON.stringify([family, mark, masqueradeAll, detector, nodePortAddresses === "all", resetStaleTCP]);
+  return said(a) === said(b);
+}
+
+/** Chains whose rules differ are written anew; sets come before the rules that use them. */
+export function changeFrame(before: PlanContext, after: PlanContext, batch: NftBatch, elements: ElementChanges): void {
+  if (before === after) return;
+  const had = new Set(frameSets(before).map(({ name }) => name));
+  const has = frameSets(after);
+  for (const set of has) if (!had.has(set.name)) batch.addSet(set);
+  const old = new Map(frameChains(before).map((chain) => [chain.name, chain]));
+  for (const chain of frameChains(after)) {
+    if (JSON.stringify(old.get(chain.name)?.rules) === JSON.stringify(chain.rules)) continue;
+    batch.flushChain(chain.name);
+    for (const rule of chain.rules) batch.addRule(chain.name, rule);
+  }
+  changeExcluded(before, after, had, batch);
+  const stays = new Set(has.map(({ name }) => name));
+  for (const name of had) if (!stays.has(name)) batch.deleteSet(name);
+  changeElements(before, after, stays, elements);
+}
+
+/**
+ * kube-proxy's base chains: each leads to chains of its own, filters for the first packet of a connection only.
+ * Alongside another proxy each comes before that one's of the same kind: a packet to an address without a service of
+ * the other one, which that one drops or refuses, is translated or answered by then.
+ */
+export function baseChain({ beside }: Pick<PlanContext, "beside">) {
+  return (
+    type: BaseChain["type"],
+    hook: BaseChain["hook"],
+    priority: number,
+    name: string,
+    ...to: readonly string[]
+  ): NftChain => ({
+    name,
+    base: { type, hook, priority: beside ? priority - 1 : priority, policy: "accept" },
+    rules: to.map((chain) => ({
+      expressions: [...(type === "nat" ? [] : statements.newConnection), ...statements.jump(chain)],
+    })),
+  });
+}
+
+/** Leads a packet where a map has it go, by its destination. */
+export function dispatch(family: NftFamily, map: string): NftRule {
+  return { expressions: statements.lookUp(family, ["daddr", "l4proto", "dport"], map, "verdict") };
+}
+
+const {
+  addressIn,
+  addressTypeIs,
+  flipMark,
+  hasMark,
+  jump,
+  lookUp,
+  MASQUERADE: masquerade,
+  pastTheFirst,
+  protocolIs,
+  RESET: reset,
+  rejectPacket,
+  verdict,
+} = statements;
 
 function baseChains(context: PlanContext): readonly NftChain[] {
   const base = baseChain(context);
@@ -202,4 +270,29 @@ function nodePortDispatch(
       ? [...anyAddress, ...addressIn(family, "daddr", LOOPBACK[family], "!=")]
       : lookUp(family, ["daddr"], "nodeport-ips");
   return { expressions: [...served, ...lookUp(family, ["l4proto", "dport"], map, "verdict")] };
+}
+
+/** The kernel takes an interval by its two ends, and checks each against all: they go and come together. */
+function changeExcluded(before: PlanContext, after: PlanContext, had: ReadonlySet<string>, batch: NftBatch): void {
+  const was = had.has(EXCLUDED);
+  const same = JSON.stringify(before.excludedClients) === JSON.stringify(after.excludedClients);
+  if (!tellsClients(after) || (was && same)) return;
+  if (was) batch.flushSet(EXCLUDED);
+  batch.addElements(EXCLUDED, excludedElements(after));
+}
+
+function changeElements(
+  before: PlanContext,
+  after: PlanContext,
+  stays: ReadonlySet<string>,
+  elements: ElementChanges,
+): void {
+  const old = frameElements(before);
+  for (const [set, list] of frameElements(after)) {
+    if (!stays.has(set)) continue;
+    const was = new Set((old.get(set) ?? []).map(({ key }) => key));
+    const is = new Set(list.map(({ key }) => key));
+    for (const key of was) if (!is.has(key)) elements.delete(set, key);
+    for (const key of is) if (!was.has(key)) elements.add(set, { key });
+  }
 }

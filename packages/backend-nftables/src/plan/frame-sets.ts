@@ -1,10 +1,20 @@
-import { addressHex, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
-import type { PlanContext } from "./context.ts";
-import { EXCLUDED, FOREIGN, tellsClients } from "./excluded-clients.ts";
+/** The sets and maps that are always there, and the chains that source ranges and clients outside need. */
+
+import { hostCIDR } from "@fairlead/base";
+import type { AllowedSources, ServicePortGroup } from "@fairlead/core";
+import {
+  addressHex,
+  intervalElements,
+  type NftChain,
+  type NftSet,
+  type SetElement,
+  statements,
+} from "@fairlead/netfilter/nft";
+import { firewallChain, LOOPBACK_REFUSALS, type PlanContext } from "./context.ts";
 import { fastPathSets } from "./fast-path.ts";
-import { firewallMap } from "./firewall-hooks.ts";
-import { addressType, type EmptySet, frontendKey, nodePortKeyTypes } from "./key-types.ts";
-import { LOOPBACK_REFUSALS } from "./names.ts";
+import { baseChain, dispatch } from "./frame-chains.ts";
+import { addressType, type EmptySet, frontendKey, nodePortKeyTypes } from "./keys.ts";
+import type { Need } from "./pools.ts";
 
 /** kube-proxy's sets and maps, without their elements. */
 export function frameSets(context: PlanContext): readonly EmptySet[] {
@@ -45,4 +55,72 @@ export function frameElements(context: PlanContext): ReadonlyMap<string, readonl
     ["nodeport-ips", nodePortAddresses === "all" ? [] : addresses(nodePortAddresses)],
     [FOREIGN, addresses(foreignClusterIPs)],
   ]);
+}
+
+/**
+ * The chain of a service port that only some may use: a rule for each range that may, then the drop. kube-proxy has one
+ * rule with an anonymous set, which costs the kernel a walk over the whole transaction.
+ */
+export function firewall(
+  { name, protocol, frontends }: ServicePortGroup,
+  { family }: PlanContext,
+): NftChain | undefined {
+  const gate = frontends.find((frontend) => frontend.gate !== undefined)?.gate;
+  if (gate === undefined) return undefined;
+  const rules = allowed(gate).map((cidr) => ({
+    expressions: [...statements.addressIn(family, "saddr", cidr), ...statements.verdict({ kind: "return" })],
+  }));
+  return {
+    name: firewallChain(name, protocol),
+    rules: [...rules, { expressions: statements.verdict({ kind: "drop" }) }],
+  };
+}
+
+/** The chain and the map that lead packets to the source ranges of services. kube-proxy always has them. */
+const CHECK = "firewall-check";
+const MAP = "firewall-ips";
+
+export function firewallCheck({ family }: Pick<PlanContext, "family">): NftChain {
+  return { name: CHECK, rules: [dispatch(family, MAP)] };
+}
+
+export function firewallHooks(context: Pick<PlanContext, "beside">): readonly NftChain[] {
+  const base = baseChain(context);
+  return [
+    base("filter", "prerouting", -110, "filter-prerouting-pre-dnat", CHECK),
+    base("filter", "output", -110, "filter-output-pre-dnat", CHECK),
+  ];
+}
+
+/** With the fast path it comes with the first service that has source ranges. */
+export const firewallNeed: Need = {
+  id: CHECK,
+  make: (context) => ({ sets: [firewallMap(context)], chains: [firewallCheck(context), ...firewallHooks(context)] }),
+};
+
+/** ClusterIPs of other networks: not kube-proxy's, and there only while there is such an address. */
+export const FOREIGN = "foreign-cluster-ips";
+
+/** Whom another network serves itself at those; there only while both are. */
+export const EXCLUDED = "excluded-clients";
+
+type Clients = Pick<PlanContext, "foreignClusterIPs" | "excludedClients">;
+
+/** Whether clients are distinguished at the ClusterIPs of other networks. */
+export function tellsClients({ foreignClusterIPs, excludedClients = [] }: Clients): boolean {
+  return foreignClusterIPs.length > 0 && excludedClients.length > 0;
+}
+
+/** Intervals are no single elements: they are written all together. */
+export function excludedElements(context: Clients): readonly SetElement[] {
+  return tellsClients(context) ? intervalElements(context.excludedClients ?? []) : [];
+}
+
+function allowed({ ranges, addresses }: AllowedSources): readonly string[] {
+  return [...new Set([...ranges, ...addresses.map((address) => hostCIDR(address))])];
+}
+
+function firewallMap({ family }: Pick<PlanContext, "family">): EmptySet {
+  const comment = "destinations that are subject to LoadBalancerSourceRanges";
+  return { name: MAP, key: frontendKey(family), data: "verdict", flags: [], comment };
 }

@@ -1,17 +1,30 @@
-import type { Frontend, Treatment } from "@fairlead/core";
-import type { Hex, SetElement, Verdict } from "@fairlead/netfilter/nft";
-import type { PlanContext } from "./context.ts";
+/** What one group of Services comes to: chains, elements, pools. */
+
+import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
+import {
+  addressHex,
+  type Expression,
+  type Hex,
+  type NftRule,
+  type SetElement,
+  statements,
+  type Verdict,
+} from "@fairlead/netfilter/nft";
+import {
+  commentText,
+  firewallChain,
+  LOOPBACK_REFUSALS,
+  loopbackRefusalChain,
+  type PlanContext,
+  RESET_OR_DROP,
+} from "./context.ts";
 import { isOffloaded, type Offloaded, offloadedFrontend } from "./fast-path.ts";
-import { firewallNeed } from "./firewall-hooks.ts";
-import { addressKey, nodePortKey, numberValue } from "./keys.ts";
-import { LOCAL_DISPATCH, type LocalDispatch, localNeed } from "./local.ts";
-import { commentText, firewallChain, LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
+import { firewallNeed } from "./frame-sets.ts";
+import { addressKey, hairpinKey, nodePortKey, numberValue } from "./keys.ts";
+import { fromNode, fromPods, markForMasquerading } from "./masquerade.ts";
 import type { Placement, Pool } from "./placement.ts";
-import { poolChain } from "./pool-chains.ts";
-import { externalNeed, type Need, POOL_KINDS, type PoolKind } from "./pools.ts";
-import { type SharedElement, sharedElements } from "./shared-elements.ts";
-import { frontendsMap } from "./sticky-sets.ts";
-import { masquerades, sameForAll } from "./treatments.ts";
+import { externalNeed, keyTypes, type Need, POOL_KINDS, type PoolKind, poolChain, type Structure } from "./pools.ts";
+import { frontendsMap } from "./sticky.ts";
 
 /** An element that leads packets on, or turns them away. */
 export interface Entry {
@@ -19,17 +32,17 @@ export interface Entry {
   readonly element: SetElement & { readonly value: Verdict };
 }
 
-/** An element that says which service port a frontend is of. */
-interface FrontendNumber {
-  readonly set: string;
-  readonly element: SetElement & { readonly value: Hex };
-}
-
 /** The endpoints of a pool, as they stand under a frontend's key. */
 export interface PoolUse {
   readonly kind: PoolKind;
   readonly key: Hex;
   readonly pool: Pool;
+}
+
+/** An element that says which service port a frontend is of. */
+interface FrontendNumber {
+  readonly set: string;
+  readonly element: SetElement & { readonly value: Hex };
 }
 
 /** What a group is in the table, its source ranges' chain aside. */
@@ -47,15 +60,6 @@ export interface GroupParts {
   readonly needs: readonly Need[];
 }
 
-const NOTHING: GroupParts = {
-  entries: new Map(),
-  uses: new Map(),
-  numbers: new Map(),
-  offloaded: new Map(),
-  shared: [],
-  needs: [],
-};
-
 /** What elements depend on. */
 type ElementContext = Pick<
   PlanContext,
@@ -70,10 +74,43 @@ const PLAIN: ElementContext = {
   nodePortAddresses: "all",
 };
 
+const NOTHING: GroupParts = {
+  entries: new Map(),
+  uses: new Map(),
+  numbers: new Map(),
+  offloaded: new Map(),
+  shared: [],
+  needs: [],
+};
+
 /** @param context absent: which elements lead to the endpoints does not matter */
 export function groupParts(placement: Placement | undefined, context: ElementContext = PLAIN): GroupParts {
   return placement === undefined ? NOTHING : new Collector(placement, context).collect();
 }
+
+/** An element that several groups may have in common. */
+export interface SharedElement {
+  readonly set: "cluster-ips" | "hairpin-connections";
+  readonly key: Hex;
+}
+
+/** What external frontends of policy Local have in common. */
+interface LocalDispatch {
+  readonly chain: string;
+  /** Where this node's pods, and the node itself, are led: to the cluster's endpoints. */
+  readonly shortCuts: string;
+  /** Where all others are led: to endpoints on this node. */
+  readonly services: string;
+}
+
+const LOCAL_DISPATCH = {
+  address: { chain: "external-local", shortCuts: "local-short-cuts", services: "local-services" },
+  nodePort: {
+    chain: "external-nodeport-local",
+    shortCuts: "nodeport-local-short-cuts",
+    services: "nodeport-local-services",
+  },
+} as const satisfies Record<string, LocalDispatch>;
 
 class Collector {
   readonly #entries = new Map<string, Entry>();
@@ -235,3 +272,68 @@ const REFUSALS: Refusals = {
 
 /** What is in the middle of a TCP connection is reset there. */
 const RESETTING: Refusals = { ...REFUSALS, drop: { kind: "goto", chain: RESET_OR_DROP } };
+
+function localNeed(dispatch: LocalDispatch, kind: PoolKind): Need {
+  return { id: dispatch.chain, make: (context) => localStructure(dispatch, kind, context) };
+}
+
+function localStructure(
+  { chain, shortCuts, services }: LocalDispatch,
+  kind: PoolKind,
+  context: PlanContext,
+): Structure {
+  const { family } = context;
+  const by = (map: string) => statements.lookUp(family, kind.fields, map, "verdict");
+  const rule = (expressions: readonly Expression[], comment?: string): NftRule => ({
+    expressions,
+    ...(comment !== undefined && { comment }),
+  });
+  const key = keyTypes(kind, family);
+  const maps = [shortCuts, services].map((name) => ({
+    name,
+    key,
+    data: "verdict" as const,
+    flags: [],
+  }));
+  const rules = [
+    ...fromPods(context).map((sender) => rule([...sender, ...by(shortCuts)], "short-circuit pod traffic")),
+    // A frontend's own address may be the node's source.
+    rule([...fromNode, ...markForMasquerading(context)], "masquerade local traffic"),
+    rule([...fromNode, ...by(shortCuts)], "short-circuit local traffic"),
+    rule(by(services)),
+  ];
+  return { sets: maps, chains: [{ name: chain, rules }] };
+}
+
+/** @param frontends of the group, those that this proxy serves */
+function sharedElements(
+  { cluster, local, protocol }: ServicePortGroup,
+  frontends: readonly Frontend[],
+): SharedElement[] {
+  const shared = new Map<string, SharedElement>();
+  const add = (set: SharedElement["set"], key: Hex) => shared.set(`${set} ${key}`, { set, key });
+  for (const { reach, address } of frontends) {
+    if (reach === "internal" && address !== undefined) add("cluster-ips", addressHex(address));
+  }
+  for (const endpoints of [cluster, local]) {
+    for (const endpoint of endpoints) {
+      if (endpoint.local) add("hairpin-connections", hairpinKey(endpoint, protocol));
+    }
+  }
+  return [...shared.values()];
+}
+
+/** Whether every sender is treated as those outside are. */
+function sameForAll({ pod, node, outside }: Frontend["treatments"]): boolean {
+  return alike(pod, outside) && alike(node, outside);
+}
+
+function masquerades(treatment: Treatment): boolean {
+  return treatment.verdict === "proxy" && treatment.masquerade;
+}
+
+function alike(a: Treatment, b: Treatment): boolean {
+  if (a === b) return true;
+  if (a.verdict !== "proxy" || b.verdict !== "proxy") return a.verdict === b.verdict;
+  return a.set === b.set && a.masquerade === b.masquerade;
+}

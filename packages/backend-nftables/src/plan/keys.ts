@@ -1,16 +1,28 @@
+/** Keys of elements and their types. */
+
 import type { PlanEndpoint, Protocol } from "@fairlead/core";
-import { addressHex, type Hex, hexOf, hostHex, PROTOCOLS, padded, portHex } from "@fairlead/netfilter/nft";
+import {
+  addressHex,
+  type DataType,
+  type Hex,
+  hexOf,
+  hostHex,
+  type NftFamily,
+  type NftSet,
+  PROTOCOLS,
+  padded,
+  portHex,
+} from "@fairlead/netfilter/nft";
 
 const protocolHex = (protocol: Protocol): Hex => padded(hexOf([PROTOCOLS[protocol.toLowerCase()] ?? 0]));
 const PROTOCOL_KEYS = { TCP: protocolHex("TCP"), UDP: protocolHex("UDP"), SCTP: protocolHex("SCTP") } as const;
-
-const ZERO = hostHex(0);
-const SLOTS = Array.from({ length: 1024 }, (_, slot) => hostHex(slot));
 
 /** `meta l4proto`. */
 export function protocolKey(protocol: Protocol): Hex {
   return PROTOCOL_KEYS[protocol];
 }
+
+const ZERO = hostHex(0);
 
 /** `0 . service port . endpoint`, by their numbers. */
 export function rememberedValue(number: Hex, endpoint: number): Hex {
@@ -21,6 +33,8 @@ export function rememberedValue(number: Hex, endpoint: number): Hex {
 export function numberValue(number: number): Hex {
   return ZERO + hostHex(number);
 }
+
+const SLOTS = Array.from({ length: 1024 }, (_, slot) => hostHex(slot));
 
 /** A slot as the last part of a key. */
 export function slotKey(slot: number): Hex {
@@ -46,3 +60,18 @@ export function endpointValue({ address, port }: PlanEndpoint): Hex {
 export function hairpinKey({ address, port }: PlanEndpoint, protocol: Protocol): Hex {
   return addressHex(address) + addressKey(address, protocol, port);
 }
+
+/** A set without its elements. */
+export type EmptySet = Omit<NftSet, "elements">;
+
+export function addressType(family: NftFamily): DataType {
+  return family === "ip" ? "ipv4_addr" : "ipv6_addr";
+}
+
+/** Of keys that `addressKey` makes. */
+export function frontendKey(family: NftFamily): NftSet["key"] {
+  return [addressType(family), ...nodePortKeyTypes];
+}
+
+/** Of keys that `nodePortKey` makes. */
+export const nodePortKeyTypes = ["inet_proto", "inet_service"] as const satisfies NftSet["key"];

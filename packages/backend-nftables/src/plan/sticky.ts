@@ -1,25 +1,21 @@
-import { type Expression, type NftChain, type NftRule, statements } from "@fairlead/netfilter/nft";
-import { moduliOf } from "./classes.ts";
-import type { PlanContext } from "./context.ts";
-import { addressType, type EmptySet } from "./key-types.ts";
-import { keyTypes, type Need, type PoolChain, type PoolKind, poolName, poolNeed, type Structure } from "./pools.ts";
-import { CLIENTS, CLIENTS_SIZE, frontendsMap, memberMap, slotMap } from "./sticky-sets.ts";
+/** Session affinity: chains and sets of clients, and their changes. */
 
-/**
- * Services that remember their clients: a client is remembered with its endpoint, for the service port, whichever of
- * its frontends it came to. Both have numbers (`Memory`), so that nothing that is gone is taken for what comes later.
- *
- * A packet looks up the number of its frontend, with it and its sender's address what is remembered, and with that the
- * endpoint; where there is none, the rule ends. nft has no words for looking up what was looked up, and aborts where it
- * lists that. So maps give one value more than is needed, first: nft takes only the register where it stands for looked
- * up, and prints for the others what was loaded there before, a packet's mark. What it prints never finds anything: a
- * mark would have to be the number of a service port and of an endpoint, and no number is both. (Of keys for packets to
- * change nft 1.0.6 takes none with a part that begins behind the 16th byte: the address comes last.)
- */
-const REGISTERS = {
-  ip: { number: 1, client: 2, frontend: 4, remembered: 8 },
-  ip6: { number: 1, client: 2, frontend: 6, remembered: 12 },
-} as const;
+import type { EndpointSetName, PlanEndpoint, Protocol } from "@fairlead/core";
+import { type Expression, type Hex, hostHex, type NftChain, type NftRule, statements } from "@fairlead/netfilter/nft";
+import type { PlanContext } from "./context.ts";
+import { addressType, type EmptySet, endpointValue, protocolKey, rememberedValue, slotKey } from "./keys.ts";
+import { endpointName, type Memory, moduliOf, type Placement, type Pool } from "./placement.ts";
+import {
+  type ElementChanges,
+  keyTypes,
+  type Need,
+  type PoolChain,
+  type PoolKind,
+  poolName,
+  poolNeed,
+  STEP,
+  type Structure,
+} from "./pools.ts";
 
 const knownChain = (prefix: string, timeout: number) => `${prefix}sticky-${timeout}`;
 const goneChain = (prefix: string, timeout: number) => `${prefix}sticky-gone-${timeout}`;
@@ -42,6 +38,55 @@ export function stickyChain(kind: PoolKind, size: number, timeout: number): Pool
     ],
   };
 }
+
+/** `service port . client`: `0 . service port . endpoint`, by their numbers. */
+export const CLIENTS = "sticky-clients";
+
+/**
+ * The most clients that are remembered at once, of all services together. The kernel sets a table of pointers up for
+ * them when the first service with affinity comes: 2 MiB for so many. What it takes to list them grows with the square.
+ */
+export const CLIENTS_SIZE = 131_072;
+
+/** A frontend: `0 . service port`. */
+export function frontendsMap({ prefix }: Pick<PoolKind, "prefix" | "set">): string {
+  return prefix.startsWith("nodeport-") ? "sticky-nodeports" : "sticky-ips";
+}
+
+/** `service port . endpoint . protocol`: the address and port of an endpoint that packets may go to. */
+export function memberMap(set: EndpointSetName): string {
+  return set === "local" ? "local-sticky-endpoints" : "sticky-endpoints";
+}
+
+/** The elements by which what clients of a group are led to differs from what it was. A step for many endpoints. */
+export function* stickyChanges(
+  before: Placement | undefined,
+  after: Placement | undefined,
+  to: ElementChanges,
+): Generator<void> {
+  for (const set of ["cluster", "local"] as const) {
+    const [was, is] = [stickyPool(before, set), stickyPool(after, set)];
+    if (was?.pool.slots === is?.pool.slots && was?.memory === is?.memory) continue;
+    yield* changesOf(slotElements(was), slotElements(is), slotMap(set), to);
+    yield* changesOf(endpointElements(was), endpointElements(is), memberMap(set), to);
+  }
+}
+
+/**
+ * Services that remember their clients: a client is remembered with its endpoint, for the service port, whichever of
+ * its frontends it came to. Both have numbers (`Memory`), so that nothing that is gone is taken for what comes later.
+ *
+ * A packet looks up the number of its frontend, with it and its sender's address what is remembered, and with that the
+ * endpoint; where there is none, the rule ends. nft has no words for looking up what was looked up, and aborts where it
+ * lists that. So maps give one value more than is needed, first: nft takes only the register where it stands for looked
+ * up, and prints for the others what was loaded there before, a packet's mark. What it prints never finds anything: a
+ * mark would have to be the number of a service port and of an endpoint, and no number is both. (Of keys for packets to
+ * change nft 1.0.6 takes none with a part that begins behind the 16th byte: the address comes last.)
+ */
+const REGISTERS = {
+  ip: { number: 1, client: 2, frontend: 4, remembered: 8 },
+  ip6: { number: 1, client: 2, frontend: 6, remembered: 12 },
+} as const;
 
 /** Packets fill it, those of all service ports; each element has a timeout of its own. */
 const clientsNeed: Need = {
@@ -168,4 +213,73 @@ function setsOnly(...sets: readonly EmptySet[]): Structure {
 
 function chainOnly(name: string, rules: NftChain["rules"]): Structure {
   return { sets: [], chains: [{ name, rules }] };
+}
+
+/** `service port . slot`: `0 . service port . endpoint`, to draw from; slots are dense. */
+function slotMap(set: EndpointSetName): string {
+  return set === "local" ? "local-sticky-slots" : "sticky-slots";
+}
+
+/** The endpoints of a set of a service port with affinity, which stand under its number, whatever its frontends are. */
+interface StickyPool {
+  readonly pool: Pool;
+  readonly memory: Memory;
+  readonly protocol: Protocol;
+}
+
+function stickyPool(placement: Placement | undefined, set: EndpointSetName): StickyPool | undefined {
+  const { memory, group, [set]: pool } = placement ?? {};
+  return memory && pool && group && { pool, memory, protocol: group.protocol };
+}
+
+/** Two of them differ where their marks do. */
+interface Made {
+  readonly key: Hex;
+  readonly mark: number;
+  readonly value: () => Hex;
+}
+
+/** To draw from. */
+function* slotElements(sticky: StickyPool | undefined): Generator<Made> {
+  if (sticky === undefined) return;
+  const number = hostHex(sticky.memory.number);
+  for (const [slot, endpoint] of sticky.pool.slots.entries()) {
+    const mark = numberOf(endpoint, sticky);
+    yield { key: number + slotKey(slot), mark, value: () => rememberedValue(number, mark) };
+  }
+}
+
+/** To go to. */
+function* endpointElements(sticky: StickyPool | undefined): Generator<Made> {
+  if (sticky === undefined) return;
+  const [number, protocol] = [hostHex(sticky.memory.number), protocolKey(sticky.protocol)];
+  for (const endpoint of sticky.pool.slots) {
+    const mark = numberOf(endpoint, sticky);
+    yield { key: number + hostHex(mark) + protocol, mark, value: () => endpointValue(endpoint) };
+  }
+}
+
+function numberOf(endpoint: PlanEndpoint, { memory }: StickyPool): number {
+  return memory.endpoints.get(endpointName(endpoint)) ?? 0;
+}
+
+function* changesOf(before: Iterable<Made>, after: Iterable<Made>, set: string, to: ElementChanges): Generator<void> {
+  const was = new Map<Hex, number>();
+  let steps = 0;
+  for (const { key, mark } of before) {
+    was.set(key, mark);
+    if (++steps % STEP === 0) yield;
+  }
+  for (const { key, mark, value } of after) {
+    if (++steps % STEP === 0) yield;
+    const known = was.get(key);
+    was.delete(key);
+    if (known === mark) continue;
+    if (known !== undefined) to.delete(set, key);
+    to.add(set, { key, value: value() });
+  }
+  for (const key of was.keys()) {
+    to.delete(set, key);
+    if (++steps % STEP === 0) yield;
+  }
 }

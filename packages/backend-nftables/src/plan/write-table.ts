@@ -1,20 +1,27 @@
-import type { ServicePortGroup } from "@fairlead/core";
-import type { SetElement } from "@fairlead/netfilter/nft";
-import type { PlanContext } from "./context.ts";
-import { ElementBuffers } from "./element-buffers.ts";
-import { EXCLUDED, excludedElements } from "./excluded-clients.ts";
+/** The whole table, written anew. */
+
+import { toEnd } from "@fairlead/base";
+import type { ForwardingPlan, ServicePortGroup } from "@fairlead/core";
+import {
+  elementKey,
+  type Hex,
+  type NftBatch,
+  type NftChain,
+  type NftFlowtable,
+  type NftRule,
+  type NftSet,
+  type NftTable,
+  type SetElement,
+} from "@fairlead/netfilter/nft";
+import { DEFAULTS, LOOPBACK_REFUSALS, type PlanContext, type PlanSettings, planContext } from "./context.ts";
 import { flowtable } from "./fast-path.ts";
-import { firewall } from "./firewall.ts";
 import { frameChains } from "./frame-chains.ts";
-import { frameElements, frameSets } from "./frame-sets.ts";
+import { EXCLUDED, excludedElements, firewall, frameElements, frameSets } from "./frame-sets.ts";
 import { type Entry, groupParts } from "./group-parts.ts";
-import { LOOPBACK_REFUSALS } from "./names.ts";
 import { type PlacedBefore, place } from "./placement.ts";
-import { poolChanges } from "./pool-changes.ts";
+import { type ElementChanges, poolChanges } from "./pools.ts";
 import { addChain, addStructures, countParts, nothingProgrammed, type Programmed } from "./programmed.ts";
-import { stickyChanges } from "./sticky-changes.ts";
-import { CLIENTS } from "./sticky-sets.ts";
-import type { TableWriter } from "./table-writer.ts";
+import { CLIENTS, stickyChanges } from "./sticky.ts";
 
 /** What a table that is made anew takes over from the one that is there. */
 export interface Before {
@@ -63,6 +70,89 @@ export function* writeTable(
   return programmed;
 }
 
+/** The table that a plan stands for, as a full sync writes it into a kernel that has none. */
+export function planTable(plan: ForwardingPlan, settings: Partial<Omit<PlanSettings, "family">> = {}): NftTable {
+  return toEnd(planTableSteps(plan, settings));
+}
+
+/** The same in steps, for callers that do other things between. */
+export function* planTableSteps(
+  plan: ForwardingPlan,
+  settings: Partial<Omit<PlanSettings, "family">> = {},
+): Generator<void, NftTable, void> {
+  const context = planContext({ ...DEFAULTS, ...settings, family: plan.family }, plan);
+  const table = new TableInMemory(context);
+  yield* writeTable(plan.groups.values(), context, table);
+  return table.table();
+}
+
+/** Elements in one message: few messages, and short work for each. */
+export const IN_ONE_MESSAGE = 256;
+
+/** What a table is written into: a batch, or a table in memory. `NftBatch` fits. */
+export interface TableWriter {
+  addSet(set: Omit<NftSet, "elements">): unknown;
+  /** Without its rules. */
+  addChain(chain: Pick<NftChain, "name" | "base" | "comment">): unknown;
+  addRule(chain: string, rule: NftRule): unknown;
+  addFlowtable(flowtable: NftFlowtable): unknown;
+  addElements(set: string, elements: Iterable<SetElement>): unknown;
+}
+
+/** What a table is called, and whose it is. */
+export type Titled = Pick<PlanContext, "family" | "table" | "beside">;
+
+/** Has the table made anew, whatever is there, in the transaction. */
+export function beginTable(batch: NftBatch, titled: Titled): void {
+  batch.addTable().deleteTable().addTable(commentOf(titled));
+}
+
+/** A table that is written in memory. */
+export class TableInMemory implements TableWriter {
+  readonly #chains = new Map<string, NftChain & { readonly rules: NftRule[] }>();
+  readonly #sets = new Map<string, NftSet & { readonly elements: Map<string, SetElement> }>();
+
+  readonly #flowtables = new Map<string, NftFlowtable>();
+  readonly #titled: Titled;
+
+  constructor(titled: Titled) {
+    this.#titled = titled;
+  }
+
+  addSet(set: Omit<NftSet, "elements">): void {
+    this.#sets.set(set.name, { ...set, elements: new Map() });
+  }
+
+  addChain({ name, base, comment }: Pick<NftChain, "name" | "base" | "comment">): void {
+    this.#chains.set(name, { name, ...(base && { base }), ...(comment !== undefined && { comment }), rules: [] });
+  }
+
+  addRule(chain: string, rule: NftRule): void {
+    this.#chains.get(chain)?.rules.push(rule);
+  }
+
+  addElements(set: string, elements: Iterable<SetElement>): void {
+    for (const element of elements) this.#sets.get(set)?.elements.set(elementKey(element), element);
+  }
+
+  addFlowtable(flowtable: NftFlowtable): void {
+    this.#flowtables.set(flowtable.name, flowtable);
+  }
+
+  table(): NftTable {
+    const { family, table: name } = this.#titled;
+    const flowtables = this.#flowtables;
+    return {
+      family,
+      name,
+      comment: commentOf(this.#titled),
+      chains: this.#chains,
+      sets: this.#sets,
+      ...(flowtables.size > 0 && { flowtables }),
+    };
+  }
+}
+
 /** All of a group but what it has in common with others, and the elements that lead to it, which are the result. */
 function* writeGroup(
   group: ServicePortGroup,
@@ -105,4 +195,38 @@ function* writeEntries(entries: readonly Entry[], elements: ElementBuffers): Gen
 function turnOf(set: string): (typeof TURNS)[number] {
   if (set === "service-ips" || set === "service-nodeports") return "serving";
   return set.startsWith("no-endpoint-") || set === LOOPBACK_REFUSALS ? "refusing" : "first";
+}
+
+/** Elements that come, gathered by their set, so that many go with one message. */
+class ElementBuffers implements ElementChanges {
+  readonly #to: Pick<TableWriter, "addElements">;
+  readonly #added = new Map<string, SetElement[]>();
+
+  constructor(to: Pick<TableWriter, "addElements">) {
+    this.#to = to;
+  }
+
+  add(set: string, element: SetElement): void {
+    const buffer = this.#added.get(set);
+    if (buffer === undefined) this.#added.set(set, [element]);
+    else if (buffer.push(element) >= IN_ONE_MESSAGE) this.#write(set, buffer);
+  }
+
+  delete(set: string, key: Hex): void {
+    throw new Error(`set ${set} is new; it has no element ${key} that could go`);
+  }
+
+  flush(): void {
+    for (const [set, buffer] of this.#added) this.#write(set, buffer);
+  }
+
+  #write(set: string, buffer: SetElement[]): void {
+    if (buffer.length > 0) this.#to.addElements(set, buffer);
+    buffer.length = 0;
+  }
+}
+
+/** kube-proxy's comment on its table, or one that tells ours from it. */
+function commentOf({ table, beside }: Titled): string {
+  return beside ? `rules for ${table}, beside kube-proxy` : "rules for kube-proxy";
 }

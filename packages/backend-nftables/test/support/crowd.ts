@@ -4,7 +4,7 @@ import { addressHex, type Hex, type NftSet, type NftTable, type SetElement } fro
 import { goldenNode, nodeEnvironment } from "@fairlead/testkit";
 import { type CrowdKernel, type CrowdNode, servedCrowd } from "@fairlead/testkit/crowds";
 import { createNftablesBackend } from "../../src/index.ts";
-import { kubeProxyAffinitySet } from "../../src/plan/names.ts";
+import { kubeProxyAffinitySet } from "../../src/plan/context.ts";
 import { plannerOptions } from "./golden.ts";
 
 const NODE = goldenNode(false);

@@ -1,5 +1,5 @@
 import { type Hex, hostNumber, type NftTable, ruleText } from "@fairlead/netfilter/nft";
-import { fewestOf } from "../../src/plan/classes.ts";
+import { fewestOf } from "../../src/plan/placement.ts";
 
 /**
  * What a table does with packets, as plain data, whatever slots endpoints have and whatever class a service is in: for

@@ -1,11 +1,11 @@
 import { VirtualClock } from "@fairlead/base/testing";
-import type { PlannerOptions } from "@fairlead/core";
+import type { ForwardingPlan, IPFamily, PlannerOptions } from "@fairlead/core";
 import { FakeNftables } from "@fairlead/kernel/fake";
-import { goldenNode } from "@fairlead/testkit";
+import type { BatchObject, NftBatch } from "@fairlead/netfilter/nft";
+import { goldenNode, NETWORKS } from "@fairlead/testkit";
 import { type SlotState, World } from "@fairlead/testkit/histories";
-import { createNftablesBackend, type NftablesOptions } from "../../src/index.ts";
+import { createNftablesBackend, type NftablesOptions, type NftablesPort } from "../../src/index.ts";
 import { plannerOptions } from "./golden.ts";
-import { recorded } from "./recorded.ts";
 
 export type Batches = readonly (readonly (readonly [number, SlotState | undefined])[])[];
 
@@ -27,4 +27,71 @@ export async function openLive(settings: Pick<NftablesOptions, "fastPath" | "dev
     return found;
   };
   return { clock, fake, backend, world, table, transactions };
+}
+
+/** A node without a service, which knows where ClusterIPs are. */
+export const EMPTY_PLAN: Readonly<Record<IPFamily, ForwardingPlan>> = {
+  IPv4: emptyPlan("IPv4"),
+  IPv6: emptyPlan("IPv6"),
+};
+
+/** What messages were about, of all transactions that a port was given. */
+interface Recorded {
+  readonly port: NftablesPort;
+  readonly transactions: (readonly BatchObject[])[];
+}
+
+export function recorded(port: NftablesPort): Recorded {
+  const transactions: (readonly BatchObject[])[] = [];
+  return {
+    transactions,
+    port: {
+      roomFor: (wanted) => port.roomFor(wanted),
+      generation: () => port.generation(),
+      table: (family, name) => port.table(family, name),
+      sets: (family, table, wanted) => port.sets(family, table, wanted),
+      async commit(batch) {
+        transactions.push(objectsOf(batch));
+        await port.commit(batch);
+      },
+    },
+  };
+}
+
+/** A set, a map or a chain, as `nft list` prints it. */
+export interface Block {
+  /** `chain services` */
+  readonly head: string;
+  readonly lines: readonly string[];
+  /** One for each, in a fixed order: the kernel's own is that of its hashes. */
+  readonly elements: readonly string[];
+}
+
+/** The blocks of one table's listing. */
+export function blocksOf(text: string): readonly Block[] {
+  return [...text.matchAll(/^\t((?:set|map|chain) \S+) \{\n(.*?)^\t\}$/gms)].map(([, head = "", body = ""]) => {
+    const [, elements = ""] = /^\t\telements = \{ (.*?) \}$/ms.exec(body) ?? [];
+    const lines = body.replace(/^\t\telements = \{.*?\}\n/ms, "").split("\n");
+    const each = elements.split(/,\s+/).filter((element) => element !== "");
+    return { head, lines: lines.map((line) => line.trim()).filter((line) => line !== ""), elements: each.sort() };
+  });
+}
+
+function emptyPlan(family: IPFamily): ForwardingPlan {
+  return {
+    family,
+    groups: new Map(),
+    node: {
+      detector: { kind: "cidrs", cidrs: [NETWORKS.calico[family]] },
+      nodePortAddresses: { kind: "all" },
+      serviceCIDRs: [NETWORKS.services[family]],
+    },
+    healthChecks: new Map(),
+    foreignClusterIPs: new Set(),
+    endpointCount: 0,
+  };
+}
+
+function objectsOf(batch: NftBatch): readonly BatchObject[] {
+  return Array.from({ length: batch.count }, (_, at) => batch.objectOf(at + 1)).filter((one) => one !== undefined);
 }
