@@ -1,10 +1,9 @@
 import type { ApiClient } from "@fairlead/lab/control-plane/api-client";
 import { expect, test } from "vitest";
 import { AddressScanner } from "../src/churn/addresses.ts";
-import { changeAtRate } from "../src/churn/changes.ts";
-import { delaysOf } from "../src/churn/delays.ts";
+import { delaysOf, type Recording, type SeenRequest, trafficBetween } from "../src/churn/figures.ts";
 import { readAddresses } from "../src/churn/kernel-times.ts";
-import { type Recording, type SeenRequest, trafficBetween } from "../src/churn/recording.ts";
+import { changeAtRate } from "../src/churn/measure-churn.ts";
 
 test("an address in a stream counts once it is whole, and its first time only", () => {
   const found = new Map<string, number>();

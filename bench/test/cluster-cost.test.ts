@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { type ChurnResult, type ChurnRun, spreadOf } from "../src/churn/figures.ts";
-import { churnTable } from "../src/report/churn-table.ts";
-import { withClusterCost } from "../src/report/cluster-cost.ts";
-import { loadRecorded } from "../src/report/recorded.ts";
+import { churnTable, withClusterCost } from "../src/report/cluster-cost.ts";
+import { loadRecorded } from "../src/report/overview.ts";
 
 const PAGE = [
   "before",

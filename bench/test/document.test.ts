@@ -3,9 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withClusterCost } from "../src/report/cluster-cost.ts";
 import { growthPlot, plots } from "../src/report/growth-plot.ts";
-import { withResults } from "../src/report/overview.ts";
-import { DOCS, loadRecorded, RESULTS } from "../src/report/recorded.ts";
-import { shown } from "../src/report/shown.ts";
+import { DOCS, loadRecorded, RESULTS, shown, withResults } from "../src/report/overview.ts";
 
 const page = await readFile(join(DOCS, "performance.md"), "utf8");
 

@@ -5,8 +5,7 @@ import type { Argv } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";
 import { missingHere } from "@fairlead/lab/support/machine";
 import { expect, test } from "vitest";
-import { whileItRuns } from "../src/proxy/ended.ts";
-import { type RunningProxy, withProxy } from "../src/proxy/running.ts";
+import { type RunningProxy, whileItRuns, withProxy } from "../src/proxy/running.ts";
 
 const missing = await missingHere();
 

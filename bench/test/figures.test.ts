@@ -1,10 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { busySecondsOf, ownSeconds } from "../src/measure/company.ts";
-import { median, quantile } from "../src/measure/figures.ts";
-import { bytesReceivedOf, cpuSecondsOf, exactCpuSecondsOf, memoryOf } from "../src/measure/process-figures.ts";
-import { childrenAmong } from "../src/proxy/processes.ts";
-import { klogTime } from "../src/proxy/sync-log.ts";
-import { fullSyncTimeOf } from "../src/proxy/sync-metrics.ts";
+import {
+  busySecondsOf,
+  bytesReceivedOf,
+  cpuSecondsOf,
+  exactCpuSecondsOf,
+  memoryOf,
+  ownSeconds,
+} from "../src/measure/process-figures.ts";
+import { median, quantile } from "../src/measure/result.ts";
+import { childrenAmong, fullSyncTimeOf, klogTime } from "../src/proxy/running.ts";
 
 describe("figures", () => {
   test("the median of an even number of values lies between the middle two", () => {

@@ -1,6 +1,6 @@
 import { readTables } from "@fairlead/netfilter/nft";
 import { expect, test } from "vitest";
-import { frontendsOf } from "../src/measure/nft-rules.ts";
+import { frontendsOf } from "../src/measure/rules.ts";
 
 /** As Fairlead writes it: endpoints are elements. */
 function ours(...endpoints: readonly string[]): string {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import type { ProxyFigures } from "../src/measure/figures.ts";
-import { markdownTable, quantity, textTable } from "../src/report/render.ts";
-import { rowsOf } from "../src/report/rows.ts";
+import type { ProxyFigures } from "../src/measure/result.ts";
+import { markdownTable, quantity, rowsOf, textTable } from "../src/report/rows.ts";
 
 function figures(factor: number): ProxyFigures {
   const ms = [1, 2, 3].map((value) => value * factor);

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { addressPath, serviceObject, sliceObject } from "../src/cluster/objects.ts";
-import { storedServices } from "../src/cluster/stored.ts";
+import { addressPath, serviceObject, sliceObject, storedServices } from "../src/cluster/objects.ts";
 
 const ADDED = { uid: "0", resourceVersion: "7", creationTimestamp: "2030-01-01T00:00:00Z", managedFields: [{}] };
 

@@ -1,22 +1,39 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-client";
+import { kubeconfig, PORT, USERS } from "@fairlead/lab/control-plane/control-plane";
+import { FROM_SOURCES, startScript } from "@fairlead/lab/support/script";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
-import { fill } from "../cluster/load.ts";
-import type { Size } from "../cluster/objects.ts";
-import { type Change, rollOut } from "../cluster/roll-out.ts";
+import { type Bed, FABRIC } from "../cluster/bed.ts";
+import { type Change, fill, rollOut } from "../cluster/load.ts";
+import { endpointList, movedAddress, now, type Size, sliceObject } from "../cluster/objects.ts";
+import { type BedOptions, type Prepared, type Progress, withBed } from "../measure/bench.ts";
 import { untilRest } from "../measure/measure-run.ts";
-import { type BedOptions, type Prepared, type Progress, withBed } from "../measure/prepare.ts";
 import { requireSameRules } from "../measure/rules.ts";
 import { type MeasuredProxy, type ProxyName, writeConfig } from "../proxy/measured-proxy.ts";
 import { type RunningProxy, withProxy } from "../proxy/running.ts";
-import { changeAtRate, type Rate } from "./changes.ts";
-import { delaysOf, timeOf } from "./delays.ts";
-import { type ApiFigures, type ChurnRun, type RollingFigures, spreadOf } from "./figures.ts";
+import {
+  type ApiFigures,
+  bytesBetween,
+  type ChurnRun,
+  delaysOf,
+  type Recording,
+  type RollingFigures,
+  spreadOf,
+  timeOf,
+  trafficBetween,
+} from "./figures.ts";
 import { type KernelTimes, kernelTimes } from "./kernel-times.ts";
-import { bytesBetween, type Recording, trafficBetween } from "./recording.ts";
-import { openRelay, type RecordingRelay, relayKubeconfig } from "./relay.ts";
 
-export interface ChurnOptions extends BedOptions, Size, Rate {
+/** How many changes, and how fast. */
+interface Rate {
+  readonly perSecond: number;
+  readonly seconds: number;
+}
+
+interface ChurnOptions extends BedOptions, Size, Rate {
   /** Of each proxy, in turns. */
   readonly runs: number;
   /** Rolling updates in each run. */
@@ -26,8 +43,6 @@ export interface ChurnOptions extends BedOptions, Size, Rate {
 }
 
 const ROLLING = 100;
-/** Until the kernel has everything. */
-const PATIENCE_MS = 120_000;
 
 /**
  * Measures proxies behind a relay that records when events pass, next to a listener that records when the kernel has
@@ -60,6 +75,37 @@ export function measureChurn(
   });
 }
 
+/** By which the services' turn comes: neighbors in time are not neighbors in number. */
+const STEP = 7919;
+
+/**
+ * Changes one endpoint of another service each time, at an even rate, whatever the API server's answers take. Each
+ * slice says when its change was triggered, as the EndpointSlice controller does.
+ *
+ * @param first the number of the first address; no number may come twice in the life of a proxy
+ * @throws Error when the API server refuses a change
+ */
+export async function changeAtRate(api: ApiClient, size: Size, rate: Rate, first: number): Promise<readonly Change[]> {
+  const started = performance.now();
+  const changes: Change[] = [];
+  const requests: Promise<unknown>[] = [];
+  for (let number = 0; number < rate.perSecond * rate.seconds; number++) {
+    const wait = started + (number * 1000) / rate.perSecond - performance.now();
+    if (wait > 0) await sleep(wait);
+    const address = movedAddress(first + number);
+    changes.push({ address, asked: now() });
+    const request = change(api, size, ((first + number) * STEP) % size.services, address);
+    // What fails meanwhile is thrown in the end.
+    request.catch(() => {});
+    requests.push(request);
+  }
+  await Promise.all(requests);
+  return changes;
+}
+
+/** Until the kernel has everything. */
+const PATIENCE_MS = 120_000;
+
 interface Started {
   readonly subject: MeasuredProxy;
   readonly configFile: string;
@@ -77,6 +123,13 @@ async function measureRun(prepared: Prepared, options: ChurnOptions, started: St
     requireSameRules("the churn", rules, await freshRules()("churn"));
     return figures;
   });
+}
+
+/** What stands between a proxy and the API server and records what passes. */
+interface RecordingRelay {
+  /** What has passed since its start. */
+  take(): Promise<Recording>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 interface Subject {
@@ -138,4 +191,38 @@ function rollingFigures(
     ownMs: Math.max(...programmed) - lastEvent,
     each: spreadOf(programmed.map((time, index) => time - (events[index] ?? time))),
   };
+}
+
+const MAIN = fileURLToPath(new URL("recording-relay-main.ts", import.meta.url));
+const RELAY_PORT = 7443;
+
+/** One at a time. @throws Error with its last words when it does not get ready */
+async function openRelay({ controlPlane: { certificate }, fabric }: Bed): Promise<RecordingRelay> {
+  const { certFile = "", keyFile = "" } = certificate ?? {};
+  const args = [certFile, keyFile, FABRIC, String(RELAY_PORT), String(PORT)];
+  const script = await startScript(fabric, MAIN, args, FROM_SOURCES);
+  return {
+    take: async () => JSON.parse(await script.ask("take")),
+    [Symbol.asyncDispose]: () => script.stop(),
+  };
+}
+
+/** @returns a kubeconfig file for proxies that talk to the API server by the relay */
+async function relayKubeconfig({ controlPlane: { certificate }, folder }: Bed): Promise<string> {
+  const own = join(folder, "relay");
+  await mkdir(own, { recursive: true });
+  const file = join(own, "kubeconfig");
+  const server = `https://${FABRIC}:${RELAY_PORT}`;
+  const caFile = certificate?.certFile ?? "";
+  await writeFile(file, kubeconfig({ server, caFile, token: USERS.proxy.token }), { mode: 0o600 });
+  return file;
+}
+
+const TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time";
+
+function change(api: ApiClient, { endpoints }: Size, index: number, address: string): Promise<unknown> {
+  return api.patch(objectPath(sliceObject(index, endpoints)), {
+    metadata: { annotations: { [TRIGGER_TIME]: new Date(now()).toISOString() } },
+    endpoints: endpointList(index, endpoints, 0, new Map([[0, address]])),
+  });
 }

@@ -7,9 +7,9 @@ import type { IncomingMessage } from "node:http";
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { Agent, request } from "node:https";
 import { answerLines } from "@fairlead/lab/support/answer-lines";
-import { now } from "../cluster/now.ts";
+import { now } from "../cluster/objects.ts";
 import { AddressScanner } from "./addresses.ts";
-import type { Recording, SeenRequest } from "./recording.ts";
+import type { Recording, SeenRequest } from "./figures.ts";
 
 const [, , certFile = "", keyFile = "", host = "", port = "", serverPort = ""] = process.argv;
 

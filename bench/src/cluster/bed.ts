@@ -17,8 +17,7 @@ import {
   up,
   veth,
 } from "@fairlead/lab/wire";
-import { Etcd } from "./etcd.ts";
-import { nodeObject } from "./objects.ts";
+import { Etcd, nodeObject } from "./objects.ts";
 
 /** A control plane, and nodes alongside it as they are needed. No packet leaves it. */
 export interface Bed {

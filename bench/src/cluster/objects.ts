@@ -1,3 +1,8 @@
+/** Objects for a benchmark, and how they are written into etcd as the API server stores them. */
+
+import { randomUUID } from "node:crypto";
+import { Agent, request } from "node:http";
+import { text } from "node:stream/consumers";
 import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
 
 /** How much there is. */
@@ -7,16 +12,10 @@ export interface Size {
   readonly endpoints: number;
 }
 
-/** The Kubernetes namespace that everything is in. */
-const NAMESPACE = "bench";
-
 export const NODE_NAME = "bench-node";
 
-const SERVICE_PORT = 80;
-const TARGET_PORT = 8080;
-
-/** Endpoints are spread over 50 nodes, none of them the one that is measured. */
-const OTHER_NODES = 50;
+/** The Kubernetes namespace that everything is in. */
+const NAMESPACE = "bench";
 
 export const NAMESPACE_OBJECT: ApiObject = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
 
@@ -30,6 +29,9 @@ export function nodeObject(address: string): { readonly object: ApiObject; reado
     status: { status: { addresses } },
   };
 }
+
+const SERVICE_PORT = 80;
+const TARGET_PORT = 8080;
 
 /** Service number `index`, with an address that no other one has. */
 export function serviceObject(index: number): ApiObject {
@@ -80,6 +82,9 @@ export function sliceObject(
   };
 }
 
+/** Endpoints are spread over 50 nodes, none of them the one that is measured. */
+const OTHER_NODES = 50;
+
 /** Those of one slice. */
 export function endpointList(
   index: number,
@@ -95,11 +100,6 @@ export function endpointList(
   }));
 }
 
-/** An address of `podRange`. */
-function podAddress(number: number): string {
-  return inTen(144, number + 256);
-}
-
 /** An address that no endpoint has at first; for the one that moves. */
 export function movedAddress(number: number): string {
   return inTen(152, number + 256);
@@ -108,6 +108,105 @@ export function movedAddress(number: number): string {
 /** Of the object that says whose a service's address is. */
 export function addressPath(index: number): string {
   return `/apis/networking.k8s.io/v1/ipaddresses/${serviceAddress(index)}`;
+}
+
+/** What the API server made of one service, one of its slices and its address. */
+interface Samples {
+  readonly service: ApiObject;
+  readonly slice: ApiObject;
+  readonly address: ApiObject;
+}
+
+/** An object and the key that the API server finds it under. */
+type StoredObject = readonly [key: string, object: ApiObject];
+
+/** Services from number `first` up to below `services`, as the API server would have stored them. */
+export function* storedServices(
+  samples: Samples,
+  { services, endpoints }: Size,
+  first: number,
+): Generator<StoredObject, void, void> {
+  for (let index = first; index < services; index++) {
+    const service = storedService(samples.service, index);
+    const { name, namespace = "" } = service.metadata;
+    const address = storedAddress(samples.address, service);
+    // The slices first, so that the service comes to the proxy as a whole.
+    for (let number = 0; number < sliceCount(endpoints); number++) {
+      const slice = stored(samples.slice, sliceObject(index, endpoints, number));
+      yield [`/registry/endpointslices/${namespace}/${slice.metadata.name}`, slice];
+    }
+    yield [`/registry/ipaddresses/${address.metadata.name}`, address];
+    yield [`/registry/services/specs/${namespace}/${name}`, service];
+  }
+}
+
+/** etcd's own limits for one transaction are 128 operations and 1.5 MB. */
+const OPERATIONS = 128;
+const BYTES = 1_000_000;
+const TIMEOUT_MS = 60_000;
+
+/** Writes what an API server keeps, without asking that. */
+export class Etcd {
+  readonly #socketPath: string;
+  readonly #agent = new Agent({ keepAlive: true });
+
+  /** @param socketPath of a unix socket that leads to etcd's address for clients */
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath;
+  }
+
+  /** Many in each transaction. @throws Error when one is refused */
+  async put(objects: Iterable<StoredObject>): Promise<void> {
+    let operations: string[] = [];
+    let bytes = 0;
+    for (const [key, object] of objects) {
+      const operation = JSON.stringify({ requestPut: { key: base64(key), value: base64(JSON.stringify(object)) } });
+      if (operations.length === OPERATIONS || bytes + operation.length > BYTES) {
+        await this.#transaction(operations);
+        operations = [];
+        bytes = 0;
+      }
+      operations.push(operation);
+      bytes += operation.length;
+    }
+    if (operations.length > 0) await this.#transaction(operations);
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  /** By etcd's gateway for JSON. */
+  #transaction(operations: readonly string[]): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const outgoing = request({
+      agent: this.#agent,
+      socketPath: this.#socketPath,
+      path: "/v3/kv/txn",
+      method: "POST",
+      timeout: TIMEOUT_MS,
+      headers: { host: "etcd", "content-type": "application/json" },
+    });
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`etcd: no answer in ${TIMEOUT_MS} ms`)));
+    outgoing.on("error", reject);
+    outgoing.on("response", async (response) => {
+      const answer = await text(response);
+      if (response.statusCode === 200) resolve();
+      else reject(new Error(`etcd: ${response.statusCode} ${answer}`));
+    });
+    outgoing.end(`{"success":[${operations.join(",")}]}`);
+    return promise;
+  }
+}
+
+/** Milliseconds since the epoch, finer than Date.now. */
+export function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** An address of `podRange`. */
+function podAddress(number: number): string {
+  return inTen(144, number + 256);
 }
 
 function serviceAddress(index: number): string {
@@ -120,4 +219,41 @@ function inTen(second: number, number: number): string {
 
 function serviceName(index: number): string {
   return `svc-${index}`;
+}
+
+/** The wanted object with what the server added to the sample; lists are the wanted one's, but for the ports. */
+function stored(sample: ApiObject, wanted: ApiObject): ApiObject {
+  const { resourceVersion: _, ...metadata } = sample.metadata;
+  const { ports } = sample;
+  return { ...sample, ...wanted, ports, metadata: { ...metadata, ...wanted.metadata, uid: randomUUID() } };
+}
+
+function storedService(sample: ApiObject, index: number): ApiObject {
+  const wanted = serviceObject(index);
+  const clusterIP = clusterIPOf(wanted);
+  const { ports: _, ...service } = stored(sample, wanted);
+  return { ...service, spec: { ...specOf(sample), clusterIP, clusterIPs: [clusterIP] } };
+}
+
+/** Without it the API server would find that the service's address is not allocated, and mend that one by one. */
+function storedAddress(sample: ApiObject, { metadata: { name, namespace }, ...service }: ApiObject): ApiObject {
+  const { resourceVersion: _, ...metadata } = sample.metadata;
+  const parentRef = { group: "", resource: "services", namespace, name };
+  return {
+    ...sample,
+    metadata: { ...metadata, name: clusterIPOf(service), uid: randomUUID() },
+    spec: { parentRef },
+  };
+}
+
+function clusterIPOf(service: Readonly<Record<string, unknown>>): string {
+  return String(specOf(service)["clusterIP"]);
+}
+
+function specOf(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return object["spec"] as Readonly<Record<string, unknown>>;
+}
+
+function base64(value: string): string {
+  return Buffer.from(value).toString("base64");
 }

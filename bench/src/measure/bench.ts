@@ -1,26 +1,40 @@
 import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { requireAgent } from "@fairlead/lab/agent";
+import { controlPlanePrograms } from "@fairlead/lab/control-plane/programs";
+import { ownPrefix } from "@fairlead/lab/support/run-inventory";
+import { type Bed, openBed } from "../cluster/bed.ts";
 import { fill } from "../cluster/load.ts";
-import { type MeasuredProxy, measuredProxies, type ProxyName } from "../proxy/measured-proxy.ts";
-import { LateStartError } from "../proxy/running.ts";
-import { watchOtherWork } from "./company.ts";
-import type { ProxyFigures, RunFigures, Unfinished } from "./figures.ts";
-import { measureRun } from "./measure-run.ts";
-import type { BenchOptions } from "./options.ts";
-import { type Progress, withBed } from "./prepare.ts";
+import {
+  fairlead,
+  type MeasuredProxy,
+  measuredProxies,
+  type ProxyName,
+  settledAgent,
+  toolPath,
+  type Variant,
+  writeConfig,
+} from "../proxy/measured-proxy.ts";
+import { LateStartError, startProxy } from "../proxy/running.ts";
+import { freshRulesOf, measureRun, type Setting } from "./measure-run.ts";
+import type { BenchOptions, Mode } from "./options.ts";
+import { watchOtherWork } from "./process-figures.ts";
 import { recordRun } from "./record-run.ts";
-import type { Result } from "./result.ts";
-import type { Setting } from "./setting.ts";
+import type { ProxyFigures, Result, RunFigures, Unfinished } from "./result.ts";
+import { type RulesReader, readNftRules, readRules } from "./rules.ts";
+
+/** What was measured, and how many cores other processes kept busy meanwhile. */
+interface Measurement {
+  readonly proxies: Result["proxies"];
+  readonly others: number;
+}
 
 /** Rounds of a service added and removed, and endpoints of the rolling update. */
 const SERVICE_ROUNDS = 5;
 const ROLLING = 100;
-
-/** What was measured, and how many cores other processes kept busy meanwhile. */
-export interface Measurement {
-  readonly proxies: Result["proxies"];
-  readonly others: number;
-}
 
 /**
  * Measures the proxies one after the other, in turns, on one control plane.
@@ -46,6 +60,61 @@ export async function runBench(
     const proxies = await measureAll(setting, subjects, options, progress);
     return { proxies, others: await otherWork() };
   });
+}
+
+/** Says what is being done, a line each. */
+export type Progress = (line: string) => void;
+
+/** What a benchmark on this machine's kernel is opened with. */
+export interface BedOptions {
+  readonly mode: Mode;
+  readonly variant: Variant;
+  /** Version of the control plane. */
+  readonly kubernetes: string;
+  /** Seconds for a proxy's first sync. */
+  readonly patience: number;
+}
+
+/** A control plane without services, and how proxies are started alongside it. */
+export interface Prepared {
+  readonly bed: Bed;
+  readonly startSettings: Setting["startSettings"];
+  readonly readRules: RulesReader;
+  /** Asks a fresh Fairlead for its rules, once for each step. */
+  freshRules(): Setting["freshRules"];
+}
+
+/** How the rules of each mode are read. */
+const readers: Readonly<Record<Mode, (variant: Variant) => RulesReader>> = {
+  iptables: (variant) => (node) => readRules(node, variant),
+  nftables: () => readNftRules,
+};
+
+/** Opens a bed for as long as `use` takes; nothing is left after it. */
+export async function withBed<T>(
+  { mode, variant, kubernetes, patience }: BedOptions,
+  progress: Progress,
+  use: (prepared: Prepared) => Promise<T>,
+): Promise<T> {
+  await requireAgent();
+  const programs = await controlPlanePrograms(kubernetes, progress);
+  const folder = await mkdtemp(join(tmpdir(), `${await ownPrefix("fairlead-bench")}-`));
+  try {
+    await using bed = await openBed(programs, folder);
+    const configFile = await writeConfig(folder, mode, bed.controlPlane.proxyKubeconfig);
+    const path = await toolPath(join(folder, "bin"), variant);
+    const agent = await settledAgent(folder);
+    const startSettings = { variant, configFile, agent, path, patience: patience * 1000 };
+    const readRules = readers[mode](variant);
+    const freshRules = () =>
+      freshRulesOf(
+        () => startProxy(bed, { ...startSettings, subject: fairlead() }),
+        ({ node }) => readRules(node),
+      );
+    return await use({ bed, startSettings, readRules, freshRules });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 const LOOK_EVERY_MS = 100;

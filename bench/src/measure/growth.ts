@@ -1,12 +1,11 @@
 import { fill } from "../cluster/load.ts";
 import { fairlead } from "../proxy/measured-proxy.ts";
 import { type RunningProxy, withProxy } from "../proxy/running.ts";
-import { median } from "./figures.ts";
-import { untilRest } from "./measure-run.ts";
-import { type BedOptions, type Prepared, type Progress, withBed } from "./prepare.ts";
+import { type BedOptions, type Prepared, type Progress, withBed } from "./bench.ts";
+import { untilRest, Workload } from "./measure-run.ts";
 import { cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
+import { median } from "./result.ts";
 import { requireSameRules } from "./rules.ts";
-import { Workload } from "./work.ts";
 
 /** Fairlead at one size. Milliseconds, CPU seconds, MB. */
 export interface GrowthPoint {

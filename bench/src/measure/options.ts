@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import type { Variant } from "../proxy/tools.ts";
+import type { Variant } from "../proxy/measured-proxy.ts";
 
 /** What the command line asks for. */
 export interface BenchOptions {

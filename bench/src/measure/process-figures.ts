@@ -1,13 +1,17 @@
-import { readdir, readFile } from "node:fs/promises";
-import { statFields } from "../proxy/processes.ts";
+/** What processes and the machine take. */
 
-/** Clock ticks in a second, as /proc counts on every Linux of today. */
-export const TICKS = 100;
+import { readdir, readFile } from "node:fs/promises";
+import { arch, cpus, loadavg, release, totalmem } from "node:os";
+import { createRunner } from "@fairlead/kernel";
+import { parentOf, readProcesses, statFields } from "../proxy/running.ts";
 
 /** CPU seconds of a process so far, those of its children that have ended included; in steps of 10 ms. */
 export async function cpuSeconds(pid: number): Promise<number> {
   return cpuSecondsOf(await readFile(`/proc/${pid}/stat`, "utf8"));
 }
+
+/** Clock ticks in a second, as /proc counts on every Linux of today. */
+const TICKS = 100;
 
 /** The same of its children only. */
 export async function childrenCpuSeconds(pid: number): Promise<number> {
@@ -17,11 +21,6 @@ export async function childrenCpuSeconds(pid: number): Promise<number> {
 export function cpuSecondsOf(stat: string): number {
   const { own, children } = ticksOf(stat);
   return (own + children) / TICKS;
-}
-
-function ticksOf(stat: string): { readonly own: number; readonly children: number } {
-  const [utime = 0, stime = 0, cutime = 0, cstime = 0] = statFields(stat).slice(11, 15).map(Number);
-  return { own: utime + stime, children: cutime + cstime };
 }
 
 /**
@@ -42,7 +41,7 @@ export function exactCpuSecondsOf(threads: readonly string[], stat: string): num
 }
 
 /** Resident memory in MB (10⁶ bytes): now, and the most that there ever was. */
-export interface Memory {
+interface Memory {
   readonly now: number;
   readonly peak: number;
 }
@@ -69,4 +68,88 @@ export function bytesReceivedOf(table: string, device: string): number {
       .trim()
       .split(/\s+/)[0],
   );
+}
+
+/**
+ * Watches what else a machine does while something is measured.
+ *
+ * @returns tells how many of the machine's cores other processes kept busy since then, on average
+ */
+export async function watchOtherWork(): Promise<() => Promise<number>> {
+  const [started, before] = [performance.now(), await readUsage()];
+  return async () => {
+    const [seconds, now] = [(performance.now() - started) / 1000, await readUsage()];
+    return Math.max(0, (now.machine - before.machine - (now.own - before.own)) / seconds);
+  };
+}
+
+/** What /proc/stat says of all cores together: everything but idling, waiting for disks, and what the host took. */
+export function busySecondsOf(stat: string): number {
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] =
+    /^cpu +(.+)$/m.exec(stat)?.[1]?.split(" ").map(Number) ?? [];
+  return (user + nice + system + irq + softirq) / TICKS;
+}
+
+/** @param stats of /proc/PID/stat, of all processes */
+export function ownSeconds(stats: readonly string[], root: number): number {
+  const children = Map.groupBy(stats, parentOf);
+  const total = (stat: string): number => {
+    const pid = Number.parseInt(stat, 10);
+    return (children.get(pid) ?? []).reduce((sum, child) => sum + total(child), cpuSecondsOf(stat));
+  };
+  const own = stats.find((stat) => Number.parseInt(stat, 10) === root);
+  return own === undefined ? 0 : total(own);
+}
+
+/** Where figures were taken. */
+export interface Machine {
+  /** ISO date, without the time. */
+  readonly date: string;
+  readonly cpu: string;
+  readonly cores: number;
+  /** 10⁹ bytes. */
+  readonly memoryGB: number;
+  readonly kernel: string;
+  readonly node: string;
+  readonly iptables: string;
+  /**
+   * Processes that wanted a core in the last 5 minutes, on average, the benchmark's own included: 2 to 3 on a quiet
+   * machine.
+   */
+  readonly load: number;
+  /** Cores that other processes kept busy during the benchmark, on average; absent: not recorded. */
+  readonly others?: number;
+}
+
+/** @param others as `watchOtherWork` says at the end */
+export async function describeMachine(others: number): Promise<Machine> {
+  const { stdout } = await createRunner().run(["iptables", "--version"]);
+  const processors = cpus();
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    cpu: processors[0]?.model.trim() || arch(),
+    cores: processors.length,
+    memoryGB: Math.round(totalmem() / 1e9),
+    kernel: release(),
+    node: process.version,
+    iptables: stdout.replace(/^iptables v(\S+).*/s, "$1"),
+    load: loadavg()[1] ?? Number.NaN,
+    others,
+  };
+}
+
+function ticksOf(stat: string): { readonly own: number; readonly children: number } {
+  const [utime = 0, stime = 0, cutime = 0, cstime = 0] = statFields(stat).slice(11, 15).map(Number);
+  return { own: utime + stime, children: cutime + cstime };
+}
+
+/** CPU seconds so far: of the whole machine, and of this process with all that descend from it. */
+interface Usage {
+  readonly machine: number;
+  readonly own: number;
+}
+
+async function readUsage(): Promise<Usage> {
+  const stats = await readProcesses();
+  return { machine: busySecondsOf(await readFile("/proc/stat", "utf8")), own: ownSeconds(stats, process.pid) };
 }

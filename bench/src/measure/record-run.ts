@@ -3,13 +3,18 @@ import { join } from "node:path";
 import { COUNTERS } from "@fairlead/backend-iptables";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { runnerIn } from "@fairlead/lab/wire";
-import { fairlead, loopFigures, loopProbe, type MeasuredProxy } from "../proxy/measured-proxy.ts";
+import {
+  fairlead,
+  loopFigures,
+  loopProbe,
+  type MeasuredProxy,
+  recordingPath,
+  type Variant,
+} from "../proxy/measured-proxy.ts";
 import { startProxy } from "../proxy/running.ts";
-import { recordingPath, type Variant } from "../proxy/tools.ts";
-import { median, type RecordedFigures, type ToolUse } from "./figures.ts";
+import { type Setting, Workload } from "./measure-run.ts";
 import { childrenCpuSeconds } from "./process-figures.ts";
-import type { Setting } from "./setting.ts";
-import { Workload } from "./work.ts";
+import { median, type RecordedFigures, type ToolUse } from "./result.ts";
 
 /** Changes that are recorded; even, as the endpoint goes to and fro. */
 const CHANGES = 6;

@@ -1,8 +1,9 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Argv } from "@fairlead/kernel";
+import { type Argv, createRunner } from "@fairlead/kernel";
+import { settleAgent } from "@fairlead/lab/agent";
 import { kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
 import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { NODE_NAME } from "../cluster/objects.ts";
@@ -27,9 +28,6 @@ export interface MeasuredProxy {
   readonly synced: RegExp;
 }
 
-/** klog's `I1121 10:09:13.123456`. */
-const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
-
 /**
  * What the agent's Node is given so that it tells how long its event loop was held, in a file at its end.
  *
@@ -49,6 +47,9 @@ export async function loopFigures(file: string): Promise<LoopFigures | undefined
   const text = await readFile(file, "utf8").catch(() => undefined);
   return text === undefined ? undefined : JSON.parse(text);
 }
+
+/** klog's `I1121 10:09:13.123456`. */
+const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
 
 /** @param nodeOptions for the agent's Node, alongside what the image gives it */
 export function fairlead(nodeOptions: readonly string[] = []): MeasuredProxy {
@@ -77,14 +78,6 @@ export async function measuredProxies(
   return [fairlead(), kubeProxy(await kubeProxyProgram(kubeProxyVersion, progress))];
 }
 
-function kubeProxy(program: string): MeasuredProxy {
-  return {
-    name: "kube-proxy",
-    argv: ({ configFile }) => [program, `--config=${configFile}`, `--hostname-override=${NODE_NAME}`, "--v=2"],
-    synced: new RegExp(`${KLOG_TIME}.*"SyncProxyRules complete".* ipFamily="IPv4"`, "i"),
-  };
-}
-
 /**
  * Writes the configuration of both. `minSyncPeriod` is by default as short as can be: what is measured is the work, and
  * not the wait for the next second.
@@ -109,4 +102,86 @@ export async function writeConfig(
   };
   await writeFile(file, JSON.stringify(config));
   return file;
+}
+
+/** The agent that is measured. */
+export interface SettledAgent {
+  readonly bundle: string;
+  /** What V8 has compiled of it, for NODE_COMPILE_CACHE. */
+  readonly compiled: string;
+}
+
+/**
+ * Copies the built agent, so that who builds meanwhile neither changes what is measured nor ends it: native code that
+ * is written over while it is mapped takes its process down. Compiled as it is when the image is built.
+ */
+export async function settledAgent(folder: string): Promise<SettledAgent> {
+  const bundle = await settleAgent(join(folder, "agent"));
+  const compiled = join(folder, "compiled");
+  const runner = createRunner({ env: { NODE_OPTIONS: "", NODE_COMPILE_CACHE: compiled } });
+  await runner.run([process.execPath, ...AGENT_NODE_OPTIONS, bundle, "--version"]);
+  return { bundle, compiled };
+}
+
+/** Which kernel API the iptables tools of a run speak to. */
+export type Variant = "nft" | "legacy";
+
+const SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** The PATH of a folder in which plain `iptables` is of this variant. */
+export async function toolPath(folder: string, variant: Variant): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  await Promise.all(
+    [...iptablesTools(variant)].map(([name, program]) => symlink(`/usr/sbin/${program}`, join(folder, name))),
+  );
+  return `${folder}:${SYSTEM_PATH}`;
+}
+
+/** Debian's names of everything that a proxy may start, but for iptables'. */
+const OTHERS = ["conntrack", "ipset", "ipvsadm", "nfacct", "nft"] as const;
+
+/**
+ * The same, in which each call leaves a line in `calls` of `records`, and the input of each restore a file
+ * `payload.PID`. Slower than the tools by themselves: nothing is timed with it.
+ */
+export async function recordingPath(folder: string, variant: Variant, records: string): Promise<string> {
+  await Promise.all([mkdir(folder, { recursive: true }), mkdir(records, { recursive: true })]);
+  const programs = new Map([...iptablesTools(variant), ...OTHERS.map((name) => [name, name] as const)]);
+  await Promise.all(
+    [...programs].map(([name, program]) =>
+      writeFile(join(folder, name), recorder(`/usr/sbin/${program}`, records), { mode: 0o755 }),
+    ),
+  );
+  return `${folder}:${SYSTEM_PATH}`;
+}
+
+function kubeProxy(program: string): MeasuredProxy {
+  return {
+    name: "kube-proxy",
+    argv: ({ configFile }) => [program, `--config=${configFile}`, `--hostname-override=${NODE_NAME}`, "--v=2"],
+    synced: new RegExp(`${KLOG_TIME}.*"SyncProxyRules complete".* ipFamily="IPv4"`, "i"),
+  };
+}
+
+/** By the name that it is called by. */
+function iptablesTools(variant: Variant): ReadonlyMap<string, string> {
+  const verbs = ["", "-save", "-restore"];
+  return new Map(
+    ["iptables", "ip6tables"].flatMap((family) =>
+      verbs.flatMap((verb) => [
+        [`${family}${verb}`, `${family}-${variant}${verb}`] as const,
+        [`${family}-${variant}${verb}`, `${family}-${variant}${verb}`] as const,
+      ]),
+    ),
+  );
+}
+
+function recorder(program: string, records: string): string {
+  return `#!/bin/sh
+echo "$$ ${program} $*" >> '${records}/calls'
+case "${program} $*" in
+  *restore*|*" -f -") tee '${records}/payload.'$$ | ${program} "$@" ;;
+  *) exec ${program} "$@" ;;
+esac
+`;
 }

@@ -1,12 +1,9 @@
-import type { ChurnResult } from "../churn/figures.ts";
-import type { FleetResult } from "../fleet/simulate-fleet.ts";
-import { median } from "../measure/figures.ts";
+import type { ChurnResult, ChurnRun } from "../churn/figures.ts";
+import type { FleetResult } from "../fleet.ts";
+import { median } from "../measure/result.ts";
 import type { ProxyName } from "../proxy/measured-proxy.ts";
-import { churnRows } from "./churn-table.ts";
 import { between, machineText } from "./overview.ts";
-import { quantity } from "./render.ts";
-
-const MARK = "<!-- Made by `pnpm bench --document` from bench/results/fleet.json and churn-*.json. -->";
+import { markdownTable, quantity, type Row, type Unit } from "./rows.ts";
 
 /** Above the table of what changes take, which is there once it is recorded. */
 const CHURN_TEXT = `### When endpoints change
@@ -15,6 +12,18 @@ nftables mode: Kubernetes'
 [SLI](https://github.com/kubernetes/community/blob/master/sig-scalability/slos/network_programming_latency.md) measured
 from outside. **Own time** is from the API server's event to the kernel.
 `;
+
+const MARK = "<!-- Made by `pnpm bench --document` from bench/results/fleet.json and churn-*.json. -->";
+
+/** Writes what is recorded of fleets and changes into a page. @throws Error when the page has no marks */
+export function withClusterCost(page: string, churn: readonly ChurnResult[], fleet: FleetResult): string {
+  const changes = churn.length === 0 ? [] : ["", CHURN_TEXT, changesTable(churn)];
+  return between(page, MARK, [fleetTable(fleet, churn), ...changes].join("\n"));
+}
+
+export function churnTable(result: ChurnResult): string {
+  return markdownTable(churnRows(result));
+}
 
 /** The rows of docs/performance.md, with their names there. */
 const CHOSEN: Readonly<Record<string, string>> = {
@@ -27,13 +36,7 @@ const CHOSEN: Readonly<Record<string, string>> = {
   "API bytes of a start": "bytes from the API server for a start",
 };
 
-/** Writes what is recorded of fleets and changes into a page. @throws Error when the page has no marks */
-export function withClusterCost(page: string, churn: readonly ChurnResult[], fleet: FleetResult): string {
-  const changes = churn.length === 0 ? [] : ["", CHURN_TEXT, churnTable(churn)];
-  return between(page, MARK, [fleetTable(fleet, churn), ...changes].join("\n"));
-}
-
-function churnTable(results: readonly ChurnResult[]): string {
+function changesTable(results: readonly ChurnResult[]): string {
   const sorted = [...results].sort((a, b) => a.options.services - b.options.services);
   const lines = Object.entries(CHOSEN).map(([label, name]) => {
     const cells = sorted.map((result) => {
@@ -94,4 +97,44 @@ function perHour({ watches, lists, signs }: FleetResult["proxies"][ProxyName]["h
 
 function pair(own: string, other: string): string {
   return `**${own}** / ${other}`;
+}
+
+interface ChurnMeasure {
+  readonly label: string;
+  readonly unit: Unit;
+  readonly of: (run: ChurnRun) => number;
+}
+
+const ROLLING = "rolling update of 100 endpoints: own time";
+
+const measures: readonly ChurnMeasure[] = [
+  { label: ROLLING, unit: "ms", of: ({ rolling }) => median(rolling.map(({ ownMs }) => ownMs)) },
+  { label: "– each endpoint, median", unit: "ms", of: ({ rolling }) => median(rolling.map(({ each }) => each.median)) },
+  { label: "– the API server before that", unit: "ms", of: ({ rolling }) => median(rolling.map(({ apiMs }) => apiMs)) },
+  { label: "churn: request to kernel, median", unit: "ms", of: ({ churn }) => churn.total.median },
+  { label: "– 99th percentile", unit: "ms", of: ({ churn }) => churn.total.p99 },
+  { label: "– own time, median", unit: "ms", of: ({ churn }) => churn.own.median },
+  { label: "– own time, 99th percentile", unit: "ms", of: ({ churn }) => churn.own.p99 },
+  { label: "– the API server, median", unit: "ms", of: ({ churn }) => churn.api.median },
+  { label: "– the API server, 99th percentile", unit: "ms", of: ({ churn }) => churn.api.p99 },
+  { label: "API bytes of one change", unit: "bytes", of: ({ api }) => api.bytesPerChange },
+  { label: "API bytes of a start", unit: "bytes", of: ({ api: { start } }) => start.list.bytes + start.watch.bytes },
+  {
+    label: "– requests",
+    unit: "count",
+    of: ({ api: { start } }) => start.list.requests + start.watch.requests + start.other.requests,
+  },
+];
+
+/** Medians of the runs, Fairlead next to kube-proxy. */
+function churnRows({ proxies: { fairlead = [], "kube-proxy": kubeProxy = [] } }: ChurnResult): readonly Row[] {
+  return measures.flatMap(({ label, unit, of }): readonly Row[] => {
+    const [own, other] = [medianOf(fairlead, of), medianOf(kubeProxy, of)];
+    if (own === undefined) return [];
+    return [{ label, unit, fairlead: own, ...(other !== undefined && { kubeProxy: other, ratio: own / other }) }];
+  });
+}
+
+function medianOf(runs: readonly ChurnRun[], of: ChurnMeasure["of"]): number | undefined {
+  return runs.length === 0 ? undefined : median(runs.map(of));
 }

@@ -1,7 +1,77 @@
-import type { Machine } from "../measure/machine.ts";
+import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { ChurnResult } from "../churn/figures.ts";
+import type { FleetResult } from "../fleet.ts";
+import type { Machine } from "../measure/process-figures.ts";
 import type { Result } from "../measure/result.ts";
-import { quantity } from "./render.ts";
-import { type Row, rowsOf } from "./rows.ts";
+import type { Series } from "./growth-plot.ts";
+import { quantity, type Row, rowsOf, textTable } from "./rows.ts";
+
+const BEGIN = "<!-- Made by `pnpm bench --document` from bench/results. -->";
+
+/**
+ * Writes the recorded results into a page, between its two marks.
+ *
+ * @throws Error when the page has no marks
+ */
+export function withResults(page: string, results: readonly Result[]): string {
+  return between(page, BEGIN, overview(results));
+}
+
+const END = "<!-- End of what is made. -->";
+
+/** @throws Error when the page does not have the mark, or not the end after it */
+export function between(page: string, mark: string, made: string): string {
+  const begin = page.indexOf(mark);
+  const end = page.indexOf(END, begin);
+  if (begin < 0 || end < begin) throw new Error(`the page needs the lines "${mark}" and "${END}"`);
+  return `${page.slice(0, begin)}${mark}\n\n${made}\n\n${page.slice(end)}`;
+}
+
+export function machineText({ date, cpu, cores, memoryGB, kernel, node, iptables, load, others }: Machine): string {
+  const hardware = `${cores} × ${cpu}, ${memoryGB} GB, Linux ${kernel}, Node ${node}, iptables ${iptables}`;
+  const company = others === undefined ? "" : `, other processes took ${others.toFixed(2)} cores`;
+  return `${date}, ${hardware}; load average ${load.toFixed(0)}${company}`;
+}
+
+const root = new URL("../../../", import.meta.url);
+
+export const RESULTS = fileURLToPath(new URL("bench/results/", root));
+export const DOCS = fileURLToPath(new URL("docs/", root));
+
+/** What docs/performance.md shows, each by file name. */
+interface Recorded {
+  /** `iptables-*.json` and `nftables-*.json` of bench/results. */
+  readonly results: readonly Result[];
+  /** `growth-VARIANT.json`. */
+  readonly growth: readonly Series[];
+  /** `churn-SERVICES.json`. */
+  readonly churn: readonly ChurnResult[];
+  /** `fleet.json`. */
+  readonly fleet: FleetResult;
+}
+
+export async function loadRecorded(): Promise<Recorded> {
+  const names = (await readdir(RESULTS)).sort();
+  const load = async (name: string) => JSON.parse(await readFile(`${RESULTS}${name}`, "utf8"));
+  const growthFiles = names.filter((name) => /^growth-\w+\.json$/.test(name));
+  return {
+    results: await Promise.all(names.filter((name) => /^(?:iptables|nftables)-.*\.json$/.test(name)).map(load)),
+    churn: await Promise.all(names.filter((name) => /^churn-\d+\.json$/.test(name)).map(load)),
+    fleet: await load("fleet.json"),
+    growth: await Promise.all(
+      growthFiles.map(async (name) => ({ name: name.replace(/^growth-|\.json$/g, ""), ...(await load(name)) })),
+    ),
+  };
+}
+
+/** The figures of a file that `--save` wrote, as a table, and where they were measured. */
+export async function shown(file: string): Promise<string> {
+  const kept: Result = JSON.parse(await readFile(file, "utf8"));
+  const { runs, changes, kubernetes, kubeProxyVersion } = kept.options;
+  const how = `${runs} runs of each with ${changes} endpoint changes; kube-proxy ${kubeProxyVersion}, API server ${kubernetes}`;
+  return `${textTable(rowsOf(kept.proxies.fairlead, kept.proxies["kube-proxy"]))}\n${how}; ${machineText(kept.machine)}.\n`;
+}
 
 /**
  * The rows that an operator asks for first, with their names in the document. The first of a label counts; what no
@@ -16,26 +86,6 @@ const CHOSEN: Readonly<Record<string, string>> = {
   "– steady": "memory",
   "CPU in an idle minute": "CPU in an idle minute",
 };
-
-const BEGIN = "<!-- Made by `pnpm bench --document` from bench/results. -->";
-const END = "<!-- End of what is made. -->";
-
-/**
- * Writes the recorded results into a page, between its two marks.
- *
- * @throws Error when the page has no marks
- */
-export function withResults(page: string, results: readonly Result[]): string {
-  return between(page, BEGIN, overview(results));
-}
-
-/** @throws Error when the page does not have the mark, or not the end after it */
-export function between(page: string, mark: string, made: string): string {
-  const begin = page.indexOf(mark);
-  const end = page.indexOf(END, begin);
-  if (begin < 0 || end < begin) throw new Error(`the page needs the lines "${mark}" and "${END}"`);
-  return `${page.slice(0, begin)}${mark}\n\n${made}\n\n${page.slice(end)}`;
-}
 
 function overview(results: readonly Result[]): string {
   const sorted = [...results].sort(bySize);
@@ -73,10 +123,4 @@ function cell({ proxies }: Result, label: string): string {
 function pair({ fairlead, kubeProxy, unfinished, unit }: Row): string {
   const other = kubeProxy === undefined ? "–" : `${unfinished ? "> " : ""}${quantity(kubeProxy, unit)}`;
   return `**${quantity(fairlead, unit)}** / ${other}`;
-}
-
-export function machineText({ date, cpu, cores, memoryGB, kernel, node, iptables, load, others }: Machine): string {
-  const hardware = `${cores} × ${cpu}, ${memoryGB} GB, Linux ${kernel}, Node ${node}, iptables ${iptables}`;
-  const company = others === undefined ? "" : `, other processes took ${others.toFixed(2)} cores`;
-  return `${date}, ${hardware}; load average ${load.toFixed(0)}${company}`;
 }

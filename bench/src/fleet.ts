@@ -1,7 +1,60 @@
+/** Many agents and as many kube-proxies, simulated. */
+
 import { VirtualClock } from "@fairlead/base/testing";
 import { FleetCounts, FleetServer, type Limits, runClientGoLoop, seeded } from "@fairlead/testkit/fleet";
 import { createApiSource, type Subscription } from "@fairlead/watch";
-import type { ProxyName } from "../proxy/measured-proxy.ts";
+import type { Progress } from "./measure/bench.ts";
+import type { ProxyName } from "./proxy/measured-proxy.ts";
+
+/** As it is kept in `results/fleet.json`. Simulated: no machine has a part in it. */
+export interface FleetResult {
+  readonly agents: number;
+  readonly proxies: Readonly<Record<ProxyName, FleetFigures>>;
+}
+
+/** Requests of one node, on average. */
+interface HourFigures {
+  readonly watches: number;
+  readonly lists: number;
+  /** Whether the server is alive, of a client that asks for it by a request. */
+  readonly signs: number;
+  readonly bookmarks: number;
+}
+
+/** A fleet whose server was away, and has forgotten what was before. */
+interface ReturnFigures {
+  readonly secondsAway: number;
+  /** Attempts to connect in a second while it was away, of all agents, on average. */
+  readonly attemptsPerSecond: number;
+  /** From its return until every watch was there again; the least possible with so many seats. */
+  readonly seconds: number;
+  readonly leastSeconds: number;
+  readonly requests: number;
+  /** Answered with 429. */
+  readonly refused: number;
+  readonly lists: number;
+  readonly mostInASecond: number;
+}
+
+interface FleetFigures {
+  /** Of each node. */
+  readonly hour: HourFigures;
+  /** Of all nodes. */
+  readonly restart: ReturnFigures;
+}
+
+/** Nodes of the hour: one stands for all, some average out its chances. */
+const SOME = 50;
+const SECONDS_AWAY = 60;
+
+export async function simulateFleet(agents: number, progress: Progress): Promise<FleetResult> {
+  const of = async (proxy: ProxyName): Promise<FleetFigures> => {
+    progress(proxy);
+    const hour = await simulateHour(proxy, Math.min(agents, SOME));
+    return { hour, restart: await simulateReturn(proxy, agents, SECONDS_AWAY) };
+  };
+  return { agents, proxies: { fairlead: await of("fairlead"), "kube-proxy": await of("kube-proxy") } };
+}
 
 /**
  * A fifth of what nodes have by default: their priority level has 74 of an API server's 600 seats
@@ -21,34 +74,10 @@ const PATHS = {
 /** What each agent watches, as the relay of `--churn` sees it. */
 const WATCHES: Readonly<Record<ProxyName, number>> = { fairlead: 3, "kube-proxy": Object.keys(PATHS).length };
 
-/** Requests of one node, on average. */
-export interface HourFigures {
-  readonly watches: number;
-  readonly lists: number;
-  /** Whether the server is alive, of a client that asks for it by a request. */
-  readonly signs: number;
-  readonly bookmarks: number;
-}
-
-/** A fleet whose server was away, and has forgotten what was before. */
-export interface ReturnFigures {
-  readonly secondsAway: number;
-  /** Attempts to connect in a second while it was away, of all agents, on average. */
-  readonly attemptsPerSecond: number;
-  /** From its return until every watch was there again; the least possible with so many seats. */
-  readonly seconds: number;
-  readonly leastSeconds: number;
-  readonly requests: number;
-  /** Answered with 429. */
-  readonly refused: number;
-  readonly lists: number;
-  readonly mostInASecond: number;
-}
-
 const HOUR = 3_600_000;
 
 /** An hour in which nothing changes. Agents have nothing to do with each other in it: a few stand for all. */
-export async function simulateHour(proxy: ProxyName, agents: number): Promise<HourFigures> {
+async function simulateHour(proxy: ProxyName, agents: number): Promise<HourFigures> {
   const { clock, server, end } = begin(proxy, agents, NO_LIMITS);
   // Watches end at different times by then.
   await clock.advance(HOUR / 4);
@@ -65,7 +94,7 @@ export async function simulateHour(proxy: ProxyName, agents: number): Promise<Ho
 }
 
 /** The API server restarts. */
-export async function simulateReturn(proxy: ProxyName, agents: number, secondsAway: number): Promise<ReturnFigures> {
+async function simulateReturn(proxy: ProxyName, agents: number, secondsAway: number): Promise<ReturnFigures> {
   const { clock, server, end } = begin(proxy, agents, LIMITS);
   const all = agents * WATCHES[proxy];
   await untilWatched(clock, server, all);
