@@ -1,9 +1,7 @@
 export type * from "./backend.ts";
-export type * from "./backend.ts";
-export type * from "./backend.ts";
 export { type ChangeCounts, ClusterState, type ClusterView, type DirtyServices } from "./cluster-state.ts";
-export type * from "./conntrack.ts";
 export {
+  type ConntrackFlow,
   frontendLookup,
   type GoneEndpoint,
   goneEndpoints,
@@ -13,20 +11,25 @@ export {
   staleFlows,
 } from "./conntrack.ts";
 export { decodeEndpointSlice } from "./decode/endpoint-slice.ts";
-export type * from "./decode/fields.ts";
-export { createIntern, type Intern } from "./decode/fields.ts";
+export { createIntern, type Decoded, type Intern } from "./decode/fields.ts";
 export { decodeNode, decodeServiceCIDR } from "./decode/node.ts";
 export { decodeService } from "./decode/service.ts";
 export type * from "./filter.ts";
 export * from "./objects.ts";
 export type * from "./plan.ts";
-export type * from "./planner/frontends.ts";
-export { FRONTEND_KINDS, type FrontendSpec, frontendSpecs } from "./planner/frontends.ts";
+export { FRONTEND_KINDS, type FrontendLookup, type FrontendSpec, frontendSpecs } from "./planner/frontends.ts";
 export type { PlannerOptions } from "./planner/options.ts";
 export { type PlannedOnce, type PlanOnceOptions, planOnce, planState } from "./planner/plan-once.ts";
 export { Planner } from "./planner/planner.ts";
 export { type NodePortChoice, nodePortChoice } from "./planner/service-plan.ts";
-export type * from "./planner/step.ts";
+export type {
+  MemoryUpdate,
+  OwnershipChange,
+  PlanCounts,
+  PlanStep,
+  ReleasedGroup,
+  ServiceOwnership,
+} from "./planner/step.ts";
 export { type ObjectKind, type Problem, quoted, withoutHidden } from "./problem.ts";
 export { type EndpointFate, endpointFates, type Membership } from "./select/fates.ts";
 export { type HintsOutcome, hintsOutcome } from "./select/hints.ts";
