@@ -83,7 +83,7 @@ kernelTest("sets are listed by netlink as ipset prints them, those that are not 
 kernelTest("a set that is not there is an error", async () => {
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-  await expect(change(runner, ["add A 10.96.0.1,tcp:80"])).rejects.toThrow(/changing the members of ipsets: ENOENT/);
+  await expect(change(runner, ["add A 10.96.0.1,tcp:80"])).rejects.toThrow(/ipset: add A 10.96.0.1,tcp:80: ENOENT/);
 });
 
 describe("ipset's client", () => {
