@@ -54,18 +54,7 @@ const OTHER_LIMITS = [
 ];
 
 /** Where files that belong in their importers still are; a room leaves the list when it has none. */
-const ROOMS_OF_SMALL_FILES = [
-  "apps/agent/",
-  "apps/cli/",
-  "bench/",
-  "deploy/",
-  "e2e/",
-  "lab/",
-  "packages/backend-",
-  "packages/console/",
-  "packages/inspect/",
-  "site/",
-];
+const ROOMS_OF_SMALL_FILES = ["apps/cli/", "deploy/", "e2e/", "lab/", "site/"];
 
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 
