@@ -31,13 +31,21 @@ const built = async (hash: string, shared: string) => {
   await writeFile(join(dir, `dist/shared-${hash}.d.ts`), shared);
 };
 
-test("a changed type fails, a changed comment or hash does not", async () => {
+test("a changed type fails, a changed comment, hash or order does not", async () => {
   await built("AAAAAAAA", "interface A { b: string }\n");
   expect((await api(dir)).code).toBe(1);
   expect((await api("--write", dir)).code).toBe(0);
   expect((await api(dir)).code).toBe(0);
   await built("BBBBBBBB", "/** Another word. */\ninterface A { b: string }\n");
   expect((await api(dir)).code).toBe(0);
+  await built("CCCCCCCC", "interface A { b: string }\ninterface B {}\n");
+  expect((await api("--write", dir)).code).toBe(0);
+  await built("DDDDDDDD", "interface B {}\ninterface A { b: string }\n");
+  expect((await api(dir)).code).toBe(0);
+  await built("EEEEEEEE", "interface A { b: string }\n");
+  expect((await api(dir)).code).toBe(1);
+  await built("BBBBBBBB", "interface A { b: string }\n");
+  expect((await api("--write", dir)).code).toBe(0);
   await built("BBBBBBBB", "interface A { b: number }\n");
   const { code, stderr } = await api(dir);
   expect(code).toBe(1);
