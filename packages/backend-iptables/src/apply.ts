@@ -3,7 +3,7 @@
 import { inSlices } from "@fairlead/base";
 import type { ForwardingPlan, GroupChange, PlanChange, SyncReport } from "@fairlead/core";
 import { deleteChains } from "@fairlead/netfilter";
-import type { StaleChains } from "./backend.ts";
+import type { StaleChains } from "./commit.ts";
 import { BATCH, batches, commit, deleteStale, type Work, type Written } from "./commit.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { type RuleChange, ruleChange } from "./plan/change.ts";

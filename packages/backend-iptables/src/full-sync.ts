@@ -4,7 +4,7 @@ import { errorText, inSlices } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import { emptyChain, goesOn, type IPFamily, parseSave, type Rule, type TableState } from "@fairlead/netfilter";
 import type { Programmed } from "./apply.ts";
-import type { StaleChains } from "./backend.ts";
+import type { StaleChains } from "./commit.ts";
 import { BATCH, commit, deleteStale, type Written } from "./commit.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { JUMPS } from "./plan/frame.ts";

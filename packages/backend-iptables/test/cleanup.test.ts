@@ -2,7 +2,7 @@ import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, type Table } from "@fairlead/netfilter";
 import { goldenScenarios } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { StaleChains } from "../src/backend.ts";
+import { StaleChains } from "../src/commit.ts";
 import { COUNTERS as counterNames, createIptablesBackend, removeIptablesMode } from "../src/index.ts";
 import { clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
 import { RecordingPort } from "./support/recording-port.ts";

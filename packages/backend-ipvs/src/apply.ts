@@ -4,10 +4,10 @@ import { inSlices, type Slicing } from "@fairlead/base";
 import type { ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
 import { renderServerKey, type ServerCommand, type ServerConnections, witnessed } from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
-import { frameFacts } from "./full-sync.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { PlanContext } from "./plan/context.ts";
-import { type FrameFacts, sameFacts, TABLES, unitedFacts } from "./plan/frame.ts";
+import { sameFacts, unitedFacts } from "./plan/frame.ts";
+import { type FrameFacts, TABLES } from "./plan/frame-nat.ts";
 import type { WantedServer } from "./plan/group.ts";
 import { changedGroups, type Ledger, type ObjectChanges, objectChanges } from "./plan/ledger.ts";
 import { destinationText, newServer, programmedState, serverChange } from "./plan/server-change.ts";
@@ -173,4 +173,8 @@ function* destinations(key: string, wanted: WantedServer, found: ServerConnectio
 
 function notWritten(key: string, what: string): Error {
   return new Error(`virtual server ${key}: the write was reported as successful, but ${what}`);
+}
+
+export function frameFacts(ledger: Ledger, { family, mark, masqueradeAll, detector }: PlanContext): FrameFacts {
+  return { family, mark, masqueradeAll, detector, filled: ledger.filled(), barred: ledger.barred };
 }

@@ -1,10 +1,11 @@
 import type { Backend, Difference, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
 import { applyChange, type Programmed, report } from "./apply.ts";
+import { CheckedRules } from "./checked-rules.ts";
 import { removeIpvsMode } from "./cleanup.ts";
 import { Draining } from "./draining.ts";
 import { ipvsSemantics } from "./facts.ts";
 import { fullSync } from "./full-sync.ts";
-import { CheckedRules, DrainClock, endDrained, findDifference } from "./intact.ts";
+import { DrainClock, endDrained, findDifference } from "./intact.ts";
 import { isServiceAddress } from "./kernel-state.ts";
 import { type IpvsOptions, type ResolvedOptions, resolveOptions, Schedulers } from "./options.ts";
 import { type PlanContext, planContext } from "./plan/context.ts";

@@ -12,8 +12,8 @@ import {
 } from "@fairlead/netfilter";
 import { ownership, readAddresses, readSets } from "./kernel-state.ts";
 import { addressCommand, DELETE_DEVICE, DEVICE } from "./plan/context.ts";
-import { CHAINS, type FrameTable, TABLES } from "./plan/frame.ts";
-import { JUMPS } from "./plan/frame-nat.ts";
+import { CHAINS } from "./plan/frame.ts";
+import { type FrameTable, JUMPS, TABLES } from "./plan/frame-nat.ts";
 import { setName } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 

@@ -3,17 +3,18 @@
 import { inSlices, type Slicing } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import { renderServerKey, type ServerCommand, type SetCommand, type VirtualServerState } from "@fairlead/netfilter";
-import { collect, type Programmed } from "./apply.ts";
+import { collect, frameFacts, type Programmed } from "./apply.ts";
+import type { CheckedRules } from "./checked-rules.ts";
 import { Draining } from "./draining.ts";
-import type { CheckedRules } from "./intact.ts";
 import { type KernelState, type Owned, ownership, ownsNothing, readKernel } from "./kernel-state.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { PlanContext } from "./plan/context.ts";
-import { type FrameFacts, sameFacts, unitedFacts } from "./plan/frame.ts";
+import { sameFacts, unitedFacts } from "./plan/frame.ts";
+import type { FrameFacts } from "./plan/frame-nat.ts";
 import { groupObjects, type WantedServer } from "./plan/group.ts";
-import { Ledger, type Moves } from "./plan/ledger.ts";
+import { Ledger } from "./plan/ledger.ts";
 import { newServer, serverChange } from "./plan/server-change.ts";
-import { SET_KEYS, type SetKey, setDefinition, setWork } from "./plan/sets.ts";
+import { type Moves, SET_KEYS, type SetKey, setDefinition, setWork } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 import { carryOut, frameSections, type Work, type Written } from "./work.ts";
 
@@ -65,10 +66,6 @@ interface Wanted {
 /** Works out a whole plan, with turns of the event loop between. */
 export function wantedOf(plan: ForwardingPlan, context: PlanContext, slicing: Partial<Slicing>): Promise<Wanted> {
   return inSlices(collectGroups(plan, context), slicing);
-}
-
-export function frameFacts(ledger: Ledger, { family, mark, masqueradeAll, detector }: PlanContext): FrameFacts {
-  return { family, mark, masqueradeAll, detector, filled: ledger.filled(), barred: ledger.barred };
 }
 
 /** How the kernel's virtual servers differ from those wanted. */

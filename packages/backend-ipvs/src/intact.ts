@@ -1,6 +1,6 @@
 /** Whether the kernel still holds what was written, and the check from time to time. */
 
-import { type Clock, inSlices } from "@fairlead/base";
+import { inSlices } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import {
   type DestinationKey,
@@ -10,13 +10,15 @@ import {
   type TableState,
   type VirtualServerKey,
 } from "@fairlead/netfilter";
+import { frameFacts } from "./apply.ts";
+import type { CheckedRules } from "./checked-rules.ts";
 import type { Draining } from "./draining.ts";
-import { compareServers, frameFacts, isEqual, wantedOf } from "./full-sync.ts";
+import { compareServers, isEqual, wantedOf } from "./full-sync.ts";
 import { readAddresses, readSets, readTables } from "./kernel-state.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { IPVS_OUT_FILTER, type PlanContext } from "./plan/context.ts";
-import { type ChainRules, type FrameFacts, type FrameTable, frameChains, sameFacts, TABLES } from "./plan/frame.ts";
-import { JUMPS } from "./plan/frame-nat.ts";
+import { frameChains } from "./plan/frame.ts";
+import { type ChainRules, type FrameFacts, type FrameTable, JUMPS, TABLES } from "./plan/frame-nat.ts";
 import type { Ledger } from "./plan/ledger.ts";
 import { SET_KEYS } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
@@ -116,61 +118,6 @@ export async function endDrained(
   if (gone.length === 0) return;
   await port.servers.change(deletions(gone), options.turn);
   for (const { server, destinations } of gone) await inSlices(draining.remove(server, destinations), options);
-}
-
-interface CheckedState {
-  readonly state: string;
-  readonly facts: FrameFacts;
-  readonly at: number;
-}
-
-/**
- * Milliseconds for which it counts that the rules were found as they should be: of a large legacy table the kernel
- * tells number and size of the rules, and another program may replace one by another.
- */
-const LASTS = 600_000;
-
-/**
- * Remembers that all our rules were found, and knows from the kernel, without a process, that no other program has
- * touched their tables since.
- */
-export class CheckedRules {
-  readonly #rules: IpvsPort["rules"];
-  readonly #clock: Pick<Clock, "monotonic">;
-  #seen: CheckedState | undefined;
-
-  constructor(rules: IpvsPort["rules"], clock: Pick<Clock, "monotonic">) {
-    this.#rules = rules;
-    this.#clock = clock;
-  }
-
-  /** What the kernel says of the tables now; undefined: it says nothing. To be asked before the rules are read. */
-  async state(): Promise<string | undefined> {
-    const states: string[] = [];
-    for (const table of TABLES) {
-      const glance = await this.#rules.glance?.(table);
-      if (glance === undefined) return undefined;
-      states.push(glance.state);
-    }
-    return states.join(", ");
-  }
-
-  /** The rules that these facts ask for were found after the kernel said so. */
-  note(state: string | undefined, facts: FrameFacts): void {
-    this.#seen = state === undefined ? undefined : { state, facts, at: this.#clock.monotonic() };
-  }
-
-  /** Something of ours may have been written half. */
-  forget(): void {
-    this.#seen = undefined;
-  }
-
-  /** Whether they are there still. */
-  async stand(facts: FrameFacts): Promise<boolean> {
-    const seen = this.#seen;
-    if (seen === undefined || this.#clock.monotonic() - seen.at > LASTS || !sameFacts(seen.facts, facts)) return false;
-    return (await this.state()) === seen.state;
-  }
 }
 
 async function hasAddresses(port: IpvsPort, { addresses }: Ledger): Promise<boolean> {

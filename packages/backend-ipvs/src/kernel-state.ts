@@ -11,8 +11,7 @@ import {
   type VirtualServer,
 } from "@fairlead/netfilter";
 import { DEVICE } from "./plan/context.ts";
-import { TABLES } from "./plan/frame.ts";
-import { isGroupChainOfIptablesMode, JUMPS } from "./plan/frame-nat.ts";
+import { isGroupChainOfIptablesMode, JUMPS, TABLES } from "./plan/frame-nat.ts";
 import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
 import type { IpvsPort, RulesPort } from "./port.ts";
 

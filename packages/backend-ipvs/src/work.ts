@@ -16,8 +16,8 @@ import {
 } from "@fairlead/netfilter";
 import type { ResolvedOptions } from "./options.ts";
 import { addressCommand, CREATE_DEVICE } from "./plan/context.ts";
-import { type ChainRules, type FrameFacts, type FrameTable, frameChains, TABLES } from "./plan/frame.ts";
-import { JUMPS } from "./plan/frame-nat.ts";
+import { frameChains } from "./plan/frame.ts";
+import { type ChainRules, type FrameFacts, type FrameTable, JUMPS, TABLES } from "./plan/frame-nat.ts";
 import type { IpvsPort } from "./port.ts";
 
 /**

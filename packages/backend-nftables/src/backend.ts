@@ -22,9 +22,9 @@ import { type NftablesOptions, type ResolvedOptions, resolveOptions } from "./op
 import { changeTable } from "./plan/change-table.ts";
 import { changesContext, planContext, tableName } from "./plan/context.ts";
 import { sharesChains } from "./plan/frame-chains.ts";
-import { addStructures, type Programmed, type Sizes } from "./plan/programmed.ts";
+import { addStructures, type Programmed, type Sizes, type TableWriter } from "./plan/programmed.ts";
 import { Remembered, remembers } from "./plan/remembered.ts";
-import { beginTable, TableInMemory, type TableWriter, type Titled, writeTable } from "./plan/write-table.ts";
+import { beginTable, TableInMemory, type Titled, writeTable } from "./plan/write-table.ts";
 import type { NftablesPort, TableNews } from "./port.ts";
 
 /**

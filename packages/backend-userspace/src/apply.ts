@@ -6,13 +6,13 @@ import {
   type CommandSource,
   payloadText,
   type Rule,
+  repairJumps,
   restoreLines,
   ruleKey,
   witnessed,
 } from "@fairlead/netfilter";
-import { add, jumpCommands, readBuiltins } from "./full-sync.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { CHAINS, type ChainRule, jumps, type RuleTable, TABLES } from "./plan/chains.ts";
+import { BUILTIN_CHAINS, CHAINS, type ChainRule, jumps, leadsToOwn, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
 import type { RulesPort } from "./port.ts";
@@ -134,4 +134,28 @@ function inChain(rules: readonly ChainRule[], table: RuleTable, chain: string): 
 
 function rulesText(rules: readonly ChainRule[]): string {
   return rules.map(({ rule }) => ruleKey(rule)).join("\n");
+}
+
+export type Builtins = ReadonlyMap<string, readonly Rule[]>;
+
+/** What makes the built-in chains of a table lead to ours. */
+export function* jumpCommands(table: RuleTable, context: RenderContext, builtins: Builtins): Generator<Command> {
+  const isUnwanted = (rule: Rule) => leadsToOwn(rule, table);
+  for (const { table: of, chain, first, last } of jumps(context)) {
+    if (of === table) yield* repairJumps(chain, { first, last, isUnwanted }, builtins.get(`${table} ${chain}`) ?? []);
+  }
+}
+
+export async function readBuiltins(port: RulesPort): Promise<Builtins> {
+  const builtins = new Map<string, readonly Rule[]>();
+  for (const table of TABLES) {
+    for (const chain of BUILTIN_CHAINS[table]) {
+      builtins.set(`${table} ${chain}`, (await port.list(table, chain)) ?? []);
+    }
+  }
+  return builtins;
+}
+
+export function add({ chain, rule, first }: ChainRule): Command {
+  return first ? { kind: "insert", chain, position: 1, rule } : { kind: "append", chain, rule };
 }

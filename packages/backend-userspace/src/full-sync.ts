@@ -9,14 +9,22 @@ import {
   type Rule,
   readRule,
   renderRule,
-  repairJumps,
   restoreLines,
   ruleKey,
   witnessed,
 } from "@fairlead/netfilter";
-import { chainKey, type Programmed, rulesByChain, type Written } from "./apply.ts";
+import {
+  add,
+  type Builtins,
+  chainKey,
+  jumpCommands,
+  type Programmed,
+  readBuiltins,
+  rulesByChain,
+  type Written,
+} from "./apply.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { BUILTIN_CHAINS, CHAINS, type ChainRule, jumps, leadsToOwn, type RuleTable, TABLES } from "./plan/chains.ts";
+import { CHAINS, type ChainRule, jumps, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
 import type { RulesPort } from "./port.ts";
@@ -63,30 +71,6 @@ export async function writeAll(
   const write = () => port.restore(payloadText(restoreLines(sections), turn));
   await witnessed(port, write, () => written.filter + written.nat > 0);
   return written;
-}
-
-type Builtins = ReadonlyMap<string, readonly Rule[]>;
-
-/** What makes the built-in chains of a table lead to ours. */
-export function* jumpCommands(table: RuleTable, context: RenderContext, builtins: Builtins): Generator<Command> {
-  const isUnwanted = (rule: Rule) => leadsToOwn(rule, table);
-  for (const { table: of, chain, first, last } of jumps(context)) {
-    if (of === table) yield* repairJumps(chain, { first, last, isUnwanted }, builtins.get(`${table} ${chain}`) ?? []);
-  }
-}
-
-export async function readBuiltins(port: RulesPort): Promise<Builtins> {
-  const builtins = new Map<string, readonly Rule[]>();
-  for (const table of TABLES) {
-    for (const chain of BUILTIN_CHAINS[table]) {
-      builtins.set(`${table} ${chain}`, (await port.list(table, chain)) ?? []);
-    }
-  }
-  return builtins;
-}
-
-export function add({ chain, rule, first }: ChainRule): Command {
-  return first ? { kind: "insert", chain, position: 1, rule } : { kind: "append", chain, rule };
 }
 
 /**

@@ -12,5 +12,5 @@ export { createNodePortRelays, type NodePortRelays } from "./node-port-relays.ts
 export type { PortRange, UserspaceOptions } from "./options.ts";
 export { CHAINS } from "./plan/chains.ts";
 export type { RulesPort } from "./port.ts";
-export type { ListeningRelay, RelayedConnection } from "./relay/relay.ts";
+export type { ListeningRelay, RelayedConnection } from "./relay/traffic.ts";
 export { createTraffic, type RelayTraffic, type TrafficCounts } from "./relay/traffic.ts";

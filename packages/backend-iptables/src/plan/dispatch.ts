@@ -1,6 +1,6 @@
 /** Rules that lead a packet to its Service's chains. */
 
-import type { EndpointSetName, Frontend, ServicePortGroup, SourceClass, Treatment } from "@fairlead/core";
+import type { EndpointSetName, Frontend, ServicePortGroup, SourceClass } from "@fairlead/core";
 import { comment, jump, type Match, type Rule, type Table, type Target } from "@fairlead/netfilter";
 import {
   EXTERNAL_SERVICES,
@@ -11,7 +11,7 @@ import {
   PROXY_FIREWALL,
   SERVICES,
 } from "./group-names.ts";
-import { destinationPort, protocolName, reject, resetting, toAddress } from "./rule-parts.ts";
+import { destinationPort, protocolName, proxied, reject, resetting, toAddress } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** A rule of a group in one of the chains that all groups share. */
@@ -51,14 +51,6 @@ export function dispatchRules(group: ServicePortGroup, context: RenderContext): 
   }
   if (group.healthCheckPort !== undefined) rules.push(healthCheckRule(group, group.healthCheckPort));
   return rules;
-}
-
-/** Plain questions about a frontend's treatments. */
-
-type Proxied = Extract<Treatment, { verdict: "proxy" }>;
-
-export function proxied(treatment: Treatment): treatment is Proxied {
-  return treatment.verdict === "proxy";
 }
 
 /** The frontend that the group's KUBE-EXT chain follows; all external frontends of a group are treated alike. */

@@ -2,9 +2,9 @@
 
 import type { AllowedSources, EndpointSetName, Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
 import { comment, fromPods, jump, type Match, type Rule } from "@fairlead/netfilter";
-import { type DispatchRule, dispatchRules, externalFrontend, gatedFrontend, proxied } from "./dispatch.ts";
+import { type DispatchRule, dispatchRules, externalFrontend, gatedFrontend } from "./dispatch.ts";
 import { type ChainNames, chainNames, type GroupNames, MARK_MASQ } from "./group-names.ts";
-import { type ChainRules, host } from "./rule-parts.ts";
+import { type ChainRules, host, proxied } from "./rule-parts.ts";
 import { endpointChains, setChains } from "./set-chains.ts";
 import type { RenderContext } from "./settings.ts";
 

@@ -1,7 +1,7 @@
 /** Parts that rules have in common, and the commands that carry rules. */
 
 import { hostCIDR } from "@fairlead/base";
-import type { Frontend, IPFamily, Protocol, ServicePortGroup } from "@fairlead/core";
+import type { Frontend, IPFamily, Protocol, ServicePortGroup, Treatment } from "@fairlead/core";
 import {
   type AddressMatch,
   type ChainFill,
@@ -17,7 +17,6 @@ import {
   ruleKey,
   type Target,
 } from "@fairlead/netfilter";
-import { proxied } from "./dispatch.ts";
 import { deletionRank, MARK_MASQ, OFF_CLUSTER } from "./group-names.ts";
 import type { RenderContext } from "./settings.ts";
 
@@ -119,4 +118,12 @@ export interface ChainRules {
 
 function masquerades(treatment: Frontend["treatments"]["pod"]): boolean {
   return proxied(treatment) && treatment.masquerade;
+}
+
+/** Plain questions about a frontend's treatments. */
+
+export type Proxied = Extract<Treatment, { verdict: "proxy" }>;
+
+export function proxied(treatment: Treatment): treatment is Proxied {
+  return treatment.verdict === "proxy";
 }

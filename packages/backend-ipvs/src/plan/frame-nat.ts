@@ -1,6 +1,7 @@
 /** Rules of the nat table, and the jumps into all chains. */
 
-import type { IPFamily } from "@fairlead/core";
+import type { IPFamily, LocalTrafficDetector } from "@fairlead/core";
+import type { Table, Target } from "@fairlead/netfilter";
 import {
   comment,
   detectsPods,
@@ -22,8 +23,9 @@ import {
   PROXY_FIREWALL,
   SERVICES,
 } from "./context.ts";
-import { ACCEPT, type ChainRules, type FrameFacts, type FrameTable, RETURN, setRule } from "./frame.ts";
+import type { BarredAddress } from "./group.ts";
 import type { SetKey } from "./sets.ts";
+import { setName } from "./sets.ts";
 
 /**
  * The chain that marks what does not come from this node's pods, where several cluster CIDRs have to be asked. It is
@@ -201,3 +203,68 @@ function acceptAll(set: SetKey, family: IPFamily): Rule {
 function to(chain: string, ...matches: readonly Match[]): Rule {
   return { matches, target: jump(chain) };
 }
+
+/** What the iptables rules around the virtual servers depend on. The services themselves are in the sets. */
+export interface FrameFacts {
+  readonly family: IPFamily;
+  readonly mark: number;
+  readonly detector: LocalTrafficDetector;
+  /** Even this node's pods are masqueraded on their way to every cluster IP. */
+  readonly masqueradeAll: boolean;
+  /** Sets that have a member: the rules of most sets are there only while it is so. */
+  readonly filled: ReadonlySet<SetKey>;
+  readonly barred: readonly BarredAddress[];
+}
+
+export interface ChainRules {
+  readonly chain: string;
+  readonly rules: readonly Rule[];
+}
+
+/**
+ * The tables that this mode has chains in. Nat comes first: packets are marked there before filter asks for the mark.
+ */
+export const TABLES = ["nat", "filter"] as const satisfies readonly Table[];
+
+export type FrameTable = (typeof TABLES)[number];
+
+/** Small makers of the parts that rules are put together from. */
+
+export const RETURN: Target = { kind: "return" };
+
+export const ACCEPT: Target = { kind: "accept" };
+
+export type Flag = "src" | "dst";
+
+/** A rule that asks a set, and says for people what the set is for. */
+export function setRule(set: SetKey, family: IPFamily, flags: readonly Flag[], target: Target): Rule {
+  const remark = REMARKS[set];
+  const matches = remark === undefined ? [] : [comment(remark)];
+  return { matches: [...matches, inSet(set, family, flags)], target };
+}
+
+/** `-m set --match-set NAME dst,dst` */
+export function inSet(set: SetKey, family: IPFamily, flags: readonly Flag[]): Match {
+  return { kind: "set", name: setName(set, family), flags };
+}
+
+const REMARKS: Readonly<Partial<Record<SetKey, string>>> = {
+  "KUBE-LOOP-BACK": "Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose",
+  "KUBE-CLUSTER-IP": "Kubernetes service cluster ip + port for masquerade purpose",
+  "KUBE-EXTERNAL-IP": "Kubernetes service external ip + port for masquerade and filter purpose",
+  "KUBE-EXTERNAL-IP-LOCAL": "Kubernetes service external ip + port with externalTrafficPolicy=local",
+  "KUBE-LOAD-BALANCER": "Kubernetes service lb portal",
+  "KUBE-LOAD-BALANCER-FW": "Kubernetes service load balancer ip + port for load balancer with sourceRange",
+  "KUBE-LOAD-BALANCER-LOCAL": "Kubernetes service load balancer ip + port with externalTrafficPolicy=local",
+  "KUBE-LOAD-BALANCER-SOURCE-IP": "Kubernetes service load balancer ip + port + source IP for packet filter purpose",
+  "KUBE-LOAD-BALANCER-SOURCE-CIDR":
+    "Kubernetes service load balancer ip + port + source cidr for packet filter purpose",
+  "KUBE-NODE-PORT-TCP": "Kubernetes nodeport TCP port for masquerade purpose",
+  "KUBE-NODE-PORT-LOCAL-TCP": "Kubernetes nodeport TCP port with externalTrafficPolicy=local",
+  "KUBE-NODE-PORT-UDP": "Kubernetes nodeport UDP port for masquerade purpose",
+  "KUBE-NODE-PORT-LOCAL-UDP": "Kubernetes nodeport UDP port with externalTrafficPolicy=local",
+  "KUBE-NODE-PORT-SCTP-HASH": "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'",
+  "KUBE-NODE-PORT-LOCAL-SCTP-HASH":
+    "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'",
+  "KUBE-HEALTH-CHECK-NODE-PORT": "Kubernetes health check node port",
+};

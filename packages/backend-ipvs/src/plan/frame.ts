@@ -1,8 +1,7 @@
 /** The chains and rules that are always there. */
 
 import { hostCIDR } from "@fairlead/base";
-import type { IPFamily, LocalTrafficDetector } from "@fairlead/core";
-import { comment, jump, type Match, type Rule, type Table, type Target } from "@fairlead/netfilter";
+import { comment, jump, type Rule } from "@fairlead/netfilter";
 import {
   FORWARD,
   IPVS_FILTER,
@@ -15,9 +14,19 @@ import {
   SERVICES,
   SOURCE_RANGES,
 } from "./context.ts";
-import { natChains, OFF_CLUSTER } from "./frame-nat.ts";
+import {
+  ACCEPT,
+  type ChainRules,
+  type FrameFacts,
+  type FrameTable,
+  inSet,
+  natChains,
+  OFF_CLUSTER,
+  RETURN,
+  setRule,
+} from "./frame-nat.ts";
 import type { BarredAddress } from "./group.ts";
-import { type SetKey, setName } from "./sets.ts";
+import type { SetKey } from "./sets.ts";
 
 /** Every chain that this mode makes and cleanup removes. */
 export const CHAINS: Readonly<Record<FrameTable, readonly string[]>> = {
@@ -52,44 +61,6 @@ export function sameFacts(a: FrameFacts, b: FrameFacts): boolean {
 
 export function barredKey({ protocol, address, port }: BarredAddress): string {
   return `${protocol} ${address} ${port}`;
-}
-
-/** What the iptables rules around the virtual servers depend on. The services themselves are in the sets. */
-export interface FrameFacts {
-  readonly family: IPFamily;
-  readonly mark: number;
-  readonly detector: LocalTrafficDetector;
-  /** Even this node's pods are masqueraded on their way to every cluster IP. */
-  readonly masqueradeAll: boolean;
-  /** Sets that have a member: the rules of most sets are there only while it is so. */
-  readonly filled: ReadonlySet<SetKey>;
-  readonly barred: readonly BarredAddress[];
-}
-
-export interface ChainRules {
-  readonly chain: string;
-  readonly rules: readonly Rule[];
-}
-
-/**
- * The tables that this mode has chains in. Nat comes first: packets are marked there before filter asks for the mark.
- */
-export const TABLES = ["nat", "filter"] as const satisfies readonly Table[];
-
-export type FrameTable = (typeof TABLES)[number];
-
-/** Small makers of the parts that rules are put together from. */
-
-export const RETURN: Target = { kind: "return" };
-export const ACCEPT: Target = { kind: "accept" };
-
-type Flag = "src" | "dst";
-
-/** A rule that asks a set, and says for people what the set is for. */
-export function setRule(set: SetKey, family: IPFamily, flags: readonly Flag[], target: Target): Rule {
-  const remark = REMARKS[set];
-  const matches = remark === undefined ? [] : [comment(remark)];
-  return { matches: [...matches, inSet(set, family, flags)], target };
 }
 
 function sameBarred(a: readonly BarredAddress[], b: readonly BarredAddress[]): boolean {
@@ -164,29 +135,3 @@ function barredRule({ address, protocol, port }: BarredAddress): Rule {
     target: { kind: "drop" },
   };
 }
-
-/** `-m set --match-set NAME dst,dst` */
-function inSet(set: SetKey, family: IPFamily, flags: readonly Flag[]): Match {
-  return { kind: "set", name: setName(set, family), flags };
-}
-
-const REMARKS: Readonly<Partial<Record<SetKey, string>>> = {
-  "KUBE-LOOP-BACK": "Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose",
-  "KUBE-CLUSTER-IP": "Kubernetes service cluster ip + port for masquerade purpose",
-  "KUBE-EXTERNAL-IP": "Kubernetes service external ip + port for masquerade and filter purpose",
-  "KUBE-EXTERNAL-IP-LOCAL": "Kubernetes service external ip + port with externalTrafficPolicy=local",
-  "KUBE-LOAD-BALANCER": "Kubernetes service lb portal",
-  "KUBE-LOAD-BALANCER-FW": "Kubernetes service load balancer ip + port for load balancer with sourceRange",
-  "KUBE-LOAD-BALANCER-LOCAL": "Kubernetes service load balancer ip + port with externalTrafficPolicy=local",
-  "KUBE-LOAD-BALANCER-SOURCE-IP": "Kubernetes service load balancer ip + port + source IP for packet filter purpose",
-  "KUBE-LOAD-BALANCER-SOURCE-CIDR":
-    "Kubernetes service load balancer ip + port + source cidr for packet filter purpose",
-  "KUBE-NODE-PORT-TCP": "Kubernetes nodeport TCP port for masquerade purpose",
-  "KUBE-NODE-PORT-LOCAL-TCP": "Kubernetes nodeport TCP port with externalTrafficPolicy=local",
-  "KUBE-NODE-PORT-UDP": "Kubernetes nodeport UDP port for masquerade purpose",
-  "KUBE-NODE-PORT-LOCAL-UDP": "Kubernetes nodeport UDP port with externalTrafficPolicy=local",
-  "KUBE-NODE-PORT-SCTP-HASH": "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'",
-  "KUBE-NODE-PORT-LOCAL-SCTP-HASH":
-    "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'",
-  "KUBE-HEALTH-CHECK-NODE-PORT": "Kubernetes health check node port",
-};

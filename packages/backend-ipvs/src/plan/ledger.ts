@@ -4,13 +4,7 @@ import type { ForwardingPlan, GroupChange, PlanChange, ServicePortGroup } from "
 import { type PlanContext, rendersGroupsAlike } from "./context.ts";
 import { barredKey } from "./frame.ts";
 import { type BarredAddress, type GroupObjects, groupObjects, NO_OBJECTS, type WantedServer } from "./group.ts";
-import { SET_KEYS, type SetKey } from "./sets.ts";
-
-/** What came and what went of one kind. */
-export interface Moves {
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-}
+import { type Moves, SET_KEYS, type SetKey } from "./sets.ts";
 
 /**
  * What all groups together need: an address, a set member or a server may be wanted by several of them, and goes with

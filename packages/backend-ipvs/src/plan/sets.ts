@@ -2,7 +2,6 @@
 
 import type { IPFamily } from "@fairlead/core";
 import { MAX_SET_NAME_LENGTH, type SetCommand, type SetDefinition, type SetType } from "@fairlead/netfilter";
-import type { Moves } from "./ledger.ts";
 
 /** The sets of one family, by their names for IPv4. */
 export type SetKey =
@@ -106,4 +105,10 @@ const EXCEPTIONS: ReadonlyMap<SetKey, SetKey> = new Map([
 function isException(key: SetKey, member: string, moves: ReadonlyMap<SetKey, Moves>, moved: keyof Moves): boolean {
   const rule = EXCEPTIONS.get(key);
   return rule !== undefined && moves.get(rule)?.[moved].includes(member) !== true;
+}
+
+/** What came and what went of one kind. */
+export interface Moves {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
 }

@@ -178,3 +178,16 @@ function hashedAndCut(text: string): string {
   const base = `${hashedName("", text).slice(0, 8)}-${text}`.replace(/[^\w./-]/g, "_");
   return base.length > LONGEST_BASE ? `${base.slice(0, LONGEST_BASE - 3)}...` : base;
 }
+
+/** ClusterIPs of other networks: not kube-proxy's, and there only while there is such an address. */
+export const FOREIGN = "foreign-cluster-ips";
+
+/** Whom another network serves itself at those; there only while both are. */
+export const EXCLUDED = "excluded-clients";
+
+export type Clients = Pick<PlanContext, "foreignClusterIPs" | "excludedClients">;
+
+/** Whether clients are distinguished at the ClusterIPs of other networks. */
+export function tellsClients({ foreignClusterIPs, excludedClients = [] }: Clients): boolean {
+  return foreignClusterIPs.length > 0 && excludedClients.length > 0;
+}

@@ -9,7 +9,7 @@ import {
   statements,
 } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
-import { EXCLUDED, FOREIGN, tellsClients } from "./frame-sets.ts";
+import { EXCLUDED, FOREIGN, tellsClients } from "./context.ts";
 import { addressKey, type EmptySet, frontendKey, nodePortKey, nodePortKeyTypes } from "./keys.ts";
 
 /**

@@ -1,25 +1,24 @@
 /** The chains that are always there, and the base chains that lead into them. */
 
-import {
-  type BaseChain,
-  type Expression,
-  type NftBatch,
-  type NftChain,
-  type NftFamily,
-  type NftRule,
-  statements,
-} from "@fairlead/netfilter/nft";
-import { LOOPBACK_REFUSALS, loopbackRefusalChain, type PlanContext, RESET_OR_DROP } from "./context.ts";
-import { fastPathChains } from "./fast-path.ts";
+import { type Expression, type NftBatch, type NftChain, type NftRule, statements } from "@fairlead/netfilter/nft";
 import {
   EXCLUDED,
-  excludedElements,
   FOREIGN,
+  LOOPBACK_REFUSALS,
+  loopbackRefusalChain,
+  type PlanContext,
+  RESET_OR_DROP,
+  tellsClients,
+} from "./context.ts";
+import { fastPathChains } from "./fast-path.ts";
+import {
+  baseChain,
+  dispatch,
+  excludedElements,
   firewallCheck,
   firewallHooks,
   frameElements,
   frameSets,
-  tellsClients,
 } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
 import type { ElementChanges } from "./pools.ts";
@@ -64,32 +63,6 @@ export function changeFrame(before: PlanContext, after: PlanContext, batch: NftB
   const stays = new Set(has.map(({ name }) => name));
   for (const name of had) if (!stays.has(name)) batch.deleteSet(name);
   changeElements(before, after, stays, elements);
-}
-
-/**
- * kube-proxy's base chains: each leads to chains of its own, filters for the first packet of a connection only.
- * Alongside another proxy each comes before that one's of the same kind: a packet to an address without a service of
- * the other one, which that one drops or refuses, is translated or answered by then.
- */
-export function baseChain({ beside }: Pick<PlanContext, "beside">) {
-  return (
-    type: BaseChain["type"],
-    hook: BaseChain["hook"],
-    priority: number,
-    name: string,
-    ...to: readonly string[]
-  ): NftChain => ({
-    name,
-    base: { type, hook, priority: beside ? priority - 1 : priority, policy: "accept" },
-    rules: to.map((chain) => ({
-      expressions: [...(type === "nat" ? [] : statements.newConnection), ...statements.jump(chain)],
-    })),
-  });
-}
-
-/** Leads a packet where a map has it go, by its destination. */
-export function dispatch(family: NftFamily, map: string): NftRule {
-  return { expressions: statements.lookUp(family, ["daddr", "l4proto", "dport"], map, "verdict") };
 }
 
 const {

@@ -2,6 +2,7 @@
 
 import { hostCIDR } from "@fairlead/base";
 import type { AllowedSources, ServicePortGroup } from "@fairlead/core";
+import type { BaseChain, NftFamily, NftRule } from "@fairlead/netfilter/nft";
 import {
   addressHex,
   intervalElements,
@@ -10,9 +11,16 @@ import {
   type SetElement,
   statements,
 } from "@fairlead/netfilter/nft";
-import { firewallChain, LOOPBACK_REFUSALS, type PlanContext } from "./context.ts";
+import {
+  type Clients,
+  EXCLUDED,
+  FOREIGN,
+  firewallChain,
+  LOOPBACK_REFUSALS,
+  type PlanContext,
+  tellsClients,
+} from "./context.ts";
 import { fastPathSets } from "./fast-path.ts";
-import { baseChain, dispatch } from "./frame-chains.ts";
 import { addressType, type EmptySet, frontendKey, nodePortKeyTypes } from "./keys.ts";
 import type { Need } from "./pools.ts";
 
@@ -98,19 +106,6 @@ export const firewallNeed: Need = {
   make: (context) => ({ sets: [firewallMap(context)], chains: [firewallCheck(context), ...firewallHooks(context)] }),
 };
 
-/** ClusterIPs of other networks: not kube-proxy's, and there only while there is such an address. */
-export const FOREIGN = "foreign-cluster-ips";
-
-/** Whom another network serves itself at those; there only while both are. */
-export const EXCLUDED = "excluded-clients";
-
-type Clients = Pick<PlanContext, "foreignClusterIPs" | "excludedClients">;
-
-/** Whether clients are distinguished at the ClusterIPs of other networks. */
-export function tellsClients({ foreignClusterIPs, excludedClients = [] }: Clients): boolean {
-  return foreignClusterIPs.length > 0 && excludedClients.length > 0;
-}
-
 /** Intervals are no single elements: they are written all together. */
 export function excludedElements(context: Clients): readonly SetElement[] {
   return tellsClients(context) ? intervalElements(context.excludedClients ?? []) : [];
@@ -123,4 +118,30 @@ function allowed({ ranges, addresses }: AllowedSources): readonly string[] {
 function firewallMap({ family }: Pick<PlanContext, "family">): EmptySet {
   const comment = "destinations that are subject to LoadBalancerSourceRanges";
   return { name: MAP, key: frontendKey(family), data: "verdict", flags: [], comment };
+}
+
+/**
+ * kube-proxy's base chains: each leads to chains of its own, filters for the first packet of a connection only.
+ * Alongside another proxy each comes before that one's of the same kind: a packet to an address without a service of
+ * the other one, which that one drops or refuses, is translated or answered by then.
+ */
+export function baseChain({ beside }: Pick<PlanContext, "beside">) {
+  return (
+    type: BaseChain["type"],
+    hook: BaseChain["hook"],
+    priority: number,
+    name: string,
+    ...to: readonly string[]
+  ): NftChain => ({
+    name,
+    base: { type, hook, priority: beside ? priority - 1 : priority, policy: "accept" },
+    rules: to.map((chain) => ({
+      expressions: [...(type === "nat" ? [] : statements.newConnection), ...statements.jump(chain)],
+    })),
+  });
+}
+
+/** Leads a packet where a map has it go, by its destination. */
+export function dispatch(family: NftFamily, map: string): NftRule {
+  return { expressions: statements.lookUp(family, ["daddr", "l4proto", "dport"], map, "verdict") };
 }

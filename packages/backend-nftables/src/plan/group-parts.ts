@@ -22,21 +22,14 @@ import { isOffloaded, type Offloaded, offloadedFrontend } from "./fast-path.ts";
 import { firewallNeed } from "./frame-sets.ts";
 import { addressKey, hairpinKey, nodePortKey, numberValue } from "./keys.ts";
 import { fromNode, fromPods, markForMasquerading } from "./masquerade.ts";
-import type { Placement, Pool } from "./placement.ts";
-import { externalNeed, keyTypes, type Need, POOL_KINDS, type PoolKind, poolChain, type Structure } from "./pools.ts";
-import { frontendsMap } from "./sticky.ts";
+import type { Placement } from "./placement.ts";
+import { externalNeed, keyTypes, type Need, POOL_KINDS, type PoolKind, type PoolUse, type Structure } from "./pools.ts";
+import { frontendsMap, poolChain } from "./sticky.ts";
 
 /** An element that leads packets on, or turns them away. */
 export interface Entry {
   readonly set: string;
   readonly element: SetElement & { readonly value: Verdict };
-}
-
-/** The endpoints of a pool, as they stand under a frontend's key. */
-export interface PoolUse {
-  readonly kind: PoolKind;
-  readonly key: Hex;
-  readonly pool: Pool;
 }
 
 /** An element that says which service port a frontend is of. */

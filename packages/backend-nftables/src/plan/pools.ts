@@ -3,11 +3,9 @@
 import type { EndpointSetName } from "@fairlead/core";
 import { type Hex, type NftChain, type NftSet, type SetElement, statements } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
-import type { PoolUse } from "./group-parts.ts";
 import { addressType, type EmptySet, endpointValue, slotKey } from "./keys.ts";
 import { markForMasquerading } from "./masquerade.ts";
 import { moduliOf, type Pool, sameEndpoint } from "./placement.ts";
-import { stickyChain } from "./sticky.ts";
 
 /** Endpoints stand under the frontend that leads to them: by its address, or by the node port. */
 export interface PoolKind {
@@ -88,13 +86,6 @@ export function externalNeed(chain: string): Need {
   };
 }
 
-/** How a frontend's packets get to a pool: by a hash of the client, by what is remembered of it, or by chance. */
-export function poolChain(kind: PoolKind, pool: Pool, affinitySeconds: number | undefined): PoolChain {
-  const { size, hashed } = pool;
-  if (affinitySeconds !== undefined) return stickyChain(kind, size, affinitySeconds);
-  return { chain: poolMapName(kind, pool), needs: [hashed ? hashedNeed(kind, size) : poolNeed(kind, size)] };
-}
-
 /** Takes elements that go and elements that come. */
 export interface ElementChanges {
   delete(set: string, key: Hex): void;
@@ -147,7 +138,7 @@ function translateBy(map: string, family: PlanContext["family"]) {
 }
 
 /** The map that a pool's slots are elements of. */
-function poolMapName(kind: PoolKind, { size, hashed }: Pool): string {
+export function poolMapName(kind: PoolKind, { size, hashed }: Pool): string {
   return hashed ? hashedName(kind, size) : poolName(kind, size);
 }
 
@@ -179,7 +170,7 @@ function hashedName({ prefix }: PoolKind, size: number): string {
 }
 
 /** Services whose clients go by a hash of their address: the slot is computed, and every slot has an endpoint. */
-function hashedNeed(kind: PoolKind, size: number): Need {
+export function hashedNeed(kind: PoolKind, size: number): Need {
   return { id: hashedName(kind, size), make: (context) => hashedStructure(kind, size, context) };
 }
 
@@ -201,4 +192,11 @@ function hashedStructure(kind: PoolKind, size: number, { family }: PlanContext):
     ],
     chains: [{ name, rules: [{ expressions: rule }] }],
   };
+}
+
+/** The endpoints of a pool, as they stand under a frontend's key. */
+export interface PoolUse {
+  readonly kind: PoolKind;
+  readonly key: Hex;
+  readonly pool: Pool;
 }

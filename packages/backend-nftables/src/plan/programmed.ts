@@ -1,11 +1,10 @@
 /** What has been programmed, with the counts of elements that several groups share. */
 
-import type { Hex, NftChain } from "@fairlead/netfilter/nft";
+import type { Hex, NftChain, NftFlowtable, NftRule, NftSet, SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import type { GroupParts, SharedElement } from "./group-parts.ts";
 import { Numbers, type Placement } from "./placement.ts";
 import type { ElementChanges, Need } from "./pools.ts";
-import type { TableWriter } from "./write-table.ts";
 
 /** What a table was written of, and is changed from. */
 export interface Programmed {
@@ -102,4 +101,14 @@ class SharedSet {
     }
     this.#before.clear();
   }
+}
+
+/** What a table is written into: a batch, or a table in memory. `NftBatch` fits. */
+export interface TableWriter {
+  addSet(set: Omit<NftSet, "elements">): unknown;
+  /** Without its rules. */
+  addChain(chain: Pick<NftChain, "name" | "base" | "comment">): unknown;
+  addRule(chain: string, rule: NftRule): unknown;
+  addFlowtable(flowtable: NftFlowtable): unknown;
+  addElements(set: string, elements: Iterable<SetElement>): unknown;
 }

@@ -7,10 +7,12 @@ import { addressType, type EmptySet, endpointValue, protocolKey, rememberedValue
 import { endpointName, type Memory, moduliOf, type Placement, type Pool } from "./placement.ts";
 import {
   type ElementChanges,
+  hashedNeed,
   keyTypes,
   type Need,
   type PoolChain,
   type PoolKind,
+  poolMapName,
   poolName,
   poolNeed,
   STEP,
@@ -21,7 +23,7 @@ const knownChain = (prefix: string, timeout: number) => `${prefix}sticky-${timeo
 const goneChain = (prefix: string, timeout: number) => `${prefix}sticky-gone-${timeout}`;
 
 /** @returns the chain that leads to the endpoints of pools of a size and timeout, and what has to be there for it */
-export function stickyChain(kind: PoolKind, size: number, timeout: number): PoolChain {
+function stickyChain(kind: PoolKind, size: number, timeout: number): PoolChain {
   const chain = `${knownChain(kind.prefix, timeout)}-${size}`;
   const known = knownChain(kind.prefix, timeout);
   const gone = goneChain(kind.prefix, timeout);
@@ -282,4 +284,11 @@ function* changesOf(before: Iterable<Made>, after: Iterable<Made>, set: string, 
     to.delete(set, key);
     if (++steps % STEP === 0) yield;
   }
+}
+
+/** How a frontend's packets get to a pool: by a hash of the client, by what is remembered of it, or by chance. */
+export function poolChain(kind: PoolKind, pool: Pool, affinitySeconds: number | undefined): PoolChain {
+  const { size, hashed } = pool;
+  if (affinitySeconds !== undefined) return stickyChain(kind, size, affinitySeconds);
+  return { chain: poolMapName(kind, pool), needs: [hashed ? hashedNeed(kind, size) : poolNeed(kind, size)] };
 }

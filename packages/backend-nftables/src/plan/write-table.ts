@@ -13,14 +13,21 @@ import {
   type NftTable,
   type SetElement,
 } from "@fairlead/netfilter/nft";
-import { DEFAULTS, LOOPBACK_REFUSALS, type PlanContext, type PlanSettings, planContext } from "./context.ts";
+import { DEFAULTS, EXCLUDED, LOOPBACK_REFUSALS, type PlanContext, type PlanSettings, planContext } from "./context.ts";
 import { flowtable } from "./fast-path.ts";
 import { frameChains } from "./frame-chains.ts";
-import { EXCLUDED, excludedElements, firewall, frameElements, frameSets } from "./frame-sets.ts";
+import { excludedElements, firewall, frameElements, frameSets } from "./frame-sets.ts";
 import { type Entry, groupParts } from "./group-parts.ts";
 import { type PlacedBefore, place } from "./placement.ts";
 import { type ElementChanges, poolChanges } from "./pools.ts";
-import { addChain, addStructures, countParts, nothingProgrammed, type Programmed } from "./programmed.ts";
+import {
+  addChain,
+  addStructures,
+  countParts,
+  nothingProgrammed,
+  type Programmed,
+  type TableWriter,
+} from "./programmed.ts";
 import { CLIENTS, stickyChanges } from "./sticky.ts";
 
 /** What a table that is made anew takes over from the one that is there. */
@@ -88,16 +95,6 @@ export function* planTableSteps(
 
 /** Elements in one message: few messages, and short work for each. */
 export const IN_ONE_MESSAGE = 256;
-
-/** What a table is written into: a batch, or a table in memory. `NftBatch` fits. */
-export interface TableWriter {
-  addSet(set: Omit<NftSet, "elements">): unknown;
-  /** Without its rules. */
-  addChain(chain: Pick<NftChain, "name" | "base" | "comment">): unknown;
-  addRule(chain: string, rule: NftRule): unknown;
-  addFlowtable(flowtable: NftFlowtable): unknown;
-  addElements(set: string, elements: Iterable<SetElement>): unknown;
-}
 
 /** What a table is called, and whose it is. */
 export type Titled = Pick<PlanContext, "family" | "table" | "beside">;

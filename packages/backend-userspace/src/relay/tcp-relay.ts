@@ -3,8 +3,8 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { dial } from "./balancer.ts";
-import { type OpenRelay, type RelayedConnection, type RelayRequest, reachedLimit, takeSockets } from "./relay.ts";
-import type { Live } from "./traffic.ts";
+import { type OpenRelay, type RelayRequest, reachedLimit, takeSockets } from "./relay.ts";
+import type { Live, RelayedConnection } from "./traffic.ts";
 
 const BACKLOG = 1_024;
 

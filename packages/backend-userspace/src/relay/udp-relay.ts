@@ -5,16 +5,8 @@ import { once } from "node:events";
 import { isIPv6 } from "node:net";
 import type { PlanEndpoint } from "@fairlead/core";
 import { DIAL_TIMEOUTS, endpointKey } from "./balancer.ts";
-import {
-  type ListeningRelay,
-  MAX_QUEUED_BYTES,
-  type OpenRelay,
-  type RelayedConnection,
-  type RelayRequest,
-  reachedLimit,
-  takeSockets,
-} from "./relay.ts";
-import type { Live } from "./traffic.ts";
+import { MAX_QUEUED_BYTES, type OpenRelay, type RelayRequest, reachedLimit, takeSockets } from "./relay.ts";
+import type { ListeningRelay, Live, RelayedConnection } from "./traffic.ts";
 
 export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
   const { address, port, service, traffic } = request;
