@@ -9,9 +9,8 @@ import { LiveObjects, manyServices, shop } from "./support/objects.ts";
 import { builtPage, visitPage } from "./support/page.ts";
 import { fastPathSetup, openConsole } from "./support/start.ts";
 
-const opened = new AsyncDisposableStack();
-
 describe("pages", () => {
+  const opened = new AsyncDisposableStack();
   let html = "";
   let browser: Browser;
   beforeAll(async () => {
@@ -252,6 +251,7 @@ describe("pages", () => {
 });
 
 describe("late effects", () => {
+  const opened = new AsyncDisposableStack();
   let browser: Browser;
   beforeAll(async () => {
     browser = opened.use(await openBrowser());

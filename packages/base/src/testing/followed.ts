@@ -34,6 +34,7 @@ export class Followed<Item> {
     return this.#seen;
   }
 
+  /** Something has come. */
   add(item: Item): void {
     this.#seen.push(item);
     this.#wake();
