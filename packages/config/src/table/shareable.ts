@@ -8,6 +8,7 @@ import * as fairlead from "./fairlead.ts";
 import * as kubeProxy from "./kube-proxy.ts";
 import { rowOf } from "./row.ts";
 
+/** The two documents that a configuration file may have. */
 export type ConfigurationKind = typeof kubeProxy.KIND | typeof fairlead.KIND;
 
 /** Stands in place of a value that its field cannot have: a reader then rejects the field, it is not taken as unset. */
