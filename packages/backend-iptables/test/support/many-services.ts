@@ -1,7 +1,9 @@
 import type { Backend, ForwardingPlan } from "@fairlead/core";
 import { FakeIptables } from "@fairlead/kernel/fake";
+import { expect } from "vitest";
 import { createIptablesBackend } from "../../src/index.ts";
 import { clusterIPGroup, endpoints, planOf } from "./groups.ts";
+import type { RecordingPort } from "./recording-port.ts";
 
 /** Services with two endpoints each, and behind them some without. */
 export function manyServices({
@@ -47,4 +49,12 @@ export async function fresh(plan: ForwardingPlan) {
   const fake = new FakeIptables({ family: "IPv4", variant: "nft" });
   await createIptablesBackend(fake).sync(plan);
   return fake.ruleSet();
+}
+
+/** What was written since the last look is one transaction, of one page and what leads to it. */
+export function expectOnePage(port: RecordingPort, most: number): void {
+  const [sizes = [], ...others] = port.take().map((sections) => sections.map(({ commands }) => commands.length));
+  expect(others).toEqual([]);
+  expect(sizes).toHaveLength(1);
+  expect(sizes[0]).toBeLessThan(most);
 }
