@@ -5,8 +5,15 @@ import { installIdle } from "./idle-services.mjs";
 
 /** Debian packages by the tests that need them, each with a program of it; a package without its program is missing. */
 const PACKAGES = {
-  kernel: { iptables: "iptables", nftables: "nft", iproute2: "ip", conntrack: "conntrack", nfacct: "nfacct" },
-  ipvs: { ipset: "ipset", ipvsadm: "ipvsadm", "user-mode-linux": "linux.uml", kmod: "modprobe", gcc: "gcc" },
+  kernel: {
+    iptables: "iptables",
+    nftables: "nft",
+    iproute2: "ip",
+    ipset: "ipset",
+    conntrack: "conntrack",
+    nfacct: "nfacct",
+  },
+  ipvs: { ipvsadm: "ipvsadm", "user-mode-linux": "linux.uml", kmod: "modprobe", gcc: "gcc" },
   cost: {
     "qemu-system-x86": "qemu-system-x86_64",
     "busybox-static": "busybox",
