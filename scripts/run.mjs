@@ -21,7 +21,7 @@ const COMMANDS = {
     command: "npm run test:all",
     steps: ["build", "package lint", "api reports", "kernel tests", "ipvs tests", "packet costs", "e2e"],
     groups: {
-      "kernel tests": ["kernel", "shells", "browser"],
+      "kernel tests": ["kernel", "programs", "browser"],
       "ipvs tests": ["kernel", "ipvs"],
       "packet costs": ["kernel", "cost"],
       e2e: ["kernel", "specs"],

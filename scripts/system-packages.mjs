@@ -22,7 +22,7 @@ const PACKAGES = {
     kmod: "modprobe",
     gcc: "gcc",
   },
-  shells: { zsh: "zsh", fish: "fish" },
+  programs: { zsh: "zsh", fish: "fish", jq: "jq", curl: "curl" },
   browser: { "chromium-headless-shell": "chromium-headless-shell" },
   specs: {
     bird2: "bird",

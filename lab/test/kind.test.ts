@@ -1,23 +1,14 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { createRunner } from "@fairlead/kernel";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { clusterPrograms } from "../kind/versions.ts";
 import { componentImages } from "../src/provider/kind/component-images.ts";
 import { withValues } from "../src/provider/kind/fairlead.ts";
 import { kindConfig } from "../src/provider/kind/kind-cluster.ts";
 import { misplacedNetwork } from "../src/provider/kind/networks/install.ts";
-import { isProgram } from "../src/support/machine.ts";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-
-const FOLDERS: string[] = [];
-afterEach(async () => {
-  for (const folder of FOLDERS.splice(0)) await rm(folder, { recursive: true });
-});
 
 test("kind is told of families, workers and what nodes share with the machine", () => {
   const config = parse(
@@ -86,21 +77,4 @@ test("a cluster's own values are filled into the manifests of deploy/", async ()
   const learning = withValues(manifest, shape, "https://172.30.0.2:6443", { learns: true }) as typeof filled;
   expect(learning.data?.["config.conf"]).not.toMatch(/10\.[12]44\./);
   expect(learning.metadata?.name).not.toBe(filled.metadata?.name);
-});
-
-test.runIf(await isProgram("jq"))("runc is asked for no capability that cannot be given", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-runc-"));
-  FOLDERS.push(folder);
-  await writeFile(join(folder, "runc"), "#!/bin/sh\necho called\n");
-  await chmod(join(folder, "runc"), 0o755);
-  const asked = ["CAP_NET_ADMIN", "CAP_SYS_RESOURCE"];
-  const capabilities = { bounding: asked, ambient: null };
-  await writeFile(join(folder, "config.json"), JSON.stringify({ process: { args: ["sh"], capabilities } }));
-  const program = file("../kind/runc-allowed.sh");
-  const drop = ["setpriv", "--bounding-set=-sys_resource", "env", `PATH=${folder}:/usr/sbin:/usr/bin:/sbin:/bin`];
-  const root = process.getuid?.() === 0 ? drop : ["unshare", "-Ur", ...drop];
-  const [first = "", ...rest] = [...root, program, "create", "--bundle", folder, "pod"];
-  expect((await createRunner().run([first, ...rest])).stdout).toBe("called\n");
-  const { process: written } = JSON.parse(await readFile(join(folder, "config.json"), "utf8"));
-  expect(written).toEqual({ args: ["sh"], capabilities: { bounding: ["CAP_NET_ADMIN"], ambient: null } });
 });

@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm, symlink } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,8 @@ import { type PluginRequest, servePlugin } from "../src/provider/kind/networks/d
 import { isProgram } from "../src/support/machine.ts";
 
 const plugin = fileURLToPath(new URL("../kind/node/opt/cni/bin/test-ground", import.meta.url));
-const tools = (await isProgram("jq")) && (await isProgram("curl"));
+const jq = await isProgram("jq");
+const tools = jq && (await isProgram("curl"));
 
 describe.runIf(tools)("the CNI plugin of kind's nodes", () => {
   let folder = "";
@@ -52,4 +53,22 @@ describe.runIf(tools)("the CNI plugin of kind's nodes", () => {
   test("VERSION needs nobody", async () => {
     expect(JSON.parse((await run("VERSION")).stdout).supportedVersions).toContain("1.0.0");
   });
+});
+
+test.runIf(jq)("runc is asked for no capability that cannot be given", async () => {
+  await using folders = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-runc-"));
+  folders.defer(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, "runc"), "#!/bin/sh\necho called\n");
+  await chmod(join(folder, "runc"), 0o755);
+  const asked = ["CAP_NET_ADMIN", "CAP_SYS_RESOURCE"];
+  const capabilities = { bounding: asked, ambient: null };
+  await writeFile(join(folder, "config.json"), JSON.stringify({ process: { args: ["sh"], capabilities } }));
+  const program = fileURLToPath(new URL("../kind/runc-allowed.sh", import.meta.url));
+  const drop = ["setpriv", "--bounding-set=-sys_resource", "env", `PATH=${folder}:/usr/sbin:/usr/bin:/sbin:/bin`];
+  const root = process.getuid?.() === 0 ? drop : ["unshare", "-Ur", ...drop];
+  const [first = "", ...rest] = [...root, program, "create", "--bundle", folder, "pod"];
+  expect((await createRunner().run([first, ...rest])).stdout).toBe("called\n");
+  const { process: written } = JSON.parse(await readFile(join(folder, "config.json"), "utf8"));
+  expect(written).toEqual({ args: ["sh"], capabilities: { bounding: ["CAP_NET_ADMIN"], ambient: null } });
 });
