@@ -8,6 +8,7 @@ export function referencePage(commands: readonly Command[]): string {
   const contents = commands.map(
     ({ name, summary }) => `- [fairlead ${name}](#fairlead-${name}): ${lowerFirst(summary)}\n`,
   );
+  const shared = sharedOptions(commands);
   return `# Reference of fairlead
 
 <!-- Made by \`pnpm --filter @fairlead/cli run reference\`. -->
@@ -18,18 +19,40 @@ ${contents.join("")}
 Exit codes:
 
 ${EXIT_CODES.map(([code, meaning]) => `- ${code}: ${meaning}\n`).join("")}
-${commands.map(section).join("\n")}`;
+## Shared options
+
+A command lists its own options and names those of this section that it has.
+
+${shared.join("")}
+${commands.map((command) => section(command, shared)).join("\n")}`;
 }
 
-function section(command: Command): string {
+/** The options that at least three commands have with the same words: of each name, the words of most commands. */
+function sharedOptions(commands: readonly Command[]): readonly string[] {
+  const count = new Map<string, Map<string, number>>();
+  for (const [name, option] of commands.flatMap(({ options }) => Object.entries(options))) {
+    const texts = count.get(name) ?? new Map<string, number>();
+    const text = optionText([name, option]);
+    count.set(name, texts.set(text, (texts.get(text) ?? 0) + 1));
+  }
+  return [...count.values()]
+    .map((texts) => [...texts].reduce((most, next) => (next[1] > most[1] ? next : most)))
+    .filter(([, times]) => times >= 3)
+    .map(([text]) => text);
+}
+
+function section(command: Command, shared: readonly string[]): string {
   const { name, summary, description, arguments: args, options, examples, finding } = command;
+  const own = Object.entries(options).filter((option) => !shared.includes(optionText(option)));
+  const others = Object.keys(options).filter((option) => !own.some(([one]) => one === option));
   const parts = [
     `## fairlead ${name}\n\n${summary}. ${description.replaceAll("\n", " ")}\n`,
     fence("sh", `fairlead ${usageWords(command).join(" ")}\n`),
     ...(finding === undefined ? [] : [`Exit code 1: ${finding}.\n`]),
-    [...args.map(({ name: one, help }) => `- \`${one}\`: ${help}\n`), ...Object.entries(options).map(optionText)].join(
-      "",
-    ),
+    [...args.map(({ name: one, help }) => `- \`${one}\`: ${help}\n`), ...own.map(optionText)].join(""),
+    others.length === 0
+      ? ""
+      : `[Shared options](#shared-options): ${others.map((option) => `\`--${option}\``).join(", ")}.\n`,
     fence("sh", examples.map(({ line, what }) => `# ${what}\n${line}\n`).join("\n")),
   ];
   return parts.filter((part) => part !== "").join("\n");
