@@ -49,6 +49,39 @@ describe("the list of services", () => {
     expect((await names(page))[0]).toBe("default/nobody");
   });
 
+  test("is readable on a phone as well, when most of it is not in the document", async () => {
+    await using running = await openConsole(new LiveObjects(manyServices(100)), html);
+    const { page, go } = await visitPage(browser, running.url, { width: 390 });
+    await go("#/services", "Services");
+    await page.locator(".list .space").waitFor({ state: "attached" });
+    const widths = await page
+      .locator(".list thead th")
+      .evaluateAll((heads) => heads.map((head) => head.getBoundingClientRect().width));
+    expect(widths).toHaveLength(3);
+    expect(Math.min(...widths)).toBeGreaterThan(80);
+    expect(widths[0]).toBeGreaterThan(150);
+    const { box, table } = await page.locator(".list").evaluate((list) => {
+      return { box: list.clientWidth, table: list.querySelector("thead tr")?.getBoundingClientRect().width ?? 0 };
+    });
+    expect(widths.reduce((sum, width) => sum + width, 0)).toBeCloseTo(table, 0);
+    expect(table).toBeCloseTo(box, 0);
+  });
+
+  test("cuts no number, nor an age", async () => {
+    const old = shop.map((object) => {
+      const creationTimestamp = new Date(Date.now() - 119 * 60_000).toISOString();
+      return { ...object, metadata: { ...object.metadata, creationTimestamp } };
+    });
+    await using running = await openConsole(new LiveObjects(old), html);
+    const { page, go } = await visitPage(browser, running.url);
+    await go("#/services", "Services");
+    await page.getByText("119 min").first().waitFor();
+    const cut = page.locator(".list .number").evaluateAll((cells) => {
+      return cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent);
+    });
+    expect(await cut).toEqual([]);
+  });
+
   test("says why it is empty", async () => {
     await using running = await openConsole(new LiveObjects(shop), html);
     const { page, go } = await visitPage(browser, running.url);

@@ -36,10 +36,13 @@ const NARROW = "(max-width: 640px)";
 const MORE = 25;
 
 /** A table of any length, of which only what is in view is in the document. */
-export function RowList<T, S extends string>({ label, rows, keyOf, isBad, ...head }: RowListProps<T, S>) {
-  const { columns, order } = head;
+export function RowList<T, S extends string>({ label, rows, keyOf, isBad, ...all }: RowListProps<T, S>) {
+  const { order } = all;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState<View>({ top: 0, height: 800, row: HEIGHT.wide });
+  const isNarrow = view.row === HEIGHT.narrow;
+  // Hidden columns would keep their width: the table's layout counts every column that a cell spans.
+  const columns = isNarrow ? all.columns.filter(({ wide = false }) => !wide) : all.columns;
   const look = () => {
     const { scrollTop = 0, clientHeight = 800 } = box.current ?? {};
     setView({ top: scrollTop, height: clientHeight, row: matchMedia(NARROW).matches ? HEIGHT.narrow : HEIGHT.wide });
@@ -57,17 +60,17 @@ export function RowList<T, S extends string>({ label, rows, keyOf, isBad, ...hea
     <section class="list" ref={box} onScroll={look} tabIndex={0} aria-label={label} onKeyDown={moveFocus}>
       <table aria-rowcount={rows.length + 1}>
         <colgroup>
-          {columns.map(({ title, width, wide }) => (
-            <col key={title} class={classOf({ wide })} style={width === undefined ? {} : { "--width": width }} />
+          {columns.map(({ title, width }) => (
+            <col key={title} style={width === undefined ? {} : { "--width": width }} />
           ))}
         </colgroup>
-        <Head {...head} />
+        <Head columns={columns} order={order} onOrder={all.onOrder} />
         <Space height={from * view.row} columns={columns.length} />
         <tbody>
           {rows.slice(from, until).map((row, at) => (
             <tr key={keyOf(row)} aria-rowindex={from + at + 2} class={isBad(row) ? "bad" : ""}>
-              {columns.map(({ title, number, wide, cell, whole }) => (
-                <td key={title} class={classOf({ number, wide })} title={whole?.(row)}>
+              {columns.map(({ title, number, cell, whole }) => (
+                <td key={title} class={number === true ? "number" : ""} title={whole?.(row)}>
                   {cell(row)}
                 </td>
               ))}
@@ -92,12 +95,17 @@ function Head<T, S extends string>(props: Pick<RowListProps<T, S>, "columns" | "
   return (
     <thead>
       <tr aria-rowindex={1}>
-        {columns.map(({ title, sort, number, wide }) => {
+        {columns.map(({ title, sort, number }) => {
           const isSorted = sort !== undefined && sort === order.sort;
           const direction = order.descending ? "descending" : "ascending";
           const next = (by: S) => ({ sort: by, descending: isSorted && !order.descending });
           return (
-            <th key={title} scope="col" class={classOf({ number, wide })} {...(isSorted && { "aria-sort": direction })}>
+            <th
+              key={title}
+              scope="col"
+              class={number === true ? "number" : ""}
+              {...(isSorted && { "aria-sort": direction })}
+            >
               {sort === undefined ? (
                 title
               ) : (
@@ -112,15 +120,6 @@ function Head<T, S extends string>(props: Pick<RowListProps<T, S>, "columns" | "
       </tr>
     </thead>
   );
-}
-
-function classOf({ number = false, wide = false }: Flags): string {
-  return `${number ? "number" : ""} ${wide ? "wide" : ""}`.trim();
-}
-
-interface Flags {
-  readonly number?: boolean | undefined;
-  readonly wide?: boolean | undefined;
 }
 
 function Space({ height, columns }: { readonly height: number; readonly columns: number }) {

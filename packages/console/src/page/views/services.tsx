@@ -131,7 +131,7 @@ function serviceColumns(differing: ReadonlyMap<string, readonly Difference[]>): 
     {
       title: "Age",
       sort: "age",
-      width: "72px",
+      width: "92px",
       number: true,
       wide: true,
       cell: ({ created }) => (created === undefined ? "–" : ageText(Math.max(0, Date.now() - created))),
