@@ -1,3 +1,4 @@
+import { objectAt, textAt } from "@fairlead/base";
 import { settled, until, VirtualClock } from "@fairlead/base/testing";
 import type { HealthCheck } from "@fairlead/core";
 import { componentOf, type NodeEvent, NodeEvents, type NodeEventsParts, serviceUID } from "@fairlead/intake";
@@ -65,12 +66,26 @@ test("an agent with a name reports as a component of its own", async () => {
   ]);
 });
 
-test("a role that does not allow it: one line, and no more tries", async () => {
-  const one = events(() => 403);
+test("Events refused in one namespace: one line for it, and those of the others are sent", async () => {
+  let status = 403;
+  const one = events(() => status);
+  const about = (namespace: string, name: string): NodeEvent => ({ ...failed, service: { namespace, name } });
+  await one.events.report(about("going", "a"));
+  await one.events.report(about("going", "b"));
+  expect(one.log.messages("info")).toEqual([expect.stringContaining("refused an Event")]);
+  status = 201;
   await one.events.report(failed);
-  await one.events.report({ ...failed, reason: "Other" });
-  expect(one.sent).toHaveLength(1);
-  expect(one.log.messages("info")).toEqual([expect.stringContaining("the role does not allow")]);
+  await one.events.report(about("shop", "web"));
+  expect(one.namespaces).toEqual(["going", "going", "default", "shop"]);
+  expect(one.log.messages("info")).toHaveLength(1);
+});
+
+test("names differ within a millisecond, and after a refused one", async () => {
+  const one = events(() => 201);
+  for (let i = 0; i < 60; i++) await one.events.report({ ...failed, reason: `Reason${i}` });
+  const names = one.sent.map((event) => textAt(objectAt(event, "metadata"), "name"));
+  expect(new Set(names).size).toBe(60);
+  for (const name of names) expect(name).toMatch(/^node-a\.[0-9a-f]{23}$/);
 });
 
 test("a server that does not answer is no failure", async () => {
@@ -201,15 +216,27 @@ describe("ports that cannot be bound", () => {
     });
   });
 
-  test("a thousand Services with the same trouble: a few Events, and those about the Node still go out", async () => {
+  test("a thousand Services with the same trouble: a few Events of their namespace, all others still go out", async () => {
     const one = events(() => 201);
+    const of = (namespace: string, name: string): NodeEvent => ({ ...about(name), service: { namespace, name } });
     for (let i = 0; i < 1_000; i++) await one.events.report(about(`web-${i}`));
-    expect(one.sent).toHaveLength(25);
+    expect(one.sent).toHaveLength(10);
     await one.events.report(failed);
-    expect(one.sent).toHaveLength(26);
+    await one.events.report(of("other", "web"));
+    expect(one.sent).toHaveLength(12);
     await one.clock.advance(600_000);
     await one.events.report(about("web-999"));
-    expect(one.sent).toHaveLength(27);
+    expect(one.sent).toHaveLength(13);
+  });
+
+  test("beyond a hundred each namespace has one", async () => {
+    const one = events(() => 201);
+    const of = (namespace: string, name: string): NodeEvent => ({ ...about(name), service: { namespace, name } });
+    for (let i = 0; i < 200; i++) await one.events.report({ ...failed, reason: `OfTheNode${i}` });
+    for (let ns = 0; ns < 10; ns++) for (let i = 0; i < 25; i++) await one.events.report(of(`spam-${ns}`, `web-${i}`));
+    expect(one.sent).toHaveLength(300);
+    for (let i = 0; i < 5; i++) await one.events.report(of("shop", `web-${i}`));
+    expect(one.sent).toHaveLength(301);
   });
 
   test("the health and the metrics port: kube-proxy's reasons", () => {

@@ -3,7 +3,7 @@ import type { ObjectRequest, PostAnswer } from "@fairlead/watch";
 
 /** Where is said what becomes of Events. */
 interface EventLog {
-  info(message: string): void;
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
   verbose(verbosity: number, message: string, fields: Readonly<Record<string, unknown>>): void;
 }
 
@@ -17,6 +17,8 @@ export interface NodeEventsParts {
   readonly serviceUID?: ((namespace: string, name: string) => Promise<string | undefined>) | undefined;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: EventLog;
+  /** 0 to below 1; makes names of Events unique. Default: Math.random. */
+  readonly random?: () => number;
 }
 
 /**
@@ -24,18 +26,27 @@ export interface NodeEventsParts {
  * hour.
  */
 const PAUSE_MS = 600_000;
-/** Events about Services in one pause at most: thousands of them may have the same trouble at once. */
-const MOST_OF_SERVICES = 25;
+/** Events about the Services of one namespace in one pause: its owner must not use up those of the others. */
+const MOST_OF_NAMESPACE = 10;
+/**
+ * Events about Services in one pause, beyond which each namespace has one: thousands of Services may have the same
+ * trouble at once.
+ */
+const MANY_OF_SERVICES = 100;
 
 /**
- * Tells Events about the own Node and about Services. They are a courtesy: what cannot be sent is dropped, and after
- * the server said that the role does not allow it nothing is sent anymore.
+ * Sends Events about the own Node and about Services. They are a courtesy: what cannot be sent is dropped. A refusal
+ * says nothing about the next one: the server answers 403 for a namespace that is being deleted, a quota and an
+ * admission policy as well, and whoever owns the namespace can cause these.
  */
 export class NodeEvents {
   readonly #parts: NodeEventsParts;
-  /** Reason and object → when it was sent; the oldest first, none older than a pause. */
-  readonly #sent = new Map<string, number>();
-  #allowed = true;
+  /** Reason and object → when it was sent, and a Service's namespace; the oldest first, none older than a pause. */
+  readonly #sent = new Map<string, { readonly at: number; readonly namespace: string | undefined }>();
+  /** How many of `#sent` are about the Services of a namespace. */
+  readonly #ofNamespace = new Map<string, number>();
+  /** Namespaces whose last Event was refused; this is logged once. */
+  readonly #refused = new Set<string>();
 
   constructor(parts: NodeEventsParts) {
     this.#parts = parts;
@@ -43,17 +54,28 @@ export class NodeEvents {
 
   /** Resolves when the server has answered, or nothing is sent; never rejects. */
   async report(event: NodeEvent): Promise<void> {
-    const { node, component = KUBE_PROXY, post, clock, log } = this.#parts;
-    if (!this.#allowed || !this.#due(event)) return;
-    const id = Math.trunc(clock.now() * 1e6 + this.#sent.size).toString(16);
+    if (!this.#due(event)) return;
+    const { node, component = KUBE_PROXY, post, clock, log, random = Math.random } = this.#parts;
+    const namespace = namespaceOf(event);
+    const id = uniqueID(clock.now(), random());
     try {
       const object = eventObject(await this.#withUID(event), node, component, clock.now(), id);
-      const status = await post(namespaceOf(event), object);
-      if (status === 201) return;
-      if (status === 403) this.#forbidden();
-      else log.verbose(2, "API server rejected an Event", { reason: event.reason, status });
+      this.#answered(event, namespace, await post(namespace, object));
     } catch (error) {
       log.verbose(2, "Failed to send an Event", { reason: event.reason, error: errorChainText(error) });
+    }
+  }
+
+  #answered({ reason }: NodeEvent, namespace: string, status: number): void {
+    const { log } = this.#parts;
+    if (status === 201) this.#refused.delete(namespace);
+    else if (status !== 403 || this.#refused.has(namespace))
+      log.verbose(2, "API server rejected an Event; it is dropped", { reason, namespace, status });
+    else {
+      if (this.#refused.size >= MOST_REFUSED) this.#refused.clear();
+      this.#refused.add(namespace);
+      const why = "the namespace is being deleted, a quota or policy refuses it, or the role does not allow it";
+      log.info(`API server refused an Event; it is dropped: ${why}`, { reason, namespace, status });
     }
   }
 
@@ -75,20 +97,41 @@ export class NodeEvents {
 
   #due({ reason, service }: NodeEvent): boolean {
     const now = this.#parts.clock.monotonic();
-    for (const [key, at] of this.#sent) {
-      if (now - at < PAUSE_MS) break;
-      this.#sent.delete(key);
-    }
+    this.#forget(now - PAUSE_MS);
     const key = service === undefined ? reason : `${reason} ${service.namespace}/${service.name}`;
-    if (this.#sent.has(key) || (service !== undefined && this.#sent.size >= MOST_OF_SERVICES)) return false;
-    this.#sent.set(key, now);
+    if (this.#sent.has(key) || (service !== undefined && !this.#hasRoom(service.namespace))) return false;
+    this.#sent.set(key, { at: now, namespace: service?.namespace });
+    if (service !== undefined) this.#count(service.namespace, 1);
     return true;
   }
 
-  #forbidden(): void {
-    if (this.#allowed) this.#parts.log.info("Events disabled; the role does not allow creating them");
-    this.#allowed = false;
+  #hasRoom(namespace: string): boolean {
+    const ofServices = Array.from(this.#ofNamespace.values()).reduce((sum, count) => sum + count, 0);
+    return (this.#ofNamespace.get(namespace) ?? 0) < (ofServices < MANY_OF_SERVICES ? MOST_OF_NAMESPACE : 1);
   }
+
+  #forget(until: number): void {
+    for (const [key, { at, namespace }] of this.#sent) {
+      if (at > until) break;
+      this.#sent.delete(key);
+      if (namespace !== undefined) this.#count(namespace, -1);
+    }
+  }
+
+  #count(namespace: string, by: 1 | -1): void {
+    const count = (this.#ofNamespace.get(namespace) ?? 0) + by;
+    if (count === 0) this.#ofNamespace.delete(namespace);
+    else this.#ofNamespace.set(namespace, count);
+  }
+}
+
+/** Namespaces whose refusals are remembered. */
+const MOST_REFUSED = 1_000;
+
+/** Milliseconds and 48 random bits, which is what a number holds exactly. */
+function uniqueID(now: number, random: number): string {
+  const bits = Math.trunc(random * 2 ** 48);
+  return `${Math.trunc(now).toString(16)}${bits.toString(16).padStart(12, "0")}`;
 }
 
 /** A Service, as an Event names it. */
