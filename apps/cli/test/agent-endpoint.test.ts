@@ -1,20 +1,38 @@
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
+import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { agentPages, proxyHere } from "../src/node/agent-endpoint.ts";
+import { httpOver } from "../src/cluster/pod-port.ts";
+import { agentPages, okText, proxyHere } from "../src/node/agent-endpoint.ts";
 import { askLoopback } from "../src/node/host.ts";
 
 const asked: string[] = [];
 const server = createServer(({ url = "" }, response) => {
   asked.push(url);
+  if (url === "/configz") return void endless(response);
   response.end(`page of ${url}`);
 });
+
+/** Writes as long as anything reads. */
+function endless(response: ServerResponse): void {
+  const piece = "x".repeat(1 << 16);
+  const more = () => {
+    while (response.write(piece));
+  };
+  response.on("drain", more);
+  more();
+}
+
 beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
 afterAll(() => new Promise((resolve) => server.close(resolve)));
 beforeEach(() => asked.splice(0));
 
-function pages(which?: "health") {
+function portOf(): number {
   const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+function pages(which?: "health") {
+  const port = portOf();
   return agentPages(proxyHere({ askHere: askLoopback }), { metrics: port, health: port }, which);
 }
 
@@ -30,4 +48,16 @@ test("an agent is asked for all that it says of itself", async () => {
 test("who only wants to know how it is leaves out what grows with the services", async () => {
   expect(await pages("health")).toMatchObject({ livez: "page of /livez" });
   expect(asked.sort()).toEqual(["/livez", "/metrics", "/proxyMode"]);
+});
+
+test("an answer without end is left, on this host and through the API server", async () => {
+  const port = portOf();
+  const said = "/configz answers with more than 4 MiB, which no proxy does";
+  const here = proxyHere({ askHere: askLoopback });
+  await expect(okText(here, port, "/configz")).rejects.toThrow(`http://127.0.0.1:${port}${said}`);
+  const inPod = {
+    ask: (to: number, path: string) => httpOver(connect(to, "127.0.0.1"), { path, timeoutMs: 60_000 }),
+    nameOf: () => "pod: ",
+  };
+  await expect(okText(inPod, port, "/configz")).rejects.toThrow(`pod: ${said}`);
 });

@@ -1,7 +1,11 @@
+import { ClusterState } from "@fairlead/core";
+import { nodeOptions } from "@fairlead/inspect";
 import { goldenScenario } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reportText } from "../src/commands/verify/show.ts";
 import { plain } from "../src/frame/style.ts";
+import { agentSetup } from "../src/inputs/agent.ts";
+import { runningConfig } from "../src/node/proxy-config.ts";
 import { addresses } from "./support/addresses.ts";
 import { NodeCluster, type NodesState } from "./support/node-cluster.ts";
 import { fairlead as run } from "./support/run.ts";
@@ -80,6 +84,29 @@ describe("the configuration of a live node is asked for", () => {
     expect((await ask()).out).toContain("IPv4: ours");
     node({ "/configz": configz(), "/proxyMode": "iptables" });
     expect((await ask()).out).toContain("IPv4: foreign");
+  });
+
+  test.each([
+    ["kube-proxy's primary serves every address of a family in which the Node has none", null, { kind: "all" }],
+    ["Fairlead's none", FAIRLEAD, { kind: "list", addresses: [] }],
+  ])("%s", async (_name, own, expected) => {
+    const pages: Readonly<Record<string, string>> = {
+      "/configz": JSON.stringify(configz({ mode: "nftables" }, own)),
+      "/proxyMode": "nftables",
+    };
+    const ask = async (_port: number, path: string) => ({ status: 200, text: pages[path] ?? "" });
+    const base = await runningConfig({ ask, nameOf: String }, 10_249, "the proxy");
+    const none = { config: undefined, mode: undefined, memory: undefined, "service-proxy-name": undefined };
+    const lists = { "cluster-cidr": [], "exclude-cluster-cidr": [], "agent-flag": [], "node-address": [] };
+    const setup = agentSetup({ ...none, ...lists, "metrics-port": undefined }, { warn: () => {} }, { base });
+    const cluster = {
+      state: new ClusterState(),
+      problems: [],
+      node: { name: "node-a", addresses: ["10.201.0.10"], podCIDRs: [], goingAway: false },
+    };
+    const { nodePortAddresses } = nodeOptions({ ...setup, cluster, nodeName: "node-a" });
+    expect(nodePortAddresses["IPv6"]).toEqual(expected);
+    expect(nodePortAddresses["IPv4"]).toEqual({ kind: "list", addresses: ["10.201.0.10"] });
   });
 
   test("the mode that really runs counts", async () => {

@@ -26,6 +26,8 @@ export interface NodePlanRequest {
   readonly memory?: OwnershipMemory;
   /** The addresses that the node has. Default: those of its Node object, and loopback. */
   readonly addresses?: readonly string[];
+  /** What plans is kube-proxy, whose `primary` serves every address of a family without Node IP. Default: Fairlead. */
+  readonly primaryAsUpstream?: boolean;
   /** The services to plan. Default: all. */
   readonly services?: Iterable<ServiceKey>;
 }
@@ -75,7 +77,7 @@ export function podFacts({ state, mirrored, learned }: Cluster): PodNetworkFacts
 
 /** What the agent of a node plans by. */
 export function nodeOptions(request: Omit<NodePlanRequest, "memory" | "services">): PlannerOptions {
-  const { cluster, config, filter, nodeName, mode } = request;
+  const { cluster, config, filter, nodeName, mode, primaryAsUpstream = false } = request;
   const facts = factsOf(mode);
   const inputs = new NodeInputs({
     config,
@@ -83,6 +85,7 @@ export function nodeOptions(request: Omit<NodePlanRequest, "memory" | "services"
     families: IP_FAMILIES,
     filter: createEndpointFilter(filter),
     mode: facts,
+    primaryAsUpstream,
   });
   const { node, serviceCIDRs, learned } = cluster;
   if (node !== undefined) inputs.setNode(node);

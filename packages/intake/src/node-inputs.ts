@@ -36,6 +36,8 @@ export interface NodeInputsParts {
   readonly filter: EndpointFilter;
   /** The mode that is planned for: what it has no use for is left out, so that changes of that do not matter. */
   readonly mode: Pick<ModeFacts, "semantics" | "needs">;
+  /** What plans is kube-proxy: `primary` serves every address of a family without Node IP. Default: Fairlead. */
+  readonly primaryAsUpstream?: boolean;
 }
 
 /** What learned networks change of the options. */
@@ -134,7 +136,7 @@ export class NodeInputs {
   }
 
   #derive(): PlannerOptions {
-    const { config, nodeName, families, mode } = this.#parts;
+    const { config, nodeName, families, mode, primaryAsUpstream } = this.#parts;
     const { semantics, needs } = mode;
     const node = this.#node;
     const cidrs = needs.serviceCIDRs ? this.#serviceCIDRs : undefined;
@@ -142,7 +144,7 @@ export class NodeInputs {
     const each = <T>(make: (family: IPFamily) => T): Partial<Record<IPFamily, T>> =>
       Object.fromEntries(families.map((family) => [family, make(family)]));
     const nodePortAddresses = each((family) =>
-      nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses),
+      nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses, primaryAsUpstream),
     );
     return {
       nodeName,
@@ -227,14 +229,19 @@ export const KEYWORDS: ReadonlySet<string> = new Set(["primary", "localhost", "a
  *
  * @param selectors CIDRs and the words primary, localhost, all (KubeProxyConfiguration.nodePortAddresses)
  * @param live the addresses that the node has now, of both families
+ * @param primaryAsUpstream as kube-proxy does it, for the rules of one
  */
 export function nodePortAddressesFor(
   family: IPFamily,
   selectors: readonly string[],
   ips: NodeIPs,
   live: readonly string[],
+  primaryAsUpstream = false,
 ): NodePortAddresses {
-  const cidrs = selectedCIDRs(family, selectors, ips);
+  const isPrimary = selectors.length === 1 && selectors[0] === "primary";
+  // kube-proxy replaces the word by the CIDRs of its Node IPs, before it sorts them by family.
+  const given = primaryAsUpstream && isPrimary ? expand("primary", ips) : selectors;
+  const cidrs = selectedCIDRs(family, given, ips);
   if (cidrs === undefined) return { kind: "all" };
   const isSelected = inAnyOf(cidrs);
   const addresses = live.filter((address) => familyOf(address) === family && isSelected(address));

@@ -68,6 +68,8 @@ describe("node-port addresses", () => {
     expect(nodePortAddressesFor("IPv6", ["primary", "10.0.0.0/8"], four, live)).toEqual(list());
     expect(nodePortAddressesFor("IPv4", ["primary"], { IPv4: "127.0.0.1" }, live)).toEqual(list());
     expect(nodePortAddressesFor("IPv6", ["primary", "all"], four, live)).toEqual({ kind: "all" });
+    expect(nodePortAddressesFor("IPv6", ["primary"], four, live, true), "kube-proxy's").toEqual({ kind: "all" });
+    expect(nodePortAddressesFor("IPv4", ["primary"], four, live, true), "kube-proxy's").toEqual(list("10.0.0.5"));
   });
 
   test.each([

@@ -1,6 +1,5 @@
 import { request } from "node:http";
 import { Duplex, PassThrough } from "node:stream";
-import { text } from "node:stream/consumers";
 import type { WebSocket } from "ws";
 import type { HttpAnswer } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
@@ -46,7 +45,7 @@ export function httpOver(
     const options = { createConnection: () => connection, host: "127.0.0.1", path, signal } as const;
     const sent = request({ ...options, headers: { host: "127.0.0.1", connection: "close" } }, (response) => {
       const status = response.statusCode ?? 0;
-      text(response).then((body) => resolve({ status, text: body }), reject);
+      answerText(response, path).then((text) => resolve({ status, text }), reject);
     });
     sent.on("error", (error) => {
       const late = new CommandFailure(`no answer within ${timeoutMs / 1000} s`, { cause: error });
@@ -54,4 +53,34 @@ export function httpOver(
     });
     sent.end();
   });
+}
+
+/** Its message follows the name of what was asked. */
+export class LargeAnswer extends Error {}
+
+/** Bytes of an answer that are read at most: the process that answers may be any. */
+const MOST_BYTES = 4 << 20;
+
+/** The page that grows with the services: some hundred bytes for each. */
+const MOST_BYTES_OF: Readonly<Record<string, number>> = { "/ownership": 64 << 20 };
+
+/**
+ * The text of an answer of a proxy, or of what listens in its place.
+ *
+ * @throws LargeAnswer for one that is larger than a proxy's would be
+ */
+export async function answerText(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  path: string,
+): Promise<string> {
+  const most = MOST_BYTES_OF[path] ?? MOST_BYTES;
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  // Leaving the loop ends the connection.
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > most) throw new LargeAnswer(`answers with more than ${most >> 20} MiB, which no proxy does`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
 }

@@ -103,9 +103,14 @@ export function isKubeProxy(daemonSet: unknown): boolean {
     system === "linux" &&
     containers.some(({ image, command }) => {
       const [program = ""] = textsOf(command);
-      return posix.basename(program) === "kube-proxy" || /(?:^|\/)kube-proxy(?:[:@]|$)/.test(stringOf(image) ?? "");
+      return posix.basename(program) === "kube-proxy" || isKubeProxyImage(stringOf(image) ?? "");
     })
   );
+}
+
+/** Whether an image is kube-proxy's own, by its name: Fairlead's runs under kube-proxy's command, too. */
+export function isKubeProxyImage(image: string): boolean {
+  return /(?:^|\/)kube-proxy(?:[:@]|$)/.test(image);
 }
 
 /** Reads kube-proxy's DaemonSet, straight from JSON. */

@@ -2,7 +2,7 @@ import { errorText } from "@fairlead/base";
 import { instanceDefaults } from "@fairlead/config";
 import type { AgentPages } from "@fairlead/inspect";
 import { accessOf, type ClusterAccess } from "../cluster/access.ts";
-import { httpOver } from "../cluster/pod-port.ts";
+import { httpOver, LargeAnswer } from "../cluster/pod-port.ts";
 import type { Container } from "../cluster/pod-runner.ts";
 import type { Context, HttpAnswer } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
@@ -147,6 +147,7 @@ export async function okText(way: ProxyAccess, port: number, path: string): Prom
     throw new CommandFailure(`${name} answers ${status}`);
   } catch (error) {
     if (error instanceof CommandFailure) throw error;
+    if (error instanceof LargeAnswer) throw new CommandFailure(`${name} ${error.message}`, { cause: error });
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     throw new CommandFailure(`${name} does not answer: ${errorText(cause)}`, { cause: error });
   }

@@ -5,7 +5,7 @@ import { ApiError } from "../cluster/api-error.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, SYSTEM_NAMESPACE } from "../cluster/resources.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import { type KubeProxySetup, kubeProxySetup } from "../migrate/survey.ts";
+import { isKubeProxyImage, type KubeProxySetup, kubeProxySetup } from "../migrate/survey.ts";
 import { okText, type ProxyAccess } from "./agent-endpoint.ts";
 import type { PlacedPod } from "./agent-pods.ts";
 
@@ -18,6 +18,8 @@ export interface ProxyConfig {
   readonly text: string;
   /** The mode that really runs; absent: that of the configuration. */
   readonly mode?: string;
+  /** It is that of kube-proxy. */
+  readonly ofKubeProxy?: boolean;
 }
 
 /** What kube-proxy does not know: Fairlead's own annotation. */
@@ -49,6 +51,7 @@ export async function runningConfig(way: ProxyAccess, port: number, from: string
     flags: isObject(fairlead) ? userspaceOnly : AS_KUBE_PROXY,
     text: documents.join("\n---\n"),
     ...(mode !== "" && { mode }),
+    ofKubeProxy: !isObject(fairlead),
   };
 }
 
@@ -90,15 +93,19 @@ async function unlessRefused<T>(asking: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function mountedConfig(
-  { flags, config }: KubeProxySetup,
+async function mountedConfig(
+  { image, flags, config }: KubeProxySetup,
   namespace: string,
   node = "node",
   cluster: Cluster,
 ): Promise<ProxyConfig> {
   if (config === undefined) throw new CommandFailure("the proxy's --config is not from a ConfigMap");
   const others = flags.filter((flag) => !flag.startsWith("--config=")).map((flag) => withNode(flag, node));
-  return configMapConfig({ ...config, namespace }, others, cluster);
+  if (!isKubeProxyImage(image)) return configMapConfig({ ...config, namespace }, others, cluster);
+  return {
+    ...(await configMapConfig({ ...config, namespace }, [...AS_KUBE_PROXY, ...others], cluster)),
+    ofKubeProxy: true,
+  };
 }
 
 /** As the kubelet replaces it, from the field `spec.nodeName`. */
