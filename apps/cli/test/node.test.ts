@@ -38,7 +38,19 @@ test.each([
 
 test("who names no node is told as well: this host is none of them", async () => {
   const { code, err } = await ask([...hinted, node("node-a")], "plan");
-  expect(err).toMatch(/^no Node has this host's name: give --node; there are: node-a$/m);
+  expect(err).toMatch(/^no Node has this host's name: give --node NODE; there are: node-a$/m);
+  expect(code).toBe(3);
+});
+
+test.each([
+  ["verify", "--on NODE or --all-nodes"],
+  ["flows", "--on NODE"],
+])("%s looks at a kernel, so that another flag is right", async (command, flags) => {
+  const { code, err } = await fairlead([command, "-f", "-", "--cluster-cidr", "10.144.0.0/16"], {
+    stdin: JSON.stringify([...hinted, node("node-a")]),
+    stateHere: async () => ({ addresses: [], problems: {} }),
+  });
+  expect(err).toContain(`no Node has this host's name: give ${flags}; there are: node-a\n`);
   expect(code).toBe(3);
 });
 

@@ -31,6 +31,16 @@ describe("a command that there is not", () => {
   });
 });
 
+test.each(COMMANDS.filter(({ options }) => "on" in options && "node" in options))(
+  "$name: the plan of one node and the kernel of another one are not compared",
+  async ({ name, arguments: args }) => {
+    const given = args.filter(({ optional = false }) => !optional).map(() => "shop/web");
+    const { code, out, err } = await fairlead([name, ...given, "--node", "node-a", "--on", "node-b"]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(/^--node=node-a, --on=node-b: two nodes/);
+  },
+);
+
 describe("help", () => {
   test.each(COMMANDS)("help $name is $name --help", async ({ name }) => {
     expect(await fairlead(["help", name])).toEqual(await fairlead([name, "--help"]));

@@ -1,4 +1,5 @@
 import type { Context } from "./context.ts";
+import { UsageError } from "./errors.ts";
 import type { OptionSpecs, OptionValues } from "./options.ts";
 
 export interface ArgumentSpec {
@@ -58,6 +59,12 @@ export function defineCommand<O extends OptionSpecs>(
   return {
     ...facts,
     run: async (args, texts, context) => {
+      const [node, on] = [texts.get("node")?.at(-1), texts.get("on")?.at(-1)];
+      if (node !== undefined && on !== undefined && node !== on) {
+        throw new UsageError(
+          `--node=${node}, --on=${on}: two nodes, one's plan and the other's kernel; give --on only`,
+        );
+      }
       const { run } = await load();
       return run({ arguments: args, options: readOptions(facts.options, texts) }, context);
     },

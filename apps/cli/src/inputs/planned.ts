@@ -81,7 +81,7 @@ export async function plannedNode(
   const cluster = await clusterNow(options, context, { slicesOf, about, serviceCIDRs, networks, config });
   sayConfiguration(configured, context);
   const nodeName = nodeNameOf(options);
-  if (!everywhere) await demandNode(options, context, cluster);
+  if (!everywhere) await demandNode(options, proxy, context, cluster);
   if (proxy.here === true && live !== undefined) demandThisHost(given, live, cluster.node);
   const own = options["node-address"];
   const known = own.length > 0 ? [...LOOPBACK, ...own] : live;
@@ -113,7 +113,7 @@ async function askedFor(
   } catch (error) {
     if (!(error instanceof CommandFailure) || options.file.length > 0) throw error;
     const names = await nodeNames(options, context);
-    if (everywhere !== true && names?.includes(nodeNameOf(options)) === false) throw noSuchNode(options, names);
+    if (everywhere !== true && names?.includes(nodeNameOf(options)) === false) throw noSuchNode(options, proxy, names);
     throw error;
   }
 }
@@ -124,14 +124,26 @@ function warnOfLearned(learned: LearnedOnce, { file }: ClusterValues, { warn }: 
 }
 
 /** @throws CommandFailure where the node is none of those that there are */
-async function demandNode(options: ClusterValues, context: Context, { node, otherNodes }: ReadCluster): Promise<void> {
+async function demandNode(
+  options: ClusterValues,
+  proxy: WantedProxy,
+  context: Context,
+  { node, otherNodes }: ReadCluster,
+): Promise<void> {
   if (node !== undefined || otherNodes?.length === 0) return;
-  throw noSuchNode(options, otherNodes ?? (await nodeNames(options, context)));
+  throw noSuchNode(options, proxy, otherNodes ?? (await nodeNames(options, context)));
 }
 
-function noSuchNode(options: ClusterValues, names: readonly string[] | undefined): CommandFailure {
+function noSuchNode(
+  options: ClusterValues & { readonly "all-nodes"?: boolean },
+  { here = false }: WantedProxy,
+  names: readonly string[] | undefined,
+): CommandFailure {
   const list = nodesText(names);
-  if (options.node === undefined) return new CommandFailure(`no Node has this host's name: give --node; ${list}`);
+  // Where a kernel is looked at, --node would only name the plan that this host's kernel is compared with.
+  const all = options["all-nodes"] === undefined ? "" : " or --all-nodes";
+  const flags = here ? `--on NODE${all}` : "--node NODE";
+  if (options.node === undefined) return new CommandFailure(`no Node has this host's name: give ${flags}; ${list}`);
   const given = nodeNameOf(options);
   return new CommandFailure(`--node=${given}: there is no such Node; ${list}${didYouMean(given, names ?? [])}`);
 }

@@ -22,6 +22,8 @@ export interface Acting {
   readonly instance: string;
   readonly settings: PodSettings;
   readonly signal: AbortSignal;
+  /** Says what becomes of the test while it runs. */
+  readonly warn: (line: string) => void;
 }
 
 /** Creates an object, or takes the one that is there. */
@@ -41,7 +43,7 @@ export function startPod(acting: Acting, wanted: PodWanted): Promise<unknown> {
 /** @throws CommandFailure when it does not become ready, with what the kubelet says of it */
 export async function readyPod(acting: Acting, name: string): Promise<TestPod> {
   const pods = inNamespace(PODS, acting.settings.namespace);
-  const found = await waitFor(`pod ${name}`, acting.signal, async () => {
+  const found = await waitFor(`pod ${name}`, acting, async () => {
     const pod = await acting.cluster.get(pods, name);
     return isReady(pod) ? { pod } : whyNot(pod);
   });
@@ -63,7 +65,7 @@ export function linesUntil(
   container: string,
   kind: Line["kind"],
 ): Promise<readonly Line[]> {
-  return waitFor(`${container} of pod ${pod} to end`, acting.signal, async () => {
+  return waitFor(`${container} of pod ${pod} to end`, acting, async () => {
     const lines = await linesOf(acting, pod, container);
     return lines.some((line) => line.kind === kind) ? lines : "no answer yet";
   });
@@ -87,23 +89,33 @@ function linesIn(log: string): readonly Line[] {
     .flatMap((line): readonly Line[] => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line)] : []));
 }
 
+/** Milliseconds until is said what is waited for. */
+const SILENT_MS = 10_000;
+
 /**
- * Looks again and again; a text is why it is not so yet.
+ * Looks again and again; a text is why it is not so yet. It is said once it has taken a while.
  *
  * @throws CommandFailure with the last of them
  */
 export async function waitFor<T extends object>(
   what: string,
-  signal: AbortSignal,
+  { signal, warn }: Pick<Acting, "signal" | "warn">,
   look: () => Promise<T | string>,
   patienceMs = PATIENCE_MS,
+  silentMs = SILENT_MS,
 ): Promise<T> {
-  const end = performance.now() + patienceMs;
+  const begin = performance.now();
+  const end = begin + patienceMs;
+  let said = "";
   for (;;) {
     if (signal.aborted) throw new CommandFailure("stopped");
     const found = await look();
     if (typeof found !== "string") return found;
     if (performance.now() > end) throw new CommandFailure(`waited ${patienceMs / 1_000} s for ${what}: ${found}`);
+    if (performance.now() - begin >= silentMs && found !== said) {
+      said = found;
+      warn(`waiting for ${what}, up to ${patienceMs / 1_000} s: ${found}`);
+    }
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -12,11 +12,20 @@ export async function judgedCases(acting: Acting, ground: Ground, patienceMs: nu
   const cases = casesOf(ground);
   const byClient = Map.groupBy(cases, clientOf);
   const observed = await Promise.all(
-    Array.from(byClient, ([client, own]) => {
+    Array.from(byClient, async ([client, own]) => {
       const probes = own.map(({ probe }) => probe);
-      if (client === "outside") return askHere(probes, patienceMs);
-      if (client === "hairpin") return askOfItself(acting, ground, probes, patienceMs);
-      return askIn(acting, ground, client, probes, patienceMs);
+      const ask = () => {
+        if (client === "outside") return askHere(probes, patienceMs);
+        if (client === "hairpin") return askOfItself(acting, ground, probes, patienceMs);
+        return askIn(acting, ground, client, probes, patienceMs);
+      };
+      const answers = await ask();
+      const wrong = probes.filter((probe) => {
+        const one = answers.find(({ id }) => id === probe.id);
+        return one === undefined || !isRight(one, probe);
+      });
+      acting.warn(`asked from ${client}: ${probes.length - wrong.length} of ${probes.length} right`);
+      return answers;
     }),
   );
   const answers = new Map(observed.flat().map((one) => [one.id, one]));
@@ -78,7 +87,7 @@ async function askOfItself(
   const rounds = async () => roundsIn(await linesOf(acting, name, "ask"));
   const before = (await rounds()).length;
   const end = performance.now() + patienceMs;
-  const last = await waitFor(`${name} to ask`, acting.signal, async () => {
+  const last = await waitFor(`${name} to ask`, acting, async () => {
     const all = await rounds();
     const round = all.at(-1);
     if (round === undefined || all.length < before + 2) return "no answer yet";

@@ -30,7 +30,7 @@ export async function foreignService(
       if ((await agentText(acting, name, "/ownership")) === undefined) {
         return { name: NAME, skipped: `no agent that knows owners runs on ${name}` };
       }
-      await waitFor(`${SERVICE} to be foreign`, acting.signal, () => isForeign(acting, name), patienceMs);
+      await waitFor(`${SERVICE} to be foreign`, acting, () => isForeign(acting, name), patienceMs);
     } catch (error) {
       wrong.push(`${SERVICE} on ${name}: ${errorText(error)}`);
     }

@@ -1,7 +1,8 @@
+import { errorText } from "@fairlead/base";
 import { openCluster } from "../../cluster/cluster.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import { UsageError } from "../../frame/errors.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { numberOf } from "../../inputs/number.ts";
 import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";
@@ -31,22 +32,21 @@ interface Report {
 export async function run({ options }: CommandInput<typeof connectivityOptions>, context: Context): Promise<ExitCode> {
   if (options.node.length !== 0 && new Set(options.node).size !== 2) throw new UsageError("--node: give two nodes");
   const cluster = openCluster(options, context);
+  // Before anything is made, and could be waited for.
+  const nodes = options["cleanup-only"] ? undefined : await testNodes(cluster, options.node);
   const image = options.image ?? (await agentImage(cluster)) ?? `ghcr.io/fairlead-dev/fairlead:${version}`;
   const settings = { namespace: options.namespace ?? NAMESPACE, image, script: await podScript() };
   const instance = options["service-proxy-name"] ?? "";
-  const acting: Acting = { cluster, instance, settings, signal: context.signal };
+  const acting: Acting = { cluster, instance, settings, signal: context.signal, warn: context.warn };
   const cleaned = () => context.progress("removing what the test made", () => removeAll(acting));
-  if (options["cleanup-only"]) {
+  if (nodes === undefined) {
     if (!(await cleaned())) throw notOwn(settings.namespace);
     return 0;
   }
   // An interrupted test ends by itself, and takes away what it made.
   const report = await context.untilStopped(async () => {
-    try {
-      return await tested(acting, options, context);
-    } finally {
-      if (!options.keep) await cleaned();
-    }
+    const clean = async () => (options.keep ? undefined : void (await cleaned()));
+    return andCleaned(() => tested(acting, nodes, options, context), clean, context.warn);
   });
   const wrong = [...report.cases, ...report.checks].filter(({ complaint }) => complaint !== undefined);
   await print(
@@ -58,14 +58,47 @@ export async function run({ options }: CommandInput<typeof connectivityOptions>,
   return wrong.length === 0 ? 0 : 1;
 }
 
+/**
+ * Runs a test and takes away what it made. Why it failed is said before that: it may take minutes, or fail as well.
+ *
+ * @throws CommandFailure when either failed
+ */
+export async function andCleaned<T>(
+  work: () => Promise<T>,
+  clean: () => Promise<void>,
+  warn: (line: string) => void,
+): Promise<T> {
+  const cleanedAfter = async (ending: string) => {
+    try {
+      await clean();
+    } catch (error) {
+      throw new CommandFailure(`${ending}; not everything was removed: ${errorText(error)}`, { cause: error });
+    }
+  };
+  let done: T;
+  try {
+    done = await work();
+  } catch (error) {
+    warn(errorText(error));
+    await cleanedAfter("the test failed");
+    throw error instanceof CommandFailure ? new CommandFailure("the test failed", { cause: error }) : error;
+  }
+  await cleanedAfter("the test ended");
+  return done;
+}
+
 function headText({ nodes: [here, there] }: Report): string {
   return `here: ${here?.name} (${here?.mode}), there: ${there?.name} (${there?.mode})\n`;
 }
 
-async function tested(acting: Acting, options: Values, context: Context): Promise<Report> {
-  const { cluster, settings } = acting;
+async function tested(
+  acting: Acting,
+  nodes: Awaited<ReturnType<typeof testNodes>>,
+  options: Values,
+  context: Context,
+): Promise<Report> {
+  const { settings } = acting;
   const patienceMs = (numberOf("patience", options.patience) ?? PATIENCE_S) * 1_000;
-  const nodes = await testNodes(cluster, options.node);
   const external = options["external-address"];
   const step = <T>(what: string, work: () => Promise<T>) => context.progress(what, work);
   const ready = await step(`starting servers in ${settings.namespace}`, () => prepared(acting, { nodes, external }));

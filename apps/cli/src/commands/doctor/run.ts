@@ -1,9 +1,12 @@
-import { type Diagnosis, diagnose } from "@fairlead/inspect";
+import { hostname } from "node:os";
+import type { NodeState as ClusterNode } from "@fairlead/core";
+import { type Diagnosis, diagnose, type NodeState } from "@fairlead/inspect";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { Style } from "../../frame/style.ts";
 import { warnOfUnlearned } from "../../inputs/agent.ts";
 import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
+import { allNodes } from "../../inputs/source.ts";
 import { runnerFor, stateOf } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
@@ -26,7 +29,9 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
   const runner = await runnerFor(options, context);
   const facts = await context.progress(`looking at ${on ?? "this node"}`, async () => {
     const more = { serviceCIDRs: options["service-cidr"], api, networks, here, running };
-    return nodeFacts(setup, more, await stateOf(options, context), runner);
+    const state = await stateOf(options, context);
+    if (here && api.kind === "answers") await warnOfNoNode(values, state, context);
+    return nodeFacts(setup, more, state, runner);
   });
   const diagnoses = diagnose({ ...facts, ...(isolated && { isolated }) });
   await print(
@@ -36,6 +41,23 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
     context,
   );
   return diagnoses.some(({ state }) => state === "bad") ? 1 : 0;
+}
+
+/** A laptop's sysctls say nothing about a cluster. */
+async function warnOfNoNode(
+  options: Parameters<typeof allNodes>[0],
+  { addresses = [] }: NodeState,
+  context: Context,
+): Promise<void> {
+  // What may not be listed is not known.
+  const nodes = await allNodes(options, context).catch(() => new Map<string, ClusterNode>());
+  const own = new Set(addresses.map(({ address }) => address));
+  const isOwn = ({ addresses: its }: ClusterNode) => its.some((address) => own.has(address));
+  if (nodes.size === 0 || nodes.has(hostname().toLowerCase()) || [...nodes.values()].some(isOwn)) return;
+  const names = [...nodes.keys()].join(", ");
+  context.warn(
+    `this host is no Node of the cluster, and what follows is about this host: give --on NODE; there are: ${names}`,
+  );
 }
 
 function diagnosisText({ check, state, found, advice }: Diagnosis, style: Style): string {
