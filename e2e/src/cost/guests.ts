@@ -26,11 +26,11 @@ function sizeOf(services: number): Size {
 }
 
 /** Sizes at which packets are counted. */
-export const SIZES = [10, 1_000, 10_000] as const;
+const SIZES = [10, 1_000, 10_000] as const;
 /** Those at which a change is. */
 export const CHANGE_SIZES = [...SIZES, 44_000] as const;
 /** The same in iptables and ipvs mode. */
-export const OLDER_SIZES = [10, 1_000] as const;
+const OLDER_SIZES = [10, 1_000] as const;
 /** Of the ways between nodes, and of what does not depend on it. */
 export const ONE_SIZE = 1_000;
 export const WAYS = ["routed", "vxlan"] as const satisfies readonly Way[];
