@@ -100,15 +100,37 @@ describe("manifests with objects that no server would take", () => {
   test("other kinds, and kinds of the same name of others, are passed over", async () => {
     const others =
       "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: web}\n---\napiVersion: apps/v1\nkind: Deployment\n";
-    expect(await plan(others)).toMatchObject({ code: 0, err: "" });
+    const err = "-f - has no usable Service: this is what a node has without any\n";
+    expect(await plan(others)).toMatchObject({ code: 0, err });
   });
 
   test("a wrong value stands there once, quoted once", async () => {
     const { err } = await plan(
       "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\nspec: {clusterIP: 10.96.0.300, ports: [{port: 80}]}\n",
     );
-    expect(err).toBe('Service shop/web: spec.clusterIPs[0] "10.96.0.300" must be an IPv4 or IPv6 address\n');
+    expect(err.split("\n")).toEqual([
+      'Service shop/web: spec.clusterIPs[0] "10.96.0.300" must be an IPv4 or IPv6 address',
+      "-f - has no usable Service: this is what a node has without any",
+      "",
+    ]);
   });
+});
+
+test.each([
+  ["--request-timeout", "5parsecs", "must be a time such as 5s"],
+  ["--server", "nope", "must be a URL such as"],
+])("%s=%s is a mistake in the command line, not a missing cluster", async (flag, value, right) => {
+  const { code, err } = await fairlead(["plan", flag, value]);
+  expect(err).toMatch(new RegExp(`^${flag}=${value}: ${right}`));
+  expect(code).toBe(2);
+});
+
+test("of a file that is no configuration nothing is shown", async () => {
+  const file = join(dir, "passwd");
+  await writeFile(file, "root:x:0:0:root:/root:/bin/bash\n");
+  const { code, err } = await fairlead(["plan", "-f", "-", "--config", file]);
+  expect(err).toBe(`${file}: a document must be a block of fields (kind: KubeProxyConfiguration …), and one is text\n`);
+  expect(code).toBe(3);
 });
 
 test.each([

@@ -219,7 +219,14 @@ const KINDS = [kubeProxy, fairlead];
 
 /** Puts a document to its kind, or says why it has no place. */
 function place(found: Map<string, RawObject>, value: unknown): Problem | undefined {
-  if (!isObject(value)) return { value: showValue(value), message: "a document must be a block of fields" };
+  // What it has is not shown: it may be another file, which is not for everyone's eyes.
+  if (!isObject(value)) {
+    const is = Array.isArray(value) ? "a list" : typeof value === "string" ? "text" : "a value";
+    return {
+      value: "",
+      message: `a document must be a block of fields (kind: KubeProxyConfiguration …), and one is ${is}`,
+    };
+  }
   const { kind, apiVersion } = value;
   if (kind === "ConfigMap") return wholeConfigMap(value);
   const known = KINDS.find((candidate) => candidate.KIND === kind);

@@ -288,8 +288,8 @@ describe("files that are no configuration", () => {
     "a document's kind must be KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) or FairleadConfiguration (fairlead.dev/v1alpha1)";
   test.each([
     ["", ": has no document of kind KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)"],
-    ["just text", ": just text: a document must be a block of fields"],
-    ["- a", ': ["a"]: a document must be a block of fields'],
+    ["just text", ": a document must be a block of fields (kind: KubeProxyConfiguration …), and one is text"],
+    ["- a", ": a document must be a block of fields (kind: KubeProxyConfiguration …), and one is a list"],
     ["mode: ipvs", `: kind: ${kinds}`],
     ["kind: Service", `: kind Service: ${kinds}`],
     [

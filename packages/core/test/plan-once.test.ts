@@ -28,6 +28,17 @@ describe("planOnce", () => {
     expect(endpoints).toMatchObject([[{ address: "10.144.1.5" }], [{ address: "fd00:144::5" }]]);
   });
 
+  test("lists are their objects, as kubectl and the API server have them", () => {
+    const { kind, ...bare } = service("web", {});
+    const lists = [
+      { kind: "List", items: [slice("web", "IPv4", "10.144.1.5")] },
+      { kind: `${kind}List`, items: [bare] },
+    ];
+    const { plans, problems } = planOnce(lists, { semantics: SHORT_CUT });
+    expect(problems).toEqual([]);
+    expect(plans.IPv4.groups.get("default/web/tcp")?.cluster).toMatchObject([{ address: "10.144.1.5" }]);
+  });
+
   test("what is wrong in and between objects is reported, the rest is planned", () => {
     const two = ["a", "b"].map((name, at) =>
       service(name, { clusterIPs: [`10.96.0.${at + 1}`], externalIPs: ["192.0.2.1", "bad"] }),

@@ -1,4 +1,4 @@
-import { isObject, type RawObject, systemClock, textAt, valueAt } from "@fairlead/base";
+import { fieldsOf, isObject, itemsOf, type RawObject, systemClock, textAt, valueAt } from "@fairlead/base";
 import {
   bearerToken,
   ConnectionError,
@@ -104,7 +104,14 @@ export async function contextNamespace(
 
 async function chosenFrom(files: readonly string[], context: string | undefined): Promise<Kubeconfig> {
   const written = await Promise.all(files.map(async (file) => ({ file, raw: await readKubeconfigFile(file) })));
-  return chosenContext(files.join(", "), mergedKubeconfig(written), context);
+  const merged = mergedKubeconfig(written);
+  try {
+    return chosenContext(files.join(", "), merged, context);
+  } catch (error) {
+    const names = itemsOf(fieldsOf(merged)["contexts"]).map((one) => fieldsOf(one)["name"]);
+    if (!(error instanceof ConnectionError) || context === undefined || names.includes(context)) throw error;
+    throw new UsageError(`--context=${context}: ${error.message}`);
+  }
 }
 
 async function inPod(access: ClusterAccess, env: Context["env"]): Promise<OpenKubeconfig> {

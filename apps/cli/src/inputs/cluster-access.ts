@@ -4,7 +4,7 @@ import { type ClusterAccess, kubeconfigFiles } from "../cluster/access.ts";
 import { connectionOf } from "../cluster/connection.ts";
 import { contextNamespace, openKubeconfig } from "../cluster/kubeconfig.ts";
 import type { Context } from "../frame/context.ts";
-import { CommandFailure } from "../frame/errors.ts";
+import { CommandFailure, UsageError } from "../frame/errors.ts";
 
 /** What an error begins with where a cluster is needed and none is known. */
 export const NO_CLUSTER = "no cluster (or give manifests with -f): ";
@@ -34,11 +34,13 @@ export async function namespaceOf(
 
 const DEFAULT_NAMESPACE = "default";
 
-/** @throws CommandFailure in place of what the work throws, with `before` in front */
+/** @throws CommandFailure in place of what the work throws but a UsageError, with `before` in front */
 export async function orFailure<T>(before: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
+    // It is the command line that is wrong, whatever else is not there.
+    if (error instanceof UsageError) throw error;
     const message = errorText(error);
     throw new CommandFailure(before + message, { cause: error });
   }

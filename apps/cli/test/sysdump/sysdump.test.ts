@@ -177,7 +177,19 @@ test("nodes that do not answer are named, in the archive and by exit code 1", as
 test("the file is its owner's, and none is overwritten", async () => {
   const { file } = await dumped();
   expect((await stat(file)).mode & 0o777).toBe(0o600);
+  cluster.api.requests.length = 0;
   expect(await fairlead(["sysdump", "--output-file", file])).toMatchObject({ code: 3 });
+  const nowhere = "/does/not/exist/x.tar.gz";
+  const { code, err } = await fairlead(["sysdump", "--output-file", nowhere]);
+  expect(err).toBe(`--output-file=${nowhere}: no such file or folder\n`);
+  expect(code).toBe(3);
+  expect(cluster.api.requests, "nothing was asked for").toEqual([]);
+});
+
+test("a node that there is not is refused, as by other commands", async () => {
+  const { code, err } = await fairlead(["sysdump", "--on", "node-q", "--output-file", join(folder, "none.tar.gz")]);
+  expect(err).toMatch(/^--on=node-q: there is no such Node; there are: .*node-a/m);
+  expect(code).toBe(3);
 });
 
 test("a node of which the archive has nothing is named", async () => {

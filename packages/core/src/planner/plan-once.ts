@@ -1,4 +1,4 @@
-import { fieldsOf, toEnd } from "@fairlead/base";
+import { fieldsOf, itemsOf, toEnd } from "@fairlead/base";
 import type { ModeSemantics } from "../backend.ts";
 import { ClusterState, type ClusterView } from "../cluster-state.ts";
 import { decodeEndpointSlice } from "../decode/endpoint-slice.ts";
@@ -41,14 +41,14 @@ const NO_MEMORY: OwnershipMemory = { get: () => undefined };
 /**
  * Plans for Kubernetes objects as they are now; `Planner` follows them while they change.
  *
- * @param objects Services and EndpointSlices as the API has them; objects of other kinds are passed over. Of two with
- *   one kind, namespace and name the last that can be used counts.
+ * @param objects Services and EndpointSlices as the API has them, also in a List (`kubectl get -o json`); objects of
+ *   other kinds are passed over. Of two with one kind, namespace and name the last that can be used counts.
  */
 export function planOnce(objects: Iterable<unknown>, options: PlanOnceOptions): PlannedOnce {
   const { serviceProxyName, ...rest } = options;
   const state = new ClusterState();
   const problems: Problem[] = [];
-  for (const raw of objects) {
+  for (const raw of withoutLists(objects)) {
     const { kind } = fieldsOf(raw);
     if (kind === "Service") {
       const { object, problems: found } = decodeService(raw, undefined, serviceProxyName ? { serviceProxyName } : {});
@@ -63,6 +63,16 @@ export function planOnce(objects: Iterable<unknown>, options: PlanOnceOptions): 
   const { planner, step } = toEnd(planState(state, { ...DEFAULTS, ...rest }));
   const plans = { IPv4: planner.plan("IPv4"), IPv6: planner.plan("IPv6") };
   return { plans, problems: [...problems, ...step.problems] };
+}
+
+/** What an API server answers for a collection has its objects without their kind. */
+function* withoutLists(objects: Iterable<unknown>): Generator<unknown, void, void> {
+  for (const raw of objects) {
+    const { kind, items } = fieldsOf(raw);
+    const [, of] = (typeof kind === "string" ? /^(Service|EndpointSlice|)List$/.exec(kind) : undefined) ?? [];
+    if (of === undefined) yield raw;
+    else for (const one of withoutLists(itemsOf(items))) yield of === "" ? one : { kind: of, ...fieldsOf(one) };
+  }
 }
 
 /**

@@ -14,6 +14,10 @@ export async function run({ options }: CommandInput<typeof planOptions>, context
   const { planned, setup } = await plannedNode(options, context);
   const { output, namespace } = options;
   demandServices(namespace, [planned.state], "planned");
+  if (![...planned.state.keys()].some((key) => planned.state.service(key) !== undefined)) {
+    const from = options.file.length > 0 ? `-f ${options.file.join(", ")}` : "the cluster";
+    context.warn(`${from} has no usable Service: this is what a node has without any`);
+  }
   const plans = plansIn(namespace, planned);
   if (output === "rules") await printRules(plans, setup, options, context);
   else if (output === "summary") context.out(summaryText(plans));

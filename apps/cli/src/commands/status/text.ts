@@ -60,5 +60,7 @@ function ownersText({ owners }: NodeStatus): string {
 
 function differsText({ differences }: NodeStatus, style: Style): string {
   if (differences === undefined) return "-";
-  return differences === 0 ? style.good("nothing") : style.bad(`${differences} services`);
+  return differences === 0
+    ? style.good("nothing")
+    : style.bad(differences === 1 ? "1 service" : `${differences} services`);
 }

@@ -7,7 +7,9 @@ import type { LogBounds } from "../../cluster/cluster.ts";
 import type { Container } from "../../cluster/pod-runner.ts";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
+import { CommandFailure } from "../../frame/errors.ts";
 import { nodeNameOf } from "../../inputs/api-source.ts";
+import { didYouMean } from "../../inputs/did-you-mean.ts";
 import { okText, type ProxyAccess, portsOf, proxyHere, proxyIn } from "../../node/agent-endpoint.ts";
 import { type Agents, agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { stateIn } from "../../node/read-state.ts";
@@ -34,6 +36,7 @@ export interface DumpedNodes {
 type Values = CommandInput<typeof sysdumpOptions>["options"];
 
 /**
+ * @throws CommandFailure for a node that is none of them
  * @param names of the cluster's Nodes, as far as they are known
  * @param patienceMs for each answer
  */
@@ -49,6 +52,10 @@ export async function dumpedNodes(
   const pods = await agentPods(agents).catch((error: unknown) => ({ why: errorText(error) }));
   const problem = "why" in pods ? pods.why : "no agent runs there";
   const found: ReadonlyMap<string, Container> = "why" in pods ? new Map() : pods;
+  if (on !== undefined && names.length > 0 && !names.includes(on) && !found.has(on)) {
+    const there = `there are: ${names.join(", ")}`;
+    throw new CommandFailure(`--on=${on}: there is no such Node; ${there}${didYouMean(on, names)}`);
+  }
   const wanted = on === undefined ? [...new Set([...names, ...found.keys()])].sort() : [on];
   return {
     nodes: wanted.map((name) => {

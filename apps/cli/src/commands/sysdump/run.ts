@@ -1,7 +1,8 @@
 /** Writes an archive: objects, nodes, what is missing, and what verify finds. */
 
-import { writeFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { existsSync } from "node:fs";
+import { access, constants, writeFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { errorText } from "@fairlead/base";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
@@ -25,12 +26,13 @@ const SECONDS = 5;
 export async function run({ options }: CommandInput<typeof sysdumpOptions>, context: Context): Promise<ExitCode> {
   if (options.live && options.on !== undefined) throw new UsageError("--live and --on: only one of them");
   const seconds = numberOf("node-timeout", options["node-timeout"]) ?? SECONDS;
+  const file = options["output-file"] ?? `fairlead-sysdump-${stampOf(new Date())}.tar.gz`;
+  await demandWritable(file);
   const { setup } = await configurationOf(options, anyProxy(options), context, { anyMode: true, lenient: true });
   const read = () => dumpedObjects(options, setup, networkResources(setup), context);
   const found = await context.progress("reading objects", read);
   const asked = await dumpedNodes(options, found.nodes, seconds * 1_000, context);
   const answers = await answersOf(asked, seconds * 1_000, context);
-  const file = options["output-file"] ?? `fairlead-sysdump-${stampOf(new Date())}.tar.gz`;
   const archive = await archiveOf(
     basename(file).replace(/\.(?:tar\.gz|tgz)$/, ""),
     found,
@@ -126,13 +128,21 @@ function rank(path: string): number {
   return /log\.txt$/.test(path) ? 1 : 0;
 }
 
+/** Before nodes are asked, which takes a while. @throws CommandFailure where the archive could not be written */
+async function demandWritable(file: string): Promise<void> {
+  const why = existsSync(file) ? EXISTS : await access(dirname(file), constants.W_OK).then(() => undefined, errorText);
+  if (why !== undefined) throw new CommandFailure(`--output-file=${file}: ${why}`);
+}
+
+const EXISTS = "the file exists; choose another name";
+
 /** Only its owner may read it. */
 async function written(file: string, bytes: Buffer): Promise<void> {
   try {
     await writeFile(file, bytes, { mode: 0o600, flag: "wx" });
   } catch (error) {
     const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
-    const why = exists ? "the file exists; choose another name" : errorText(error);
+    const why = exists ? EXISTS : errorText(error);
     throw new CommandFailure(`--output-file=${file}: ${why}`, { cause: error });
   }
 }
