@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PlannedSpec } from "../src/command/plan.ts";
-import { listText } from "../src/command/run.ts";
+import { listText, withoutToken } from "../src/command/run.ts";
 import { durationKey, type Outcome, withOutcomes } from "../src/report.ts";
 import type { Spec } from "../src/specs/spec.ts";
 
@@ -39,4 +39,11 @@ test("a list has each spec, what it needs, and how long it took the last time th
     "  1 of 3 have run in this checkout, 0.0 minutes one after the other; up to three run at once",
   ]);
   expect(listText("nftables", specs, durations)).toContain("none has run in this checkout yet");
+});
+
+test("what a failure keeps and prints is without the cluster's token", () => {
+  const text = 'env TOKEN=s3cret vitest: exit code 1; Authorization: "Bearer s3cret"';
+  expect(withoutToken(text, { apiServer: { token: "s3cret" } })).toBe(
+    'env TOKEN=[token] vitest: exit code 1; Authorization: "Bearer [token]"',
+  );
 });

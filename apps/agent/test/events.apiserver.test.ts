@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,9 +17,10 @@ import { configOf } from "./support/running-agent.ts";
 
 /**
  * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token that may do everything in
- * FAIRLEAD_TEST_TOKEN. The test ground runs it; elsewhere it is left out (vitest.config.ts).
+ * the file FAIRLEAD_TEST_TOKEN_FILE. The test ground runs it; elsewhere it is left out (vitest.config.ts).
  */
-const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN: token = "" } = process.env;
+const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN_FILE: tokenFile = "" } = process.env;
+const token = tokenFile === "" ? "" : readFileSync(tokenFile, "utf8");
 
 const NAMESPACE = `fairlead-events-${process.pid}`;
 const IN = `/api/v1/namespaces/${NAMESPACE}`;

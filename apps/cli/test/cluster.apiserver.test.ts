@@ -1,15 +1,17 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, unlessMissing } from "../src/cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, type Resource } from "../src/cluster/resources.ts";
 import { fairleadObjects, type Installation } from "../src/migrate/manifests.ts";
-import { MANAGER, NAMESPACE, placementPatch } from "../src/migrate/state.ts";
+import { FAIRLEAD, NAMESPACE as INSTALLED_IN, MANAGER, placementPatch } from "../src/migrate/state.ts";
 import { Kubeconfigs } from "./support/kubeconfigs.ts";
 
 /**
- * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token
- * that may do everything in FAIRLEAD_TEST_TOKEN. The test ground runs it; elsewhere it is left out (vitest.config.ts).
+ * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token that may do everything in
+ * the file FAIRLEAD_TEST_TOKEN_FILE. The test ground runs it; elsewhere it is left out (vitest.config.ts).
  */
-const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN: token = "" } = process.env;
+const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN_FILE: tokenFile = "" } = process.env;
+const token = tokenFile === "" ? "" : readFileSync(tokenFile, "utf8");
 
 let files: Kubeconfigs;
 let cluster: Cluster;
@@ -23,6 +25,23 @@ beforeAll(async () => {
 });
 afterAll(() => files[Symbol.asyncDispose]());
 
+/** A cluster's own Fairlead has the names of the manifests, so the test's objects have others. */
+const OWN = `fairlead-cluster-test-${process.pid}`;
+const NAMESPACE = "default";
+const OWN_MANAGER = `${OWN}-${MANAGER}`;
+
+/** The installation's objects under names of the test's own. */
+function ownObjects(image: string): ReturnType<typeof fairleadObjects> {
+  return fairleadObjects(installation(image), "labeled").map((object) =>
+    JSON.parse(
+      JSON.stringify(object)
+        .replaceAll(`"${INSTALLED_IN}"`, `"${NAMESPACE}"`)
+        .replaceAll(`"${MANAGER}"`, `"${OWN_MANAGER}"`)
+        .replaceAll(/"(name|app.kubernetes.io\/name|serviceAccountName)":"fairlead/g, `"$1":"${OWN}`),
+    ),
+  );
+}
+
 const installation = (image: string): Installation => ({
   options: { image, excludeClusterCIDRs: [], apiServer: undefined },
   flags: [],
@@ -32,25 +51,25 @@ const DAEMON_SETS_OURS = inNamespace(DAEMON_SETS, NAMESPACE);
 const MAPS = inNamespace(CONFIG_MAPS, NAMESPACE);
 const ACCOUNTS: Resource = { apiVersion: "v1", plural: "serviceaccounts", namespace: NAMESPACE };
 const BINDINGS: Resource = { apiVersion: "rbac.authorization.k8s.io/v1", plural: "clusterrolebindings" };
-const LABELS = { labels: `app.kubernetes.io/managed-by=${MANAGER}` };
+const LABELS = { labels: `app.kubernetes.io/managed-by=${OWN_MANAGER}` };
 
 test("Fairlead's objects: applied, placed by a patch, applied anew with another placement, and removed", async () => {
   const terms = async () => {
-    const daemonSet = await cluster.get(DAEMON_SETS_OURS, "fairlead");
+    const daemonSet = await cluster.get(DAEMON_SETS_OURS, OWN);
     return JSON.stringify((daemonSet as Placed).spec.template.spec.affinity ?? null);
   };
-  for (const object of fairleadObjects(installation("one:1"), "labeled")) await cluster.apply(object);
+  for (const object of ownObjects("one:1")) await cluster.apply(object);
   expect(await terms()).toContain('"operator":"In"');
-  const placed = await cluster.get(DAEMON_SETS_OURS, "fairlead");
-  await cluster.patch(DAEMON_SETS_OURS, "fairlead", placementPatch("fairlead", placed, "unless-other"));
+  const placed = await cluster.get(DAEMON_SETS_OURS, OWN);
+  await cluster.patch(DAEMON_SETS_OURS, OWN, placementPatch(FAIRLEAD, placed, "unless-other"));
   expect(await terms()).toContain('"operator":"NotIn"');
-  for (const object of fairleadObjects(installation("two:2"), "labeled")) await cluster.apply(object);
+  for (const object of ownObjects("two:2")) await cluster.apply(object);
   expect(await terms()).toContain('"operator":"In"');
   expect(await terms()).not.toContain("NotIn");
   expect(await cluster.list(MAPS, LABELS)).toHaveLength(2);
   // Its pods first takes a garbage collector, which this control plane has not got.
-  await cluster.remove(DAEMON_SETS_OURS, "fairlead");
-  expect(await cluster.get(DAEMON_SETS_OURS, "fairlead")).toBeUndefined();
+  await cluster.remove(DAEMON_SETS_OURS, OWN);
+  expect(await cluster.get(DAEMON_SETS_OURS, OWN)).toBeUndefined();
   for (const resource of [MAPS, ACCOUNTS, BINDINGS]) {
     for (const object of await cluster.list(resource, LABELS))
       await cluster.remove(resource, (object as Named).metadata.name);
@@ -72,14 +91,14 @@ test("a Lease that another one has written meanwhile is not written over", async
   const lease = (holderIdentity: string, resourceVersion?: string) => ({
     apiVersion: "coordination.k8s.io/v1",
     kind: "Lease",
-    metadata: { name: MANAGER, namespace: NAMESPACE, ...(resourceVersion !== undefined && { resourceVersion }) },
+    metadata: { name: OWN, namespace: NAMESPACE, ...(resourceVersion !== undefined && { resourceVersion }) },
     spec: { holderIdentity, renewTime: `2026-01-01T00:${minute++}:00.000000Z` },
   });
   const first = (await cluster.create(lease("one"))) as Named;
   await expect(cluster.create(lease("two"))).rejects.toMatchObject({ status: 409 });
   await cluster.replace(lease("one", first.metadata.resourceVersion));
   await expect(cluster.replace(lease("two", first.metadata.resourceVersion))).rejects.toMatchObject({ status: 409 });
-  await cluster.remove(resource, MANAGER);
+  await cluster.remove(resource, OWN);
 });
 
 test("a resource that the server does not have is not there, and no list without items", async () => {

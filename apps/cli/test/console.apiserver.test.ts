@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { runs } from "@fairlead/tooling/runs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../src/cluster/cluster.ts";
@@ -6,7 +7,8 @@ import { Kubeconfigs } from "./support/kubeconfigs.ts";
 import { openedConsole } from "./support/opened-console.ts";
 
 /** Against a real kube-apiserver, as cluster.apiserver.test.ts is. */
-const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN: token = "" } = process.env;
+const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN_FILE: tokenFile = "" } = process.env;
+const token = tokenFile === "" ? "" : readFileSync(tokenFile, "utf8");
 
 /** FAIRLEAD_RUNS=100 makes them 2,000. */
 const SERVICES = runs(20);

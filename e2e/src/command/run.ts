@@ -263,7 +263,11 @@ async function runOne({ cluster, artifacts, signal }: RunAll, item: PlannedSpec,
     return { kind: "passed", ...(figures !== undefined && { figures }) };
   } catch (error) {
     if (signal.aborted) return { kind: "skipped", reason: "interrupted" };
-    return { kind: "failed", message: messageOf(error), ...(kept !== undefined && { artifacts: kept }) };
+    return {
+      kind: "failed",
+      message: withoutToken(messageOf(error), cluster),
+      ...(kept !== undefined && { artifacts: kept }),
+    };
   }
 }
 
@@ -292,7 +296,12 @@ async function keepArtifacts(folder: string, title: string, cluster: Cluster, er
   for (const [name, text] of Object.entries(files)) {
     const file = join(own, name);
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, text);
+    await writeFile(file, withoutToken(text, cluster));
   }
   return own;
+}
+
+/** What is kept or printed is passed on: errors print command lines, and files of a node may hold anything. */
+export function withoutToken(text: string, { apiServer }: { readonly apiServer: { readonly token: string } }): string {
+  return text.replaceAll(apiServer.token, "[token]");
 }

@@ -3,7 +3,7 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { Agent, createServer, request } from "node:http";
+import { Agent, createServer, request as requestOver } from "node:http";
 import { type Answer, type Ending, type ListenPorts, type Probe, type ProbeResult, paddingPath } from "./protocol.ts";
 import { codeOf, endpointText } from "./sockets.ts";
 
@@ -11,9 +11,8 @@ import { codeOf, endpointText } from "./sockets.ts";
 export async function send(probe: Probe): Promise<readonly ProbeResult[]> {
   const results: ProbeResult[] = [];
   let left = probe.count;
-  const once = probe.protocol === "TCP" ? requestHttp : requestUdp;
   const lane = async () => {
-    while (left-- > 0) results.push(await timed(() => once(probe)));
+    while (left-- > 0) results.push(await request(probe));
   };
   await Promise.all(Array.from({ length: Math.min(probe.parallel, probe.count) }, lane));
   return results;
@@ -45,22 +44,27 @@ export function portsBeside([first, last]: PortRange): PortRange {
   return first <= HIGH[1] && last >= HIGH[0] ? LOW : HIGH;
 }
 
-async function timed(request: () => Promise<Ending>): Promise<ProbeResult> {
-  const started = performance.now();
-  const ending = await request();
-  const ended = performance.now();
-  return { at: performance.timeOrigin + ended, ms: ended - started, ...ending };
+/** One request. Where the probe leaves the source port to the peer, a port that another socket has is not used. */
+async function request(probe: Probe): Promise<ProbeResult> {
+  for (;;) {
+    const started = performance.now();
+    const port = probe.sourcePort ?? sourcePort();
+    const ending = await (probe.protocol === "TCP" ? requestHttp(probe, port) : requestUdp(probe, port));
+    const ended = performance.now();
+    const isTaken = ending.kind === "error" && ending.code === "EADDRINUSE" && probe.sourcePort === undefined;
+    if (!isTaken) return { at: performance.timeOrigin + ended, ms: ended - started, ...ending };
+  }
 }
 
-function requestHttp(probe: Probe): Promise<Ending> {
+function requestHttp(probe: Probe, localPort: number): Promise<Ending> {
   return new Promise((resolve) => {
     let sender = "";
-    const call = request({
+    const call = requestOver({
       host: probe.to,
       port: probe.port,
       agent: probe.hold === true && new Agent({ keepAlive: true }),
       timeout: probe.timeoutMs,
-      localPort: probe.sourcePort ?? sourcePort(),
+      localPort,
       ...(probe.padding !== undefined && { path: paddingPath(probe.padding) }),
       ...(probe.source !== undefined && { localAddress: probe.source }),
     });
@@ -86,7 +90,7 @@ function requestHttp(probe: Probe): Promise<Ending> {
   });
 }
 
-function requestUdp(probe: Probe): Promise<Ending> {
+function requestUdp(probe: Probe, port: number): Promise<Ending> {
   const socket = createSocket(probe.to.includes(":") ? "udp6" : "udp4");
   return new Promise<Ending>((resolve) => {
     let late: NodeJS.Timeout | undefined;
@@ -104,7 +108,7 @@ function requestUdp(probe: Probe): Promise<Ending> {
     // Only a connected socket is told of ICMP errors.
     socket.on("connect", () => socket.send("who are you?", sent));
     const from = probe.source === undefined ? {} : { address: probe.source };
-    socket.bind({ ...from, port: probe.sourcePort ?? sourcePort() }, () => socket.connect(probe.port, probe.to));
+    socket.bind({ ...from, port }, () => socket.connect(probe.port, probe.to));
   }).finally(() => probe.hold === true || socket.close());
 }
 
@@ -167,8 +171,13 @@ function kernelRange(): PortRange {
   return [first, last];
 }
 
+/** @param seed two peers of one namespace with different ones do not begin at the same port */
+export function firstPort([first, last]: PortRange, seed: number): number {
+  return first + ((seed * 997) % (last - first + 1));
+}
+
 let range: PortRange | undefined;
-let next = 0;
+let next: number | undefined;
 
 /**
  * A source port that this peer has not used for a long while. Left to itself the kernel may take one again for another
@@ -178,6 +187,6 @@ let next = 0;
 function sourcePort(): number {
   range ??= portsBeside(kernelRange());
   const [first, last] = range;
-  next = next < first || next >= last ? first : next + 1;
+  next = next === undefined ? firstPort(range, process.pid) : next >= last ? first : next + 1;
   return next;
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { objectAt, type RawObject, textAt, valueAt } from "@fairlead/base";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,10 +10,11 @@ import { trimmed } from "./support/stored-objects.ts";
 
 /**
  * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token that may do everything in
- * FAIRLEAD_TEST_TOKEN. Its certificate is not checked. Everything happens in a namespace of the test's own. The test
- * ground runs it; elsewhere it is left out (vitest.config.ts).
+ * the file FAIRLEAD_TEST_TOKEN_FILE. Its certificate is not checked. Everything happens in a namespace of the test's
+ * own. The test ground runs it; elsewhere it is left out (vitest.config.ts).
  */
-const { FAIRLEAD_TEST_APISERVER: url = "", FAIRLEAD_TEST_TOKEN: token = "" } = process.env;
+const { FAIRLEAD_TEST_APISERVER: url = "", FAIRLEAD_TEST_TOKEN_FILE: tokenFile = "" } = process.env;
+const token = tokenFile === "" ? "" : readFileSync(tokenFile, "utf8");
 const server = { url, token };
 
 describe.each([false, true])("a real kube-apiserver, protobuf: %s", (protobuf) => {

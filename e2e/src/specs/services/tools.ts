@@ -1,5 +1,8 @@
 /** The tools on the cluster: by hand, in the first hour, and their packages' tests against its API server. */
 
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
 import { readConsole } from "@fairlead/lab/tools/page-reader";
@@ -136,7 +139,13 @@ function apiServerTests(folder: string, file: string): Pick<Spec, "suite" | "eac
       (family === "IPv4" ? undefined : "its services have IPv4 addresses"),
     run: async (_, { apiServer }) => {
       const { url, token } = apiServer;
-      const environment = ["NO_COLOR=1", `FAIRLEAD_TEST_APISERVER=${url}`, `FAIRLEAD_TEST_TOKEN=${token}`];
+      // In a file: a command line is what errors print.
+      await using stack = new AsyncDisposableStack();
+      const folder = await mkdtemp(join(tmpdir(), "fairlead-apiserver-"));
+      stack.defer(() => rm(folder, { recursive: true }));
+      const tokenFile = join(folder, "token");
+      await writeFile(tokenFile, token, { mode: 0o600 });
+      const environment = ["NO_COLOR=1", `FAIRLEAD_TEST_APISERVER=${url}`, `FAIRLEAD_TEST_TOKEN_FILE=${tokenFile}`];
       const test = [process.execPath, vitest, "run", "--reporter=dot", file];
       const { stdout } = await apiServer.run(["env", "-C", where, ...environment, ...test], { timeoutMs: 0 });
       const [, passed = "0"] = /(\d+) passed/.exec(stdout.split("Tests")[1] ?? "") ?? [];

@@ -1,11 +1,11 @@
 /** What a cluster of kind has on this machine: groups, containers and their networks. */
 
-import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Argv, createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import { firstProcessIn, startDaemon } from "../../support/processes.ts";
+import { firstProcessIn, processId, startDaemon } from "../../support/processes.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 /**
@@ -30,7 +30,7 @@ export interface Machine {
  */
 export async function openMachine(id: string, folder: string): Promise<Machine> {
   const namespace = await createNamespace({ whole: true });
-  const lowerInotify = await raiseInotify();
+  const lowerInotify = await raiseLimit(INOTIFY, process.pid);
   const dispose = async () => {
     await namespace.dispose();
     await removeGroups(id);
@@ -139,14 +139,48 @@ async function removeGroup(path: string): Promise<void> {
   await rmdir(path).catch(() => {});
 }
 
-const LIMIT = "/proc/sys/fs/inotify/max_user_instances";
-/** Every systemd, kubelet and containerd has dozens. */
-const ENOUGH = 1024;
+/** The one limit of the machine's that several nodes do not fit into: each systemd and kubelet has dozens. */
+const INOTIFY: SharedLimit = {
+  file: "/proc/sys/fs/inotify/max_user_instances",
+  enough: 1024,
+  holders: "/run/fairlead-inotify",
+};
 
-/** Raises the one limit of the machine's that several nodes do not fit into. Gives what sets it back. */
-async function raiseInotify(): Promise<() => Promise<void>> {
-  const before = (await readFile(LIMIT, "utf8")).trim();
-  if (Number(before) >= ENOUGH) return async () => {};
-  await writeFile(LIMIT, String(ENOUGH));
-  return () => writeFile(LIMIT, before);
+/** A limit that each run raises and the last one sets back. */
+export interface SharedLimit {
+  readonly file: string;
+  readonly enough: number;
+  /** Folder of the runs that need it: a file for each, named by its process, and what the limit was in `BEFORE`. */
+  readonly holders: string;
+}
+
+const BEFORE = "before";
+
+/**
+ * Raises a limit for this run.
+ *
+ * @param run number of its process; a run whose process is gone holds nothing
+ * @returns what sets it back, once no other run needs it
+ */
+export async function raiseLimit({ file, enough, holders }: SharedLimit, run: number): Promise<() => Promise<void>> {
+  const found = (await readFile(file, "utf8")).trim();
+  const own = join(holders, String(run));
+  const others = async () => {
+    const runs = (await readdir(holders).catch(() => [])).filter((name) => name !== BEFORE && name !== String(run));
+    const there = await Promise.all(runs.map((name) => processId(Number(name)).then(Boolean, () => false)));
+    return there.some(Boolean);
+  };
+  // A folder that a killed run left says what the limit was before it.
+  const isRaised = await readdir(holders).then(Boolean, () => false);
+  if (Number(found) >= enough && !isRaised) return async () => {};
+  await mkdir(holders, { recursive: true });
+  await writeFile(join(holders, BEFORE), found, { flag: "wx" }).catch(() => {});
+  await writeFile(own, "");
+  await writeFile(file, String(enough));
+  return async () => {
+    await rm(own, { force: true });
+    if (await others()) return;
+    await writeFile(file, await readFile(join(holders, BEFORE), "utf8"));
+    await rm(holders, { recursive: true });
+  };
 }

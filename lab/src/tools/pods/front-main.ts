@@ -18,11 +18,13 @@ import { execa } from "execa";
 /**
  * An API server whose nodes are namespaces, with the pods of their agents: it lists those, starts programs and reaches
  * ports in the namespaces, and gives every other request on to the real server. What the real one does not allow an
- * impersonated user is refused in its words, of pods as well. Arguments: the real one's URL, its
- * token, and as JSON a process in the namespace of each node; or a folder with a file for each pod of the real server,
- * which lists them then. The first line that it prints is its own URL.
+ * impersonated user is refused in its words, of pods as well. Arguments: the real one's URL,
+ * and as JSON a process in the namespace of each node; or a folder with a file for each pod of the real server,
+ * which lists them then. Its token is in FAIRLEAD_FRONT_TOKEN: a command line is what errors print. The first line that
+ * it prints is its own URL.
  */
-const [, , server = "", token = "", nodes = "{}"] = process.argv;
+const [, , server = "", nodes = "{}"] = process.argv;
+const { FAIRLEAD_FRONT_TOKEN: token = "" } = process.env;
 const isFolder = nodes.startsWith("/");
 const pids: ReadonlyMap<string, number> = new Map(isFolder ? [] : Object.entries(JSON.parse(nodes)));
 const NAMESPACE = "kube-system";

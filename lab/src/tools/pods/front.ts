@@ -27,10 +27,15 @@ export async function startPodFront(
   { argvPrefix, env }: Pick<NetworkNamespace, "argvPrefix" | "env">,
   { server, token, nodes }: FrontSettings,
 ): Promise<PodFront> {
-  const argv = [process.execPath, "--no-warnings", "--conditions=@fairlead/source", MAIN, server, token];
+  const argv = [process.execPath, "--no-warnings", "--conditions=@fairlead/source", MAIN, server];
   const [program = "", ...rest] = [...argvPrefix, "setpriv", "--pdeathsig", "KILL", ...argv];
   const args = [...rest, typeof nodes === "string" ? nodes : JSON.stringify(Object.fromEntries(nodes))];
-  const child = execa(program, args, { env: { ...env }, stdin: "ignore", buffer: false, reject: false });
+  const child = execa(program, args, {
+    env: { ...env, FAIRLEAD_FRONT_TOKEN: token },
+    stdin: "ignore",
+    buffer: false,
+    reject: false,
+  });
   const [url = ""] = await once(createInterface(child.stdout), "line");
   return {
     url: String(url),

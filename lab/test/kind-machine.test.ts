@@ -1,0 +1,44 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { raiseLimit } from "../src/provider/kind/machine.ts";
+
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "fairlead-limit-"));
+  await writeFile(join(folder, "limit"), "128\n");
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const limit = () => ({ file: join(folder, "limit"), enough: 1024, holders: join(folder, "holders") });
+const now = async () => Number(await readFile(join(folder, "limit"), "utf8"));
+
+/** Two processes that are there for as long as the test, and a number that none has. */
+const [ONE, OTHER, GONE] = [process.pid, process.ppid, 4_194_305];
+
+test("a limit is raised for two runs and set back by the last of them", async () => {
+  const lowerOne = await raiseLimit(limit(), ONE);
+  const lowerOther = await raiseLimit(limit(), OTHER);
+  expect(await now()).toBe(1024);
+  await lowerOne();
+  expect(await now()).toBe(1024);
+  await lowerOther();
+  expect(await now()).toBe(128);
+  expect(await readdir(folder)).toEqual(["limit"]);
+});
+
+test("what a killed run left is set back by the next one", async () => {
+  await raiseLimit(limit(), GONE);
+  const lower = await raiseLimit(limit(), ONE);
+  await lower();
+  expect(await now()).toBe(128);
+  expect(await readdir(folder)).toEqual(["limit"]);
+});
+
+test("a limit that is high enough stays as it is", async () => {
+  await writeFile(join(folder, "limit"), "8192");
+  const lower = await raiseLimit(limit(), ONE);
+  await lower();
+  expect(await now()).toBe(8192);
+});
