@@ -22,7 +22,7 @@ export function contextForChange(
   options: ResolvedOptions,
 ): RenderContext | undefined {
   if (change.groups.size > Math.max(MANY_GROUPS, plan.groups.size / 2)) return undefined;
-  const context = renderContext(options, plan, programmed.context.counters);
+  const context = renderContext(options, plan, programmed.context);
   return rendersAlike(programmed.context, context) ? context : undefined;
 }
 

@@ -10,8 +10,9 @@ import { StaleChains } from "./commit.ts";
 import { iptablesSemantics } from "./facts.ts";
 import { FixedChains } from "./fixed-chains.ts";
 import { type Found, fullSync, readBeforeSync } from "./full-sync.ts";
+import { consequencesOf, lackingParts, servedChange, servedPlan } from "./optional-parts.ts";
 import { type IptablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
-import { type RenderContext, renderContext } from "./plan/settings.ts";
+import { type OptionalPart, type RenderContext, renderContext } from "./plan/settings.ts";
 import type { RulesPort } from "./port.ts";
 
 /**
@@ -36,6 +37,8 @@ class IptablesBackend implements Backend {
   #programmed: Programmed | undefined;
   /** What the next full sync begins with, where that was announced, and since when it is read. */
   #reading: { readonly found: Promise<Found>; readonly since: number } | undefined;
+  /** What the kernel has not, as far as a full sync that failed has shown. */
+  #lacking: ReadonlySet<OptionalPart> = new Set();
 
   constructor(port: RulesPort, resolved: ResolvedOptions) {
     this.#port = port;
@@ -59,18 +62,49 @@ class IptablesBackend implements Backend {
     this.#reading = undefined;
     const found = await reading;
     this.#fixed.forget();
-    const write = () => fullSync(this.#port, plan, found, this.#stale, this.#options);
+    if (this.#lacking.size > 0) await this.#findLacking(found);
+    try {
+      return await this.#fullSync(plan, found);
+    } catch (error) {
+      if (!(await this.#findLacking(found))) throw error;
+    }
+    return this.#fullSync(plan, await readBeforeSync(this.#port, this.#options));
+  }
+
+  async #fullSync(plan: ForwardingPlan, found: Found): Promise<SyncReport> {
+    const lacking = this.#lacking;
+    const wanted = servedPlan(plan, lacking);
+    const write = () => fullSync(this.#port, wanted, { ...found, lacking }, this.#stale, this.#options);
     const { programmed, written } = await witnessed(this.#port, write);
     this.#programmed = programmed;
-    return report("full", programmed.totals, written);
+    return this.#report("full", programmed, written);
+  }
+
+  /** @returns whether something is lacking that rules were rendered with */
+  async #findLacking({ counters }: Found): Promise<boolean> {
+    const before = this.#lacking;
+    this.#lacking = await lackingParts(this.#port, counters);
+    const more = new Set([...this.#lacking].filter((part) => !before.has(part)));
+    if (more.has("nfacct"))
+      this.#options.onProblem(`the kernel or the tools lack an ${consequencesOf(more).get("nfacct")}`);
+    return more.size > 0;
+  }
+
+  #report(kind: SyncReport["kind"], { totals }: Programmed, written: Written): SyncReport {
+    const consequences = new Map(consequencesOf(this.#lacking));
+    // Of no service, and said once.
+    consequences.delete("nfacct");
+    const refused = [...consequences.values()];
+    return { ...report(kind, totals, written), ...(kind === "full" && refused.length > 0 && { refused }) };
   }
 
   async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
     this.#reading = undefined;
     const before = this.#programmed;
-    const context = before && contextForChange(before, plan, change, this.#options);
+    const served = servedChange(change, this.#lacking);
+    const context = before && contextForChange(before, plan, served, this.#options);
     if (before === undefined || context === undefined) return this.sync(plan);
-    return this.#applySteps(await inSlices(stepsOf(change), this.#options), before, context);
+    return this.#applySteps(await inSlices(stepsOf(served), this.#options), before, context);
   }
 
   async #applySteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext): Promise<SyncReport> {
@@ -79,7 +113,7 @@ class IptablesBackend implements Backend {
     const { programmed, written } = await witnessed(this.#port, write, (done) => someRules(done.written));
     if (written.size > 0) this.#fixed.forget();
     this.#programmed = programmed;
-    return report("partial", programmed.totals, written);
+    return this.#report("partial", programmed, written);
   }
 
   async #writeSteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext) {
@@ -95,8 +129,10 @@ class IptablesBackend implements Backend {
   }
 
   async difference(plan: ForwardingPlan): Promise<Difference | undefined> {
-    const context = this.#programmed?.context ?? renderContext(this.#options, plan, new Set());
-    return this.#fixed.difference({ plan, context });
+    const lacking = this.#lacking;
+    const context =
+      this.#programmed?.context ?? renderContext(this.#options, plan, { counters: new Set<string>(), lacking });
+    return this.#fixed.difference({ plan: servedPlan(plan, lacking), context });
   }
 
   async cleanup(): Promise<void> {

@@ -11,7 +11,7 @@ import { JUMPS } from "./plan/frame.ts";
 import { allChains, digestOf, FilterFrame, fullPlan, natFrame, oldRules, survey } from "./plan/full.ts";
 import { serviceChainCount } from "./plan/group.ts";
 import { CANARY, COUNTERS, isGroupChain } from "./plan/group-names.ts";
-import { renderContext } from "./plan/settings.ts";
+import { type KernelParts, renderContext } from "./plan/settings.ts";
 import type { RulesPort } from "./port.ts";
 
 /** What a full sync has to know of the kernel before it writes. */
@@ -38,11 +38,11 @@ export async function readBeforeSync(port: RulesPort, options: ResolvedOptions):
 export async function fullSync(
   port: RulesPort,
   plan: ForwardingPlan,
-  { counters, kernel }: Found,
+  { kernel, ...parts }: Found & KernelParts,
   stale: StaleChains,
   options: ResolvedOptions,
 ): Promise<{ programmed: Programmed; written: Written }> {
-  const context = renderContext(options, plan, counters);
+  const context = renderContext(options, plan, parts);
   const found = await inSlices(survey(plan, context, kernel.groupChains), options);
   const full = await inSlices(fullPlan(plan, context, found), options);
   const old = await inSlices(oldRules(kernel.filter), options);

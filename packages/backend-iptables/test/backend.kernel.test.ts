@@ -78,13 +78,23 @@ describe.each(["nft", "legacy"] as const)("%s", (variant) => {
     const backend = createIptablesBackend(port);
     await backend.sync(plan);
     const before = await saved(port);
-    // its counter does not exist in this kernel
-    const blind = createIptablesBackend(port, { counters: async (names) => new Set(names) });
-    await expect(blind.sync(plan)).rejects.toThrow();
+    const other = [{ address: "fd00:144::5", port: 80, local: false }];
+    await expect(backend.sync(planOf([clusterIPGroup("web", "10.96.0.10", other)]))).rejects.toThrow();
     expect(compareRuleSets(before, await saved(port))).toEqual([]);
     const wanted = planOf([founding, clusterIPGroup("web", "10.96.0.10", endpoints(2))]);
     await backend.sync(wanted);
     expect((await port.list("nat", "KUBE-SERVICES"))?.length).toBe(3);
+  });
+
+  kernelTest("a match that the kernel has not, or not for this counter, is left out", async (kernel) => {
+    const port = await kernel.open("IPv4", variant);
+    const problems: string[] = [];
+    const onProblem = (problem: string) => problems.push(problem);
+    const backend = createIptablesBackend(port, { counters: async (names) => new Set(names), onProblem });
+    await backend.sync(planOf([founding]));
+    expect((await port.list("nat", "KUBE-SERVICES"))?.length).toBe(2);
+    expect(problems).toEqual([expect.stringContaining("iptables match nfacct: packet counters are disabled")]);
+    expect(await port.list("mangle", "KUBE-PROXY-CANARY")).toEqual([]);
   });
 
   kernelTest("the founding case", async (kernel) => {

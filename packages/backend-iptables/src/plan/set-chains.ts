@@ -18,11 +18,12 @@ interface EndpointSet {
 
 /** The chain that spreads over a set, after the pages that it jumps to where it is large. */
 export function* setChains(set: EndpointSet): Generator<ChainRules> {
-  const { group, name, names } = set;
+  const { name, names } = set;
   const pages = names.pagers[name].pages(names.set[name]);
   for (const { chain, knownChain, endpoints } of pages) {
-    yield { chain, rules: ruleList(endpoints.length, () => spread(choices(endpoints, set), endpoints.length)) };
-    if (group.affinitySeconds === undefined) continue;
+    const rules = () => spread(choices(endpoints, set), endpoints.length, set);
+    yield { chain, rules: ruleList(spreadSize(endpoints, set), rules) };
+    if (!remembers(set)) continue;
     yield { chain: knownChain, rules: ruleList(endpoints.length, () => sticky(endpoints, set)) };
   }
   yield { chain: names.set[name], rules: setRules(set, pages) };
@@ -38,7 +39,8 @@ export function* endpointChains(
   for (const endpoint of usedEndpoints(group)) {
     const chain = names.endpoint(endpoint);
     names.pagers.cluster.step();
-    yield { chain, rules: [hairpin(endpoint, shared), translation(endpoint, shared, remember(group, chain, context))] };
+    const known = remembers({ group, context }) ? remember(chain, context) : undefined;
+    yield { chain, rules: [hairpin(endpoint, shared), translation(endpoint, shared, known)] };
   }
 }
 
@@ -49,17 +51,22 @@ function setRules(set: EndpointSet, pages: readonly Page[]): RuleList {
   const internal = group.frontends.filter((one) => one.reach === "internal" && internalSet(one) === name);
   const masquerading = internal.flatMap((frontend) => [...masqueradeRules(group, frontend, context)]);
   const flat = pages.length === 0;
-  const size = flat ? endpoints.length : pages.length;
-  const remembers = group.affinitySeconds !== undefined;
-  return ruleList(masquerading.length + (remembers ? 2 * size : size), function* () {
+  const known = remembers(set) ? (flat ? endpoints : pages).length : 0;
+  const size = masquerading.length + known + spreadSize(flat ? endpoints : pages, set);
+  return ruleList(size, function* () {
     yield* masquerading;
-    if (remembers) yield* flat ? sticky(endpoints, set) : knownFirst(pages);
-    yield* spread(flat ? choices(endpoints, set) : pages.map(pageChoice), endpoints.length);
+    if (known > 0) yield* flat ? sticky(endpoints, set) : knownFirst(pages);
+    yield* spread(flat ? choices(endpoints, set) : pages.map(pageChoice), endpoints.length, set);
   });
 }
 
 function ruleList(length: number, rules: () => Iterator<Rule>): RuleList {
   return { length, [Symbol.iterator]: rules };
+}
+
+/** Without the match that remembers clients a sticky Service is served as any other. */
+function remembers({ group, context }: Pick<EndpointSet, "group" | "context">): boolean {
+  return group.affinitySeconds !== undefined && !context.lacking.has("recent");
 }
 
 /** Who has been at an endpoint lately goes there again. */
@@ -104,13 +111,22 @@ function remark(endpoint: PlanEndpoint, { group, context }: EndpointSet): readon
  *
  * @param total the choices' weights together
  */
-function* spread(choices: Iterable<Choice>, total: number): Generator<Rule> {
+function* spread(choices: Iterable<Choice>, total: number, { context }: EndpointSet): Generator<Rule> {
   let left = total;
   for (const { chain, weight, remark } of choices) {
+    if (context.lacking.has("statistic")) {
+      yield { matches: remark, target: jump(chain) };
+      return;
+    }
     const share = shareOf(weight, left);
     left -= weight;
     yield { matches: remark.length === 0 ? share : [...remark, ...share], target: jump(chain) };
   }
+}
+
+/** How many rules `spread` gives. */
+function spreadSize({ length }: readonly unknown[], { context }: EndpointSet): number {
+  return context.lacking.has("statistic") ? 1 : length;
 }
 
 function shareOf(weight: number, left: number): readonly Match[] {
@@ -170,8 +186,8 @@ function translation({ address, port }: PlanEndpoint, parts: Parts, remember: Ma
   };
 }
 
-function remember(group: ServicePortGroup, chain: string, context: RenderContext): Match | undefined {
-  return group.affinitySeconds === undefined ? undefined : { ...recent(chain, context.family), op: "set" };
+function remember(chain: string, context: RenderContext): Match {
+  return { ...recent(chain, context.family), op: "set" };
 }
 
 type Recent = Extract<Match, { kind: "recent" }>;

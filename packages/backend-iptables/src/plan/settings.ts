@@ -26,6 +26,17 @@ export interface RenderContext {
   readonly large: boolean;
   /** nfacct objects that exist. */
   readonly counters: ReadonlySet<string>;
+  readonly lacking: ReadonlySet<OptionalPart>;
+}
+
+/** A match that rules do without where the kernel or the tools have it not. */
+export type OptionalPart = "nfacct" | "recent" | "statistic" | "sctp";
+
+/** What of the kernel decides how rules are rendered. */
+export interface KernelParts {
+  /** nfacct objects that exist. */
+  readonly counters: ReadonlySet<string>;
+  readonly lacking: ReadonlySet<OptionalPart>;
 }
 
 /** Endpoints of a family, counted over its service ports, up to which every rule has its comment. */
@@ -34,7 +45,7 @@ const LARGE_CLUSTER_ENDPOINTS = 1000;
 export function renderContext(
   settings: IptablesSettings,
   plan: { readonly node: NodePlan; readonly endpointCount: number },
-  counters: ReadonlySet<string>,
+  { counters, lacking }: KernelParts,
 ): RenderContext {
   return {
     family: settings.family,
@@ -43,9 +54,12 @@ export function renderContext(
     node: plan.node,
     localhost: servesLocalhost(settings, plan.node),
     large: plan.endpointCount > LARGE_CLUSTER_ENDPOINTS,
-    counters,
+    counters: lacking.has("nfacct") ? NO_COUNTERS : counters,
+    lacking,
   };
 }
+
+const NO_COUNTERS: ReadonlySet<string> = new Set();
 
 /** Whether two contexts render the same group and frame alike, the addresses of node ports aside. */
 export function rendersAlike(a: RenderContext, b: RenderContext): boolean {

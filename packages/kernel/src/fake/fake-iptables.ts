@@ -33,7 +33,7 @@ export interface FakeIptablesOptions {
   readonly nfacct?: { has(name: string): boolean };
   /** The ipsets that rules may name. Default: none. */
   readonly sets?: { has(name: string): boolean };
-  /** Matches and targets that this kernel has not, `["statistic"]`. */
+  /** Matches and targets that this kernel has not, `["statistic"]`; a Set may change later. */
   readonly lacking?: Iterable<string>;
   /** Seconds to wait for the xtables lock (legacy). Default 5. */
   readonly lockSeconds?: number;
@@ -73,7 +73,7 @@ export class FakeIptables implements IptablesClient {
       family: this.family,
       sets: options.sets ?? none,
       nfacct: options.nfacct ?? none,
-      lacking: new Set(options.lacking),
+      lacking: options.lacking instanceof Set ? options.lacking : new Set(options.lacking),
     };
   }
 
