@@ -19,6 +19,7 @@ export const ipvsFacts = {
   needs: {
     iptables: ["nat", "filter"],
     nodeAddresses: true,
+    otherNodes: true,
     kernelParts: [
       {
         name: "ipvs",

@@ -103,6 +103,11 @@ export interface ModeNeeds {
   readonly iptables: readonly string[];
   /** Whether it programs the node's addresses, so that each change of them leads to a sync. */
   readonly nodeAddresses: boolean;
+  /**
+   * Whether it makes addresses of services the node's own, so that it has to know those of other nodes
+   * (`NodePlan.otherNodes`); absent: it has no use for them.
+   */
+  readonly otherNodes?: boolean;
   /** Whether it tells ClusterIPs that no service has (`NodePlan.serviceCIDRs`); absent: it has no use for them. */
   readonly serviceCIDRs?: boolean;
   /** Alongside connection tracking, which every mode needs. */

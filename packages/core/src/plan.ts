@@ -168,6 +168,12 @@ export interface NodePlan {
    */
   readonly nodeAddresses?: readonly string[];
   /**
+   * The addresses of the other Nodes, canonical, sorted; they change while the cluster runs. Absent where the mode has
+   * no use for them, or they are not known: in ipvs mode an address on the service device is the node's own, with all
+   * of its ports.
+   */
+  readonly otherNodes?: readonly string[];
+  /**
    * What ClusterIPs are allocated from: canonical CIDRs of the family by address, none of them within another; they
    * change while the cluster runs. Absent where the mode has no use for them, or they are not known: only nftables mode
    * drops packets to ClusterIPs that no service has.

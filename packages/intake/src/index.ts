@@ -23,6 +23,7 @@ export {
   primaryFamily,
   selectsIPv4Loopback,
 } from "./node-inputs.ts";
+export { type OtherNodesOptions, withOtherNodes } from "./other-nodes.ts";
 export {
   type LearnedCIDR,
   learnedCIDRs,

@@ -62,6 +62,7 @@ export class NodeInputs {
   #node: NodeState | undefined;
   #addresses: readonly string[] = [];
   #kernelIPs: NodeIPs = {};
+  #otherNodes: readonly string[] | undefined;
   #serviceCIDRs: readonly string[] | undefined;
   #networks: LearnedNetworks | undefined;
   #options: PlannerOptions | undefined;
@@ -104,6 +105,16 @@ export class NodeInputs {
   /**
    * Returns whether it matters.
    *
+   * @param addresses of all Nodes but this one, of both families, sorted
+   */
+  setOtherNodes(addresses: readonly string[]): boolean {
+    this.#otherNodes = addresses;
+    return this.#refresh();
+  }
+
+  /**
+   * Returns whether it matters.
+   *
    * @param cidrs of all ServiceCIDR objects, of both families
    */
   setServiceCIDRs(cidrs: readonly string[]): boolean {
@@ -140,6 +151,7 @@ export class NodeInputs {
     const { semantics, needs } = mode;
     const node = this.#node;
     const cidrs = needs.serviceCIDRs ? this.#serviceCIDRs : undefined;
+    const others = needs.otherNodes ? this.#otherNodes : undefined;
     const ips = nodeIPs(this.#ipSources());
     const each = <T>(make: (family: IPFamily) => T): Partial<Record<IPFamily, T>> =>
       Object.fromEntries(families.map((family) => [family, make(family)]));
@@ -157,6 +169,7 @@ export class NodeInputs {
         nodePortHosts: each((family) => this.#hosts(family, nodePortAddresses[family])),
       }),
       ...(needs.nodeAddresses && { nodeAddresses: each((family) => addressesOf(family, this.#addresses)) }),
+      ...(others && { otherNodes: each((family) => others.filter(ofFamily(family))) }),
       ...(cidrs && { serviceCIDRs: each((family) => outermost(cidrs.filter(ofFamily(family)))) }),
       masqueradeAll: config[config.mode].masqueradeAll,
       externalIPs: config.features.externalIPs,

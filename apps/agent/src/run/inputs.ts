@@ -10,8 +10,10 @@ import {
   type ProxySubscriptions,
   ruleAnnotations,
   subscriptions,
+  withOtherNodes,
 } from "@fairlead/intake";
 import type { NodeAddress, ServiceDeviceChange, WatchOptions } from "@fairlead/kernel";
+import type { OtherSubscription } from "@fairlead/watch";
 import type { Kernel } from "../kernel.ts";
 import { logSource } from "../problems.ts";
 import type { SyncKind } from "../sync/sync-loop.ts";
@@ -54,13 +56,14 @@ export function followInputs(parts: AgentParts, agent: Agent, following: Followi
   });
   const onReport = logSource({ log: parts.log, serviceAddress: (address) => isServiceAddress(agent, address) });
   const source = parts.source(onReport, agent.metrics.requests);
-  const others = agent.networks && { others: agent.networks.subscriptions };
-  source.run({ ...intake, ...others }, signal).catch(fatal("objects cannot be followed"));
+  const others = otherSubscriptions(parts, agent, readiness, request);
+  source.run({ ...intake, ...(others.length > 0 && { others }) }, signal).catch(fatal("objects cannot be followed"));
 }
 
 /**
  * What the first sync may have to wait for: the complete lists, the first listing of this node's addresses, and of the
- * own Node its object, its addresses and its podCIDRs, and the first decision about learned networks.
+ * own Node its object, its addresses and its podCIDRs, the addresses of the other Nodes, and the first decision about
+ * learned networks.
  */
 export type Prerequisite =
   | "services"
@@ -68,6 +71,7 @@ export type Prerequisite =
   | "addresses"
   | "node"
   | "nodeAddresses"
+  | "otherNodes"
   | "podCIDRs"
   | "networks";
 
@@ -80,7 +84,7 @@ interface ReadinessOptions {
 }
 
 /** These may never come, and there is something to serve without them. */
-const OPTIONAL: ReadonlySet<Prerequisite> = new Set(["node", "nodeAddresses"]);
+const OPTIONAL: ReadonlySet<Prerequisite> = new Set(["node", "nodeAddresses", "otherNodes"]);
 
 /** Milliseconds that everything else waits for those; kube-proxy waits as long for the Node's addresses. */
 const GRACE_MS = 30_000;
@@ -276,13 +280,31 @@ function subscribe(
   });
 }
 
+/** What is followed alongside Services, EndpointSlices and the own Node. */
+function otherSubscriptions(
+  { mode, nodeName }: AgentParts,
+  { inputs, networks }: Agent,
+  readiness: Readiness,
+  request: Request,
+): readonly OtherSubscription[] {
+  const subscribed = networks?.subscriptions ?? [];
+  if (!mode.needs.otherNodes) return subscribed;
+  return withOtherNodes(subscribed, {
+    nodeName,
+    onAddresses(addresses) {
+      if (inputs.setOtherNodes(addresses)) request("partial");
+    },
+    onKnown: () => readiness.known("otherNodes"),
+  });
+}
+
 function isServiceAddress({ planner, families }: Agent, address: string): string | undefined {
   const known = families.some((family) => planner.lookup(family).at("TCP", address, 443) !== undefined);
   return serviceAddressReason(address, () => known, process.env);
 }
 
 /** What the rules cannot be made without. Manifests may do without a Node: then nothing is local. */
-function prerequisites({ config, networks }: AgentParts): readonly Prerequisite[] {
+function prerequisites({ config, networks, mode }: AgentParts): readonly Prerequisite[] {
   const fromNode = config.manifests === undefined;
   return [
     "services",
@@ -293,6 +315,7 @@ function prerequisites({ config, networks }: AgentParts): readonly Prerequisite[
     ...(fromNode && config.nodePortAddresses.includes("primary") ? (["nodeAddresses"] as const) : []),
     ...(fromNode && config.detectLocal.kind === "node-cidr" ? (["podCIDRs"] as const) : []),
     ...(networks === undefined ? [] : (["networks"] as const)),
+    ...(mode.needs.otherNodes ? (["otherNodes"] as const) : []),
   ];
 }
 

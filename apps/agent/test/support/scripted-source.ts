@@ -63,6 +63,7 @@ export class ScriptedSource implements ObjectSource {
   /** The first lists of these are complete. */
   async synced(...names: readonly Name[]): Promise<void> {
     for (const name of names) await this.#subscriptions[name]?.onChange({ type: "synced" });
+    if (names.includes("node")) for (const other of this.#others("Node")) await other.onChange({ type: "synced" });
   }
 
   /** What the server says of the other resources of this kind; with `listed` their first list is complete, too. */

@@ -26,6 +26,8 @@ export interface PlanContext {
   readonly nodePortAddresses: readonly string[];
   /** Addresses that stand on other devices, and are not put on the service device again. */
   readonly nodeAddresses: ReadonlySet<string>;
+  /** Addresses of other nodes: on the service device they would cut this node off from those, all ports of them. */
+  readonly otherNodes: ReadonlySet<string>;
   /** A TCP destination whose endpoint is gone goes at once, with its connections. */
   readonly resetStaleTCP: boolean;
 }
@@ -40,6 +42,7 @@ export function planContext(settings: IpvsSettings, node: NodePlan, lacking: Rea
     detector: node.detector,
     nodePortAddresses: nodePortAddresses(node),
     nodeAddresses: new Set(node.nodeAddresses),
+    otherNodes: new Set(node.otherNodes),
     resetStaleTCP: node.resetStaleTCP ?? false,
   };
 }
@@ -47,7 +50,11 @@ export function planContext(settings: IpvsSettings, node: NodePlan, lacking: Rea
 /** Whether groups stand for the same kernel objects in both. */
 export function rendersGroupsAlike(a: PlanContext, b: PlanContext): boolean {
   if (a.resetStaleTCP !== b.resetStaleTCP) return false;
-  return sameList(a.nodePortAddresses, b.nodePortAddresses) && sameList([...a.nodeAddresses], [...b.nodeAddresses]);
+  return (
+    sameList(a.nodePortAddresses, b.nodePortAddresses) &&
+    sameList([...a.nodeAddresses], [...b.nodeAddresses]) &&
+    sameList([...a.otherNodes], [...b.otherNodes])
+  );
 }
 
 /** The schedulers that a service may ask for, with what each needs alongside its name. */

@@ -64,12 +64,14 @@ export interface WantedServer {
 }
 
 /**
- * Cluster IPs, and external addresses that the node does not have anyway. Node ports stand on addresses that are there.
+ * Cluster IPs, and external addresses that no node has anyway. Node ports stand on addresses that are there. At another
+ * node's address the virtual server takes what this node itself sends; the rest goes on to that node, which has the
+ * virtual server too.
  */
-function boundAddresses(group: ServicePortGroup, { nodeAddresses }: PlanContext): readonly string[] {
+function boundAddresses(group: ServicePortGroup, { nodeAddresses, otherNodes }: PlanContext): readonly string[] {
   const addresses = servedFrontends(group).flatMap(({ reach, address }) => {
     if (address === undefined) return [];
-    return reach === "internal" || !nodeAddresses.has(address) ? [address] : [];
+    return reach === "internal" || !(nodeAddresses.has(address) || otherNodes.has(address)) ? [address] : [];
   });
   return [...new Set(addresses)];
 }

@@ -25,6 +25,8 @@ export interface PlannerOptions {
   readonly nodePortHosts?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   /** `NodePlan.nodeAddresses` by family. */
   readonly nodeAddresses?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
+  /** `NodePlan.otherNodes` by family. */
+  readonly otherNodes?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   /** `NodePlan.serviceCIDRs` by family. */
   readonly serviceCIDRs?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   /** Every packet to a frontend is masqueraded (kube-proxy's --masquerade-all). */
@@ -47,12 +49,14 @@ export interface PlannerOptions {
 /** The part of a family's plan that follows from the options only. */
 export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
   const nodeAddresses = options.nodeAddresses?.[family];
+  const otherNodes = options.otherNodes?.[family];
   const serviceCIDRs = options.serviceCIDRs?.[family];
   const excluded = excludedClients(options, family);
   return {
     detector: options.detectors[family] ?? { kind: "none" },
     nodePortAddresses: options.nodePortAddresses[family] ?? { kind: "all" },
     ...(nodeAddresses === undefined ? undefined : { nodeAddresses }),
+    ...(otherNodes === undefined ? undefined : { otherNodes }),
     ...(serviceCIDRs === undefined ? undefined : { serviceCIDRs }),
     ...(excluded === undefined ? undefined : { excludedClients: excluded }),
     ...(options.masqueradeAll ? { masqueradeAll: true } : undefined),

@@ -1,0 +1,68 @@
+/** The addresses of the other Nodes, for modes that must not take one of them for the node's own. */
+
+import { decodeNode } from "@fairlead/core";
+import { NODES } from "@fairlead/networks";
+import type { ObjectKey, OtherSubscription } from "@fairlead/watch";
+
+export interface OtherNodesOptions {
+  readonly nodeName: string;
+  /** The addresses of all Nodes but this one, canonical, whenever they change. */
+  readonly onAddresses: (addresses: readonly string[]) => void;
+  /** Whether they can be read is known; called again and again. */
+  readonly onKnown: () => void;
+}
+
+/** What follows the other Nodes alongside `others`: a source is asked for no resource twice. */
+export function withOtherNodes(
+  others: readonly OtherSubscription[],
+  options: OtherNodesOptions,
+): readonly OtherSubscription[] {
+  const own = otherNodes(options);
+  const known = others.find(({ resource }) => resource.group === NODES.group && resource.plural === NODES.plural);
+  return known === undefined ? [...others, own] : others.map((one) => (one === known ? both(one, own) : one));
+}
+
+function otherNodes({ nodeName, onAddresses, onKnown }: OtherNodesOptions): OtherSubscription {
+  const byNode = new Map<ObjectKey, readonly string[]>();
+  let synced = false;
+  let before = "";
+  const tell = () => {
+    const addresses = [...new Set([...byNode.values()].flat())].sort();
+    if (!synced || addresses.join() === before) return;
+    before = addresses.join();
+    onAddresses(addresses);
+  };
+  return {
+    resource: NODES,
+    decode: (raw) => raw,
+    onChange(change) {
+      if (change.type === "upsert") {
+        const { name, object } = decodeNode(change.object);
+        if (name === nodeName) return;
+        byNode.set(change.key, object?.addresses ?? []);
+      } else if (change.type === "delete") byNode.delete(change.key);
+      else synced = true;
+      tell();
+      if (synced) onKnown();
+    },
+    onState(state) {
+      // Where they cannot be read there is something to serve without them.
+      if (state !== "listed") onKnown();
+    },
+  };
+}
+
+/** Both keep the objects as they come. */
+function both(one: OtherSubscription, other: OtherSubscription): OtherSubscription {
+  return {
+    ...one,
+    onChange(change) {
+      one.onChange(change);
+      other.onChange(change);
+    },
+    onState(state) {
+      one.onState(state);
+      other.onState(state);
+    },
+  };
+}
