@@ -12,9 +12,11 @@ export function withTables(page: string): string {
   const theirs = [...flags.filter(({ row }) => row.meaning === undefined), HELP];
   theirs.sort((a, b) => (a.name < b.name ? -1 : 1));
   const fields = fieldsOf(kubeProxySchema).map((row) => ({ name: row.path, row }));
+  // A flag that sets a field is in that field's row.
+  const ofFields = new Set(fields.map(({ row: { flag } }) => `--${flag}`));
   const tables = [
-    ["Fields of KubeProxyConfiguration", ["field", "compared", "how or why"], fields.map(compared)],
-    ["Flags", ["flag", "compared", "how or why"], theirs.map(compared)],
+    ["Fields of KubeProxyConfiguration", ["field", "flag", "compared", "how or why"], fields.map(comparedField)],
+    ["Flags", ["flag", "compared", "how or why"], theirs.filter(({ name }) => !ofFields.has(name)).map(compared)],
     ["Fairlead's own", ["flag", "field of FairleadConfiguration (fairlead.dev/v1alpha1)", "meaning"], ownRows(flags)],
   ] as const;
   return tables.reduce((text, [heading, head, rows]) => withTable(text, heading, [head, ...rows]), page);
@@ -31,6 +33,12 @@ interface Named {
 function compared({ name, row: { differs, notApplicable, note = "" } }: Named): readonly string[] {
   if (notApplicable !== undefined) return [code(name), "not applicable", notApplicable];
   return [code(name), differs === undefined ? "same" : "different", differs ?? note];
+}
+
+function comparedField(field: { readonly name: string; readonly row: FieldRow }): readonly string[] {
+  const [name = "", ...rest] = compared(field);
+  const { flag, meaning } = field.row;
+  return [name, flag === undefined || meaning !== undefined ? "" : code(`--${flag}`), ...rest];
 }
 
 /** Fields with their flags, then flags without a field of the document. */

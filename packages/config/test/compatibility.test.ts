@@ -22,8 +22,15 @@ function rowsBelow(heading: string): string[][] {
   );
 }
 
-const fields = rowsBelow("Fields of KubeProxyConfiguration");
-const flags = rowsBelow("Flags");
+const fieldRows = rowsBelow("Fields of KubeProxyConfiguration");
+const fields = fieldRows.map(([name = "", , ...rest]) => [name, ...rest]);
+/** A flag that sets a field is in that field's row; of several fields the first one's counts. */
+const flagsOfFields = new Map(
+  fieldRows
+    .toReversed()
+    .flatMap(([, flag = "", ...rest]): [string, string[]][] => (flag === "" ? [] : [[flag, [flag, ...rest]]])),
+);
+const flags = [...rowsBelow("Flags"), ...flagsOfFields.values()];
 const own = rowsBelow("Fairlead's own");
 
 test("every row says what is different, or why it has no meaning", () => {

@@ -21,7 +21,7 @@ Exit codes:
 ${EXIT_CODES.map(([code, meaning]) => `- ${code}: ${meaning}\n`).join("")}
 ## Shared options
 
-A command lists its own options and names those of this section that it has.
+A command lists its own options and names those of this section that it has; "to" is a range in the order of this section.
 
 ${shared.join("")}
 ${commands.map((command) => section(command, shared)).join("\n")}`;
@@ -50,12 +50,25 @@ function section(command: Command, shared: readonly string[]): string {
     fence("sh", `fairlead ${usageWords(command).join(" ")}\n`),
     ...(finding === undefined ? [] : [`Exit code 1: ${finding}.\n`]),
     [...args.map(({ name: one, help }) => `- \`${one}\`: ${help}\n`), ...own.map(optionText)].join(""),
-    others.length === 0
-      ? ""
-      : `[Shared options](#shared-options): ${others.map((option) => `\`--${option}\``).join(", ")}.\n`,
+    others.length === 0 ? "" : `[Shared options](#shared-options): ${ranges(others, shared).join(", ")}.\n`,
     fence("sh", examples.map(({ line, what }) => `# ${what}\n${line}\n`).join("\n")),
   ];
   return parts.filter((part) => part !== "").join("\n");
+}
+
+/** Three and more that follow each other in the shared section are one range. */
+function ranges(names: readonly string[], shared: readonly string[]): readonly string[] {
+  const order = shared.map((text) => text.replace(/^- `--([\w-]+).*$/s, "$1"));
+  const runs: string[][] = [];
+  for (const name of order.filter((one) => names.includes(one))) {
+    const run = runs.at(-1);
+    if (run !== undefined && order.indexOf(name) === order.indexOf(run.at(-1) ?? "") + 1) run.push(name);
+    else runs.push([name]);
+  }
+  const code = (name: string) => `\`--${name}\``;
+  return runs.flatMap((run) =>
+    run.length < 3 ? run.map(code) : [`${code(run[0] ?? "")} to ${code(run.at(-1) ?? "")}`],
+  );
 }
 
 function optionText([name, { short, placeholder, help, defaultText, repeatable = false }]: [

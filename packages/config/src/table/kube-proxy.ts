@@ -43,9 +43,9 @@ const mode = text
   })
   .meta({ enum: [...PROXY_MODES] });
 
-const NO_BUFFERS = "no effect here: lines are written at once and have one level for all";
+const NO_BUFFERS = "no effect here: lines are written at once, at one level";
 const NO_BUFFERS_HELP = "No effect: each line is written at once.";
-const WINDOWS = { notApplicable: "Windows only; a field is ignored with a warning, a flag refused" };
+const WINDOWS = { notApplicable: "Windows only" };
 
 const outputRouting = (format: "text" | "json") => {
   const row = {
