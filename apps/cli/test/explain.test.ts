@@ -262,7 +262,7 @@ describe("what cannot be explained", () => {
     ["no such service", ["nope"], 3, /^nope: there is no such Service/],
     ["nobody has the address", ["10.96.9.9:80"], 3, /^10\.96\.9\.9:80: no service has/],
     ["no target", ["10.96.9.999:80"], 2, /must be \[NAMESPACE\/\]SERVICE/],
-    ["two kernels", ["lb", "--live", "--on", "node-a"], 2, /only one of them/],
+    ["two kernels", ["lb", "--live", "--on", "node-a"], 2, /mutually exclusive/],
     ["no such listing", ["lb", "--rules", "/does/not/exist"], 3, /--rules=\/does\/not\/exist: no such file or folder/],
   ])("%s", async (_what, args, expected, message) => {
     const { code, err } = await explain(goldenScenario("09-loadbalancer").objects, ...args);

@@ -179,7 +179,7 @@ describe("migrate", () => {
   });
 
   test.each([
-    ["--apply --revert", 2, /^--apply and --revert: only one of them/],
+    ["--apply --revert", 2, /^--apply and --revert are mutually exclusive/],
     ["--hold soon", 2, /^--hold=soon: give seconds, 0 to 99999/],
   ])("%s is a usage error", async (words, code, err) => {
     const reported = await fairlead(["migrate", ...words.split(" ")], await kubeadmCluster());

@@ -95,7 +95,7 @@ test.each([
     ["--to", "10.96.0.1:80", "--watch"],
     "--watch was removed: nft monitor trace or xtables-monitor --trace follows packets, fairlead flows connections",
   ],
-  [["--to", "10.96.0.1:80", "--live"], "only one of them"],
+  [["--to", "10.96.0.1:80", "--live"], "mutually exclusive"],
 ])("%j is refused", async (more, problem) => {
   const { err, code } = await over(iptables, ...more);
   expect(err).toContain(problem);

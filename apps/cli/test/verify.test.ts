@@ -42,7 +42,7 @@ describe("over a listing", () => {
 
   test.each([
     [["--repair"], "--repair: a listing has no agent that could be asked"],
-    [["--on", "node-b"], "only one of them"],
+    [["--on", "node-a"], "mutually exclusive"],
     [["--mode", "ipvs"], "ipvs mode has more than rules"],
   ])("%s is refused with it", async (more, problem) => {
     const { code, err } = await file(iptables, ...more);

@@ -114,7 +114,7 @@ describe("errors name line, problem and text", () => {
     ["*nat\n-A X -p tcp --dport 65536 -j A\nCOMMIT\n", 2, 'port "65536" is not a number from 0 to 65535'],
     ["*nat\n-A X -p tcp --dport 9:8 -j A\nCOMMIT\n", 2, 'port range "9:8" ends before it begins'],
     ["*nat\n-A X -j A -j B\nCOMMIT\n", 2, "more than one target"],
-    ["*nat\n-A X -d 1.1.1.1 -d 2.2.2.2\nCOMMIT\n", 2, "-d stands there twice"],
+    ["*nat\n-A X -d 1.1.1.1 -d 2.2.2.2\nCOMMIT\n", 2, "duplicate -d"],
     ["*nat\n-A X --dport 80\nCOMMIT\n", 2, "option --dport belongs to no match or target"],
     ["*nat\n-A X stray\nCOMMIT\n", 2, 'unexpected word "stray"'],
     ['*nat\n-A X -m comment --comment "a b\nCOMMIT\n', 2, "a quote is not closed"],

@@ -56,7 +56,7 @@ describe("parseSave", () => {
 
   test.each([
     [TEXT.slice(0, TEXT.indexOf("COMMIT")), "the text ends within table nat"],
-    [TEXT + TEXT, "table nat stands there twice"],
+    [TEXT + TEXT, "duplicate table nat"],
     [TEXT.replace(":A - [0:0]\n", ""), "chain A is not declared"],
     [TEXT.replace("COMMIT", "*filter"), "table nat is not committed yet"],
     [TEXT.replace("*nat\n", ""), "no table was begun"],

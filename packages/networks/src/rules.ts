@@ -185,7 +185,7 @@ export class Namespaces {
 
 /**
  * The names of kube-ovn's default VPC, for rules that ask for them. Several are where its name was changed: the old one
- * says so for good. The last ones stay while none says so: a CRD that is deleted takes all its objects with it.
+ * says so for good. The last ones stay while no object names one: a CRD that is deleted takes all its objects with it.
  */
 class DefaultVPCs {
   readonly #byObject = new Map<string, string>();

@@ -50,7 +50,7 @@ export function agentSetup(
       : parseArguments(proxyArguments(own), { readFile: () => own.text, version, overrides: given });
   if (parsed.kind === "usage-error") throw new UsageError(`--agent-flag: ${parsed.message.split("\n", 1)[0]}`);
   if (parsed.kind === "invalid") throw new CommandFailure(parsed.errors.map(formatError).join("\n"));
-  if (parsed.kind !== "run") throw new UsageError("--agent-flag: that flag prints something in place of being read");
+  if (parsed.kind !== "run") throw new UsageError("--agent-flag: that flag cannot be used here: it prints and exits");
   // The proxy itself has said what its own configuration is warned of.
   if (own === undefined) for (const warning of parsed.warnings) warn(warning);
   const config = inRunningMode(parsed.config, own);

@@ -98,7 +98,7 @@ export function orFailure<T>(read: () => T, what?: string): T {
 /** @throws UsageError for options that name more than one kernel */
 export function oneKernel({ live, on, rules }: NamedKernel): void {
   if ([live, on !== undefined, rules !== undefined].filter(Boolean).length > 1) {
-    throw new UsageError("--live, --on and --rules: only one of them, each names another kernel");
+    throw new UsageError("--live, --on and --rules are mutually exclusive: each names another kernel");
   }
 }
 

@@ -60,7 +60,7 @@ test("an interrupted test takes away what it made", async () => {
 test.each([[], ["--cleanup-only"]])("a namespace of another program is left alone %s", async (...more) => {
   api.store.put("/api/v1/namespaces", { metadata: { name: "mine", labels: {} } });
   const { code, err } = await fairlead([...argv(), "--namespace", "mine", ...more]);
-  expect(err).toContain("--namespace=mine: it is there, and not of this test");
+  expect(err).toContain("--namespace=mine: the namespace exists and was not created by this test");
   expect(code).toBe(3);
   expect(made()).toContain("mine");
 });

@@ -4,7 +4,7 @@ import type { PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import type { Candidate } from "./candidates.ts";
 import { type NodeTopology, topologyFilter } from "./topology.ts";
 
-/** The endpoints of a service port by what they are good for; each list in the order of the candidates. */
+/** The endpoints of a service port by readiness and topology; each list in the order of the candidates. */
 export interface EndpointSets {
   /** The ready ones that topology leaves; if there is none, those that serve while they terminate, anywhere. */
   readonly cluster: readonly PlanEndpoint[];
@@ -15,9 +15,9 @@ export interface EndpointSets {
    * (publishNotReadyAddresses), since they get traffic.
    */
   readonly serving: readonly PlanEndpoint[];
-  /** All on this node, whatever they are good for. */
+  /** All on this node, ready or not. */
   readonly onNode: readonly PlanEndpoint[];
-  /** All there are, whatever they are good for. */
+  /** All there are, ready or not. */
   readonly all: readonly PlanEndpoint[];
   /** Whether anything can be reached, from whatever node. */
   readonly any: boolean;
@@ -50,16 +50,16 @@ export function* endpointSets(
     all.push({ source: endpoint, planned: same ? old : { address, port, local } });
     if (all.length % TURN === 0) yield;
   }
-  const usable = those(all, ({ source }) => source.ready || source.serving);
+  const usable = where(all, ({ source }) => source.ready || source.serving);
   const serving = plannedOf(usable);
   const cluster = pickCluster(usable, place);
   if (all.length >= TURN) yield;
-  const local = oneArray(plannedOf(pickReady(usable.filter((one) => one.planned.local))), serving);
+  const local = sameOrNew(plannedOf(pickReady(usable.filter((one) => one.planned.local))), serving);
   return {
     serving,
-    cluster: cluster === usable ? serving : oneArray(plannedOf(cluster), serving),
+    cluster: cluster === usable ? serving : sameOrNew(plannedOf(cluster), serving),
     local,
-    onNode: oneArray(plannedOf(all.filter((one) => one.planned.local)), local, serving),
+    onNode: sameOrNew(plannedOf(all.filter((one) => one.planned.local)), local, serving),
     all: usable === all ? serving : plannedOf(all),
     any: cluster.length > 0,
   };
@@ -87,12 +87,12 @@ function pickCluster(usable: readonly Usable[], place: NodeTopology): readonly U
 
 /** The ready ones; if there is none, those that serve while they terminate (KEP-1669). */
 function pickReady(usable: readonly Usable[]): readonly Usable[] {
-  const ready = those(usable, (one) => one.source.ready);
+  const ready = where(usable, (one) => one.source.ready);
   return ready.length > 0 ? ready : usable.filter((one) => one.source.serving && one.source.terminating);
 }
 
 /** Mostly it is all of them, and then the same array. */
-function those(list: readonly Usable[], wanted: (one: Usable) => boolean): readonly Usable[] {
+function where(list: readonly Usable[], wanted: (one: Usable) => boolean): readonly Usable[] {
   return list.every(wanted) ? list : list.filter(wanted);
 }
 
@@ -101,7 +101,7 @@ function plannedOf(usable: readonly Usable[]): readonly PlanEndpoint[] {
 }
 
 /** Most lists of most services are the same one: it is kept once. The endpoints of both are the same objects. */
-function oneArray(
+function sameOrNew(
   list: readonly PlanEndpoint[],
   ...known: readonly (readonly PlanEndpoint[])[]
 ): readonly PlanEndpoint[] {

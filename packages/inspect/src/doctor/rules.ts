@@ -134,7 +134,7 @@ function policies({ rules, variant, needs }: Parameters<Check>[0]): ReturnType<C
     `${chains.join(", ")} of filter drop what no rule accepts`,
     advice(
       "let-through",
-      "have whoever set them (a firewall, docker) let pods' and services' packets through, or set the policy to ACCEPT",
+      "allow pod and service traffic in the firewall that sets this policy, or set the policy to ACCEPT",
     ),
   );
 }

@@ -352,7 +352,7 @@ class SavedTables<Content> {
 
   #begin(table: Table): void {
     if (this.#table !== undefined) throw new Problem(`table ${this.#table} is not committed yet`);
-    if (this.#done.has(table)) throw new Problem(`table ${table} stands there twice`);
+    if (this.#done.has(table)) throw new Problem(`duplicate table ${table}`);
     this.#table = table;
     this.#content = this.#make(table);
   }

@@ -133,7 +133,7 @@ export class AttributeWriter {
   }
 }
 
-/** The attributes of one object, by type; of a type that stands there twice, the last one. */
+/** The attributes of one object, by type; of duplicate types the last one. */
 export class Attributes {
   readonly #bytes: Buffer;
   readonly #ranges = new Map<number, Range>();

@@ -1,6 +1,6 @@
 /** The options of a match or a target as they are read. */
 
-/** The options of a match or target by name; undefined when one of them is not in `typed` or stands there twice. */
+/** The options of a match or target by name; undefined when one of them is not in `typed` or a duplicate. */
 export function typedOptions(raw: RawModule, typed: readonly string[]): ReadonlyMap<string, RawOption> | undefined {
   const options = new Map<string, RawOption>();
   for (const option of raw.options) {

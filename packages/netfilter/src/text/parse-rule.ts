@@ -197,7 +197,7 @@ class Collector {
     const count = name === "-f" ? 0 : name === "-c" ? 2 : 1;
     const values = Array.from({ length: count }, () => this.#value(name));
     if (name === "-c") return;
-    if (this.#raw.header.some((option) => option.name === name)) throw new Problem(`${name} stands there twice`);
+    if (this.#raw.header.some((option) => option.name === name)) throw new Problem(`duplicate ${name}`);
     this.#raw.header.push({ negated, name, values });
   }
 

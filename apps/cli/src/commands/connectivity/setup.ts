@@ -74,7 +74,9 @@ function isOwn(namespace: unknown): boolean {
 
 /** A namespace that is there and that another program made. */
 export function notOwn(namespace: string): CommandFailure {
-  return new CommandFailure(`--namespace=${namespace}: it is there, and not of this test; name another one`);
+  return new CommandFailure(
+    `--namespace=${namespace}: the namespace exists and was not created by this test; choose another name`,
+  );
 }
 
 /** Those in which the server gives ClusterIPs, and both nodes have addresses. */

@@ -54,7 +54,7 @@ const LOOK_MS = 1_000;
 const VERIFY_MS = 30_000;
 
 export async function run({ options }: CommandInput<typeof migrateOptions>, context: Context): Promise<ExitCode> {
-  if (options.apply && options.revert) throw new UsageError("--apply and --revert: only one of them");
+  if (options.apply && options.revert) throw new UsageError("--apply and --revert are mutually exclusive");
   const patience = patienceOf(options);
   const { "to-mode": toMode } = options;
   checkReportOptions(options);

@@ -34,7 +34,9 @@ export async function writeConsent(
   for (const cidr of cidrs) {
     text = withEntry(text, entryOf(options, context, cidr));
     if (text === undefined) {
-      throw new CommandFailure(`${where}: data.${key} is not a list; mend it first, agents use the last good one`);
+      throw new CommandFailure(
+        `${where}: data.${key} is not a list; fix it first (agents still use the last valid value)`,
+      );
     }
   }
   const metadata = { ...fieldsOf(raw["metadata"]), name: CONSENT_NAME, namespace };

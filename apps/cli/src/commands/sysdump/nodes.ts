@@ -92,7 +92,7 @@ export async function nodeFiles(node: DumpedNode, signal: AbortSignal): Promise<
     ...PAGE_PATHS.map((path) =>
       part(`agent ${path}`, async () => {
         const kept = keptPage(path, await node.page(path));
-        if (kept === undefined) throw new Error("its form is not known");
+        if (kept === undefined) throw new Error("unknown format");
         files.set(PATHS.page(node.name, path), kept);
       }),
     ),

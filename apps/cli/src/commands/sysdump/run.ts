@@ -16,7 +16,7 @@ import { ArchiveWriter } from "../../sysdump/archive.ts";
 import { FORMAT, type Missing, type NodeEntry, PATHS, Sysdump, type SysdumpIndex } from "../../sysdump/dump.ts";
 import { keptPage } from "../../sysdump/kept-node.ts";
 import { version } from "../../version.ts";
-import { dumpedReports } from "../verify/look.ts";
+import { reportsFromArchive } from "../verify/look.ts";
 import { type DumpedNodes, dumpedNodes, type NodeFiles, nodeFiles } from "./nodes.ts";
 import { type DumpedObjects, dumpedObjects, networkResources } from "./objects.ts";
 import type { sysdumpOptions } from "./options.ts";
@@ -24,7 +24,7 @@ import type { sysdumpOptions } from "./options.ts";
 const SECONDS = 5;
 
 export async function run({ options }: CommandInput<typeof sysdumpOptions>, context: Context): Promise<ExitCode> {
-  if (options.live && options.on !== undefined) throw new UsageError("--live and --on: only one of them");
+  if (options.live && options.on !== undefined) throw new UsageError("--live and --on are mutually exclusive");
   const seconds = numberOf("node-timeout", options["node-timeout"]) ?? SECONDS;
   const file = options["output-file"] ?? `fairlead-sysdump-${stampOf(new Date())}.tar.gz`;
   await demandWritable(file);
@@ -209,7 +209,7 @@ async function verified(
   const dump = new Sysdump("", new Map([...files, [PATHS.index, index]]));
   const named = { ...options, sysdump: undefined, live: false };
   try {
-    const reports = await dumpedReports(dump, node, named, { ...context, warn: () => {} });
+    const reports = await reportsFromArchive(dump, node, named, { ...context, warn: () => {} });
     return { text: `${JSON.stringify(reports, undefined, 2)}\n` };
   } catch (error) {
     return { what: "verify", why: errorText(error) };

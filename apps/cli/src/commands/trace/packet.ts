@@ -100,7 +100,8 @@ function senderOf(
 
 function somebodyOutside(options: Values, family: IPFamily): string {
   const address = outsideAddress(family, clusterCIDRs(options, family));
-  if (address === undefined) throw new UsageError("--from=outside: --cluster-cidr holds everybody; give an address");
+  if (address === undefined)
+    throw new UsageError("--from=outside: --cluster-cidr covers all addresses; pass --from=ADDRESS");
   return address;
 }
 

@@ -115,7 +115,7 @@ export async function verifyDumped(options: Values, context: Context): Promise<r
   const reports: NodeReport[] = [];
   for (const node of dump.nodes) {
     try {
-      const work = () => dumpedReports(dump, node, options, context);
+      const work = () => reportsFromArchive(dump, node, options, context);
       reports.push({ node, families: await context.progress(`verifying ${node}`, work) });
     } catch (error) {
       reports.push({ node, problem: errorText(error) });
@@ -129,7 +129,7 @@ export async function verifyDumped(options: Values, context: Context): Promise<r
  *
  * @throws CommandFailure where the dump does not have what it takes
  */
-export async function dumpedReports(
+export async function reportsFromArchive(
   dump: Sysdump,
   node: string,
   options: Values,

@@ -129,7 +129,7 @@ function asPlanned(kernel: Followed, plan: TrafficOutcome): Comparison["kind"] {
   return "problem" in plan ? "unknown" : compared(kernel, plan.ways).kind;
 }
 
-/** Somebody who stands for all senders that rules treat alike. */
+/** A representative of one class of senders, which rules treat alike. */
 interface Sender {
   /** `10.144.0.0/16`, `the node`, `elsewhere` */
   readonly name: string;
