@@ -1,6 +1,8 @@
+import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { gunzip, gzip } from "node:zlib";
+import { createGunzip, gzip } from "node:zlib";
 import { errorText } from "@fairlead/base";
 import { extract, pack } from "tar-stream";
 import { CommandFailure } from "../frame/errors.ts";
@@ -8,11 +10,17 @@ import { CommandFailure } from "../frame/errors.ts";
 /** What ends a tar: two empty blocks. */
 const END = Buffer.alloc(1024);
 
-/** Bytes of all files of an archive that is read: what comes from elsewhere may be made to be large. */
-const MOST_UNPACKED = 1 << 30;
+/** What is read of an archive: what comes from elsewhere may be made to be large. */
+interface ArchiveLimits {
+  /** Bytes, unpacked, headers included. */
+  readonly bytes: number;
+  /** Entries: a node has six. */
+  readonly entries: number;
+}
+
+const LIMITS: ArchiveLimits = { bytes: 1 << 30, entries: 100_000 };
 
 const zip = promisify(gzip);
-const unzip = promisify(gunzip);
 
 /**
  * A tar.gz that never gets larger than it may. Each file is a gzip member of its own, so that its size is known
@@ -60,24 +68,50 @@ export class ArchiveWriter {
 }
 
 /**
- * The files of an archive by their paths in its folder.
+ * The files of an archive by their paths in its folder. Nothing is written to disk; links and devices are passed over.
  *
- * @throws CommandFailure for what is no such archive, or too large
+ * @throws CommandFailure for what is no such archive, is too large, or has a file twice
  */
-export async function readArchive(file: string, content: Uint8Array): Promise<ReadonlyMap<string, string>> {
+export async function readArchive(
+  file: string,
+  content: Uint8Array,
+  limits: ArchiveLimits = LIMITS,
+): Promise<ReadonlyMap<string, string>> {
   try {
     const files = new Map<string, string>();
     const entries = extract();
-    entries.end(await unzip(content, { maxOutputLength: MOST_UNPACKED }));
-    for await (const entry of entries) {
-      const { type, name } = entry.header;
-      const text = (await buffer(entry)).toString("utf8");
-      if (type === "file") files.set(name.slice(name.indexOf("/") + 1), text);
-    }
+    const unpacked = pipeline(Readable.from([content]), createGunzip(), bounded(limits.bytes), entries);
+    await Promise.all([unpacked, keep(entries, files, limits.entries)]);
     return files;
   } catch (error) {
     throw new CommandFailure(`--sysdump=${file}: not an archive of fairlead sysdump: ${errorText(error)}`, {
       cause: error,
     });
   }
+}
+
+async function keep(entries: ReturnType<typeof extract>, files: Map<string, string>, most: number): Promise<void> {
+  let count = 0;
+  for await (const entry of entries) {
+    if (++count > most) throw new Error(`it has more than ${most} entries`);
+    const { type, name } = entry.header;
+    const path = name.slice(name.indexOf("/") + 1);
+    if (type !== "file") {
+      entry.resume();
+      continue;
+    }
+    if (files.has(path)) throw new Error(`it has ${path} twice`);
+    files.set(path, (await buffer(entry)).toString("utf8"));
+  }
+}
+
+function bounded(most: number) {
+  return async function* (pieces: AsyncIterable<Uint8Array>) {
+    let bytes = 0;
+    for await (const piece of pieces) {
+      bytes += piece.length;
+      if (bytes > most) throw new Error(`it unpacks to more than ${most} bytes`);
+      yield piece;
+    }
+  };
 }
