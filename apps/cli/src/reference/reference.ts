@@ -5,9 +5,7 @@ import { usageWords } from "../frame/program.ts";
 
 /** The reference page of all commands (docs/cli.md), made from what help and completion are made of. */
 export function referencePage(commands: readonly Command[]): string {
-  const contents = commands.map(
-    ({ name, summary }) => `- [fairlead ${name}](#fairlead-${name}): ${lowerFirst(summary)}\n`,
-  );
+  const contents = commands.map(({ name }) => `[${name}](#fairlead-${name})`).join(", ");
   const shared = sharedOptions(commands);
   return `# Reference of fairlead
 
@@ -15,7 +13,8 @@ export function referencePage(commands: readonly Command[]): string {
 
 What each command is for, with real output, is in [tools.md](tools.md). Every command has \`--help\`, which \`fairlead help COMMAND\` prints as well.
 
-${contents.join("")}
+Commands: ${contents}.
+
 Exit codes:
 
 ${EXIT_CODES.map(([code, meaning]) => `- ${code}: ${meaning}\n`).join("")}
@@ -86,8 +85,4 @@ function optionText([name, { short, placeholder, help, defaultText, repeatable =
 
 function fence(language: string, text: string): string {
   return `\`\`\`${language}\n${text}\`\`\`\n`;
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }
