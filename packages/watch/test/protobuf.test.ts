@@ -222,6 +222,23 @@ test("a field of another wire type, and text that is no UTF-8, are malformed", (
     expect(() => readMessage(inMetadata(...bytes), service)).toThrow(MalformedError);
 });
 
+test("a length of two gigabytes or more, and a hundred thousand groups in each other, are malformed", () => {
+  const lengths = [
+    [0xff, 0xff, 0xff, 0xff, 0x07],
+    [0xff, 0xff, 0xff, 0xff, 0x0f],
+    [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+  ];
+  // Metadata (1), and a field that is passed over (15), of a message and of a time.
+  for (const length of lengths) {
+    for (const tag of [0x0a, 0x7a]) {
+      expect(() => readMessage(Uint8Array.of(tag, ...length, 0x61), service)).toThrow(MalformedError);
+    }
+    const metadata = Uint8Array.of(0x0a, length.length + 3, 0x4a, length.length + 1, 0x12, ...length);
+    expect(() => readMessage(metadata, service)).toThrow(MalformedError);
+  }
+  expect(() => readMessage(new Uint8Array(100_000).fill(0x7b), service)).toThrow(MalformedError);
+});
+
 test("a label may be called as the prototype is", () => {
   const label = [0x0a, 9, ...Buffer.from("__proto__"), 0x12, 1, 0x61];
   const bytes = Uint8Array.of(0x0a, label.length + 2, 0x5a, label.length, ...label);
