@@ -196,6 +196,7 @@ export class StaleChains {
   readonly #period: number;
   readonly #pending = new Set<string>();
   #deletedAt = Number.NEGATIVE_INFINITY;
+  #left = "";
 
   /** @param period milliseconds */
   constructor(period: number) {
@@ -219,6 +220,17 @@ export class StaleChains {
   due(now: number, large: boolean): readonly string[] {
     const wait = large && now - this.#deletedAt <= this.#period && this.#pending.size < MOST;
     return wait ? [] : [...this.#pending];
+  }
+
+  /**
+   * They could not be deleted.
+   *
+   * @returns whether that is new: a full sync tries the same ones again and again
+   */
+  left(chains: readonly string[]): boolean {
+    const before = this.#left;
+    this.#left = [...chains].sort().join(" ");
+    return this.#left !== before;
   }
 
   deleted(chains: readonly string[], now: number): void {

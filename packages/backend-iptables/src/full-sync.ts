@@ -76,15 +76,18 @@ function needsBatches(port: RulesPort, plan: ForwardingPlan): boolean {
 async function sweep(port: RulesPort, stale: StaleChains, large: boolean, options: ResolvedOptions): Promise<void> {
   const now = options.clock.monotonic();
   const due = stale.due(now, large);
-  if (due.length === 0) return;
+  if (due.length === 0) return void stale.left([]);
   const split = port.variant === "nft" && due.length > BATCH.staleChains;
   try {
     await deleteStale(port, due, split, options);
+    stale.left([]);
   } catch (error) {
-    const reason = errorText(error);
-    options.onProblem(
-      `failed to remove ${due.length} stale chains of the nat table; retries at the next full sync: ${reason}`,
-    );
+    if (stale.left(due)) {
+      const reason = errorText(error);
+      options.onProblem(
+        `failed to remove ${due.length} stale chains of the nat table; retries at each full sync, silently: ${reason}`,
+      );
+    }
   }
   stale.deleted(due, now);
 }

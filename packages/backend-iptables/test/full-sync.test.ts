@@ -106,6 +106,31 @@ COMMIT
     await backend.sync(plan);
     expect(problems).toHaveLength(1);
     expect(await backend.difference(plan)).toBeUndefined();
+    await backend.sync(plan);
+    expect(problems, "once, not once a sync").toHaveLength(1);
+    await fake.meddle("*nat\n:KUBE-SVC-CCCCCCCCCCCCCCCC - [0:0]\n-A OUTPUT -j KUBE-SVC-CCCCCCCCCCCCCCCC\nCOMMIT\n");
+    await backend.sync(plan);
+    expect(problems, "it is another one").toHaveLength(2);
+  });
+
+  test("chains of a kube-proxy before 1.24 go, in an order that the kernel takes", async () => {
+    const problems: string[] = [];
+    const { fake, backend } = make({ onProblem: (problem: string) => problems.push(problem) });
+    await fake.meddle(`*nat
+:KUBE-NODEPORTS - [0:0]
+:KUBE-FW-AAAAAAAAAAAAAAAA - [0:0]
+:KUBE-XLB-AAAAAAAAAAAAAAAA - [0:0]
+:KUBE-SVC-AAAAAAAAAAAAAAAA - [0:0]
+:KUBE-SEP-AAAAAAAAAAAAAAAA - [0:0]
+-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j KUBE-XLB-AAAAAAAAAAAAAAAA
+-A KUBE-FW-AAAAAAAAAAAAAAAA -j KUBE-XLB-AAAAAAAAAAAAAAAA
+-A KUBE-XLB-AAAAAAAAAAAAAAAA -s 10.144.0.0/16 -j KUBE-SVC-AAAAAAAAAAAAAAAA
+-A KUBE-SVC-AAAAAAAAAAAAAAAA -j KUBE-SEP-AAAAAAAAAAAAAAAA
+COMMIT
+`);
+    await backend.sync(plan);
+    expect([...fake.table("nat").chains.keys()].filter((chain) => chain.endsWith("AAAA"))).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   test("a service whose chains somebody has changed is written anew, and no other", async () => {

@@ -105,7 +105,7 @@ export const JUMPS: readonly Jumps[] = [
 
 /** Chains of service ports and endpoints in iptables mode, kube-proxy's or ours. */
 export function isGroupChainOfIptablesMode(chain: string): boolean {
-  return /^KUBE-(?:SVC|SVL|EXT|FW|SEP)-/.test(chain) && chain !== OFF_CLUSTER;
+  return /^KUBE-(?:SVC|SVL|EXT|XLB|FW|SEP)-/.test(chain) && chain !== OFF_CLUSTER;
 }
 
 function offClusterChain({ detector }: FrameFacts): readonly ChainRules[] {
