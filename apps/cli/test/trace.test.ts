@@ -101,3 +101,29 @@ test.each([
   expect(err).toContain(problem);
   expect(code).toBe(2);
 });
+
+test.each([
+  [
+    "iptables -L",
+    "Chain PREROUTING (policy ACCEPT)\ntarget     prot opt source               destination\n",
+    "iptables-save",
+  ],
+  ["iptables-save | grep", "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000\n", "with *nat and COMMIT"],
+  ["ipvsadm -Ln", "IP Virtual Server version 1.2.1 (size=4096)\nProt LocalAddress:Port Scheduler Flags\n", "--on NODE"],
+  ["Markdown", "```txt\n# nft list ruleset\ntable ip kube-proxy {\n}\n```\n", "leave out its lines with ```"],
+])("what %s prints is refused with what is read in its place", async (_name, text, hint) => {
+  const to = ["--from", "198.51.100.7", "--to", "203.0.113.9:80"];
+  const { code, err } = await fairlead(["trace", "--rules", "-", ...to], { stdin: text });
+  expect(err).toMatch(/^--rules=-: line 1: /);
+  expect(err).toContain(hint);
+  expect(code).toBe(3);
+});
+
+test("an extension of iptables in what nft lists: the program that prints it in full is named", async () => {
+  const rule = 'xt match "statistic" counter packets 1 bytes 60 accept';
+  const stdin = `table ip nat {\n\tchain c {\n\t\ttype nat hook prerouting priority -100; policy accept;\n\t\t${rule}\n\t}\n}\n`;
+  const { out } = await fairlead(["trace", "--rules", "-", "--from", "198.51.100.7", "--to", "203.0.113.9:80"], {
+    stdin,
+  });
+  expect(out).toContain("iptables-nft-save prints in full");
+});

@@ -15,7 +15,7 @@ import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import { type AgentAccess, type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
 import { stateIn } from "./read-state.ts";
-import { familiesOfPlanText, isPlanText, plannedState } from "./rules.ts";
+import { familiesOfPlanText, isPlanText, plannedState, rulesFailure } from "./rules.ts";
 
 /** Which kernel a command's options name. */
 interface NamedKernel {
@@ -131,9 +131,7 @@ async function savedKernel(file: string, { readStandardInput }: Context): Promis
         if (plan === undefined) return savedState(bytes, family, localAddresses);
         return plannedState(plan, family, { localAddresses });
       } catch (error) {
-        throw new CommandFailure(`--rules=${file}: ${errorText(error)}`, {
-          cause: error,
-        });
+        throw rulesFailure(`--rules=${file}`, error);
       }
     },
   };

@@ -13,7 +13,7 @@ import {
   serversOf,
   setsOf,
 } from "@fairlead/inspect";
-import { LazySaveParser, type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
+import { LazySaveParser, RuleParseError, type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
 import { NFT_FAMILY, type NftTable, readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import type { Context } from "../frame/context.ts";
@@ -42,9 +42,29 @@ export async function readRules(
   try {
     return await context.progress(`reading ${source}`, () => readText(rulesText(file, context), family));
   } catch (error) {
-    throw new CommandFailure(`${source}: ${errorText(error)}`, { cause: error });
+    throw rulesFailure(source, error);
   }
 }
+
+/** Why a text is no rules, and which command prints some where another one's output was given. */
+export function rulesFailure(source: string, error: unknown): CommandFailure {
+  const line = error instanceof RuleParseError ? error.text : "";
+  const hint = OTHER_OUTPUTS.find(([begins]) => begins.test(line))?.[1];
+  return new CommandFailure(`${source}: ${errorText(error)}${hint === undefined ? "" : `; ${hint}`}`, { cause: error });
+}
+
+const OTHER_OUTPUTS: readonly (readonly [begins: RegExp, hint: string])[] = [
+  [
+    /^Chain \S+ \(/,
+    "this is iptables -L, which leaves out what rules match: give the output of iptables-save (IPv6: ip6tables-save)",
+  ],
+  [
+    /^(?:IP Virtual Server version|Prot +LocalAddress:Port|-A +-[tuf] )/,
+    "this is ipvsadm, which has no rules: give the output of iptables-save, or look at the node with --on NODE",
+  ],
+  [/^(?:```|~~~)/, "this is Markdown: leave out its lines with ``` and give what is between them"],
+  [/^(?:\[\d+:\d+\] )?-[AI] /, "this is a part of iptables-save: give all of its output, with *nat and COMMIT"],
+];
 
 /** The heading of a part: a comment with a program that plans are written for. */
 const HEADING = /^# ((?:ip6?tables-restore|ipset|ipvsadm|ip|nft) .*)$/;

@@ -424,7 +424,9 @@ const TEST = new RegExp(
 
 /** What has no type may be a match, which can't be decided, or make no difference; otherwise its effect is unknown. */
 const unknown: Evaluate<"unknown"> = ({ text, effect, to }, { registers, undecidable }) => {
-  const problem = `the tracer does not know "${text}"`;
+  // An extension of iptables, of which nft lists the name only.
+  const hint = /(?:^|\s)xt (?:match|target) /.test(text) ? ", which iptables-nft-save prints in full: trace that" : "";
+  const problem = `the tracer does not know "${text}"${hint}`;
   if (to !== undefined) registers.loadUnknown(to, LONGEST, problem);
   if (effect === "none" || NEUTRAL.test(text)) return undefined;
   if (effect !== "test" && !TEST.test(text)) throw undecidable(problem);
