@@ -75,6 +75,27 @@ describe("a report on a cluster", () => {
   });
 });
 
+describe("a report on a cluster that Fairlead serves by itself", () => {
+  test.each([[[]], [["--node", "node-a"]]])("has no need of kube-proxy: %j", async (more) => {
+    const cluster = await scenarioCluster(["node-a"]);
+    const { spec, ...kubeProxy } = cluster.get("DaemonSet", "kube-proxy");
+    cluster.api.store.delete("/apis/apps/v1/daemonsets", `kube-system/${kubeProxy.metadata.name}`);
+    const labels = { "app.kubernetes.io/name": "fairlead" };
+    cluster.add({
+      kind: "Pod",
+      metadata: { name: "fairlead-x7k2p", namespace: "kube-system", labels },
+      spec: { ...spec.template.spec, nodeName: "node-a" },
+      status: { phase: "Running" },
+    });
+    const { out, err, code } = await fairlead(["migrate", ...TO, ...more], cluster);
+    expect(out).toMatch(/^From iptables to nftables mode: \d+ services? changes?$/m);
+    expect(out).toMatch(/^node-a\n/m);
+    expect(err).toMatch(/^configuration: ConfigMap kube-system\/kube-proxy, iptables mode/m);
+    expect(code).toBe(0);
+    expect(cluster.changes).toEqual([]);
+  });
+});
+
 describe("carried out", () => {
   test("nodes get Fairlead in that mode, later runs keep it, and the way back leads through the mode of before", async () => {
     const cluster = await scenarioCluster(["node-a", "node-b"]);

@@ -29,6 +29,7 @@ import {
   clusterObjects,
   clusterPort,
   givenDaemonSet,
+  isForMigration,
   kubeProxyName,
   surveyObjects,
 } from "./port.ts";
@@ -41,6 +42,7 @@ import {
   type ModeAnswer,
   modeAnswer,
   reportMode,
+  reportServed,
   runningConfig,
   wantedMode,
 } from "./to-mode.ts";
@@ -62,12 +64,10 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   const asked = givenDaemonSet(options["kube-proxy"]);
   const opened = openCluster(options, context);
   const cluster = { cluster: opened, kubeProxy: await kubeProxyName(opened, asked) };
+  const served = await modeOfServed(options, cluster);
+  if (served !== undefined) return reportServed(served, options, opened, context);
   const objects = await context.progress("reading the cluster", () => clusterObjects(cluster));
-  if (objects.fairlead !== undefined && !isManaged(objects.fairlead)) {
-    throw new CommandFailure(
-      `DaemonSet kube-system/${FAIRLEAD} is there, and not from \`fairlead migrate\`: remove it, or go on by hand (docs/migrate-from-kube-proxy.md)`,
-    );
-  }
+  demandOwn(objects);
   const surveyed = await surveyedOf(options, objects, cluster);
   const { installation } = surveyed.found;
   if (migrationState(objects).nodes.length === 0 && !options.revert) {
@@ -93,6 +93,21 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
     ),
   );
   return reported(outcome, goal, options, context);
+}
+
+/** @throws CommandFailure for Fairlead of another installation */
+function demandOwn({ fairlead }: ClusterObjects): void {
+  if (fairlead === undefined || isManaged(fairlead)) return;
+  throw new CommandFailure(
+    `DaemonSet kube-system/${FAIRLEAD} is there, and not from \`fairlead migrate\`: remove it, or go on by hand (docs/migrate-from-kube-proxy.md)`,
+  );
+}
+
+/** The mode to report on where there is no migration; undefined: more than that is asked for, or there is one. */
+async function modeOfServed(options: Values, cluster: ChangedCluster): Promise<Values["to-mode"]> {
+  const { "to-mode": toMode, apply, revert, "kube-proxy": asked } = options;
+  if (toMode === undefined || apply || revert || asked !== undefined) return undefined;
+  return (await isForMigration(cluster)) ? undefined : toMode;
 }
 
 function patienceOf(options: Values): Patience {

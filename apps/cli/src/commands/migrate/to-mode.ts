@@ -24,6 +24,8 @@ import {
   waysText,
   withoutProxy,
 } from "@fairlead/inspect";
+import type { Cluster } from "../../cluster/cluster.ts";
+import { NODES } from "../../cluster/resources.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
@@ -32,6 +34,7 @@ import type { Style } from "../../frame/style.ts";
 import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
 import { nodeNameOf } from "../../inputs/api-source.ts";
 import type { sourceOptions } from "../../inputs/cluster-options.ts";
+import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
 import { inMode, setupOf } from "../../inputs/in-mode.ts";
 import { allNodes, clusterNow } from "../../inputs/source.ts";
 import { rememberedOptions } from "../../migrate/state.ts";
@@ -97,6 +100,18 @@ export async function modeAnswer(
 /** From manifests only. */
 export async function reportMode(to: Mode, options: Values, context: Context): Promise<ExitCode> {
   const answer = await modeAnswer(to, options, undefined, context);
+  await print(options.output, dataOf(answer), () => answerText(answer, context), context);
+  return exitCodeOf(answer);
+}
+
+/** Of a cluster that Fairlead serves, or whose kube-proxy no migration could replace: by what the proxies say. */
+export async function reportServed(to: Mode, options: Values, cluster: Cluster, context: Context): Promise<ExitCode> {
+  const node = options.on ?? options.node;
+  const wanted = { ...(options.live && { here: true }), ...(node === undefined ? { any: true } : { on: node }) };
+  const configured = await configurationOf(given(options), wanted, context);
+  sayConfiguration(configured, context);
+  const read = { config: configured.setup.config, nodes: await cluster.list(NODES) };
+  const answer = await modeAnswer(to, options, read, context);
   await print(options.output, dataOf(answer), () => answerText(answer, context), context);
   return exitCodeOf(answer);
 }
