@@ -55,7 +55,7 @@ describe("the configuration of a live node is asked for", () => {
     node({ "/configz": configz(), "/proxyMode": "iptables" });
     const { code, out, err } = await onNode("verify");
     expect(err).toBe("configuration: the proxy on node-a, iptables mode\n");
-    expect(out).toBe("nothing differs (IPv4)\n");
+    expect(out).toBe("OK: nothing differs (IPv4)\n");
     expect(code).toBe(0);
   });
 

@@ -62,7 +62,7 @@ test.skipIf(CI === "" && !support.ok).each([
     const { out } = await fairlead(["plan", ...agent, "--family", family], { stdin });
     await loadTables(namespace, readTables(out));
   }
-  expect(await live()).toEqual({ out: "nothing differs (IPv4, IPv6)\n", code: 0 });
+  expect(await live()).toEqual({ out: "OK: nothing differs (IPv4, IPv6)\n", code: 0 });
   const { stdout: json } = await runner.run(["nft", "-j", "list", "ruleset"]);
   const rules = ["--rules", await fileOf("ruleset.json", json), "--node-address", "10.201.0.10"];
   const traced = await fairlead(["trace", "--from", "198.51.100.7", "--to", "203.0.113.10:80", ...rules]);
@@ -72,7 +72,7 @@ test.skipIf(CI === "" && !support.ok).each([
   expect(damaged.out).toMatch(/^default\/lbs IPv4: different\n {2}- map service-ips: 10\.96\.1\.10 \. tcp \. 80/);
   expect(damaged.code).toBe(1);
   await runner.run(["nft", "add element ip kube-proxy service-ips { 10.96.1.10 . tcp . 80 : goto endpoints-3 }"]);
-  expect((await live()).out).toBe("nothing differs (IPv4, IPv6)\n");
+  expect((await live()).out).toBe("OK: nothing differs (IPv4, IPv6)\n");
   await runner.run(["nft", "-f", "-"], {
     input: "table ip mine { chain c { type filter hook prerouting priority -200; tcp dport 80 drop; }; }",
   });

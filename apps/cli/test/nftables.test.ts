@@ -116,14 +116,14 @@ describe("the fast path in verify", () => {
     const { out: plan } = await fairlead(["plan", ...(await args())], { stdin });
     expect(plan).toContain("flow add @fast-path");
     const { out, code } = await verify("--rules", await fileOf("fast.nft", plan));
-    expect({ out, code }).toEqual({ out: "nothing differs (IPv4)\n", code: 0 });
+    expect({ out, code }).toEqual({ out: "OK: nothing differs (IPv4)\n", code: 0 });
   });
 
   test("a node that has disabled it is no difference, and a note", async () => {
     const { out: without } = await fairlead(["plan", ...(await args({}))], { stdin });
     const { out, code } = await verify("--rules", await fileOf("slow.nft", without));
     expect(out).toBe(
-      "nothing differs (IPv4)\nnote, IPv4: the fast path is configured and disabled on this node; `fairlead doctor` says why\n",
+      "note, IPv4: the fast path is configured and disabled on this node; `fairlead doctor` says why\nOK: nothing differs (IPv4)\n",
     );
     expect(code).toBe(0);
   });
@@ -160,7 +160,7 @@ describe("verify", () => {
 
   test("nothing differs from the own plan", async () => {
     const { out, err, code } = await verify("--rules", planFile);
-    expect({ out, err, code }).toEqual({ out: "nothing differs (IPv4)\n", err: "", code: 0 });
+    expect({ out, err, code }).toEqual({ out: "OK: nothing differs (IPv4)\n", err: "", code: 0 });
   });
 
   describe("of what kube-proxy itself has written, which has chains for services where Fairlead has maps", () => {
@@ -182,7 +182,7 @@ describe("verify", () => {
 
     test.each(goldenScenarios().map(({ name }) => name))("%s: nothing differs", async (name) => {
       const { out, code } = await verifyRecorded(name);
-      expect({ out, code }).toEqual({ out: "nothing differs (IPv4)\n", code: 0 });
+      expect({ out, code }).toEqual({ out: "OK: nothing differs (IPv4)\n", code: 0 });
     });
 
     const damages: readonly (readonly [name: string, from: RegExp, to: string, found: RegExp])[] = [

@@ -185,7 +185,7 @@ describe("verify --on NODE --repair", () => {
     const damaged = rules.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "");
     expect(damaged).not.toBe(rules);
     node({ rules: damaged, rulesOfIPv6, synced: { "iptables-nft-save": rules } });
-    expect(await repair()).toMatchObject({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+    expect(await repair()).toMatchObject({ code: 0, out: "OK: nothing differs (IPv4, IPv6)\n" });
     const asked = cluster.execs.filter(({ argv }) => argv.at(-1) === "__full-sync");
     expect(asked).toMatchObject([{ pod: "fairlead-x7k2p" }]);
   });
@@ -228,6 +228,7 @@ describe("all nodes", () => {
       `NODE     MODE       VERSION   HEALTHY     LAST SYNC   OWNERS              DIFFERS
 node-a   iptables   v1.4.0    yes         -           1 ours, 1 foreign   -
 node-b   -          -         no answer   -           -                   -
+FAIL: 1 of 2 nodes (node-b); next: fairlead status -o wide gives reasons, fairlead doctor --on NODE looks at one
 `,
     );
     expect(code).toBe(1);

@@ -199,7 +199,7 @@ describe("what plan prints is what --rules reads", () => {
     const explained = await fairlead(["explain", "lb", "-f", "-", "--rules", file("plan"), ...node], { stdin });
     expect(explained.out).toMatch(/^Kernel: agrees, \d+ kinds of packets traced$/m);
     const verified = await fairlead(["verify", "-f", "-", "--rules", file("plan"), ...node], { stdin });
-    expect(verified).toMatchObject({ code: 0, out: "nothing differs (IPv4)\n" });
+    expect(verified).toMatchObject({ code: 0, out: "OK: nothing differs (IPv4)\n" });
   });
 
   test("a plan of the other family is refused", async () => {

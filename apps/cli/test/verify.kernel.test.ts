@@ -81,7 +81,7 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
     fairlead(["verify", "-f", "-", ...CLUSTER, ...more], { stdin, runner });
 
   test("a healthy node", async () => {
-    expect(await verify()).toMatchObject({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+    expect(await verify()).toMatchObject({ code: 0, out: "OK: nothing differs (IPv4, IPv6)\n" });
   });
 
   test("what a pod network masquerades on its own account is a note, and no difference", async () => {
@@ -90,7 +90,7 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
     await runner.run(["iptables-nft", "-t", "nat", "-D", "POSTROUTING", "-s", "10.144.0.0/16", "-j", "MASQUERADE"]);
     expect(text.code).toBe(0);
     expect(text.out).toMatch(
-      /^nothing differs \(IPv4, IPv6\)\nnote, IPv4: rules of others masquerade: traffic .*masqueraded, expected .*\n$/,
+      /^note, IPv4: rules of others masquerade: traffic .*masqueraded, expected .*\nOK: nothing differs \(IPv4, IPv6\)\n$/,
     );
     const [report] = JSON.parse(data.out);
     expect(report).toMatchObject({ family: "IPv4", services: [] });
@@ -112,7 +112,7 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
 
   test("a family without services that the agent has left out is no difference", async () => {
     for (const table of ["nat", "filter", "mangle"]) await runner.run(["nft", "delete", "table", "ip6", table]);
-    expect(await verify()).toMatchObject({ code: 0, out: "nothing differs (IPv4)\n" });
+    expect(await verify()).toMatchObject({ code: 0, out: "OK: nothing differs (IPv4)\n" });
   });
 });
 

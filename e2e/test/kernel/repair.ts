@@ -30,7 +30,7 @@ describe("fairlead verify --repair beside the running agent", () => {
   };
 
   test("a healthy node: nothing differs", async () => {
-    expect(await verify()).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+    expect(await verify()).toEqual({ code: 0, out: "OK: nothing differs (IPv4, IPv6)\n" });
   });
 
   test.each<{ what: string; damage: Damage; reported: RegExp }>([
@@ -54,7 +54,7 @@ describe("fairlead verify --repair beside the running agent", () => {
     const before = await verify();
     expect(before.out).toMatch(reported);
     expect(before.code).toBe(1);
-    expect(await verify("--repair")).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
-    expect(await verify()).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+    expect(await verify("--repair")).toEqual({ code: 0, out: "OK: nothing differs (IPv4, IPv6)\n" });
+    expect(await verify()).toEqual({ code: 0, out: "OK: nothing differs (IPv4, IPv6)\n" });
   });
 });

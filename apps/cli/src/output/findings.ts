@@ -18,3 +18,17 @@ export function findingsText(findings: readonly Finding[], style: Style): string
     })
     .join("");
 }
+
+/**
+ * The last line of an answer: `OK: 3 nodes`, `FAIL: 1 of 3 nodes; next: …`.
+ *
+ * @param next what to do where it is not good
+ */
+export function verdictText(isGood: boolean, what: string, next: string, style: Style): string {
+  return isGood ? `${style.good("OK")}: ${what}\n` : `${style.bad("FAIL")}: ${what}; next: ${next}\n`;
+}
+
+/** `1 node`, `2 nodes` */
+export function counted(count: number, name: string): string {
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
+}

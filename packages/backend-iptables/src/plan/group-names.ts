@@ -42,7 +42,7 @@ export function chainNames(group: ServicePortGroup): ChainNames {
   return { ...groupNames(group), endpoint, pagers };
 }
 
-/** Chains of service ports are recognized by these prefixes only; kube-proxy before 1.24 had KUBE-XLB- for external traffic. */
+/** Chains of service ports have these prefixes only; kube-proxy before 1.24 had KUBE-XLB- for external traffic. */
 const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-XLB-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"] as const;
 
 /** Whether a chain of the nat table is a service port's or an endpoint's, ours or kube-proxy's. */

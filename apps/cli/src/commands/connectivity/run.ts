@@ -4,6 +4,7 @@ import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { numberOf } from "../../inputs/number.ts";
+import { counted, verdictText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";
 import type { Acting } from "./act.ts";
@@ -52,7 +53,8 @@ export async function run({ options }: CommandInput<typeof connectivityOptions>,
   await print(
     options.output,
     report,
-    () => `${headText(report)}\n${reportText(report.cases, report.checks, context.style)}`,
+    () =>
+      `${headText(report)}\n${reportText(report.cases, report.checks, context.style)}${verdictOf(report, wrong.length, context)}`,
     context,
   );
   return wrong.length === 0 ? 0 : 1;
@@ -85,6 +87,17 @@ export async function andCleaned<T>(
   }
   await cleanedAfter("the test ended");
   return done;
+}
+
+function verdictOf({ cases, checks }: Report, wrong: number, { style }: Context): string {
+  const done = counted(cases.length + checks.filter(({ skipped }) => skipped === undefined).length, "test");
+  const what = wrong === 0 ? done : `${wrong} of ${done} wrong`;
+  return verdictText(
+    wrong === 0,
+    what,
+    "fairlead verify --all-nodes compares the kernels, fairlead doctor --on NODE looks at one",
+    style,
+  );
 }
 
 function headText({ nodes: [here, there] }: Report): string {

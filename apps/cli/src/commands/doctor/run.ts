@@ -8,6 +8,7 @@ import { warnOfUnlearned } from "../../inputs/agent.ts";
 import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
 import { allNodes } from "../../inputs/source.ts";
 import { runnerFor, stateOf } from "../../node/access.ts";
+import { counted, verdictText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
 import { nodeFacts } from "./facts.ts";
@@ -37,10 +38,22 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
   await print(
     options.output,
     diagnoses,
-    () => diagnoses.map((one) => diagnosisText(one, context.style)).join(""),
+    () => [...diagnoses.map((one) => diagnosisText(one, context.style)), verdictOf(diagnoses, context)].join(""),
     context,
   );
   return diagnoses.some(({ state }) => state === "bad") ? 1 : 0;
+}
+
+function verdictOf(diagnoses: readonly Diagnosis[], { style }: Context): string {
+  const count = (of: Diagnosis["state"]) => diagnoses.filter(({ state }) => state === of).length;
+  const [bad, warnings, unknown] = [count("bad"), count("warning"), count("unknown")];
+  const rest = [
+    ...(warnings > 0 ? [counted(warnings, "warning")] : []),
+    ...(unknown > 0 ? [`${unknown} unknown`] : []),
+  ];
+  const checks = counted(diagnoses.length, "check");
+  const what = [bad > 0 ? `${bad} of ${checks} bad` : checks, ...rest].join(", ");
+  return verdictText(bad === 0, what, "do what → says below each ✗, and run it again", style);
 }
 
 /** A laptop's sysctls say nothing about a cluster. */

@@ -128,7 +128,10 @@ export async function kubeProxyName(cluster: Cluster, asked: string | undefined)
   return objectName(asked ?? underWay ?? KUBE_PROXY_DAEMON_SET);
 }
 
-/** Whether there is a kube-proxy whose place a migration takes, or has taken; Fairlead of another installation serves otherwise. */
+/**
+ * Whether there is a kube-proxy whose place a migration takes, or has taken. Otherwise Fairlead of another installation
+ * serves.
+ */
 export async function isForMigration({ cluster, kubeProxy: at }: ChangedCluster): Promise<boolean> {
   const kubeProxy = await cluster.get(inNamespace(DAEMON_SETS, at.namespace), at.name);
   const fairlead = await cluster.get(OWN_DAEMON_SETS, FAIRLEAD);

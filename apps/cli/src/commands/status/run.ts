@@ -16,6 +16,7 @@ import {
 } from "../../node/agent-endpoint.ts";
 import { eachNode } from "../../node/agent-ownership.ts";
 import { agentPods, agentsOf } from "../../node/agent-pods.ts";
+import { counted, verdictText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
 import { verifyNodes } from "../verify/look.ts";
 import { within } from "../verify/run.ts";
@@ -32,9 +33,22 @@ export async function run({ options }: CommandInput<typeof statusOptions>, conte
     : await askAll(options, context);
   const rows = verify ? await withDifferences(asked, options, context) : asked;
   const wide = output === "wide";
-  await print(wide ? "table" : output, rows, () => statusText(rows, { wide, now: Date.now() }, context.style), context);
+  const forPeople = () =>
+    `${statusText(rows, { wide, now: Date.now() }, context.style)}${verdictOf(rows, verify, context)}`;
+  await print(wide ? "table" : output, rows, forPeople, context);
   return rows.every(isWell) ? 0 : 1;
 }
+
+function verdictOf(rows: readonly NodeStatus[], verify: boolean, { style }: Context): string {
+  const ill = rows.filter((row) => !isWell(row)).map(({ node }) => node);
+  const nodes = counted(rows.length, "node");
+  if (ill.length === 0) return verdictText(true, `${nodes}${verify ? ", nothing differs" : ""}`, "", style);
+  const next = "fairlead status -o wide gives reasons, fairlead doctor --on NODE looks at one";
+  const named = ill.length > MOST_NAMED ? `${ill.slice(0, MOST_NAMED).join(", ")}, …` : ill.join(", ");
+  return verdictText(false, `${ill.length} of ${nodes} (${named})`, next, style);
+}
+
+const MOST_NAMED = 3;
 
 function isWell({ answers, healthy, differences = 0 }: NodeStatus): boolean {
   return answers && healthy !== false && differences === 0;

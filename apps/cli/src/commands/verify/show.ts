@@ -1,5 +1,6 @@
 import type { Finding } from "@fairlead/inspect";
 import type { Style } from "../../frame/style.ts";
+import { counted, verdictText } from "../../output/findings.ts";
 import type { FamilyReport } from "./check.ts";
 import type { NodeReport } from "./look.ts";
 
@@ -7,25 +8,55 @@ const SIGNS: Readonly<Record<Finding["kind"], string>> = { missing: "-", extra: 
 
 /** What was found on each node. */
 export function nodeReportsText(reports: readonly NodeReport[], style: Style): string {
-  return reports
-    .map((report) => {
-      const found =
-        "problem" in report
-          ? `${style.warn("not looked at")}: ${report.problem}\n`
-          : reportText(report.families, style);
-      return `${style.bold(report.node)}: ${found}`;
-    })
-    .join("");
+  const lines = reports.map((report) => {
+    const found =
+      "problem" in report ? `${style.warn("not looked at")}: ${report.problem}\n` : foundText(report.families, style);
+    return `${style.bold(report.node)}: ${found}`;
+  });
+  const unseen = reports.filter((report) => "problem" in report).length;
+  const differing = reports.filter((report) => "families" in report && differs(report.families)).length;
+  const nodes = counted(reports.length, "node");
+  const what = [
+    ...(differing > 0 ? [`${differing} of ${nodes} ${differing === 1 ? "differs" : "differ"}`] : []),
+    ...(unseen > 0 ? [`${unseen} of ${nodes} not looked at`] : []),
+  ];
+  if (what.length === 0) return `${lines.join("")}${verdictText(true, `nothing differs on ${nodes}`, "", style)}`;
+  const next = differing > 0 ? NEXT : "fairlead status -o wide says which agents do not answer";
+  return `${lines.join("")}${verdictText(false, what.join(", "), next, style)}`;
+}
+
+const NEXT =
+  "fairlead explain SERVICE --on NODE says why, fairlead verify --on NODE --repair asks its agent for a full sync";
+
+function differs(reports: readonly FamilyReport[]): boolean {
+  return reports.some(({ services }) => services.length > 0);
 }
 
 /** Findings of one service that are shown. */
 const MOST = 20;
 
-/** Findings by family and service: - is missing, + is too much, ~ is different. */
+/** Findings by family and service, and what they come to. */
 export function reportText(reports: readonly FamilyReport[], style: Style): string {
-  const all = reports.flatMap(({ family, services }) =>
+  if (!differs(reports)) return `${notesIn(reports, style)}${verdictText(true, agreement(reports), "", style)}`;
+  const names = new Set(reports.flatMap(({ services }) => services.flatMap(({ service }) => service ?? [])));
+  const what = names.size === 0 ? "what all services share differs" : countedVerb(names.size);
+  return `${foundText(reports, style)}${verdictText(false, what, NEXT, style)}`;
+}
+
+function countedVerb(count: number): string {
+  return `${counted(count, "service")} ${count === 1 ? "differs" : "differ"}`;
+}
+
+function agreement(reports: readonly FamilyReport[]): string {
+  return `nothing differs (${reports.map(({ family }) => family).join(", ")})`;
+}
+
+/** - is missing, + is too much, ~ is different. */
+function foundText(reports: readonly FamilyReport[], style: Style): string {
+  const all = reports.flatMap(({ family, services, planned }) =>
     services.map(({ service, kind, findings }) => {
-      const head = style.bold(`${service ?? "all services"} ${family}: ${style.bad(kind)}`);
+      const shared = planned === 0 ? "base rules (no service has this family)" : "all services";
+      const head = style.bold(`${service ?? shared} ${family}: ${style.bad(kind)}`);
       const shown = findings
         .slice(0, MOST)
         .map(({ kind: sort, where, what }) => `  ${SIGNS[sort]} ${where}: ${what}\n`);
@@ -33,13 +64,18 @@ export function reportText(reports: readonly FamilyReport[], style: Style): stri
       return [`${head}\n`, ...shown, ...more].join("");
     }),
   );
+  const notes = notesIn(reports, style);
+  if (all.length > 0) return [...otherConfiguration(reports, style), ...all, notes].join("");
+  return `${agreement(reports)}\n${notes}`;
+}
+
+function notesIn(reports: readonly FamilyReport[], style: Style): string {
   const notes = reports.flatMap((report) => [
     ...unknownText(report, style),
     ...notesText(report),
     ...(report.fastPath === undefined ? [] : [`note, ${report.family}: ${report.fastPath}\n`]),
   ]);
-  if (all.length > 0) return [...otherConfiguration(reports, style), ...all, ...notes].join("");
-  return [`${style.good("nothing differs")} (${reports.map(({ family }) => family).join(", ")})\n`, ...notes].join("");
+  return notes.join("");
 }
 
 /** Fewer say nothing about the configuration. */
