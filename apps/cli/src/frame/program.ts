@@ -149,7 +149,9 @@ function optionOf(name: string, spec: OptionSpec<unknown>, texts: Map<string, st
   const shown = defaultText === undefined ? spec.help : `${spec.help} Default: ${defaultText}.`;
   const option = new Option(`${short === undefined ? "" : `-${short}, `}--${name}${value}`, shown);
   const keep = (given: string) => {
-    if (choices.length > 0 && !choices.includes(given)) {
+    // One that ends with = has a text of its own behind it.
+    const isChoice = (one: string) => one === given || (one.endsWith("=") && given.startsWith(one));
+    if (choices.length > 0 && !choices.some(isChoice)) {
       throw new CommanderError(2, "choice", `--${name}=${given}: must be ${choices.join(" or ")}`);
     }
     texts.set(name, [...(texts.get(name) ?? []), given]);

@@ -1,6 +1,6 @@
 import { flag, text } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
-import { outputOption } from "../../output/output.ts";
+import { listOption } from "../../output/output.ts";
 
 export const ownershipOptions = {
   ...clusterOptions,
@@ -21,5 +21,5 @@ export const ownershipOptions = {
   forget: text("CIDR", "Forget what agents keep of this CIDR and no object defines anymore, on all nodes."),
   why: text("TEXT", "With --accept: the reason, which is written to the ConfigMap."),
   yes: flag("With --accept, --forget: write the ConfigMap fairlead-networks. Without it, only show what would change."),
-  output: outputOption,
+  output: listOption,
 } as const;

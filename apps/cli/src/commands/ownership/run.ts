@@ -12,7 +12,7 @@ import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { agentAddressOf } from "../../node/agent-endpoint.ts";
 import { type AgentOwnership, agentOwnership } from "../../node/agent-ownership.ts";
-import { print } from "../../output/output.ts";
+import { printList } from "../../output/output.ts";
 import { changeConsent } from "./consent.ts";
 import type { ownershipOptions } from "./options.ts";
 import { callsText, changeText, goneText, ownershipText } from "./text.ts";
@@ -80,12 +80,10 @@ async function report({ output, namespace }: Options, all: Report, context: Cont
   if (found.services.length === 0) {
     context.warn(`No services found${namespace === undefined ? "" : ` in ${namespace} namespace`}.`);
   }
-  await print(
-    output,
-    found,
-    () => `${ownershipText(found.services, found.suggestedCIDRs, context.style)}${callsText(found.unansweredCalls)}`,
-    context,
-  );
+  const text = (wide: boolean) => () =>
+    `${ownershipText(found.services, found.suggestedCIDRs, context.style, wide)}${callsText(found.unansweredCalls)}`;
+  const names = [...new Set(found.services.map(({ service }) => service))];
+  await printList(output, found, { wide: text(true), table: text(false), names }, context);
 }
 
 async function watch(options: Options, context: Context): Promise<void> {

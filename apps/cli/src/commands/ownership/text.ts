@@ -7,9 +7,14 @@ export function ownershipText(
   rows: readonly OwnershipRow[],
   suggested: readonly SuggestedCIDR[],
   style: Style,
+  wide = false,
 ): string {
-  const head = ["service", "family", "owner", "own", "excluded", "why"];
-  const cellsOf = (row: OwnershipRow) => cells(row, style);
+  const head = ["service", "family", "owner", "own", "excluded", ...(wide ? ["frontends", "cidrs"] : []), "why"];
+  const cellsOf = (row: OwnershipRow) => {
+    const all = cells(row, style);
+    const more = [row.frontends, row.decidingCIDRs.join(",") || "-"];
+    return wide ? [...all.slice(0, -1), ...more, ...all.slice(-1)] : all;
+  };
   const table = rows.length === 0 ? "" : tableText(head, rows.map(cellsOf));
   if (suggested.length === 0) return table;
   const lines = suggested.map(({ cidr, endpoints, services }) => {

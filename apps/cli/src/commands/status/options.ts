@@ -1,6 +1,7 @@
-import { choice, flag, text } from "../../frame/options.ts";
+import { flag, text } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
 import { kernelOptions, metricsPortsOption } from "../../inputs/node-options.ts";
+import { listOption } from "../../output/output.ts";
 
 export const statusOptions = {
   ...clusterOptions,
@@ -12,5 +13,6 @@ export const statusOptions = {
   "health-port": text("PORT", "The port of the agents' healthzBindAddress.", {
     defaultText: "10256, with --service-proxy-name 10356",
   }),
-  output: choice(["table", "wide", "json", "yaml"], "table", "How to print the answer.", { short: "o" }),
+  watch: flag("Ask again every 5 s and print each row that changed, until interrupted.", { short: "w" }),
+  output: listOption,
 } as const;

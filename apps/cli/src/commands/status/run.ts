@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "@fairlead/base";
 import { agentStatus, type NodeStatus } from "@fairlead/inspect";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
@@ -17,26 +18,52 @@ import {
 import { eachNode } from "../../node/agent-ownership.ts";
 import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { counted, verdictText } from "../../output/findings.ts";
-import { print } from "../../output/output.ts";
+import { printList } from "../../output/output.ts";
 import { verifyNodes } from "../verify/look.ts";
 import { within } from "../verify/run.ts";
 import type { statusOptions } from "./options.ts";
-import { statusText } from "./text.ts";
+import { changedRows, type ShownRows, statusText } from "./text.ts";
 
 type Values = CommandInput<typeof statusOptions>["options"];
 
 export async function run({ options }: CommandInput<typeof statusOptions>, context: Context): Promise<ExitCode> {
   const { live, on, verify, output } = options;
   if (live && (on !== undefined || verify)) throw new UsageError("--live: leave out --on and --verify");
-  const asked = live
+  if (options.watch) return watch(options, context);
+  const rows = await rowsNow(options, context);
+  const forPeople = (wide: boolean) => () =>
+    `${statusText(rows, { wide, now: Date.now() }, context.style)}${verdictOf(rows, verify, context)}`;
+  const names = rows.map(({ node }) => node);
+  await printList(output, rows, { wide: forPeople(true), table: forPeople(false), names }, context);
+  return rows.every(isWell) ? 0 : 1;
+}
+
+async function rowsNow(options: Values, context: Context): Promise<readonly NodeStatus[]> {
+  const asked = options.live
     ? [await askOne(hostname(), proxyHere(context), portsOf(options))]
     : await askAll(options, context);
-  const rows = verify ? await withDifferences(asked, options, context) : asked;
-  const wide = output === "wide";
-  const forPeople = () =>
-    `${statusText(rows, { wide, now: Date.now() }, context.style)}${verdictOf(rows, verify, context)}`;
-  await print(wide ? "table" : output, rows, forPeople, context);
-  return rows.every(isWell) ? 0 : 1;
+  return options.verify ? withDifferences(asked, options, context) : asked;
+}
+
+/** Milliseconds between two rounds of questions. */
+const ROUND_MS = 5_000;
+
+async function watch(options: Values, context: Context): Promise<ExitCode> {
+  const { output } = options;
+  if (output !== "table" && output !== "wide")
+    throw new UsageError("--watch: prints a table; leave out --output or give wide");
+  const { signal, style, out } = context;
+  const shown: ShownRows = new Map();
+  await context.untilStopped(async () => {
+    while (!signal.aborted) {
+      const isFirst = shown.size === 0;
+      const rows = changedRows(shown, await rowsNow(options, context));
+      const text = statusText(rows, { wide: output === "wide", now: Date.now() }, style);
+      out(isFirst ? text : text.slice(text.indexOf("\n") + 1));
+      await sleep(ROUND_MS, undefined, { signal }).catch(() => undefined);
+    }
+  });
+  return 0;
 }
 
 function verdictOf(rows: readonly NodeStatus[], verify: boolean, { style }: Context): string {

@@ -18,6 +18,20 @@ export function statusText(rows: readonly NodeStatus[], options: TextOptions, st
   );
 }
 
+/** What was shown last of each node. */
+export type ShownRows = Map<string, string>;
+
+/** The rows that say something else than they did; times alone do not count. */
+export function changedRows(shown: ShownRows, rows: readonly NodeStatus[]): readonly NodeStatus[] {
+  return rows.filter((row) => {
+    const { readAt: _read, lastSync: _synced, ...said } = row;
+    const text = JSON.stringify(said);
+    const isNew = shown.get(row.node) !== text;
+    shown.set(row.node, text);
+    return isNew;
+  });
+}
+
 function cells(row: NodeStatus, { wide, now }: TextOptions, style: Style): readonly string[] {
   const { node, version, program, lastSync, readAt, problem = "" } = row;
   const name = program === "kube-proxy" ? `kube-proxy ${version}` : version;
