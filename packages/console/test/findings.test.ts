@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { agentVerdict } from "../src/page/findings.ts";
+import { agentVerdict, modesText } from "../src/page/findings.ts";
 import type { NodeRow } from "../src/protocol.ts";
 
 const answered = (at: number, healthy = true) => {
@@ -17,4 +17,16 @@ test.each<[string, Pick<NodeRow, "agent" | "kernel">, string]>([
   ["an answer that it is not healthy", { agent: answered(1_000, false), kernel: compared(1_000) }, "not healthy"],
 ])("the agent's badge after %s", (_, row, text) => {
   expect(agentVerdict(row).text).toBe(text);
+});
+
+test("the header names the modes of all nodes that were asked, not that of the first one", () => {
+  const row = (node: string, mode: string): NodeRow => ({
+    ...{ node, addresses: [] },
+    agent: { state: "read", at: 1, tookMs: 1, value: { mode, healthy: true } },
+  });
+  expect(modesText([], "iptables")).toBe("iptables mode");
+  expect(modesText([row("a", "nftables"), { node: "b", addresses: [] }], "iptables")).toBe("nftables mode");
+  expect(modesText([row("a", "nftables"), row("b", "iptables"), row("c", "nftables")], "iptables")).toBe(
+    "iptables and nftables mode",
+  );
 });

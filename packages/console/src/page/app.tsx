@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { SourceAnswer } from "../protocol.ts";
-import type { Verdict } from "./findings.ts";
+import { modesText, type Verdict } from "./findings.ts";
 import { Badge } from "./parts/common.tsx";
 import { addressOf, go, type Route, useRoute } from "./router.ts";
 import { type Store, useStore } from "./store.ts";
@@ -75,7 +75,7 @@ function Top({ store, page }: { readonly store: Store; readonly page: string }) 
       <span class="where">
         {facts !== undefined && (
           <span>
-            {facts.source} · {facts.mode} mode
+            {facts.source} · {modesText(store.nodes.values(), facts.mode)}
           </span>
         )}
         <span role="status">

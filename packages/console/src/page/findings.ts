@@ -31,6 +31,13 @@ export function differingServices(nodes: Iterable<NodeRow>): ReadonlyMap<string,
   return found;
 }
 
+/** `iptables mode`, `iptables and nftables mode`: as the agents say that were asked, else as it was planned for. */
+export function modesText(nodes: Iterable<NodeRow>, planned: string): string {
+  const said = [...nodes].flatMap(({ agent }) => (agent?.state === "read" ? (agent.value.mode ?? []) : []));
+  const modes = said.length === 0 ? [planned] : [...new Set(said)].sort();
+  return `${modes.join(" and ")} mode`;
+}
+
 export type Tone = "good" | "warn" | "bad" | "plain";
 
 export interface Verdict {
