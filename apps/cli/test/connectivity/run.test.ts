@@ -1,9 +1,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../src/commands/connectivity/act.ts";
+import { ask } from "../../src/commands/connectivity/pod/ask.ts";
 import { andCleaned } from "../../src/commands/connectivity/run.ts";
 import { CommandFailure } from "../../src/frame/errors.ts";
 import { fairlead } from "../support/run.ts";
@@ -60,4 +63,21 @@ test("a wrong node is refused before anything is made or waited for", async () =
   expect(err).toMatch(/^--node=node-z: there is no such Node; there are: node-a/);
   expect(api.requests.filter(({ method }) => method !== "GET")).toEqual([]);
   expect(api.requests.filter(({ path }) => path.includes("fairlead-connectivity"))).toEqual([]);
+});
+
+test("a client reads no answer without end", async () => {
+  const piece = "x".repeat(1 << 16);
+  const server = createServer((_request, response) => {
+    const more = () => {
+      while (response.write(piece));
+    };
+    response.on("drain", more);
+    more();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  expect(await ask({ protocol: "TCP", address: "127.0.0.1", port })).toEqual({
+    error: "an answer without end, which is none of the test's servers",
+  });
 });

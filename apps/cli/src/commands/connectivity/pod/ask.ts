@@ -3,7 +3,7 @@ import { resolve4, resolve6 } from "node:dns/promises";
 import { get } from "node:http";
 import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
-import { text } from "node:stream/consumers";
+import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { complaintOf, TIMEOUT } from "./judge.ts";
 import type { Answer, Observed, Probe } from "./probe.ts";
@@ -91,10 +91,22 @@ function askTCP(address: string, port: number): Promise<Answer> {
   const signal = AbortSignal.timeout(REQUEST_MS);
   return new Promise((resolve, reject) => {
     const request = get({ host: address, port, path: "/", agent: false, signal }, (response) => {
-      text(response).then((body) => resolve(answerIn(body)), reject);
+      bodyOf(response).then((body) => resolve(answerIn(body)), reject);
     });
     request.on("error", reject);
   });
+}
+
+/** Characters of an answer: a server of the test writes a hundred, and what answers in its place may be anything. */
+const MOST_BODY = 1 << 16;
+
+async function bodyOf(response: Readable): Promise<string> {
+  let body = "";
+  for await (const piece of response.setEncoding("utf8")) {
+    body += piece;
+    if (body.length > MOST_BODY) throw new Error("an answer without end, which is none of the test's servers");
+  }
+  return body;
 }
 
 function askUDP(address: string, port: number): Promise<Answer> {
