@@ -18,6 +18,7 @@ import {
   createNfacct,
   createNodeAddresses,
   createRouting,
+  createRuleCounts,
   createRunner,
   createSysctl,
   detectVariant,
@@ -55,7 +56,13 @@ export function realKernel(log: Log): Kernel {
   const detect = () => (variant ??= detectVariant(runner));
   return {
     iptables: (family) =>
-      openIptables(runner, { family, detect, glance: createGlance, chainsThere: createChainsThere }),
+      openIptables(runner, {
+        family,
+        detect,
+        glance: createGlance,
+        ruleCounts: createRuleCounts,
+        chainsThere: createChainsThere,
+      }),
     iptablesInUse: (family) =>
       openIptablesInUse(runner, { family, areThere: areTablesThere, chainsThere: createChainsThere }),
     ipvs: {

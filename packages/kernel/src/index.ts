@@ -29,7 +29,9 @@ export {
   type ChainsThere,
   createChainsThere,
   createGlance,
+  createRuleCounts,
   type Glance,
+  type RuleCounts,
   type TablesThere,
   type Variant,
 } from "./iptables/tables-there.ts";

@@ -56,6 +56,11 @@ export interface IptablesPort {
    * not there is absent.
    */
   texts(table: Table, chains: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
+  /**
+   * Whether rules went since it was last asked that this port has not taken away itself; of these chains only where
+   * the kernel distinguishes them. Takes no time worth mentioning. Absent: the kernel cannot be asked.
+   */
+  readonly lost?: (chains: Readonly<Partial<Record<Table, readonly string[]>>>) => Promise<boolean>;
   /** Takes no time worth mentioning, however large the table is. Undefined, or absent: the kernel cannot be asked. */
   readonly glance?: (table: Table) => Promise<TableGlance | undefined>;
 }

@@ -23,6 +23,7 @@ import {
   openedTables,
   openTables,
   setSysctls,
+  watchRules,
 } from "./mode.ts";
 
 const TCP_BE_LIBERAL = "net/netfilter/nf_conntrack_tcp_be_liberal";
@@ -125,5 +126,9 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
         }),
       ] as const,
   );
-  return { backends: new Map(backends), familiesAtOnce: atOnce(iptablesFacts, ports) };
+  return {
+    backends: new Map(backends),
+    familiesAtOnce: atOnce(iptablesFacts, ports),
+    watchForeign: watchRules(ports, iptablesFacts),
+  };
 }

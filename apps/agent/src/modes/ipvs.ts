@@ -26,6 +26,7 @@ import {
   openedTables,
   openTables,
   setSysctls,
+  watchRules,
 } from "./mode.ts";
 
 /** An address for documentation (RFC 5737), which upstream probes with as well. */
@@ -116,6 +117,7 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
   return {
     backends,
     familiesAtOnce: atOnce(ipvsFacts, ports),
+    watchForeign: watchRules(ports, ipvsFacts),
     isForeignChange: foreignChangeOf([...backends.values()]),
   };
 }

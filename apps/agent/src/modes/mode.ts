@@ -1,10 +1,11 @@
 /** A mode that this agent serves in, as one value. */
 
 import type { RelayTraffic } from "@fairlead/backend-userspace";
+import { sleep, systemClock, type Timers } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, FrontendLookup, IPFamily, ModeFacts } from "@fairlead/core";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
-import type { IptablesPort, Table } from "@fairlead/netfilter";
+import { BUILTIN_CHAINS, type IptablesPort, type Table } from "@fairlead/netfilter";
 import type { Kernel } from "../kernel.ts";
 import type { Log } from "../log.ts";
 import type { MetricFactory } from "../metrics/registry.ts";
@@ -160,6 +161,34 @@ export async function openedTables(
   families: readonly IPFamily[],
 ): Promise<ReadonlyMap<IPFamily, IptablesPort>> {
   return new Map(await Promise.all(families.map(async (family) => [family, await kernel.iptables(family)] as const)));
+}
+
+/** Milliseconds between two looks whether rules went: some system calls each. */
+const LOOK_MS = 500;
+
+/**
+ * `ModeRuntime.watchForeign` of modes that program iptables: after a flush it is not the next check that finds it. The
+ * kernel is asked for numbers of rules. To listen to nf_tables would make every program's transactions dearer, and the
+ * legacy variant reports nothing.
+ *
+ * @param keeps the mode's chains of fixed names, by table
+ */
+export function watchRules(
+  ports: ReadonlyMap<IPFamily, Pick<IptablesPort, "lost">>,
+  { keeps }: Pick<ModeFacts, "keeps">,
+  timers: Timers = systemClock,
+): NonNullable<ModeRuntime["watchForeign"]> {
+  const chains = Object.fromEntries(
+    (["nat", "filter"] as const).map((table) => [table, [...BUILTIN_CHAINS[table], ...(keeps[table] ?? [])]]),
+  );
+  return async (notify, signal) => {
+    while (!signal.aborted) {
+      await sleep(timers, LOOK_MS, signal);
+      let lost = false;
+      for (const { lost: look } of ports.values()) if (await look?.(chains)) lost = true;
+      if (lost && !signal.aborted) notify.changed();
+    }
+  };
 }
 
 /** Whether both families can be synced at once: tools of the legacy variant wait for one lock. */

@@ -21,6 +21,7 @@ import {
   openedTables,
   openTables,
   type Relaying,
+  watchRules,
 } from "./mode.ts";
 import { relayOptions } from "./node-port-relays.ts";
 
@@ -48,6 +49,7 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
   return {
     backends,
     familiesAtOnce: atOnce(userspaceFacts, ports),
+    watchForeign: watchRules(ports, userspaceFacts),
     relaying: relayingOf(backends, options.traffic),
   };
 }

@@ -15,7 +15,8 @@ import {
 import type { IPFamily } from "../family.ts";
 import { type Argv, CommandError, type Input, lines, type Runner } from "../runner.ts";
 import { explain, IptablesError, isNoChain, KEPT, PayloadTail } from "./error.ts";
-import type { ChainsThere, Glance, TablesThere, Variant } from "./tables-there.ts";
+import { LostRules } from "./lost-rules.ts";
+import type { ChainsThere, Glance, RuleCounts, TablesThere, Variant } from "./tables-there.ts";
 import { chooseTools, type ToolChoice, type Tools, type ToolsOf, toolsFound, toolsInUse } from "./tools.ts";
 
 /** Which tools are used, and how. */
@@ -25,6 +26,8 @@ export interface IptablesOptions extends ToolChoice {
    * namespace.
    */
   readonly glance?: (family: IPFamily, variant: Variant) => Glance;
+  /** How the kernel is asked how many rules there are. Default: it is not, for the same reason. */
+  readonly ruleCounts?: (family: IPFamily, variant: Variant) => RuleCounts;
   /** Asked for names of chains before a tool is. Default: it is not, for the same reason. */
   readonly chainsThere?: (family: IPFamily, variant: Variant) => ChainsThere;
   /** Seconds to wait for the xtables lock. Default 5, and 300 where the legacy variant restores. */
@@ -141,12 +144,14 @@ function client(runner: Runner, { variant, find }: ToolsOf, options: Omit<Iptabl
   const saved = async (...args: readonly string[]) => runner.stream([(await find()).save, ...args], { timeoutMs });
   const size = new TransactionSize();
   const there = options.chainsThere?.(family, variant);
+  const lost = options.ruleCounts && new LostRules(options.ruleCounts(family, variant));
   return {
     family,
     variant,
     restore: async (payload) => {
       const argv = await restoreArgv();
-      return size.restore(payload, (input) => runner.run(argv, { input, timeoutMs }));
+      const write = () => size.restore(payload, (input) => runner.run(argv, { input, timeoutMs }));
+      return lost === undefined ? write() : lost.writing(write);
     },
     save: async (table) => {
       const tables = await save(await saved("-t", table), family);
@@ -164,6 +169,7 @@ function client(runner: Runner, { variant, find }: ToolsOf, options: Omit<Iptabl
       return list(runner, [(await find()).iptables, "-w", wait, "-t", table, "-S", ...which], { table, chain, family });
     },
     texts: async (table, chains) => chainTexts(runner, await find(), table, chains, wait),
+    ...(lost && { lost: (chains) => lost.look(chains) }),
     ...(options.glance && { glance: options.glance(family, variant) }),
   };
 }
