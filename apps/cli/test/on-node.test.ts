@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { goldenScenario } from "@fairlead/testkit";
 import { fail } from "@fairlead/testkit/api-server";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { addresses } from "./support/addresses.ts";
 import { NodeCluster, type NodesState } from "./support/node-cluster.ts";
 import { fairlead as run } from "./support/run.ts";
@@ -163,6 +163,40 @@ test("doctor looks at the node, not at this host", async () => {
   expect(execs).toContainEqual(["cat", "/proc/sys/net/ipv4/ip_forward"]);
   // Whether its process runs there cannot be told from here: another's rule would be taken away.
   expect(execs.flat()).not.toContain("raw");
+});
+
+test("doctor on a host that is no Node says so, with the flag that looks at one", async () => {
+  node();
+  cluster.api.store.put("/api/v1/nodes", {
+    metadata: { name: "node-a" },
+    status: { addresses: [{ type: "InternalIP", address: "10.201.0.10" }] },
+  });
+  onTestFinished(() => {
+    cluster.api.store.delete("/api/v1/nodes", "node-a");
+    cluster.api.forget();
+  });
+  const at = (address: string) => ({
+    stateHere: async () => ({
+      addresses: [{ family: "IPv4" as const, interface: "eth0", address, prefixLength: 24, scope: "global", up: true }],
+      problems: {},
+    }),
+  });
+  const allow = () => {
+    for (let at = 0; at < 7; at++) {
+      cluster.api.intercept(({ path }, response) => {
+        if (!path.endsWith("/selfsubjectaccessreviews")) return false;
+        response.writeHead(201, { "content-type": "application/json" });
+        response.end(JSON.stringify({ status: { allowed: true } }));
+        return true;
+      });
+    }
+  };
+  const said =
+    "this host is no Node of the cluster, and what follows is about this host: give --on NODE; there are: node-a";
+  allow();
+  expect((await fairlead(["doctor"], at("192.0.2.7"))).err).toContain(said);
+  allow();
+  expect((await fairlead(["doctor"], at("10.201.0.10"))).err).not.toContain("this host is no Node");
 });
 
 describe("verify --on NODE --repair", () => {
