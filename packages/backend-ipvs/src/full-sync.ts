@@ -126,7 +126,7 @@ function fullWork(ledger: Ledger, kernel: KernelState, facts: FrameFacts): Omit<
   const present = kernel.addresses ?? new Set<string>();
   const sets = setWork(setMoves(ledger, kernel), facts.family);
   const common = {
-    setsFirst: [...missingSets(kernel, facts), ...sets.first],
+    setsFirst: [...missingSets(kernel, facts, ledger), ...sets.first],
     createDevice: kernel.addresses === undefined,
     addressAdditions: [...ledger.addresses.keys()].filter((address) => !present.has(address)),
     addressRemovals: [...present].filter((address) => !ledger.addresses.has(address)),
@@ -146,9 +146,9 @@ function filledSets({ sets }: KernelState): ReadonlySet<SetKey> {
   return new Set(SET_KEYS.filter((set) => (sets.get(set)?.members.size ?? 0) > 0));
 }
 
-function missingSets({ sets }: KernelState, { family }: FrameFacts): readonly SetCommand[] {
+function missingSets({ sets }: KernelState, { family }: FrameFacts, ledger: Ledger): readonly SetCommand[] {
   const missing = SET_KEYS.filter((set) => !sets.has(set));
-  return missing.map((set) => ({ kind: "create", set: setDefinition(set, family) }));
+  return missing.map((set) => ({ kind: "create", set: setDefinition(set, family, ledger.members(set).size) }));
 }
 
 function setMoves(ledger: Ledger, { sets }: KernelState): ReadonlyMap<SetKey, Moves> {

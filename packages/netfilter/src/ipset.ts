@@ -15,6 +15,8 @@ export interface SetDefinition {
   readonly type: SetType;
   /** Absent for bitmap:port, which has none. */
   readonly family?: IPFamily;
+  /** How many members there is room for; absent: 65,536. bitmap:port has room for every port. */
+  readonly maxElements?: number;
 }
 
 /**
@@ -46,7 +48,7 @@ export const MAX_SET_NAME_LENGTH = 31;
 
 /**
  * One line for `ipset restore`, without its end. Sets are made with the sizes that kube-proxy gives them, which are
- * ipset's defaults.
+ * ipset's defaults, unless the definition asks for more room.
  *
  * @throws RuleTextError for a name or member that can't be written as one word
  */
@@ -75,7 +77,7 @@ export function parseSetCommand(line: string): SetCommand {
   if (word === undefined) throw new Problem(`no type or member: ${line}`);
   if (kind === "add" || kind === "del") return { kind, set: name, member: word };
   if (kind !== "create" || !isSetType(word)) throw new Problem(`no command of ipset restore: ${line}`);
-  return { kind, set: { name, type: word, ...familyOption(options) } };
+  return { kind, set: { name, type: word, ...familyOption(options), ...roomOption(options) } };
 }
 
 /**
@@ -118,9 +120,9 @@ export class SetReader {
 
 const MEMBER = /^[0-9a-fA-F.:]+(?:,(?:(?:tcp|udp|sctp):\d{1,5})(?:,[0-9a-fA-F.:]+(?:\/\d{1,3})?)?)?$/;
 
-function sizes({ type, family }: SetDefinition): string {
+function sizes({ type, family, maxElements = MAX_ELEMENTS }: SetDefinition): string {
   if (type === "bitmap:port") return "bitmap:port range 0-65535";
-  return `${type} family ${family === "IPv6" ? "inet6" : "inet"} hashsize 1024 maxelem 65536`;
+  return `${type} family ${family === "IPv6" ? "inet6" : "inet"} hashsize 1024 maxelem ${maxElements}`;
 }
 
 function checkMember(member: string): string {
@@ -138,6 +140,16 @@ const TYPES: ReadonlySet<string> = new Set<SetType>([
 
 function isSetType(word: string): word is SetType {
   return TYPES.has(word);
+}
+
+/** ipset's default, and kube-proxy's. */
+const MAX_ELEMENTS = 65_536;
+
+/** `maxelem 131072` among the options of a create line. */
+function roomOption(options: readonly string[]): Pick<SetDefinition, "maxElements"> {
+  const at = options.indexOf("maxelem");
+  const maxElements = Number(options[at + 1]);
+  return at === -1 || maxElements === MAX_ELEMENTS ? {} : { maxElements };
 }
 
 /** `family inet6` among the options of a create line. */

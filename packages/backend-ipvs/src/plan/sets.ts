@@ -54,11 +54,22 @@ export function setName(key: SetKey, family: IPFamily): string {
   return family === "IPv4" ? key : key.replace("KUBE-", "KUBE-6-").slice(0, MAX_SET_NAME_LENGTH);
 }
 
-/** The ipset of a key as the mode creates it: its name in the family and its type. */
-export function setDefinition(key: SetKey, family: IPFamily): SetDefinition {
+/**
+ * The ipset of a key as the mode creates it: its name in the family and its type. One that will have many members has
+ * twice the room; the others are as kube-proxy makes them, which can take over no set with other room.
+ *
+ * @param members how many it will have
+ */
+export function setDefinition(key: SetKey, family: IPFamily, members = 0): SetDefinition {
   const type = TYPES[key];
-  return { name: setName(key, family), type, ...(type !== "bitmap:port" && { family }) };
+  const definition = { name: setName(key, family), type };
+  if (type === "bitmap:port") return definition;
+  if (members <= MANY_MEMBERS) return { ...definition, family };
+  return { ...definition, family, maxElements: 2 ** Math.ceil(Math.log2(2 * members)) };
 }
+
+/** Three quarters of what a set has room for by default. */
+const MANY_MEMBERS = 49_152;
 
 /** What a step does to the sets before the virtual servers change, and after. */
 interface SetWork {

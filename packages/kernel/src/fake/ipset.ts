@@ -26,6 +26,7 @@ export interface FakeIpsetOptions {
 
 interface FakeSet extends SetState {
   readonly members: Set<string>;
+  readonly maxElements?: number;
 }
 
 const MAX_ELEMENTS = 65_536;
@@ -138,7 +139,7 @@ export class FakeIpset implements IpsetClient {
     switch (command.kind) {
       case "add":
         if (set.members.has(command.member)) return undefined;
-        if (set.members.size >= this.#maxElements) return "Hash is full, cannot add more elements";
+        if (set.members.size >= (set.maxElements ?? this.#maxElements)) return "Hash is full, cannot add more elements";
         set.members.add(command.member);
         return undefined;
       case "del":
