@@ -9,12 +9,16 @@ import type { SyncFollower } from "./sync/follower.ts";
 /** One failure is repaired by the next sync; more of them in a row are a state that needs an operator. */
 const TOO_MANY = 3;
 
-/** An Event when syncs go on failing. Nothing waits for it to be sent. */
+/** An Event when syncs go on failing, and for objects that the kernel refuses. Nothing waits for it to be sent. */
 export function eventFollower(events: Pick<NodeEvents, "report">): SyncFollower {
   const failures = new Map<IPFamily, number>();
   return {
     ran({ family, outcome }) {
-      if (outcome.kind === "synced") failures.delete(family);
+      if (outcome.kind === "synced") {
+        failures.delete(family);
+        const [first, ...more] = outcome.report.refused ?? [];
+        if (first !== undefined) void events.report(objectsRefused(family, first, more.length));
+      }
       if (outcome.kind !== "failed") return;
       const count = (failures.get(family) ?? 0) + 1;
       failures.set(family, count);
@@ -23,6 +27,12 @@ export function eventFollower(events: Pick<NodeEvents, "report">): SyncFollower 
       void events.report({ type: "Warning", reason: "SyncFailed", message });
     },
   };
+}
+
+function objectsRefused(family: IPFamily, first: string, more: number): NodeEvent {
+  const others = more === 0 ? "" : ` and ${more} more, which the log names`;
+  const message = `The kernel refused objects of ${family}; all others are in place, the next full sync tries them again: ${first}${others}`;
+  return { type: "Warning", reason: "ObjectsRefused", message };
 }
 
 /** An Event on a Service whose annotation this node cannot follow: its owner does not read the agents' logs. */

@@ -113,6 +113,24 @@ test("the third failure in a row is told, a success begins anew", () => {
   ]);
 });
 
+test("objects that the kernel refused are an Event, though the sync succeeded", () => {
+  const reported: string[] = [];
+  const follower = eventFollower({
+    report: async ({ reason, message }) => void reported.push(`${reason}: ${message}`),
+  });
+  const ran = (...refused: readonly string[]) => {
+    const report = { kind: "full", objects: {}, ...(refused.length > 0 && { refused }) } as const;
+    const outcome: FamilyOutcome = { kind: "synced", report, milliseconds: 1 };
+    void follower.ran?.({ family: "IPv4", plan: {} as FamilyRun["plan"], change: undefined, outcome });
+  };
+  ran();
+  expect(reported).toEqual([]);
+  ran("ipset: add A 1: Hash is full", "ipset: add A 2: Hash is full");
+  expect(reported).toEqual([
+    "ObjectsRefused: The kernel refused objects of IPv4; all others are in place, the next full sync tries them again: ipset: add A 1: Hash is full and 1 more, which the log names",
+  ]);
+});
+
 test.each([
   [
     "eth1",
