@@ -1,22 +1,30 @@
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { FakeRunner } from "../src/fake/index.ts";
 import { createNfacct, createRunner, type Nfacct, type Runner } from "../src/index.ts";
-import { socketsIn } from "../src/netlink/socket.ts";
 import { createNamespace } from "../src/netns/index.ts";
 import { kernelSuite } from "./kernel-test.ts";
 import { check } from "./nfacct-check.ts";
 
-const ways: Readonly<Record<string, (runner: Runner, pid: number) => Nfacct>> = {
+const DRIVER = join(import.meta.dirname, "nfacct-main.ts");
+
+function byNetlink(runner: Runner): Nfacct {
+  const call = async (method: keyof Nfacct, name: string) => {
+    const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", DRIVER, method, name] as const;
+    return JSON.parse((await runner.run(argv, { timeoutMs: 0 })).stdout) ?? undefined;
+  };
+  return { ensure: (name) => call("ensure", name), read: (name) => call("read", name) };
+}
+
+const ways: Readonly<Record<string, (runner: Runner) => Nfacct>> = {
   "by the tool": (runner) => createNfacct(runner),
-  // No process may be needed.
-  "by netlink": (_, pid) => createNfacct(new FakeRunner(), { open: socketsIn(`/proc/${pid}/ns/net`).netfilter }),
+  "by netlink": byNetlink,
 };
 
 kernelSuite("on the kernel, counters count", () => {
   test.each(Object.entries(ways))("%s", async (_, way) => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-    const nfacct = way(runner, namespace.pid);
+    const nfacct = way(runner);
     await check(nfacct);
     const rule = "-A OUTPUT -d 127.0.0.9/32 -m nfacct --nfacct-name dropped -j DROP";
     await runner.run(["iptables-nft-restore", "--noflush"], { input: `*filter\n${rule}\nCOMMIT\n` });

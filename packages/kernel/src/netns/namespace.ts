@@ -46,7 +46,9 @@ export type NamespaceSupport =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Makes a network namespace: as root with `unshare -n`, else in a new user namespace with `unshare -Urn`.
+ * Makes a network namespace: as root with `unshare -n`, else inside a new user namespace (`unshare -Ur`): the
+ * files of a network namespace below /proc/net belong to the root that its user namespace has when it is made, and one
+ * that is made with it has none yet.
  *
  * @throws Error that says why this machine allows neither
  */
@@ -146,7 +148,7 @@ function unshareCommands({
   user: asUser = process.getuid?.() !== 0,
 }: NamespaceOptions): readonly UnshareCommand[] {
   const root: UnshareCommand = { as: "root", unshare: ["unshare", "-n", "--"] };
-  const user: UnshareCommand = { as: "user", unshare: ["unshare", "-Urn", "--"] };
+  const user: UnshareCommand = { as: "user", unshare: ["unshare", "-Ur", "--", ...root.unshare] };
   if (beside?.as === "user") return [{ as: "user", unshare: [...enterUser(beside.pid), "--", ...root.unshare] }];
   if (beside?.as === "root") return [root];
   return asUser ? [user] : [root, user];
