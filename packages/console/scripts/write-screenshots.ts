@@ -5,7 +5,7 @@ import { endpointSlice, type RawObject, service } from "@fairlead/testkit";
 import { openBrowser } from "@fairlead/tooling/browser";
 import type { Browser } from "playwright-core";
 import type { ConsoleOptions } from "../src/index.ts";
-import { cannedAnswers } from "../test/support/answers.ts";
+import { calmNodes, cannedAnswers } from "../test/support/answers.ts";
 import { LiveObjects, shop } from "../test/support/objects.ts";
 import { builtPage, visitPage } from "../test/support/page.ts";
 import { openConsole } from "../test/support/start.ts";
@@ -24,7 +24,7 @@ interface Picture {
 }
 
 const PICTURES: readonly Picture[] = [
-  { name: "overview", place: "#/overview", heading: "Overview", height: 560, shown: "1 service differs" },
+  { name: "overview", place: "#/overview", heading: "Overview", height: 640, shown: "The same as a table" },
   {
     name: "services-dark",
     place: "#/services",
@@ -48,7 +48,7 @@ const PICTURES: readonly Picture[] = [
 ];
 
 const differing: ConsoleOptions["looking"] = () => ({
-  reaches: () => true,
+  ...calmNodes(),
   kernel: async (node) => [{ family: "IPv4", services: node === "node-a" ? [DIFFERENCE] : [] }],
   agent: async () => ({
     mode: "iptables",

@@ -5,7 +5,7 @@ import type { ObjectSource } from "@fairlead/watch";
 import { RequestError } from "./guard.ts";
 import { LiveCluster } from "./model/cluster.ts";
 import { UnusableObjects } from "./model/follow.ts";
-import { NodePoller, type NodePorts, SourceHealth } from "./model/nodes.ts";
+import { type Look, NodePoller, type NodePorts, SourceHealth } from "./model/nodes.ts";
 import type { AgentSetup } from "./model/plans.ts";
 import { networksOf, searchServices } from "./model/rows.ts";
 import type { ConsoleFacts, NetworksAnswer, NodeRow, SearchAnswer, ServiceAnswer, StreamEvent } from "./protocol.ts";
@@ -191,20 +191,26 @@ function targetOf(text: string) {
 /** Nodes that one page may have looked at at once. */
 const MOST_NODES = 50;
 
-function viewAnswer(stream: Stream, looks: NodePoller | undefined): Answer {
+function viewAnswer(stream: Stream, poller: NodePoller | undefined): Answer {
   return async (_query, body) => {
-    const { page, nodes } = readView(body);
-    if (stream.has(page)) looks?.view(page, nodes.slice(0, MOST_NODES));
+    const { page, nodes, traffic } = readView(body);
+    const looks: readonly Look[] = traffic ? ["agent", "kernel", "traffic"] : ["agent", "kernel"];
+    if (stream.has(page)) poller?.view(page, nodes.slice(0, MOST_NODES), looks);
     return {};
   };
 }
 
-function readView(body: unknown): { readonly page: string; readonly nodes: readonly string[] } {
+function readView(body: unknown): {
+  readonly page: string;
+  readonly nodes: readonly string[];
+  readonly traffic: boolean;
+} {
   if (typeof body === "object" && body !== null && "stream" in body && "nodes" in body) {
     const { stream, nodes } = body;
+    const traffic = "traffic" in body && body.traffic === true;
     if (typeof stream === "string" && Array.isArray(nodes) && nodes.every((one) => typeof one === "string")) {
-      return { page: stream, nodes };
+      return { page: stream, nodes, traffic };
     }
   }
-  throw new RequestError(400, "must be { stream: TEXT, nodes: [TEXT, …] }");
+  throw new RequestError(400, "must be { stream: TEXT, nodes: [TEXT, …], traffic: true or false }");
 }

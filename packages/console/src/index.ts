@@ -7,3 +7,4 @@ export type { AgentSetup } from "./model/plans.ts";
 export { type Change, type ChangedPlans, changedPlans } from "./model/what-if.ts";
 export type * from "./protocol.ts";
 export type { Answer } from "./server.ts";
+export { waysOf } from "./ways.ts";

@@ -1,6 +1,6 @@
 /** What the server and the page say to each other: answers, and the events of the stream. */
 
-import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
+import type { FrontendKind, IPFamily, Ownership, ServiceKey } from "@fairlead/core";
 import type {
   AgentStatus,
   Diagnosis,
@@ -115,8 +115,9 @@ export interface FamilyFindings {
   readonly services: readonly ServiceReport[];
 }
 
-/** What a look at one thing came to. */
+/** What a look at one thing came to; until the first answer only since when it is asked for. */
 export type ReadResult<T> =
+  | { readonly state: "asking"; readonly at: number }
   | { readonly state: "read"; readonly at: number; readonly tookMs: number; readonly value: T }
   | { readonly state: "failed"; readonly at: number; readonly tookMs: number; readonly error: string };
 
@@ -126,9 +127,32 @@ export interface NodeRow {
   readonly addresses: readonly string[];
   /** It was there when the console looked from it first; its plan is by what was known of it. */
   readonly deleted?: true;
-  /** Absent: not read yet, or nothing can be read. */
+  /** Absent: not asked for, or nothing can be read. */
   readonly kernel?: ReadResult<readonly FamilyFindings[]>;
   readonly agent?: ReadResult<AgentStatus>;
+  readonly traffic?: ReadResult<NodeTraffic>;
+}
+
+/** The connections with services that a node tracks, summed up. */
+export interface NodeTraffic {
+  /** What has come since the look before; absent: there was none, or it is too long ago. */
+  readonly since?: FlowsSince;
+  /** Those of most connections first; those of the services that are left out come as one, without a service. */
+  readonly ways: readonly TrafficWay[];
+}
+
+/** The connections of a service that came by one kind of frontend and went to one node. */
+export interface TrafficWay {
+  readonly frontend: FrontendKind;
+  /** "": other services. */
+  readonly service: ServiceKey | "";
+  /** "": none is known; the connection was not translated here. */
+  readonly node: string;
+  /** Their endpoints are gone: they hang. */
+  readonly gone: boolean;
+  readonly connections: number;
+  /** In both directions; absent: the kernel does not count. */
+  readonly bytes?: number;
 }
 
 /** `GET api/service`: as `fairlead explain -o json` has it. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { agentVerdict, modesText } from "../src/page/findings.ts";
+import { agentVerdict, kernelVerdict, modesText } from "../src/page/findings.ts";
 import type { NodeRow } from "../src/protocol.ts";
 
 const answered = (at: number, healthy = true) => {
@@ -19,14 +19,21 @@ test.each<[string, Pick<NodeRow, "agent" | "kernel">, string]>([
   expect(agentVerdict(row).text).toBe(text);
 });
 
-test("the header names the modes of all nodes that were asked, not that of the first one", () => {
-  const row = (node: string, mode: string): NodeRow => ({
-    ...{ node, addresses: [] },
-    agent: { state: "read", at: 1, tookMs: 1, value: { mode, healthy: true } },
+test("what is asked for and has no answer is neither good nor bad", () => {
+  expect(kernelVerdict({ state: "asking", at: 1 })).toEqual({ tone: "plain", text: "asking …" });
+  expect(agentVerdict({ agent: { state: "asking", at: 1 } })).toEqual({ tone: "plain", text: "asking …" });
+});
+
+test.each<[readonly (string | undefined)[], string]>([
+  [["iptables"], "iptables mode"],
+  [[undefined, undefined, undefined], "ipvs mode on 1 of 3 nodes"],
+  [["iptables", "iptables"], "iptables mode"],
+  [["nftables", "iptables", "nftables"], "iptables on 1, nftables on 2 nodes"],
+  [["nftables", "iptables", undefined], "iptables on 1, nftables on 1 of 3 nodes"],
+])("the header of agents in the modes %j: %s", (modes, text) => {
+  const nodes = modes.map((mode, at): NodeRow => {
+    const agent = mode === undefined ? undefined : ({ state: "read", at: 1, tookMs: 1, value: { mode } } as const);
+    return { node: `node-${at}`, addresses: [], ...(agent && { agent }) };
   });
-  expect(modesText([], "iptables")).toBe("iptables mode");
-  expect(modesText([row("a", "nftables"), { node: "b", addresses: [] }], "iptables")).toBe("nftables mode");
-  expect(modesText([row("a", "nftables"), row("b", "iptables"), row("c", "nftables")], "iptables")).toBe(
-    "iptables and nftables mode",
-  );
+  expect(modesText(nodes, { node: "node-0", mode: "ipvs" })).toBe(text);
 });

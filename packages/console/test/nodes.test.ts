@@ -18,6 +18,7 @@ function scene() {
   const seen: [string, NodeReading][] = [];
   let stopped = false;
   let kernelTakes = 0;
+  let traffic = 0;
   const looks = new NodePoller({
     clock,
     now: () => clock.now(),
@@ -32,6 +33,10 @@ function scene() {
         if (stopped) throw new Error("http://127.0.0.1:10249 does not answer");
         return HEALTHY;
       },
+      traffic: async () => {
+        traffic += 1;
+        return { ways: [] };
+      },
     },
     onLook: (node, looked) => seen.push([node, looked]),
   });
@@ -40,6 +45,7 @@ function scene() {
     asked,
     seen,
     looks,
+    traffic: () => traffic,
     stopAgent: () => {
       stopped = true;
     },
@@ -68,6 +74,35 @@ test("a node in view is looked at at least every other second", async () => {
   looks.view("1", ["node-a"]);
   await clock.advance(10_000);
   expect(asked.length).toBeGreaterThanOrEqual(6);
+  looks.stop();
+});
+
+test("what is asked for is known until it is answered, and no longer once nobody waits", async () => {
+  const { clock, looks, slowKernel } = scene();
+  await clock.advance(5_000);
+  slowKernel(60_000);
+  looks.view("1", ["node-a", "far-away"]);
+  await clock.advance(1_000);
+  expect(looks.of("node-a")).toMatchObject({
+    agent: { state: "read" },
+    kernel: { state: "asking", at: clock.now() - 1_000 },
+  });
+  expect(looks.of("far-away")).toEqual({});
+  looks.stop();
+  expect(looks.of("node-a").kernel).toBeUndefined();
+});
+
+test("connections are summed up for the pages that show them only", async () => {
+  const { clock, looks, traffic } = scene();
+  looks.view("1", ["node-a"]);
+  await clock.advance(10_000);
+  expect(traffic()).toBe(0);
+  looks.view("2", ["node-a"], ["traffic"]);
+  await clock.advance(0);
+  expect(looks.of("node-a").traffic).toMatchObject({ state: "read", value: { ways: [] } });
+  looks.view("2", []);
+  await clock.advance(10_000);
+  expect(traffic()).toBe(1);
   looks.stop();
 });
 

@@ -3,7 +3,15 @@
 import { type Clock, errorText, nextTurn, sleep } from "@fairlead/base";
 import { type AgentStatus, type Flow, trafficByService } from "@fairlead/inspect";
 import type { SourceReport } from "@fairlead/watch";
-import type { FamilyFindings, FlowsAnswer, FlowsSince, ReadResult, SourceAnswer } from "../protocol.ts";
+import type {
+  FamilyFindings,
+  FlowsAnswer,
+  FlowsSince,
+  NodeRow,
+  NodeTraffic,
+  ReadResult,
+  SourceAnswer,
+} from "../protocol.ts";
 
 /** What can be looked at of a node. */
 export interface NodePorts {
@@ -12,13 +20,15 @@ export interface NodePorts {
   /** Compares the kernel with the plan, as `fairlead verify -o json`. */
   readonly kernel: (node: string) => Promise<readonly FamilyFindings[]>;
   readonly agent: (node: string) => Promise<AgentStatus>;
+  /** Sums its connections up; absent: nothing does. */
+  readonly traffic?: (node: string) => Promise<NodeTraffic>;
 }
 
+/** What can be looked at of a node, one by one: a kernel takes seconds, and an agent may stop meanwhile. */
+export type Look = "agent" | "kernel" | "traffic";
+
 /** What is known of a node by looking. */
-export interface NodeReading {
-  readonly kernel?: ReadResult<readonly FamilyFindings[]>;
-  readonly agent?: ReadResult<AgentStatus>;
-}
+export type NodeReading = Pick<NodeRow, Look>;
 
 interface NodePollerOptions {
   readonly ports: NodePorts;
@@ -36,6 +46,7 @@ const TIMES_AS_LONG = 1;
 /** Looks at nodes again and again, for as long as another program has them in view. */
 export class NodePoller {
   readonly #options: NodePollerOptions;
+  /** By page, nodes with what is looked at of them: `node-a kernel`. */
   readonly #views = new Map<string, ReadonlySet<string>>();
   readonly #looking = new Map<string, AbortController>();
   readonly #known = new Map<string, NodeReading>();
@@ -49,17 +60,21 @@ export class NodePoller {
     return this.#known.get(node) ?? {};
   }
 
-  /** The nodes that a page shows now; none, when it is gone. */
-  view(page: string, nodes: readonly string[]): void {
-    const reached = nodes.filter((node) => this.#options.ports.reaches(node));
-    if (reached.length === 0) this.#views.delete(page);
-    else this.#views.set(page, new Set(reached));
+  /** The nodes that a page shows now, and what of them; none, when it is gone. */
+  view(page: string, nodes: readonly string[], looks: readonly Look[] = ["agent", "kernel"]): void {
+    const { ports } = this.#options;
+    const shown = nodes.filter((node) => ports.reaches(node)).flatMap((node) => looks.map((look) => `${node} ${look}`));
+    if (shown.length === 0) this.#views.delete(page);
+    else this.#views.set(page, new Set(shown));
     const wanted = new Set([...this.#views.values()].flatMap((one) => [...one]));
-    for (const node of wanted) if (!this.#looking.has(node)) this.#follow(node);
-    for (const [node, stop] of this.#looking) {
-      if (wanted.has(node)) continue;
+    for (const one of wanted) if (!this.#looking.has(one)) this.#follow(one);
+    for (const [one, stop] of this.#looking) {
+      if (wanted.has(one)) continue;
       stop.abort();
-      this.#looking.delete(node);
+      this.#looking.delete(one);
+      const [node, look] = partsOf(one);
+      // No answer is waited for anymore.
+      if (this.#known.get(node)?.[look]?.state === "asking") this.#take(node, look, undefined);
     }
   }
 
@@ -68,14 +83,16 @@ export class NodePoller {
     for (const page of [...this.#views.keys()]) this.view(page, []);
   }
 
-  #follow(node: string): void {
-    const { ports } = this.#options;
+  #follow(one: string): void {
+    const [node, look] = partsOf(one);
+    const ask = this.#options.ports[look];
+    if (ask === undefined) return;
     const stop = new AbortController();
-    this.#looking.set(node, stop);
-    // Each by itself: a kernel of thousands of services takes seconds, and an agent may stop meanwhile.
-    const agent = async () => this.#take(node, { agent: await this.#seen(() => ports.agent(node)) });
-    const kernel = async () => this.#take(node, { kernel: await this.#seen(() => ports.kernel(node)) });
-    for (const look of [agent, kernel]) void this.#repeat(look, stop.signal);
+    this.#looking.set(one, stop);
+    if (this.#known.get(node)?.[look] === undefined) {
+      this.#take(node, look, { state: "asking", at: this.#options.now() });
+    }
+    void this.#repeat(async () => this.#take(node, look, await this.#seen<unknown>(() => ask(node))), stop.signal);
   }
 
   async #repeat(look: () => Promise<void>, signal: AbortSignal): Promise<void> {
@@ -87,8 +104,8 @@ export class NodePoller {
     }
   }
 
-  #take(node: string, part: NodeReading): void {
-    const looked = { ...this.#known.get(node), ...part };
+  #take<L extends Look>(node: string, look: L, result: ReadResult<unknown> | undefined): void {
+    const looked = { ...this.#known.get(node), [look]: result };
     this.#known.set(node, looked);
     this.#options.onLook(node, looked);
   }
@@ -126,7 +143,7 @@ export function shownFlows(flows: readonly Flow[]): Pick<FlowsAnswer, "traffic" 
   };
 }
 
-interface Look {
+interface FlowLook {
   readonly at: number;
   /** Bytes so far, by connection. */
   readonly bytes: ReadonlyMap<string, number>;
@@ -141,7 +158,7 @@ const LONGEST_MS = 15_000;
 /** What has come since the look before, of the connections in view. */
 export class FlowRates {
   /** What was looked at last comes last. */
-  readonly #looks = new Map<string, Look>();
+  readonly #looks = new Map<string, FlowLook>();
 
   /**
    * @param what is looked at: a node, or a service on it
@@ -218,11 +235,17 @@ export class SourceHealth {
   }
 }
 
+/** Of `node-a kernel`. */
+function partsOf(one: string): readonly [node: string, look: Look] {
+  const at = one.lastIndexOf(" ");
+  return [one.slice(0, at), one.slice(at + 1) as Look];
+}
+
 function hangs({ endpoint }: Flow): boolean {
   return endpoint?.condition === "gone";
 }
 
-function difference(before: Look, { bytes: now }: Look): { readonly opened: number; readonly bytes: number } {
+function difference(before: FlowLook, { bytes: now }: FlowLook): { readonly opened: number; readonly bytes: number } {
   let [opened, bytes] = [0, 0];
   for (const [id, count] of now) {
     const known = before.bytes.get(id);
@@ -238,6 +261,6 @@ function idOf({ protocol, client, frontend }: Flow): string {
   return `${protocol} ${client.address} ${client.port} ${frontend.address} ${frontend.port}`;
 }
 
-function bytesOf({ sent, received }: Flow): number {
+function bytesOf({ sent, received }: Pick<Flow, "sent" | "received">): number {
   return (sent?.bytes ?? 0) + (received?.bytes ?? 0);
 }

@@ -75,7 +75,7 @@ function Top({ store, page }: { readonly store: Store; readonly page: string }) 
       <span class="where">
         {facts !== undefined && (
           <span>
-            {facts.source} · {modesText(store.nodes.values(), facts.mode)}
+            {facts.source} · {facts.kernels ? modesText([...store.nodes.values()], facts) : `${facts.mode} mode`}
           </span>
         )}
         <span role="status">

@@ -19,7 +19,7 @@ export class Store {
   revision = 0;
   #keys: readonly string[] | undefined;
   #stream = "";
-  #view: readonly string[] = [];
+  #view: { readonly nodes: readonly string[]; readonly traffic: boolean } = { nodes: [], traffic: false };
   #pending = false;
   readonly #readers = new Set<() => void>();
 
@@ -62,10 +62,10 @@ export class Store {
     });
   }
 
-  /** The nodes that are shown now, and that are to be looked at. */
-  look(nodes: readonly string[]): void {
-    if (nodes.join() === this.#view.join()) return;
-    this.#view = nodes;
+  /** The nodes that are shown now, and that are to be looked at; with traffic their connections are summed up too. */
+  look(nodes: readonly string[], traffic = false): void {
+    if (nodes.join() === this.#view.nodes.join() && traffic === this.#view.traffic) return;
+    this.#view = { nodes, traffic };
     void this.#tellView();
   }
 
@@ -95,7 +95,7 @@ export class Store {
 
   async #tellView(): Promise<void> {
     if (this.#stream === "" || this.facts?.kernels !== true) return;
-    const body = JSON.stringify({ stream: this.#stream, nodes: this.#view });
+    const body = JSON.stringify({ stream: this.#stream, ...this.#view });
     // A stream that is gone comes back with another name, and tells again.
     await fetch("api/view", { method: "POST", body }).catch(() => undefined);
   }
@@ -152,14 +152,29 @@ export async function ask<T>(path: string, body?: unknown, signal?: AbortSignal)
   }
 }
 
-export interface Polled<T> {
-  readonly asked: RequestState<T>;
+/** Whether nodes are asked again and again. */
+export interface Running {
   readonly running: boolean;
   readonly setRunning: (running: boolean) => void;
 }
 
+export interface Polled<T> extends Running {
+  readonly asked: RequestState<T>;
+}
+
 /** Milliseconds after which it stops by itself: pages are left open, and nodes have better things to do. */
 const LONGEST = 10 * 60_000;
+
+/** @param what another one begins anew */
+export function useRunning(what: string): Running {
+  const [running, setRunning] = useState(true);
+  useEffect(() => {
+    if (!running) return;
+    const bound = setTimeout(() => setRunning(false), LONGEST);
+    return () => clearTimeout(bound);
+  }, [what, running]);
+  return { running, setRunning };
+}
 
 /**
  * Asks the server again and again, while the page is in view and not for ever. Nothing looks between the questions:
@@ -168,22 +183,18 @@ const LONGEST = 10 * 60_000;
  * @param path another one begins anew
  */
 export function usePolled<T>(path: string): Polled<T> {
-  const [running, setRunning] = useState(true);
+  const bounded = useRunning(path);
   const [asked, setAsked] = useState<{ readonly path: string; readonly is: RequestState<T> }>({
     path,
     is: { state: "asking" },
   });
   useEffect(() => {
-    if (!running) return;
+    if (!bounded.running) return;
     const stop = new AbortController();
-    const bound = setTimeout(() => setRunning(false), LONGEST);
     void follow<T>(path, stop.signal, (is) => setAsked({ path, is }));
-    return () => {
-      clearTimeout(bound);
-      stop.abort();
-    };
-  }, [path, running]);
-  return { asked: asked.path === path ? asked.is : { state: "asking" }, running, setRunning };
+    return () => stop.abort();
+  }, [path, bounded.running]);
+  return { asked: asked.path === path ? asked.is : { state: "asking" }, ...bounded };
 }
 
 /** Milliseconds between an answer and the next question. */

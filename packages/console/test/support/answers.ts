@@ -1,14 +1,15 @@
 import type { Flow } from "@fairlead/inspect";
 import {
   type Answers,
-  type ConsoleOptions,
   type DoctorAnswer,
   type FlowsAnswer,
   type LearnedAnswer,
+  type NodeTraffic,
   shownFlows,
   type TraceAnswer,
   type TraceVisit,
   type WhatIfAnswer,
+  waysOf,
 } from "../../src/index.ts";
 
 const visit = (chain: string, text: string, hook = "PREROUTING"): TraceVisit => ({
@@ -176,9 +177,13 @@ export const cannedAnswers: Answers = {
   posts: { "/api/what-if": async () => whatIf },
 };
 
-/** Kernels that are as planned, and agents that are well. */
-export const calmNodes: ConsoleOptions["looking"] = () => ({
+/** Kernels that are as planned, and agents that are well; node-a tracks connections. */
+export const calmNodes = () => ({
   reaches: () => true,
-  kernel: async () => [{ family: "IPv4", services: [] }],
+  traffic: async (node: string): Promise<NodeTraffic> => ({
+    ways: node === "node-a" ? waysOf(FLOWS) : [],
+    since: { ms: 2_000, opened: 6, bytes: 400_000 },
+  }),
+  kernel: async () => [{ family: "IPv4" as const, services: [] }],
   agent: async () => ({ mode: "iptables", healthy: true, version: "0.0.0" }),
 });

@@ -1,3 +1,4 @@
+import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { buildPage } from "../../build/page.ts";
 
@@ -62,3 +63,29 @@ export async function visitPage(
     },
   };
 }
+
+/** What axe finds on the page: each rule with the first element. */
+export async function axeFinds(page: Page): Promise<readonly string[]> {
+  // By the debugger's way: the page's own policy lets nobody add a script.
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>("axe.run()");
+  return violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`);
+}
+
+/** What stands beyond the right edge of the window, so that the page would have to be scrolled. */
+export async function tooWide(page: Page): Promise<readonly string[]> {
+  // Curves are drawn anew in the frame after the one that finds their place changed.
+  await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+  return page.evaluate(TOO_WIDE);
+}
+
+const TOO_WIDE = `
+  [...document.querySelectorAll("body, body *")]
+    .filter((one) => one.closest(".scroll, .list, svg, .hidden, .skip, .ways li") === null || one.matches(".scroll, .list"))
+    .filter((one) => {
+      const { left, right } = one.getBoundingClientRect();
+      return (one.matches(".scroll, .list, textarea, input") ? right : left + one.scrollWidth) > innerWidth + 1;
+    })
+    .map((one) => one.outerHTML.slice(0, 120))
+    .concat(document.documentElement.scrollWidth > innerWidth ? ["the document"] : [])
+`;

@@ -5,8 +5,10 @@ import {
   type FlowsAnswer,
   type LearnedAnswer,
   type LiveCluster,
+  type NodePorts,
   RequestError,
   shownFlows,
+  waysOf,
 } from "@fairlead/console";
 import { diagnose, flowAttribution, type NodeState, type StatePart } from "@fairlead/inspect";
 import { openTracking, type Runner } from "@fairlead/kernel";
@@ -44,10 +46,7 @@ export function nodeAnswers(
     if (!live && options.file.length > 0) throw new RequestError(400, `${node}: manifests have no kernel; add --live`);
     if (live && node !== cluster.nodeName) throw new RequestError(400, `${node}: --live looks at this host only`);
     if (node !== cluster.nodeName && !cluster.nodes.has(node)) throw new RequestError(404, `${node}: no such Node`);
-    const reached = { ...options, on: live ? undefined : node };
-    const relays = relaysOf(reached, context);
-    const state = (parts?: readonly StatePart[]) => stateOf(reached, context, parts);
-    return { node, live, runner: await runnerFor(reached, context), state, relays };
+    return askedNode(node, options, context);
   };
   const rates = new FlowRates();
   return {
@@ -61,6 +60,27 @@ export function nodeAnswers(
       return doctor(await asked(query), options, context);
     },
   };
+}
+
+/** Sums up the connections of a node. */
+export function nodeTraffic(
+  cluster: LiveCluster,
+  options: Values,
+  context: Context,
+): NonNullable<NodePorts["traffic"]> {
+  const rates = new FlowRates();
+  return async (node) => {
+    const { found, since } = await tracked(cluster, await askedNode(node, options, context), null, rates);
+    return { ...(since && { since }), ways: waysOf(found) };
+  };
+}
+
+async function askedNode(node: string, options: Values, context: Context): Promise<AskedNode> {
+  const { live } = options;
+  const reached = { ...options, on: live ? undefined : node };
+  const relays = relaysOf(reached, context);
+  const state = (parts?: readonly StatePart[]) => stateOf(reached, context, parts);
+  return { node, live, runner: await runnerFor(reached, context), state, relays };
 }
 
 interface AskedNode {
@@ -79,10 +99,20 @@ const MOST_CONNECTIONS = 100_000;
 
 async function flows(
   cluster: LiveCluster,
-  { node, live, runner, state, relays }: AskedNode,
+  asked: AskedNode,
   service: string | null,
   rates: FlowRates,
 ): Promise<FlowsAnswer> {
+  const { found, at, since } = await tracked(cluster, asked, service, rates);
+  return { node: asked.node, at, ...(since && { since }), ...shownFlows(found) };
+}
+
+async function tracked(
+  cluster: LiveCluster,
+  { node, live, runner, state, relays }: AskedNode,
+  service: string | null,
+  rates: FlowRates,
+) {
   const addresses = new Set(interfaceAddresses(await state(["addresses"])));
   const tracking = live ? await openTracking(runner) : podTracking(runner);
   const attribute = await cluster.withPlan(node, (planned) => flowAttribution(planned, addresses));
@@ -97,7 +127,7 @@ async function flows(
   const at = Date.now();
   // Of more there is no telling which are new.
   const since = found.length < MOST_CONNECTIONS ? rates.take(`${node} ${service ?? ""}`, found, at) : undefined;
-  return { node, at, ...(since && { since }), ...shownFlows(found) };
+  return { found, at, since };
 }
 
 async function learned({ node, live }: AskedNode, options: Values, context: Context): Promise<LearnedAnswer> {

@@ -7,12 +7,17 @@ import { interfaceAddresses, stateOf } from "../../node/access.ts";
 import { agentPages, portsOf, proxyHere, proxyIn } from "../../node/agent-endpoint.ts";
 import { agentsOf, findAgentPod } from "../../node/agent-pods.ts";
 import { reportsOf } from "../verify/look.ts";
+import { nodeTraffic } from "./node-answers.ts";
 import type { consoleOptions } from "./options.ts";
 
 type Values = CommandInput<typeof consoleOptions>["options"];
 
-/** How the console looks at nodes: this one, or others as `--on` does. */
-export function nodePorts(cluster: LiveCluster, options: Values, context: Context): NodePorts {
+/**
+ * How the console looks at nodes: this one, or others as `--on` does.
+ *
+ * @param archived whether an archive is in the place of the nodes
+ */
+export function nodePorts(cluster: LiveCluster, options: Values, context: Context, archived: boolean): NodePorts {
   // A page says itself how long something takes.
   const quiet: Context = { ...context, warn: () => {}, progress: (_what, work) => work() };
   const { live } = options;
@@ -31,5 +36,6 @@ export function nodePorts(cluster: LiveCluster, options: Values, context: Contex
       const way = live ? proxyHere(context) : proxyIn(await findAgentPod(node, agents), agents);
       return agentStatus(await agentPages(way, portsOf(options), "health"));
     },
+    ...(!archived && { traffic: nodeTraffic(cluster, options, quiet) }),
   };
 }

@@ -45,7 +45,7 @@ export async function run({ options: given }: CommandInput<typeof consoleOptions
     setup,
     nodeName: options.node !== undefined || live ? nodeNameOf(options) : undefined,
     answers: (cluster) => commandAnswers(cluster, options, context, given.sysdump),
-    ...(looked && { looking: (cluster) => nodePorts(cluster, options, context) }),
+    ...(looked && { looking: (cluster) => nodePorts(cluster, options, context, given.sysdump !== undefined) }),
   } satisfies Parameters<typeof startConsole>[0];
   await context.untilStopped(async () => {
     await using opened = new AsyncDisposableStack();

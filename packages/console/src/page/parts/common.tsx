@@ -4,22 +4,45 @@ import type { Ownership } from "@fairlead/core";
 import type { Flow } from "@fairlead/inspect";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { LearnedAnswer } from "../../protocol.ts";
+import type { LearnedAnswer, ReadResult } from "../../protocol.ts";
 import type { Difference, Tone, Verdict } from "../findings.ts";
-import type { Polled, RequestState, Store } from "../store.ts";
+import type { RequestState, Running, Store } from "../store.ts";
 
 /** What a view is made of, and how old that is; it counts on by itself. */
-export function Age({ source, at }: { readonly source: string; readonly at: number }) {
+export function Age({ source = "", at }: { readonly source?: string; readonly at: number }) {
+  return (
+    <span class="age">
+      {source === "" ? "" : `${source}, `}
+      {useAge(at)} ago
+    </span>
+  );
+}
+
+/** Who is asked, and for how long by now. */
+export function Asking({ of, since }: { readonly of: string; readonly since?: number | undefined }) {
+  const [shown] = useState(Date.now());
+  return (
+    <p class="quiet">
+      <span role="status">asking {of} …</span> <Since at={since ?? shown} />
+    </p>
+  );
+}
+
+function Since({ at }: { readonly at: number }) {
+  return (
+    <span class="age" aria-hidden="true">
+      {useAge(at)}
+    </span>
+  );
+}
+
+function useAge(at: number): string {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1_000);
     return () => clearInterval(timer);
   }, []);
-  return (
-    <span class="age">
-      {source}, {ageText(Math.max(0, now - at))} ago
-    </span>
-  );
+  return ageText(Math.max(0, now - at));
 }
 
 /** `97 s`, `4 min`, `30 h`, `12 d` */
@@ -41,6 +64,32 @@ export function Badge({ tone, text }: Verdict) {
       {text}
     </span>
   );
+}
+
+/** What a look at something says, and how old that is or for how long it is asked for. */
+export function Looked({ verdict, looked }: { readonly verdict: Verdict; readonly looked: AnyResult | undefined }) {
+  if (looked === undefined) return <Badge {...verdict} />;
+  return (
+    <>
+      <Badge {...verdict} /> {looked.state === "asking" ? <Since at={looked.at} /> : <Age at={looked.at} />}
+    </>
+  );
+}
+
+type AnyResult = ReadResult<unknown>;
+
+/** Nodes that could not be looked at, and why: each reason once. */
+export function Failures({
+  looks,
+}: {
+  readonly looks: readonly (readonly [node: string, looked: AnyResult | undefined])[];
+}) {
+  const failed = looks.flatMap(([node, looked]) => (looked?.state === "failed" ? [[node, looked.error] as const] : []));
+  return [...Map.groupBy(failed, ([, error]) => error)].map(([error, nodes]) => (
+    <p class="notice warn" key={error}>
+      {[...new Set(nodes.map(([node]) => node))].join(", ")}: {error}
+    </p>
+  ));
 }
 
 const OWNERS: Readonly<Record<Ownership, Verdict>> = {
@@ -184,8 +233,15 @@ export function Volume({ volume }: { readonly volume: Flow["sent"] }) {
   return <span title={`${volume.bytes} bytes in ${volume.packets} packets`}>{bytesText(volume.bytes)}</span>;
 }
 
+interface WaitingProps {
+  readonly title?: string;
+  readonly asked: RequestState<unknown>;
+  /** Who is asked; default: the console has it without asking a node. */
+  readonly of?: string;
+}
+
 /** In place of what is not there yet, or cannot be told. */
-export function Waiting({ title, asked }: { readonly title?: string; readonly asked: RequestState<unknown> }) {
+export function Waiting({ title, asked, of = "this console" }: WaitingProps) {
   return (
     <>
       {title !== undefined && (
@@ -198,14 +254,14 @@ export function Waiting({ title, asked }: { readonly title?: string; readonly as
           {asked.error}
         </p>
       ) : (
-        <p role="status">asking …</p>
+        <Asking key={of} of={of} />
       )}
     </>
   );
 }
 
 /** Whether a node is asked again and again, and the way to end that, or to go on. */
-export function Watched({ polled: { running, setRunning } }: { readonly polled: Polled<unknown> }) {
+export function Watched({ polled: { running, setRunning } }: { readonly polled: Running }) {
   return (
     <>
       {!running && (

@@ -61,7 +61,7 @@ function Node({ node, times }: { readonly node: string; readonly times: number }
         {node} {answer !== undefined && <Badge {...verdictOf(answer.diagnoses)} />}{" "}
         {answer !== undefined && <Age source="looked at" at={answer.at} />}
       </h2>
-      {answer === undefined ? <Waiting asked={asked} /> : <Checks diagnoses={answer.diagnoses} />}
+      {answer === undefined ? <Waiting asked={asked} of={node} /> : <Checks diagnoses={answer.diagnoses} />}
     </section>
   );
 }

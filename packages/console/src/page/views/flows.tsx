@@ -61,7 +61,7 @@ function Flows({ store, service, node }: { readonly store: Store; readonly servi
 }
 
 function Listed({ asked, node }: { readonly asked: Polled<FlowsAnswer>["asked"]; readonly node: string }) {
-  if (asked.state !== "answered") return <Waiting asked={asked} />;
+  if (asked.state !== "answered") return <Waiting asked={asked} of={node} />;
   const { answer } = asked;
   return (
     <>

@@ -112,7 +112,11 @@ function Learned({ store }: { readonly store: Store }) {
           Ask again
         </button>
       </div>
-      {asked.state === "answered" ? <Report networks={asked.answer.networks} /> : <Waiting asked={asked} />}
+      {asked.state === "answered" ? (
+        <Report networks={asked.answer.networks} />
+      ) : (
+        <Waiting asked={asked} of={`the agent of ${node}`} />
+      )}
     </section>
   );
 }

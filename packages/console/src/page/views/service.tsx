@@ -5,7 +5,19 @@ import type { FamilyExplanation } from "@fairlead/inspect";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { FlowsAnswer, ServiceAnswer } from "../../protocol.ts";
 import { agentVerdict, type Difference, differencesOf, isAbout, kernelVerdict } from "../findings.ts";
-import { Age, Badge, Findings, NodeChoice, Owner, Scroll, TableHead, Waiting, Watched } from "../parts/common.tsx";
+import {
+  Age,
+  Badge,
+  Failures,
+  Findings,
+  Looked,
+  NodeChoice,
+  Owner,
+  Scroll,
+  TableHead,
+  Waiting,
+  Watched,
+} from "../parts/common.tsx";
 import { ServicePort } from "../parts/service-port.tsx";
 import { Curves, Traffic } from "../parts/traffic.tsx";
 import { addressOf, go } from "../router.ts";
@@ -144,12 +156,10 @@ function Kernels({ store, nodes, differences }: KernelsProps) {
                 <tr key={node}>
                   <th scope="row">{node}</th>
                   <td>
-                    <Badge {...agentVerdict(row)} /> {agent !== undefined && <Age source="" at={agent.at} />}
-                    {agent?.state === "failed" && <span class="quiet"> {agent.error}</span>}
+                    <Looked verdict={agentVerdict(row)} looked={agent} />
                   </td>
                   <td>
-                    <Badge {...verdict} /> {kernel !== undefined && <Age source={`kernel of ${node}`} at={kernel.at} />}
-                    {kernel?.state === "failed" && <span class="quiet"> {kernel.error}</span>}
+                    <Looked verdict={verdict} looked={kernel} />
                   </td>
                 </tr>
               );
@@ -157,6 +167,7 @@ function Kernels({ store, nodes, differences }: KernelsProps) {
           </tbody>
         </table>
       </Scroll>
+      <Failures looks={rows.flatMap(({ node, agent, kernel }) => [[node, agent] as const, [node, kernel] as const])} />
       <Findings differences={differences} />
     </section>
   );
@@ -247,7 +258,7 @@ function Watch({ service, node }: TrafficProps) {
           <Traffic answer={asked.answer} names={false} />
         </>
       ) : (
-        <Waiting asked={asked} />
+        <Waiting asked={asked} of={node} />
       )}
     </>
   );

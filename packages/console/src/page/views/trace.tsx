@@ -61,7 +61,8 @@ function Question({ store, asked }: { readonly store: Store; readonly asked: Tra
 function Traced({ asked }: { readonly asked: TraceQuery }) {
   const given = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
   const found = useAnswer<TraceAnswer>(`api/trace?${given}`, undefined);
-  if (found.state !== "answered") return <Waiting asked={found} />;
+  if (found.state !== "answered")
+    return <Waiting key={`${given}`} asked={found} of={asked.node === "" ? "the node" : asked.node} />;
   const { source, at, command, trace } = found.answer;
   return (
     <>
