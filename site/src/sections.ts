@@ -29,6 +29,8 @@ const SECTIONS: readonly Section[] = [
       "docs/fast-path.md",
       "docs/ipvs.md",
       "docs/userspace.md",
+      "docs/annotations.md",
+      "docs/notices.md",
       "docs/node-port-addresses.md",
     ],
   },

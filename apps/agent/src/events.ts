@@ -1,7 +1,7 @@
 /** Events about Services and this node. */
 
 import { errorChainText, socketText } from "@fairlead/base";
-import type { HealthCheck, IPFamily } from "@fairlead/core";
+import type { HealthCheck, IPFamily, Problem } from "@fairlead/core";
 import type { NodeEvent, NodeEvents } from "@fairlead/intake";
 import type { HostPort, ServerName } from "./http/listen.ts";
 import type { SyncFollower } from "./sync/follower.ts";
@@ -35,17 +35,48 @@ function objectsRefused(family: IPFamily, first: string, more: number): NodeEven
   return { type: "Warning", reason: "ObjectsRefused", message };
 }
 
-/** An Event on a Service whose annotation this node cannot follow: its owner does not read the agents' logs. */
-export function annotationFollower(events: Pick<NodeEvents, "report">): SyncFollower {
-  return {
-    planned({ problems }) {
-      for (const { kind, namespace, name, field, value, reason } of problems) {
-        if (kind !== "Service" || field !== "metadata.annotations") continue;
-        const message = value === "" ? reason : `${reason}; its value is ${value}`;
-        void events.report({ type: "Warning", reason: "InvalidAnnotation", message, service: { namespace, name } });
-      }
-    },
+/**
+ * One Event on each Service of which something is lost, open or cannot be followed: its owner does not read the agents'
+ * logs.
+ */
+export function problemEvents(events: Pick<NodeEvents, "report">): (problems: readonly Problem[]) => void {
+  return (problems) => {
+    const told = problems.filter(({ kind, field, effect }) =>
+      effect === undefined ? kind === "Service" && field === "metadata.annotations" : effect !== "note",
+    );
+    for (const [service, own] of Map.groupBy(told, serviceOf)) {
+      const [first] = [...own].sort((a, b) => rank(a) - rank(b));
+      if (service === undefined || first === undefined) continue;
+      const [namespace = "", name = ""] = service.split("/");
+      const more = own.length === 1 ? "" : ` (and ${own.length - 1} more: fairlead explain ${service})`;
+      const message = eventMessage(first) + more;
+      void events.report({ type: "Warning", reason: eventReason(first), message, service: { namespace, name } });
+    }
   };
+}
+
+function serviceOf({ kind, namespace, name, service }: Problem): string | undefined {
+  const owner = kind === "Service" ? name : service;
+  return owner === undefined ? undefined : `${namespace}/${owner}`;
+}
+
+const RANKS: readonly Problem["effect"][] = ["open", "lost"];
+
+function rank({ effect }: Problem): number {
+  const at = RANKS.indexOf(effect);
+  return at < 0 ? RANKS.length : at;
+}
+
+function eventReason({ effect }: Problem): string {
+  return effect === undefined
+    ? "InvalidAnnotation"
+    : { open: "TrafficOpen", lost: "TrafficLost", note: "Notice" }[effect];
+}
+
+function eventMessage({ kind, name, field, value, reason, effect }: Problem): string {
+  const where = kind === "Service" ? field : `${kind} ${name}: ${field}`;
+  const what = effect === undefined ? reason : `${where} ${reason}`;
+  return value === "" ? what : `${what}; its value is ${value}`;
 }
 
 const REASONS: Readonly<Record<ServerName, string>> = {

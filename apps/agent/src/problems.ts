@@ -1,6 +1,6 @@
 /** Objects whose problems are reported once, and lines about a source. */
 
-import type { Problem } from "@fairlead/core";
+import type { Effect, Problem } from "@fairlead/core";
 import type { RequestProblem, SourceReport } from "@fairlead/watch";
 import type { Fields, Log } from "./log.ts";
 import type { SyncFollower } from "./sync/follower.ts";
@@ -25,19 +25,34 @@ const MOST_REMEMBERED = 20_000;
 export class ProblemLog {
   readonly #log: Log;
   readonly #count: (problem: Problem) => void;
+  readonly #notify: (fresh: readonly Problem[]) => void;
   /** What was reported of an object when it was last seen. */
   readonly #reported = new Map<string, ReadonlySet<string>>();
 
-  constructor(log: Log, count: (problem: Problem) => void) {
+  /**
+   * @param count called for each that is invalid
+   * @param notify called with those of one object, or of one step, that were not there before
+   */
+  constructor(log: Log, count: (problem: Problem) => void, notify: (fresh: readonly Problem[]) => void = () => {}) {
     this.#log = log;
-    this.#count = count;
+    this.#count = (problem) => {
+      if (problem.effect === undefined) count(problem);
+    };
+    this.#notify = notify;
   }
 
   /**
    * All problems that one object has now; those that it had before are not reported again. Objects without a name
    * cannot be distinguished: of all of them each problem is reported once.
    */
-  object(kind: string, namespace: string, name: string, problems: readonly Problem[]): void {
+  object(
+    kind: string,
+    namespace: string,
+    name: string,
+    invalid: readonly Problem[],
+    notices: readonly Problem[] = [],
+  ): void {
+    const problems = [...invalid, ...harmful(notices)];
     const id = `${kind} ${namespace}/${name}`;
     const before = this.#reported.get(id);
     if (problems.length === 0) {
@@ -46,12 +61,17 @@ export class ProblemLog {
     }
     const fresh = problems.filter((problem) => !before?.has(identity(problem)));
     const now = new Set(problems.map(identity));
-    if (name !== "" || (before?.size ?? 0) < MOST_NAMELESS) this.#report(fresh);
+    if (name !== "" || (before?.size ?? 0) < MOST_NAMELESS) {
+      this.#report(fresh);
+      this.#notify(fresh);
+    }
     this.#remember(id, name === "" ? union(before, now) : now);
   }
 
   /** The conflicts between objects that a planning step found, each for the first time. */
-  step(problems: readonly Problem[]): void {
+  step(conflicts: readonly Problem[], notices: readonly Problem[] = []): void {
+    const problems = [...conflicts, ...harmful(notices)];
+    this.#notify(problems);
     for (const problem of problems) this.#count(problem);
     let lines = 0;
     let reported = 0;
@@ -80,7 +100,7 @@ export class ProblemLog {
   #line(problem: Problem): void {
     const { kind, field, value, reason } = problem;
     const fields = { kind, object: objectOf(problem), field, value, reason };
-    this.#log.warn("Invalid object; its invalid fields are ignored", fields);
+    this.#log.warn(LINES[problem.effect ?? "invalid"], fields);
   }
 
   #more(fields: Fields): void {
@@ -96,11 +116,23 @@ export class ProblemLog {
   }
 }
 
+/** What `explain` and `doctor` say only is no line. */
+function harmful(notices: readonly Problem[]): readonly Problem[] {
+  return notices.filter(({ effect }) => effect !== "note");
+}
+
+const LINES: Readonly<Record<Effect | "invalid", string>> = {
+  invalid: "Invalid object; its invalid fields are ignored",
+  lost: "Object is valid, and traffic is lost by it",
+  open: "Object is valid, and open to more clients than it seems to be",
+  note: "Object is valid, and a field has no effect",
+};
+
 /** Reports what planning found wrong between objects; it reports each problem once. */
 export function problemFollower(problems: ProblemLog): SyncFollower {
   return {
     planned(step) {
-      problems.step(step.problems);
+      problems.step(step.problems, step.notices);
     },
   };
 }

@@ -161,6 +161,37 @@ test.each([
   ]);
 });
 
+test("valid input that does harm: one Event on the Service, with what is open first; a note is none", async () => {
+  const reported: NodeEvent[] = [];
+  const one = runningAgent({ events: { report: async (event) => void reported.push(event) } });
+  const web = service("web", {
+    type: "LoadBalancer",
+    clusterIPs: ["10.96.67.75"],
+    ports: [{ port: 80, nodePort: 10_250 }],
+    sourceRanges: ["2001:db8:5::/48"],
+    ingress: [{ ip: "203.0.113.42" }],
+  });
+  await settled();
+  await one.source.put(web);
+  await one.source.put(
+    service("pending", { type: "LoadBalancer", clusterIPs: ["10.96.67.76"], ports: [{ port: 80 }] }),
+  );
+  await one.source.synced("services", "endpointSlices", "node");
+  await one.source.put(web);
+  await aWhile(one.clock);
+  await one.stop();
+  expect(reported).toEqual([
+    {
+      type: "Warning",
+      reason: "TrafficOpen",
+      message:
+        "spec.loadBalancerSourceRanges has no IPv4 range: 203.0.113.42 is open to every client; " +
+        'its value is ["2001:db8:5::/48"] (and 1 more: fairlead explain default/web)',
+      service: { namespace: "default", name: "web" },
+    },
+  ]);
+});
+
 describe("a Service's uid", () => {
   const asked: string[] = [];
   const uidFrom = (status: number, body: string) =>

@@ -126,7 +126,14 @@ describe("ownership", () => {
 describe("ownership follower", () => {
   const SCOPE = { excludeCIDRs: [], mixedServices: "own-endpoints", ownershipAnnotation: true } as const;
 
-  const NOTHING: PlanStep = { changes: new Map(), memory: [], ownershipChanges: [], released: [], problems: [] };
+  const NOTHING: PlanStep = {
+    changes: new Map(),
+    memory: [],
+    ownershipChanges: [],
+    released: [],
+    problems: [],
+    notices: [],
+  };
   const CLEAN: DirtyServices = { services: new Set(), triggerTimes: new Map() };
 
   function following() {

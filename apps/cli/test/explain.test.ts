@@ -44,6 +44,21 @@ describe("golden scenarios beside what kube-proxy wrote for them", () => {
   });
 });
 
+test("what does other than it seems to ask for has a line each, what is open first", async () => {
+  const { objects } = workload(1, { endpoints: [webA1], nodePort: true });
+  const opened = objects.map((object) => {
+    const { spec } = object as { readonly spec?: object };
+    if (spec === undefined) return object;
+    const limited = { ...spec, type: "LoadBalancer", loadBalancerSourceRanges: ["2001:db8:5::/48"] };
+    return { ...object, spec: limited, status: { loadBalancer: { ingress: [{ ip: "203.0.113.42" }] } } };
+  });
+  const run = await fairlead(["explain", "svc-1", "-f", "-", ...AGENT], { stdin: JSON.stringify(opened) });
+  expect(run.out).toMatch(
+    /\nopen: spec\.loadBalancerSourceRanges .* 203\.0\.113\.42 is open to every client\nnote: .* node ports.*30001\n/,
+  );
+  expect(run.err).not.toContain("open to every client");
+});
+
 describe("node ports on chosen addresses", () => {
   const explained = async (value: string) => {
     const annotations = { "fairlead.dev/node-port-addresses": value };

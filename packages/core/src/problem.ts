@@ -3,7 +3,16 @@
 /** The Kubernetes objects that core reads. */
 export type ObjectKind = "Service" | "EndpointSlice" | "Node" | "ServiceCIDR";
 
-/** Something wrong in an object, or between two. What it is about was skipped; the rest is served. */
+/**
+ * What becomes of valid input that does other than it seems to ask for. `lost`: packets are. `open`: more clients are
+ * let in. `note`: nothing of the kind.
+ */
+export type Effect = "lost" | "open" | "note";
+
+/**
+ * Something wrong in an object, or between two: what it is about was skipped; the rest is served. With an `effect` it
+ * is a notice: the input is valid and used.
+ */
 export interface Problem {
   /** The kind of the object. */
   readonly kind: ObjectKind;
@@ -17,6 +26,10 @@ export interface Problem {
   readonly value: string;
   /** What is wrong with it and what would be right. */
   readonly reason: string;
+  /** Present for a notice. */
+  readonly effect?: Effect;
+  /** metadata.name of the Service that an EndpointSlice is of; absent: unknown, or another kind. */
+  readonly service?: string;
 }
 
 const NONE: readonly Problem[] = [];
@@ -26,15 +39,19 @@ export class ProblemList {
   readonly #kind: ObjectKind;
   readonly #namespace: string;
   readonly #name: string;
+  readonly #service: string | undefined;
   #problems: Problem[] | undefined;
 
-  constructor(kind: ObjectKind, namespace: string, name: string) {
+  /** @param service of an EndpointSlice */
+  constructor(kind: ObjectKind, namespace: string, name: string, service?: string) {
+    this.#service = service;
     this.#kind = kind;
     this.#namespace = namespace;
     this.#name = name;
   }
 
-  add(field: string, value: unknown, reason: string): void {
+  /** @param effect of a notice; absent: the input is wrong */
+  add(field: string, value: unknown, reason: string, effect?: Effect): void {
     this.#problems ??= [];
     this.#problems.push({
       kind: this.#kind,
@@ -43,11 +60,16 @@ export class ProblemList {
       field,
       value: printableValue(value),
       reason,
+      ...(effect === undefined ? undefined : { effect }),
+      ...(this.#service === undefined ? undefined : { service: printable(this.#service) }),
     });
   }
 
-  get all(): readonly Problem[] {
-    return this.#problems ?? NONE;
+  /** What is wrong, and the notices, as `Decoded` has them. */
+  get lists(): { readonly problems: readonly Problem[]; readonly notices?: readonly Problem[] } {
+    const all = this.#problems ?? NONE;
+    const problems = all.filter(({ effect }) => effect === undefined);
+    return problems.length === all.length ? { problems } : { problems, notices: all.filter(({ effect }) => effect) };
   }
 }
 

@@ -52,6 +52,7 @@ test("keeps what the model needs", () => {
       triggerTime: Date.UTC(2026, 0, 1, 0, 0, 1, 500),
     },
     problems: [],
+    notices: [expect.objectContaining({ field: "endpoints[0].addresses", effect: "note" })],
   });
 });
 

@@ -71,7 +71,7 @@ test("keeps what the model needs, and of the annotations its own", () => {
       },
     ),
   );
-  expect(problems).toEqual([]);
+  expect(problems.map(({ field }) => field)).toEqual(["metadata.annotations"]);
   expect(object).toMatchObject({
     clusterIPs: ["10.96.0.10", "fd00:10:96::a"],
     ports: [

@@ -177,7 +177,7 @@ describe("a service of very many endpoints", () => {
     }
     const given = planner.replan(state, state.takeDirty().services, memory);
     for (let i = 0; i < 3; i++) expect(given.next().done).toBe(false);
-    given.return({ changes: new Map(), memory: [], ownershipChanges: [], released: [], problems: [] });
+    given.return({ changes: new Map(), memory: [], ownershipChanges: [], released: [], problems: [], notices: [] });
     toEnd(planner.replan(state, [], memory));
     expect(planner.lookup("IPv4").at("TCP", "198.51.100.1", 80)?.cluster).toHaveLength(10_000);
     state.deleteService("default", "web");

@@ -369,7 +369,7 @@ describe("a step", () => {
     const planner = new Planner(OPTIONS);
     const first = planner.replan(state, state.takeDirty().services, new Memory());
     first.next();
-    first.return({ changes: new Map(), memory: [], ownershipChanges: [], released: [], problems: [] });
+    first.return({ changes: new Map(), memory: [], ownershipChanges: [], released: [], problems: [], notices: [] });
     const step = toEnd(planner.replan(state, [], new Memory()));
     expect(step.changes.get("IPv4")?.groups.size).toBe(3);
   });

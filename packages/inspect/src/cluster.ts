@@ -36,6 +36,8 @@ export interface Cluster {
   readonly mirrored?: MirroredSlices;
   /** What is wrong with single objects. */
   readonly problems: readonly Problem[];
+  /** What of single objects is valid and does other than it seems to ask for. Default: nothing. */
+  readonly notices?: readonly Problem[];
 }
 
 /** Which of a source's objects are wanted. */
@@ -65,6 +67,7 @@ export async function readCluster(
 ): Promise<Cluster> {
   const state = new ClusterState();
   const problems: Problem[] = [];
+  const notices: Problem[] = [];
   // Whether a learned CIDR meets them is asked.
   const wantsCIDRs = options.serviceCIDRs === true || settings !== undefined;
   const serviceCIDRs = wantsCIDRs && !without.has("serviceCIDRs");
@@ -83,7 +86,12 @@ export async function readCluster(
     state,
     annotations: config && shownAnnotations(config),
     serviceProxyName: config?.serviceProxyName,
-    problems: { object: (_kind, _namespace, _name, found) => problems.push(...found) },
+    problems: {
+      object: (_kind, _namespace, _name, found, noted = []) => {
+        problems.push(...found);
+        notices.push(...noted);
+      },
+    },
     onChange: () => {},
     onNode: (known) => {
       node = known;
@@ -111,7 +119,15 @@ export async function readCluster(
   else await source.run({ ...into, ...others, endpointSlices: some }, stop);
   if (missing.size > 0) throw new Error(`given up before all ${[...missing].join(", ")} were read`);
   const learned = once && { learned: once.decide(state, ranges ?? []) };
-  return { state, problems, mirrored, ...learned, ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
+  return {
+    state,
+    problems,
+    notices,
+    mirrored,
+    ...learned,
+    ...(node && { node }),
+    ...(ranges && { serviceCIDRs: ranges }),
+  };
 }
 
 /** A subscription of EndpointSlices that passes on those of few services, once it is known which. */

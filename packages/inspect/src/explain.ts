@@ -10,10 +10,12 @@ import {
   type Membership,
   nodePortChoice,
   type OwnershipDecision,
+  type Problem,
   type Service,
   type ServiceKey,
   type ServicePortGroup,
   type ServicePortSpec,
+  serviceKey,
 } from "@fairlead/core";
 import { mirroredIn, podNetworkOf } from "@fairlead/intake";
 import type { NftTable } from "@fairlead/netfilter/nft";
@@ -25,6 +27,7 @@ import type {
   Policies,
   PortExplanation,
   ServiceExplanation,
+  ServiceNotice,
 } from "./explanation.ts";
 import type { PlannedNode } from "./node-plan.ts";
 
@@ -43,7 +46,7 @@ export function explainService(planned: PlannedNode, key: ServiceKey, port?: str
     return decision === undefined ? [] : [explainFamily(planned, { key, service, family, decision, port })];
   });
   const zone = options.zone === undefined ? undefined : { zone: options.zone };
-  return { service: key, node: nodeName, ...zone, mode, families };
+  return { service: key, node: nodeName, ...zone, mode, notices: noticesOf(planned.notices, key), families };
 }
 
 /** The same on a node whose tables are known. */
@@ -58,6 +61,22 @@ export function fastPathOnNode(
     return { ...one, ports };
   });
   return { ...explanation, families };
+}
+
+/** What traffic is lost or open by comes first. */
+function noticesOf(notices: readonly Problem[], service: ServiceKey): readonly ServiceNotice[] {
+  const own = notices.filter((one) => serviceOfProblem(one) === service);
+  const made = own.flatMap(({ kind, name, field, value, reason, effect }): ServiceNotice[] => {
+    const object = kind === "Service" ? undefined : { object: `${kind}/${name}` };
+    return effect === undefined ? [] : [{ ...object, field, value, reason, effect }];
+  });
+  return [...made.filter(({ effect }) => effect !== "note"), ...made.filter(({ effect }) => effect === "note")];
+}
+
+/** The Service that a problem or notice is about; undefined: none, or it is not known. */
+export function serviceOfProblem({ kind, namespace, name, service }: Problem): ServiceKey | undefined {
+  const owner = kind === "Service" ? name : service;
+  return owner === undefined ? undefined : serviceKey(namespace, owner);
 }
 
 interface FamilyQuery {

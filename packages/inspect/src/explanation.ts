@@ -1,4 +1,5 @@
 import type {
+  Effect,
   EndpointFate,
   EndpointSetName,
   Frontend,
@@ -20,8 +21,21 @@ export interface ServiceExplanation {
   readonly node: string;
   readonly zone?: string;
   readonly mode: Mode;
+  /** What of it and its EndpointSlices is valid and does other than it seems to ask for. */
+  readonly notices: readonly ServiceNotice[];
   /** The families in which it has a ClusterIP. */
   readonly families: readonly FamilyExplanation[];
+}
+
+/** A notice as `docs/notices.md` lists them. */
+export interface ServiceNotice {
+  /** `EndpointSlice/web-abc`; absent: the Service itself. */
+  readonly object?: string;
+  readonly field: string;
+  /** JSON; "" where there is none. */
+  readonly value: string;
+  readonly reason: string;
+  readonly effect: Effect;
 }
 
 export interface FamilyExplanation {

@@ -7,6 +7,7 @@ import {
   type Planner,
   type PlannerOptions,
   type PlanStep,
+  type Problem,
   planState,
   type ServiceKey,
 } from "@fairlead/core";
@@ -48,6 +49,8 @@ export interface PlannedNode {
   readonly fastPath: boolean;
   /** Frontends that two services claim, bad annotations. */
   readonly problems: PlanStep["problems"];
+  /** What of the objects is valid and does other than it seems to ask for, on this node. */
+  readonly notices: readonly Problem[];
   /** What the agent would remember from now on. */
   readonly remembered: PlanStep["memory"];
 }
@@ -64,10 +67,11 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
   const memory = request.memory ?? { get: () => undefined };
   const { planner, step } = yield* planState(cluster.state, options, request.services, memory);
   const { problems, memory: remembered } = step;
+  const notices = [...(cluster.notices ?? []), ...step.notices];
   const loopbackNodePorts = (family: IPFamily) => modeOf(mode).loopbackNodePorts?.(request.config, family);
   const planned = { mode, nodeName, options, planner, state: cluster.state, memory, pods: podFacts(cluster) };
   const fastPath = modeOf(mode).fastPath?.(request.config) ?? false;
-  return { ...planned, loopbackNodePorts, fastPath, problems, remembered };
+  return { ...planned, loopbackNodePorts, fastPath, problems, notices, remembered };
 }
 
 /** What says in which networks the pods of a cluster are. */

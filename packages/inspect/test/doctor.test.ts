@@ -47,6 +47,24 @@ function answers(more: Partial<Extract<NodeFacts["api"], { kind: "answers" }>> =
   return { kind: "answers", server: "https://10.96.0.1", denied: [], calico: absent, cilium: absent, ...more };
 }
 
+test("what Services ask for: harm is a warning, a note is not", () => {
+  const notice = (name: string, effect: "open" | "note") => ({
+    kind: "Service" as const,
+    namespace: "shop",
+    name,
+    field: "spec.loadBalancerSourceRanges",
+    value: "",
+    reason: "is odd",
+    effect,
+  });
+  expect(complaints({ notices: [] })).toEqual([]);
+  expect(complaints({ notices: [notice("a", "note")] })).toEqual([]);
+  const many = Array.from({ length: 7 }, (_, i) => notice(`lb-${i}`, "open"));
+  expect(complaints({ notices: many })).toEqual([
+    expect.stringMatching(/^warning what Services ask for: shop\/lb-0: .* is odd; .*; and 2 more$/),
+  ]);
+});
+
 const REJECT =
   "-A INPUT -p tcp -m mark ! --mark 0x4000/0x4000 -m set --match-set ovn40services dst -m conntrack --ctstate NEW -j REJECT --reject-with icmp-port-unreachable";
 

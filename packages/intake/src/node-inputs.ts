@@ -163,6 +163,7 @@ export class NodeInputs {
       ...(node?.zone === undefined ? {} : { zone: node.zone }),
       families,
       nodeIPs: ips,
+      ...(node !== undefined && node.addresses.length > 0 && { ownIPs: node.addresses }),
       detectors: each((family) => detectorFor(family, this.#detectLocal(), node?.podCIDRs ?? [])),
       nodePortAddresses,
       ...(this.#addresses.length > 0 && {

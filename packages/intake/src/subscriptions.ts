@@ -31,9 +31,15 @@ export interface IntakeOptions {
   /** The services that are wanted, by their label service.kubernetes.io/service-proxy-name. Default: those without. */
   readonly serviceProxyName?: string | undefined;
   readonly state: ClusterState;
-  /** Takes all problems that one object has now; none, when it has none anymore. */
+  /** Takes all problems and notices that one object has now; none, when it has none anymore. */
   readonly problems: {
-    object(kind: ObjectKind, namespace: string, name: string, problems: readonly Problem[]): void;
+    object(
+      kind: ObjectKind,
+      namespace: string,
+      name: string,
+      problems: readonly Problem[],
+      notices?: readonly Problem[],
+    ): void;
   };
   /** A Service or EndpointSlice changed in a way that may matter. */
   readonly onChange: () => void;
@@ -63,8 +69,8 @@ export function subscriptions(options: IntakeOptions): ProxySubscriptions {
   const intern = createIntern();
   const decoder = <T>(kind: ObjectKind, decode: (raw: unknown) => Decoded<T>) => {
     return (raw: unknown): T | undefined => {
-      const { namespace, name, object, problems } = decode(raw);
-      options.problems.object(kind, namespace, name, problems);
+      const { namespace, name, object, problems, notices } = decode(raw);
+      options.problems.object(kind, namespace, name, problems, notices);
       return object;
     };
   };

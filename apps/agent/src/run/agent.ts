@@ -6,7 +6,7 @@ import { createEndpointFilter, OwnershipDelay } from "@fairlead/endpoint-filter"
 import { type LiveNetworks, NodeInputs } from "@fairlead/intake";
 import { connectionReader } from "../connections.ts";
 import { conntrackFollower } from "../conntrack.ts";
-import { annotationFollower, eventFollower, healthCheckNotListening } from "../events.ts";
+import { eventFollower, healthCheckNotListening, problemEvents } from "../events.ts";
 import { ConnectionLimit, listen } from "../http/listen.ts";
 import type { Kernel } from "../kernel.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
@@ -50,7 +50,11 @@ export function createAgent(parts: AgentParts): Agent {
     networks: parts.networks && liveNetworks(parts, parts.networks, state, metrics.networks, known),
     delay: new OwnershipDelay(ownershipDelayMs(parts), clock),
     planner,
-    problems: new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind })),
+    problems: new ProblemLog(
+      log,
+      ({ kind }) => metrics.agent.invalidObjects.inc({ kind }),
+      parts.events && problemEvents(parts.events),
+    ),
     metrics,
     health,
     serviceHealth,
@@ -131,7 +135,7 @@ function followersOf(parts: AgentParts, made: Followed): readonly SyncFollower[]
     syncLog(log),
     metricsFollower({ ...metrics, mode, planner, state, clock }),
     ...("iptables" in kernel ? besideRules(parts, made, kernel) : []),
-    ...(parts.events === undefined ? [] : [eventFollower(parts.events), annotationFollower(parts.events)]),
+    ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
     ...(parts.followers ?? []),
     ...(networks === undefined ? [] : [networksFollower(networks), alarmOf(parts, made)]),
   ];

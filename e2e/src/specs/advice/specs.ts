@@ -71,6 +71,7 @@ export const NOT_FOLLOWED: Readonly<Partial<Record<AdviceName, string>>> = {
     "begins with “nothing”, and is about learned CIDRs: the networks specs have one on the nodes' own addresses",
   "two-sources": "asks two networks' owners which of them is to give a range away; nothing on a node changes",
   "leave-isolated": "needs kube-ovn or OVN-Kubernetes; the command's test follows it on their objects",
+  "explain-services": "asks for a look at what Services ask for; nothing on a node changes",
   "kept-cidrs": "begins with “nothing”; the networks specs wait for the removal delay",
 };
 

@@ -59,7 +59,7 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
     state: to.state,
     annotations: shownAnnotations(to.setup.config),
     serviceProxyName: to.setup.config.serviceProxyName,
-    problems: { object: (...found) => to.unusable.take(...found) },
+    problems: { object: (kind, namespace, name, found) => to.unusable.take(kind, namespace, name, found) },
     onNode: () => {},
     onChange: to.onChange,
     onSynced: (resource) => {

@@ -50,15 +50,19 @@ export function decodeEndpointSlice(
 ): Decoded<EndpointSlice> {
   const metadata = metadataOf(raw);
   const { namespace, name } = metadata;
-  const problems = new ProblemList("EndpointSlice", namespace, name);
   const slice = fieldsOf(raw);
   const serviceName = stringOf(metadata.labels[serviceLabel]) ?? "";
+  const problems = new ProblemList("EndpointSlice", namespace, name, serviceName || undefined);
   const ignored = reasonToIgnore(metadata, slice) ?? (serviceName ? undefined : `has no label ${serviceLabel}`);
-  if (ignored !== undefined) return { namespace, name, ignored, problems: problems.all };
+  if (ignored !== undefined) {
+    if (slice["addressType"] === "FQDN")
+      problems.add("addressType", "FQDN", "gives names, which no proxy can use", "lost");
+    return { namespace, name, ignored, ...problems.lists };
+  }
   const serviceIsGood = checkName(`metadata.labels["${serviceLabel}"]`, serviceName, problems);
   const reading = { intern, refused: loopback ? ALL_BUT_LOOPBACK : REFUSED };
   const object = serviceIsGood ? readSlice(metadata, serviceName, slice, reading, problems) : undefined;
-  const decoded = { namespace, name, problems: problems.all };
+  const decoded = { namespace, name, ...problems.lists };
   return object === undefined ? decoded : { ...decoded, object };
 }
 
@@ -116,8 +120,12 @@ function readSlicePorts(items: readonly unknown[], intern: Intern, problems: Pro
 
 function readSlicePort(field: string, item: RawObject, intern: Intern, problems: ProblemList): SlicePort | undefined {
   const { name, port } = item;
-  // Both are allowed by the API and mean "all ports", which no proxy can do: left out without a word, as upstream does.
-  if (isAbsent(name) || isAbsent(port) || port === 0) return undefined;
+  // Both are allowed by the API and mean "all ports", which no proxy can do: left out, as upstream does.
+  if (isAbsent(name) || isAbsent(port) || port === 0) {
+    const missing = isAbsent(name) ? "name" : "port";
+    problems.add(`${field}.${missing}`, item[missing], `is absent: this port of the slice is not used`, "lost");
+    return undefined;
+  }
   if (typeof name !== "string" || (name !== "" && !isLabel(name))) {
     problems.add(`${field}.name`, name, LABEL_FORM);
     return undefined;
@@ -174,6 +182,7 @@ function readEndpoint(
   const address = readEndpointAddress(index, itemsOf(item["addresses"])[0], reading, problems);
   if (address === undefined) return undefined;
   const conditions = fieldsOf(item["conditions"]);
+  noteEndpoint(index, itemsOf(item["addresses"]).length, conditions, problems);
   const ready = conditions["ready"] !== false;
   const serving = conditions["serving"] !== false;
   const terminating = conditions["terminating"] === true;
@@ -184,6 +193,20 @@ function readEndpoint(
       ? { address, ready, serving, terminating, nodeName: intern(node) }
       : { address, ready, serving, terminating };
   return withHints(endpoint, item["hints"], intern);
+}
+
+const CONDITIONS = ["ready", "serving", "terminating"];
+
+function noteEndpoint(index: number, addresses: number, conditions: RawObject, problems: ProblemList): void {
+  if (addresses > 1) {
+    const reason = "has several addresses: only the first is used";
+    problems.add(`endpoints[${index}].addresses`, undefined, reason, "note");
+  }
+  for (const name of CONDITIONS) {
+    const value = conditions[name];
+    if (isAbsent(value) || typeof value === "boolean") continue;
+    problems.add(`endpoints[${index}].conditions.${name}`, value, "must be true or false; taken as absent");
+  }
 }
 
 function readEndpointAddress(

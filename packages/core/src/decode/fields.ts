@@ -29,6 +29,8 @@ export interface Decoded<T> {
   readonly ignored?: string;
   /** What was skipped: parts of the object or, without `object`, all of it. */
   readonly problems: readonly Problem[];
+  /** What is valid and does other than it seems to ask for; absent: nothing. */
+  readonly notices?: readonly Problem[];
 }
 
 /** The parts of ObjectMeta that decoders read. Unchecked: see `checkNames`. */

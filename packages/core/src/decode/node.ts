@@ -1,6 +1,15 @@
 /** Reads a Node and a ServiceCIDR of the API. */
 
-import { fieldsOf, isAbsent, itemsOf, parseCIDRLeniently, type RawObject, stringOf } from "@fairlead/base";
+import {
+  familyOf,
+  fieldsOf,
+  isAbsent,
+  isLoopback,
+  itemsOf,
+  parseCIDRLeniently,
+  type RawObject,
+  stringOf,
+} from "@fairlead/base";
 import type { NodeState, ServiceCIDR } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import { checkName, type Decoded, metadataOf, readAddress } from "./fields.ts";
@@ -12,7 +21,7 @@ export function decodeNode(raw: unknown): Decoded<NodeState> {
   const metadata = metadataOf(raw);
   const { name } = metadata;
   const problems = new ProblemList("Node", "", name);
-  if (!checkName("metadata.name", name, problems)) return { namespace: "", name, problems: problems.all };
+  if (!checkName("metadata.name", name, problems)) return { namespace: "", name, ...problems.lists };
   const node = fieldsOf(raw);
   const spec = fieldsOf(node["spec"]);
   const zone = stringOf(metadata.labels[ZONE_LABEL]);
@@ -23,7 +32,8 @@ export function decodeNode(raw: unknown): Decoded<NodeState> {
     podCIDRs: readPodCIDRs(spec, problems),
     goingAway: !isAbsent(metadata.deletionTimestamp) || isToBeDeleted(spec),
   };
-  return { namespace: "", name, object, problems: problems.all };
+  noteNode(object, metadata.labels, spec, problems);
+  return { namespace: "", name, object, ...problems.lists };
 }
 
 /** Reads a networking.k8s.io/v1 ServiceCIDR. Never throws: a bad CIDR is in `problems` and left out. */
@@ -33,11 +43,35 @@ export function decodeServiceCIDR(raw: unknown): Decoded<ServiceCIDR> {
   const nameIsGood = checkName("metadata.name", name, problems);
   const listed = itemsOf(fieldsOf(fieldsOf(raw)["spec"])["cidrs"]);
   const cidrs = readCIDRs("spec.cidrs", listed, problems);
-  const decoded = { namespace: "", name, problems: problems.all };
+  const decoded = { namespace: "", name, ...problems.lists };
   return nameIsGood ? { ...decoded, object: { name, cidrs } } : decoded;
 }
 
 const TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler";
+
+const OLD_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone";
+
+/** What is valid and has another effect than its author may expect. */
+function noteNode({ zone, addresses }: NodeState, labels: RawObject, spec: RawObject, problems: ProblemList): void {
+  const note = (field: string, value: unknown, reason: string) => problems.add(field, value, reason, "note");
+  const field = "status.addresses";
+  if (addresses.length === 0) note(field, undefined, "has no InternalIP or ExternalIP: this node's address is unknown");
+  for (const address of addresses) {
+    const first = addresses.find((one) => familyOf(one) === familyOf(address));
+    if (isLoopback(address)) note(field, address, "is a loopback address, which no other node reaches");
+    else if (first !== address)
+      note(field, address, `is not this node's first ${familyOf(address)} address: ${first} is used`);
+  }
+  const [podCIDR, first] = [spec["podCIDR"], itemsOf(spec["podCIDRs"])[0]];
+  if (stringOf(podCIDR) && first !== undefined && podCIDR !== first)
+    note("spec.podCIDR", podCIDR, "is not the first of spec.podCIDRs, which are used");
+  if (zone === undefined && OLD_ZONE_LABEL in labels)
+    note(
+      `metadata.labels["${OLD_ZONE_LABEL}"]`,
+      labels[OLD_ZONE_LABEL],
+      `is not read: zone hints need the label ${ZONE_LABEL}`,
+    );
+}
 
 /** Internal addresses before external ones, as upstream's GetNodeHostIPs. */
 function readNodeAddresses(status: RawObject, problems: ProblemList): readonly string[] {

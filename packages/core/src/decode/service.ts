@@ -28,6 +28,7 @@ import {
   type SpecialAddress,
   UNUSABLE,
 } from "./fields.ts";
+import { ANNOTATION_PREFIX, noteService } from "./service-notices.ts";
 
 interface ServiceDecoding {
   /** Annotations that are kept alongside Fairlead's own. Default: none. */
@@ -50,16 +51,16 @@ export function decodeService(
   const problems = new ProblemList("Service", namespace, name);
   const spec = fieldsOf(fieldsOf(raw)["spec"]);
   const ignored = reasonToIgnore(metadata, spec, decoding, problems);
-  if (ignored !== undefined) return { namespace, name, ignored, problems: problems.all };
+  if (ignored !== undefined) return { namespace, name, ignored, ...problems.lists };
   const read = () => readService(metadata, fieldsOf(raw), intern, problems, decoding.annotations);
   const object = checkNames(metadata, problems) ? read() : undefined;
-  const decoded = { namespace, name, problems: problems.all };
+  if (object !== undefined) noteService(fieldsOf(raw), metadata.annotations, object, problems);
+  const decoded = { namespace, name, ...problems.lists };
   return object === undefined ? decoded : { ...decoded, object };
 }
 
 /** Services with this label belong to the proxy of that name (KEP-2447). */
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
-const ANNOTATION_PREFIX = "fairlead.dev/";
 
 /** There are ClusterIPs in 169.254.0.0/16; those of IPv6 would need a device alongside them. */
 const REFUSED_CLUSTER_IPS: readonly SpecialAddress[] = [...UNUSABLE, "loopback", "IPv6 link-local"];

@@ -8,6 +8,7 @@ import type { EndpointSlice, IPFamily, Protocol, Service, ServiceKey, SliceEndpo
 import type { Frontend, ServicePortGroup } from "../plan.ts";
 import { claimKey, FrontendClaims, type FrontendLookup } from "./frontends.ts";
 import { LivePlan } from "./live-plan.ts";
+import { freshProblems, serviceProblems } from "./notices.ts";
 import { nodePlan, type PlannerOptions } from "./options.ts";
 import {
   claimsOfDraft,
@@ -18,7 +19,7 @@ import {
   type ServiceRecord,
   serviceEndpoints,
 } from "./service-plan.ts";
-import { annotationProblems, newConflicts, type PlanCounts, type ReleasedGroup, type StepCollector } from "./step.ts";
+import { newConflicts, type PlanCounts, type ReleasedGroup, type StepCollector } from "./step.ts";
 import { isLeft } from "./treatments.ts";
 
 /** What one planning step works with. */
@@ -92,7 +93,9 @@ export class FamilyPlanner implements FrontendLookup {
     const slices = state.slices(key);
     if (slices.length > TURN) yield;
     const decision = decideOwnership(options, service, family, slices, memory.get(key, family));
-    return draftService({ key, service, family, slices, options }, clusterIP, decision);
+    const draft = draftService({ key, service, family, slices, options }, clusterIP, decision);
+    const problems = serviceProblems(draft);
+    return problems.length === 0 ? draft : { ...draft, problems };
   }
 
   #store(key: ServiceKey, before: ServiceRecord | undefined, after: ServiceRecord | undefined): void {
@@ -110,7 +113,7 @@ export class FamilyPlanner implements FrontendLookup {
     step.remember(key, this.family, remembered, decision);
     step.changeOwner(key, this.family, before?.decision.ownership ?? remembered, decision);
     step.release(this.#released(draft, before, after, remembered));
-    step.report(annotationProblems(draft, before));
+    step.report(freshProblems(draft.problems, before?.problems));
     step.lose(key, this.family, newConflicts(draft, before, after, this.#claims));
   }
 

@@ -14,6 +14,8 @@ export interface PlannerOptions {
   readonly families: readonly IPFamily[];
   /** The node's primary address by family (upstream's nodeIP): source ranges that contain it let LB addresses in. */
   readonly nodeIPs: Partial<Readonly<Record<IPFamily, string>>>;
+  /** The Node object's addresses, for notices about services that have one of them. Default: none. */
+  readonly ownIPs?: readonly string[];
   /** Absent for a family: kind none. */
   readonly detectors: Partial<Readonly<Record<IPFamily, LocalTrafficDetector>>>;
   /** Absent for a family: kind all. */

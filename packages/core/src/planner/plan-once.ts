@@ -25,6 +25,8 @@ export interface PlannedOnce {
   readonly plans: Readonly<Record<IPFamily, ForwardingPlan>>;
   /** What is wrong in or between objects, and was skipped. */
   readonly problems: readonly Problem[];
+  /** What is valid and does other than it seems to ask for. */
+  readonly notices: readonly Problem[];
 }
 
 const DEFAULTS: Omit<PlannerOptions, "semantics"> = {
@@ -48,21 +50,24 @@ export function planOnce(objects: Iterable<unknown>, options: PlanOnceOptions): 
   const { serviceProxyName, ...rest } = options;
   const state = new ClusterState();
   const problems: Problem[] = [];
+  const notices: Problem[] = [];
   for (const raw of withoutLists(objects)) {
     const { kind } = fieldsOf(raw);
     if (kind === "Service") {
-      const { object, problems: found } = decodeService(raw, undefined, serviceProxyName ? { serviceProxyName } : {});
-      if (object !== undefined) state.upsertService(object);
-      problems.push(...found);
+      const decoded = decodeService(raw, undefined, serviceProxyName ? { serviceProxyName } : {});
+      if (decoded.object !== undefined) state.upsertService(decoded.object);
+      problems.push(...decoded.problems);
+      notices.push(...(decoded.notices ?? []));
     } else if (kind === "EndpointSlice") {
-      const { object, problems: found } = decodeEndpointSlice(raw);
-      if (object !== undefined) state.upsertSlice(object);
-      problems.push(...found);
+      const decoded = decodeEndpointSlice(raw);
+      if (decoded.object !== undefined) state.upsertSlice(decoded.object);
+      problems.push(...decoded.problems);
+      notices.push(...(decoded.notices ?? []));
     }
   }
   const { planner, step } = toEnd(planState(state, { ...DEFAULTS, ...rest }));
   const plans = { IPv4: planner.plan("IPv4"), IPv6: planner.plan("IPv6") };
-  return { plans, problems: [...problems, ...step.problems] };
+  return { plans, problems: [...problems, ...step.problems], notices: [...notices, ...step.notices] };
 }
 
 /** What an API server answers for a collection has its objects without their kind. */

@@ -5,6 +5,7 @@ import { compact } from "../data.ts";
 import type { OwnershipDecision } from "../filter.ts";
 import type { IPFamily, Service } from "../objects.ts";
 import type { HealthCheck, ServicePortGroup } from "../plan.ts";
+import type { Problem } from "../problem.ts";
 import { countLocalReady } from "../select/local-ready.ts";
 import type { GroupClaims } from "./claims.ts";
 import { claimKey, type Leaves, type ServiceClaims } from "./frontends.ts";
@@ -31,6 +32,8 @@ export interface ServiceDraft {
   readonly nodePorts?: NodePortChoice;
   /** Those with anything for us to serve. */
   readonly groups: readonly GroupDraft[];
+  /** What is wrong with it; absent: nothing. */
+  readonly problems?: readonly Problem[];
   /** The claims of what is ours, and of what another network serves. */
   readonly ours: readonly GroupClaims[];
   readonly left: readonly GroupClaims[];
@@ -44,6 +47,8 @@ export interface ServiceRecord {
   readonly decision: OwnershipDecision;
   /** `ServiceDraft.nodePorts` */
   readonly nodePorts?: NodePortChoice;
+  /** `ServiceDraft.problems` */
+  readonly problems?: readonly Problem[];
   readonly groups: readonly ServicePortGroup[];
   /** The claims of what another network serves. */
   readonly left: readonly GroupClaims[];
@@ -133,6 +138,7 @@ export function finishService(draft: ServiceDraft, holder: Holder, endpoints: Se
     created: draft.input.service.created,
     decision: draft.decision,
     ...(draft.nodePorts && { nodePorts: draft.nodePorts }),
+    ...(draft.problems && { problems: draft.problems }),
     groups: built.map((one) => one.group),
     left: draft.left,
     lost: lostClaims([...draft.ours, ...draft.left], holder),

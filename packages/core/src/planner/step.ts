@@ -3,10 +3,11 @@
 import type { DecidedBy, Ownership, OwnershipDecision } from "../filter.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
 import type { FrontendKind, PlanChange, ServicePortGroup } from "../plan.ts";
-import { type Problem, printableValue } from "../problem.ts";
+import type { Problem } from "../problem.ts";
 import type { FrontendClaims } from "./frontends.ts";
-import { balanceProblem, draftClaimKey, fastPathProblem } from "./group.ts";
-import { isFirstFamily, type ServiceDraft, type ServiceRecord } from "./service-plan.ts";
+import { draftClaimKey } from "./group.ts";
+import { problemOf } from "./notices.ts";
+import type { ServiceDraft, ServiceRecord } from "./service-plan.ts";
 
 /** One update of the ownership memory that the caller has to keep; without `ownership` the entry is to be forgotten. */
 export interface MemoryUpdate {
@@ -70,6 +71,8 @@ export interface PlanStep {
   readonly released: readonly ReleasedGroup[];
   /** Bad annotations and frontends that two services claim, each reported once when it begins. */
   readonly problems: readonly Problem[];
+  /** What of a service is valid and does other than it seems to ask for, each reported once when it begins. */
+  readonly notices: readonly Problem[];
 }
 
 /** Gauges of one family, kept up with every change. */
@@ -136,19 +139,13 @@ export class StepCollector {
       memory: [...this.#memory.values()],
       ownershipChanges: [...this.#ownership.values()],
       released: [...this.#released.values()],
-      problems: [...this.#problems, ...[...this.#conflicts.values()].flatMap((problem) => problem() ?? [])],
+      problems: [
+        ...this.#problems.filter(({ effect }) => effect === undefined),
+        ...[...this.#conflicts.values()].flatMap((problem) => problem() ?? []),
+      ],
+      notices: this.#problems.filter(({ effect }) => effect !== undefined),
     };
   }
-}
-
-/** What is wrong with a service's owner and annotations since this change: what was so before has been reported. */
-export function annotationProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
-  return [
-    ...ownershipProblems(draft, before),
-    ...balanceProblems(draft, before),
-    ...fastPathProblems(draft, before),
-    ...nodePortProblems(draft, before),
-  ];
 }
 
 type Claims = Pick<FrontendClaims, "holder" | "foreignHolder">;
@@ -179,44 +176,12 @@ export function newConflicts(
       claim,
       problem: () => {
         const reason = whyLost(group, claim, claims);
-        return reason === undefined ? undefined : problem(draft, field, JSON.stringify(claim), reason);
+        return reason === undefined
+          ? undefined
+          : problemOf(draft.input.service, { field, value: JSON.stringify(claim), reason });
       },
     };
   });
-}
-
-function ownershipProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
-  const reason = draft.decision.problem;
-  if (reason === undefined || reason === before?.decision.problem) return [];
-  const field = reason.startsWith("annotation ") ? "metadata.annotations" : "spec.clusterIPs";
-  return [problem(draft, field, "", reason)];
-}
-
-function balanceProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
-  const { service, family, options } = draft.input;
-  if (draft.groups.length === 0 || !isFirstFamily(service, family, options)) return [];
-  const found = balanceProblem(service.annotations, options.semantics);
-  const known = before?.groups[0] && balanceProblem(before.groups[0].annotations, options.semantics);
-  if (found === undefined || found.reason === known?.reason) return [];
-  return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
-}
-
-function fastPathProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
-  const { service, family, options } = draft.input;
-  if (draft.groups.length === 0 || !isFirstFamily(service, family, options)) return [];
-  const found = fastPathProblem(service.annotations);
-  const known = before?.groups[0] && fastPathProblem(before.groups[0].annotations);
-  if (found === undefined || found.value === known?.value) return [];
-  return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
-}
-
-function nodePortProblems(
-  { nodePorts, ...draft }: ServiceDraft,
-  before: ServiceRecord | undefined,
-): readonly Problem[] {
-  const found = nodePorts?.problem;
-  if (found === undefined || found.reason === before?.nodePorts?.problem?.reason) return [];
-  return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
 }
 
 function whyLost(group: string, claim: string, claims: Claims): string | undefined {
@@ -236,9 +201,4 @@ function kindsByClaim(draft: ServiceDraft): ReadonlyMap<string, FrontendKind> {
     }
   }
   return kinds;
-}
-
-function problem(draft: ServiceDraft, field: string, value: string, reason: string): Problem {
-  const { namespace, name } = draft.input.service;
-  return { kind: "Service", namespace, name, field, value, reason };
 }

@@ -60,6 +60,7 @@ export const ADVICE_NAMES = [
   "reach-agents",
   "kept-cidrs",
   "leave-isolated",
+  "explain-services",
 ] as const;
 
 export type AdviceName = (typeof ADVICE_NAMES)[number];

@@ -1,4 +1,6 @@
 import { containsCIDR, familyOf, type IPFamily, overlap } from "@fairlead/base";
+import type { Problem } from "@fairlead/core";
+import { serviceOfProblem } from "../explain.ts";
 import { advice, asRoot } from "./advice.ts";
 import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
@@ -24,6 +26,7 @@ export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
     ...excludedClients(facts),
     ...networks(facts),
     ...isolated(facts),
+    ...services(facts),
     api(facts),
   ];
 }
@@ -116,6 +119,33 @@ function excludedClients({ tellsClients }: NodeFacts): readonly Diagnosis[] {
       ),
     ),
   ];
+}
+
+/** Notices that a line names; the others are counted. */
+const MOST_NOTICES = 5;
+
+/** A line for what loses traffic or is open, and one for what only has no effect. */
+function services({ notices }: NodeFacts): readonly Diagnosis[] {
+  if (notices === undefined) return [];
+  const check = "what Services ask for";
+  const [harmful, notes] = [true, false].map((does) => notices.filter(({ effect }) => (effect !== "note") === does));
+  const lines = [harmful, notes].flatMap((found = []) => (found.length === 0 ? [] : [noticesLine(check, found)]));
+  return lines.length === 0 ? [good(check, "nothing does other than it seems to")] : lines;
+}
+
+function noticesLine(check: string, found: readonly Problem[]): Diagnosis {
+  const [first] = found;
+  const name = first && serviceOfProblem(first);
+  const text = found.slice(0, MOST_NOTICES).map((one) => {
+    const { kind, namespace, name: object, field, reason } = one;
+    return `${serviceOfProblem(one) ?? [kind, namespace, object].filter(Boolean).join("/")}: ${field} ${reason}`;
+  });
+  const more = found.length > MOST_NOTICES ? [`and ${found.length - MOST_NOTICES} more`] : [];
+  const how = `look at each with \`fairlead explain ${name ?? "NAMESPACE/NAME"}\` (docs/notices.md)`;
+  const advised = advice("explain-services", how);
+  const all = [...text, ...more].join("; ");
+  // A note asks for nothing.
+  return first?.effect === "note" ? good(check, all) : warning(check, all, advised);
 }
 
 const ALL_PROCESSES = advice(

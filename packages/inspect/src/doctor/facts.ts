@@ -1,3 +1,4 @@
+import type { Problem } from "@fairlead/core";
 import type { OwnershipRow, PodNetwork } from "@fairlead/intake";
 import type { AdviceName } from "./advice.ts";
 
@@ -51,6 +52,8 @@ export interface NodeFacts {
   readonly api: ApiFacts;
   /** Services in networks that nodes do not share. Absent: this was not asked. */
   readonly isolated?: readonly IsolatedService[];
+  /** What of Services and of this Node is valid and does other than it seems to ask for. Absent: this was not asked. */
+  readonly notices?: readonly Problem[];
   /** Absent: nothing is excluded or learned, or no API server was asked. */
   readonly networks?: NetworksFacts;
 }

@@ -45,6 +45,27 @@ export async function isolatedServices(
   }
 }
 
+/**
+ * What of all Services, and of this Node, is valid and does other than it seems to ask for.
+ *
+ * @returns undefined: the cluster cannot be read, which is warned of
+ */
+export async function serviceNotices(
+  setup: AgentSetup,
+  options: Options,
+  context: Context,
+): Promise<NodeFacts["notices"]> {
+  const access = { ...accessOf(options), file: [], node: options.on };
+  const { networks, config } = setup;
+  try {
+    const cluster = await clusterNow(access, context, { networks, config });
+    return planNode({ ...setup, cluster, nodeName: nodeNameOf({ node: options.on }) }).notices;
+  } catch (error) {
+    context.warn(`cannot read Services; what they ask for is not checked: ${errorText(error)}`);
+    return undefined;
+  }
+}
+
 /** The owner of a Service does not depend on the node. */
 const NO_NODE = new Set(["node"] as const);
 

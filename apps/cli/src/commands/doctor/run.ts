@@ -12,7 +12,7 @@ import { counted, verdictText } from "../../output/findings.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
 import { nodeFacts } from "./facts.ts";
-import { isolatedServices } from "./isolated.ts";
+import { isolatedServices, serviceNotices } from "./isolated.ts";
 import { clusterNetworks } from "./networks.ts";
 import type { doctorOptions } from "./options.ts";
 
@@ -27,6 +27,7 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
   if (api.kind !== "answers") warnOfUnlearned(setup, context);
   const networks = api.kind === "answers" ? await clusterNetworks(setup, options, context) : undefined;
   const isolated = api.kind === "answers" ? await isolatedServices(setup, options, context) : undefined;
+  const notices = api.kind === "answers" ? await serviceNotices(setup, options, context) : undefined;
   const runner = await runnerFor(options, context);
   const facts = await context.progress(`looking at ${on ?? "this node"}`, async () => {
     const more = { serviceCIDRs: options["service-cidr"], api, networks, here, running };
@@ -34,7 +35,7 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
     if (here && api.kind === "answers") await warnOfNoNode(values, state, context);
     return nodeFacts(setup, more, state, runner);
   });
-  const diagnoses = diagnose({ ...facts, ...(isolated && { isolated }) });
+  const diagnoses = diagnose({ ...facts, ...(isolated && { isolated }), ...(notices && { notices }) });
   await print(
     options.output,
     diagnoses,

@@ -8,6 +8,7 @@ import type {
   Policies,
   PortExplanation,
   ServiceExplanation,
+  ServiceNotice,
 } from "@fairlead/inspect";
 import { type OutcomeShares, type PacketFinding, waysText } from "@fairlead/inspect";
 import type { Style } from "../../frame/style.ts";
@@ -16,7 +17,7 @@ import type { FamilyAgreement } from "./family-agreement.ts";
 
 /** An explanation for people. */
 export function explanationText(
-  { service, node, zone, mode, families }: ServiceExplanation,
+  { service, node, zone, mode, notices, families }: ServiceExplanation,
   agreements: readonly FamilyAgreement[],
   instance: Pick<AgentConfig, "serviceNetwork" | "serviceProxyName">,
   style: Style,
@@ -27,7 +28,12 @@ export function explanationText(
     const agreement = agreements.find(({ family }) => family === one.family);
     return familyText(one, style) + (agreement === undefined ? "" : agreementText(agreement, style));
   });
-  return [title + instanceText(instance), ...parts].join("\n");
+  return [title + instanceText(instance) + notices.map((one) => noticeText(one, style)).join(""), ...parts].join("\n");
+}
+
+function noticeText({ object, field, value, reason, effect }: ServiceNotice, style: Style): string {
+  const sign = { lost: style.bad("traffic lost"), open: style.bad("open"), note: style.warn("note") }[effect];
+  return `${sign}: ${[object, field, value, reason].filter(Boolean).join(" ")}\n`;
 }
 
 /** Nothing of the first proxy, which most services belong to. */
