@@ -1,6 +1,15 @@
-export { type Excess, hugeEvent, hugeList } from "./huge.ts";
 export { type PodName, type PodProgram, type Pods, printed, type Refusal, servePods } from "./pod-streams.ts";
 export { encodeEvent, encodeObject, MESSAGES as KUBERNETES_MESSAGES } from "./protobuf/encode.ts";
 export { type Interceptor, LightApiServer, type SeenRequest, selection } from "./server.ts";
-export { collectionOf, fail, keyIn, line, Store, type StoredEvent } from "./store.ts";
-export { tlsFolder } from "./tls-folder.ts";
+export {
+  collectionOf,
+  type Excess,
+  fail,
+  hugeEvent,
+  hugeList,
+  keyIn,
+  line,
+  Store,
+  type StoredEvent,
+  tlsFolder,
+} from "./store.ts";

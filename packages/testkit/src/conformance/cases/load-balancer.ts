@@ -1,8 +1,33 @@
-import { clientA, clientB, NETWORKS, NODE_A, outside, ovnClient, stranger, webA1, webB1 } from "../../addresses.ts";
-import { rowsOf, workload } from "../case.ts";
-import { DROP, everyMode, exceptIpvs, LEAVE, masqueraded, noEndpoints, plain, skip } from "../expected.ts";
+/** Packets to load balancers, and what the traffic policies make of them. */
 
-const row = rowsOf("load balancer");
+import {
+  clientA,
+  clientB,
+  NETWORKS,
+  NODE_A,
+  outside,
+  ovnClient,
+  stranger,
+  webA1,
+  webA2,
+  webB1,
+  webB2,
+} from "../../addresses.ts";
+import { rowsOf, workload } from "../case.ts";
+import {
+  DROP,
+  EMPTY,
+  everyMode,
+  exceptIptables,
+  exceptIpvs,
+  LEAVE,
+  masqueraded,
+  noEndpoints,
+  plain,
+  skip,
+} from "../expected.ts";
+
+const loadBalancerRow = rowsOf("load balancer");
 
 const both = masqueraded([webA1, webB1]);
 const VIP = "VIP";
@@ -36,114 +61,245 @@ const FROM_NODE = { from: NODE_A } as const;
 const bothV6 = masqueraded([webA1, webB1], { family: "IPv6" });
 
 export const loadBalancerCases = [
-  row("from outside", two, { to: two.loadBalancerIP.IPv4, from: outside, expected: everyMode(both) }),
-  row("from a pod inside", two, { to: two.loadBalancerIP.IPv4, from: clientA, expected: everyMode(both) }),
-  row("from a pod of another node", two, { to: two.loadBalancerIP.IPv4, from: clientB, expected: everyMode(both) }),
-  row("from a pod of the other network", two, {
+  loadBalancerRow("from outside", two, { to: two.loadBalancerIP.IPv4, from: outside, expected: everyMode(both) }),
+  loadBalancerRow("from a pod inside", two, { to: two.loadBalancerIP.IPv4, from: clientA, expected: everyMode(both) }),
+  loadBalancerRow("from a pod of another node", two, {
+    to: two.loadBalancerIP.IPv4,
+    from: clientB,
+    expected: everyMode(both),
+  }),
+  loadBalancerRow("from a pod of the other network", two, {
     to: two.loadBalancerIP.IPv4,
     from: ovnClient,
     expected: everyMode(both),
   }),
-  row("from the node", two, { ...FROM_NODE, to: two.loadBalancerIP.IPv4, expected: everyMode(both) }),
-  row("ipMode Proxy: the address is the load balancer's own", proxied, {
+  loadBalancerRow("from the node", two, { ...FROM_NODE, to: two.loadBalancerIP.IPv4, expected: everyMode(both) }),
+  loadBalancerRow("ipMode Proxy: the address is the load balancer's own", proxied, {
     to: proxied.loadBalancerIP.IPv4,
     from: clientA,
     expected: everyMode(LEAVE),
   }),
-  row("its node port", two, {
+  loadBalancerRow("its node port", two, {
     to: NODE_A.addresses.IPv4,
     port: two.nodePort,
     from: outside,
     expected: everyMode(both),
   }),
-  row("no endpoints: somebody outside is refused", none, {
+  loadBalancerRow("no endpoints: somebody outside is refused", none, {
     to: none.loadBalancerIP.IPv4,
     from: outside,
     expected: noEndpoints,
   }),
-  row("Local: from outside to the endpoint here, its source kept", local, {
+  loadBalancerRow("Local: from outside to the endpoint here, its source kept", local, {
     to: local.loadBalancerIP.IPv4,
     from: outside,
     expected: everyMode(plain([webA1])),
   }),
-  row("Local: a pod takes the short cut", local, {
+  loadBalancerRow("Local: a pod takes the short cut", local, {
     to: local.loadBalancerIP.IPv4,
     from: clientA,
     expected: exceptIpvs(plain([webA1, webB1]), plain([webA1])),
   }),
-  row("Local without an endpoint here: dropped", elsewhere, {
+  loadBalancerRow("Local without an endpoint here: dropped", elsewhere, {
     to: elsewhere.loadBalancerIP.IPv4,
     from: outside,
     expected: exceptIpvs(DROP, plain([webB1])),
   }),
-  row("Local: the health-check port is let in", local, {
+  loadBalancerRow("Local: the health-check port is let in", local, {
     to: NODE_A.addresses.IPv4,
     port: local.healthCheckPort,
     from: outside,
     expected: everyMode(LEAVE),
   }),
-  row("source ranges: one who is in them", gated, {
+  loadBalancerRow("source ranges: one who is in them", gated, {
     to: gated.loadBalancerIP.IPv4,
     from: outside,
     expected: everyMode(both),
   }),
-  row("source ranges: one who is not in them is dropped", gated, {
+  loadBalancerRow("source ranges: one who is not in them is dropped", gated, {
     to: gated.loadBalancerIP.IPv4,
     from: stranger,
     expected: everyMode(DROP),
   }),
-  row("source ranges: a pod that is not in them is dropped", gated, {
+  loadBalancerRow("source ranges: a pod that is not in them is dropped", gated, {
     to: gated.loadBalancerIP.IPv4,
     from: clientA,
     expected: everyMode(DROP),
   }),
-  row("source ranges: a pod that is in them", gatedForPods, {
+  loadBalancerRow("source ranges: a pod that is in them", gatedForPods, {
     to: gatedForPods.loadBalancerIP.IPv4,
     from: clientA,
     expected: everyMode(masqueraded([webA1])),
   }),
-  row("source ranges: the node that is in them", gatedForNodes, {
+  loadBalancerRow("source ranges: the node that is in them", gatedForNodes, {
     ...FROM_NODE,
     to: gatedForNodes.loadBalancerIP.IPv4,
     expected: everyMode(both),
   }),
-  row("source ranges: the node that is not in them is dropped", gated, {
+  loadBalancerRow("source ranges: the node that is not in them is dropped", gated, {
     ...FROM_NODE,
     to: gated.loadBalancerIP.IPv4,
     expected: everyMode(DROP),
   }),
-  row("source ranges: the service's own address, where the node is in them", gatedForNodes, {
+  loadBalancerRow("source ranges: the service's own address, where the node is in them", gatedForNodes, {
     from: NODE_A,
     source: gatedForNodes.loadBalancerIP.IPv4,
     to: gatedForNodes.loadBalancerIP.IPv4,
     expected: everyMode(both),
     unreal: skip("the lab's node has no load-balancer address of its own"),
   }),
-  row("source ranges do not gate the ClusterIP", gated, { from: clientA, expected: everyMode(plain([webA1, webB1])) }),
-  row("source ranges do not gate the node port", gated, {
+  loadBalancerRow("source ranges do not gate the ClusterIP", gated, {
+    from: clientA,
+    expected: everyMode(plain([webA1, webB1])),
+  }),
+  loadBalancerRow("source ranges do not gate the node port", gated, {
     to: NODE_A.addresses.IPv4,
     port: gated.nodePort,
     from: stranger,
     expected: everyMode(both),
   }),
-  row("source ranges under Local: one who is in them keeps its source", gatedLocal, {
+  loadBalancerRow("source ranges under Local: one who is in them keeps its source", gatedLocal, {
     to: gatedLocal.loadBalancerIP.IPv4,
     from: outside,
     expected: everyMode(plain([webA1])),
   }),
-  row("source ranges under Local: one who is not in them is dropped", gatedLocal, {
+  loadBalancerRow("source ranges under Local: one who is not in them is dropped", gatedLocal, {
     to: gatedLocal.loadBalancerIP.IPv4,
     from: stranger,
     expected: everyMode(DROP),
   }),
-  row("IPv6 source ranges: one who is in them", gatedV6, {
+  loadBalancerRow("IPv6 source ranges: one who is in them", gatedV6, {
     to: gatedV6.loadBalancerIP.IPv6,
     from: outside,
     expected: everyMode(bothV6),
   }),
-  row("IPv6 source ranges: one who is not in them is dropped", gatedV6, {
+  loadBalancerRow("IPv6 source ranges: one who is not in them is dropped", gatedV6, {
     to: gatedV6.loadBalancerIP.IPv6,
     from: stranger,
     expected: everyMode(DROP),
+  }),
+];
+
+const policyRow = rowsOf("traffic policy");
+
+const internal = workload(71, { endpoints: [webA1, webA2, webB1], internal: "Local" });
+const internalElsewhere = workload(72, { endpoints: [webB1], internal: "Local" });
+const internalNodePort = workload(73, { endpoints: [webB1], internal: "Local", nodePort: true });
+const external = workload(74, { endpoints: [webA1, webB1], externally: "Local", nodePort: true });
+const externalElsewhere = workload(75, { endpoints: [webB1, webB2], externally: "Local", nodePort: true });
+const externalHere = workload(76, { endpoints: [webA1], externally: "Local", nodePort: true });
+const bothLocal = workload(77, {
+  endpoints: [webA1, webB1],
+  internal: "Local",
+  externally: "Local",
+  nodePort: true,
+});
+const dual = workload(78, {
+  endpoints: [webA1, webB1],
+  externally: "Local",
+  nodePort: true,
+  families: ["IPv4", "IPv6"],
+});
+
+const TO_NODE = { to: NODE_A.addresses.IPv4 } as const;
+
+export const policyCases = [
+  policyRow("internal Local: the endpoints here alone", internal, {
+    from: clientA,
+    expected: everyMode(plain([webA1, webA2])),
+  }),
+  policyRow("internal Local: traffic from outside is still masqueraded", internal, {
+    from: outside,
+    expected: everyMode(masqueraded([webA1, webA2])),
+  }),
+  policyRow("internal Local: the node", internal, { from: NODE_A, expected: everyMode(masqueraded([webA1, webA2])) }),
+  policyRow("internal Local without an endpoint here: a pod is dropped", internalElsewhere, {
+    from: clientA,
+    expected: exceptIpvs(DROP, EMPTY),
+  }),
+  policyRow("internal Local without an endpoint here: the node is dropped", internalElsewhere, {
+    from: NODE_A,
+    expected: exceptIpvs(DROP, EMPTY),
+  }),
+  policyRow("internal Local without an endpoint here: its node port serves", internalNodePort, {
+    ...TO_NODE,
+    port: internalNodePort.nodePort,
+    from: outside,
+    expected: everyMode(masqueraded([webB1])),
+  }),
+  policyRow("internal Local without an endpoint here, node port Cluster: the ClusterIP", internalNodePort, {
+    from: clientA,
+    expected: exceptIpvs(DROP, plain([webB1])),
+  }),
+  policyRow("external Local: from outside to the endpoint here, its source kept", external, {
+    ...TO_NODE,
+    port: external.nodePort,
+    from: outside,
+    expected: everyMode(plain([webA1])),
+  }),
+  policyRow("external Local: a pod takes the short cut", external, {
+    ...TO_NODE,
+    port: external.nodePort,
+    from: clientA,
+    expected: exceptIpvs(plain([webA1, webB1]), plain([webA1])),
+  }),
+  policyRow("external Local: a pod of another node", externalHere, {
+    ...TO_NODE,
+    port: externalHere.nodePort,
+    from: clientB,
+    expected: everyMode(plain([webA1])),
+  }),
+  policyRow("external Local: the node takes the short cut, masqueraded", external, {
+    ...TO_NODE,
+    port: external.nodePort,
+    from: NODE_A,
+    expected: exceptIpvs(masqueraded([webA1, webB1]), plain([webA1])),
+  }),
+  policyRow("external Local: localhost", external, {
+    to: "127.0.0.1",
+    source: "127.0.0.1",
+    port: external.nodePort,
+    from: NODE_A,
+    expected: exceptIptables(masqueraded([webA1, webB1]), LEAVE),
+  }),
+  policyRow("external Local: the ClusterIP goes everywhere", external, {
+    from: clientA,
+    expected: everyMode(plain([webA1, webB1])),
+  }),
+  policyRow("external Local without an endpoint here: dropped", externalElsewhere, {
+    ...TO_NODE,
+    port: externalElsewhere.nodePort,
+    from: outside,
+    expected: exceptIpvs(DROP, plain([webB1, webB2])),
+  }),
+  policyRow("external Local without an endpoint here: a pod takes the short cut", externalElsewhere, {
+    ...TO_NODE,
+    port: externalElsewhere.nodePort,
+    from: clientA,
+    expected: everyMode(plain([webB1, webB2])),
+  }),
+  policyRow("external Local without an endpoint here: the node takes the short cut", externalElsewhere, {
+    ...TO_NODE,
+    port: externalElsewhere.nodePort,
+    from: NODE_A,
+    expected: exceptIpvs(masqueraded([webB1, webB2]), plain([webB1, webB2])),
+  }),
+  policyRow("both Local: a pod at the node port", bothLocal, {
+    ...TO_NODE,
+    port: bothLocal.nodePort,
+    from: clientA,
+    expected: exceptIpvs(plain([webA1, webB1]), plain([webA1])),
+  }),
+  policyRow("IPv6 external Local: from outside", dual, {
+    to: NODE_A.addresses.IPv6,
+    port: dual.nodePort,
+    from: outside,
+    expected: everyMode(plain([webA1], { family: "IPv6" })),
+  }),
+  policyRow("IPv6 external Local: the node takes the short cut", dual, {
+    to: NODE_A.addresses.IPv6,
+    port: dual.nodePort,
+    from: NODE_A,
+    expected: exceptIpvs(masqueraded([webA1, webB1], { family: "IPv6" }), plain([webA1], { family: "IPv6" })),
   }),
 ];

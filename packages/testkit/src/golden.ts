@@ -8,7 +8,7 @@ import { gunzipSync } from "node:zlib";
 import { familyOf } from "@fairlead/base";
 import type { IPFamily, LocalTrafficDetector, ModeSemantics, NodePortAddresses, PlannerOptions } from "@fairlead/core";
 import { ServerReader, SetReader, type SetState, type VirtualServerState } from "@fairlead/netfilter";
-import { kubernetesService, type RawObject } from "../objects.ts";
+import { kubernetesService, type RawObject } from "./objects.ts";
 
 /** The node a golden scenario was recorded on. */
 export interface GoldenNode {
@@ -41,7 +41,7 @@ export interface GoldenScenario {
 }
 
 /** Folder of the golden files: the scenarios' and, under `kube-proxy/`, the defaults, flags, metrics and endpoints. */
-export const goldenFolder = fileURLToPath(new URL("../../fixtures/golden/", import.meta.url));
+export const goldenFolder = fileURLToPath(new URL("../fixtures/golden/", import.meta.url));
 
 /** Every golden scenario, in the order of their numbers. */
 export function goldenScenarios(): readonly GoldenScenario[] {
@@ -101,7 +101,7 @@ export interface RecordedScenario {
   readonly saves: Readonly<Partial<Record<IPFamily, string>>>;
 }
 
-const folder = fileURLToPath(new URL("../../fixtures/golden-more/", import.meta.url));
+const folder = fileURLToPath(new URL("../fixtures/golden-more/", import.meta.url));
 
 /** The recordings alongside the golden scenarios (`fixtures/golden-more`), iptables mode only. */
 export function recordedScenarios(): readonly RecordedScenario[] {

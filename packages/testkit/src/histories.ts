@@ -11,10 +11,10 @@ import type {
 import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Outcome, type Packet, type Rules } from "@fairlead/trace";
 import fc from "fast-check";
-import { clientA, NODE_A, outside } from "../addresses.ts";
-import { TestCluster } from "../clusters.ts";
-import { endpointSlice, type RawObject, service } from "../objects.ts";
-import { nodeEnvironment } from "../run-case.ts";
+import { clientA, NODE_A, outside } from "./addresses.ts";
+import { TestCluster } from "./clusters.ts";
+import { endpointSlice, type RawObject, service } from "./objects.ts";
+import { nodeEnvironment } from "./run-case.ts";
 
 /** Slots to change at once: what each is to hold; undefined: nothing. */
 export type SlotChanges = Iterable<readonly [slot: number, state: SlotState | undefined]>;

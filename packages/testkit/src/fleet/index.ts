@@ -1,1 +1,0 @@
-export { FleetCounts, FleetServer, type Limits, runClientGoLoop, seeded } from "./fleet.ts";

@@ -1,2 +1,0 @@
-export * from "./histories.ts";
-export { dividingFilter, noChange, type SlotChanges, traceSlots, World } from "./histories.ts";
