@@ -1,9 +1,19 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { lackingPrograms, lackText } from "@fairlead/lab/support/machine";
-import { describe, expect, test } from "vitest";
+import { isRunning, processId } from "@fairlead/lab/support/processes";
+import { ownPrefix } from "@fairlead/lab/support/run-inventory";
+import { RUN_VARIABLE } from "@fairlead/lab/support/script";
+import { execa } from "execa";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Actions, commandLine, type RawOptions, readOptions, UsageError } from "../src/command/options.ts";
-import { planSpecs, readRequest } from "../src/command/plan.ts";
-import { checkKeep } from "../src/command/run-folder.ts";
+import { type PlannedSpec, planSpecs, readRequest } from "../src/command/plan.ts";
+import { listText, withoutToken } from "../src/command/run.ts";
+import { checkKeep, newRunId, openRunFolder, takeDown, watchLeftovers } from "../src/command/run-folder.ts";
+import { durationKey, type Outcome, withOutcomes } from "../src/report.ts";
 import type { Spec } from "../src/specs/spec.ts";
 
 describe("options", () => {
@@ -178,4 +188,165 @@ describe("the plan", () => {
   test("a pattern chooses by title", () => {
     expect(plan(/reach.*v6/i)).toEqual([["reach [IPv6]", undefined]]);
   });
+});
+
+const planned = (name: string, more: Partial<Spec> = {}, unfit?: string): PlannedSpec => ({
+  spec: { name, suite: "services", run: async () => undefined, ...more },
+  family: "IPv4",
+  title: `${name} [IPv4]`,
+  unfit,
+});
+
+const outcome = (name: string, ms: number, result: Outcome["result"]): Outcome => ({
+  name,
+  suite: "services",
+  mode: "iptables",
+  family: "IPv4",
+  ms,
+  result,
+});
+
+test("a list has each spec, what it needs, and how long it took the last time that it passed", () => {
+  const before = { [durationKey("iptables", "hairpin [IPv4]")]: 9_000 };
+  const durations = withOutcomes(before, [
+    outcome("hairpin", 2_540, { kind: "passed" }),
+    outcome("drain", 60_000, { kind: "failed", message: "no answer" }),
+  ]);
+  const specs = [
+    planned("hairpin"),
+    planned("drain", { alone: true }),
+    planned("second network", {}, "one network only"),
+  ];
+  expect(listText("iptables", specs, durations).split("\n")).toEqual([
+    "     2.5 s  services      hairpin [IPv4]",
+    "         –  services      drain [IPv4] (runs by itself)",
+    "         –  services      second network [IPv4] (not here: one network only)",
+    "",
+    "  1 of 3 have run in this checkout, 0.0 minutes one after the other; up to three run at once",
+  ]);
+  expect(listText("nftables", specs, durations)).toContain("none has run in this checkout yet");
+});
+
+describe("down", () => {
+  let parent: string;
+
+  beforeEach(async () => {
+    parent = await mkdtemp(join(tmpdir(), "fairlead-down-"));
+  });
+
+  afterEach(() => rm(parent, { recursive: true, force: true }));
+
+  /** A run whose process is gone; another one has its number now: this one. */
+  async function leftover(id: string): Promise<void> {
+    const folder = join(parent, id);
+    await mkdir(folder);
+    await writeFile(
+      join(folder, "run.json"),
+      JSON.stringify({ owner: { pid: process.pid, startTime: "1" }, kept: false }),
+    );
+  }
+
+  test("nothing there: says so", async () => {
+    expect(await takeDown(parent, parent)).toEqual(["nothing is left of earlier runs"]);
+  });
+
+  test("a run at work is left alone", async () => {
+    const folder = await openRunFolder(newRunId(), parent);
+    expect(await takeDown(parent, parent)).toEqual([expect.stringContaining("left alone")]);
+    expect(await readdir(parent)).toEqual([folder.id]);
+  });
+
+  test("a run whose process number somebody else has now is removed, its processes with it, and no others", async () => {
+    const id = "fairlead-e2e-run-old";
+    await leftover(id);
+    const theirs = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: id }, reject: false });
+    const others = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: `${id}er` }, reject: false });
+    const other = await processId(others.pid ?? 0);
+    expect(await takeDown(parent, parent)).toEqual([`${id}: removed, with 1 processes`]);
+    expect((await theirs).signal).toBe("SIGKILL");
+    expect(await isRunning(other)).toBe(true);
+    expect(await readdir(parent)).toEqual([]);
+    others.kill("SIGKILL");
+    await others;
+  });
+
+  test("a run of pnpm e2e is found in the folder of that command", async () => {
+    const command = join(parent, await ownPrefix("fairlead-e2e"));
+    await mkdir(command);
+    const { id } = await openRunFolder(newRunId(), command);
+    expect(await takeDown(parent, parent)).toEqual([`${id}: at work (process ${process.pid}), left alone`]);
+  });
+
+  test("a folder that says nothing of its run is not touched", async () => {
+    await mkdir(join(parent, "fairlead-e2e-run-strange"));
+    await mkdir(join(parent, "somebody-else"));
+    expect(await takeDown(parent, parent)).toEqual(["nothing is left of earlier runs"]);
+    expect((await readdir(parent)).sort()).toEqual(["fairlead-e2e-run-strange", "somebody-else"]);
+  });
+
+  test("folders of processes that are gone are removed, also where programs are built; those of the living stay", async () => {
+    const gone = `${process.pid}-1`;
+    const cache = join(parent, "cache");
+    await mkdir(join(cache, "programs", `.build-${gone}-abc`), { recursive: true });
+    await mkdir(join(cache, "programs", `${await ownPrefix(".build")}-abc`));
+    for (const name of ["e2e", "tests"]) await mkdir(join(parent, `fairlead-${name}-${gone}-abc`));
+    await mkdir(join(parent, `${await ownPrefix("fairlead-e2e")}-abc`));
+    expect(new Set(await takeDown(parent, cache))).toEqual(
+      new Set(
+        [`fairlead-e2e-${gone}-abc`, `fairlead-tests-${gone}-abc`, `.build-${gone}-abc`].map(
+          (name) => `${name}: removed`,
+        ),
+      ),
+    );
+    expect((await readdir(parent)).sort()).toEqual(["cache", `${await ownPrefix("fairlead-e2e")}-abc`]);
+    expect(await readdir(join(cache, "programs"))).toEqual([`${await ownPrefix(".build")}-abc`]);
+  });
+
+  test("tests have a temporary folder of their own, which is nobody's leftover", async () => {
+    const [, pid, startTime = ""] = /\/fairlead(?:-tests)?-(\d+)-(\d+)$/.exec(tmpdir()) ?? [];
+    expect(await isRunning({ pid: Number(pid), startTime })).toBe(true);
+  });
+});
+
+function mark() {
+  const id = `fairlead-leftovers-${randomUUID()}`;
+  return { variable: ["FAIRLEAD_LEFTOVERS_TEST", id], folderPrefix: id } as const;
+}
+
+test("a run that takes everything down is clean", async () => {
+  const own = mark();
+  const watch = await watchLeftovers(own);
+  const child = execa("sleep", ["60"], { env: { [own.variable[0]]: own.variable[1] }, reject: false });
+  await watch.look();
+  child.kill("SIGKILL");
+  await child;
+  const { table, changed } = await watch.finish();
+  expect(changed.filter((line) => !/^(links|rules)/.test(line))).toEqual([]);
+  expect(table).toMatch(/processes of the run +0 +1 +0/);
+});
+
+test("a process and a folder that stay are named", async () => {
+  const own = mark();
+  const watch = await watchLeftovers(own, { patienceMs: 0 });
+  const child = execa("sleep", ["60"], { env: { [own.variable[0]]: own.variable[1] }, reject: false });
+  const folder = await mkdtemp(join(tmpdir(), `${own.folderPrefix}-`));
+  await watch.look();
+  const { changed, clean } = await watch.finish();
+  expect(clean).toBe(false);
+  expect(changed).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(new RegExp(`processes: left behind ${child.pid} sleep 60`)),
+      expect.stringMatching(/folders: left behind fairlead-leftovers-/),
+    ]),
+  );
+  child.kill("SIGKILL");
+  await child;
+  await rm(folder, { recursive: true });
+});
+
+test("what a failure keeps and prints is without the cluster's token", () => {
+  const text = 'env TOKEN=s3cret vitest: exit code 1; Authorization: "Bearer s3cret"';
+  expect(withoutToken(text, { apiServer: { token: "s3cret" } })).toBe(
+    'env TOKEN=[token] vitest: exit code 1; Authorization: "Bearer [token]"',
+  );
 });

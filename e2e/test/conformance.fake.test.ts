@@ -7,7 +7,7 @@ import {
   runCase,
 } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { fakeIptables, fakeIpvs } from "../src/cases/conformance/subjects.ts";
+import { fakeIptables, fakeIpvs } from "../src/cases/conformance/groups.ts";
 
 describe.each<[name: string, mode: Mode, subjects: BackendsUnderTest]>([
   ["iptables (nft)", "iptables", fakeIptables("nft")],

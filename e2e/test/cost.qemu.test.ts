@@ -1,9 +1,8 @@
 import { missingForCounting } from "@fairlead/lab/qemu/missing";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type GuestCounts, ratioIn } from "../src/cost/counted.ts";
-import { countFew } from "../src/cost/few.ts";
-import { TOLERANCE } from "../src/cost/targets.ts";
-import { SUBJECTS } from "../src/cost/units.ts";
+import { countFew } from "../src/cost/guests.ts";
+import { type GuestCounts, ratioIn, SUBJECTS } from "../src/cost/measure.ts";
+import { TOLERANCE } from "../src/cost/suite.ts";
 
 /**
  * What packets cost, in instructions relative to kube-proxy's in the same guest: the same on each run, whatever else

@@ -1,10 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { readCounted, withGuest } from "../src/cost/counted.ts";
-import { PAGE, withTables } from "../src/cost/page.ts";
-import { printedNumber } from "../src/cost/printed.ts";
-import { missedBudgets } from "../src/cost/targets.ts";
-import { SUBJECTS } from "../src/cost/units.ts";
+import { printedNumber, readCounted, SUBJECTS, withGuest } from "../src/cost/measure.ts";
+import { missedBudgets, PAGE, withTables } from "../src/cost/suite.ts";
 
 test("docs/fast-path.md has the tables of what was counted", async () => {
   const page = await readFile(PAGE, "utf8");

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
+import { play, verdict } from "../src/demo/checks.ts";
 import { memoryStage } from "../src/demo/memory-stage.ts";
-import { demoObjects, NGINX_OVN_IP } from "../src/demo/services.ts";
-import { play, verdict } from "../src/demo/show.ts";
-import type { DemoEnvironment } from "../src/demo/stage.ts";
+import { type DemoEnvironment, demoObjects, NGINX_OVN_IP } from "../src/demo/stage.ts";
 
 const silent = () => undefined;
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { play, verdict } from "../src/demo/checks.ts";
 import { localStage } from "../src/demo/local-stage.ts";
-import { demoObjects } from "../src/demo/services.ts";
-import { play, verdict } from "../src/demo/show.ts";
+import { demoObjects } from "../src/demo/stage.ts";
 
 const silent = () => undefined;
 

@@ -3,12 +3,9 @@ import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel-versions"
 import { missingForCounting } from "@fairlead/lab/qemu/missing";
 import { runs } from "@fairlead/tooling/runs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { disturbedOn, type Round } from "../src/fast-path/disturbed.ts";
-import { followDevices, STEPS } from "../src/fast-path/followed.ts";
-import { LINKS } from "../src/fast-path/ground.ts";
-import type { Configuration } from "../src/fast-path/objects.ts";
-import { CASES, type CaseName } from "../src/fast-path/packet-cases.ts";
-import { packetsOn, type SeenPackets } from "../src/fast-path/packets.ts";
+import { disturbedOn, followDevices, type Round, STEPS } from "../src/fast-path/disturbed.ts";
+import { type Configuration, LINKS } from "../src/fast-path/objects.ts";
+import { CASES, type CaseName, packetsOn, type SeenPackets } from "../src/fast-path/packets.ts";
 
 /** The built agent with the fast path on Debian's kernels, which have flowtables. Takes long: `pnpm e2e --all`. */
 const missing = await missingForCounting(["iptables-legacy", "nfacct"]);

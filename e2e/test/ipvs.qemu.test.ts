@@ -2,8 +2,8 @@ import { IP_FAMILIES } from "@fairlead/base";
 import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import { missingForCounting } from "@fairlead/lab/qemu/missing";
 import { beforeAll, describe, expect, test } from "vitest";
-import { NARROW, packetsOn, type Seen, STORAGE_WAYS, waysOf } from "../src/ipvs-node/packets.ts";
 import type { Lived } from "../src/qemu/guest.ts";
+import { NARROW, packetsOn, type Seen, STORAGE_WAYS, waysOf } from "../src/qemu/ipvs-node.ts";
 
 /**
  * The built agent in ipvs mode on Debian's kernels, which have IPVS and all of nf_tables: two uplinks, and a second

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { findingsIn } from "../src/specs/soak/compare.ts";
 import {
   type Drawn,
   drawSteps,
+  findingsIn,
   firstModel,
   type SoakModel,
   type SoakScope,
   type SoakStep,
   servingPods,
-} from "../src/specs/soak/model.ts";
+} from "../src/specs/soak-model.ts";
 
 const SCOPE: SoakScope = { modes: ["iptables", "nftables"], hardships: ["agents killed", "watches cut"] };
 

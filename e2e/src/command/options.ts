@@ -7,7 +7,7 @@ import { modes } from "@fairlead/lab/modes";
 import { MAX_NODES } from "@fairlead/lab/provider/netns/ground";
 import { messageOf } from "@fairlead/lab/support/processes";
 import { Command } from "commander";
-import type { SoakSettings } from "../specs/soak/soak.ts";
+import type { SoakSettings } from "../specs/soak.ts";
 import { SPEC_PACKAGES, type SpecPackage, SUITES, type Suite } from "../specs/spec.ts";
 
 /** What the command line asks for, checked as far as it can be without looking at the machine. */

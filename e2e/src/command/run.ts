@@ -29,10 +29,9 @@ import {
 } from "../report.ts";
 import { specsFor } from "../specs/index.ts";
 import { runSpec } from "../specs/spec.ts";
-import { watchLeftovers } from "./leftovers.ts";
 import { type RunOptions, UsageError } from "./options.ts";
 import { familyField, type PlannedSpec, planSpecs, planText, readRequest } from "./plan.ts";
-import { checkKeep, keepRunning, newRunId, openRunFolder, type RunFolder } from "./run-folder.ts";
+import { checkKeep, keepRunning, newRunId, openRunFolder, type RunFolder, watchLeftovers } from "./run-folder.ts";
 
 const CANNOT_RUN = 3;
 

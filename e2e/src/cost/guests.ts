@@ -1,17 +1,39 @@
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
-import type { RawObject } from "@fairlead/testkit";
-import { agentGuest, builtAgent } from "./agent.ts";
-import { countChange } from "./change.ts";
-import type { GuestCounts } from "./counted.ts";
-import { fairleadTable } from "./fairlead.ts";
-import { fairleadIptables, IPTABLES_GUEST, iptablesTables } from "./iptables.ts";
-import { fairleadIpvs, IPVS_GUEST } from "./ipvs.ts";
-import { count } from "./measure.ts";
-import { DEVICES, type Way } from "./network.ts";
-import { COUNTED, clusterOf, type Size } from "./objects.ts";
-import { kubeProxyTable, recordKubeProxy } from "./recorded.ts";
-import type { Subject } from "./subject.ts";
-import { ALL_UNITS, OTHER_MODES_UNITS, SUBJECTS } from "./units.ts";
+import { goldenScenario, type RawObject } from "@fairlead/testkit";
+import {
+  ALL_UNITS,
+  ask,
+  CHANGE,
+  COUNTED,
+  clusterOf,
+  count,
+  DEVICES,
+  type GuestCounts,
+  inNode,
+  NODE,
+  networkLines,
+  OTHER_MODES_UNITS,
+  printedNumber,
+  type Size,
+  SUBJECTS,
+  type Subject,
+  type Unit,
+  type Way,
+} from "./measure.ts";
+import {
+  agentGuest,
+  builtAgent,
+  type FastPath,
+  fairleadChange,
+  fairleadIptables,
+  fairleadIpvs,
+  fairleadTable,
+  IPTABLES_GUEST,
+  IPVS_GUEST,
+  iptablesTables,
+  kubeProxyTable,
+  recordKubeProxy,
+} from "./subjects.ts";
 
 /** One guest of the suite. */
 export interface Guest {
@@ -141,4 +163,44 @@ function recorded(
   const found = recordings.get(key) ?? recordKubeProxy(kubeProxy, mode, objects);
   recordings.set(key, found);
   return found;
+}
+
+/** Transactions of changes that are sent, there and back. */
+const TIMES = 400;
+
+/** Instructions of one change of an endpoint, of the sender and the kernel's threads, without and with the option. */
+async function countChange(version: KernelVersion, size: Size) {
+  const way = "one node";
+  const objects = clusterOf(size);
+  const of = (file: string, fastPath: FastPath) => fairleadChange(file, file, objects, fastPath);
+  const subjects = [await of("without", undefined), await of("fast-path", DEVICES[way])];
+  const script = [
+    "count seed",
+    ...networkLines(way, COUNTED.endpoints),
+    ...subjects.flatMap(({ name, load }) => [
+      inNode("nft flush ruleset"),
+      ...load,
+      `echo "${name} $(batch change ${NODE} ${TIMES} /guest/${name}-there /guest/${name}-back)"`,
+    ]),
+  ].join("\n");
+  const files = Object.assign({}, ...subjects.map((subject) => subject.files));
+  const { release, text } = await ask(version, { files, script, memoryMiB: MEMORY_MIB });
+  const counted = (name: string) => ({ [CHANGE]: printedNumber(text, name) });
+  const counts: GuestCounts = { [SUBJECTS.own]: counted("without"), [SUBJECTS.fast]: counted("fast-path") };
+  return { release, counts };
+}
+
+/** A recording of kube-proxy with one service for TCP and UDP, and what Fairlead makes of the same objects. */
+const SCENARIO = "02-dns-tcp-udp";
+const SERVICE = { address: "10.96.0.10", port: 53, endpoints: ["10.144.1.5", "172.30.23.2"] };
+
+/** Counts in one guest, with what the repository has: kube-proxy itself is not needed. */
+export async function countFew(version: KernelVersion, units: readonly Unit[]): Promise<GuestCounts> {
+  const { node, objects, nft } = goldenScenario(SCENARIO);
+  const way = "one node";
+  const subjects = [
+    kubeProxyTable(SUBJECTS.base, nft),
+    await fairleadTable(SUBJECTS.fast, "fast-path", objects, DEVICES[way], node),
+  ];
+  return (await count({ version, way, service: SERVICE, subjects, units })).counts;
 }

@@ -1,11 +1,28 @@
+/**
+ * `pnpm e2e --suite cost`: counts in all guests, writes the tables of docs/fast-path.md and compares with the
+ * budgets.
+ */
+
 import { readFile, writeFile } from "node:fs/promises";
 import { kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
 import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import { missingForCounting } from "@fairlead/lab/qemu/missing";
-import { type Counted, readCounted, withGuest, writeCounted } from "./counted.ts";
-import { GUESTS } from "./guests.ts";
-import { PAGE, withTables } from "./page.ts";
-import { missedBudgets } from "./targets.ts";
+import { markdownTable } from "@fairlead/tooling/markdown-table";
+import { AGENT_GUEST, CHANGE_SIZES, DIRECT_GUEST, GUESTS, ONE_SIZE, WAYS } from "./guests.ts";
+import {
+  ALL_UNITS,
+  CHANGE,
+  type Counted,
+  type KernelCounts,
+  OTHER_MODES_UNITS,
+  ratioIn,
+  readCounted,
+  SUBJECTS,
+  UNITS,
+  type Unit,
+  withGuest,
+  writeCounted,
+} from "./measure.ts";
 
 const KUBE_PROXY = "v1.37";
 const LACKING = 3;
@@ -40,4 +57,190 @@ export async function runCostSuite(spec: RegExp | undefined, progress: (line: st
   const missed = missedBudgets(counted);
   for (const line of missed) progress(line);
   return missed.length === 0 ? 0 : 1;
+}
+
+/** What the fast path is to cost at most. */
+interface Target {
+  readonly what: string;
+  readonly most: number;
+  /** How far counts of one kernel differ from run to run. */
+  readonly tolerance: number;
+  /** Undefined: that was not counted. */
+  counted(kernel: KernelCounts): number | undefined;
+}
+
+/** How far counts of one kernel differ from run to run. */
+export const TOLERANCE: Readonly<Record<Unit, number>> = {
+  connect: 0.01,
+  request: 0.01,
+  query: 0.02,
+  datagram: 0.01,
+  stream: 0.01,
+  packets: 0.03,
+};
+
+const ESTABLISHED = ["request", "datagram", "stream", "packets"] as const satisfies readonly Unit[];
+const BETWEEN_NODES = { routed: 0.87, vxlan: 0.92 } as const;
+
+const TARGETS: readonly Target[] = [
+  packetTarget("one node", "connect", 1),
+  packetTarget("one node", "query", 1.03),
+  packetTarget("one node", "request", 0.8),
+  packetTarget("one node", "datagram", 0.8),
+  packetTarget("one node", "stream", 0.83),
+  packetTarget("one node", "packets", 0.75),
+  ...WAYS.flatMap((way) => [
+    packetTarget(way, "connect", 1),
+    packetTarget(way, "query", 1.03),
+    ...ESTABLISHED.map((unit) => packetTarget(way, unit, BETWEEN_NODES[way])),
+  ]),
+  agentTarget("request", 0.8),
+  agentTarget("datagram", 0.8),
+  ...CHANGE_SIZES.map(changeTarget),
+  { what: "the same, largest of all sizes to smallest", most: 1.02, tolerance: 0.005, counted: spread },
+];
+
+/** Lines for those that are exceeded. */
+export function missedBudgets(counted: Counted): readonly string[] {
+  return Object.values(counted).flatMap((kernel) =>
+    TARGETS.flatMap(({ what, most, tolerance, counted: of }) => {
+      const found = of(kernel);
+      if (found === undefined || found <= most + tolerance) return [];
+      return [`Linux ${kernel.release}, ${what}: ${found.toFixed(3)}, at most ${most} is allowed`];
+    }),
+  );
+}
+
+function packetTarget(way: "one node" | (typeof WAYS)[number], unit: Unit, most: number): Target {
+  return {
+    what: way === "one node" ? UNITS[unit].what : `the same between two nodes, ${way}: ${UNITS[unit].what}`,
+    most,
+    tolerance: TOLERANCE[unit],
+    counted: ({ guests }) => ratioIn(guests[`${way} ${ONE_SIZE}`], SUBJECTS.fast, unit, SUBJECTS.base),
+  };
+}
+
+/** Of rules that the built agent wrote in the guest, where it has tested the kernel's flowtables. */
+function agentTarget(unit: Unit, most: number): Target {
+  return {
+    what: `${UNITS[unit].what}, the built agent in the guest, 10 services`,
+    most,
+    tolerance: TOLERANCE[unit],
+    counted: ({ guests }) => ratioIn(guests[AGENT_GUEST], SUBJECTS.fast, unit, SUBJECTS.base),
+  };
+}
+
+/** In relation to Fairlead without the option. */
+function changeTarget(services: number): Target {
+  return {
+    what: `change of one endpoint at ${services.toLocaleString("en-US")} services, to Fairlead without the option`,
+    most: 1.05,
+    tolerance: 0.01,
+    counted: ({ guests }) => ratioIn(guests[`change ${services}`], SUBJECTS.fast, CHANGE, SUBJECTS.own),
+  };
+}
+
+function spread({ guests }: KernelCounts): number | undefined {
+  const found = CHANGE_SIZES.map((services) => guests[`change ${services}`]?.[SUBJECTS.fast]?.[CHANGE]);
+  const all = found.filter((one) => one !== undefined);
+  return all.length < found.length ? undefined : Math.max(...all) / Math.min(...all);
+}
+
+/** The page that the tables are on. */
+export const PAGE = new URL("../../../docs/fast-path.md", import.meta.url);
+
+const BEGIN = "<!-- counted: pnpm e2e --suite cost -->";
+const END = "<!-- end -->";
+/** The size that the page shows; ratios hardly differ between sizes, and e2e/counted.json has the others. */
+const SIZE = 1000;
+
+/** @throws Error when the page has no place for them */
+export function withTables(page: string, counted: Counted): string {
+  const [before = "", rest = ""] = page.split(BEGIN);
+  const [, after] = rest.split(END);
+  if (after === undefined) throw new Error(`docs/fast-path.md has no place for the tables between ${BEGIN} and ${END}`);
+  return `${before}${BEGIN}\n\n${tables(counted)}\n\n${END}${after}`;
+}
+
+function tables(counted: Counted): string {
+  const kernels = Object.values(counted);
+  return [
+    targets(kernels),
+    "At 1,000 services:",
+    ofServices(kernels),
+    "Packets from pod to pod that belong to no service:",
+    direct(kernels),
+    "The other modes, instructions at 1,000 services:",
+    otherModes(kernels),
+  ].join("\n\n");
+}
+
+function targets(kernels: readonly KernelCounts[]): string {
+  const head = [
+    "instructions, relative to kube-proxy v1.37.1 in nftables mode",
+    "at most",
+    ...kernels.map(({ release }) => `Linux ${release}`),
+  ];
+  const rows = TARGETS.map(({ what, most, counted }) => [
+    what,
+    most.toFixed(2),
+    ...kernels.map((kernel) => shown(counted(kernel))),
+  ]);
+  return table(head, rows);
+}
+
+function ofServices(kernels: readonly KernelCounts[]): string {
+  const { base, ...others } = SUBJECTS;
+  const head = kernels.flatMap(({ release }) => [`Linux ${release}, ${base}, instructions`, ...Object.values(others)]);
+  const row = (unit: Unit) => [
+    UNITS[unit].what,
+    ...kernels.flatMap(({ guests: { [`one node ${SIZE}`]: guest } }) => [
+      number(guest?.[base]?.[unit]),
+      ...Object.values(others).map((subject) => shown(ratioIn(guest, subject, unit, base))),
+    ]),
+  ];
+  return table(["packets of services", ...head], ALL_UNITS.map(row));
+}
+
+function direct(kernels: readonly KernelCounts[]): string {
+  const { base, own, fast } = SUBJECTS;
+  const head = kernels.flatMap(({ release }) => [`Linux ${release}, ${base}, instructions`, own, fast]);
+  const row = (unit: Unit) => [
+    UNITS[unit].what,
+    ...kernels.flatMap(({ guests: { [DIRECT_GUEST]: guest } }) => [
+      number(guest?.[base]?.[unit]),
+      ...[own, fast].map((subject) => shown(ratioIn(guest, subject, unit, base))),
+    ]),
+  ];
+  return table(["1,000 services", ...head], ALL_UNITS.map(row));
+}
+
+/** In ipvs mode Fairlead leaves what kube-proxy does, as golden files say. */
+function otherModes(kernels: readonly KernelCounts[]): string {
+  const columns = [
+    { title: "kube-proxy, iptables", guest: `iptables ${SIZE}`, subject: SUBJECTS.base },
+    { title: "Fairlead, iptables", guest: `iptables ${SIZE}`, subject: SUBJECTS.own },
+    { title: "Fairlead, ipvs", guest: `ipvs ${SIZE}`, subject: SUBJECTS.own },
+  ];
+  const row = (unit: Unit) => [
+    UNITS[unit].what,
+    ...kernels.flatMap(({ guests }) => columns.map(({ guest, subject }) => number(guests[guest]?.[subject]?.[unit]))),
+  ];
+  const head = kernels.flatMap(({ release }) => [
+    `Linux ${release}, kube-proxy, iptables`,
+    ...columns.slice(1).map(({ title }) => title),
+  ]);
+  return table(["", ...head], OTHER_MODES_UNITS.map(row));
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return markdownTable(head, rows).join("\n");
+}
+
+function shown(ratio: number | undefined): string {
+  return ratio === undefined ? "not counted" : ratio.toFixed(2);
+}
+
+function number(instructions: number | undefined): string {
+  return instructions === undefined ? "not counted" : Math.round(instructions).toLocaleString("en-US");
 }

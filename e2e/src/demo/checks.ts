@@ -1,10 +1,21 @@
 /** What the demo shows, one check each. */
 
 import { clientA, NODE_A, nginxCalico, outside, ovnClient, webB1 } from "@fairlead/testkit";
-import { demoObjects, NGINX_CALICO_IP, NGINX_OVN_IP, NOBODY_IP, STICKY_IP, WEB, webPods } from "./services.ts";
-import type { Check, DemoEnvironment, Finding, Reply } from "./stage.ts";
+import {
+  type Check,
+  type DemoEnvironment,
+  demoObjects,
+  type Finding,
+  NGINX_CALICO_IP,
+  NGINX_OVN_IP,
+  NOBODY_IP,
+  type Reply,
+  STICKY_IP,
+  WEB,
+  webPods,
+} from "./stage.ts";
 
-export const foundingCase: Check = async (stage) => {
+const foundingCase: Check = async (stage) => {
   const replies = await stage.ask({ from: clientA, to: NGINX_CALICO_IP, port: 80, count: 5 });
   const ok = every(replies, nginxCalico.name);
   return [{ name: "nginx-calico", request: `client-a → ${NGINX_CALICO_IP}:80`, seen: tally(replies), ok }];
@@ -13,7 +24,7 @@ export const foundingCase: Check = async (stage) => {
 /** Bounds that a fair spread leaves once in many millions of runs. */
 const FAIR = { requests: 300, least: 0.19, most: 0.48 } as const;
 
-export const spread: Check = async (stage) => {
+const spread: Check = async (stage) => {
   const replies = await stage.ask({ from: clientA, to: WEB.clusterIP, port: 80, count: FAIR.requests });
   const counts = [...countEnds(replies)];
   const fair = counts.every(([, count]) => count >= FAIR.least * FAIR.requests && count <= FAIR.most * FAIR.requests);
@@ -24,7 +35,7 @@ export const spread: Check = async (stage) => {
   ];
 };
 
-export const affinity: Check = async (stage) =>
+const affinity: Check = async (stage) =>
   Promise.all(
     [clientA, outside].map(async (from) => {
       const replies = await stage.ask({ from, to: STICKY_IP, port: 80, count: 1 });
@@ -35,7 +46,7 @@ export const affinity: Check = async (stage) =>
     }),
   );
 
-export const nodePort: Check = async (stage) =>
+const nodePort: Check = async (stage) =>
   Promise.all(
     stage.nodePortsAt.map((to) =>
       atNodePort(stage, to.startsWith("127.") ? { from: NODE_A, to, source: to } : { from: outside, to }),
@@ -43,7 +54,7 @@ export const nodePort: Check = async (stage) =>
   );
 
 /** Who sees whom: pods of the own network keep their address, everybody else comes as the node. */
-export const masquerading: Check = async (stage) =>
+const masquerading: Check = async (stage) =>
   Promise.all(
     [clientA, ovnClient, outside, NODE_A].map(async (from) => {
       const own = from.addresses.IPv4;
@@ -59,14 +70,14 @@ export const masquerading: Check = async (stage) =>
     }),
   );
 
-export const nobodyThere: Check = async (stage) => {
+const nobodyThere: Check = async (stage) => {
   const replies = await stage.ask({ from: clientA, to: NOBODY_IP, port: 80, count: 5 });
   const ok = every(replies, "refused");
   return [{ name: "no endpoints", request: `client-a → ${NOBODY_IP}:80`, seen: `${tally(replies)} at once`, ok }];
 };
 
 /** The other network's service: not a rule names it, and its packets go out as they came in. */
-export const foreignService: Check = async (stage) => {
+const foreignService: Check = async (stage) => {
   const rules = await stage.rules();
   const naming = (address: string) => rules.filter((rule) => rule.includes(address)).length;
   const own = naming(NGINX_CALICO_IP);
@@ -87,7 +98,7 @@ export const foreignService: Check = async (stage) => {
 };
 
 /** An endpoint goes while requests go on: how long until none reaches it, and does any fail? */
-export const removedLive: Check = async (stage) => {
+const removedLive: Check = async (stage) => {
   const since = await stage.change(demoObjects(webPods.filter((pod) => pod !== webB1)));
   const replies = await askUntil(stage, (seen) => lastCalm(seen) !== undefined);
   const calm = lastCalm(replies);
@@ -96,7 +107,7 @@ export const removedLive: Check = async (stage) => {
 };
 
 /** It comes back: how long until the first request reaches it? */
-export const addedLive: Check = async (stage) => {
+const addedLive: Check = async (stage) => {
   const since = await stage.change(demoObjects());
   const replies = await askUntil(stage, (seen) => seen.some(({ end }) => end === webB1.name));
   const first = replies.find(({ end }) => end === webB1.name);
@@ -211,4 +222,51 @@ function every(replies: readonly Reply[], end: string): boolean {
 
 function senders(replies: readonly Reply[]): readonly string[] {
   return [...new Set(replies.flatMap(({ seenAs }) => (seenAs === undefined ? [] : [seenAs])))];
+}
+
+const NAME = 17;
+const SHOWN_REQUEST = 42;
+
+const tableHead = `  ${"CHECK".padEnd(NAME)}${"REQUEST".padEnd(SHOWN_REQUEST)}SEEN`;
+
+const checks: readonly Check[] = [
+  foundingCase,
+  spread,
+  removedLive,
+  addedLive,
+  affinity,
+  nodePort,
+  masquerading,
+  nobodyThere,
+  foreignService,
+];
+
+/** Runs every check, each of them printed as soon as it is known. */
+export async function play(stage: DemoEnvironment, print: (line: string) => void): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  print(tableHead);
+  for (const check of stage.checks ?? checks) {
+    for (const finding of await check(stage)) {
+      print(tableLine(finding, findings.at(-1)));
+      findings.push(finding);
+    }
+  }
+  return findings;
+}
+
+/** The closing line: what it proved, or what failed. */
+export function verdict(stage: DemoEnvironment, findings: readonly Finding[], left: readonly string[]): string {
+  const failed = findings.filter(({ ok }) => !ok);
+  const problems = [
+    ...failed.map(({ name, request, seen }) => `${name} (${request}): ${seen}`),
+    ...left.map((what) => `left behind: ${what}`),
+  ];
+  if (problems.length > 0) return ["Failed:", ...problems.map((problem) => `  ${problem}`)].join("\n");
+  return `Proved ${stage.proof}, ${findings.length} of ${findings.length} checks: our services are served, the other network's are left alone, nothing is left behind.`;
+}
+
+/** One line of the table; a name that the line before had already is left out. */
+function tableLine({ name, request, seen, ok }: Finding, before: Finding | undefined): string {
+  const shown = before?.name === name ? "" : name;
+  return `${ok ? "✓" : "✗"} ${shown.padEnd(NAME)}${request.padEnd(SHOWN_REQUEST)}${seen}`;
 }

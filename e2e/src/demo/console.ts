@@ -11,8 +11,7 @@ import { startDaemon } from "@fairlead/lab/support/processes";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { execa } from "execa";
-import { CONSOLE_FLAGS } from "./services.ts";
-import type { DemoEnvironment } from "./stage.ts";
+import { CONSOLE_FLAGS, type DemoEnvironment } from "./stage.ts";
 
 /**
  * Opens the console on the manifests that the demo's agent follows, until the demo is to end. Where the demo has a

@@ -4,8 +4,7 @@ import { agentFolder, requireAgent, startAgent } from "@fairlead/lab/agent";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { endpointSlice, nginxCalico, type RawObject } from "@fairlead/testkit";
 import { localChecks } from "./checks.ts";
-import { LOCAL_FLAGS, serviceAt, webPods } from "./services.ts";
-import { type Ask, type DemoEnvironment, leftovers, type Reply } from "./stage.ts";
+import { type Ask, type DemoEnvironment, LOCAL_FLAGS, leftovers, type Reply, serviceAt, webPods } from "./stage.ts";
 
 /** This process's own environment: no namespace. */
 const HERE = { argvPrefix: ["env"], env: {} } as const;

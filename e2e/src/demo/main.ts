@@ -4,13 +4,12 @@ import { errorText } from "@fairlead/base";
 import { modeNamed } from "@fairlead/lab/modes";
 import { missingHere } from "@fairlead/lab/support/machine";
 import { clientA } from "@fairlead/testkit";
+import { play, verdict } from "./checks.ts";
 import { openConsole } from "./console.ts";
 import { localStage } from "./local-stage.ts";
 import { memoryStage } from "./memory-stage.ts";
 import { realStage } from "./real-stage.ts";
-import { demoObjects, NGINX_CALICO_IP } from "./services.ts";
-import { play, verdict } from "./show.ts";
-import type { DemoEnvironment } from "./stage.ts";
+import { type DemoEnvironment, demoObjects, NGINX_CALICO_IP } from "./stage.ts";
 
 /** Modes whose rules this kernel, and not only one in User-Mode Linux, can take. */
 const OFFERED = ["iptables", "nftables"] as const;

@@ -14,9 +14,8 @@ import {
   tracePacket,
 } from "@fairlead/testkit";
 import { createTracer, type Outcome } from "@fairlead/trace";
-import { filterFor } from "../cases/conformance/subjects.ts";
-import { NODE_PORTS_AT } from "./services.ts";
-import type { Ask, DemoEnvironment, Reply } from "./stage.ts";
+import { filterFor } from "../cases/conformance/groups.ts";
+import { type Ask, type DemoEnvironment, NODE_PORTS_AT, type Reply } from "./stage.ts";
 
 /** The same demo where there can be no real packets: iptables in memory, packets through the tracer. */
 export async function memoryStage(objects: readonly RawObject[]): Promise<DemoEnvironment> {

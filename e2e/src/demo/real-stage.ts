@@ -5,8 +5,17 @@ import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import { type Lab, namespaceOf, openLab } from "@fairlead/lab/plain/lab";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, hosts, type RawObject } from "@fairlead/testkit";
-import { CONSOLE_FLAGS, DEMO_FLAGS, NGINX_CALICO_IP, NODE_PORTS_AT, WEB } from "./services.ts";
-import { type Ask, type DemoEnvironment, leftovers, type Reply } from "./stage.ts";
+import {
+  type Ask,
+  CONSOLE_FLAGS,
+  DEMO_FLAGS,
+  type DemoEnvironment,
+  leftovers,
+  NGINX_CALICO_IP,
+  NODE_PORTS_AT,
+  type Reply,
+  WEB,
+} from "./stage.ts";
 
 /**
  * The demo on the real kernel: the lab's namespaces, real HTTP servers as pods, and the built agent on node-a.

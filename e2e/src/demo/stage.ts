@@ -1,6 +1,22 @@
 import { access } from "node:fs/promises";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import type { Host, RawObject } from "@fairlead/testkit";
+import type { Mode } from "@fairlead/lab/modes";
+import {
+  clusterObjects,
+  endpointSlice,
+  type Host,
+  NETWORKS,
+  NODE_A,
+  nginxCalico,
+  ovnA,
+  ovnB,
+  type RawObject,
+  SECOND_NODE_ADDRESS,
+  service,
+  webA1,
+  webA2,
+  webB1,
+} from "@fairlead/testkit";
 
 export interface Ask {
   readonly from: Host;
@@ -76,4 +92,92 @@ function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** The founding case's two services: one of this proxy's network, one of the other. */
+export const NGINX_CALICO_IP = "10.96.67.75";
+export const NGINX_OVN_IP = "10.96.95.98";
+
+export const WEB = { clusterIP: "10.96.10.10", nodePort: 30_080 } as const;
+export const STICKY_IP = "10.96.10.11";
+export const NOBODY_IP = "10.96.10.12";
+
+export const webPods: readonly Host[] = [webA1, webA2, webB1];
+
+/** @param serving the endpoints of `web` */
+export function demoObjects(serving: readonly Host[] = webPods): readonly RawObject[] {
+  return [
+    ...clusterObjects,
+    ...served("nginx-calico", NGINX_CALICO_IP, [nginxCalico], 80),
+    ...served("nginx-ovn", NGINX_OVN_IP, [ovnA, ovnB], 8080),
+    ...served("web", WEB.clusterIP, serving, 8080, { type: "NodePort", nodePort: WEB.nodePort }),
+    ...served("sticky", STICKY_IP, webPods, 8080, { affinitySeconds: 600 }),
+    ...served("nobody", NOBODY_IP, [], 8080),
+  ];
+}
+
+interface Extra {
+  readonly type?: "NodePort";
+  readonly nodePort?: number;
+  readonly affinitySeconds?: number;
+}
+
+function served(name: string, clusterIP: string, hosts: readonly Host[], targetPort: number, extra: Extra = {}) {
+  const { nodePort, ...fields } = extra;
+  return [
+    service(name, {
+      clusterIPs: [clusterIP],
+      ports: [{ port: 80, targetPort, ...(nodePort !== undefined && { nodePort }) }],
+      ...fields,
+    }),
+    endpointSlice(`${name}-1`, {
+      service: name,
+      family: "IPv4",
+      ports: [{ port: targetPort }],
+      endpoints: hosts.map(({ addresses, node }) => ({
+        address: addresses.IPv4,
+        ...(node !== undefined && { nodeName: node }),
+      })),
+    }),
+  ];
+}
+
+/** The node's addresses, by how much a mode serves of them. */
+export const NODE_PORTS_AT: Readonly<Record<Mode["nodePorts"], readonly string[]>> = {
+  primary: [NODE_A.addresses.IPv4],
+  all: [NODE_A.addresses.IPv4, SECOND_NODE_ADDRESS.IPv4],
+  "all, and 127.0.0.1": [NODE_A.addresses.IPv4, SECOND_NODE_ADDRESS.IPv4, "127.0.0.1"],
+};
+
+/** The agent's flags for these networks, alongside the mode and the paths. */
+export const DEMO_FLAGS: readonly string[] = [
+  `--cluster-cidr=${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
+  `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4}`,
+  "--hostname-override=node-a",
+];
+
+/** The same for the console, which looks at the objects. */
+export const CONSOLE_FLAGS: readonly string[] = [
+  `--cluster-cidr=${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
+  `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4}`,
+];
+
+/** The same without a rule. */
+export const LOCAL_FLAGS: readonly string[] = [
+  "--proxy-mode=userspace",
+  "--userspace-only",
+  `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4}`,
+];
+
+const SERVICE_NAMES: Readonly<Record<string, string>> = {
+  [NGINX_CALICO_IP]: "nginx-calico",
+  [NGINX_OVN_IP]: "nginx-ovn",
+  [WEB.clusterIP]: "web",
+  [STICKY_IP]: "sticky",
+  [NOBODY_IP]: "nobody",
+};
+
+/** Whose cluster IP it is. */
+export function serviceAt(clusterIP: string): string | undefined {
+  return SERVICE_NAMES[clusterIP];
 }

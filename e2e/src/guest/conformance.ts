@@ -22,7 +22,7 @@ import {
   webA1,
   webB1,
 } from "@fairlead/testkit";
-import { type CaseGroup, groupCases } from "../cases/conformance/groups.ts";
+import { type CaseGroup, filterFor, groupCases } from "../cases/conformance/groups.ts";
 import { serveSctp, strays } from "../cases/conformance/probe-case.ts";
 import {
   type IpvsClient,
@@ -31,7 +31,6 @@ import {
   type ProgrammedIpvs,
   programmedIpvs,
 } from "../cases/conformance/programmed.ts";
-import { filterFor } from "../cases/conformance/subjects.ts";
 import { problemsOf, type Report, type Suite } from "./suite.ts";
 
 /** The rows that say something of ipvs mode, with what they say. */

@@ -7,13 +7,10 @@ import { clientA, nginxCalico, ovnClient } from "@fairlead/testkit";
 import { type CrowdProxy, crowdLife, lifeReport, openCrowdNode } from "../cases/crowds.ts";
 import { flowObjects, flowsTold, REMEMBERED } from "../cases/flows.ts";
 import { conformance, golden } from "./conformance.ts";
-import { drainSpecs } from "./drain-specs.ts";
-import { faultSpecs, resetSpecs } from "./fault-specs.ts";
+import { drainSpecs, faultSpecs, resetSpecs } from "./fault-specs.ts";
 import { meaning } from "./meaning.ts";
-import { serveNode } from "./served.ts";
-import { shadowSpecs } from "./shadow-specs.ts";
-import { type Spec, type Suite, suiteOf } from "./suite.ts";
-import { verify } from "./verify-specs.ts";
+import { type Spec, type Suite, serveNode, suiteOf } from "./suite.ts";
+import { shadowSpecs, verify } from "./verify-specs.ts";
 
 const nothingLeft = async (_: Lab) => {};
 

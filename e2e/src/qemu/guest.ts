@@ -17,7 +17,7 @@ import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { bundleScript } from "@fairlead/tooling/bundle";
 import { stringify } from "yaml";
-import { IPTABLES_GUEST } from "../cost/iptables.ts";
+import { IPTABLES_GUEST } from "../cost/subjects.ts";
 
 /** The namespace of the node, and its name. */
 export const NODE = "node";

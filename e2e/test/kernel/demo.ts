@@ -5,7 +5,7 @@ import { ConsoleClient } from "@fairlead/lab/tools/console-client";
 import { nginxCalico } from "@fairlead/testkit";
 import { execa } from "execa";
 import { expect, test } from "vitest";
-import { NGINX_CALICO_IP } from "../../src/demo/services.ts";
+import { NGINX_CALICO_IP } from "../../src/demo/stage.ts";
 
 const main = fileURLToPath(new URL("../../src/demo/main.ts", import.meta.url));
 

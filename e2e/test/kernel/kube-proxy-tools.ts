@@ -14,8 +14,7 @@ import { clusterObjects, conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CaseGroup, groupCases } from "../../src/cases/conformance/groups.ts";
 import { portsOf } from "../../src/cases/conformance/programmed.ts";
-import { compare } from "../../src/cases/tracer/compare.ts";
-import { packetsFor } from "../../src/cases/tracer/recorded.ts";
+import { compare, packetsFor } from "../../src/cases/tracer/compare.ts";
 
 const START_MS = 300_000;
 /** Packets that are on their way at once. */

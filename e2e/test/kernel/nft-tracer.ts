@@ -6,7 +6,7 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nftTables } from "../../src/cases/tracer/arbitrary-nft.ts";
-import { PORTS, sentPackets } from "../../src/cases/tracer/arbitrary-packets.ts";
+import { PORTS, sentPackets } from "../../src/cases/tracer/arbitrary-rules.ts";
 import { compare } from "../../src/cases/tracer/compare.ts";
 
 /** FAIRLEAD_TRACE_SEED: other pairs of packet and table. */

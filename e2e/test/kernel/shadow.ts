@@ -4,10 +4,8 @@ import { requireTool } from "@fairlead/lab/tools/fairlead";
 import { conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { portsOf } from "../../src/cases/conformance/programmed.ts";
-import { IPTABLES_DAMAGES, iptablesAsNow, NFTABLES_DAMAGES, tableAsNow } from "../../src/cases/shadow/damages.ts";
-import { damagesTold } from "../../src/cases/shadow/damages-told.ts";
-import { heldBy } from "../../src/cases/shadow/held.ts";
-import { statesAgree } from "../../src/cases/shadow/states-agree.ts";
+import { damagesTold, heldBy, statesAgree } from "../../src/cases/shadow.ts";
+import { IPTABLES_DAMAGES, iptablesAsNow, NFTABLES_DAMAGES, tableAsNow } from "../../src/cases/shadow-damages.ts";
 
 const LIMIT_MS = 3_600_000;
 

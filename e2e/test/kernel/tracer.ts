@@ -6,10 +6,8 @@ import { parseSave, renderRuleSet } from "@fairlead/netfilter";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PORTS, sentPackets } from "../../src/cases/tracer/arbitrary-packets.ts";
-import { ruleSets } from "../../src/cases/tracer/arbitrary-rules.ts";
-import { compare } from "../../src/cases/tracer/compare.ts";
-import { packetsFor, portsOf, recordings, withKnownCounters } from "../../src/cases/tracer/recorded.ts";
+import { PORTS, ruleSets, sentPackets } from "../../src/cases/tracer/arbitrary-rules.ts";
+import { compare, packetsFor, portsOf, recordings, withKnownCounters } from "../../src/cases/tracer/compare.ts";
 
 /** FAIRLEAD_TRACE_SEED: other pairs of packet and rule set. */
 const { FAIRLEAD_TRACE_SEED: seed = "1" } = process.env;

@@ -1,16 +1,21 @@
+import { createIptablesBackend } from "@fairlead/backend-iptables";
+import { createIpvsBackend, DEVICE } from "@fairlead/backend-ipvs";
 import { IP_FAMILIES } from "@fairlead/base";
-import type { Backend } from "@fairlead/core";
+import type { Backend, EndpointFilter } from "@fairlead/core";
+import { createEndpointFilter } from "@fairlead/endpoint-filter";
+import { FakeIpset, FakeIptables, FakeIpvsadm, FakeLinks } from "@fairlead/kernel/fake";
 import {
   type AgentOptions,
+  type BackendsUnderTest,
   besideExpected,
   type ConformanceCase,
   clusterObjects,
   conformanceTable,
+  ipvsEnvironment,
   nftablesRow,
   PlannedCluster,
   type RawObject,
 } from "@fairlead/testkit";
-import { filterFor } from "./subjects.ts";
 
 /** Rows with equal options, which share one cluster. */
 export interface CaseGroup {
@@ -94,3 +99,37 @@ function mergedState(rows: readonly ConformanceCase[], index: number): readonly 
   const keyOf = ({ kind, metadata }: RawObject) => `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
   return [...new Map(objects.map((object) => [keyOf(object), object])).values()];
 }
+
+/** The filter as the agent makes it from its options. */
+export function filterFor(options: AgentOptions): EndpointFilter {
+  return createEndpointFilter({ ...options, excludeCIDRs: options.excludeClusterCIDRs });
+}
+
+/** iptables mode over the kernel in memory. */
+export function fakeIptables(variant: "nft" | "legacy"): BackendsUnderTest {
+  return {
+    filter: filterFor,
+    open: (family, { localhostNodePorts }) => {
+      const iptables = new FakeIptables({ family, variant });
+      const backend = createIptablesBackend(iptables, { localhostNodePorts });
+      return { backend, ruleSet: () => iptables.ruleSet() };
+    },
+  };
+}
+
+/** ipvs mode over the kernel in memory. */
+export const fakeIpvs: BackendsUnderTest = {
+  filter: filterFor,
+  open: (family) => {
+    const servers = new FakeIpvsadm();
+    const sets = new FakeIpset();
+    const links = new FakeLinks();
+    const rules = new FakeIptables({ family, variant: "legacy", sets });
+    return {
+      backend: createIpvsBackend({ servers, sets, links, rules }),
+      ruleSet: () => rules.ruleSet(),
+      environment: () =>
+        ipvsEnvironment({ servers: servers.servers(), sets: sets.sets(), addresses: links.device(DEVICE) ?? [] }),
+    };
+  },
+};

@@ -19,7 +19,7 @@ import {
 } from "@fairlead/netfilter/nft";
 import { clientA, NETWORKS, NODE_A, outside, webA1, webA2, webB1 } from "@fairlead/testkit";
 import fc from "fast-check";
-import { FRONTENDS, PORTS } from "./arbitrary-packets.ts";
+import { FRONTENDS, PORTS } from "./arbitrary-rules.ts";
 
 const base = (type: BaseChain["type"], hook: BaseChain["hook"], priority: number): BaseChain => {
   return { type, hook, priority, policy: "accept" };

@@ -2,11 +2,9 @@ import type { AdviceName, Diagnosis } from "@fairlead/inspect";
 import type { NodeProxy } from "@fairlead/lab/provider/cluster";
 import { openStage } from "../faults/stage.ts";
 import { able, type Figures, needs, onlyIn, type Scene, type Spec } from "../spec.ts";
-import { accessCases } from "./access-cases.ts";
 import { type AdviceCase, type Bench, followAdvice, fullyGiven, openBench, printed, textOf } from "./bench.ts";
-import { kernelCases } from "./kernel-cases.ts";
-import { networkCases } from "./network-cases.ts";
-import { proxyCases } from "./proxy-cases.ts";
+import { accessCases, networkCases } from "./cluster-cases.ts";
+import { kernelCases, proxyCases } from "./node-cases.ts";
 
 const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
 

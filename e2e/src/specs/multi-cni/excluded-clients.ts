@@ -1,6 +1,14 @@
-import { expectAnswers, expectUntouched, requireLogged } from "../expect.ts";
+import { expectAnswers, expectRefused, expectUntouched, requireLogged } from "../expect.ts";
 import { each, needs, notIn, onlyIn, restoreAgents, type Scene, type Spec } from "../spec.ts";
-import { excludedNetwork, expectForeign, expectNoTrace, needsOwnLoadBalancer } from "./untouched.ts";
+import {
+  excludedNetwork,
+  expectForeign,
+  expectNoTrace,
+  needsExcluded,
+  needsOwnLoadBalancer,
+  OWNERSHIP,
+  openOwners,
+} from "./untouched.ts";
 
 const PORTS = [{ port: 80 }];
 
@@ -73,3 +81,101 @@ async function counted({ cluster, family }: Scene, address: string): Promise<str
   const lines = texts.flatMap(({ stdout }) => stdout.split("\n").filter((line) => line.includes(` ${address}/`)));
   return lines.join("\n");
 }
+
+const rollout: Spec = {
+  name: "a rollout to zero and back changes no owner, in either network",
+  suite: "multi-cni",
+  unfit: needsExcluded,
+  run: async (scene) => {
+    const [first] = scene.nodes;
+    const { network, ours, theirs, caller, foreign, atOwn, atForeign } = await openOwners(scene);
+    await Promise.all([ours.remove(), theirs.remove()]);
+    await expectRefused(caller, atOwn);
+    await expectUntouched(caller, atForeign);
+    await expectNoTrace(scene, foreign.clusterIP);
+    const [next] = await Promise.all([
+      scene.pod({ node: first, app: "ours" }),
+      scene.pod({ node: first, network, app: "theirs" }),
+    ]);
+    await expectAnswers(caller, atOwn, { by: [next] });
+    await expectUntouched(caller, atForeign);
+    await expectNoTrace(scene, foreign.clusterIP);
+  },
+};
+
+const annotation: Spec = {
+  name: "the ownership annotation takes a service over and gives it away",
+  suite: "multi-cni",
+  unfit: needsExcluded,
+  run: async (scene) => {
+    const { ours, theirs, caller, own, foreign, atOwn, atForeign } = await openOwners(scene);
+    await own.annotate(OWNERSHIP, "foreign");
+    await foreign.annotate(OWNERSHIP, "ours");
+    await expectUntouched(caller, atOwn);
+    await expectNoTrace(scene, own.clusterIP);
+    await expectAnswers(caller, atForeign, { by: [theirs] });
+    await own.annotate(OWNERSHIP, null);
+    await foreign.annotate(OWNERSHIP, null);
+    await expectAnswers(caller, atOwn, { by: [ours] });
+    await expectUntouched(caller, atForeign);
+    await expectNoTrace(scene, foreign.clusterIP);
+  },
+};
+
+const moving: Spec = {
+  name: "a service whose pods move to the other network changes its owner, and back",
+  suite: "multi-cni",
+  unfit: needsExcluded,
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const network = excludedNetwork(scene.cluster).name;
+    const [theirs, caller] = await Promise.all([
+      scene.pod({ node: second, network, app: "web" }),
+      scene.pod({ node: first }),
+    ]);
+    const service = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
+    const target = { to: service.clusterIP, port: 80 };
+    await expectForeign(scene, service.name);
+    await expectUntouched(caller, target);
+    const ours = await scene.pod({ node: second, app: "web" });
+    await expectAnswers(caller, target, { by: [ours] });
+    await theirs.remove();
+    await expectAnswers(caller, target, { by: [ours] });
+    await scene.pod({ node: first, network, app: "web" });
+    await ours.remove();
+    await expectUntouched(caller, target);
+    await expectNoTrace(scene, service.clusterIP);
+  },
+};
+
+const ownBalancer: Spec = {
+  name: "the other network's load balancer serves its service, also while Fairlead restarts",
+  suite: "multi-cni",
+  alone: true,
+  unfit: needsOwnLoadBalancer,
+  run: async (scene) => {
+    const { cluster, family } = scene;
+    const [first, second] = scene.nodes;
+    const network = excludedNetwork(cluster).name;
+    const [near, far, caller] = await Promise.all([
+      scene.pod({ node: first, network, app: "theirs" }),
+      scene.pod({ node: second, network, app: "theirs" }),
+      scene.pod({ node: second, network }),
+    ]);
+    const service = await scene.service("theirs", { selector: { app: "theirs" }, ports: PORTS });
+    const target = { to: service.clusterIP, port: 80 };
+    const seen = caller.addresses[family] ?? "";
+    await expectAnswers(caller, target, { by: [near, far], seen });
+    await expectNoTrace(scene, service.clusterIP);
+    const restarts = Promise.all(cluster.nodes.map(({ agent }) => agent.restart()));
+    const during = await caller.send({ protocol: "TCP", ...target, count: 200, parallel: 2, timeoutMs: 2_500 });
+    await restarts;
+    const failed = during.filter(({ kind }) => kind !== "answer");
+    if (failed.length > 0) throw new Error(`${failed.length} of 200 requests failed: ${JSON.stringify(failed[0])}`);
+    await expectAnswers(caller, target, { by: [near, far], seen });
+    await far.setReady(false);
+    await expectAnswers(caller, target, { by: [near], seen });
+  },
+};
+
+export const changes: readonly Spec[] = [rollout, annotation, moving, ownBalancer];

@@ -6,7 +6,7 @@ import { until } from "../expect.ts";
 import { withoutFailure } from "../faults/stage.ts";
 import { backToFairlead, type Operator, openOperator, removeProxy, whole } from "../operator.ts";
 import { able, each, needs, onlyIn, type Scene, type Spec } from "../spec.ts";
-import { expectServed, startLoad, TRAFFIC_MS } from "./administrator.ts";
+import { expectServed, startLoad, TRAFFIC_MS } from "./migrate.ts";
 
 const HOLD = ["--hold=2", "--timeout=120"];
 const TO = ["--to-mode", "nftables", "--apply", `--image=${FAIRLEAD_IMAGE}`, ...HOLD];

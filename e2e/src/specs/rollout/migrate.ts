@@ -1,20 +1,15 @@
-import { CommandError } from "@fairlead/kernel";
+/** What an administrator does during a rollout, and the load on the cluster meanwhile. */
+
+import { CommandError, type RunOptions } from "@fairlead/kernel";
+import { modeNamed } from "@fairlead/lab/modes";
 import type { Cluster, ClusterNode, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
-import { until } from "../expect.ts";
-import { withoutFailure } from "../faults/stage.ts";
+import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
+import { parseDocument } from "yaml";
+import { expectAnswers, until } from "../expect.ts";
+import { startTraffic, withoutFailure } from "../faults/stage.ts";
 import { backToFairlead, kubectlSystem, needsKubelets, removeProxy, whole } from "../operator.ts";
-import type { Spec } from "../spec.ts";
-import {
-  changeConfiguration,
-  deleteService,
-  expectServed,
-  fairlead,
-  fairleadEnds,
-  repairsAtOnce,
-  startLoad,
-  TRAFFIC_MS,
-} from "./administrator.ts";
+import { nearAndFar, type Scene, type ServiceHandle, type Spec } from "../spec.ts";
 
 const MIGRATE_MS = 8 * 60_000;
 /** Well below the time after which a run is taken for dead. */
@@ -149,4 +144,165 @@ async function isReady(cluster: Cluster, { name }: ClusterNode): Promise<boolean
 async function labeled({ kubectl }: WholeKubernetes): Promise<readonly string[]> {
   const { stdout } = await kubectl(["get", "nodes", "--selector=fairlead.dev/proxy=fairlead", "--output=name"]);
   return stdout.split("\n").filter(Boolean);
+}
+
+/** What a command line of `fairlead` ended with; 1 is an answer. */
+export interface ToolResult {
+  readonly code: 0 | 1;
+  readonly out: string;
+}
+
+/**
+ * The command line tool as administrators use it.
+ *
+ * @throws CommandError for other exit codes
+ */
+export async function fairlead(
+  cluster: Pick<Cluster, "kubernetes" | "apiServer">,
+  [command, ...args]: readonly [command: string, ...args: string[]],
+  options: RunOptions,
+): Promise<ToolResult> {
+  await requireTool();
+  const { kubeconfig } = whole(cluster);
+  const argv = [process.execPath, tool, command, `--kubeconfig=${kubeconfig}`, ...args] as const;
+  try {
+    return { code: 0, out: (await cluster.apiServer.run(argv, options)).stdout };
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.exitCode !== 1) throw error;
+    return { code: 1, out: error.stdout };
+  }
+}
+
+/** @throws Error with what it printed where it ended otherwise */
+async function fairleadEnds(
+  code: ToolResult["code"],
+  cluster: Pick<Cluster, "kubernetes" | "apiServer">,
+  args: readonly [command: string, ...args: string[]],
+  options: RunOptions,
+): Promise<string> {
+  const told = await fairlead(cluster, args, options);
+  if (told.code !== code)
+    throw new Error(`fairlead ${args.join(" ")}: wanted exit ${code}, came ${told.code}:\n${told.out}`);
+  return told.out;
+}
+
+/** All the rollouts of one spec. */
+export const TRAFFIC_MS = 15 * 60_000;
+
+/** A pod at a ClusterIP and at UDP port 53, a client outside at a node port. */
+export async function startLoad(scene: Scene) {
+  const { cluster, family, nodes } = scene;
+  const { caller, by } = await nearAndFar(scene);
+  const service = await scene.service("load", {
+    type: "NodePort",
+    selector: { app: "web" },
+    ports: [
+      { name: "http", port: 80 },
+      { name: "dns", port: 53, protocol: "UDP" },
+    ],
+  });
+  const atService = { to: service.clusterIP, port: 80 };
+  const atNode = { to: nodes[1].addresses[family] ?? "", port: service.nodePort };
+  const dns = { to: service.clusterIP, port: 53, protocol: "UDP" } as const;
+  await expectAnswers(caller, atService, { by });
+  await expectAnswers(caller, dns, { by });
+  await expectAnswers(cluster.outside, atNode, { by });
+  const ways = [
+    { from: caller, ...atService },
+    { from: cluster.outside, ...atNode },
+    { from: caller, ...dns },
+  ];
+  return startTraffic(ways, scene.later, TRAFFIC_MS);
+}
+
+/** Whoever serves takes in a new service, with one endpoint. */
+export async function expectServed(scene: Scene, name: string): Promise<ServiceHandle> {
+  const app = `app-${name}`;
+  const pod = await scene.pod({ node: scene.nodes[1], app });
+  const caller = await scene.pod({ node: scene.nodes[0] });
+  const service = await scene.service(name, { selector: { app }, ports: [{ port: 80 }] });
+  await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: [pod] });
+  return service;
+}
+
+const AT_ONCE_MS = 1_000;
+
+/**
+ * Whether an agent that is told by the kernel repairs what another program deletes; others do with their next full
+ * sync.
+ */
+export function repairsAtOnce({ mode }: Pick<Cluster, "mode">): boolean {
+  return modeNamed(mode).repairMs <= AT_ONCE_MS;
+}
+
+/** An operator takes something of a service away on a node, by hand. @throws Error in modes that cannot be broken so */
+export async function deleteService(
+  { cluster, family, namespace }: Scene,
+  node: ClusterNode,
+  { name, clusterIP }: Pick<ServiceHandle, "name" | "clusterIP">,
+): Promise<void> {
+  const { byHand } = modeNamed(cluster.mode);
+  if (byHand === undefined) throw new Error(`nobody knows what to break in ${cluster.mode} mode`);
+  await node.run(byHand.noService(family, `${namespace}/${name}`, clusterIP));
+}
+
+/**
+ * Edits kube-proxy's file and has it taken over: each agent is a new one, on one node after the other.
+ *
+ * @param takeOver ends when every node has it
+ * @throws Error where an agent was not replaced, or two were away at once
+ */
+async function changeConfiguration(cluster: Cluster, takeOver: () => Promise<void>, withinMs: number): Promise<void> {
+  const kubernetes = whole(cluster);
+  const before = await agents(kubernetes);
+  await edit(kubernetes, [cluster.mode, "syncPeriod"], "31s");
+  let isOver = false;
+  let mostAway = 0;
+  const watched = until(
+    "the change to be over",
+    async () => {
+      const ready = (await agents(kubernetes)).filter((one) => one.isReady);
+      mostAway = Math.max(mostAway, before.length - ready.length);
+      return isOver ? undefined : "under way";
+    },
+    withinMs,
+  );
+  await takeOver().finally(() => {
+    isOver = true;
+  });
+  await watched;
+  const after = await agents(kubernetes);
+  const kept = after.filter(({ uid }) => before.some((one) => one.uid === uid));
+  if (after.length !== before.length || kept.length > 0 || mostAway !== 1) {
+    throw new Error(
+      `wanted ${before.length} new agents, one away at a time; came ${after.length}, ${kept.length} as before, ${mostAway} away at once`,
+    );
+  }
+}
+
+async function edit(kubernetes: WholeKubernetes, path: readonly string[], value: string): Promise<void> {
+  const file = "--output=jsonpath={.data.config\\.conf}";
+  const { stdout } = await kubectlSystem(kubernetes, "get", "configmap", "kube-proxy", file);
+  const document = parseDocument(stdout);
+  document.setIn(path, value);
+  const patch = JSON.stringify({ data: { "config.conf": document.toString() } });
+  await kubectlSystem(kubernetes, "patch", "configmap", "kube-proxy", "--type=merge", `--patch=${patch}`);
+}
+
+interface Agent {
+  readonly uid: string;
+  readonly isReady: boolean;
+}
+
+/** Fairlead's pods. */
+async function agents(kubernetes: WholeKubernetes): Promise<readonly Agent[]> {
+  const selector = "--selector=app.kubernetes.io/name=fairlead";
+  const row = "{.metadata.uid} {.status.conditions[?(@.type=='Ready')].status}";
+  const table = `--output=jsonpath={range .items[*]}${row}{"\\n"}{end}`;
+  const { stdout } = await kubectlSystem(kubernetes, "get", "pods", selector, table);
+  return stdout
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => line.split(" "))
+    .map(([uid = "", ready]) => ({ uid, isReady: ready === "True" }));
 }

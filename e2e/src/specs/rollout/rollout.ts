@@ -12,12 +12,12 @@ import {
   deleteService,
   expectServed,
   fairlead,
+  migrations,
   repairsAtOnce,
   startLoad,
   type ToolResult,
   TRAFFIC_MS,
-} from "./administrator.ts";
-import { migrations } from "./migrate.ts";
+} from "./migrate.ts";
 import { migratedMode } from "./migrate-mode.ts";
 
 const common = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;

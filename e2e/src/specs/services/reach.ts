@@ -1,7 +1,7 @@
 import { modeNamed, servesLocalhost } from "@fairlead/lab/modes";
-import type { Client, Cluster, Pod } from "@fairlead/lab/provider/cluster";
-import { expectAnswers, expectRefused, type Target } from "../expect.ts";
-import { nearAndFar, type Scene, type Spec } from "../spec.ts";
+import { type Client, type Cluster, DNS_PORT, type DnsRecord, type Pod } from "@fairlead/lab/provider/cluster";
+import { expectAnswers, expectBytes, expectRefused, type Target } from "../expect.ts";
+import { able, nearAndFar, needs, type Scene, type Spec } from "../spec.ts";
 
 const PORTS = [{ port: 80, targetPort: 8080 }];
 
@@ -88,7 +88,7 @@ export const reach: readonly Spec[] = [clusterIP, nodePort, localhost, external,
 type Source = { readonly seen: string } | { readonly notSeen: string };
 
 /** What endpoints see of a pod that calls a ClusterIP: its own address, or in some networks anything but that. */
-export function sourceOf(scene: Scene, caller: Client): Source {
+function sourceOf(scene: Scene, caller: Client): Source {
   const { network, family } = scene;
   return network.hidesCallers ? { notSeen: caller.addresses[family] ?? "" } : keptSource(scene, caller);
 }
@@ -189,4 +189,142 @@ async function askEveryone({ cluster, family }: Scene, target: Target, caller: P
 function masked({ outside }: Cluster, family: Scene["family"]) {
   const notSeen = outside.addresses[family];
   return notSeen === undefined ? {} : { notSeen };
+}
+
+const DNS_PORTS = [
+  { name: "dns", port: 53, targetPort: 53, protocol: "UDP" },
+  { name: "dns-tcp", port: 53, targetPort: 80, protocol: "TCP" },
+];
+
+const bothProtocols: Spec = {
+  name: "UDP and TCP at the same port of one service",
+  suite: "services",
+  run: async (scene) => {
+    const [, second] = scene.nodes;
+    const { caller, by } = await nearAndFar(scene, "dns");
+    const service = await scene.service("dns", { selector: { app: "dns" }, ports: DNS_PORTS });
+    const wanted = { by, ...sourceOf(scene, caller) };
+    await expectAnswers(caller, { to: service.clusterIP, port: 53, protocol: "UDP" }, wanted);
+    await expectAnswers(caller, { to: service.clusterIP, port: 53 }, wanted);
+    await expectAnswers(second, { to: service.clusterIP, port: 53, protocol: "UDP" }, { by });
+  },
+};
+
+const repointing: Spec = {
+  name: "UDP: a busy flow is led to the new endpoint when its own is gone",
+  suite: "services",
+  about: ["core", "kernel"],
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const [old, caller] = await Promise.all([scene.pod({ node: second, app: "dns" }), scene.pod({ node: first })]);
+    const service = await scene.service("dns", { selector: { app: "dns" }, ports: DNS_PORTS });
+    const target = { to: service.clusterIP, port: 53, protocol: "UDP" } as const;
+    await expectAnswers(caller, target, { by: [old] });
+    await flowGoesTo(scene, caller, service.clusterIP, old);
+    const next = await scene.pod({ node: first, app: "dns" });
+    // The old one still runs: only the proxy can lead the flow away from it.
+    await old.setReady(false);
+    await flowGoesTo(scene, caller, service.clusterIP, next);
+  },
+};
+
+const MEBIBYTES = 8;
+
+const large: Spec = {
+  name: `${MEBIBYTES} MiB through a ClusterIP and a NodePort, from a pod, a node and the outside`,
+  suite: "services",
+  run: async (scene) => {
+    const { cluster, family } = scene;
+    const [first, second] = scene.nodes;
+    const [far, caller] = await Promise.all([scene.pod({ node: second, app: "web" }), scene.pod({ node: first })]);
+    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports: [{ port: 80 }] });
+    const atNode = { to: first.addresses[family] ?? "", port: service.nodePort };
+    const atService = { to: service.clusterIP, port: 80 };
+    await expectAnswers(caller, atService, { by: [far] });
+    await expectAnswers(cluster.outside, atNode, { by: [far] });
+    const ways = [
+      [caller, atService],
+      [first, atService],
+      [cluster.outside, atNode],
+    ] as const;
+    for (const [from, { to, port }] of ways) await expectBytes(from, { to, port }, MEBIBYTES << 20);
+  },
+};
+
+const dualStack: Spec = {
+  name: "dual stack: one service at an address of each family",
+  suite: "services",
+  eachFamily: false,
+  unfit: ({ families }) => (families.length === 2 ? undefined : "the cluster has one IP family"),
+  run: async (scene) => {
+    const { caller, by } = await nearAndFar(scene);
+    const spec = { ipFamilyPolicy: "RequireDualStack", selector: { app: "web" }, ports: [{ port: 80 }] };
+    const { clusterIPs } = await scene.service("web", spec);
+    if (clusterIPs.length !== 2) throw new Error(`wanted two ClusterIPs, came ${clusterIPs.join(", ")}`);
+    for (const to of clusterIPs) await expectAnswers(caller, { to, port: 80 }, { by });
+  },
+};
+
+export const protocols: readonly Spec[] = [bothProtocols, repointing, large, dualStack];
+
+/** By provider. */
+const BRINGS_DNS: Readonly<Record<string, string>> = {
+  netns: "apt-get install dnsmasq-base",
+  kind: "its server is CoreDNS, which sig-network's specs ask",
+};
+
+/** Longer than any datagram that the server sends: resolvers ask again over TCP. */
+const LONG_TEXT = "fairlead ".repeat(200).trim();
+
+const CLUSTER_DNS_PORTS = [
+  { name: "dns", port: 53, targetPort: DNS_PORT, protocol: "UDP" },
+  { name: "dns-tcp", port: 53, targetPort: DNS_PORT, protocol: "TCP" },
+];
+
+const MOST_SHOWN = 200;
+
+export const dns: Spec = {
+  name: "DNS: a real server behind a service, over UDP and for long answers TCP; lookups go on when one of two is gone",
+  suite: "services",
+  unfit: (shape) => needs("dns", BRINGS_DNS[shape.provider])(shape),
+  run: async (scene) => {
+    const [, second] = scene.nodes;
+    const { near, far, caller } = await nearAndFar(scene, "dns");
+    const web = await scene.pod({ node: second, app: "web" });
+    const { clusterIP } = await scene.service("web", { selector: { app: "web" }, ports: [{ port: 80 }] });
+    const name = `web.${scene.namespace}.svc.cluster.local`;
+    const type = scene.family === "IPv4" ? "A" : "AAAA";
+    const records: readonly DnsRecord[] = [
+      { name, type, value: clusterIP },
+      { name, type: "TXT", value: LONG_TEXT },
+    ];
+    await Promise.all([near, far].map((server) => able(server.serveDns)(records)));
+    const { clusterIP: server } = await scene.service("dns", { selector: { app: "dns" }, ports: CLUSTER_DNS_PORTS });
+    const address = (from: Pod) => able(from.lookUp)(server, { name, type }).then(String, String);
+    await scene.until(`${name} at ${clusterIP}`, async () => {
+      const came = await address(caller);
+      return came === clusterIP ? undefined : came;
+    });
+    await scene.until(`${LONG_TEXT.length} characters of text`, async () => {
+      const text = await able(caller.lookUp)(server, { name, type: "TXT" }).then((pieces) => pieces.join(""), String);
+      return text === LONG_TEXT ? undefined : text.slice(0, MOST_SHOWN);
+    });
+    await expectAnswers(caller, { to: clusterIP, port: 80 }, { by: [web] });
+    await near.remove();
+    await scene.until("8 lookups answered by the one that is left", async () => {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => address(caller)));
+      const wrong = answers.filter((came) => came !== clusterIP);
+      return wrong.length === 0 ? undefined : wrong.join(", ");
+    });
+  },
+};
+
+/** Datagrams from one port are one flow to connection tracking: it goes where the first of them went. */
+function flowGoesTo(scene: Scene, caller: Pod, to: string, wanted: Pod): Promise<void> {
+  const probe = { protocol: "UDP", to, port: 53, sourcePort: 5353, count: 1, parallel: 1, timeoutMs: 500 } as const;
+  return scene.until(`the flow at ${wanted.name}`, async () => {
+    const [result] = await caller.send(probe);
+    const came = result?.kind === "answer" ? result.server : (result?.kind ?? "nothing");
+    return came === wanted.name ? undefined : came;
+  });
 }
