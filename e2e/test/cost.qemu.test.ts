@@ -1,4 +1,4 @@
-import { missingForCounting } from "@fairlead/lab/qemu/missing";
+import { missingForCounting } from "@fairlead/lab/qemu/boot";
 import { beforeAll, describe, expect, test } from "vitest";
 import { countFew } from "../src/cost/guests.ts";
 import { type GuestCounts, ratioIn, SUBJECTS } from "../src/cost/measure.ts";

@@ -1,6 +1,6 @@
 import { IP_FAMILIES } from "@fairlead/base";
-import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
-import { missingForCounting } from "@fairlead/lab/qemu/missing";
+import { missingForCounting } from "@fairlead/lab/qemu/boot";
+import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { runs } from "@fairlead/tooling/runs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { disturbedOn, followDevices, type Round, STEPS } from "../src/fast-path/disturbed.ts";

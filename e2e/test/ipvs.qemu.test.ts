@@ -1,6 +1,6 @@
 import { IP_FAMILIES } from "@fairlead/base";
-import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
-import { missingForCounting } from "@fairlead/lab/qemu/missing";
+import { missingForCounting } from "@fairlead/lab/qemu/boot";
+import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Lived } from "../src/qemu/guest.ts";
 import { NARROW, packetsOn, type Seen, STORAGE_WAYS, waysOf } from "../src/qemu/ipvs-node.ts";

@@ -1,4 +1,4 @@
-import { requireTool } from "@fairlead/lab/tools/fairlead";
+import { requireTool } from "@fairlead/lab/tools/page-reader";
 import { missingForUml } from "@fairlead/lab/uml/boot";
 import { beforeAll, describe, expect, test } from "vitest";
 import { runGuest } from "../src/guest/run-guest.ts";

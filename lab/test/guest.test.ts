@@ -1,7 +1,11 @@
+import { createHash } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
 import { clusterCalls, startedCalls } from "../src/provider/guest/server.ts";
 import { answerOver, askOver, type GuestCalls } from "../src/provider/guest/wire.ts";
+import { downloadPinned, PINNED } from "../src/qemu/kernel.ts";
+import { coreOfNextGuest, coresIn } from "../src/uml/boot.ts";
 
 const noCluster = () => clusterCalls(new Promise(() => {}));
 
@@ -70,4 +74,48 @@ test("scripts that are started there go by names of their own", async () => {
   expect(stopped).toEqual(["one"]);
   await expect(ask("startLocalInstance", "node-a", "edge")).rejects.toThrow("this cluster cannot start it");
   await expect(ask("removeLocalInstance", "node-a", "edge")).rejects.toThrow("nobody has started it");
+});
+
+test.each([
+  ["0-1", [0, 1]],
+  ["3", [3]],
+  ["0-2,5,8-9", [0, 1, 2, 5, 8, 9]],
+])("a process may run on %s", (list, cores) => {
+  const status = `Name:\tnode\nCpus_allowed:\t3\nCpus_allowed_list:\t${list}\nMems_allowed_list:\t0\n`;
+  expect(coresIn(status)).toEqual(cores);
+});
+
+test("guests of one process take the cores in turn", async () => {
+  const turns = [await coreOfNextGuest(), await coreOfNextGuest(), await coreOfNextGuest()];
+  expect(new Set(turns).size).toBe(Math.min(turns.length, availableParallelism()));
+});
+
+const bytes = Buffer.from("a kernel");
+const pinned = { name: "linux-image-1", path: "pool/linux-image-1.deb", sha256: sha256(bytes) };
+
+function sha256(of: Uint8Array): string {
+  return createHash("sha256").update(of).digest("hex");
+}
+
+test("what the archive no longer has comes from its snapshot", async () => {
+  const asked: string[] = [];
+  const download = async (url: string) => {
+    asked.push(url);
+    if (asked.length === 1) throw new Error("HTTP 404");
+    return bytes;
+  };
+  expect(await downloadPinned(pinned, download)).toBe(bytes);
+  expect(asked.every((url) => url.endsWith("/pool/linux-image-1.deb"))).toBe(true);
+});
+
+test("what is not what is pinned is refused", async () => {
+  const other = Buffer.from("something else");
+  await expect(downloadPinned(pinned, async () => other)).rejects.toThrow(
+    `SHA-256 is ${sha256(other)}, expected ${pinned.sha256}`,
+  );
+});
+
+test.each(Object.values(PINNED))("$path is the package's", ({ name, path, sha256 }) => {
+  expect(path.split("/").at(-1)?.startsWith(`${name}_`)).toBe(true);
+  expect(sha256).toMatch(/^[\da-f]{64}$/);
 });

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { Agent, request } from "node:https";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { answerLines } from "@fairlead/lab/support/script";
 import { now } from "../cluster/objects.ts";
 import { AddressScanner } from "./addresses.ts";
 import type { Recording, SeenRequest } from "./figures.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { asksOf } from "@fairlead/lab/provider/node-http";
+import { asksOf } from "@fairlead/lab/provider/pod-handle";
 import { type Daemon, startDaemon } from "@fairlead/lab/support/processes";
 import { runnerIn } from "@fairlead/lab/wire";
 import type { Bed } from "../cluster/bed.ts";

@@ -4,7 +4,7 @@ import { familyOf, socketText } from "@fairlead/base";
 import type { Flow } from "@fairlead/inspect";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import { type Lab, type LabOptions, namespaceOf } from "@fairlead/lab/plain/lab";
-import { fairlead } from "@fairlead/lab/tools/fairlead";
+import { fairlead } from "@fairlead/lab/tools/page-reader";
 import {
   clientA,
   clusterObjects,

@@ -9,7 +9,7 @@ import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
 import { type KubeProxyMode, startApi, startKubeProxy } from "@fairlead/lab/plain/kube-proxy";
 import type { Lab } from "@fairlead/lab/plain/lab";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
-import { tool } from "@fairlead/lab/tools/fairlead";
+import { tool } from "@fairlead/lab/tools/page-reader";
 import { clusterObjects, endpointSlice, type RawObject, webA1, webA2, webB1, workload } from "@fairlead/testkit";
 import { slotChanges, slotObjects, webState } from "@fairlead/testkit/histories";
 import fc from "fast-check";

@@ -10,7 +10,7 @@ import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
 import { lackText } from "@fairlead/lab/support/machine";
 import { messageOf } from "@fairlead/lab/support/processes";
 import { RUN_VARIABLE } from "@fairlead/lab/support/script";
-import { hasTool } from "@fairlead/lab/tools/fairlead";
+import { hasTool } from "@fairlead/lab/tools/page-reader";
 import { execa } from "execa";
 import {
   count,

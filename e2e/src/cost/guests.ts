@@ -1,4 +1,4 @@
-import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
+import type { KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { goldenScenario, type RawObject } from "@fairlead/testkit";
 import {
   ALL_UNITS,

@@ -2,7 +2,7 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { COUNTING_SOURCES, type CountOptions, countIn } from "@fairlead/lab/qemu/boot";
-import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
+import type { KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { endpointSlice, kubernetesService, node, type RawObject, service, serviceCIDR } from "@fairlead/testkit";
 
 /** What a guest is asked, and with what. */

@@ -5,8 +5,8 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
-import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
-import { missingForCounting } from "@fairlead/lab/qemu/missing";
+import { missingForCounting } from "@fairlead/lab/qemu/boot";
+import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { markdownTable } from "@fairlead/tooling/markdown-table";
 import { AGENT_GUEST, CHANGE_SIZES, DIRECT_GUEST, GUESTS, ONE_SIZE, WAYS } from "./guests.ts";
 import {

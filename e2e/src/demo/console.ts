@@ -9,7 +9,7 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { relayArgv } from "@fairlead/lab/control-plane/control-plane";
 import { startDaemon } from "@fairlead/lab/support/processes";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
-import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
+import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { execa } from "execa";
 import { CONSOLE_FLAGS, type DemoEnvironment } from "./stage.ts";
 

@@ -1,5 +1,5 @@
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
-import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
+import type { KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { type Lived, livedIn, numberIn, printedAfter } from "../qemu/guest.ts";
 import {
   CLIENT,

@@ -3,7 +3,7 @@ import type { Finding, ServiceReport } from "@fairlead/inspect";
 import { agentFolder } from "@fairlead/lab/agent";
 import { type IpvsFault, ipvsFaults } from "@fairlead/lab/faults";
 import type { Lab } from "@fairlead/lab/plain/lab";
-import { fairlead } from "@fairlead/lab/tools/fairlead";
+import { fairlead } from "@fairlead/lab/tools/page-reader";
 import {
   clusterObjects,
   NETWORKS,

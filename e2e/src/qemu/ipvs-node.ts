@@ -1,7 +1,7 @@
 /** Packets to services of ipvs mode on one node in QEMU: Fairlead's and kube-proxy's. */
 
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
-import type { KernelVersion } from "@fairlead/lab/qemu/kernel-versions";
+import type { KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { endpointSlice, node, type RawObject, type SlicePortFields, service } from "@fairlead/testkit";
 import { IPVS_GUEST } from "../cost/subjects.ts";
 import {

@@ -16,7 +16,7 @@ import {
   type WholeKubernetes,
 } from "@fairlead/lab/provider/cluster";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
-import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
+import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
 import { NAME } from "./instances.ts";
 import { ONE_IS_AN_ANSWER } from "./operator.ts";

@@ -8,7 +8,7 @@ import { agentFile } from "@fairlead/lab/agent";
 import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
 import type { Cluster, ClusterNode, ClusterShape, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
-import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
+import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
 import { parse, stringify } from "yaml";
 import { able, type Scene } from "./spec.ts";

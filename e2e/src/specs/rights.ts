@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { CommandError } from "@fairlead/kernel";
 import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
-import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
+import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
 import { execa } from "execa";
 import {

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { providePrograms } from "@fairlead/lab/control-plane/programs";
 import type { Cluster } from "@fairlead/lab/provider/cluster";
-import { suite } from "@fairlead/lab/provider/kind/programs";
+import { suite } from "@fairlead/lab/provider/kind/machine";
 import { backToFairlead, needsKubelets, removeProxy, whole } from "./operator.ts";
 import type { Figures, Spec } from "./spec.ts";
 

@@ -3,8 +3,7 @@ import { inflict } from "@fairlead/lab/faults";
 import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { whoAnswers } from "@fairlead/lab/plain/requests";
 import { labPorts, NGINX_CALICO_IP, objects, openScene, type Scene } from "@fairlead/lab/plain/scene";
-import { requireTool } from "@fairlead/lab/tools/fairlead";
-import { type PageReader, readConsole } from "@fairlead/lab/tools/page-reader";
+import { type PageReader, readConsole, requireTool } from "@fairlead/lab/tools/page-reader";
 import { clientA, NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

@@ -4,7 +4,7 @@ import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { whoAnswers } from "@fairlead/lab/plain/requests";
 import { labPorts, objects, openScene, type Scene, web } from "@fairlead/lab/plain/scene";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
-import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
+import { fairlead, requireTool } from "@fairlead/lab/tools/page-reader";
 import { NETWORKS, NODE_A } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

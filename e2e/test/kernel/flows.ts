@@ -1,7 +1,7 @@
 import { requireAgent } from "@fairlead/lab/agent";
 import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { openScene, type Scene } from "@fairlead/lab/plain/scene";
-import { requireTool } from "@fairlead/lab/tools/fairlead";
+import { requireTool } from "@fairlead/lab/tools/page-reader";
 import { applySettings } from "@fairlead/lab/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { flowObjects, flowPorts, flowsTold, REMEMBERED } from "../../src/cases/flows.ts";

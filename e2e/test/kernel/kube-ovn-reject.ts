@@ -1,6 +1,6 @@
 import { errorText, type IPFamily } from "@fairlead/base";
 import { type Lab, openLab } from "@fairlead/lab/plain/lab";
-import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
+import { fairlead, requireTool } from "@fairlead/lab/tools/page-reader";
 import { type Host, NETWORKS, outside, webA1 } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

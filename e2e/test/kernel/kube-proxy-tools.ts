@@ -8,7 +8,7 @@ import { type KubeProxy, type NamespaceApi, startApi, startKubeProxy } from "@fa
 import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { PLAIN_TOOL } from "@fairlead/lab/support/machine";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
-import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
+import { fairlead, requireTool } from "@fairlead/lab/tools/page-reader";
 import { LazySaveParser } from "@fairlead/netfilter";
 import { clusterObjects, conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";

@@ -2,7 +2,7 @@ import { requireAgent } from "@fairlead/lab/agent";
 import { type Damage, inflict } from "@fairlead/lab/faults";
 import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { labPorts, objects, openScene, type Scene } from "@fairlead/lab/plain/scene";
-import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
+import { fairlead, requireTool } from "@fairlead/lab/tools/page-reader";
 import { NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 

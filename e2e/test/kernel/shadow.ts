@@ -1,6 +1,6 @@
 import type { KubeProxyMode } from "@fairlead/lab/plain/kube-proxy";
 import { type Lab, openLab } from "@fairlead/lab/plain/lab";
-import { requireTool } from "@fairlead/lab/tools/fairlead";
+import { requireTool } from "@fairlead/lab/tools/page-reader";
 import { conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { portsOf } from "../../src/cases/conformance/programmed.ts";

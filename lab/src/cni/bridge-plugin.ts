@@ -1,7 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import { ANYWHERE, address, applyLines, applySettings, route, up, veth } from "../wire.ts";
-import type { CniNode, PodAddresses, PodToAttach } from "./flavor.ts";
-import type { NodeSubnets } from "./node-subnets.ts";
+import type { CniNode, NodeSubnets, PodAddresses, PodToAttach } from "./flavor.ts";
 
 /** Answers between pods of one bridge must be seen by connection tracking, or they keep the endpoint's address. */
 export const BRIDGED_IS_SEEN = {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
-import { answerLines } from "../support/answer-lines.ts";
+import { answerLines } from "../support/script.ts";
 import { leadOn } from "./lead-on.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
-import { answerLines } from "../support/answer-lines.ts";
+import { answerLines } from "../support/script.ts";
 import { leadOn } from "./lead-on.ts";
 
 /**

@@ -4,8 +4,16 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Agent, createServer, request as requestOver } from "node:http";
-import { type Answer, type Ending, type ListenPorts, type Probe, type ProbeResult, paddingPath } from "./protocol.ts";
-import { codeOf, endpointText } from "./sockets.ts";
+import {
+  type Answer,
+  codeOf,
+  type Ending,
+  endpointText,
+  type ListenPorts,
+  type Probe,
+  type ProbeResult,
+  paddingPath,
+} from "./protocol.ts";
 
 /** Sends the probe's requests, `parallel` at a time. */
 export async function send(probe: Probe): Promise<readonly ProbeResult[]> {

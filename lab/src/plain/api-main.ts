@@ -1,5 +1,5 @@
 import { collectionOf, keyIn, LightApiServer } from "@fairlead/testkit/api-server";
-import { answerLines } from "../support/answer-lines.ts";
+import { answerLines } from "../support/script.ts";
 import type { ApiChanges } from "./kube-proxy.ts";
 
 /**

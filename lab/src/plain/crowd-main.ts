@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import { codeOf } from "../peer/sockets.ts";
-import { answerLines } from "../support/answer-lines.ts";
+import { codeOf } from "../peer/protocol.ts";
+import { answerLines } from "../support/script.ts";
 import type { CrowdQuestion } from "./crowd.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
-import { codeOf } from "../peer/sockets.ts";
+import { codeOf } from "../peer/protocol.ts";
 
 /**
  * `held-main.ts ADDRESS PORT` keeps one TCP connection: each line on standard input is a request, and who answers, or

@@ -1,4 +1,4 @@
-import { kind, kindPublished } from "./kind/provider.ts";
+import { kind, kindPublished } from "./kind/cluster.ts";
 import { netns } from "./netns-provider.ts";
 import type { Provider } from "./provider.ts";
 

@@ -1,7 +1,7 @@
 import { createNftablesBackend, tableName } from "@fairlead/backend-nftables";
 import { IP_FAMILIES } from "@fairlead/base";
 import { openNftables } from "@fairlead/kernel";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { answerLines } from "@fairlead/lab/support/script";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import { differences, expectedWays, tracedWays } from "@fairlead/testkit";
 import { type CaseGroup, EMPTY_CLUSTER, groupCases, nftTable, syncGroup } from "./groups.ts";

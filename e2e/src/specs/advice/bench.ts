@@ -8,7 +8,7 @@ import { agentFile } from "@fairlead/lab/agent";
 import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
 import type { ClusterNode, NodeProxy } from "@fairlead/lab/provider/cluster";
 import { SERVICE_CIDRS } from "@fairlead/lab/provider/netns/ground";
-import { tool } from "@fairlead/lab/tools/fairlead";
+import { tool } from "@fairlead/lab/tools/page-reader";
 import { expectAnswers, until } from "../expect.ts";
 import { startTraffic, type TrafficFlow, type TrafficSeen, withoutFailure } from "../faults/stage.ts";
 import { ONE_IS_AN_ANSWER, type Operator, openKubeconfig, openOperator } from "../operator.ts";

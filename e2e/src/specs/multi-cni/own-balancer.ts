@@ -10,7 +10,7 @@ import type { ClusterNode, ClusterShape, NetworkShape } from "@fairlead/lab/prov
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { SERVICE_CIDRS } from "@fairlead/lab/provider/netns/ground";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
-import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
+import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { ONE_IS_AN_ANSWER } from "../operator.ts";
 import {

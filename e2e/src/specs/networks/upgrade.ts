@@ -2,7 +2,7 @@ import { access } from "node:fs/promises";
 import { parseCIDRLeniently } from "@fairlead/base";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import type { ClusterNode } from "@fairlead/lab/provider/cluster";
-import { tool } from "@fairlead/lab/tools/fairlead";
+import { tool } from "@fairlead/lab/tools/page-reader";
 import { requireLogged } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/stage.ts";
 import { excludedNetwork } from "../multi-cni/untouched.ts";

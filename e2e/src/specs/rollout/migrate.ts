@@ -4,7 +4,7 @@ import { CommandError, type RunOptions } from "@fairlead/kernel";
 import { modeNamed } from "@fairlead/lab/modes";
 import type { Cluster, ClusterNode, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
-import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
+import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { parseDocument } from "yaml";
 import { expectAnswers, until } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/stage.ts";

@@ -1,6 +1,13 @@
 import { bridgePlugin } from "../bridge-plugin.ts";
-import type { CniFlavor, CniGround, CniNode, PodNetwork } from "../flavor.ts";
-import { masqueradeOutgoing, nodeSubnets, routeToOthers } from "../node-subnets.ts";
+import {
+  type CniFlavor,
+  type CniGround,
+  type CniNode,
+  masqueradeOutgoing,
+  nodeSubnets,
+  type PodNetwork,
+  routeToOthers,
+} from "../flavor.ts";
 
 const subnets = nodeSubnets("10.143", "fd00:143::");
 

@@ -3,8 +3,16 @@ import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import { waitUntil } from "../../support/wait-until.ts";
 import { ANYWHERE, address, applyLines, applySettings, type IpLines, route, up } from "../../wire.ts";
-import type { CniFlavor, CniGround, CniNode, PodAddresses, PodNetwork, PodToAttach } from "../flavor.ts";
-import { masqueradeOutgoing, nodeSubnets } from "../node-subnets.ts";
+import {
+  type CniFlavor,
+  type CniGround,
+  type CniNode,
+  masqueradeOutgoing,
+  nodeSubnets,
+  type PodAddresses,
+  type PodNetwork,
+  type PodToAttach,
+} from "../flavor.ts";
 
 /** The IP pool of each family, and the block that a node has of it; no address of a block is the node's. */
 export const blocks = nodeSubnets("10.144", "fd00:144::", 120);

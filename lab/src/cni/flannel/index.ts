@@ -1,8 +1,14 @@
 import type { IPFamily } from "@fairlead/core";
 import { address, applyLines, type IpLines, route, up } from "../../wire.ts";
 import { bridgePlugin } from "../bridge-plugin.ts";
-import type { CniFlavor, CniGround, CniNode, PodNetwork } from "../flavor.ts";
-import { nodeSubnets, routeToOthers } from "../node-subnets.ts";
+import {
+  type CniFlavor,
+  type CniGround,
+  type CniNode,
+  nodeSubnets,
+  type PodNetwork,
+  routeToOthers,
+} from "../flavor.ts";
 
 /** The network in flannel's net-conf.json, and the subnets that nodes lease of it; 0 is a node's end of the tunnel. */
 export const subnets = nodeSubnets("10.42", "fd00:42::");

@@ -6,8 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, Runner } from "@fairlead/kernel";
 import { waitUntil } from "../../support/wait-until.ts";
-import type { CniGround, CniNode } from "../flavor.ts";
-import { nodeSubnets } from "../node-subnets.ts";
+import { type CniGround, type CniNode, nodeSubnets } from "../flavor.ts";
 
 /** A command of ovn-nbctl with its arguments. */
 export type NbCommand = readonly string[];

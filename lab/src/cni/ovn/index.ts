@@ -2,8 +2,15 @@ import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import { waitUntil } from "../../support/wait-until.ts";
 import { ANYWHERE, address, applyLines, route, up, veth } from "../../wire.ts";
-import type { CniFlavor, CniGround, CniNode, PodAddresses, PodNetwork, PodToAttach } from "../flavor.ts";
-import { FIRST_POD } from "../node-subnets.ts";
+import {
+  type CniFlavor,
+  type CniGround,
+  type CniNode,
+  FIRST_POD,
+  type PodAddresses,
+  type PodNetwork,
+  type PodToAttach,
+} from "../flavor.ts";
 import { createBalancers } from "./controller/balancers.ts";
 import {
   mac,

@@ -1,7 +1,16 @@
 import type { IPFamily } from "@fairlead/core";
 import { ANYWHERE, address, applyLines, type IpLines, route, up, veth } from "../../wire.ts";
-import type { CniFlavor, CniGround, CniNode, PodAddresses, PodNetwork, PodToAttach } from "../flavor.ts";
-import { masqueradeOutgoing, nodeSubnets, routeToOthers } from "../node-subnets.ts";
+import {
+  type CniFlavor,
+  type CniGround,
+  type CniNode,
+  masqueradeOutgoing,
+  nodeSubnets,
+  type PodAddresses,
+  type PodNetwork,
+  type PodToAttach,
+  routeToOthers,
+} from "../flavor.ts";
 
 const subnets = nodeSubnets("10.142", "fd00:142::");
 

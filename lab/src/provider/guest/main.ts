@@ -6,9 +6,8 @@ import { createApiClient } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { applyLines, applySettings, kernelSettings, runnerIn } from "../../wire.ts";
 import { openCluster, type ReachControlPlane } from "../netns/cluster.ts";
-import { fabricEndLines, fabricPair, guestLines } from "./link.ts";
 import { clusterCalls } from "./server.ts";
-import { answerOver, type GuestSettings } from "./wire.ts";
+import { answerOver, fabricEndLines, fabricPair, type GuestSettings, guestLines } from "./wire.ts";
 
 /**
  * Runs in the guest: a cluster of namespaces whose control plane is outside, for the machine's side to work with. Ends

@@ -15,8 +15,7 @@ import type { Cluster, ClusterNode, ClusterShape, Pod, WantedPod } from "../clus
 import { gatesBefore, openControlPlane } from "../netns/control-plane.ts";
 import { familiesOnly, gateAddress, gateCounter, STRANGER_ADDRESS } from "../netns/ground.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
-import { MACHINE_END, machineLines, TAP } from "./link.ts";
-import { type Ask, askOver, type GuestSettings, type OpenedCluster } from "./wire.ts";
+import { type Ask, askOver, type GuestSettings, MACHINE_END, machineLines, type OpenedCluster, TAP } from "./wire.ts";
 
 /**
  * A cluster in User-Mode Linux: its nodes, pods and agents are namespaces and processes of the guest; the control

@@ -1,14 +1,17 @@
 /** A cluster of kind as specs see it. */
 
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
+import { createRunner } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import type { CniFlavor } from "../../cni/flavor.ts";
+import { BROWSER } from "@fairlead/tooling/browser-program";
+import { type CniFlavor, loadFlavor } from "../../cni/flavor.ts";
 import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
-import { kubernetesVersion } from "../../control-plane/programs.ts";
+import { kubernetesVersion, missingControlPlane, missingPrograms } from "../../control-plane/programs.ts";
 import { startPeer } from "../../peer/process.ts";
+import { isThere, type Lack, lackingPrograms, lackOf, missingHere, type NeededProgram } from "../../support/machine.ts";
 import { orDispose } from "../../support/processes.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import {
@@ -19,13 +22,14 @@ import {
   POD_PORTS,
   type WantedPod,
 } from "../cluster.ts";
-import { clusterState } from "../netns/cluster.ts";
+import { clusterState, programsOf } from "../netns/cluster.ts";
 import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "../netns/ground.ts";
 import { GRACE_SECONDS, podHandle, podObject, podStarter } from "../pod-handle.ts";
-import { type ClusterRequest, followServices, type Progress } from "../provider.ts";
+import { type ClusterRequest, followServices, type Progress, type Provider, shapeOf } from "../provider.ts";
 import { PAUSE_IMAGE } from "./component-images.ts";
-import { agentOn, buildFairleadImage, installFairlead, SharedStart } from "./fairlead.ts";
+import { agentOn, buildFairleadImage, installFairlead, overlayNames, SharedStart } from "./fairlead.ts";
 import {
+  type ClusterImages,
   createKindCluster,
   type KindCluster,
   type KindNode,
@@ -33,10 +37,12 @@ import {
   openApi,
   openOutside,
 } from "./kind-cluster.ts";
-import { containerNetwork, type Machine, openMachine } from "./machine.ts";
+import { cluster, containerNetwork, type Machine, openMachine, published as publishedSet } from "./machine.ts";
 import { addKubeProxy, giveProxies } from "./mixed.ts";
-import { installNetworks, NODE_FOLDER } from "./networks/install.ts";
-import type { Source } from "./source.ts";
+import { installers, installNetworks, misplacedNetwork, NODE_FOLDER } from "./networks/install.ts";
+import type { KindNetwork, KindNetworkGround } from "./networks/network.ts";
+import { provideImages } from "./node-image.ts";
+import { published } from "./published.ts";
 
 interface ClusterParts {
   readonly source: Source;
@@ -50,7 +56,7 @@ interface ClusterParts {
 }
 
 /** Builds everything; what was opened is closed again when something fails. */
-export function openCluster(parts: ClusterParts): Promise<Cluster> {
+function openCluster(parts: ClusterParts): Promise<Cluster> {
   return orDispose((opened) => build(parts, opened));
 }
 
@@ -242,3 +248,84 @@ async function addressesOf(api: ApiClient, path: string, families: readonly IPFa
 interface PodStatus {
   readonly status?: { readonly phase?: string; readonly podIPs?: readonly { readonly ip: string }[] };
 }
+
+const DOCKER: readonly NeededProgram[] = [
+  { by: "kind", program: "dockerd", debian: "docker.io" },
+  { by: "kind", program: "docker", debian: "docker.io" },
+  { by: "kind", program: "runc", debian: "runc" },
+];
+
+/** Kubernetes in Docker, all of it made on this machine: nodes with systemd, containerd and kubelets, and images. */
+export const kind: Provider = provider("kind", {
+  source: { installers, images: (kubernetes, progress) => provideImages(createRunner(), kubernetes, progress) },
+  programs: [...DOCKER, ...["jq", "mmdebstrap", "gcc"].map((program) => ({ by: "kind", program, debian: program }))],
+  lacks: async ({ cni, kubernetes }) => {
+    const ofFlavors = lackingPrograms(programsOf(await Promise.all(cni.map(loadFlavor))));
+    const built = [missingControlPlane(kubernetes), missingPrograms(cluster, kubernetes)].map(lackOf);
+    return (await Promise.all([...built, ofFlavors])).flat();
+  },
+});
+
+/** Kubernetes in Docker out of published images and manifests; all else is the same. */
+export const kindPublished: Provider = provider("kind-published", {
+  source: published,
+  programs: DOCKER,
+  lacks: ({ kubernetes }) => lackOf(missingPrograms(publishedSet, kubernetes)),
+});
+
+interface KindOf {
+  readonly source: Source;
+  readonly programs: readonly NeededProgram[];
+  /** What only this source needs. */
+  readonly lacks: (request: ClusterRequest) => Promise<readonly Lack[]>;
+}
+
+function provider(name: string, { source, programs, lacks }: KindOf): Provider {
+  return {
+    name,
+    flavors: async () => Object.keys(source.installers),
+    overlays: overlayNames,
+    lacks: async (request) => {
+      if (process.getuid?.() !== 0) return [{ what: "kind here takes root: it runs a Docker daemon of its own" }];
+      const { mode } = request;
+      const overlay = (await overlayNames()).includes(mode)
+        ? undefined
+        : `deploy/overlays has nothing for ${mode} mode`;
+      const misfits = [overlay, misplacedNetwork(request)].flatMap((what) => (what === undefined ? [] : [{ what }]));
+      return [
+        ...(await lackingPrograms(programs)),
+        ...(await lackOf(missingHere())),
+        ...(await lacks(request)),
+        ...misfits,
+      ];
+    },
+    shape,
+    open: async (request, folder, progress) =>
+      openCluster({
+        source,
+        shape: await shape(request),
+        flavors: await Promise.all(request.cni.map(loadFlavor)),
+        request,
+        id: basename(dirname(folder)),
+        folder,
+        progress,
+      }),
+  };
+}
+
+async function shape(request: ClusterRequest) {
+  const nodeNames = Array.from({ length: request.nodes }, (_, at) => `fairlead-worker${at === 0 ? "" : at + 1}`);
+  const browser = (await isThere(BROWSER)) ? (["browser"] as const) : [];
+  return { ...(await shapeOf("kind", request, nodeNames)), abilities: ["learn", ...browser] as const };
+}
+
+/** Where a cluster's images and pod networks come from: made here, or published. */
+export interface Source {
+  /** @throws Error that says what could not be had */
+  images(kubernetes: string, progress: Progress): Promise<ClusterImages>;
+  /** How each pod network is set up, by its name in --cni. */
+  readonly installers: Readonly<Record<string, NetworkInstaller>>;
+}
+
+/** Resolves when the network's configuration is on every node. */
+export type NetworkInstaller = (ground: KindNetworkGround, opened: AsyncDisposableStack) => Promise<KindNetwork>;

@@ -7,7 +7,7 @@ import { type Layer, type NamedImage, OciLayout, ownArch, packLayer, tarLayer } 
 import type { Runner } from "@fairlead/kernel";
 import { TAGS } from "../../../kind/versions.ts";
 import type { ControlPlanePaths } from "../../control-plane/programs.ts";
-import type { ClusterPrograms } from "./programs.ts";
+import type { ClusterPrograms } from "./machine.ts";
 
 /**
  * Paths in the image → files of this machine, or `->` and what a symbolic link says; or a root file system with the

@@ -12,7 +12,7 @@ import { firstProcessIn, processId, signal } from "../../support/processes.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { AgentOnNode, AgentStart, ClusterShape } from "../cluster.ts";
 import { networkCIDRs, SYNC_PERIOD_MS } from "../netns/agent.ts";
-import { asksOf, requireMode } from "../node-http.ts";
+import { asksOf, requireMode } from "../pod-handle.ts";
 import type { Progress } from "../provider.ts";
 import type { KindCluster, KindNode } from "./kind-cluster.ts";
 

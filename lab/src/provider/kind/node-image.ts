@@ -24,7 +24,7 @@ import { isThere } from "../../support/machine.ts";
 import type { Progress } from "../provider.ts";
 import { buildImages, buildPause, componentImages } from "./component-images.ts";
 import type { ClusterImages } from "./kind-cluster.ts";
-import { type ClusterPrograms, cluster, fingerprint } from "./programs.ts";
+import { type ClusterPrograms, cluster, fingerprint } from "./machine.ts";
 
 const LEFT_OUT = ["doc", "man", "locale"].map((folder) => `--dpkgopt=path-exclude=/usr/share/${folder}/*`);
 

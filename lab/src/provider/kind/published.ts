@@ -8,11 +8,15 @@ import { cacheFolder, kubernetesVersion, providePrograms } from "../../control-p
 import { isThere } from "../../support/machine.ts";
 import { SERVICE_CIDRS } from "../netns/ground.ts";
 import type { Progress } from "../provider.ts";
+import type { NetworkInstaller, Source } from "./cluster.ts";
 import { PAUSE_IMAGE } from "./component-images.ts";
 import type { ClusterImages } from "./kind-cluster.ts";
+import { fingerprint, published as publishedSet } from "./machine.ts";
 import {
   applyManifest,
   imagesOf,
+  type KindNetwork,
+  type KindNetworkGround,
   logsOf,
   type NetworkSettings,
   objectsIn,
@@ -20,10 +24,7 @@ import {
   settingsOf,
   settled,
   type Variables,
-} from "./networks/manifest.ts";
-import type { KindNetwork, KindNetworkGround } from "./networks/network.ts";
-import { fingerprint, published as publishedSet } from "./programs.ts";
-import type { NetworkInstaller, Source } from "./source.ts";
+} from "./networks/network.ts";
 
 const PULL_MS = 15 * 60_000;
 

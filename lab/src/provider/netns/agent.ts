@@ -6,7 +6,7 @@ import { type AgentProcess, type AgentSettings, startAgent } from "../../agent.t
 import { modeNamed } from "../../modes.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { AgentOnNode, AgentStart, ClusterShape, Instance, NodeProxy } from "../cluster.ts";
-import { asksOf } from "../node-http.ts";
+import { asksOf } from "../pod-handle.ts";
 import type { GroundNode } from "./ground.ts";
 
 /** The built agent in a node's namespace. */

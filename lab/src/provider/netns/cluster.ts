@@ -13,7 +13,7 @@ import { messageOf, orDispose } from "../../support/processes.ts";
 import { startScript } from "../../support/script.ts";
 import { runnerIn } from "../../wire.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, NODE_PORTS } from "../cluster.ts";
-import { requireMode } from "../node-http.ts";
+import { requireMode } from "../pod-handle.ts";
 import { type ClusterRequest, daemonsHere, followServices, installFlavor, type Progress } from "../provider.ts";
 import { proxyFlags, startNodeAgent, startNodeInstance, stateFolder } from "./agent.ts";
 import { gatesBefore } from "./control-plane.ts";

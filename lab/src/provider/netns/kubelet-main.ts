@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
 import { join } from "node:path";
-import { answerLines } from "../../support/answer-lines.ts";
+import { answerLines } from "../../support/script.ts";
 
 /**
  * What the API server asks a kubelet for: logs of containers, at its own port. Usage: kubelet-main.ts FOLDER CERT KEY

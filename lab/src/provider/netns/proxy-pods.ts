@@ -8,7 +8,7 @@ import { type AgentProcess, startAgent } from "../../agent.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { orDispose } from "../../support/processes.ts";
 import type { ProxyPodsHandle } from "../cluster.ts";
-import { httpStatus } from "../node-http.ts";
+import { httpStatus } from "../pod-handle.ts";
 import type { GroundNode } from "./ground.ts";
 import { podStatus } from "./pods.ts";
 

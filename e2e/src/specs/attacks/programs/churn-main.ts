@@ -1,4 +1,4 @@
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { answerLines } from "@fairlead/lab/support/script";
 import { execa } from "execa";
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { answerLines } from "@fairlead/lab/support/script";
 import { becomeNobody } from "./nobody.ts";
 
 /**

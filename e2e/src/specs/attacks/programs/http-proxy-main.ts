@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { connect } from "node:net";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { answerLines } from "@fairlead/lab/support/script";
 
 /** A proxy for CONNECT only. Says when it is asked how many connections it has made. Usage: http-proxy-main.ts PORT */
 const [, , port = ""] = process.argv;

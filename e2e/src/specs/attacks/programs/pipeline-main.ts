@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { answerLines } from "@fairlead/lab/support/script";
 
 /**
  * Sends requests without waiting for answers, many on each connection, again and again. By turns a connection reads

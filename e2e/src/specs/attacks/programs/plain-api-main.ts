@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { leadOn } from "@fairlead/lab/control-plane/lead-on";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { answerLines } from "@fairlead/lab/support/script";
 
 /**
  * An API server without TLS that notes who shows it credentials, and leads everything on to the real one with its own.

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { createServer } from "node:net";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { answerLines } from "@fairlead/lab/support/script";
 import { becomeNobody } from "./nobody.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
 import { json } from "node:stream/consumers";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { answerLines } from "@fairlead/lab/support/script";
 
 /**
  * An admission webhook: denies objects with the label `deny`, and admits all others. Says when it is asked how many

@@ -1,7 +1,7 @@
 import { request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { codeOf } from "@fairlead/lab/peer/sockets";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { codeOf } from "@fairlead/lab/peer/protocol";
+import { answerLines } from "@fairlead/lab/support/script";
 
 /**
  * Asks an API server for its version without a pause, each time on a connection of its own. Any line is answered by

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { codeOf } from "@fairlead/lab/peer/sockets";
-import { answerLines } from "@fairlead/lab/support/answer-lines";
+import { codeOf } from "@fairlead/lab/peer/protocol";
+import { answerLines } from "@fairlead/lab/support/script";
 
 /**
  * Keeps one TCP connection to a server of the test ground. Each line is a request on it, answered by who answered, the
