@@ -4,7 +4,7 @@ import { createContext, runInContext } from "node:vm";
 import { readmeExample } from "@fairlead/tooling/readme";
 import { expect, test } from "vitest";
 import { repositoryDir } from "../src/paths.ts";
-import { anyEnginePackages, bundleForBrowser } from "../src/release/bundle-size.ts";
+import { anyEnginePackages, bundleForBrowser } from "../src/release/check.ts";
 
 const bundle = (code: string, folder: string) =>
   bundleForBrowser(code, { resolveDir: join(repositoryDir, folder), conditions: ["@fairlead/source"] });

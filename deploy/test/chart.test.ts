@@ -3,9 +3,8 @@ import { join } from "node:path";
 import { parseArguments } from "@fairlead/config";
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { agentVersion } from "../src/agent-version.ts";
 import { valuesSchema } from "../src/chart/values-schema.ts";
-import { deployDir } from "../src/paths.ts";
+import { agentVersion, deployDir } from "../src/paths.ts";
 
 /** The chart's shape, without helm; tools/chart.tools.ts renders it. */
 const chartDir = join(deployDir, "helm/fairlead");

@@ -1,14 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { withInterpreter } from "../src/image/agent-layer.ts";
 import { isFor } from "../src/image/arch.ts";
-import { ENVIRONMENT, imageConfig } from "../src/image/config.ts";
-import { buildArgv } from "../src/image/from-dockerfile.ts";
+import { buildArgv } from "../src/image/from-packages.ts";
+import { ENVIRONMENT, imageConfig, withInterpreter } from "../src/image/layers.ts";
 import { deployDir } from "../src/paths.ts";
 import { packageFolders } from "../src/sbom/bundle.ts";
-import { parseControl } from "../src/sbom/debian.ts";
-import { toSpdx } from "../src/sbom/spdx.ts";
+import { parseControl, toSpdx } from "../src/sbom/spdx.ts";
 
 const CONTROL = `Package: iptables
 Source: iptables (1.8.9-2)

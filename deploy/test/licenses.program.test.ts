@@ -4,9 +4,7 @@ import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryDir } from "../src/paths.ts";
-import { bundlePrograms, type Programs } from "../src/sbom/bundle.ts";
-import { incompatible, licenseList } from "../src/sbom/licenses.ts";
-import { thirdPartyNotices } from "../src/sbom/notices.ts";
+import { bundlePrograms, incompatible, licenseList, type Programs, thirdPartyNotices } from "../src/sbom/bundle.ts";
 
 let scratch = "";
 let programs: Programs;

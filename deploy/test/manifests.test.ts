@@ -2,11 +2,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { agentVersion } from "../src/agent-version.ts";
-import { deployDir } from "../src/paths.ts";
-import { agentConfig } from "./support/container.ts";
-import { configMapOf, ownManifests, readKustomization } from "./support/kustomization.ts";
-import { type Manifest, only } from "./support/manifests.ts";
+import { agentVersion, deployDir } from "../src/paths.ts";
+import { agentConfig, configMapOf, type Manifest, only, ownManifests, readKustomization } from "./support/manifests.ts";
 
 const baseDir = join(deployDir, "base");
 let base: Manifest[] = [];

@@ -4,10 +4,9 @@ import { errorText } from "@fairlead/base";
 import { lines } from "@fairlead/kernel";
 import { tlsFolder } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AGENT_NAMES } from "../src/image/agent-layer.ts";
+import { AGENT_NAMES } from "../src/image/layers.ts";
 import { deployDir } from "../src/paths.ts";
-import { argumentsOf } from "../test/support/container.ts";
-import { only, parseManifests } from "../test/support/manifests.ts";
+import { argumentsOf, only, parseManifests } from "../test/support/manifests.ts";
 import { ENDPOINT_CHAIN, SERVICE_CHAIN } from "./objects.ts";
 import { openImage, type UnpackedImage } from "./unpacked-image.ts";
 

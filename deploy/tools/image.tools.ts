@@ -3,10 +3,9 @@ import { join } from "node:path";
 import { createRunner, lines } from "@fairlead/kernel";
 import { INSPECTOR_OPTION } from "@fairlead/tooling/agent-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { agentVersion } from "../src/agent-version.ts";
-import { AGENT_NAMES, CLI_NAME } from "../src/image/agent-layer.ts";
 import { ownArch } from "../src/image/arch.ts";
-import { COMPILED_CODE } from "../src/image/config.ts";
+import { AGENT_NAMES, CLI_NAME, COMPILED_CODE } from "../src/image/layers.ts";
+import { agentVersion } from "../src/paths.ts";
 import { ENDPOINT_CHAIN, OBJECTS, SERVICE_CHAIN } from "./objects.ts";
 import { openImage, type UnpackedImage } from "./unpacked-image.ts";
 

@@ -4,11 +4,9 @@ import { parseSlicesArguments } from "@fairlead/config";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { agentVersion } from "../src/agent-version.ts";
-import { CLI_NAME, SLICES_NAME } from "../src/image/agent-layer.ts";
-import { deployDir } from "../src/paths.ts";
-import { agentConfig, toolOptions } from "../test/support/container.ts";
-import { only, parseManifests } from "../test/support/manifests.ts";
+import { CLI_NAME, SLICES_NAME } from "../src/image/layers.ts";
+import { agentVersion, deployDir } from "../src/paths.ts";
+import { agentConfig, only, parseManifests, toolOptions } from "../test/support/manifests.ts";
 
 const runner = createRunner();
 const API_SERVER = "apiServer=https://192.0.2.1:6443";

@@ -2,11 +2,9 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
-import { bundlePrograms } from "../sbom/bundle.ts";
-import { thirdPartyNotices } from "../sbom/notices.ts";
-import { fillWithPrograms } from "./agent-layer.ts";
+import { bundlePrograms, thirdPartyNotices } from "../sbom/bundle.ts";
 import { ARCHES } from "./arch.ts";
-import { fillWithNode } from "./node-layer.ts";
+import { fillWithNode, fillWithPrograms } from "./layers.ts";
 
 /**
  * For the Dockerfile: puts Node and the programs into a folder for each architecture, `amd64` and `arm64`, in the

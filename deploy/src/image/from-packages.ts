@@ -2,14 +2,12 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Runner } from "@fairlead/kernel";
-import { bundlePrograms, type Programs } from "../sbom/bundle.ts";
-import { thirdPartyNotices } from "../sbom/notices.ts";
+import { agentVersion, deployDir, repositoryDir } from "../paths.ts";
+import { bundlePrograms, type Programs, thirdPartyNotices } from "../sbom/bundle.ts";
 import { toSpdx } from "../sbom/spdx.ts";
 import { type Arch, isFor } from "./arch.ts";
-import { imageConfig } from "./config.ts";
-import { nodeVersion } from "./node-layer.ts";
+import { imageConfig, nodeVersion, platformLayers } from "./layers.ts";
 import { type Descriptor, OciLayout } from "./oci.ts";
-import { platformLayers } from "./platform.ts";
 
 export interface ImageOptions {
   readonly arches: readonly Arch[];
@@ -90,4 +88,35 @@ async function writeSbom({ name, epoch, outDir }: ImageOptions, contents: Conten
   const file = join(outDir, `fairlead-${agent.version}-${arch}.spdx.json`);
   await writeFile(file, `${JSON.stringify(spdx, null, 2)}\n`);
   return file;
+}
+
+export interface DockerOptions extends ImageOptions {
+  /** To the registry of the name; else an archive in the output folder. */
+  readonly push: boolean;
+}
+
+/** Builds deploy/image/Dockerfile with BuildKit, which makes the SBOM and the provenance itself. */
+export async function buildWithDocker(runner: Runner, options: DockerOptions): Promise<void> {
+  await mkdir(options.outDir, { recursive: true });
+  await runner.run(buildArgv(options, await agentVersion()), { timeoutMs: 3_600_000 });
+}
+
+export function buildArgv(options: DockerOptions, version: string): readonly [string, ...string[]] {
+  const { arches, name, epoch, revision, outDir, push } = options;
+  const archive = `type=oci,dest=${join(outDir, `fairlead-${version}.oci.tar`)},rewrite-timestamp=true`;
+  return [
+    "docker",
+    "buildx",
+    "build",
+    `--platform=${arches.map((arch) => `linux/${arch}`).join(",")}`,
+    `--file=${join(deployDir, "image/Dockerfile")}`,
+    `--build-arg=SOURCE_DATE_EPOCH=${epoch}`,
+    `--build-arg=VERSION=${version}`,
+    ...(revision === undefined ? [] : [`--build-arg=REVISION=${revision}`]),
+    `--tag=${name.includes(":") ? name : `${name}:${version}`}`,
+    "--sbom=true",
+    "--provenance=mode=max",
+    push ? "--push" : `--output=${archive}`,
+    repositoryDir,
+  ];
 }

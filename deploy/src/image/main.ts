@@ -3,8 +3,7 @@ import { CommandError, createRunner, type Runner } from "@fairlead/kernel";
 import { Command, InvalidArgumentError } from "commander";
 import { artifactsDir, repositoryDir } from "../paths.ts";
 import { type Arch, isArch, ownArch } from "./arch.ts";
-import { buildWithDocker } from "./from-dockerfile.ts";
-import { type BuiltImage, buildFromPackages, type ImageOptions } from "./from-packages.ts";
+import { type BuiltImage, buildFromPackages, buildWithDocker, type ImageOptions } from "./from-packages.ts";
 
 /** `pnpm image` */
 interface Flags {

@@ -1,9 +1,13 @@
-import { copyFile, link, mkdir, writeFile } from "node:fs/promises";
+/** Images by the OCI's rules: layers, configuration, layout. */
+
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { copyFile, link, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
 import type { Runner } from "@fairlead/kernel";
 import type { Arch } from "./arch.ts";
-import { hashText } from "./hash.ts";
-import type { Layer } from "./layer.ts";
 
 const TYPES = {
   index: "application/vnd.oci.image.index.v1+json",
@@ -123,4 +127,67 @@ async function linkOnce(file: string, blob: string): Promise<void> {
     if (error.code !== "EXDEV") throw error;
     await copyFile(file, blob);
   }
+}
+
+/** A layer in a file. */
+export interface Layer {
+  readonly file: string;
+  readonly compressed: boolean;
+  /** Of the file, in bytes. */
+  readonly size: number;
+  /** `sha256:…` of the file. */
+  readonly digest: string;
+  /** `sha256:…` of the tar, which is the file itself or inside it. */
+  readonly diffId: string;
+  /** What made it, for the image's history. */
+  readonly createdBy: string;
+}
+
+export interface LayerOptions {
+  /** Seconds since the epoch: the time of every file. */
+  readonly epoch: number;
+  readonly createdBy: string;
+  /** Default true; what stays on one machine is quicker made and loaded as it is. */
+  readonly compressed?: boolean;
+}
+
+/**
+ * Packs a folder: sorted, owned by root, all files at one time, so that the same files are the same bytes.
+ *
+ * @param file path of the layer without its ending
+ */
+export async function packLayer(
+  runner: Runner,
+  dir: string,
+  file: string,
+  { epoch, createdBy, compressed = true }: LayerOptions,
+): Promise<Layer> {
+  const tar = `${file}.tar`;
+  const settled = [`--mtime=@${epoch}`, "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"];
+  await runner.run(["tar", "--sort=name", ...settled, "-C", dir, "-cf", tar, "."], { timeoutMs: 300_000 });
+  return compressed ? compressedLayer(tar, createdBy) : tarLayer(tar, createdBy);
+}
+
+async function compressedLayer(tar: string, createdBy: string): Promise<Layer> {
+  const file = `${tar}.gz`;
+  await pipeline(createReadStream(tar), createGzip({ level: 9 }), createWriteStream(file));
+  const [digest, diffId, { size }] = [await hashFile(file), await hashFile(tar), await stat(file)];
+  return { file, compressed: true, size, digest, diffId, createdBy };
+}
+
+/** A tar as the layer that it is. */
+export async function tarLayer(file: string, createdBy: string): Promise<Layer> {
+  const [digest, { size }] = [await hashFile(file), await stat(file)];
+  return { file, compressed: false, size, digest, diffId: digest, createdBy };
+}
+
+/** `sha256:` and the hash in hex. */
+export async function hashFile(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash);
+  return `sha256:${hash.digest("hex")}`;
+}
+
+export function hashText(text: string): string {
+  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }

@@ -2,18 +2,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { Command } from "commander";
-import { agentVersion } from "../agent-version.ts";
-import { artifactsDir, repositoryDir } from "../paths.ts";
-import { buildPackages } from "./build.ts";
-import { notesOf, readChangesets } from "./changelog.ts";
-import { checkPackages } from "./check.ts";
-import { writeKrewFiles } from "./krew-files.ts";
-import { releaseMode } from "./mode.ts";
-import { imageTags, OWNER, releasePlan } from "./plan.ts";
-import { publishedPackages } from "./published.ts";
-import { type Pushed, pushChart, pushImage, type Registry } from "./push.ts";
-import { showPlan } from "./show.ts";
-import { takeChangesetsIn } from "./version.ts";
+import { agentVersion, artifactsDir, repositoryDir } from "../paths.ts";
+import { buildPackages, checkPackages } from "./check.ts";
+import { writeKrewFiles } from "./krew.ts";
+import { imageTags, OWNER, releaseMode, releasePlan, showPlan } from "./plan.ts";
+import { type Pushed, publishedPackages, pushChart, pushImage, type Registry } from "./push.ts";
+import { notesOf, readChangesets, takeChangesetsIn } from "./version.ts";
 
 /** `pnpm release`: each step of .github/workflows/release.yaml. */
 const runner = createRunner();

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Runner } from "@fairlead/kernel";
 import { repositoryDir } from "../paths.ts";
-import { type PublishedPackage, publishedPackages } from "./published.ts";
+import { type PublishedPackage, publishedPackages } from "./push.ts";
 
 /** What a release would consist of. */
-export interface ReleasePlan {
+interface ReleasePlan {
   /** The version that packages, image and chart get; without a changeset the one that they have. */
   readonly version: string;
   readonly changesets: number;
@@ -67,4 +67,45 @@ async function packedFiles(runner: Runner, dir: string): Promise<string[]> {
   const { stdout } = await runner.run(["pnpm", "--dir", dir, "pack", "--dry-run", "--json"]);
   const { files }: { files: readonly { readonly path: string }[] } = JSON.parse(stdout);
   return files.map(({ path }) => path).sort();
+}
+
+/** A release plan for people to read. */
+export function showPlan({ version, changesets, packages, image, tags, chart }: ReleasePlan): string {
+  const what = changesets === 0 ? "no changesets: nothing to release" : `${changesets} changeset(s)`;
+  const lines = [`Fairlead ${version} (${what})`, "", "npm, with provenance:"];
+  for (const { name, version: current, files } of packages) {
+    lines.push(`  ${name} ${current} → ${version}`, ...files.map((file) => `    ${file}`));
+  }
+  lines.push("", "image, for amd64 and arm64, with SBOM and provenance:", ...tags.map((tag) => `  ${image}:${tag}`));
+  lines.push("", "chart:", `  ${chart}`, "");
+  return lines.join("\n");
+}
+
+/** What the release workflow does for a commit of main. */
+export type ReleaseMode = "version" | "publish" | "none";
+
+/** What that depends on. */
+export interface ReleaseState {
+  /** Changesets that are not taken in yet. */
+  readonly changesets: number;
+  /** Of all packages. */
+  readonly version: string;
+  /** All tags of the repository. */
+  readonly tags: readonly string[];
+}
+
+/** Before the first release. */
+const UNRELEASED = "0.0.0";
+
+export function releaseTag(version: string): string {
+  return `v${version}`;
+}
+
+/**
+ * A version without its tag is published: the tag comes last, with the GitHub release, so that a run which broke off is
+ * repeated as a whole. Each step of a release leaves alone what is there already.
+ */
+export function releaseMode({ changesets, version, tags }: ReleaseState): ReleaseMode {
+  if (changesets > 0) return "version";
+  return version === UNRELEASED || tags.includes(releaseTag(version)) ? "none" : "publish";
 }

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Runner } from "@fairlead/kernel";
-import { deployDir } from "../paths.ts";
+import { deployDir, repositoryDir } from "../paths.ts";
 
 /** A registry of images; its credentials are those of `docker login` and `helm registry login`. */
 export interface Registry {
@@ -65,4 +65,31 @@ export async function pushChart(runner: Runner, version: string, { prefix, plain
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** A package that goes to the npm registry. */
+export interface PublishedPackage {
+  readonly name: string;
+  readonly version: string;
+  /** Absolute folder. */
+  readonly dir: string;
+}
+
+/**
+ * All packages that are not private, the apps last.
+ *
+ * @param checkout absolute folder
+ */
+export async function publishedPackages(checkout = repositoryDir): Promise<PublishedPackage[]> {
+  const folder = join(checkout, "packages");
+  const apps = [join(checkout, "apps/agent"), join(checkout, "apps/cli")];
+  const dirs = [...(await readdir(folder)).sort().map((name) => join(folder, name)), ...apps];
+  const found = await Promise.all(dirs.map(readPublished));
+  return found.filter((item) => item !== undefined);
+}
+
+async function readPublished(dir: string): Promise<PublishedPackage | undefined> {
+  const manifest = JSON.parse(await readFile(join(dir, "package.json"), "utf8"));
+  if (manifest.private === true) return undefined;
+  return { name: String(manifest.name), version: String(manifest.version), dir };
 }

@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Runner } from "@fairlead/kernel";
 import { koffiPackage } from "@fairlead/tooling/koffi";
+import { markdownTable } from "@fairlead/tooling/markdown-table";
 import { agentDir, cliDir } from "../paths.ts";
 
 /** An npm package. */
@@ -86,4 +87,59 @@ async function readPackage(dir: string): Promise<NpmPackage> {
 function byName(a: NpmPackage, b: NpmPackage): number {
   const [left, right] = [`${a.name}@${a.version}`, `${b.name}@${b.version}`];
   return left < right ? -1 : Number(left > right);
+}
+
+/** Licenses by their SPDX names that may be bundled into an Apache-2.0 program. */
+const COMPATIBLE = new Set([
+  "Apache-2.0",
+  "MIT",
+  "ISC",
+  "BSD-2-Clause",
+  "BSD-3-Clause",
+  "0BSD",
+  "BlueOak-1.0.0",
+  "Unlicense",
+]);
+
+/** Packages whose license a maintainer has to check before they are bundled. */
+export function incompatible(packages: readonly NpmPackage[]): NpmPackage[] {
+  return packages.filter(({ license }) => !namesOf(license).every((name) => COMPATIBLE.has(name)));
+}
+
+/** All that hold at once. Of a choice (`OR`) a maintainer has to take one. */
+function namesOf(expression: string): readonly string[] {
+  return expression.replace(/^\((.*)\)$/, "$1").split(" AND ");
+}
+
+const HEAD = `# Licenses
+
+Fairlead is licensed under the [Apache License 2.0](../LICENSE). \`pnpm run licenses\` writes this list: the packages of others that the
+bundles of the agent and of the command line tool contain. Their licenses stand word for word in the image
+(\`/usr/local/share/doc/fairlead/THIRD-PARTY-LICENSES.txt\`).
+
+`;
+
+const TAIL = `
+The image also contains [Node.js](https://github.com/nodejs/node/blob/main/LICENSE) and packages of Debian, named in
+[packages.txt](../deploy/image/packages.txt), with what they depend on. Debian's licenses are in the image, in
+\`/usr/share/doc/*/copyright\`; the SBOM published with each image lists all versions.
+`;
+
+/** The list as Markdown, without versions: it changes when a package comes or goes, or its license does. */
+export function licenseList(packages: readonly NpmPackage[]): string {
+  const rows = new Map(packages.map(({ name, license }) => [name, license]));
+  return `${HEAD}${markdownTable(["package", "license"], [...rows]).join("\n")}\n${TAIL}`;
+}
+
+/** The licenses of what is bundled, word for word, as most of them ask for. */
+export async function thirdPartyNotices(packages: readonly NpmPackage[]): Promise<string> {
+  const parts = await Promise.all(packages.map(notice));
+  return `Fairlead's programs contain the following packages.\n\n${parts.join("\n")}`;
+}
+
+async function notice({ name, version, license, dir }: NpmPackage): Promise<string> {
+  const files = (await readdir(dir)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file)).sort();
+  const texts = await Promise.all(files.map((file) => readFile(join(dir, file), "utf8")));
+  const head = `${"-".repeat(72)}\n${name} ${version}, ${license}\n${"-".repeat(72)}\n`;
+  return `${head}\n${texts.map((text) => text.trim()).join("\n\n")}\n`;
 }

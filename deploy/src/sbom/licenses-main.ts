@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { repositoryDir } from "../paths.ts";
-import { bundlePrograms } from "./bundle.ts";
-import { licenseList } from "./licenses.ts";
+import { bundlePrograms, licenseList } from "./bundle.ts";
 
 /** `pnpm run licenses`: writes docs/licenses.md. */
 const scratch = await mkdtemp(join(tmpdir(), "fairlead-licenses-"));

@@ -3,13 +3,17 @@ import { errorText } from "@fairlead/base";
 import { CommandError } from "@fairlead/kernel";
 import { Command } from "commander";
 import { ownArch } from "../../image/arch.ts";
-import { ARTIFACT_STEPS } from "./artifact-steps.ts";
-import { PACKAGE_STEPS } from "./package-steps.ts";
-import { type LocalServer, startImageRegistry, startNpmRegistry } from "./registries.ts";
-import type { Rehearsal, StepResult } from "./rehearsal.ts";
-import { createScratch, type Scratch } from "./scratch.ts";
-import { summaryText } from "./summary.ts";
-import { VERSION_STEPS } from "./version-steps.ts";
+import {
+  createScratch,
+  type LocalServer,
+  type Rehearsal,
+  type Scratch,
+  type StepResult,
+  startImageRegistry,
+  startNpmRegistry,
+  summaryText,
+} from "./rehearsal.ts";
+import { ARTIFACT_STEPS, PACKAGE_STEPS, VERSION_STEPS } from "./steps.ts";
 
 /** `pnpm release:rehearse` */
 interface Flags {
