@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { answer, type Question } from "../src/page/tracer/answer.ts";
-import { DEMO_NODE, DEMO_OBJECTS } from "../src/page/tracer/demo.ts";
+import { answer, DEMO_NODE, DEMO_OBJECTS, type Question } from "../src/page/tracer/answer.ts";
 
 const demo = { text: DEMO_OBJECTS, node: DEMO_NODE, from: "192.0.2.9", to: "10.96.0.10:80", protocol: "tcp" } as const;
 const ends = async (question: Question) =>

@@ -1,10 +1,11 @@
 import { globSync } from "node:fs";
+import { join } from "node:path";
+import { Application } from "typedoc";
 import { describe, expect, test } from "vitest";
-import { publishedLibraries } from "../src/packages.ts";
+import { uncommented } from "../src/build/pages.ts";
+import { deadLinks, documents, repository, siteLinks, type Tree } from "../src/links.ts";
 import { repositoryDir } from "../src/paths.ts";
-import { sectionsOf } from "../src/sections.ts";
-import { deadLinks, siteLinks, type Tree } from "../src/text/links.ts";
-import { documents, repository } from "../src/tree.ts";
+import { publishedLibraries, sectionsOf } from "../src/sections.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   "README.md": "# Start\n\n[the image](docs/install.md#the-image--or-two)\n",
@@ -101,4 +102,17 @@ describe("the pages of the site", () => {
     const readmes = publishedLibraries().map(({ folder }) => `${folder}/README.md`);
     expect(readmes.filter((file) => repository.kind(file) !== "file")).toEqual([]);
   });
+});
+
+test("exports and members without a comment are named; inline types and single literals need none", async () => {
+  const folder = join(import.meta.dirname, "fixtures/comments");
+  const options = { entryPoints: [join(folder, "index.ts")], tsconfig: join(folder, "tsconfig.json") };
+  const app = await Application.bootstrap({ ...options, readme: "none", logLevel: "Error" });
+  const project = await app.convert();
+  expect(project && uncommented(project, new Set(["comments"]))).toEqual(
+    ["bare", "Commented.second", "Commented.other", "Empty"].map(
+      (name) => `${name}, defined in comments/index.ts, has no comment`,
+    ),
+  );
+  expect(project && uncommented(project, new Set(["others"]))).toEqual([]);
 });

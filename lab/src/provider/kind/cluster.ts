@@ -29,7 +29,6 @@ import { type ClusterRequest, followServices, type Progress, type Provider, shap
 import { PAUSE_IMAGE } from "./component-images.ts";
 import { agentOn, buildFairleadImage, installFairlead, overlayNames, SharedStart } from "./fairlead.ts";
 import {
-  type ClusterImages,
   createKindCluster,
   type KindCluster,
   type KindNode,
@@ -40,7 +39,7 @@ import {
 import { cluster, containerNetwork, type Machine, openMachine, published as publishedSet } from "./machine.ts";
 import { addKubeProxy, giveProxies } from "./mixed.ts";
 import { installers, installNetworks, misplacedNetwork, NODE_FOLDER } from "./networks/install.ts";
-import type { KindNetwork, KindNetworkGround } from "./networks/network.ts";
+import type { Source } from "./networks/network.ts";
 import { provideImages } from "./node-image.ts";
 import { published } from "./published.ts";
 
@@ -318,14 +317,3 @@ async function shape(request: ClusterRequest) {
   const browser = (await isThere(BROWSER)) ? (["browser"] as const) : [];
   return { ...(await shapeOf("kind", request, nodeNames)), abilities: ["learn", ...browser] as const };
 }
-
-/** Where a cluster's images and pod networks come from: made here, or published. */
-export interface Source {
-  /** @throws Error that says what could not be had */
-  images(kubernetes: string, progress: Progress): Promise<ClusterImages>;
-  /** How each pod network is set up, by its name in --cni. */
-  readonly installers: Readonly<Record<string, NetworkInstaller>>;
-}
-
-/** Resolves when the network's configuration is on every node. */
-export type NetworkInstaller = (ground: KindNetworkGround, opened: AsyncDisposableStack) => Promise<KindNetwork>;

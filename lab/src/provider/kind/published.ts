@@ -8,10 +8,10 @@ import { cacheFolder, kubernetesVersion, providePrograms } from "../../control-p
 import { isThere } from "../../support/machine.ts";
 import { SERVICE_CIDRS } from "../netns/ground.ts";
 import type { Progress } from "../provider.ts";
-import type { NetworkInstaller, Source } from "./cluster.ts";
 import { PAUSE_IMAGE } from "./component-images.ts";
 import type { ClusterImages } from "./kind-cluster.ts";
 import { fingerprint, published as publishedSet } from "./machine.ts";
+import type { NetworkInstaller, Source } from "./networks/network.ts";
 import {
   applyManifest,
   imagesOf,

@@ -7,11 +7,10 @@ import { type CniFlavor, masqueradeOutgoing } from "../../../cni/flavor.ts";
 import type { ApiClient } from "../../../control-plane/api-client.ts";
 import { applyLines, applySettings, type IpLines, route } from "../../../wire.ts";
 import type { ClusterRequest, Progress } from "../../provider.ts";
-import type { Source } from "../cluster.ts";
 import type { KindCluster, KindNode } from "../kind-cluster.ts";
 import type { Machine } from "../machine.ts";
 import { delegated } from "./delegated.ts";
-import { flannel, HOST_PORTS, type KindNetwork, type KindNetworkGround, writeConfig } from "./network.ts";
+import { flannel, HOST_PORTS, type KindNetwork, type KindNetworkGround, type Source, writeConfig } from "./network.ts";
 
 /** Where nodes have the networks' folder of this machine: its sockets, configurations and databases. */
 export const NODE_FOLDER = "/run/fairlead-e2e";

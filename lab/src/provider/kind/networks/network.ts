@@ -16,7 +16,7 @@ import { isThere } from "../../../support/machine.ts";
 import { applySettings } from "../../../wire.ts";
 import type { Progress } from "../../provider.ts";
 import { buildImages } from "../component-images.ts";
-import type { KindCluster } from "../kind-cluster.ts";
+import type { ClusterImages, KindCluster } from "../kind-cluster.ts";
 import { fingerprint, flannel as flannelSet, type Machine } from "../machine.ts";
 import { debianRoot, rootFile } from "../node-image.ts";
 
@@ -229,3 +229,14 @@ function flannelNetwork(text: string, { podCIDRs, families }: NetworkSettings): 
   const ipv6 = families.includes("IPv6") ? { EnableIPv6: true, IPv6Network: podCIDRs.IPv6 } : {};
   return JSON.stringify({ ...JSON.parse(text), Network: podCIDRs.IPv4, ...ipv6 });
 }
+
+/** Where a cluster's images and pod networks come from: made here, or published. */
+export interface Source {
+  /** @throws Error that says what could not be had */
+  images(kubernetes: string, progress: Progress): Promise<ClusterImages>;
+  /** How each pod network is set up, by its name in --cni. */
+  readonly installers: Readonly<Record<string, NetworkInstaller>>;
+}
+
+/** Resolves when the network's configuration is on every node. */
+export type NetworkInstaller = (ground: KindNetworkGround, opened: AsyncDisposableStack) => Promise<KindNetwork>;
