@@ -75,16 +75,22 @@ const serviceSpec = message({
   4: omitEmpty("type", "string"),
   5: list("externalIPs", "string"),
   7: omitEmpty("sessionAffinity", "string"),
+  8: omitEmpty("loadBalancerIP", "string"),
   9: list("loadBalancerSourceRanges", "string"),
   11: omitEmpty("externalTrafficPolicy", "string"),
   12: omitEmpty("healthCheckNodePort", "int32"),
   14: field("sessionAffinityConfig", affinityConfig),
   18: list("clusterIPs", "string"),
+  19: list("ipFamilies", "string"),
   22: field("internalTrafficPolicy", "string"),
   23: field("trafficDistribution", "string"),
 });
 
-const ingress = message({ 1: omitEmpty("ip", "string"), 3: field("ipMode", "string") });
+const ingress = message({
+  1: omitEmpty("ip", "string"),
+  2: omitEmpty("hostname", "string"),
+  3: field("ipMode", "string"),
+});
 
 const loadBalancer = message({ 1: list("ingress", ingress) });
 
