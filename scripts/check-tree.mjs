@@ -57,7 +57,7 @@ const OTHER_LIMITS = [
 const SHIPPED_NAME = /"(?:fairlead|kube-proxy|kube-system)"/;
 
 /** Where files that belong in their importers still are; a room leaves the list when it has none. */
-const ROOMS_OF_SMALL_FILES = ["apps/cli/", "deploy/", "e2e/", "lab/", "site/"];
+const ROOMS_OF_SMALL_FILES = ["apps/cli/"];
 
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 
