@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { ConsoleClient } from "@fairlead/lab/tools/console-client";
 import { nginxCalico } from "@fairlead/testkit";
 import { execa } from "execa";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { NGINX_CALICO_IP } from "../../src/demo/stage.ts";
 
 const main = fileURLToPath(new URL("../../src/demo/main.ts", import.meta.url));
@@ -22,6 +22,8 @@ export function demoInEachMode(): void {
 export function demoOptions(): void {
   test("its console reads the node's kernel: as planned, traced and tracked there; it goes with the demo", async () => {
     const running = start(["--console", "--mode", "nftables"]);
+    // Whatever fails: a demo that goes on would hold up the tests.
+    onTestFinished(() => void running.kill("SIGINT"));
     const url = await addressIn(running.stdout);
     const client = await ConsoleClient.open(url);
     const { source, trace } = await client.ask(`api/trace?from=pod&to=${NGINX_CALICO_IP}:80`);

@@ -23,13 +23,13 @@ export class ConsoleClient {
     return JSON.parse(await (await fetch(`${this.#base}${path}`, { headers: this.#headers })).text());
   }
 
-  /** Has a node looked at, and gives what the first look at its kernel says. */
+  /** Has a node looked at, and gives what the first look at its kernel says; that it is asked is no answer. */
   async kernelOf(node: string): Promise<unknown> {
     for await (const { name, data } of this.#events()) {
       if (name === "whole") await this.#view(String(data["stream"]), node);
       const rows: unknown = name === "nodes" ? data["rows"] : [];
       for (const row of Array.isArray(rows) ? rows : []) {
-        if (row.node === node && row.kernel !== undefined) return row.kernel;
+        if (row.node === node && (row.kernel?.state ?? "asking") !== "asking") return row.kernel;
       }
     }
     throw new Error("the console told no more");
