@@ -43,8 +43,6 @@ export class NodeEvents {
   readonly #parts: NodeEventsParts;
   /** Reason and object → when it was sent, and a Service's namespace; the oldest first, none older than a pause. */
   readonly #sent = new Map<string, { readonly at: number; readonly namespace: string | undefined }>();
-  /** How many of `#sent` are about the Services of a namespace. */
-  readonly #ofNamespace = new Map<string, number>();
   /** Namespaces whose last Event was refused; this is logged once. */
   readonly #refused = new Set<string>();
 
@@ -101,27 +99,20 @@ export class NodeEvents {
     const key = service === undefined ? reason : `${reason} ${service.namespace}/${service.name}`;
     if (this.#sent.has(key) || (service !== undefined && !this.#hasRoom(service.namespace))) return false;
     this.#sent.set(key, { at: now, namespace: service?.namespace });
-    if (service !== undefined) this.#count(service.namespace, 1);
     return true;
   }
 
   #hasRoom(namespace: string): boolean {
-    const ofServices = Array.from(this.#ofNamespace.values()).reduce((sum, count) => sum + count, 0);
-    return (this.#ofNamespace.get(namespace) ?? 0) < (ofServices < MANY_OF_SERVICES ? MOST_OF_NAMESPACE : 1);
+    const ofServices = Array.from(this.#sent.values(), (one) => one.namespace).filter((one) => one !== undefined);
+    const own = ofServices.filter((one) => one === namespace).length;
+    return own < (ofServices.length < MANY_OF_SERVICES ? MOST_OF_NAMESPACE : 1);
   }
 
   #forget(until: number): void {
-    for (const [key, { at, namespace }] of this.#sent) {
+    for (const [key, { at }] of this.#sent) {
       if (at > until) break;
       this.#sent.delete(key);
-      if (namespace !== undefined) this.#count(namespace, -1);
     }
-  }
-
-  #count(namespace: string, by: 1 | -1): void {
-    const count = (this.#ofNamespace.get(namespace) ?? 0) + by;
-    if (count === 0) this.#ofNamespace.delete(namespace);
-    else this.#ofNamespace.set(namespace, count);
   }
 }
 

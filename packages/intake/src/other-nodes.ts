@@ -25,10 +25,12 @@ export function withOtherNodes(
 function otherNodes({ nodeName, onAddresses, onKnown }: OtherNodesOptions): OtherSubscription {
   const byNode = new Map<ObjectKey, readonly string[]>();
   let synced = false;
+  let changed = false;
   let before = "";
   const tell = () => {
+    changed = false;
     const addresses = [...new Set([...byNode.values()].flat())].sort();
-    if (!synced || addresses.join() === before) return;
+    if (addresses.join() === before) return;
     before = addresses.join();
     onAddresses(addresses);
   };
@@ -39,11 +41,15 @@ function otherNodes({ nodeName, onAddresses, onKnown }: OtherNodesOptions): Othe
       if (change.type === "upsert") {
         const { name, object } = decodeNode(change.object);
         if (name === nodeName) return;
-        byNode.set(change.key, object?.addresses ?? []);
-      } else if (change.type === "delete") byNode.delete(change.key);
+        const addresses = object?.addresses ?? [];
+        if (byNode.get(change.key)?.join() !== addresses.join()) changed = true;
+        byNode.set(change.key, addresses);
+      } else if (change.type === "delete") changed = byNode.delete(change.key) || changed;
       else synced = true;
-      tell();
-      if (synced) onKnown();
+      if (!synced) return;
+      // A Node's status is written all the time, and there are thousands.
+      if (changed) tell();
+      onKnown();
     },
     onState(state) {
       // Where they cannot be read there is something to serve without them.
