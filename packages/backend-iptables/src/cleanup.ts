@@ -3,6 +3,7 @@ import {
   type CleanupOptions,
   type Command,
   deleteChains,
+  isServiceChain,
   type Links,
   leadsToOne,
   payloadText,
@@ -14,7 +15,7 @@ import {
 import { BATCH, deleteStale } from "./commit.ts";
 import { type ResolvedOptions, resolveOptions } from "./options.ts";
 import { FIXED_CHAINS, JUMPS } from "./plan/frame.ts";
-import { isGroupChain, MARK_MASQ } from "./plan/group-names.ts";
+import { MARK_MASQ } from "./plan/group-names.ts";
 import type { RulesPort } from "./port.ts";
 
 /**
@@ -43,7 +44,7 @@ async function cleanTable(
   const existing = await port.chains(table);
   const fixed = FIXED_CHAINS[table].filter((chain) => existing.has(chain) && !keep(table, chain));
   const groupChains =
-    table === "nat" ? [...existing].filter((chain) => isGroupChain(chain) && !keep(table, chain)) : [];
+    table === "nat" ? [...existing].filter((chain) => isServiceChain(chain) && !keep(table, chain)) : [];
   const split = port.variant === "nft" && groupChains.length > BATCH.staleChains;
   const restore = async (commands: readonly Command[]) => {
     if (commands.length > 0) await port.restore(payloadText(restoreLines([{ table, commands }]), resolved.turn));

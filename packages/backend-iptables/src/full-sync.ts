@@ -2,7 +2,15 @@
 
 import { errorText, inSlices } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
-import { emptyChain, goesOn, type IPFamily, parseSave, type Rule, type TableState } from "@fairlead/netfilter";
+import {
+  emptyChain,
+  goesOn,
+  type IPFamily,
+  isServiceChain,
+  parseSave,
+  type Rule,
+  type TableState,
+} from "@fairlead/netfilter";
 import type { Programmed } from "./apply.ts";
 import type { StaleChains } from "./commit.ts";
 import { BATCH, commit, deleteStale, type Written } from "./commit.ts";
@@ -10,7 +18,7 @@ import type { ResolvedOptions } from "./options.ts";
 import { JUMPS } from "./plan/frame.ts";
 import { allChains, digestOf, FilterFrame, fullPlan, natFrame, oldRules, survey } from "./plan/full.ts";
 import { serviceChainCount } from "./plan/group.ts";
-import { CANARY, COUNTERS, isGroupChain } from "./plan/group-names.ts";
+import { CANARY, COUNTERS } from "./plan/group-names.ts";
 import { type KernelParts, renderContext } from "./plan/settings.ts";
 import type { RulesPort } from "./port.ts";
 
@@ -137,7 +145,7 @@ class NatReader {
 
   #chainLine(line: string): void {
     const chain = line.slice(1, line.indexOf(" "));
-    if (isGroupChain(chain)) this.#groupChains.set(chain, digestOf([]));
+    if (isServiceChain(chain)) this.#groupChains.set(chain, digestOf([]));
   }
 
   #endRule(): void {

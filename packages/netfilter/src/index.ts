@@ -12,6 +12,7 @@ export {
   fromPods,
   hashedName,
   type IptablesPort,
+  isServiceChain,
   type JumpRules,
   type Links,
   leadsToOne,

@@ -97,6 +97,14 @@ export function endpointChainName(name: string, protocol: string, endpoint: stri
   return hashedName("KUBE-SEP-", name + protocol.toLowerCase() + endpoint);
 }
 
+/**
+ * Whether a chain is one of a service port or an endpoint by its name, of Fairlead or of any kube-proxy: before 1.24 it
+ * had KUBE-XLB- for external traffic.
+ */
+export function isServiceChain(chain: string): boolean {
+  return /^KUBE-(?:FW|EXT|XLB|SVC|SVL|SEP)-/.test(chain);
+}
+
 /** How packets of this node's pods are recognized by where they come from. */
 export type PodDetector =
   | { readonly kind: "none" }

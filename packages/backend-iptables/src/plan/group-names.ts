@@ -42,13 +42,8 @@ export function chainNames(group: ServicePortGroup): ChainNames {
   return { ...groupNames(group), endpoint, pagers };
 }
 
-/** Chains of service ports have these prefixes only; kube-proxy before 1.24 had KUBE-XLB- for external traffic. */
+/** Of chains of service ports, in the order in which they refer to each other. */
 const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-XLB-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"] as const;
-
-/** Whether a chain of the nat table is a service port's or an endpoint's, ours or kube-proxy's. */
-export function isGroupChain(chain: string): boolean {
-  return PREFIXES.some((prefix) => chain.startsWith(prefix));
-}
 
 /** A page of a large set has its set's name and a few characters more (`pages.ts`). */
 const SET_NAME_LENGTH = "KUBE-SVC-".length + 16;

@@ -7,6 +7,7 @@ import {
   detectsPods,
   fromPods,
   hashedName,
+  isServiceChain,
   jump,
   type Match,
   notFromPods,
@@ -105,7 +106,7 @@ export const JUMPS: readonly Jumps[] = [
 
 /** Chains of service ports and endpoints in iptables mode, kube-proxy's or ours. */
 export function isGroupChainOfIptablesMode(chain: string): boolean {
-  return /^KUBE-(?:SVC|SVL|EXT|XLB|FW|SEP)-/.test(chain) && chain !== OFF_CLUSTER;
+  return isServiceChain(chain) && chain !== OFF_CLUSTER;
 }
 
 function offClusterChain({ detector }: FrameFacts): readonly ChainRules[] {

@@ -1,5 +1,6 @@
 import {
   compareRuleSets,
+  isServiceChain,
   type Rule,
   type RuleSetDifference,
   type SavedChain,
@@ -52,16 +53,13 @@ export function renamedServices(findings: readonly Finding[]): ReadonlySet<strin
   return new Set([...renamed].flatMap(([service, { missing: gone, extra }]) => (gone && extra ? [service] : [])));
 }
 
-/** Chains of single services and endpoints, of any mode of kube-proxy and of Fairlead. */
-const GROUP_CHAIN = /^KUBE-(?:SVC|SVL|SEP|FW|XLB|EXT)-/;
-
 /** The services that any chain of a rule set is for. A step is a chain. */
 export function* servicesIn(rules: SavedRules): Generator<void, ReadonlySet<string>, void> {
   const found = new Set<string>();
   for (const { chains } of rules.values()) {
     for (const { name, texts } of chains.values()) {
       if (!name.startsWith("KUBE-")) continue;
-      if (GROUP_CHAIN.test(name)) add(found, ownerOfAny(texts));
+      if (isServiceChain(name)) add(found, ownerOfAny(texts));
       else for (const text of texts) add(found, ownerOf(text));
       yield;
     }
@@ -143,7 +141,7 @@ function chainFindings(table: Table, expected: SavedChain, actual: SavedChain | 
   const differences = compareChain(table, expected, actual);
   if (differences.length === 0) return [];
   const relevant = SHARED.has(expected.name) ? differences.filter((difference) => matters(difference)) : differences;
-  const owner = GROUP_CHAIN.test(expected.name) ? (ownerOfAny(expected.texts) ?? ownerOfAny(actual.texts)) : undefined;
+  const owner = isServiceChain(expected.name) ? (ownerOfAny(expected.texts) ?? ownerOfAny(actual.texts)) : undefined;
   return relevant.map((difference) => findingOf(where, difference, owner));
 }
 
@@ -193,7 +191,7 @@ function* extraChains(
 ): Generator<void, readonly Finding[], void> {
   const unwanted: SavedChain[] = [];
   for (const chain of actual.values()) {
-    if (!expected.has(chain.name) && GROUP_CHAIN.test(chain.name)) unwanted.push(chain);
+    if (!expected.has(chain.name) && isServiceChain(chain.name)) unwanted.push(chain);
     yield;
   }
   if (unwanted.length === 0) return [];
