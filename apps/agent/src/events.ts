@@ -1,7 +1,7 @@
 /** Events about Services and this node. */
 
 import { errorChainText, socketText } from "@fairlead/base";
-import type { HealthCheck, IPFamily, Problem } from "@fairlead/core";
+import { type HealthCheck, type IPFamily, type Problem, serviceOfProblem } from "@fairlead/core";
 import type { NodeEvent, NodeEvents } from "@fairlead/intake";
 import type { HostPort, ServerName } from "./http/listen.ts";
 import type { SyncFollower } from "./sync/follower.ts";
@@ -44,7 +44,7 @@ export function problemEvents(events: Pick<NodeEvents, "report">): (problems: re
     const told = problems.filter(({ kind, field, effect }) =>
       effect === undefined ? kind === "Service" && field === "metadata.annotations" : effect !== "note",
     );
-    for (const [service, own] of Map.groupBy(told, serviceOf)) {
+    for (const [service, own] of Map.groupBy(told, serviceOfProblem)) {
       const [first] = [...own].sort((a, b) => rank(a) - rank(b));
       if (service === undefined || first === undefined) continue;
       const [namespace = "", name = ""] = service.split("/");
@@ -53,11 +53,6 @@ export function problemEvents(events: Pick<NodeEvents, "report">): (problems: re
       void events.report({ type: "Warning", reason: eventReason(first), message, service: { namespace, name } });
     }
   };
-}
-
-function serviceOf({ kind, namespace, name, service }: Problem): string | undefined {
-  const owner = kind === "Service" ? name : service;
-  return owner === undefined ? undefined : `${namespace}/${owner}`;
 }
 
 const RANKS: readonly Problem["effect"][] = ["open", "lost"];

@@ -30,7 +30,7 @@ export type {
   ReleasedGroup,
   ServiceOwnership,
 } from "./planner/step.ts";
-export { type Effect, type ObjectKind, type Problem, quoted, withoutHidden } from "./problem.ts";
+export { type Effect, type ObjectKind, type Problem, quoted, serviceOfProblem, withoutHidden } from "./problem.ts";
 export { type EndpointFate, endpointFates, type Membership } from "./select/fates.ts";
 export { type HintsOutcome, hintsOutcome } from "./select/hints.ts";
 export { onlyLocal } from "./traffic-policy.ts";

@@ -1,5 +1,7 @@
 /** Problems of objects, as they are reported to users. */
 
+import { type ServiceKey, serviceKey } from "./objects.ts";
+
 /** The Kubernetes objects that core reads. */
 export type ObjectKind = "Service" | "EndpointSlice" | "Node" | "ServiceCIDR";
 
@@ -32,7 +34,27 @@ export interface Problem {
   readonly service?: string;
 }
 
-const NONE: readonly Problem[] = [];
+/** What is wrong, and what is valid and does other than it seems to ask for; absent: nothing. */
+interface ProblemLists {
+  readonly problems: readonly Problem[];
+  readonly notices?: readonly Problem[];
+}
+
+/** Most objects. */
+const CLEAN: ProblemLists = { problems: [] };
+
+export function separated(all: readonly Problem[]): ProblemLists {
+  const problems = all.filter(({ effect }) => effect === undefined);
+  return problems.length === all.length
+    ? { problems }
+    : { problems, notices: all.filter(({ effect }) => effect !== undefined) };
+}
+
+/** The Service that a problem or notice is about; undefined: none, or it is not known. */
+export function serviceOfProblem({ kind, namespace, name, service }: Problem): ServiceKey | undefined {
+  const owner = kind === "Service" ? name : service;
+  return owner === undefined ? undefined : serviceKey(namespace, owner);
+}
 
 /** Collects the problems of one object while it is decoded. */
 export class ProblemList {
@@ -66,10 +88,8 @@ export class ProblemList {
   }
 
   /** What is wrong, and the notices, as `Decoded` has them. */
-  get lists(): { readonly problems: readonly Problem[]; readonly notices?: readonly Problem[] } {
-    const all = this.#problems ?? NONE;
-    const problems = all.filter(({ effect }) => effect === undefined);
-    return problems.length === all.length ? { problems } : { problems, notices: all.filter(({ effect }) => effect) };
+  get lists(): ProblemLists {
+    return this.#problems === undefined ? CLEAN : separated(this.#problems);
   }
 }
 

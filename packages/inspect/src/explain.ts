@@ -15,7 +15,7 @@ import {
   type ServiceKey,
   type ServicePortGroup,
   type ServicePortSpec,
-  serviceKey,
+  serviceOfProblem,
 } from "@fairlead/core";
 import { mirroredIn, podNetworkOf } from "@fairlead/intake";
 import type { NftTable } from "@fairlead/netfilter/nft";
@@ -71,12 +71,6 @@ function noticesOf(notices: readonly Problem[], service: ServiceKey): readonly S
     return effect === undefined ? [] : [{ ...object, field, value, reason, effect }];
   });
   return [...made.filter(({ effect }) => effect !== "note"), ...made.filter(({ effect }) => effect === "note")];
-}
-
-/** The Service that a problem or notice is about; undefined: none, or it is not known. */
-export function serviceOfProblem({ kind, namespace, name, service }: Problem): ServiceKey | undefined {
-  const owner = kind === "Service" ? name : service;
-  return owner === undefined ? undefined : serviceKey(namespace, owner);
 }
 
 interface FamilyQuery {

@@ -3,7 +3,7 @@
 import type { DecidedBy, Ownership, OwnershipDecision } from "../filter.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
 import type { FrontendKind, PlanChange, ServicePortGroup } from "../plan.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, separated } from "../problem.ts";
 import type { FrontendClaims } from "./frontends.ts";
 import { draftClaimKey } from "./group.ts";
 import { problemOf } from "./notices.ts";
@@ -134,16 +134,14 @@ export class StepCollector {
   }
 
   finish(changes: ReadonlyMap<IPFamily, PlanChange>): PlanStep {
+    const { problems, notices = [] } = separated(this.#problems);
     return {
       changes,
       memory: [...this.#memory.values()],
       ownershipChanges: [...this.#ownership.values()],
       released: [...this.#released.values()],
-      problems: [
-        ...this.#problems.filter(({ effect }) => effect === undefined),
-        ...[...this.#conflicts.values()].flatMap((problem) => problem() ?? []),
-      ],
-      notices: this.#problems.filter(({ effect }) => effect !== undefined),
+      problems: [...problems, ...[...this.#conflicts.values()].flatMap((problem) => problem() ?? [])],
+      notices,
     };
   }
 }

@@ -1,6 +1,5 @@
 import { containsCIDR, familyOf, type IPFamily, overlap } from "@fairlead/base";
-import type { Problem } from "@fairlead/core";
-import { serviceOfProblem } from "../explain.ts";
+import { type Problem, serviceOfProblem } from "@fairlead/core";
 import { advice, asRoot } from "./advice.ts";
 import { bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
