@@ -27,6 +27,9 @@ export function createIptablesBackend(port: RulesPort, options: IptablesOptions 
 /** As much passes in a large cluster between what a full sync reads and what it writes. */
 const RECENT_MS = 5_000;
 
+/** What no service asks for: its lack is said once. */
+const isCounters = (part: OptionalPart) => part === "nfacct";
+
 class IptablesBackend implements Backend {
   readonly semantics = iptablesSemantics;
   readonly #port: RulesPort;
@@ -84,17 +87,14 @@ class IptablesBackend implements Backend {
   async #findLacking({ counters }: Found): Promise<boolean> {
     const before = this.#lacking;
     this.#lacking = await lackingParts(this.#port, counters);
-    const more = new Set([...this.#lacking].filter((part) => !before.has(part)));
-    if (more.has("nfacct"))
-      this.#options.onProblem(`the kernel or the tools lack an ${consequencesOf(more).get("nfacct")}`);
-    return more.size > 0;
+    const more = [...this.#lacking].filter((part) => !before.has(part));
+    for (const one of consequencesOf(more.filter(isCounters)))
+      this.#options.onProblem(`the kernel or the tools lack an ${one}`);
+    return more.length > 0;
   }
 
   #report(kind: SyncReport["kind"], { totals }: Programmed, written: Written): SyncReport {
-    const consequences = new Map(consequencesOf(this.#lacking));
-    // Of no service, and said once.
-    consequences.delete("nfacct");
-    const refused = [...consequences.values()];
+    const refused = consequencesOf([...this.#lacking].filter((part) => !isCounters(part)));
     return { ...report(kind, totals, written), ...(kind === "full" && refused.length > 0 && { refused }) };
   }
 

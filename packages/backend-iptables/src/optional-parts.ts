@@ -42,9 +42,9 @@ const PARTS: readonly Part[] = [
 ];
 
 /** What each lacking match costs, in words for a log. */
-export function consequencesOf(lacking: ReadonlySet<OptionalPart>): ReadonlyMap<OptionalPart, string> {
-  const some = PARTS.filter(({ name }) => lacking.has(name));
-  return new Map(some.map(({ name, consequence }) => [name, `iptables match ${name}: ${consequence}`]));
+export function consequencesOf(lacking: readonly OptionalPart[]): readonly string[] {
+  const some = PARTS.filter(({ name }) => lacking.includes(name));
+  return some.map(({ name, consequence }) => `iptables match ${name}: ${consequence}`);
 }
 
 /**

@@ -9,16 +9,25 @@ const MOST_WAYS = 50;
 /** Sums connections up by kind of frontend, service and the endpoint's node. */
 export function waysOf(flows: Iterable<Flow>): NodeTraffic["ways"] {
   const ways = merged(
-    Array.from(flows, ({ frontend, service, endpoint, ...flow }): TrafficWay => {
-      const counted = flow.sent !== undefined || flow.received !== undefined;
-      const gone = endpoint?.condition === "gone";
+    Array.from(flows, (flow): TrafficWay => {
+      const { frontend, service, endpoint, sent, received } = flow;
+      const bytes = (sent !== undefined || received !== undefined) && { bytes: bytesOf(flow) };
       const node = endpoint?.nodeName ?? "";
-      const bytes = counted && { bytes: (flow.sent?.bytes ?? 0) + (flow.received?.bytes ?? 0) };
-      return { frontend: frontend.kind, service, node, gone, connections: 1, ...bytes };
+      return { frontend: frontend.kind, service, node, gone: hangs(flow), connections: 1, ...bytes };
     }),
   );
   const others = ways.slice(MOST_WAYS).map((way) => ({ ...way, service: "" as const }));
   return [...ways.slice(0, MOST_WAYS), ...merged(others)];
+}
+
+/** Its endpoint is gone. */
+export function hangs({ endpoint }: Pick<Flow, "endpoint">): boolean {
+  return endpoint?.condition === "gone";
+}
+
+/** In both directions. */
+export function bytesOf({ sent, received }: Pick<Flow, "sent" | "received">): number {
+  return (sent?.bytes ?? 0) + (received?.bytes ?? 0);
 }
 
 /** Sums up those that differ in numbers only, most connections first. */

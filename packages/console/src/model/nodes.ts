@@ -12,6 +12,7 @@ import type {
   ReadResult,
   SourceAnswer,
 } from "../protocol.ts";
+import { bytesOf, hangs } from "../ways.ts";
 
 /** What can be looked at of a node. */
 export interface NodePorts {
@@ -241,10 +242,6 @@ function partsOf(one: string): readonly [node: string, look: Look] {
   return [one.slice(0, at), one.slice(at + 1) as Look];
 }
 
-function hangs({ endpoint }: Flow): boolean {
-  return endpoint?.condition === "gone";
-}
-
 function difference(before: FlowLook, { bytes: now }: FlowLook): { readonly opened: number; readonly bytes: number } {
   let [opened, bytes] = [0, 0];
   for (const [id, count] of now) {
@@ -259,8 +256,4 @@ function difference(before: FlowLook, { bytes: now }: FlowLook): { readonly open
 
 function idOf({ protocol, client, frontend }: Flow): string {
   return `${protocol} ${client.address} ${client.port} ${frontend.address} ${frontend.port}`;
-}
-
-function bytesOf({ sent, received }: Pick<Flow, "sent" | "received">): number {
-  return (sent?.bytes ?? 0) + (received?.bytes ?? 0);
 }

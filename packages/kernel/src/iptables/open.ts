@@ -15,8 +15,14 @@ import {
 import type { IPFamily } from "../family.ts";
 import { type Argv, CommandError, type Input, lines, type Runner } from "../runner.ts";
 import { explain, IptablesError, isNoChain, KEPT, PayloadTail } from "./error.ts";
-import { LostRules } from "./lost-rules.ts";
-import type { ChainsThere, Glance, RuleCounts, TablesThere, Variant } from "./tables-there.ts";
+import {
+  type ChainsThere,
+  type Glance,
+  LostRules,
+  type RuleCounts,
+  type TablesThere,
+  type Variant,
+} from "./tables-there.ts";
 import { chooseTools, type ToolChoice, type Tools, type ToolsOf, toolsFound, toolsInUse } from "./tools.ts";
 
 /** Which tools are used, and how. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LostRules } from "../../src/iptables/lost-rules.ts";
+import { LostRules } from "../../src/iptables/tables-there.ts";
 
 const CHAINS = { nat: ["KUBE-SERVICES"] };
 
