@@ -1,5 +1,6 @@
 // `pnpm e2e`: one run of the test ground as its own command line says, and `pnpm e2e --all`: everything that takes too
 // long for `npm test`, one run after the other. Plain JavaScript without dependencies, as the other scripts.
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ended, root, runBeside, runStep, sayStep, start, tool } from "./steps.mjs";
@@ -12,12 +13,16 @@ const LONG_PACKETS = "20";
 const ground = (...args) => ({ args: ["--provider", "netns", ...args] });
 const tests = (env, ...args) => ({ vitest: args, env });
 
+/** Of kube-proxy, which is newer than the control plane of the other runs. */
+const { kubeProxy: FOLLOWED } = JSON.parse(readFileSync(join(root, "versions.json"), "utf8"));
+
 /** What each run is; nightly CI has a job for each. */
 export const RUNS = {
   properties: tests({ FAIRLEAD_RUNS: LONG_RUNS }, "--project=pure", "--project=kernel", "packages/", "apps/"),
   tracer: tests({ FAIRLEAD_RUNS: LONG_PACKETS }, "--project=kernel", "e2e/"),
   uml: tests({ FAIRLEAD_UML: "all" }, "--project=uml"),
   cost: { args: ["--suite", "cost"] },
+  windows: { args: ["--suite", "windows"] },
   "fast path": tests({ FAIRLEAD_RUNS: LONG_PACKETS }, "--project=qemu", "e2e/test/fast-path"),
   "ipvs qemu": tests({}, "--project=qemu", "e2e/test/ipvs"),
   ...Object.fromEntries(
@@ -26,23 +31,25 @@ export const RUNS = {
       ground("--cni", cni, "--mode", "iptables"),
     ]),
   ),
-  "iptables v1.37": ground("--cni", "bridge,ptp", "--mode", "iptables", "--kubernetes", "v1.37"),
+  "iptables newest": ground("--cni", "bridge,ptp", "--mode", "iptables", "--kubernetes", FOLLOWED),
   "nftables calico,ovn": ground("--cni", "calico,ovn", "--mode", "nftables"),
   "userspace bridge,ptp": ground("--cni", "bridge,ptp", "--mode", "userspace"),
   "ipvs flannel": ground("--cni", "flannel", "--mode", "ipvs"),
-  "faults ipv4": ground("--cni", "bridge,ptp", "--ip-family", "ipv4", "--suite", "faults,self-test"),
-  "faults ipv6": ground("--cni", "bridge,ptp", "--ip-family", "ipv6", "--suite", "faults,self-test"),
+  "faults ipv4": ground("--cni", "bridge,ptp", "--ip-family", "ipv4", "--suite", "faults"),
+  "faults ipv6": ground("--cni", "bridge,ptp", "--ip-family", "ipv6", "--suite", "faults"),
   "faults nftables": ground("--cni", "bridge,ptp", "--mode", "nftables", "--suite", "faults"),
-  "first hour": ground("--nodes", "3", "--suite", "faults", "--spec", "first hour"),
-  rollout: ground("--suite", "rollout"),
+  "first hour": ground("--nodes", "4", "--suite", "faults", "--spec", "first hour"),
+  "first hour ipv4": ground("--nodes", "4", "--ip-family", "ipv4", "--suite", "faults", "--spec", "first hour"),
   swap: ground("--cni", "bridge,ptp", "--suite", "swap"),
   attacks: ground("--cni", "bridge,ptp", "--suite", "attacks"),
   networks: ground("--cni", "bridge,ptp", "--suite", "networks"),
   "networks calico,ovn": ground("--cni", "calico,ovn", "--suite", "networks"),
   "networks nftables": ground("--cni", "calico,ovn", "--mode", "nftables", "--suite", "networks"),
+  "network policies": ground("--suite", "network-policies", "--mode", "iptables,nftables"),
   soak: ground("--cni", "bridge", "--suite", "soak", "--hours", "1"),
   kind: { args: ["--provider", "kind"] },
   "kind rollout": { args: ["--provider", "kind", "--suite", "rollout"] },
+  "kind gateways": { args: ["--provider", "kind", "--mode", "iptables,nftables", "--suite", "load-balancer,gateway"] },
   "kind sig-network": { args: ["--provider", "kind", "--suite", "sig-network,sig-network-others"] },
 };
 

@@ -1,11 +1,13 @@
 // Writes kubernetes.proto of packages/testkit: the messages of Kubernetes' own generated.proto files that the kinds of a
 // service proxy are made of, whole, as the modules k8s.io/api and k8s.io/apimachinery have them. It needs Go.
 //
-//   pnpm run proto v0.37.1
+//   node scripts/kubernetes-proto.mjs v0.37.1 FOLDER
+//
+// FOLDER: below which it is written by its path in this repository. `pnpm kubernetes` compares it with the one here.
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const ROOTS = ["Unknown", "WatchEvent", "Status", "ServiceList", "NodeList", "EndpointSliceList", "ServiceCIDRList"];
 const FILES = [
@@ -18,8 +20,10 @@ const FILES = [
   ["k8s.io/api", "networking/v1"],
 ];
 
-const [version = ""] = process.argv.slice(2);
-if (!/^v0\.\d+\.\d+$/.test(version)) throw new Error("give the version of k8s.io/api, such as v0.37.1");
+const [version = "", folder] = process.argv.slice(2);
+if (!/^v0\.\d+\.\d+/.test(version) || folder === undefined) {
+  throw new Error("give the version of k8s.io/api, such as v0.37.1, and a folder");
+}
 
 const clashes = new Set();
 const folders = new Map(["k8s.io/api", "k8s.io/apimachinery"].map((module) => [module, folderOf(module)]));
@@ -36,9 +40,7 @@ const wanted = new Set();
 for (const root of ROOTS) want(root);
 const clash = [...clashes].filter((name) => wanted.has(name));
 if (clash.length > 0) throw new Error(`two messages are called ${clash.join(" and ")}`);
-const out = [
-  `// Written from k8s.io/api and k8s.io/apimachinery ${version} by scripts/kubernetes-proto.mjs: do not edit.\n`,
-];
+const out = [`// Written from k8s.io/api and k8s.io/apimachinery by scripts/kubernetes-proto.mjs: do not edit.\n`];
 out.push('syntax = "proto2";\n');
 let of = "";
 for (const [name, { from, fields }] of found) {
@@ -47,7 +49,9 @@ for (const [name, { from, fields }] of found) {
   of = from;
   out.push(`\nmessage ${name} {\n${fields.map(({ line }) => `  ${line}\n`).join("")}}\n`);
 }
-writeFileSync(new URL("../packages/testkit/src/api-server/protobuf/kubernetes.proto", import.meta.url), out.join(""));
+const file = join(folder, "packages/testkit/src/api-server/protobuf/kubernetes.proto");
+mkdirSync(dirname(file), { recursive: true });
+writeFileSync(file, out.join(""));
 
 function folderOf(module) {
   const argv = ["mod", "download", "-json", `${module}@${version}`];

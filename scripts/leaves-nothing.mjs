@@ -9,17 +9,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
-const USAGE = `Usage: pnpm leaves-nothing [--runs 20] [--signal KILL] [--seconds S] [-- COMMAND…]
+const USAGE = `Usage: pnpm leaves-nothing [--runs 20] [--signal KILL] [--seconds S] [--offline] [-- COMMAND…]
 
 Runs COMMAND (default: npm run demo) to its end, and then again and again, each time until a random moment, when it is
 killed. After each run nothing may be there that was not there before: processes, network interfaces and namespaces, rules
-and settings of the network, mounts, files in /tmp, /dev/shm, /run, the home folder and the checkout.
+and settings of the kernel, mounts, files in /tmp, /dev/shm, /run, the home folder and the checkout.
 
   --runs     how many times it is killed; default 20
   --signal   KILL: the first process alone, and in every second run the first script that it has started;
              INT, TERM: all processes of its group, as a terminal does; default KILL
   --seconds  the moments are between 0 and that many seconds, and the command does not run to its end first; default: as
              long as it takes
+  --offline  in a network namespace and with a /run of its own: what other programs on the machine do there does not
+             count, and COMMAND has to have all that it installs
 
 It has a mount namespace of its own, with an empty /tmp and /dev/shm, so that other programs' files do not count. Exit
 codes: 0 nothing is left, 1 something is, 2 wrong usage.`;
@@ -27,12 +29,13 @@ codes: 0 nothing is left, 1 something is, 2 wrong usage.`;
 /** prctl(PR_SET_CHILD_SUBREAPER, 1): orphans of what runs here become children of this process and can be found. */
 const KEEP_ORPHANS = "syscall($ARGV[0], 36, 1, 0, 0, 0) == 0 or die $!; exec @ARGV[1..$#ARGV] or die $!";
 const PRCTL = { x64: "157", arm64: "167" };
-const OWN_MOUNTS = 'mount -t tmpfs tmpfs /tmp && mount -t tmpfs tmpfs /dev/shm && exec "$@"';
+const OWN_MOUNTS = "mount -t tmpfs tmpfs /tmp && mount -t tmpfs tmpfs /dev/shm";
+const OWN_NETWORK = "mount -t tmpfs tmpfs /run && ip link set lo up";
 /** The first argument of this program once it has mounts of its own. */
 const INSIDE = "inside";
 
 /** They change by themselves. */
-const UNSTABLE = /^(?:netfilter\/nf_conntrack_(?:count|buckets|max)|nf_conntrack_max)$/;
+const UNSTABLE = /^net\/(?:netfilter\/nf_conntrack_(?:count|buckets|max)|nf_conntrack_max)$/;
 
 /** What builds and reports leave in the checkout for the next ones, and git ignores. */
 const BUILT = /^!! (?:.*\/)?(?:dist|node_modules|\.turbo|\.vitest|\.e2e)\/$/;
@@ -42,8 +45,8 @@ const CACHES = /^\/tmp\/pnpm-[\w-]+-locks-/;
 
 const LONGEST_COMMAND = 150;
 
-/** What a killed command may take to be gone. */
-const PATIENCE_MS = 20_000;
+/** What a killed command may take to be gone, on a busy machine. */
+const PATIENCE_MS = 120_000;
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) process.exitCode = await main();
 
@@ -55,7 +58,7 @@ async function main() {
     console.log(USAGE);
     return 0;
   }
-  return first === INSIDE ? tryAll(options) : inOwnMounts();
+  return first === INSIDE ? tryAll(options) : inOwnMounts(options);
 }
 
 function readOptions(args) {
@@ -68,6 +71,7 @@ function readOptions(args) {
         runs: { type: "string", default: "20" },
         signal: { type: "string", default: "KILL" },
         seconds: { type: "string" },
+        offline: { type: "boolean", default: false },
       },
     });
     const runs = Number(values.runs);
@@ -77,7 +81,7 @@ function readOptions(args) {
     if (!["KILL", "INT", "TERM"].includes(values.signal))
       throw new Error(`--signal ${values.signal}: KILL, INT or TERM`);
     const command = positionals.length > 0 ? positionals : ["npm", "run", "demo"];
-    return { help: values.help, runs, seconds, signal: `SIG${values.signal}`, command };
+    return { help: values.help, offline: values.offline, runs, seconds, signal: `SIG${values.signal}`, command };
   } catch (error) {
     console.error(`${error.message}\n\n${USAGE}`);
     return undefined;
@@ -85,10 +89,12 @@ function readOptions(args) {
 }
 
 /** This program again, as root of mounts of its own. */
-function inOwnMounts() {
+function inOwnMounts({ offline }) {
   const asRoot = process.getuid?.() === 0 ? [] : ["--map-root-user"];
   const node = [process.execPath, fileURLToPath(import.meta.url), INSIDE, ...process.argv.slice(2)];
-  const argv = ["--mount", "--propagation", "private", ...asRoot, "sh", "-c", OWN_MOUNTS, "sh"];
+  const own = ["--mount", "--propagation", "private", ...(offline ? ["--net"] : [])];
+  const script = `${OWN_MOUNTS}${offline ? ` && ${OWN_NETWORK}` : ""} && exec "$@"`;
+  const argv = [...own, ...asRoot, "sh", "-c", script, "sh"];
   const { status } = spawnSync("unshare", [...argv, "perl", "-e", KEEP_ORPHANS, PRCTL[process.arch], ...node], {
     stdio: "inherit",
   });
@@ -180,7 +186,7 @@ function stateOf() {
     interfaces: readdirSync("/sys/class/net"),
     "nft rules": output("nft", "list", "ruleset"),
     "iptables rules": [...output("iptables-save"), ...output("ip6tables-save")].filter((line) => !line.startsWith("#")),
-    "network settings": settings("/proc/sys/net"),
+    settings: ["/proc/sys/net", "/proc/sys/fs/inotify"].flatMap(settings),
     mounts: readFileSync("/proc/self/mountinfo", "utf8").split("\n"),
     files: ["/tmp", "/dev/shm", "/run"].flatMap(filesIn).filter((file) => !CACHES.test(file)),
     home: readdirSync(homedir()),
@@ -201,7 +207,7 @@ function output(program, ...args) {
 
 function settings(folder) {
   return filesIn(folder).flatMap((file) => {
-    const name = file.slice(folder.length + 1);
+    const name = file.slice("/proc/sys/".length);
     if (UNSTABLE.test(name)) return [];
     try {
       return [`${name} ${readFileSync(file, "utf8").trim()}`];

@@ -1,5 +1,6 @@
 // `npm run demo`, `npm test` and `npm run test:all` on a bare machine: Node 20 and npm are all there is, so this file is
 // plain JavaScript without dependencies. It brings pnpm (which brings Node 24), installs, and runs the steps of the command.
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { buildAgent } from "./build-agent.mjs";
 import { check, PURE_REPORT } from "./check.mjs";
@@ -21,7 +22,7 @@ const COMMANDS = {
     command: "npm run test:all",
     steps: ["build", "package lint", "api reports", "kernel tests", "ipvs tests", "packet costs", "e2e"],
     groups: {
-      "kernel tests": ["kernel", "programs", "browser"],
+      "kernel tests": ["kernel", "programs", "browser", "windows"],
       "ipvs tests": ["kernel", "ipvs"],
       "packet costs": ["kernel", "cost"],
       e2e: ["kernel", "specs"],
@@ -76,9 +77,21 @@ function program(...argv) {
 const API = ["--recursive", "--if-present", "run", "lint:api"];
 const TURBO = ["--output-logs=errors-only", "--concurrency=2"];
 
+/**
+ * Tests of the kernel enter the namespaces that they make, which a plain user may only as the root of a user namespace.
+ * Its network namespace is made after it, so that the files in /proc/net belong to that root.
+ */
+const AS_ROOT = ["unshare", "-Ur", "--", "unshare", "-n", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"];
+
+/** Without user namespaces the tests say what is missing. */
+function asRoot() {
+  const [command, ...args] = [...AS_ROOT, "true"];
+  return process.getuid() === 0 || spawnSync(command, args, { stdio: "ignore" }).status !== 0 ? [] : AS_ROOT;
+}
+
 /** Runs tests of kinds, not those of the other command. */
-async function vitest(report, part, args) {
-  const code = await runBeside(report, program("vitest", "run", ...args), {
+async function vitest(report, part, args, prefix = []) {
+  const code = await runBeside(report, program(...prefix, "vitest", "run", ...args), {
     FAIRLEAD_REPORT: report,
     FAIRLEAD_TESTS: part,
   });
@@ -132,7 +145,7 @@ async function test(work, args) {
   };
   const kernel = async () => {
     await work.build();
-    await work.step("kernel core", () => vitest("core", "core", ["--project=kernel"]), ["core"]);
+    await work.step("kernel core", () => vitest("core", "core", ["--project=kernel"], asRoot()), ["core"]);
   };
   await Promise.all([checks(), kernel()]);
 }

@@ -137,7 +137,7 @@ const GRACE_MS = 8_000;
 /** npm sends Ctrl-C to its script, which has it from the terminal as well. */
 const TWICE_MS = 1_000;
 
-/** When this process was told to end, and the exit code. */
+/** Since when this process ends, and the exit code. */
 let leaving;
 
 /** Ctrl-C reaches what runs as well: it may end by itself. A second one ends everything at once. */
@@ -153,7 +153,8 @@ function stop(signal) {
 }
 
 async function leave() {
+  leaving ??= { since: performance.now(), code: 1 };
   if (guard === undefined) for (const child of running) child.kill("SIGKILL");
   await guard?.end(false);
-  process.exit(leaving?.code ?? 1);
+  process.exit(leaving.code);
 }

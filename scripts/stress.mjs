@@ -37,13 +37,11 @@ const API_SERVER_SPECS = {
   "packages/watch/": "watch: its tests against the real API server",
 };
 /** Suites whose specs a pattern may name: those that clusters of namespaces carry, except the ones that last hours. */
-const SUITES = ["services", "multi-cni", "faults", "networks", "attacks", "swap", "rollout"];
+const SUITES = ["services", "multi-cni", "faults", "networks", "attacks", "swap"];
 
-/** They choose what random tests do, where they are set. */
-const { FAIRLEAD_TRACE_SEED, FAIRLEAD_SHADOW_SEED } = process.env;
-const SET_SEEDS = Object.entries({ FAIRLEAD_TRACE_SEED, FAIRLEAD_SHADOW_SEED }).flatMap(([name, value]) =>
-  value === undefined ? [] : [`${name}=${value}`],
-);
+/** It chooses what random tests do, where it is set. */
+const { FAIRLEAD_TRACE_SEED } = process.env;
+const SET_SEEDS = FAIRLEAD_TRACE_SEED === undefined ? [] : [`FAIRLEAD_TRACE_SEED=${FAIRLEAD_TRACE_SEED}`];
 
 const MOST_SEED = 2 ** 31 - 1;
 /** How the test ground ends where nothing matches, and where the machine lacks something. */

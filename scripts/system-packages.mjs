@@ -22,6 +22,8 @@ const PACKAGES = {
     kmod: "modprobe",
     gcc: "gcc",
   },
+  // The first one is a file that is found from any folder of programs.
+  windows: { wine64: "../lib/wine/wine64", wine: "wine", "gcc-mingw-w64-x86-64": "x86_64-w64-mingw32-gcc" },
   programs: { zsh: "zsh", fish: "fish", jq: "jq", curl: "curl" },
   browser: { "chromium-headless-shell": "chromium-headless-shell" },
   specs: {

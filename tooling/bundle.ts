@@ -11,11 +11,7 @@ const TSUP = join(ROOT, "node_modules", ".bin", "tsup");
 /** One build of an app at a time in a process, whichever of its projects of tests asks for it. */
 const running: Map<string, Promise<void>> = onceInProcess("fairlead.bundles", () => new Map());
 
-/**
- * Builds an app's bundle unless it is newer than every source that may go into it: for tests of the bundle itself.
- *
- * @param app absolute folder of the app
- */
+/** Builds an app's bundle unless it is newer than every source that may go into it: for tests of the bundle itself. */
 export function bundleIfStale(app: string): Promise<void> {
   const building = running.get(app) ?? build(app).finally(() => running.delete(app));
   running.set(app, building);

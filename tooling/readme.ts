@@ -1,6 +1,7 @@
+import { strictEqual } from "node:assert";
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -11,12 +12,7 @@ export interface ReadmeExample {
   readonly promised: string;
 }
 
-/**
- * The first `ts` block of a package's README; its closing comment lines that begin with `//=> ` are what it prints.
- *
- * @param packageDir absolute folder of the package
- * @throws Error when the README has no such block, or the block promises nothing
- */
+/** The first `ts` block of a package's README; its closing comment lines that begin with `//=> ` are what it prints. */
 export async function readmeExample(packageDir: string): Promise<ReadmeExample> {
   const readme = await readFile(join(packageDir, "README.md"), "utf8");
   const code = /^```ts\n(.*?)^```/ms.exec(readme)?.[1];
@@ -27,15 +23,16 @@ export async function readmeExample(packageDir: string): Promise<ReadmeExample> 
 }
 
 /**
- * Runs a package's example as the reader would and gives what it printed alongside what it says it prints.
+ * Runs a package's example as the reader would: in the package's folder, so that it imports the package by its name.
  *
- * @param packageDir absolute folder of the package; the example runs in it, so it imports the package by its name
- * @throws Error when there is no example, or it fails
+ * @param testDir absolute folder of the package's tests
+ * @throws AssertionError when it prints something else than it says
  */
-export async function runReadmeExample(packageDir: string): Promise<{ printed: string; promised: string }> {
+export async function expectReadmeExample(testDir: string): Promise<void> {
+  const packageDir = dirname(testDir);
   const { code, promised } = await readmeExample(packageDir);
   // Not in a file: one that a killed run leaves would stay.
   const options = ["--conditions=@fairlead/source", "--no-warnings", "--input-type=module-typescript"];
   const { stdout } = await run(process.execPath, [...options, "--eval", code], { cwd: packageDir });
-  return { printed: stdout.trimEnd(), promised };
+  strictEqual(stdout.trimEnd(), promised);
 }

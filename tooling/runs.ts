@@ -5,7 +5,6 @@ const { FAIRLEAD_RUNS = "1" } = process.env;
  * (`pnpm e2e --all`).
  *
  * @param short runs in `pnpm check` and `npm test`
- * @throws RangeError when FAIRLEAD_RUNS is not a number above 0
  */
 export function runs(short: number): number {
   const factor = Number(FAIRLEAD_RUNS);

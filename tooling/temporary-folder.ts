@@ -7,8 +7,6 @@ import { isGuarded, startGuard } from "./guard.mjs";
  *
  * Each project of a run calls it; the first makes the folder for all of them, so that paths stay short: a socket's path
  * has 107 bytes.
- *
- * @returns what vitest calls after all tests
  */
 export default function setup(): () => void {
   if (isGuarded()) return () => {};

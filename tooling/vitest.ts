@@ -9,6 +9,9 @@ type TestSettings = NonNullable<TestProjectInlineConfiguration["test"]>;
 /** The end of a hang and no measure of speed: a machine that is busy with other work takes many times as long. */
 const HANGS_MS = 600_000 * Math.max(1, runs(1));
 
+/** Of tests that start programs: half a minute of processor time is ten minutes of a machine with load 100. */
+const PROGRAMS: TestSettings = { testTimeout: 3 * HANGS_MS, hookTimeout: 3 * HANGS_MS };
+
 /**
  * What a test file needs, which its name says: `NAME.KIND.test.ts`. Files without a kind are pure: they need Node and
  * nothing else, so that they can share processes.
@@ -40,7 +43,8 @@ const SETTINGS: Readonly<Record<TestKind, TestSettings>> = {
   kernel: { isolate: false },
   browser: { isolate: false },
   uml: { fileParallelism: false },
-  qemu: { fileParallelism: false },
+  // Hooks run guests whose instructions are counted: minutes of processor time, of which a busy machine gives little.
+  qemu: { fileParallelism: false, hookTimeout: 6 * HANGS_MS },
   program: {},
   bounds: { fileParallelism: false },
   apiserver: {},
@@ -56,7 +60,6 @@ export interface TestFolders {
   readonly folders?: string;
   /** Modules that build what kernel and program tests run, relative to the configuration. */
   readonly builds?: readonly string[];
-  /** Settings of all kinds. */
   readonly test?: TestSettings;
 }
 
@@ -64,8 +67,6 @@ export interface TestFolders {
  * Test settings: one project for pure tests and one for each kind. With FAIRLEAD_REPORT=NAME
  * a run prints only what fails, and leaves its report in .vitest/NAME.json. With FAIRLEAD_TESTS=core the kinds have the
  * tests of `npm test` only, with FAIRLEAD_TESTS=rest all others.
- *
- * @throws RangeError when FAIRLEAD_TESTS is neither
  */
 export function packageTests({ folders = ".", builds = [], test = {} }: TestFolders = {}): ViteUserConfig {
   const { FAIRLEAD_REPORT: report, FAIRLEAD_TEST_APISERVER: apiServer, FAIRLEAD_TESTS: part } = process.env;
@@ -94,7 +95,13 @@ export function packageTests({ folders = ".", builds = [], test = {} }: TestFold
         exclude: [...configDefaults.exclude, ...TEST_KINDS.map(ofKind)],
       }),
       ...kinds.map((kind) =>
-        project(kind, { globalSetup, setupFiles: [COST, END_OF_TESTS], ...ofPart(kind), ...SETTINGS[kind] }),
+        project(kind, {
+          globalSetup,
+          setupFiles: [COST, END_OF_TESTS],
+          ...PROGRAMS,
+          ...ofPart(kind),
+          ...SETTINGS[kind],
+        }),
       ),
     ],
   });

@@ -5,5 +5,5 @@ import { defineConfig } from "tsup";
 export default defineConfig([
   appBundle({ main: "src/main.ts" }, [koffiBeside]),
   // The controller needs nothing of the kernel.
-  appBundle({ slices: "src/slices-main.ts" }),
+  appBundle({ controller: "src/controller-main.ts" }),
 ]);

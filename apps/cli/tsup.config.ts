@@ -31,6 +31,6 @@ const libraryApart: BundlePlugin = {
 export default defineConfig([
   appBundle({ main: "src/main.ts" }, [libraryApart, koffiBeside, builtinsWhenUsed, consolePage]),
   // What the pods of `connectivity` run: a text that goes into their command.
-  appBundle({ "connectivity-pod": "src/commands/connectivity/pod/main.ts" }, [builtinsWhenUsed]),
+  appBundle({ "connectivity-pod": "src/commands/connectivity/pod-main.ts" }, [builtinsWhenUsed]),
   appBundle({ "kubernetes-client": "src/cluster/library.ts" }, [builtinsWhenUsed]),
 ]);

@@ -24,7 +24,7 @@ async function run<T>(use: (running: RunningProxy) => Promise<T>): Promise<T> {
     const path = process.env["PATH"] ?? "";
     return await withProxy(
       bed,
-      { subject, variant: "nft", configFile: "", agent: { bundle: "", compiled: "" }, path, patience: 10_000 },
+      { subject, variant: "nft", configFile: "", agent: { bundle: "", compiled: "" }, path, patience: 300_000 },
       use,
     );
   } finally {

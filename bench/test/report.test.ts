@@ -1,5 +1,10 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { type ChurnResult, type ChurnRun, spreadOf } from "../src/churn/figures.ts";
 import type { ProxyFigures } from "../src/measure/result.ts";
+import { churnTable, withClusterCost } from "../src/report/cluster-cost.ts";
+import { DOCS, loadRecorded, RESULTS, shown, withGrowth, withResults } from "../src/report/overview.ts";
 import { markdownTable, quantity, rowsOf, textTable } from "../src/report/rows.ts";
 
 function figures(factor: number): ProxyFigures {
@@ -13,17 +18,10 @@ function figures(factor: number): ProxyFigures {
     serviceRemoved: { ms },
     rollOut: { ms: 1000 * factor, cpu: factor },
   });
-  return {
-    runs: [run(500), run(700), run(600)],
-    recorded: {
-      start: { processes: 10, bytes: 2e6 },
-      endpointChange: { processes: 1, bytes: 1500 },
-      bare: { startMs: 300, endpointChangeMs: 2, endpointChangeCpu: 0.05 },
-    },
-  };
+  return { runs: [run(500), run(700), run(600)] };
 }
 
-test("a row has the medians of both, their ratio and the limit", () => {
+test("a row has the medians of both and their ratio", () => {
   const [first] = rowsOf(figures(1), figures(2));
   expect(first).toEqual({
     label: "start to first complete sync",
@@ -31,13 +29,7 @@ test("a row has the medians of both, their ratio and the limit", () => {
     fairlead: 600,
     kubeProxy: 1200,
     ratio: 0.5,
-    bare: 300,
   });
-});
-
-test("the tools' CPU stands beside that of the same work", () => {
-  const cpu = rowsOf(figures(1), undefined).filter(({ label }) => label === "– CPU");
-  expect(cpu.map(({ bare }) => bare)).toEqual([undefined, 50, undefined]);
 });
 
 test("a start's CPU until both rest is compared where it was measured", () => {
@@ -60,14 +52,14 @@ test("without kube-proxy there is no ratio; what was not measured has no row", (
 test("of a kube-proxy that was not waited for there is how long it took at least", () => {
   const rows = rowsOf(figures(1), { unfinishedAfterMs: 60_000 });
   expect(rows.filter((row) => row.kubeProxy !== undefined)).toHaveLength(1);
-  expect(markdownTable(rows)).toContain("| start to first complete sync | 600 ms | > 60.0 s | < 0.01 | 300 ms |\n");
-  expect(markdownTable(rows)).toContain("| – full sync in it | 400 ms |  |  |  |\n");
+  expect(markdownTable(rows)).toContain("| start to first complete sync | 600 ms | > 60.0 s | < 0.01 |\n");
+  expect(markdownTable(rows)).toContain("| – full sync in it | 400 ms |  |  |\n");
 });
 
 test("both tables say the same", () => {
   const rows = rowsOf(figures(1), figures(2)).slice(0, 1);
-  expect(markdownTable(rows)).toContain("| start to first complete sync | 600 ms | 1200 ms | 0.50 | 300 ms |\n");
-  expect(textTable(rows)).toMatch(/start to first complete sync +600 ms +1200 ms +0\.50 +300 ms\n$/);
+  expect(markdownTable(rows)).toContain("| start to first complete sync | 600 ms | 1200 ms | 0.50 |\n");
+  expect(textTable(rows)).toMatch(/start to first complete sync +600 ms +1200 ms +0\.50\n$/);
 });
 
 test("numbers are as exact as they are worth", () => {
@@ -76,4 +68,107 @@ test("numbers are as exact as they are worth", () => {
   expect(quantity(33_185_955, "bytes")).toBe("33.2 MB");
   expect(quantity(1468, "bytes")).toBe("1468 B");
   expect(quantity(2.5, "count")).toBe("2.5");
+});
+
+const PAGE = [
+  "before",
+  "<!-- Made by `pnpm bench --document` from bench/results/fleet.json and churn-*.json. -->",
+  "<!-- End of what is made. -->",
+  "after",
+].join("\n");
+
+/** @param own milliseconds of each change */
+function runOf(own: number): ChurnRun {
+  const nothing = { requests: 0, bytes: 0 };
+  const part = spreadOf([own]);
+  return {
+    rolling: [{ apiMs: 300, ownMs: own, each: part }],
+    churn: {
+      api: spreadOf([5]),
+      own: part,
+      total: spreadOf([own + 5]),
+      seconds: 1,
+    },
+    api: { start: { list: nothing, watch: nothing, other: nothing }, bytesPerChange: 800 },
+  };
+}
+
+const churn = (services: number): ChurnResult => ({
+  machine: {
+    date: "2030-01-01",
+    cpu: "some",
+    cores: 2,
+    memoryGB: 8,
+    kernel: "6.1",
+    node: "v24",
+    iptables: "1.8",
+    load: 1,
+    others: 0,
+  },
+  options: {
+    services,
+    endpoints: 10,
+    runs: 1,
+    perSecond: 50,
+    seconds: 1,
+    minSyncPeriod: "10ms",
+    kubernetes: "v1",
+    kubeProxyVersion: "v1",
+  },
+  proxies: { fairlead: [runOf(4)], "kube-proxy": [runOf(40)] },
+});
+
+test("what changes take is on the page once it is recorded, a column for each size", async () => {
+  const { fleet } = await loadRecorded();
+  const page = withClusterCost(PAGE, [churn(10_000), churn(1_000)], fleet);
+  expect(page).toContain("| | 1,000 services | 10,000 services |");
+  expect(page).toContain("| rolling update of 100 endpoints, own time | **4.0 ms** / 40 ms | **4.0 ms** / 40 ms |");
+  expect(page).toContain("(one node's, multiplied) | **4.0 MB** / 4.0 MB |");
+  expect(withClusterCost(PAGE, [], fleet)).not.toContain("When endpoints change");
+  expect(() => withClusterCost("a page", [], fleet)).toThrow("the page needs the lines");
+});
+
+test("a table has Fairlead next to kube-proxy, and by itself", () => {
+  const row = /^\| rolling update of 100 endpoints: own time \| 4.0 ms \| 40 ms \| 0.10 \|/m;
+  expect(churnTable(churn(1_000))).toMatch(row);
+  const { "kube-proxy": _, ...alone } = churn(1_000).proxies;
+  expect(churnTable({ ...churn(1_000), proxies: alone })).toMatch(/own time \| 4.0 ms \| {2}\| {2}\|/);
+});
+
+const page = await readFile(join(DOCS, "performance.md"), "utf8");
+
+test("the tables of docs/performance.md are made from what is recorded: pnpm bench --document", async () => {
+  const { results, growth, churn, fleet } = await loadRecorded();
+  expect(page).toBe(withResults(page, results));
+  expect(page).toBe(withClusterCost(page, churn, fleet));
+  expect(page).toBe(withGrowth(page, growth));
+});
+
+test("docs/performance.md is short: its text without the tables", () => {
+  const text = page.split("\n").filter((line) => !line.startsWith("|"));
+  expect(text.join(" ").split(/\s+/).length).toBeLessThanOrEqual(750);
+});
+
+test("a page without marks is refused", () => {
+  expect(() => withResults("# Performance", [])).toThrow("the page needs the lines");
+});
+
+test("what was kept is shown as a table", async () => {
+  expect(await shown(`${RESULTS}nftables-1000x10.json`)).toMatch(/^start to first complete sync +\d+ ms/m);
+});
+
+test("a size has a row, and is empty where a variant was not measured at it", () => {
+  const point = (services: number, ms: number) => ({
+    services,
+    firstSync: { ms: 10 * ms, cpu: 1 },
+    endpointChange: { ms, cpu: 0.1 },
+    resident: 100,
+  });
+  const growth = [
+    { name: "nft", points: [point(10_000, 200), point(100, 20)] },
+    { name: "nftables", points: [point(10_000, 5)] },
+  ];
+  const mark = "<!-- Made by `pnpm bench --document` from bench/results/growth-*.json. -->";
+  const made = withGrowth(`${mark}\n<!-- End of what is made. -->`, growth);
+  expect(made).toContain("| 100 | 20 ms, 200 ms |  |\n| 10,000 | 200 ms, 2000 ms | 5.0 ms, 50 ms |\n");
 });

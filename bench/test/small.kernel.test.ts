@@ -1,4 +1,4 @@
-import { DEFAULT_KUBERNETES, missingControlPlane } from "@fairlead/lab/control-plane/programs";
+import { DEFAULT_KUBERNETES, FOLLOWED_KUBERNETES, missingControlPlane } from "@fairlead/lab/control-plane/programs";
 import { missingHere } from "@fairlead/lab/support/machine";
 import { expect, test } from "vitest";
 import { runBench } from "../src/measure/bench.ts";
@@ -19,9 +19,9 @@ test.skipIf(missing !== undefined)(
       ...counts,
       mode: "iptables",
       variant: "legacy",
-      patience: 60,
+      patience: 600,
       kubernetes: DEFAULT_KUBERNETES,
-      kubeProxyVersion: "v1.37",
+      kubeProxyVersion: FOLLOWED_KUBERNETES,
     } as const;
     const { fairlead } = (await runBench({ ...options, output: "json" }, () => {}, { restMs: 1_000 })).proxies;
     expect(fairlead.runs).toHaveLength(1);

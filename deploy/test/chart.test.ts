@@ -131,17 +131,21 @@ test("the chart's shadow is the overlay's: rights, arguments, nothing of the nod
   expect(await read("templates/daemonset.yaml")).toMatch(/^\{\{- if not \.Values\.shadow \}\}\n/);
 });
 
-test("the chart's controller of secondary networks is the overlay's: rights, probes, what it may write", async () => {
-  const chart = await read("templates/slices.yaml");
-  const dir = join(deployDir, "overlays/slices");
-  const files = ["serviceaccount", "clusterrole", "clusterrolebinding", "role", "rolebinding", "deployment"];
-  const overlay = await Promise.all(files.map((name) => readFile(join(dir, `${name}.yaml`), "utf8")));
+test("the chart's controller is the overlays': rights of each job, probes, what it may write", async () => {
+  const chart = await read("templates/controller.yaml");
+  const of = (overlay: string, ...files: readonly string[]) => files.map((file) => `overlays/${overlay}/${file}.yaml`);
+  const files = [
+    ...of("controller", "serviceaccount", "clusterrole", "clusterrolebinding"),
+    ...of("gateways", "clusterrole", "clusterrolebinding"),
+    ...of("controller", "role", "rolebinding", "deployment"),
+  ];
+  const overlay = await Promise.all(files.map((file) => readFile(join(deployDir, file), "utf8")));
   const parts = (text: string) =>
     [
       ...text.matchAll(/^kind: .*|apiGroups: .*|resources: .*|verbs: .*|path: .*|containerPort: .*|runAs.*|drop: .*/gm),
     ].map(([all]) => all);
   expect(parts(chart)).toEqual(parts(overlay.join("---\n")));
-  expect(chart).toMatch(/^\{\{- if \.Values\.serviceNetwork \}\}\n/);
+  expect(chart).toMatch(/^\{\{- if or \.Values\.serviceNetwork \.Values\.gateways \}\}\n/);
 });
 
 test("chart and image have the agent's version", async () => {

@@ -94,13 +94,12 @@ test("layers stand in the configuration in their order", () => {
 
 test("both ways to build have one name and one version", () => {
   const options = { arches: ["amd64", "arm64"] as const, name: "registry.example/fairlead", outDir: "/out", epoch: 1 };
-  const local = buildArgv({ ...options, push: false }, "0.1.0");
-  expect(local).toEqual(
-    expect.arrayContaining(["--platform=linux/amd64,linux/arm64", "--tag=registry.example/fairlead:0.1.0"]),
-  );
-  expect(local).toContain("--output=type=oci,dest=/out/fairlead-0.1.0.oci.tar,rewrite-timestamp=true");
-  const pushed = buildArgv({ ...options, name: "registry.example/fairlead:edge", push: true }, "0.1.0");
-  expect(pushed).toEqual(expect.arrayContaining(["--tag=registry.example/fairlead:edge", "--push"]));
+  const argv = buildArgv(options, "0.1.0");
+  expect(argv).toContain("--platform=linux/amd64,linux/arm64");
+  expect(argv).toContain("--tag=registry.example/fairlead:0.1.0");
+  expect(argv).toContain("--output=type=oci,dest=/out/fairlead-0.1.0.oci.tar,rewrite-timestamp=true");
+  const named = buildArgv({ ...options, name: "registry.example/fairlead:edge" }, "0.1.0");
+  expect(named).toContain("--tag=registry.example/fairlead:edge");
 });
 
 test("compiled code is in the image of its architecture only", () => {

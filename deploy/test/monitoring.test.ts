@@ -166,7 +166,6 @@ function seriesOf(expression: string): string[] {
   return [...new Set(names.filter((name) => !WORDS.has(name) && !/^e\d+$/.test(name)))];
 }
 
-/** Labels that an expression matches or groups by. */
 function labelsOf(expression: string): string[] {
   const matched = [...expression.matchAll(/(\w+)=~?"/g)].map(([, label = ""]) => label);
   const grouped = [...expression.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/));

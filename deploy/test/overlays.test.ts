@@ -1,11 +1,11 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseSlicesArguments } from "@fairlead/config";
+import { parseControllerArguments } from "@fairlead/config";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { listenAddress } from "../../apps/cli/src/commands/verify/watch/run.ts";
 import { fairleadObjects } from "../../apps/cli/src/migrate/manifests.ts";
-import { AGENT_NAMES, CLI_NAME, SLICES_NAME } from "../src/image/layers.ts";
+import { AGENT_NAMES, CLI_NAME, CONTROLLER_NAME } from "../src/image/layers.ts";
 import { agentVersion, deployDir } from "../src/paths.ts";
 import {
   agentConfig,
@@ -192,18 +192,18 @@ describe("the overlay of verify --watch", () => {
   });
 });
 
-describe("the overlay of slices", () => {
+describe("the overlay of the controller", () => {
   let manifests: Manifest[] = [];
   beforeAll(async () => {
-    manifests = await ownManifests(join(deployDir, "overlays", "slices"));
+    manifests = await ownManifests(join(deployDir, "overlays", "controller"));
   });
   const pod = () => only(manifests, "Deployment")["spec"].template.spec;
 
   test("it starts the controller, with its defaults, at the port that is asked for its health", async () => {
     const [{ command, args = [], image, ports }] = pod().containers;
-    expect(command).toEqual([SLICES_NAME]);
+    expect(command).toEqual([CONTROLLER_NAME]);
     expect(image).toBe(`ghcr.io/fairlead-dev/fairlead:${await agentVersion()}`);
-    const parsed = parseSlicesArguments(args, "0");
+    const parsed = parseControllerArguments(args, "0");
     if (parsed.kind !== "run") throw new Error(parsed.kind);
     expect(parsed.config.metricsBindAddress.port).toBe(ports[0].containerPort);
     const { namespace, name } = parsed.config.election ?? {};
@@ -224,6 +224,39 @@ describe("the overlay of slices", () => {
     const rules: readonly Rule[] = only(manifests, "ClusterRole")["rules"];
     const writing = rules.filter(({ verbs }) => verbs.some((verb) => verb !== "list" && verb !== "watch"));
     expect(writing.map(({ resources, verbs }) => `${resources}: ${verbs}`)).toEqual([
+      "endpointslices: list,watch,create,update,delete",
+      "events: create",
+    ]);
+  });
+});
+
+describe("the overlay of Gateways", () => {
+  const dir = join(deployDir, "overlays", "gateways");
+  let manifests: Manifest[] = [];
+  beforeAll(async () => {
+    manifests = await ownManifests(dir);
+  });
+
+  test("it starts that job of the controller, without the role of the other one", async () => {
+    const [{ args }] = only(manifests, "Deployment")["spec"].template.spec.containers;
+    expect(parseControllerArguments(args, "0")).toMatchObject({ kind: "run", config: { jobs: ["gateways"] } });
+    const { patches = [] } = await readKustomization(dir);
+    const texts = patches.flatMap(({ patch }) => (patch === undefined ? [] : [parse(patch)]));
+    const others = await ownManifests(join(deployDir, "overlays", "controller"));
+    for (const kind of ["ClusterRole", "ClusterRoleBinding"]) {
+      const { name } = only(others, kind).metadata;
+      expect(texts).toContainEqual(expect.objectContaining({ $patch: "delete", kind, metadata: { name } }));
+    }
+  });
+
+  test("it writes Services, their slices, statuses and Events, and reads nothing but what Gateways are made of", () => {
+    type Rule = { readonly resources: readonly string[]; readonly verbs: readonly string[] };
+    const rules: readonly Rule[] = only(manifests, "ClusterRole")["rules"];
+    expect(rules.map(({ resources, verbs }) => `${resources}: ${verbs}`)).toEqual([
+      "gatewayclasses,gateways,tcproutes,udproutes,referencegrants: list,watch",
+      "gatewayclasses/status,gateways/status,tcproutes/status,udproutes/status: update",
+      "namespaces: list,watch",
+      "services: list,watch,get,create,update,delete",
       "endpointslices: list,watch,create,update,delete",
       "events: create",
     ]);

@@ -10,7 +10,6 @@ const githubDir = join(repositoryDir, ".github");
 /** `uses: owner/name@COMMIT # v1.2.3`, of which Renovate keeps both. */
 const PINNED = /^\s*-?\s*uses: ([\w.-]+\/[\w./-]+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$/;
 
-/** Text of each workflow, and of each action of ours that they use. */
 async function workflows(): Promise<readonly (readonly [name: string, text: string])[]> {
   const names = (await readdir(githubDir, { recursive: true })).filter((name) =>
     /^(?:workflows|actions)\/.*\.ya?ml$/.test(name),
@@ -18,7 +17,6 @@ async function workflows(): Promise<readonly (readonly [name: string, text: stri
   return Promise.all(names.map(async (name) => [name, await readFile(join(githubDir, name), "utf8")] as const));
 }
 
-/** Lines of all workflows that take an action of others. */
 async function actionLines(): Promise<readonly string[]> {
   const lines = (await workflows()).flatMap(([, text]) => text.split("\n"));
   return lines.filter(

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { AGENT_NAMES } from "../src/image/layers.ts";
 import { deployDir } from "../src/paths.ts";
 import { argumentsOf, only, parseManifests } from "../test/support/manifests.ts";
-import { ENDPOINT_CHAIN, SERVICE_CHAIN } from "./objects.ts";
+import { ENDPOINT_CHAIN, SERVICE_CHAIN } from "./api-server.ts";
 import { openImage, type UnpackedImage } from "./unpacked-image.ts";
 
 /** The command lines of deploy/base in the image, with its ConfigMap, an API server and a service account. */

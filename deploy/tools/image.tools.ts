@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ownArch } from "../src/image/arch.ts";
 import { AGENT_NAMES, CLI_NAME, COMPILED_CODE } from "../src/image/layers.ts";
 import { agentVersion } from "../src/paths.ts";
-import { ENDPOINT_CHAIN, OBJECTS, SERVICE_CHAIN } from "./objects.ts";
+import { ENDPOINT_CHAIN, OBJECTS, SERVICE_CHAIN } from "./api-server.ts";
 import { openImage, type UnpackedImage } from "./unpacked-image.ts";
 
 let image: UnpackedImage;

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseSlicesArguments } from "@fairlead/config";
+import { parseControllerArguments } from "@fairlead/config";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { CLI_NAME, SLICES_NAME } from "../src/image/layers.ts";
+import { CLI_NAME, CONTROLLER_NAME } from "../src/image/layers.ts";
 import { agentVersion, deployDir } from "../src/paths.ts";
 import { agentConfig, only, parseManifests, toolOptions } from "../test/support/manifests.ts";
 
@@ -17,7 +17,6 @@ async function helm(...settings: readonly string[]): Promise<string> {
   return (await runner.run(["helm", ...release, "--kube-version=1.34.0", ...set])).stdout;
 }
 
-/** What the agent of a rendered set of manifests makes of its container's arguments. */
 function agentOf(text: string) {
   const manifests = parseManifests(text);
   const [container] = only(manifests, "DaemonSet")["spec"].template.spec.containers;
@@ -41,16 +40,24 @@ describe("the chart", () => {
       config: { serviceProxyName: "storage", serviceNetwork: true },
     });
     const [{ command, args }] = only(parseManifests(text), "Deployment")["spec"].template.spec.containers;
-    expect(command).toEqual([SLICES_NAME]);
-    expect(parseSlicesArguments(args, "0")).toMatchObject({
+    expect(command).toEqual([CONTROLLER_NAME]);
+    expect(parseControllerArguments(args, "0")).toMatchObject({
       kind: "run",
       config: {
         serviceProxyName: "storage",
-        election: { namespace: "kube-system", name: "fairlead-slices" },
+        election: { namespace: "kube-system", name: "fairlead-controller" },
         logging: { format: "text", verbosity: 1 },
       },
     });
     expect(parseManifests(await helm(API_SERVER)).filter(({ kind }) => kind === "Deployment")).toEqual([]);
+  });
+
+  test("Gateways: their controller is there with the role of that job only", async () => {
+    const manifests = parseManifests(await helm(API_SERVER, "gateways=true"));
+    const [{ args }] = only(manifests, "Deployment")["spec"].template.spec.containers;
+    expect(parseControllerArguments(args, "0")).toMatchObject({ kind: "run", config: { jobs: ["gateways"] } });
+    const roles = manifests.filter(({ kind, metadata }) => kind === "ClusterRole" && /:controller/.test(metadata.name));
+    expect(roles.map(({ metadata }) => metadata.name)).toEqual(["fairlead:controller-gateways"]);
   });
 
   test("sources of networks come with a role for what they read, and no other", async () => {

@@ -15,7 +15,6 @@ export interface UnpackedImage {
   readonly namespace: NetworkNamespace;
   /** In the namespace, outside of the image. */
   readonly runner: Runner;
-  /** The command that runs a program of the image, as hardened as the manifests have it. */
   inContainer(...argv: readonly string[]): readonly [string, ...string[]];
   /** Both outputs of a program of the image. */
   run(...argv: readonly string[]): Promise<string>;
@@ -67,7 +66,6 @@ async function addNode(runner: Runner): Promise<void> {
  * Unpacks an archive and puts its layers on each other, as a container runtime does.
  *
  * @param dir an empty folder; the image's root is `root` in it
- * @throws Error when a blob is not what it is called, or the image has no such architecture
  */
 async function unpackImage(runner: Runner, archive: string, dir: string, arch: Arch): Promise<string> {
   await runner.run(["tar", "-xf", archive, "-C", dir]);

@@ -1,7 +1,6 @@
-/** What a run says: on the terminal, as JUnit's XML, in docs/tested.md, and how long specs took. */
+/** What a run says: on the terminal, as JUnit's XML, in docs/tested.md. */
 
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
 import type { IPFamily } from "@fairlead/core";
 import type { Figures, Suite } from "./specs/spec.ts";
 
@@ -27,7 +26,6 @@ export function summaryLine(outcomes: readonly Outcome[]): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }
 
-/** What came of one spec on one cluster. */
 export interface Outcome {
   readonly name: string;
   readonly suite: Suite;
@@ -58,6 +56,13 @@ export function count(outcomes: readonly Outcome[]): Counts {
   return { passed: of("passed"), failed: of("failed"), skipped: of("skipped") };
 }
 
+/** How many specs passed; a run of another project's specs is as many as it says. */
+export function specsPassed(outcomes: readonly Outcome[]): number {
+  return outcomes.reduce((sum, { result }) => {
+    return result.kind === "passed" ? sum + Number(result.figures?.["specs"] ?? 1) : sum;
+  }, 0);
+}
+
 /** JUnit's XML, one suite for each mode and suite, as CI systems read it. */
 export function junit(name: string, outcomes: readonly Outcome[]): string {
   const groups = Map.groupBy(outcomes, ({ mode, suite }) => `${mode} ${suite}`);
@@ -73,35 +78,6 @@ export function junit(name: string, outcomes: readonly Outcome[]): string {
   ].join("\n");
 }
 
-/** How long a spec took the last time that it passed, by mode and title: milliseconds. */
-export type Durations = Readonly<Record<string, number>>;
-
-export function durationKey(mode: string, title: string): string {
-  return `${mode} ${title}`;
-}
-
-/** What is known after a run. */
-export function withOutcomes(before: Durations, outcomes: readonly Outcome[]): Durations {
-  const passed = outcomes.filter(({ result }) => result.kind === "passed");
-  return { ...before, ...Object.fromEntries(passed.map((one) => [durationKey(one.mode, titleOf(one)), one.ms])) };
-}
-
-/** Nothing where no run has ended yet, or the file is another program's. */
-export async function readDurations(file: string): Promise<Durations> {
-  try {
-    const read: unknown = JSON.parse(await readFile(file, "utf8"));
-    const entries = typeof read === "object" && read !== null ? Object.entries(read) : [];
-    return Object.fromEntries(entries.filter(([, ms]) => typeof ms === "number"));
-  } catch {
-    return {};
-  }
-}
-
-export async function writeDurations(file: string, durations: Durations): Promise<void> {
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, `${JSON.stringify(durations, null, 2)}\n`);
-}
-
 /** What a run of specs that all passed was about. */
 interface TestedRun {
   /** `2026-11-23` */
@@ -112,12 +88,13 @@ interface TestedRun {
   readonly kernel: string;
   readonly provider: string;
   readonly mode: string;
-  /** The pod networks. */
   readonly networks: readonly string[];
   readonly families: readonly IPFamily[];
   readonly suites: readonly string[];
   /** How many passed. */
   readonly specs: number;
+  /** From the start to the last spec, the cluster included; absent in runs before it was recorded. */
+  readonly minutes?: number;
 }
 
 /** With a run in the place of the earlier one of the same kind; in a fixed order. */
@@ -126,11 +103,11 @@ export function withRun(runs: readonly TestedRun[], run: TestedRun): readonly Te
   return [...others, run].sort((one, other) => (kindOf(one) < kindOf(other) ? -1 : 1));
 }
 
-/** The page that lists them. */
 export function testedPage(runs: readonly TestedRun[]): string {
-  const rows = runs.map(({ kubernetes, kernel, provider, mode, networks, families, suites, specs, date }) => {
+  const rows = runs.map(({ kubernetes, kernel, provider, mode, networks, families, suites, specs, minutes, date }) => {
     const lists = [networks, families, suites].map((names) => names.join(", "));
-    return `| ${[kubernetes, kernel, PROVIDERS[provider] ?? provider, mode, ...lists, specs, date].join(" | ")} |`;
+    const counts = [specs, minutes ?? ""];
+    return `| ${[kubernetes, kernel, PROVIDERS[provider] ?? provider, mode, ...lists, ...counts, date].join(" | ")} |`;
   });
   return `# What is tested
 
@@ -138,15 +115,19 @@ export function testedPage(runs: readonly TestedRun[]): string {
 
 Runs of the specs on a real API server and endpoint slice controller in which every spec passed, the latest of each kind. A run adds itself with
 \`pnpm e2e --record\` ([testing.md](testing.md#run-specs-on-a-cluster)); no row is written by hand. Other versions may work: the chart asks for
-Kubernetes 1.29, nftables mode for Linux 5.13.
+Kubernetes 1.29, nftables mode for Linux 5.13. Minutes are those of two cores with other work, from nothing to the last spec.
+Those of sig-network are Kubernetes' own Conformance specs.
 
-| Kubernetes | Linux | nodes | mode | pod networks | IP families | suites | specs | date |
-| ---------- | ----- | ----- | ---- | ------------ | ----------- | ------ | ----- | ---- |
+\`\`\`sh
+pnpm e2e --provider kind --cni calico,ovn --mode nftables --suite services --record   # a row; --provider netns: network namespaces
+\`\`\`
+
+| Kubernetes | Linux | nodes | mode | pod networks | IP families | suites | specs | minutes | date |
+| ---------- | ----- | ----- | ---- | ------------ | ----------- | ------ | ----- | ------- | ---- |
 ${rows.join("\n")}
 `;
 }
 
-/** None where there is no file yet. */
 export async function readRuns(file: string): Promise<readonly TestedRun[]> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "[]";
@@ -155,7 +136,6 @@ export async function readRuns(file: string): Promise<readonly TestedRun[]> {
   return JSON.parse(text);
 }
 
-/** Adds a run to the recorded ones, and writes the page anew. */
 export async function recordRun(
   run: TestedRun,
   files: { readonly runs: string; readonly page: string },
@@ -165,8 +145,12 @@ export async function recordRun(
   await writeFile(files.page, testedPage(runs));
 }
 
+/** Of a failed command the end says why. */
+const LONGEST_NOTE = 300;
+
 function noteOf(result: Result): string {
   if (result.kind === "skipped") return `: ${result.reason}`;
+  if (result.kind === "failed") return `: ${result.message.split("\n", 1)[0]?.slice(-LONGEST_NOTE)}`;
   return result.kind === "passed" && result.figures !== undefined ? `: ${reported(result.figures)}` : "";
 }
 

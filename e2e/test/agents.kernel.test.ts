@@ -9,15 +9,12 @@ await onRealKernel(async () => {
   await import("./kernel/faults.ts");
   await import("./kernel/repair.ts");
   await import("./kernel/doctor.ts");
-  await import("./kernel/kube-ovn-reject.ts");
   await import("./kernel/console.ts");
   const { instances } = await import("./kernel/instances.ts");
   instances();
   const { FAIRLEAD_KUBE_PROXY: kubeProxy } = process.env;
-  (await import("./kernel/crowds.ts")).crowds(kubeProxy);
   if (kubeProxy === undefined) return;
   (await import("./kernel/kube-proxy-tools.ts")).toolsBesideKubeProxy(kubeProxy);
   (await import("./kernel/take-over.ts")).takeOver(kubeProxy);
   instances(kubeProxy);
-  (await import("./kernel/shadow.ts")).shadowBesideKubeProxy(kubeProxy);
 });

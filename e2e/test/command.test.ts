@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/programs";
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { lackingPrograms, lackText } from "@fairlead/lab/support/machine";
 import { isRunning, processId } from "@fairlead/lab/support/processes";
@@ -13,7 +14,6 @@ import { type Actions, commandLine, type RawOptions, readOptions, UsageError } f
 import { type PlannedSpec, planSpecs, readRequest } from "../src/command/plan.ts";
 import { listText, withoutToken } from "../src/command/run.ts";
 import { checkKeep, newRunId, openRunFolder, takeDown, watchLeftovers } from "../src/command/run-folder.ts";
-import { durationKey, type Outcome, withOutcomes } from "../src/report.ts";
 import type { Spec } from "../src/specs/spec.ts";
 
 describe("options", () => {
@@ -60,14 +60,20 @@ describe("the command line", () => {
       down: async () => void calls.push(["down"]),
       binaries: async (kubernetes) => void calls.push(["binaries", kubernetes]),
       cost: async (spec) => void calls.push(["cost", spec]),
+      windows: async (seed) => void calls.push(["windows", seed]),
     };
     await commandLine(actions).parseAsync(["node", "e2e", ...args]);
     return calls;
   }
 
+  test("the suites without a cluster", async () => {
+    expect(await asked("--suite", "cost")).toEqual([["cost", undefined]]);
+    expect(await asked("--suite", "windows", "--seed", "7")).toEqual([["windows", "7"]]);
+  });
+
   test("an option behind a subcommand is the subcommand's", async () => {
     expect(await asked("binaries", "--kubernetes", "v1.37")).toEqual([["binaries", "v1.37"]]);
-    expect(await asked("binaries")).toEqual([["binaries", "v1.36"]]);
+    expect(await asked("binaries")).toEqual([["binaries", DEFAULT_KUBERNETES]]);
     expect(await asked("--kubernetes", "v1.37")).toEqual([["run", "v1.37"]]);
     expect(await asked("down")).toEqual([["down"]]);
   });
@@ -111,17 +117,6 @@ describe("requests", () => {
     expect(requests).toMatchObject([{ excluded: ["ptp"] }]);
   });
 
-  test("what is excluded can be said", async () => {
-    const { requests } = await request({ cni: "bridge,ptp", excludeCni: "bridge" });
-    expect(requests).toMatchObject([{ excluded: ["bridge"] }]);
-  });
-
-  test("a single network stays Fairlead's where pods elsewhere are excluded", async () => {
-    const { provider, requests } = await request({ cni: "bridge", excludeCni: "elsewhere", ipFamily: "ipv4" });
-    const shapes = await Promise.all(requests.map((one) => provider.shape(one)));
-    expect(shapes).toMatchObject([{ elsewhere: { IPv4: "10.251.0.0/16" }, networks: [{ excluded: false }] }]);
-  });
-
   test("beside a network with a load balancer of its own that one is left alone", async () => {
     const { requests } = await request({ cni: "ovn,flannel:host-gw,calico" });
     expect(requests).toMatchObject([{ cni: ["ovn", "flannel:host-gw", "calico"], excluded: ["ovn"] }]);
@@ -149,8 +144,6 @@ describe("requests", () => {
     [{ cni: "flannel,flannel:host-gw" }, /a cluster has one flannel/],
     [{ overlay: "privileged" }, /--overlay privileged: netns has no manifests/],
     [{ provider: "kind", overlay: "soft" }, /--overlay soft: kind has .*iptables, ipvs/],
-    [{ cni: "bridge", excludeCni: "ptp" }, /--exclude-cni ptp: --cni does not have it/],
-    [{ cni: "bridge", excludeCni: "bridge" }, /leaves Fairlead no network/],
   ];
   test.each(wrong)("%j is refused", async (raw, message) => {
     await expect(request(raw)).rejects.toThrow(message);
@@ -197,34 +190,17 @@ const planned = (name: string, more: Partial<Spec> = {}, unfit?: string): Planne
   unfit,
 });
 
-const outcome = (name: string, ms: number, result: Outcome["result"]): Outcome => ({
-  name,
-  suite: "services",
-  mode: "iptables",
-  family: "IPv4",
-  ms,
-  result,
-});
-
-test("a list has each spec, what it needs, and how long it took the last time that it passed", () => {
-  const before = { [durationKey("iptables", "hairpin [IPv4]")]: 9_000 };
-  const durations = withOutcomes(before, [
-    outcome("hairpin", 2_540, { kind: "passed" }),
-    outcome("drain", 60_000, { kind: "failed", message: "no answer" }),
-  ]);
+test("a list has each spec and what it needs", () => {
   const specs = [
     planned("hairpin"),
     planned("drain", { alone: true }),
     planned("second network", {}, "one network only"),
   ];
-  expect(listText("iptables", specs, durations).split("\n")).toEqual([
-    "     2.5 s  services      hairpin [IPv4]",
-    "         –  services      drain [IPv4] (runs by itself)",
-    "         –  services      second network [IPv4] (not here: one network only)",
-    "",
-    "  1 of 3 have run in this checkout, 0.0 minutes one after the other; up to three run at once",
+  expect(listText(specs).split("\n")).toEqual([
+    "  services          hairpin [IPv4]",
+    "  services          drain [IPv4] (runs by itself)",
+    "  services          second network [IPv4] (not here: one network only)",
   ]);
-  expect(listText("nftables", specs, durations)).toContain("none has run in this checkout yet");
 });
 
 describe("down", () => {

@@ -8,21 +8,27 @@ test("docs/fast-path.md has the tables of what was counted", async () => {
   expect(withTables(page, await readCounted())).toBe(page);
 });
 
+const OF = { release: "6.12.1", kubeProxy: "v1.37.2" };
 const guest = (fast: number) => ({ [SUBJECTS.base]: { request: 1000 }, [SUBJECTS.fast]: { request: fast } });
 
-test("a guest takes the place of what it counted before; another release forgets the others", () => {
-  const first = withGuest({}, "6.12", "6.12.1", "one node 10", guest(800));
-  const second = withGuest(first, "6.12", "6.12.1", "one node 1000", guest(800));
+test("a guest takes the place of what it counted before; another release of the kernel or of kube-proxy forgets the others", () => {
+  const first = withGuest({}, "6.12", OF, "one node 10", guest(800));
+  const second = withGuest(first, "6.12", OF, "one node 1000", guest(800));
   expect(Object.keys(second["6.12"]?.guests ?? {})).toEqual(["one node 10", "one node 1000"]);
-  const third = withGuest(second, "6.12", "6.12.2", "one node 10", guest(800));
-  expect(third["6.12"]).toEqual({ release: "6.12.2", guests: { "one node 10": guest(800) } });
+  for (const other of [
+    { ...OF, release: "6.12.2" },
+    { ...OF, kubeProxy: "v1.37.3" },
+  ]) {
+    const third = withGuest(second, "6.12", other, "one node 10", guest(800));
+    expect(third["6.12"]).toEqual({ ...other, guests: { "one node 10": guest(800) } });
+  }
 });
 
 test.each([
   [805, []],
   [820, ["Linux 6.12.1, request over an open connection: 0.820, at most 0.8 is allowed"]],
 ])("a request of %d instructions where kube-proxy's has 1,000", (instructions, missed) => {
-  expect(missedBudgets(withGuest({}, "6.12", "6.12.1", "one node 1000", guest(instructions)))).toEqual(missed);
+  expect(missedBudgets(withGuest({}, "6.12", OF, "one node 1000", guest(instructions)))).toEqual(missed);
 });
 
 test("what a guest counted is read by its words, and a count that is missing is an error with the guest's last words", () => {

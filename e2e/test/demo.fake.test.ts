@@ -44,7 +44,8 @@ const broken: readonly {
 for (const { name, wrong } of broken) {
   test(`the demo fails when something is wrong: ${name}`, async () => {
     const stage = await memoryStage(demoObjects());
-    const findings = await play({ ...stage, ...wrong(stage) }, silent);
+    // What never comes is not waited for long.
+    const findings = await play({ ...stage, patienceMs: 1_000, ...wrong(stage) }, silent);
     expect(findings.filter(({ ok }) => !ok).map((finding) => finding.name)).toContain(name);
     expect(verdict(stage, findings, [])).toMatch(/^Failed:/);
   });

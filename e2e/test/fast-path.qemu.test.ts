@@ -3,9 +3,9 @@ import { missingForCounting } from "@fairlead/lab/qemu/boot";
 import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { runs } from "@fairlead/tooling/runs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { disturbedOn, followDevices, type Round, STEPS } from "../src/fast-path/disturbed.ts";
-import { type Configuration, LINKS } from "../src/fast-path/objects.ts";
-import { CASES, type CaseName, packetsOn, type SeenPackets } from "../src/fast-path/packets.ts";
+import { type Configuration, LINKS } from "../src/qemu/fast-path.ts";
+import { disturbedOn, followDevices, type Round, STEPS } from "../src/qemu/fast-path-disturbed.ts";
+import { CASES, type CaseName, packetsOn, type SeenPackets } from "../src/qemu/fast-path-packets.ts";
 
 /** The built agent with the fast path on Debian's kernels, which have flowtables. Takes long: `pnpm e2e --all`. */
 const missing = await missingForCounting(["iptables-legacy", "nfacct"]);

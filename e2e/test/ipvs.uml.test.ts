@@ -11,23 +11,18 @@ import { suites } from "../src/guest/suites.ts";
  */
 const missing = await missingForUml();
 
-const { CI = "", FAIRLEAD_UML = "", FAIRLEAD_SHADOW_STATES = "0" } = process.env;
+const { CI = "", FAIRLEAD_UML = "" } = process.env;
 const ALL = FAIRLEAD_UML === "all";
 /** The suite that takes as long as all others together has a guest of its own. */
 const LONGEST = "conformance";
 
 const named = FAIRLEAD_UML.split(",").filter((name) => suites.has(name));
-/** These take long; backend-ipvs has them on the fakes. `pnpm e2e --all` runs them too. */
-const ON_DEMAND: readonly string[] = ["golden", "crowds"];
-const chosen = [...suites].filter(([suite]) =>
-  named.length > 0 ? named.includes(suite) : ALL || !ON_DEMAND.includes(suite),
-);
-
-/** What kube-proxy may take for one more of the random states. */
-const STATE_MS = 20_000;
+/** It takes long; backend-ipvs has it on the fakes. `pnpm e2e --all` runs it too. */
+const ON_DEMAND = "golden";
+const chosen = [...suites].filter(([suite]) => (named.length > 0 ? named.includes(suite) : ALL || suite !== ON_DEMAND));
 
 /** Ten minutes on a core of its own; other checks run alongside it, and a busy machine takes many times as long. */
-const LIMIT_MS = 1_800_000 + Number(FAIRLEAD_SHADOW_STATES) * STATE_MS;
+const LIMIT_MS = 1_800_000;
 
 if (missing === undefined) {
   const problems = new Map<string, readonly string[]>();

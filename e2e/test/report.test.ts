@@ -7,6 +7,7 @@ import {
   progressLine,
   readRuns,
   resultTable,
+  specsPassed,
   summaryLine,
   testedPage,
   withRun,
@@ -28,9 +29,13 @@ const failed: Outcome = {
 };
 const all = [passed, skipped, failed];
 
-test("a line for each spec has its figures or its reason", () => {
+test("a line for each spec has its figures, its reason or the first line of its failure", () => {
   expect(progressLine(passed)).toMatch(/ok +1\.5 s +iptables +reach \[IPv4\]: requests 9, failed 0/);
   expect(progressLine(skipped)).toMatch(/skipped .* v4 \[IPv6\]: IPv4 alone/);
+  const message = `${"a".repeat(1_000)}: exit code 1\nand more`;
+  expect(progressLine({ ...failed, result: { kind: "failed", message } })).toMatch(
+    /FAILED .* policy: a{287}: exit code 1$/,
+  );
 });
 
 test("the table counts by mode and suite, and tells failures in full", () => {
@@ -79,10 +84,16 @@ describe("runs that are recorded", () => {
     expect(withRun([run, other], later)).toEqual([other, later]);
   });
 
+  test("a run of another project's specs counts as many as it had", () => {
+    const others: Outcome = { ...passed, result: { kind: "passed", figures: { specs: "47" } } };
+    expect(specsPassed([...all, others])).toBe(48);
+  });
+
   test("each is a row", () => {
     expect(testedPage([run])).toContain(
-      "| v1.36.3 | 6.1.0 | network namespaces | nftables | bridge | IPv4, IPv6 | services | 40 | 2030-01-02 |\n",
+      "| v1.36.3 | 6.1.0 | network namespaces | nftables | bridge | IPv4, IPv6 | services | 40 |  | 2030-01-02 |\n",
     );
+    expect(testedPage([{ ...run, minutes: 7 }])).toContain("| services | 40 | 7 | 2030-01-02 |\n");
   });
 
   test("docs/tested.md is made of the recorded ones", async () => {

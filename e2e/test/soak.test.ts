@@ -18,7 +18,6 @@ function drawn(seed: number, count: number, what = SCOPE): readonly Drawn[] {
   return Array.from({ length: count }, () => steps.next().value);
 }
 
-/** What a cluster has to have for a step. */
 function finds(step: SoakStep, { mode, services, pods, neighbors, furtherAddresses }: SoakModel): boolean {
   switch (step.kind) {
     case "service removed":

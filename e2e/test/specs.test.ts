@@ -1,10 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { ADVICE_NAMES } from "@fairlead/inspect";
 import { describe, expect, test } from "vitest";
-import { adviceCases, NOT_FOLLOWED } from "../src/specs/advice/specs.ts";
 import { COMMAND_LINES, complaintOf, lackedIn, READERS, type RightsOutcome } from "../src/specs/readers.ts";
 import { PAGE, RECORDED, withTable } from "../src/specs/rights.ts";
-import { readGinkgo } from "../src/specs/sig-network.ts";
+import { gatewayFigures, readGinkgo, SKIPPED_GATEWAY_TESTS } from "../src/specs/sig-network.ts";
 
 const recorded: readonly RightsOutcome[] = JSON.parse(await readFile(RECORDED, "utf8"));
 
@@ -85,7 +83,37 @@ test("a run that was cut off has no summary", () => {
   expect(readGinkgo("Will run 47 of 7579 specs\n•••")).toBeUndefined();
 });
 
-test.each(ADVICE_NAMES)("advice %s is followed by a spec, or it is said why none does", (name) => {
-  const cases = adviceCases.filter(({ advice }) => advice === name);
-  expect(cases.length > 0).toBe(NOT_FOLLOWED[name] === undefined);
+describe("the report of the Gateway API's suite", () => {
+  const profile = (name: string, counts: string, more = "") =>
+    `- core:\n    result: partial\n    statistics: ${counts}\n${more}  name: ${name}\n`;
+  const udp = profile("GATEWAY-UDP", "{ Failed: 0, Passed: 11, Skipped: 9 }");
+
+  test("says what passed and was skipped of each profile", () => {
+    const tcp = profile("GATEWAY-TCP", "{ Failed: 0, Passed: 8, Skipped: 10 }");
+    expect(gatewayFigures(`profiles:\n${tcp}${udp}`, "")).toEqual({
+      "GATEWAY-TCP": "8 passed, 0 failed, 10 skipped",
+      "GATEWAY-UDP": "11 passed, 0 failed, 9 skipped",
+    });
+  });
+
+  test("names what failed, with the suite's own words", () => {
+    const failed = "    failedTests: [TCPRouteWeightedRouting]\n";
+    const tcp = profile("GATEWAY-TCP", "{ Failed: 1, Passed: 7, Skipped: 10 }", failed);
+    const output = "=== RUN TestConformance\n    --- FAIL: TestConformance/TCPRouteWeightedRouting (9.1s)\n";
+    expect(() => gatewayFigures(`profiles:\n${tcp}${udp}`, output)).toThrow(
+      /failed: TCPRouteWeightedRouting\n.*--- FAIL: .*WeightedRouting/,
+    );
+  });
+
+  test.each([
+    ["no report", "", "panic: test timed out"],
+    ["a profile without enough tests", `profiles:\n${udp}`, "PASS"],
+  ])("%s is no success", (_, report, output) => {
+    expect(() => gatewayFigures(report, output)).toThrow(new RegExp(`GATEWAY-TCP to pass; 0 did\n${output}`));
+  });
+
+  test("docs/gateway.md lists what is skipped", async () => {
+    const page = await readFile(new URL("../../docs/gateway.md", import.meta.url), "utf8");
+    expect(Object.keys(SKIPPED_GATEWAY_TESTS).filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  });
 });

@@ -10,7 +10,6 @@ import { execa } from "execa";
 import { stringify } from "yaml";
 import { folderPrefix } from "./support/run-inventory.ts";
 
-/** A running agent. */
 export interface AgentProcess {
   readonly pid: number;
   /** Everything that it has logged so far. */
@@ -24,8 +23,6 @@ export interface AgentProcess {
 }
 
 export interface AgentSettings {
-  /** Default: the agent itself. */
-  readonly program?: string;
   /** Default: `agentFile`. */
   readonly bundle?: string;
   readonly flags: readonly string[];
@@ -41,9 +38,9 @@ const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
 /** Starts the agent inside a namespace, or behind whatever else its prefix says. */
 export function startAgent(
   namespace: Pick<NetworkNamespace, "argvPrefix" | "env">,
-  { program: other, bundle = agentFile(), flags, behind = [], env = {} }: AgentSettings,
+  { bundle = agentFile(), flags, behind = [], env = {} }: AgentSettings,
 ): AgentProcess {
-  const argv = other === undefined ? [...hardening(flags), process.execPath, bundle] : [other];
+  const argv = [...hardening(flags), process.execPath, bundle];
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
   const child = execa(program, [...prefix, ...DIE_WITH_PARENT, ...behind, ...argv, ...flags], {
     env: { ...namespace.env, NODE_OPTIONS: "", ...env },
@@ -87,7 +84,6 @@ export function agentFile(): string {
   return namedAgent() ?? built;
 }
 
-/** @throws Error that says how to build it */
 export async function requireAgent(): Promise<void> {
   const file = agentFile();
   await access(file).catch(() => {
@@ -98,8 +94,6 @@ export async function requireAgent(): Promise<void> {
 /**
  * Copies what `pnpm build` made to a folder of its own, so that who builds meanwhile does not change what runs. A
  * bundle that FAIRLEAD_AGENT names is taken where it is.
- *
- * @returns the file to run
  */
 export async function settleAgent(folder: string): Promise<string> {
   const named = namedAgent();

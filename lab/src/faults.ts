@@ -5,57 +5,30 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bracketed } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import type { Argv, Runner, RunResult } from "@fairlead/kernel";
+import type { Argv, Runner } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { execa } from "execa";
 import { isThere, PLAIN_TOOL } from "./support/machine.ts";
 
-/** A service in nftables mode's table, which somebody breaks. */
-export interface NftTarget {
-  /** `ip kube-proxy` */
-  readonly table: string;
-  /** The key of a service's address in `service-ips`. */
-  readonly key: string;
-}
-
 export function nftTable(family: IPFamily): string {
   return `${family === "IPv4" ? "ip" : "ip6"} kube-proxy`;
 }
-
-/** What an operator does by hand in nftables mode, in nft's own words. */
-export const nftFaults: Readonly<Record<string, (target: NftTarget) => string>> = {
-  "nft flush ruleset": () => "flush ruleset",
-  "the table deleted": ({ table }) => `delete table ${table}`,
-  "the dispatch emptied": ({ table }) => `flush map ${table} service-ips`,
-  "one service taken out": ({ table, key }) => `delete element ${table} service-ips { ${key} }`,
-  "one service led elsewhere": ({ table, key }) =>
-    `delete element ${table} service-ips { ${key} }; add element ${table} service-ips { ${key} : goto reject-chain }`,
-  "a chain flushed": ({ table }) => `flush chain ${table} services`,
-  "a rule before all others": ({ table }) => `insert rule ${table} services drop`,
-};
 
 export const nftablesByHand: ByHand = {
   noServices: flushing("services"),
   noMasquerade: flushing("masquerading"),
   // The second refuses for ClusterIPs whatever no service has a port for.
   noRefusal: flushing("service-endpoints-check", "cluster-ips-check"),
-  noSourceRanges: flushing("firewall-check"),
   noService: (family, _service, address) => {
     const element = `${nftTable(family)} service-ips { ${address} . tcp . 80 }`;
     return ["sh", "-c", 'nft get element "$1" 2>/dev/null || exit 0; nft delete element "$1"', "sh", element];
   },
-  leadAway: (family, from, to) => {
-    const address = family === "IPv4" ? "ip" : "ip6";
-    return ["nft", `insert rule ${nftTable(family)} services ${address} daddr ${from} tcp dport 80 dnat to ${to}`];
-  },
 };
 
-/** Empties a table of iptables, or one chain of it. */
 export function flushArgv(family: IPFamily, table: string, chain?: string): Argv {
   return [PLAIN_TOOL[family], "-t", table, "-F", ...(chain === undefined ? [] : [chain])];
 }
 
-/** Deletes the chains of a table that nothing refers to anymore. */
 export function deleteChainsArgv(family: IPFamily, table: string): Argv {
   return [PLAIN_TOOL[family], "-t", table, "-X"];
 }
@@ -69,12 +42,7 @@ export const iptablesByHand: ByHand = {
   noServices: (family) => flushArgv(family, "nat", "KUBE-SERVICES"),
   noMasquerade: (family) => flushArgv(family, "nat", "KUBE-POSTROUTING"),
   noRefusal: (family) => flushArgv(family, "filter", "KUBE-SERVICES"),
-  noSourceRanges: (family) => flushArgv(family, "filter", "KUBE-PROXY-FIREWALL"),
   noService: (family, service) => ["sh", "-c", ENDPOINT_DELETED, "sh", PLAIN_TOOL[family], service],
-  leadAway: (family, from, to) => {
-    const rule = ["-d", from, "-p", "tcp", "--dport", "80", "-j", "DNAT", "--to-destination", to];
-    return [PLAIN_TOOL[family], "-t", "nat", "-I", "KUBE-SERVICES", ...rule];
-  },
 };
 
 /** Something done to the rules by hand. */
@@ -82,11 +50,7 @@ export type Damage =
   | { readonly remove: RegExp; readonly table: "nat" | "filter" }
   | { readonly insert: readonly string[]; readonly table: "nat" | "filter" };
 
-/**
- * Deletes every rule whose line in iptables-save matches, or inserts one.
- *
- * @throws Error when no rule matches: the damage would prove nothing
- */
+/** Deletes every rule whose line in iptables-save matches, or inserts one. */
 export async function inflict(runner: Runner, damage: Damage): Promise<void> {
   const { table } = damage;
   if ("insert" in damage) {
@@ -163,12 +127,8 @@ export interface ByHand {
   readonly noMasquerade: (family: IPFamily) => Argv;
   /** Nobody refuses for services without endpoints. */
   readonly noRefusal: (family: IPFamily) => Argv;
-  /** Source ranges keep nobody out. */
-  readonly noSourceRanges: (family: IPFamily) => Argv;
   /** A service, `namespace/name` at an address, TCP port 80, is not served as it should be; no error where it is so. */
   readonly noService: (family: IPFamily, service: string, address: string) => Argv;
-  /** What the node itself sends to an address, TCP port 80, is led to an endpoint by a rule like ours. */
-  readonly leadAway: (family: IPFamily, from: string, to: string) => Argv;
 }
 
 /**
@@ -239,28 +199,6 @@ export const NEIGHBOR = {
     nft delete table ip theirs`,
 } as const;
 
-interface Runs {
-  run(argv: Argv): Promise<RunResult>;
-}
-
-const RESTORE = 'printf "%s" "$2" | "$1-restore" --noflush';
-
-/**
- * Takes note of the chains and rules that others than the proxy have in nat and filter; those of pod networks are
- * written once, and nobody brings them back after a flush.
- *
- * @returns what writes them again, once the tables have been flushed
- */
-export async function noteOthersRules(node: Runs, family: IPFamily): Promise<() => Promise<void>> {
-  const tool = PLAIN_TOOL[family];
-  const saved = await Promise.all(["nat", "filter"].map((table) => node.run([`${tool}-save`, "-t", table])));
-  const text = saved.map(({ stdout }) => stdout.split("\n").filter(isOthers).join("\n")).join("\n");
-  return async () => {
-    await node.run(["sh", "-c", RESTORE, "sh", tool, `${text}\n`]);
-  };
-}
-
-/** The lock of iptables' legacy tools, held. */
 export interface HeldLock extends AsyncDisposable {
   release(): Promise<void>;
 }
@@ -268,11 +206,7 @@ export interface HeldLock extends AsyncDisposable {
 /** Prints a line once it has the lock, and keeps it until standard input ends, with this process at the latest. */
 const HOLD = ["sh", "-c", "echo held && exec cat"];
 
-/**
- * Holds the lock of a namespace until it is released.
- *
- * @throws Error when it cannot be had
- */
+/** Holds the lock of a namespace until it is released. */
 export async function holdXtablesLock({ argvPrefix, env }: NetworkNamespace): Promise<HeldLock> {
   const [program = "nsenter", ...prefix] = argvPrefix;
   const child = execa(program, [...prefix, "flock", env["XTABLES_LOCKFILE"] ?? "", ...HOLD], {
@@ -293,8 +227,4 @@ export async function holdXtablesLock({ argvPrefix, env }: NetworkNamespace): Pr
 
 function flushing(...chains: readonly string[]): (family: IPFamily) => Argv {
   return (family) => ["nft", chains.map((chain) => `flush chain ${nftTable(family)} ${chain}`).join("; ")];
-}
-
-function isOthers(line: string): boolean {
-  return /^(\*|:|-A |COMMIT)/.test(line) && !line.includes("KUBE-");
 }

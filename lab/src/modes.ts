@@ -14,12 +14,12 @@ export interface Mode {
   readonly kernelHas: () => Promise<boolean>;
   /** Whether endpoints see the client where Kubernetes keeps its address; else they see the node. */
   readonly keepsSource: boolean;
-  /** What a client meets with `internalTrafficPolicy: Local` where no endpoint is. */
-  readonly emptyInternalLocal: "lost" | "refused";
   /** Whether nodes without an endpoint drop what comes from outside with `externalTrafficPolicy: Local`. */
   readonly dropsExternalLocal: boolean;
   /** The addresses of a node at which node ports are served, with the defaults. */
   readonly nodePorts: "all, and 127.0.0.1" | "all" | "primary";
+  /** It has the addresses of services on a device of the node. */
+  readonly ownsAddresses?: true;
   /** Whether connections go on whose service is left to another network. */
   readonly keepsLeft: boolean;
   /** How specs take single promises away; absent: they cannot. */
@@ -38,7 +38,6 @@ export function servesLocalhost({ nodePorts }: Mode): boolean {
 interface ModeRules {
   /** Commands that list them, of both families. */
   readonly listings: readonly Argv[];
-  /** The lines of a listing that send packets somewhere. */
   readonly linesOf: (listing: string) => readonly string[];
   /** Whether the same cluster leads to the same lines, whatever it was before. */
   readonly canonical: boolean;
@@ -48,7 +47,6 @@ interface ModeRules {
   readonly look: string;
 }
 
-/** Of the modes that serve by rules of iptables. */
 const iptablesRules: ModeRules = {
   listings: [["iptables-save"], ["ip6tables-save"]],
   linesOf: (listing) => listing.split("\n").filter((line) => line.startsWith("-A ")),
@@ -62,7 +60,6 @@ const iptablesMode: Mode = {
   flags: [],
   kernelHas: everyKernel,
   keepsSource: true,
-  emptyInternalLocal: "lost",
   dropsExternalLocal: true,
   nodePorts: "all, and 127.0.0.1",
   keepsLeft: true,
@@ -76,10 +73,10 @@ const ipvsMode: Mode = {
   flags: [],
   kernelHas: hasIpvs,
   keepsSource: true,
-  emptyInternalLocal: "refused",
   // They lead to endpoints elsewhere, whose answers pass them by unless the pod network masquerades.
   dropsExternalLocal: false,
   nodePorts: "all",
+  ownsAddresses: true,
   // Its address is not the node's anymore, and only what is for the node meets IPVS.
   keepsLeft: false,
   repairMs: 30_000,
@@ -102,7 +99,6 @@ const nftablesMode: Mode = {
   flags: [],
   kernelHas: everyKernel,
   keepsSource: true,
-  emptyInternalLocal: "lost",
   dropsExternalLocal: true,
   nodePorts: "primary",
   keepsLeft: true,
@@ -130,7 +126,6 @@ const userspaceMode: Mode = {
   kernelHas: everyKernel,
   // The relay asks for everybody.
   keepsSource: false,
-  emptyInternalLocal: "lost",
   dropsExternalLocal: true,
   nodePorts: "all, and 127.0.0.1",
   keepsLeft: true,
@@ -141,7 +136,6 @@ const userspaceMode: Mode = {
 /** The modes that the test ground knows. */
 export const modes: readonly Mode[] = [iptablesMode, ipvsMode, nftablesMode, userspaceMode];
 
-/** @throws Error that names those that there are */
 export function modeNamed(wanted: string): Mode {
   const found = modes.find(({ name }) => name === wanted);
   if (found !== undefined) return found;

@@ -27,7 +27,6 @@ export interface SecondUplink {
   };
   /** Runs a program where the client is. */
   run(argv: Argv): Promise<RunResult>;
-  /** The node's address there now. */
   address(family: IPFamily): string;
   /** Takes the interface down, as its driver or an operator does; the node's routes by it go. */
   down(): Promise<void>;

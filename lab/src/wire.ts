@@ -54,9 +54,12 @@ export function ruleForInterface(dev: string, table: number): string {
   return `rule add iif ${dev} lookup ${table}`;
 }
 
+/** The end of a hang: of a busy machine a guest has so little that a shell's loop takes minutes. */
+const LONGEST_MS = 600_000;
+
 /** Runs programs inside a namespace. */
 export function runnerIn(namespace: NetworkNamespace): Runner {
-  return createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+  return createRunner({ prefix: namespace.argvPrefix, env: namespace.env, timeoutMs: LONGEST_MS });
 }
 
 /** @param flags `-4` or `-6`, for lines that do not say their family */

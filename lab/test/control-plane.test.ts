@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import versions from "../../versions.json" with { type: "json" };
 import { collectionPath, objectPath } from "../src/control-plane/api-client.ts";
 import { tokenFile } from "../src/control-plane/control-plane.ts";
 import { kubernetesModule, kubernetesVersion, requireModule, versionFlags } from "../src/control-plane/programs.ts";
@@ -35,10 +36,13 @@ test("programs say their version", () => {
 });
 
 test("versions: a minor one means its newest release", () => {
-  expect(kubernetesVersion("1.36")).toBe("v1.36.3");
-  expect(kubernetesVersion("v1.37")).toBe("v1.37.1");
+  for (const [minor, release] of Object.entries(versions.releases)) {
+    expect(kubernetesVersion(minor)).toBe(release);
+    expect(kubernetesVersion(minor.slice(1))).toBe(release);
+  }
+  expect(kubernetesVersion("v1.38.0-beta.0")).toBe("v1.38.0-beta.0");
   expect(kubernetesVersion("v1.35.9")).toBe("v1.35.9");
-  expect(() => kubernetesVersion("v2")).toThrow(/give v1\.36, v1\.37 or a full one/);
+  expect(() => kubernetesVersion("v2")).toThrow(`give ${Object.keys(versions.releases).join(", ")} or a full one`);
 });
 
 test("paths of objects", () => {

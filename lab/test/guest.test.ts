@@ -2,78 +2,68 @@ import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
-import { clusterCalls, startedCalls } from "../src/provider/guest/server.ts";
-import { answerOver, askOver, type GuestCalls } from "../src/provider/guest/wire.ts";
+import { remoteOver, shareOver } from "../src/provider/guest/remote.ts";
 import { downloadPinned, PINNED } from "../src/qemu/kernel.ts";
 import { coreOfNextGuest, coresIn } from "../src/uml/boot.ts";
 
-const noCluster = () => clusterCalls(new Promise(() => {}));
-
-/** Both ends of one connection, the guest's with these answers. */
-function connected(calls: Partial<GuestCalls>) {
+/** Both ends of one connection, and what the guest's shares. */
+function connected<T extends object>(shared: T) {
   const [here, there] = duplexPair();
   const progress: string[] = [];
-  const notify = answerOver(there, { ...noCluster(), ...calls });
-  return { ask: askOver(here, (line) => progress.push(line)), notify, progress, here };
+  const notify = shareOver(there, async () => shared);
+  return { opened: remoteOver<T>(here, (line) => progress.push(line)), notify, progress, here };
 }
 
 test("answers come to who asked, in whatever order", async () => {
   const first = Promise.withResolvers<string>();
-  const { ask } = connected({
-    agentGet: async (node, path) => (path === "/slow" ? first.promise : `${node} ${path}`),
-  });
-  const slow = ask("agentGet", "node-a", "/slow");
-  expect(await ask("agentGet", "node-b", "/fast")).toBe("node-b /fast");
+  const { opened } = connected({ get: async (path: string) => (path === "/slow" ? first.promise : path) });
+  const { get } = await opened;
+  const slow = get("/slow");
+  expect(await get("/fast")).toBe("/fast");
   first.resolve("at last");
   expect(await slow).toBe("at last");
 });
 
 test("what is thrown there is thrown here, with its message", async () => {
-  const { ask } = connected({
-    run: async () => {
-      throw new Error("ip: no such device");
-    },
-  });
-  await expect(ask("run", "node-a", ["ip", "link"])).rejects.toThrow("ip: no such device");
+  const run = async () => {
+    throw new Error("ip: no such device");
+  };
+  const { run: asked } = await connected({ run }).opened;
+  await expect(asked()).rejects.toThrow("ip: no such device");
 });
 
 test("who waits is told when the guest ends, and so is who asks later", async () => {
-  const { ask, here } = connected({});
-  const waiting = ask("open");
+  const { opened, here } = connected({ state: () => new Promise(() => {}) });
+  const { state } = await opened;
+  const waiting = state();
   here.destroy();
   await expect(waiting).rejects.toThrow("the guest has ended");
-  await expect(ask("state")).rejects.toThrow("the guest has ended");
+  await expect(state()).rejects.toThrow("the guest has ended");
 });
 
 test("progress is no answer", async () => {
-  const { ask, notify, progress } = connected({ dispose: async () => {} });
+  const { opened, notify, progress } = connected({ dispose: async () => null });
+  const { dispose } = await opened;
   notify("Fairlead runs on every node");
-  await ask("dispose");
+  await dispose();
   expect(progress).toEqual(["Fairlead runs on every node"]);
 });
 
-test("scripts that are started there go by names of their own", async () => {
-  const stopped: string[] = [];
-  const startScript = async (file: string, args: readonly string[] = []) => ({
-    ready: `${file} is ready`,
-    ask: async (line: string) => `${args.join()}: ${line}`,
-    stop: async () => void stopped.push(args.join()),
-  });
-  const { ask } = connected(
-    startedCalls(
-      async () => ({}),
-      async () => ({ startScript }),
-    ),
-  );
-  const first = await ask("startPodScript", "a1", "kept.ts", ["one"]);
-  const second = await ask("startPodScript", "a1", "kept.ts", ["two"]);
-  expect(first.ready).toBe("kept.ts is ready");
-  expect(await ask("askScript", second.name, "who?")).toBe("two: who?");
-  expect(await ask("askScript", first.name, "who?")).toBe("one: who?");
-  await ask("stopScript", first.name);
-  expect(stopped).toEqual(["one"]);
-  await expect(ask("startLocalInstance", "node-a", "edge")).rejects.toThrow("this cluster cannot start it");
-  await expect(ask("removeLocalInstance", "node-a", "edge")).rejects.toThrow("nobody has started it");
+test("objects that are given there are the same ones when they come back, with their data", async () => {
+  const node = { name: "a1", zone: undefined, log: async () => "its log" };
+  const startPod = async (wanted: { readonly node: typeof node; readonly labels?: object }) => {
+    if (wanted.node !== node) throw new Error("it is another one");
+    return { ...wanted, ask: async (line = "nothing") => `${wanted.node.name}: ${line}` };
+  };
+  const { nodes, startPod: start } = await connected({ nodes: [node], startPod }).opened;
+  const [given] = nodes;
+  if (given === undefined) throw new Error("no node was given");
+  expect(await given.log()).toBe("its log");
+  const pod = await start({ node: given, labels: { app: "web" } });
+  expect(pod).toMatchObject({ node: { name: "a1" }, labels: { app: "web" } });
+  expect(pod.node).toBe(given);
+  expect([await pod.ask("who?"), await pod.ask()]).toEqual(["a1: who?", "a1: nothing"]);
+  await expect(start({ node: { ...given } })).rejects.toThrow("it is another one");
 });
 
 test.each([

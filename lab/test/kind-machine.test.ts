@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { raiseLimit } from "../src/provider/kind/machine.ts";
+import { raiseLimit, weighRun } from "../src/provider/kind/machine.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -41,4 +41,19 @@ test("a limit that is high enough stays as it is", async () => {
   const lower = await raiseLimit(limit(), ONE);
   await lower();
   expect(await now()).toBe(8192);
+});
+
+const PLACEMENT = { v1: "3:cpuset:/\n2:cpu,cpuacct:/of/v1\n0::/of/v2\n", v2: "0::/of/v2\n" };
+
+test.each([
+  ["cpu", "cpu.shares", "32768", PLACEMENT.v1, "cpu/of/v1"],
+  ["", "cpu.weight", "3200", PLACEMENT.v2, "of/v2"],
+])("a run weighs as much as 32 programs, in hierarchy '%s'", async (hierarchy, file, weight, placement, before) => {
+  const read = (...path: readonly string[]) => readFile(join(folder, ...path), "utf8");
+  await mkdir(join(folder, before), { recursive: true });
+  const putBack = await weighRun("id", folder, placement);
+  expect(await read(hierarchy, "id", file)).toBe(weight);
+  expect(await read(hierarchy, "id/run/cgroup.procs")).toBe(String(process.pid));
+  await putBack();
+  expect(await read(before, "cgroup.procs")).toBe(String(process.pid));
 });

@@ -6,6 +6,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { clusterPrograms } from "../kind/versions.ts";
 import type { CniGround, CniNode } from "../src/cni/flavor.ts";
 import { type ApiClient, objectPath } from "../src/control-plane/api-client.ts";
+import { serviceAccountIn } from "../src/provider/kind/cluster.ts";
 import { componentImages } from "../src/provider/kind/component-images.ts";
 import { SharedStart, startedWith, withValues } from "../src/provider/kind/fairlead.ts";
 import { kindConfig } from "../src/provider/kind/kind-cluster.ts";
@@ -280,7 +281,6 @@ test("a daemon on one more node is one more label, and waited for until it runs"
   const asked: string[] = [];
   let looks = 0;
   const api: ApiClient = {
-    post: async () => ({}),
     create: async (object) => {
       asked.push(`create ${object.metadata.name}`);
       return object;
@@ -294,7 +294,6 @@ test("a daemon on one more node is one more label, and waited for until it runs"
       return { items: looks < 2 ? [] : [{ status: { containerStatuses: [{ ready: true }] } }] };
     },
     delete: async () => {},
-    as: () => api,
   };
   const start = daemonsInPods(FIELDS, api);
   await start(daemon("worker"));
@@ -344,4 +343,17 @@ test("a change that failed is tried again", async () => {
   await expect(start.change({ flags: ["--v=3"] })).rejects.toThrow("no rollout");
   fails = false;
   expect(await start.change({ flags: ["--v=3"] })).toBe(true);
+});
+
+test("the first pod of a namespace waits for the namespace's service account", async () => {
+  const answers = [new Error("404"), new Error("404"), { kind: "ServiceAccount" }];
+  const asked: string[] = [];
+  const get = async (path: string) => {
+    asked.push(path);
+    const answer = answers.shift();
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  await serviceAccountIn({ get }, "spec-26");
+  expect(asked).toEqual(Array.from({ length: 3 }, () => "/api/v1/namespaces/spec-26/serviceaccounts/default"));
 });

@@ -7,6 +7,7 @@ export default {
   ...libraryBuild({
     index: "src/index.ts",
     "fake/index": "src/fake/index.ts",
+    "hcn/index": "src/hcn/index.ts",
     "netns/index": "src/netns/index.ts",
   }),
   ...withNodeTypes,

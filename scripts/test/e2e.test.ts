@@ -20,6 +20,9 @@ test.each(runs)("--all: the test ground takes the run %s", async (_name, args) =
     cost: async () => {
       asked++;
     },
+    windows: async () => {
+      asked++;
+    },
     down: async () => {},
     binaries: async () => {},
   };

@@ -26,8 +26,11 @@ async function started(many: number, argv: readonly string[], env: NodeJS.Proces
     said += piece;
     if (idsIn(said).length >= many) break;
   }
-  child.stdout.resume();
-  return { child, closed, ids: idsIn(said) };
+  const ids = idsIn(said);
+  child.stdout.on("data", (piece: string) => {
+    said += piece;
+  });
+  return { child, closed, ids, said: () => said };
 }
 
 function idsIn(text: string): readonly number[] {
@@ -52,11 +55,13 @@ describe("a script of scripts/steps.mjs takes along what it has started, and its
     await expect.poll(() => readdirSync(temporary)).toEqual([]);
   });
 
-  test("when the process that has started it is killed", async () => {
-    const { child, ids } = await started(3, [join(FIXTURES, "as-npm.mjs"), SCRIPT]);
+  test("when the process that has started it is killed; what would come next does not start", async () => {
+    const { child, closed, ids, said } = await started(3, [join(FIXTURES, "as-npm.mjs"), SCRIPT]);
     child.kill("SIGKILL");
     await expect.poll(() => ids.filter(isAlive)).toEqual([]);
     await expect.poll(() => readdirSync(temporary)).toEqual([]);
+    await closed;
+    expect(said()).not.toContain("the next step");
   });
 
   test("when it comes to its end", async () => {

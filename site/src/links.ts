@@ -9,7 +9,6 @@ const PICTURE = /\.(?:png|svg)$/;
 /** What links need to know of the repository. Paths are relative to it, with `/`. */
 export interface Tree {
   readonly kind: (path: string) => "file" | "folder" | undefined;
-  /** @throws Error where there is no such file */
   readonly text: (path: string) => string;
 }
 
@@ -27,11 +26,7 @@ function placeOf(file: string, target: string): Place | undefined {
   return anchor === undefined ? { path: there } : { path: there, anchor };
 }
 
-/**
- * What is wrong with a Markdown file's links within the repository, one line each: `FILE:LINE: TARGET: …`.
- *
- * @param file path of the Markdown file, relative to the repository
- */
+/** What is wrong with a Markdown file's links within the repository, one line each: `FILE:LINE: TARGET: …`. */
 export function deadLinks(tree: Tree, file: string): readonly string[] {
   const text = tree.text(file);
   return linksIn(text).flatMap(({ target, at }) => {
@@ -98,7 +93,6 @@ interface MarkdownLink {
   readonly at: number;
 }
 
-/** The targets of inline links and images, in their order. */
 function linksIn(text: string): readonly MarkdownLink[] {
   const prose = text.replace(FENCES, blank).replace(INLINE_CODE, blank);
   return Array.from(prose.matchAll(LINK), ({ 0: target, index }) => ({ target, at: index }));

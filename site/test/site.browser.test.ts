@@ -29,7 +29,6 @@ async function visit(path: string, { dark = false, width = 1_280 } = {}) {
   return { page, complaints };
 }
 
-/** What axe finds on a page. */
 async function findings(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>("axe.run()");

@@ -1,4 +1,11 @@
-import { configFileOf, formatError, type ParseResult, parseArguments } from "@fairlead/config";
+import {
+  type AgentConfig,
+  configFileOf,
+  formatError,
+  type ParseEnvironment,
+  type ParseResult,
+  parseArguments,
+} from "@fairlead/config";
 import { version } from "./about/version.ts";
 
 export interface CommandLineIO {
@@ -7,24 +14,42 @@ export interface CommandLineIO {
   readonly err: (text: string) => void;
 }
 
+/** What a command line is answered with; everything else is loaded when it is needed. */
+export interface AgentProgram extends Pick<ParseEnvironment, "platform" | "stateDir"> {
+  /** Does what the process was started for; resolves to its exit code. */
+  load(): Promise<(config: AgentConfig, warnings: readonly string[], io: CommandLineIO) => Promise<number>>;
+}
+
 /** Exit codes: 0 done or asked to stop, 1 it could not, 2 the command line is invalid. */
-export async function runCommandLine(argv: readonly string[], io: CommandLineIO): Promise<number> {
-  const parsed = await parseReading(argv, io);
+export async function runCommandLine(
+  argv: readonly string[],
+  io: CommandLineIO,
+  program: AgentProgram,
+): Promise<number> {
+  const parsed = await parseReading(argv, io, program);
   if (parsed.kind !== "run") return answer(parsed, io);
-  // Everything else is loaded when it is needed: --version and wrong flags are answered without it.
-  const { runAction } = await import("./start/action.ts");
-  return runAction(parsed.config, parsed.warnings, io);
+  const run = await program.load();
+  return run(parsed.config, parsed.warnings, io);
 }
 
 /** Parses without blocking: a file may be a pipe that nothing writes to, and signals still have to end the start. */
-async function parseReading(argv: readonly string[], io: CommandLineIO): Promise<ParseResult> {
+async function parseReading(
+  argv: readonly string[],
+  io: CommandLineIO,
+  { platform, stateDir }: AgentProgram,
+): Promise<ParseResult> {
   const path = configFileOf(argv, version);
   const [read] = await Promise.allSettled(path === undefined ? [] : [io.readFile(path)]);
   const readFile = () => {
     if (read?.status === "rejected") throw read.reason;
     return read?.value ?? "";
   };
-  return parseArguments(argv, { readFile, version });
+  return parseArguments(argv, {
+    readFile,
+    version,
+    ...(platform && { platform }),
+    ...(stateDir !== undefined && { stateDir }),
+  });
 }
 
 function answer(parsed: Exclude<ParseResult, { kind: "run" }>, io: CommandLineIO): number {

@@ -107,10 +107,8 @@ function servedAt(served: NodePortAddresses, address: string): boolean {
   return served.kind === "all" || served.addresses.includes(address);
 }
 
-/** Endpoint → connections. */
 type Endpoints = Map<string, number>;
 
-/** Connections by service, port and endpoint. */
 class ConnectionCounts {
   readonly #services = new Map<ServiceKey, Map<string, Endpoints>>();
 

@@ -22,6 +22,24 @@ export function descriptorShares(limit: number): DescriptorShares {
   return { clients, relayed: free - clients };
 }
 
+/** Sockets of relays, of all together and of one service port. */
+interface RelayLimits {
+  readonly maxSockets: number;
+  readonly maxSocketsPerService: number;
+}
+
+/**
+ * The configured limits, or as much as descriptors leave of them: a service port keeps its share of all, so that the
+ * clients of one never hold what all others need.
+ */
+export function relayLimits(configured: RelayLimits, limit = descriptorLimit()): RelayLimits {
+  const { maxSockets, maxSocketsPerService } = configured;
+  const { relayed } = descriptorShares(limit);
+  if (relayed >= maxSockets) return { maxSockets, maxSocketsPerService };
+  const share = Math.floor((maxSocketsPerService * relayed) / maxSockets);
+  return { maxSockets: relayed, maxSocketsPerService: Math.max(2, share) };
+}
+
 /** The limit of this process; Node has raised it to the hard one. Infinite where it cannot be read. */
 export function descriptorLimit(file = "/proc/self/limits"): number {
   try {

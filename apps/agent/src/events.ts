@@ -41,8 +41,8 @@ function objectsRefused(family: IPFamily, first: string, more: number): NodeEven
  */
 export function problemEvents(events: Pick<NodeEvents, "report">): (problems: readonly Problem[]) => void {
   return (problems) => {
-    const told = problems.filter(({ kind, field, effect }) =>
-      effect === undefined ? kind === "Service" && field === "metadata.annotations" : effect !== "note",
+    const told = problems.filter(({ field, effect }) =>
+      effect === undefined ? field === "metadata.annotations" : effect !== "note",
     );
     for (const [service, own] of Map.groupBy(told, serviceOfProblem)) {
       const [first] = [...own].sort((a, b) => rank(a) - rank(b));
@@ -69,8 +69,8 @@ function eventReason({ effect }: Problem): string {
 }
 
 function eventMessage({ kind, name, field, value, reason, effect }: Problem): string {
-  const where = kind === "Service" ? field : `${kind} ${name}: ${field}`;
-  const what = effect === undefined ? reason : `${where} ${reason}`;
+  const object = kind === "Service" ? "" : `${kind} ${name}: `;
+  const what = `${object}${effect === undefined ? reason : `${field} ${reason}`}`;
   return value === "" ? what : `${what}; its value is ${value}`;
 }
 

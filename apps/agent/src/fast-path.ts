@@ -73,7 +73,6 @@ const RESTART_MS = 1_000;
 /** Whether bridged packets pass through the rules of a family. */
 const BRIDGE_FILTERS = ["net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"];
 
-/** The devices of the fast path, as they come and go. */
 export class FastPathDevices {
   readonly #parts: FastPathDevicesParts;
   #devices: Devices = new Map();

@@ -1,6 +1,8 @@
 /** All that the agent asks of the kernel, and the part of it that needs no root. */
 
+import { createSocket } from "node:dgram";
 import { once } from "node:events";
+import { isUnspecified } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type {
   Conntrack,
@@ -80,7 +82,12 @@ export function openedOnce(kernel: Kernel): Kernel {
  * What of the kernel an agent needs that programs nothing: it runs without root, without tools and alongside other
  * agents.
  */
-export type LocalKernel = Pick<Kernel, "addresses" | "sourceAddress" | "nfacct"> & Partial<Pick<Kernel, "tracking">>;
+export interface LocalKernel
+  extends Pick<Kernel, "addresses" | "sourceAddress" | "nfacct">,
+    Partial<Pick<Kernel, "tracking">> {
+  /** Load balancers probe this node by the health-check ports of its services. */
+  readonly probed?: true;
+}
 
 const LOOPBACK: readonly NodeAddress[] = [
   { family: "IPv4", address: "127.0.0.1", prefixLength: 8, interface: "lo", scope: "host", up: true },
@@ -103,6 +110,29 @@ export function localKernel(): LocalKernel {
     },
   };
 }
+
+/**
+ * The address that the kernel would send from by its default route; undefined: there is no such route. Connecting a UDP
+ * socket asks the routing table and sends nothing.
+ */
+export async function sourceAddress(family: IPFamily): Promise<string | undefined> {
+  const { type, address } = ELSEWHERE[family];
+  const socket = createSocket(type);
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  // `connect` calls back on failure, too; the events distinguish them.
+  socket.once("error", () => resolve(undefined));
+  socket.once("connect", () => resolve(socket.address().address));
+  socket.connect(9, address);
+  const found = await promise;
+  socket.close();
+  return found === undefined || isUnspecified(found) ? undefined : found;
+}
+
+/** Addresses for documentation (RFC 5737, RFC 3849): they follow the default route. */
+const ELSEWHERE: Readonly<Record<IPFamily, { type: "udp4" | "udp6"; address: string }>> = {
+  IPv4: { type: "udp4", address: "192.0.2.1" },
+  IPv6: { type: "udp6", address: "2001:db8::1" },
+};
 
 function atMostOnce<K, T>(open: (key: K) => Promise<T>): (key: K) => Promise<T> {
   const opened = new Map<K, Promise<T>>();

@@ -197,11 +197,7 @@ interface LogEntry {
   readonly event?: NodeEvent;
 }
 
-/**
- * Lines and Events for what is new.
- *
- * @param before the sources' states that were logged before
- */
+/** Lines and Events for what is new. */
 function logEntriesOf(before: readonly SourceReport[], { sources, changes }: NetworksUpdate): readonly LogEntry[] {
   const states = new Map(before.map(({ source, state }) => [source, state]));
   return [

@@ -35,7 +35,7 @@ const WRITING = 1 / 50;
  */
 export class MemoryKeeper {
   readonly #options: KeeperOptions;
-  #memory: Memory;
+  readonly memory: Memory;
   #cancel: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
   #reported = false;
@@ -43,18 +43,12 @@ export class MemoryKeeper {
   #writingTook = 0;
 
   constructor(memory: Memory, options: KeeperOptions) {
-    this.#memory = memory;
+    this.memory = memory;
     this.#options = options;
   }
 
-  get memory(): Memory {
-    return this.#memory;
-  }
-
   apply(updates: Iterable<MemoryUpdate>): void {
-    const before = this.#memory;
-    this.#memory = before.apply(updates);
-    if (this.#memory === before) return;
+    if (!this.memory.apply(updates)) return;
     const wait = Math.max(GATHER_MS, this.#writingTook / WRITING);
     this.#cancel ??= this.#options.clock.after(wait, () => this.#begin());
   }
@@ -76,7 +70,7 @@ export class MemoryKeeper {
     if (path === undefined) return;
     const began = clock.monotonic();
     try {
-      await replaceFile(path, await inSlices(serializeInSteps(this.#memory, scope), { clock }));
+      await replaceFile(path, await inSlices(serializeInSteps(this.memory, scope), { clock }));
       this.#reported = false;
     } catch (error) {
       if (this.#reported) return;
@@ -118,7 +112,7 @@ export function ownershipFollower(
  * @param path undefined: nothing is kept
  */
 export async function loadMemory(path: string | undefined, scope: MemoryScope, log: Log): Promise<Memory> {
-  if (path === undefined) return Memory.empty;
+  if (path === undefined) return new Memory();
   try {
     const { memory, reason } = parseMemory(await readStateFile(path), scope);
     if (reason !== undefined)
@@ -132,7 +126,7 @@ export async function loadMemory(path: string | undefined, scope: MemoryScope, l
         file: path,
         reason: errorChainText(error),
       });
-    return Memory.empty;
+    return new Memory();
   }
 }
 

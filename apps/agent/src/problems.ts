@@ -151,7 +151,6 @@ const PROBLEMS: Readonly<Record<RequestProblem, string>> = {
   unreadable: "API server answers cannot be read",
 };
 
-/** Lines for what a source reports. */
 export function logSource({ log, serviceAddress, keeps = "rules" }: SourceLogOptions): (report: SourceReport) => void {
   return (report) => {
     const { type, ...details } = report;

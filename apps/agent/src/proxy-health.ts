@@ -48,7 +48,6 @@ export class ProxyHealth {
     this.#clock = clock;
   }
 
-  /** The family's loop runs from now on. */
   started(family: IPFamily): void {
     this.#families.set(family, { lastUpdated: this.#clock.now() });
   }

@@ -1,8 +1,7 @@
 /** The kernel of this network namespace. */
 
-import { createSocket } from "node:dgram";
 import { tableName } from "@fairlead/backend-nftables";
-import { errorChainText, errorText, IP_FAMILIES, isUnspecified, systemClock } from "@fairlead/base";
+import { errorChainText, errorText, IP_FAMILIES, systemClock } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import {
   areTablesThere,
@@ -38,7 +37,7 @@ import {
   runFlowtableTest,
 } from "@fairlead/kernel";
 import { NftBatch } from "@fairlead/netfilter/nft";
-import type { Kernel } from "./kernel.ts";
+import { type Kernel, sourceAddress } from "./kernel.ts";
 import type { Log } from "./log.ts";
 
 /** The kernel of the network namespace that this process runs in. */
@@ -91,7 +90,6 @@ export function realKernel(log: Log): Kernel {
 }
 
 interface NftLeftoversParts {
-  /** Opens nf_tables by netlink. */
   readonly open: () => Promise<Pick<NftablesClient, "commit" | "close">>;
   /** For the nft tool, where there is no netlink; without the tool nothing is done then. */
   readonly runner: Runner;
@@ -124,7 +122,6 @@ export async function removeNftTables(parts: NftLeftoversParts, table: string): 
 /** The first argument of the process that runs the test; no flag of the agent. */
 export const FLOWTABLE_TEST = "test-flowtable";
 
-/** What that process does. */
 export async function flowtableTestProcess(): Promise<string> {
   const tested = await runFlowtableTest().catch(
     (error: unknown): FlowtableTest => ({ outcome: "impossible", reason: errorText(error) }),
@@ -171,29 +168,6 @@ async function deleteByTool(runner: Runner, family: string, table: string): Prom
     if (error.reason === "not-found" || error.stderr.includes("No such file or directory")) return false;
     throw error;
   }
-}
-
-/** Addresses for documentation (RFC 5737, RFC 3849): they follow the default route. */
-const ELSEWHERE: Readonly<Record<IPFamily, { type: "udp4" | "udp6"; address: string }>> = {
-  IPv4: { type: "udp4", address: "192.0.2.1" },
-  IPv6: { type: "udp6", address: "2001:db8::1" },
-};
-
-/**
- * The address that the kernel would send from by its default route; undefined: there is no such route. Connecting a UDP
- * socket asks the routing table and sends nothing.
- */
-async function sourceAddress(family: IPFamily): Promise<string | undefined> {
-  const { type, address } = ELSEWHERE[family];
-  const socket = createSocket(type);
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  // `connect` calls back on failure, too; the events distinguish them.
-  socket.once("error", () => resolve(undefined));
-  socket.once("connect", () => resolve(socket.address().address));
-  socket.connect(9, address);
-  const found = await promise;
-  socket.close();
-  return found === undefined || isUnspecified(found) ? undefined : found;
 }
 
 /** A stalled connection is a failure; the whole test takes well below a second. */

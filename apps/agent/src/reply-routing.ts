@@ -63,11 +63,7 @@ export class ReplyRouting {
     await watching;
   }
 
-  /**
-   * Writes what differs. Of what cannot be written all else is: other routes, the marks, the other family.
-   *
-   * @throws Error when something cannot be read, or something could not be written
-   */
+  /** Writes what differs. Of what cannot be written all else is: other routes, the marks, the other family. */
   async sync(): Promise<void> {
     const { settings, families, routing } = this.#parts;
     const states = new Map<IPFamily, RoutingState>();
@@ -330,7 +326,6 @@ function writeChains(batch: NftBatch, chains: ReplyChains): NftBatch {
   return batch;
 }
 
-/** Whether a table has just these chains. */
 function hasChains(table: NftTable, chains: ReplyChains): boolean {
   const plain = (rules: readonly NftRule[]) => rules.map(({ expressions }) => expressions);
   const text = (all: Iterable<readonly [string, { readonly base?: BaseChain; readonly rules: readonly NftRule[] }]>) =>

@@ -1,50 +1,40 @@
-import { settled } from "@fairlead/base/testing";
-import { Memory } from "@fairlead/endpoint-filter";
-import { endpointSlice, node, type RawObject, service } from "@fairlead/testkit";
-import { afterEach, describe, expect, test } from "vitest";
-import type { Line } from "./support/recorded-log.ts";
-import { address, type RunningAgent, type RunningAgentOptions, runningAgent } from "./support/running-agent.ts";
-
-const web = service("web", { clusterIPs: ["10.96.67.75"], ports: [{ port: 80 }] });
-const ovn = service("ovn", { clusterIPs: ["10.96.95.98"], ports: [{ port: 80 }] });
-const nodeA = node("node-a", { zone: "z1", addresses: ["10.201.0.10"] });
-
-function slice(name: string, ...addresses: string[]) {
-  const endpoints = addresses.map((one) => ({ address: one }));
-  return endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints });
-}
-
-let running: RunningAgent | undefined;
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { settled, until } from "@fairlead/base/testing";
+import { node, type RawObject, service } from "@fairlead/testkit";
+import { createManifestsSource } from "@fairlead/watch";
+import { describe, expect, test } from "vitest";
+import type { ForeignChanges } from "../src/modes/mode.ts";
+import { followForeign } from "../src/run/run-agent.ts";
+import { configOf, type Line, recordedLog } from "./support/fake-node.ts";
+import {
+  address,
+  nodeA,
+  ovn,
+  type RunningAgent,
+  type RunningAgentOptions,
+  runningAgent,
+  slice,
+  web,
+} from "./support/running-agent.ts";
 
 function agent(options: RunningAgentOptions = {}): RunningAgent {
-  running = runningAgent({ ...options, flags: ["--cluster-cidr=10.144.0.0/16", ...(options.flags ?? [])] });
-  return running;
+  return runningAgent({ ...options, flags: ["--cluster-cidr=10.144.0.0/16", ...(options.flags ?? [])] });
 }
 
-/** An agent that serves these objects. */
 async function serving(objects: readonly RawObject[], options: RunningAgentOptions = {}) {
   const one = agent(options);
-  await settled();
-  await one.source.put(nodeA, ...objects);
-  await one.source.synced("services", "endpointSlices", "node");
-  await one.clock.advance(5_000);
+  await one.serve(...objects);
   return one;
 }
 
-afterEach(async () => {
-  await running?.stop();
-  running = undefined;
-});
-
-/** The tables that were read before anything was written, in order, and how often something was. */
 const readFirst = (one: RunningAgent) => {
   const calls = one.faults.IPv4.calls.map(({ argv }) => argv);
-  const written = calls.findIndex(isRestore);
+  const written = calls.findIndex(([program]) => program.endsWith("-restore"));
   const before = written === -1 ? calls : calls.slice(0, written);
   return before.filter(([program]) => program.endsWith("-save")).map((argv) => argv.at(-1));
 };
-const restores = (one: RunningAgent) => one.faults.IPv4.calls.filter(({ argv }) => isRestore(argv)).length;
-const isRestore = ([program = ""]: readonly string[]) => program.endsWith("-restore");
 
 const toEndpoint = (ip: string) => expect.stringContaining(`--to-destination ${ip}:80`);
 
@@ -78,23 +68,22 @@ describe("an agent", () => {
       await one.source.synced("node", "services", "endpointSlices");
       await one.clock.advance(0);
       expect(readFirst(one)).toEqual(reads);
-      expect(restores(one)).toBe(1);
-      await one.stop();
+      expect(one.restores()).toBe(1);
     }
   });
 
   test("follows endpoints: at once when idle, then paced by minSyncPeriod", async () => {
     const one = await serving([web, slice("web", "10.144.0.1")]);
-    const before = restores(one);
+    const before = one.restores();
     await one.source.put(slice("web", "10.144.0.2"));
     await one.clock.advance(0);
     expect(one.nat()).toContainEqual(toEndpoint("10.144.0.2"));
-    expect(restores(one)).toBe(before + 1);
+    expect(one.restores()).toBe(before + 1);
     for (let i = 3; i < 9; i++) await one.source.put(slice("web", `10.144.0.${i}`));
     await one.clock.advance(999);
-    expect(restores(one)).toBe(before + 1);
+    expect(one.restores()).toBe(before + 1);
     await one.clock.advance(1);
-    expect(restores(one)).toBe(before + 2);
+    expect(one.restores()).toBe(before + 2);
     expect(one.nat()).toContainEqual(toEndpoint("10.144.0.8"));
     expect(one.nat()).not.toContainEqual(toEndpoint("10.144.0.2"));
   });
@@ -139,17 +128,6 @@ describe("an agent", () => {
       await one.clock.advance(30_000);
       expect([one.nat(), one.filter()]).toEqual(before);
       expect(one.log.lines).toContainEqual(saysWhatWasMissing);
-      await one.stop();
-    }
-  });
-
-  test("a restore killed half way leaves the last state serving, the next one converges", async () => {
-    const one = await serving([web, slice("web", "10.144.0.1"), ovn]);
-    for (const transactions of [0, 1]) {
-      one.faults.IPv4.failNext({ kind: "kill", transactions });
-      await one.source.put(slice("web", `10.144.1.${transactions + 1}`), slice("ovn", "10.144.9.9"));
-      await one.clock.advance(2_500);
-      expect(one.nat()).toContainEqual(toEndpoint(`10.144.1.${transactions + 1}`));
     }
   });
 
@@ -193,59 +171,6 @@ describe("several pod networks", () => {
       ["info", { service: "default/ovn", ipFamily: "IPv4", from: "ours", to: "foreign", why: expect.any(String) }],
     ]);
   });
-
-  test("a service without endpoints stays with whom the memory says", async () => {
-    const memory = Memory.empty.set("default/ovn", "IPv4", "foreign");
-    const one = await serving([web, ovn], { flags, memory });
-    expect(one.filter().join("\n")).not.toContain("10.96.95.98");
-    expect(one.filter().join("\n")).toContain("10.96.67.75");
-  });
-
-  test("UDP entries that our DNAT made are deleted once another network takes over, and no others", async () => {
-    const dns = service("dns", { clusterIPs: ["10.96.0.10"], ports: [{ port: 53, protocol: "UDP" }] });
-    const endpoints = (ip: string) =>
-      endpointSlice("dns-1", {
-        service: "dns",
-        family: "IPv4",
-        ports: [{ port: 53, protocol: "UDP" }],
-        endpoints: [{ address: ip }],
-      });
-    const flow = {
-      family: "IPv4",
-      protocol: "UDP",
-      originalDestination: "10.96.0.10",
-      originalPort: 53,
-      replyPort: 53,
-    } as const;
-    const ours = { ...flow, replySource: "10.144.0.1" };
-    const theirs = { ...flow, replySource: "10.244.0.1" };
-    const one = await serving([dns, endpoints("10.144.0.1")], { flags });
-    one.conntrack.track(ours, theirs);
-    await one.source.put(endpoints("10.244.0.1"));
-    await one.clock.advance(1_000);
-    expect(one.conntrack.entries).toEqual([theirs]);
-  });
-});
-
-test("a UDP node port that loses its last endpoint lets its clients go, and other hosts' entries alone", async () => {
-  const dns = service("dns", {
-    type: "NodePort",
-    clusterIPs: ["10.96.0.10"],
-    ports: [{ port: 53, protocol: "UDP", nodePort: 30_053 }],
-  });
-  const slice = (...addresses: string[]) => {
-    const ports = [{ port: 53, protocol: "UDP" as const }];
-    const endpoints = addresses.map((each) => ({ address: each }));
-    return endpointSlice("dns-1", { service: "dns", family: "IPv4", ports, endpoints });
-  };
-  const one = await serving([dns, slice("10.144.154.72")]);
-  const entry = { family: "IPv4", protocol: "UDP", originalPort: 30_053 } as const;
-  const client = { ...entry, originalDestination: "10.201.0.10", replySource: "10.144.154.72", replyPort: 53 };
-  const other = { ...entry, originalDestination: "192.0.2.77", replySource: "192.0.2.77", replyPort: 30_053 };
-  one.conntrack.track(client, other);
-  await one.source.put(slice());
-  await one.clock.advance(1_000);
-  expect(one.conntrack.entries).toEqual([other]);
 });
 
 describe("stopping", () => {
@@ -272,9 +197,7 @@ describe("local traffic by the Node's podCIDRs", () => {
 
   async function waiting() {
     const one = agent({ flags: mode });
-    await settled();
-    await one.source.put(unassigned, web, slice("web", "10.144.0.1"));
-    await one.source.synced("services", "endpointSlices", "node");
+    await one.list(unassigned, web, slice("web", "10.144.0.1"));
     await one.clock.advance(60_000);
     return one;
   }
@@ -296,4 +219,51 @@ describe("local traffic by the Node's podCIDRs", () => {
     expect(await one.ended).toBe("Node node-a was given no podCIDRs, which detectLocalMode NodeCIDR needs");
     expect(one.nat()).toEqual([]);
   });
+});
+
+test("a folder of manifests is served and followed live", async ({ signal }) => {
+  const dir = await mkdtemp(join(tmpdir(), "fairlead-manifests-"));
+  const write = async (...objects: readonly unknown[]) => {
+    await writeFile(join(dir, ".web.json"), JSON.stringify(objects));
+    await rename(join(dir, ".web.json"), join(dir, "web.json"));
+  };
+  await write(web, slice("web", "10.144.0.1"));
+  const running = runningAgent({ source: createManifestsSource({ path: dir, nodeName: "node-a" }) });
+  const endpoints = () => running.nat().flatMap((rule) => /--to-destination (\S+)/.exec(rule)?.[1] ?? []);
+
+  await until(signal, () => endpoints().length === 1, running.clock);
+  expect(endpoints()).toEqual(["10.144.0.1:80"]);
+  await write(web, slice("web", "10.144.0.2", "10.144.0.3"));
+  await until(signal, () => endpoints().length === 2, running.clock);
+  expect(endpoints().sort()).toEqual(["10.144.0.2:80", "10.144.0.3:80"]);
+  await rm(join(dir, "web.json"));
+  await until(signal, () => endpoints().length === 0, running.clock);
+  expect(running.nat().join("\n")).not.toContain("10.96.67.75");
+});
+
+/** An agent whose mode follows what others do. */
+function following(watchForeign: (notify: ForeignChanges) => Promise<void>) {
+  const log = recordedLog();
+  let checks = 0;
+  const loop = { requestCheck: () => void checks++ };
+  const { signal } = new AbortController();
+  const done = followForeign({ watchForeign, config: configOf([]), log }, { loop }, signal);
+  return { done, log, checks: () => checks };
+}
+
+test("what others may have changed is looked at now, and nothing is said before it is", async () => {
+  const { checks, log } = following(async (notify) => {
+    notify.changed();
+    await settled();
+    notify.changed();
+  });
+  await settled();
+  expect(checks()).toBe(2);
+  expect(log.lines).toEqual([]);
+});
+
+test("where nothing can be followed any more, a line says what still finds it", async () => {
+  const { done, log } = following(() => Promise.reject(new Error("no multicast group")));
+  await done;
+  expect(log.lines).toMatchObject([{ level: "warn", fields: { syncPeriod: "30000ms", error: "no multicast group" } }]);
 });

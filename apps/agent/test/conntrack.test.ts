@@ -1,14 +1,17 @@
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import { ClusterState, frontendLookup, type PlanChange, type ServicePortGroup } from "@fairlead/core";
-import { CommandError, type ConntrackFlow } from "@fairlead/kernel";
-import { FakeConntrack } from "@fairlead/kernel/fake";
-import { endpointSlice, node, service } from "@fairlead/testkit";
-import { afterEach, describe, expect, test } from "vitest";
-import { CleaningQueue, conntrackFollower } from "../src/conntrack.ts";
+import { CommandError, type ConntrackFlow, createSysctl } from "@fairlead/kernel";
+import { FakeConntrack, FakeSysctl } from "@fairlead/kernel/fake";
+import { endpointSlice } from "@fairlead/testkit";
+import { beforeEach, describe, expect, test } from "vitest";
+import { CleaningQueue, conntrackFollower, conntrackSysctls, prepareConntrack } from "../src/conntrack.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import type { FamilyRun } from "../src/sync/follower.ts";
-import { recordedLog } from "./support/recorded-log.ts";
-import { type RunningAgent, runningAgent } from "./support/running-agent.ts";
+import { configOf, recordedLog, runOf } from "./support/fake-node.ts";
+import { runningAgent, web } from "./support/running-agent.ts";
 
 function group(protocol: "TCP" | "UDP" | "SCTP", family: "IPv4" | "IPv6" = "IPv4"): ServicePortGroup {
   return {
@@ -76,17 +79,8 @@ describe("what conntrack has to be cleaned of", () => {
 
 describe("cleaning", () => {
   const run: FamilyRun = {
-    family: "IPv4",
-    plan: {
-      family: "IPv4",
-      groups: new Map(),
-      node: { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } },
-      healthChecks: new Map(),
-      foreignClusterIPs: new Set(),
-      endpointCount: 0,
-    },
+    ...runOf({ kind: "synced", report: { kind: "partial", objects: {} }, milliseconds: 1 }),
     change: change(group("UDP")),
-    outcome: { kind: "synced", report: { kind: "partial", objects: {} }, milliseconds: 1 },
   };
 
   function follower(installed: boolean) {
@@ -152,7 +146,6 @@ describe("cleaning", () => {
 
 describe("stale tcp", () => {
   const CLUSTER_IP = "10.96.67.75";
-  const web = service("web", { clusterIPs: [CLUSTER_IP], ports: [{ port: 80 }] });
   const OWN = ["10.144.0.1", "10.144.0.2"] as const;
   const FOREIGN = "10.244.0.1";
 
@@ -165,23 +158,11 @@ describe("stale tcp", () => {
     return { family: "IPv4", protocol: "TCP", ...to, ...fields };
   }
 
-  let running: RunningAgent | undefined;
-
-  afterEach(async () => {
-    await running?.stop();
-    running = undefined;
-  });
-
-  /** An agent that serves the endpoints, with a connection to each of them and one that is no service's. */
   async function serving(mode: string, flags: readonly string[], endpoints: readonly string[] = OWN) {
     const own = ["--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16", "--mixed-services=all"];
     const one = runningAgent({ mode, flags: [`--proxy-mode=${mode}`, ...own, ...flags] });
-    running = one;
-    await settled();
     const addresses = endpoints.map((address) => ({ address }));
-    await one.source.put(node("node-a", { zone: "z1", addresses: ["10.201.0.10"] }), web, slice(...addresses));
-    await one.source.synced("services", "endpointSlices", "node");
-    await one.clock.advance(5_000);
+    await one.serve(web, slice(...addresses));
     one.conntrack.track(...endpoints.map((address) => entry(address)), entry(OWN[0], { originalDestination: OWN[0] }));
     const move = async (...next: Parameters<typeof slice>) => {
       await one.source.put(slice(...next));
@@ -243,5 +224,74 @@ describe("stale tcp", () => {
     stopFailing();
     await one.clock.advance(120_000);
     expect(answering()).toEqual([OWN[0], OWN[0]]);
+  });
+});
+
+describe("conntrack settings", () => {
+  let dir = "";
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), "fairlead-conntrack-"));
+  });
+
+  const wanted = (flags: readonly string[], cores: number) =>
+    Object.fromEntries(
+      conntrackSysctls(configOf(flags).conntrack, cores).map(({ key, value }) => [key.slice(27), value]),
+    );
+
+  test("kube-proxy's defaults: entries by cores, time-outs of TCP, the rest as it is", () => {
+    expect(wanted([], 8)).toEqual({ max: 262_144, tcp_timeout_established: 86_400, tcp_timeout_close_wait: 3_600 });
+  });
+
+  test("entries: at least the minimum, at most 2^20, and none of it with 0 per core", () => {
+    expect(wanted([], 2)["max"]).toBe(131_072);
+    expect(wanted([], 64)["max"]).toBe(1_048_576);
+    expect(wanted(["--conntrack-max-per-core=0"], 8)["max"]).toBeUndefined();
+  });
+
+  test("everything that can be asked for", () => {
+    const flags = ["--conntrack-tcp-be-liberal", "--conntrack-udp-timeout=30s", "--conntrack-udp-timeout-stream=2m"];
+    const zeros = ["--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0"];
+    expect(wanted([...flags, ...zeros], 1)).toEqual({
+      max: 131_072,
+      tcp_be_liberal: 1,
+      udp_timeout: 30,
+      udp_timeout_stream: 120,
+    });
+  });
+
+  test("only what differs is written, and the buckets follow the entries", async () => {
+    const keys = ["max", "tcp_timeout_established", "tcp_timeout_close_wait"].map(
+      (name) => `net/netfilter/nf_conntrack_${name}`,
+    );
+    const [max = "", established = "", closeWait = ""] = keys;
+    const sysctl = new FakeSysctl({ [max]: "65536", [established]: "432000", [closeWait]: "3600" });
+    const hashSizeFile = join(dir, "hashsize");
+    await writeFile(hashSizeFile, "16384\n");
+    const log = recordedLog();
+    await prepareConntrack(configOf([]).conntrack, sysctl, log, { cores: 8, hashSizeFile });
+    expect(await sysctl.read(max)).toBe("262144");
+    expect(await readFile(hashSizeFile, "utf8")).toBe("65536");
+    expect(log.lines.map(({ fields }) => fields["before"])).toEqual(["65536", "432000"]);
+  });
+
+  test("more entries than are asked for stay", async () => {
+    const max = "net/netfilter/nf_conntrack_max";
+    const sysctl = new FakeSysctl({ [max]: "524288" });
+    const hashSizeFile = join(dir, "hashsize");
+    await writeFile(hashSizeFile, "131072");
+    await prepareConntrack(configOf([]).conntrack, sysctl, recordedLog(), { cores: 8, hashSizeFile });
+    expect(await sysctl.read(max)).toBe("524288");
+    expect(await readFile(hashSizeFile, "utf8")).toBe("131072");
+  });
+
+  test("a read-only /proc is one warning", async () => {
+    const log = recordedLog();
+    await prepareConntrack(configOf([]).conntrack, createSysctl(dir), log, {
+      cores: 8,
+      hashSizeFile: join(dir, "none"),
+    });
+    expect(log.lines).toHaveLength(1);
+    expect(log.lines[0]).toMatchObject({ level: "warn" });
+    expect(JSON.stringify(log.lines[0])).toContain("net.netfilter.nf_conntrack_max=262144");
   });
 });

@@ -1,26 +1,12 @@
-import { readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { itemsOf, objectAt, systemClock, textAt, valueAt } from "@fairlead/base";
-import { parseSlicesArguments } from "@fairlead/config";
 import { NodeEvents } from "@fairlead/intake";
-import { type ApiConnection, loadConnection, type ObjectRequest, requestObject } from "@fairlead/watch";
+import type { ObjectRequest } from "@fairlead/watch";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { SERVICE_NETWORK } from "../src/controller/networks/decode.ts";
 import { healthCheckNotListening } from "../src/events.ts";
-import { SERVICE_NETWORK } from "../src/slices/decode.ts";
-import { runSlices } from "../src/slices/run.ts";
 import { openSource } from "../src/start/source.ts";
-import { freePort } from "./support/free-port.ts";
-import { recordedLog } from "./support/recorded-log.ts";
-import { configOf } from "./support/running-agent.ts";
-
-/**
- * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token that may do everything in
- * the file FAIRLEAD_TEST_TOKEN_FILE. The test ground runs it; elsewhere it is left out (vitest.config.ts).
- */
-const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN_FILE: tokenFile = "" } = process.env;
-const token = tokenFile === "" ? "" : readFileSync(tokenFile, "utf8");
+import { realApiServer, startController } from "./support/controller.ts";
+import { configOf, recordedLog } from "./support/fake-node.ts";
 
 const NAMESPACE = `fairlead-events-${process.pid}`;
 const IN = `/api/v1/namespaces/${NAMESPACE}`;
@@ -28,14 +14,9 @@ const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const NETWORKS = `/apis/k8s.cni.cncf.io/v1/namespaces/${NAMESPACE}/network-attachment-definitions`;
 const CRD_NAME = "network-attachment-definitions.k8s.cni.cncf.io";
 
-let folder: string;
-let kubeconfig: string;
-let connection: ApiConnection;
+let api: Awaited<ReturnType<typeof realApiServer>>;
 
-const ask = async (method: ObjectRequest["method"], path: string, object?: unknown) => {
-  const { status, body } = await requestObject(connection, { method, path, object }, "fairlead-test");
-  return { status, body: JSON.parse(body) as unknown };
-};
+const ask = (method: ObjectRequest["method"], path: string, object?: unknown) => api.ask(method, path, object);
 const create = async (path: string, object: unknown) => {
   const { status, body } = await ask("POST", path, object);
   expect({ status, body }).toMatchObject({ status: 201 });
@@ -48,37 +29,29 @@ const service = (name: string, more: object = {}) => ({
   spec: { selector: { app: name }, ports: [{ port: 80 }] },
 });
 
-/** As `kubectl describe service` looks for them. */
+/** As `kubectl describe service` looks for them. The API server's own, of repaired addresses, are not meant. */
 async function reasonsOf(uid: string): Promise<readonly unknown[]> {
   const { body } = await ask("GET", `${IN}/events?fieldSelector=involvedObject.uid%3D${uid}`);
-  return itemsOf(valueAt(body, "items")).map((event) => valueAt(event, "reason"));
+  return itemsOf(valueAt(body, "items"))
+    .filter((event) => !String(valueAt(event, "reportingComponent")).endsWith("-repair-controller"))
+    .map((event) => valueAt(event, "reason"));
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "fairlead-events-"));
-  kubeconfig = join(folder, "kubeconfig");
-  const name = "test";
-  const config = {
-    clusters: [{ name, cluster: { server, "insecure-skip-tls-verify": true } }],
-    users: [{ name, user: { token } }],
-    contexts: [{ name, context: { cluster: name, user: name } }],
-    "current-context": name,
-  };
-  await writeFile(kubeconfig, JSON.stringify(config));
-  connection = await loadConnection({ kubeconfig, onWarning: () => {} });
+  api = await realApiServer();
   await create("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
 });
 afterAll(async () => {
   for (const one of ["web", "lost"]) await ask("DELETE", `${IN}/services/${one}`);
   await ask("DELETE", `${CRDS}/${CRD_NAME}`);
   await ask("DELETE", `/api/v1/namespaces/${NAMESPACE}`);
-  await rm(folder, { recursive: true });
+  await api[Symbol.asyncDispose]();
 });
 
 test("the agent's Event on a Service has its uid", async () => {
   const uid = await create(`${IN}/services`, service("web"));
   const log = recordedLog();
-  const { events: port } = await openSource(configOf([`--kubeconfig=${kubeconfig}`]), "node-a", log);
+  const { events: port } = await openSource(configOf([`--kubeconfig=${api.kubeconfig}`]), "node-a", log);
   if (port === undefined) throw new Error("wanted an API server to send Events to");
   const events = new NodeEvents({ node: "node-a", ...port, clock: systemClock, log });
   const check = {
@@ -92,7 +65,7 @@ test("the agent's Event on a Service has its uid", async () => {
   expect(await reasonsOf(uid)).toEqual(["FailedToStartServiceHealthcheck"]);
 });
 
-test("fairlead-slices: a network without its NetworkAttachmentDefinition is an Event with the Service's uid, until it is there", async () => {
+test("fairlead-controller: a network without its NetworkAttachmentDefinition is an Event with the Service's uid, until it is there", async () => {
   await create(CRDS, DEFINITION);
   await expect.poll(async () => (await ask("GET", NETWORKS)).status).toBe(200);
   const labels = { "service.kubernetes.io/service-proxy-name": "storage" };
@@ -100,13 +73,7 @@ test("fairlead-slices: a network without its NetworkAttachmentDefinition is an E
     `${IN}/services`,
     service("lost", { labels, annotations: { [SERVICE_NETWORK]: "storage" } }),
   );
-  const parsed = parseSlicesArguments(
-    [`--kubeconfig=${kubeconfig}`, `--metrics-bind-address=127.0.0.1:${await freePort()}`, "--leader-elect=false"],
-    "0",
-  );
-  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
-  const [stop, log] = [new AbortController(), recordedLog()];
-  const done = runSlices(parsed.config, log, stop.signal);
+  const { log, end } = await startController("", `--kubeconfig=${api.kubeconfig}`, "--leader-elect=false");
   try {
     await expect.poll(() => reasonsOf(uid)).toEqual(["NetworkNotFound"]);
     await create(NETWORKS, {
@@ -117,8 +84,7 @@ test("fairlead-slices: a network without its NetworkAttachmentDefinition is an E
     });
     await expect.poll(() => log.messages("info")).toContain("Service on a secondary network has no problem any longer");
   } finally {
-    stop.abort();
-    await done;
+    await end();
   }
   expect(await reasonsOf(uid)).toEqual(["NetworkNotFound"]);
 });

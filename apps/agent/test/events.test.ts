@@ -1,17 +1,15 @@
 import { objectAt, textAt } from "@fairlead/base";
-import { settled, until, VirtualClock } from "@fairlead/base/testing";
+import { until, VirtualClock } from "@fairlead/base/testing";
 import type { HealthCheck } from "@fairlead/core";
 import { componentOf, type NodeEvent, NodeEvents, type NodeEventsParts, serviceUID } from "@fairlead/intake";
-import { service } from "@fairlead/testkit";
+import { endpointSlice, service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { eventFollower, healthCheckNotListening, serverNotListening } from "../src/events.ts";
 import { routes } from "../src/http/app.ts";
 import { listen } from "../src/http/listen.ts";
 import type { FamilyOutcome } from "../src/sync/family-sync.ts";
-import type { FamilyRun } from "../src/sync/follower.ts";
-import { aWhile } from "./support/a-while.ts";
-import { recordedLog } from "./support/recorded-log.ts";
-import { runningAgent } from "./support/running-agent.ts";
+import { recordedLog, runOf, SYNCED } from "./support/fake-node.ts";
+import { aWhile, healthChecked, runningAgent } from "./support/running-agent.ts";
 
 const failed: NodeEvent = { type: "Warning", reason: "SyncFailed", message: "m".repeat(2_000) };
 
@@ -100,12 +98,8 @@ test("the third failure in a row is told, a success begins anew", () => {
   const reported: string[] = [];
   const follower = eventFollower({ report: async ({ message }) => void reported.push(message) });
   const failure: FamilyOutcome = { kind: "failed", sync: "full", error: new Error("no"), milliseconds: 1, retryIn: 1 };
-  const success: FamilyOutcome = { kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 };
-  const ran = (outcome: FamilyOutcome) => {
-    const plan = {} as FamilyRun["plan"];
-    void follower.ran?.({ family: "IPv4", plan, change: undefined, outcome });
-  };
-  for (const outcome of [failure, failure, success, failure, failure]) ran(outcome);
+  const ran = (outcome: FamilyOutcome) => void follower.ran?.(runOf(outcome));
+  for (const outcome of [failure, failure, SYNCED, failure, failure]) ran(outcome);
   expect(reported).toEqual([]);
   ran(failure);
   expect(reported).toEqual([
@@ -120,8 +114,7 @@ test("objects that the kernel refused are an Event, though the sync succeeded", 
   });
   const ran = (...refused: readonly string[]) => {
     const report = { kind: "full", objects: {}, ...(refused.length > 0 && { refused }) } as const;
-    const outcome: FamilyOutcome = { kind: "synced", report, milliseconds: 1 };
-    void follower.ran?.({ family: "IPv4", plan: {} as FamilyRun["plan"], change: undefined, outcome });
+    void follower.ran?.(runOf({ kind: "synced", report, milliseconds: 1 }));
   };
   ran();
   expect(reported).toEqual([]);
@@ -146,16 +139,34 @@ test.each([
   const one = runningAgent({ events: { report } });
   const annotations = { "fairlead.dev/node-port-addresses": value };
   const ports = [{ port: 80, nodePort: 30_080 }];
-  await settled();
-  await one.source.put(service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports, annotations }));
-  await one.source.synced("services", "endpointSlices", "node");
+  await one.list(service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports, annotations }));
   await aWhile(one.clock);
-  await one.stop();
   expect(reported).toEqual([
     {
       type: "Warning",
       reason: "InvalidAnnotation",
       message: `fairlead.dev/node-port-addresses ${why}`,
+      service: { namespace: "default", name: "web" },
+    },
+  ]);
+});
+
+test("a weight that cannot be read: an Event on the Service names the EndpointSlice", async () => {
+  const reported: NodeEvent[] = [];
+  const one = runningAgent({ events: { report: async (event) => void reported.push(event) } });
+  const slice = endpointSlice("web-1", {
+    ...{ service: "web", family: "IPv4", ports: [{ port: 80 }], endpoints: [{ address: "10.144.1.5" }] },
+    annotations: { "fairlead.dev/weight": "most" },
+  });
+  await one.list(service("web", { clusterIPs: ["10.96.67.75"], ports: [{ port: 80 }] }), slice);
+  await aWhile(one.clock);
+  expect(reported).toEqual([
+    {
+      type: "Warning",
+      reason: "InvalidAnnotation",
+      message:
+        "EndpointSlice web-1: fairlead.dev/weight must be a whole number from 0 to 1000000; " +
+        'each endpoint of this slice weighs 1; its value is "most"',
       service: { namespace: "default", name: "web" },
     },
   ]);
@@ -171,15 +182,10 @@ test("valid input that does harm: one Event on the Service, with what is open fi
     sourceRanges: ["2001:db8:5::/48"],
     ingress: [{ ip: "203.0.113.42" }],
   });
-  await settled();
-  await one.source.put(web);
-  await one.source.put(
-    service("pending", { type: "LoadBalancer", clusterIPs: ["10.96.67.76"], ports: [{ port: 80 }] }),
-  );
-  await one.source.synced("services", "endpointSlices", "node");
+  const pending = service("pending", { type: "LoadBalancer", clusterIPs: ["10.96.67.76"], ports: [{ port: 80 }] });
+  await one.list(web, pending);
   await one.source.put(web);
   await aWhile(one.clock);
-  await one.stop();
   expect(reported).toEqual([
     {
       type: "Warning",
@@ -278,6 +284,16 @@ describe("ports that cannot be bound", () => {
     expect(one.sent).toHaveLength(13);
   });
 
+  test("the last Event that a namespace has room for says so, within what the API server takes", async () => {
+    const one = events(() => 201);
+    const of = (name: string): NodeEvent => ({ ...failed, service: { namespace: "shop", name } });
+    for (let number = 0; number < 12; number++) await one.events.report(of(`web-${number}`));
+    const messages = one.sent.map((event) => String(textAt(event, "message")));
+    expect(messages.map((text) => text.endsWith("see `fairlead doctor`"))).toEqual([...Array(9).fill(false), true]);
+    expect(messages.at(-1)).toHaveLength(1_024);
+    expect(messages.at(-1)).toMatch(/^m+\. There may be more Services like it/);
+  });
+
   test("beyond a hundred each namespace has one", async () => {
     const one = events(() => 201);
     const of = (namespace: string, name: string): NodeEvent => ({ ...about(name), service: { namespace, name } });
@@ -299,16 +315,7 @@ describe("ports that cannot be bound", () => {
     const reported: NodeEvent[] = [];
     const report = async (event: NodeEvent) => void reported.push(event);
     const one = runningAgent({ events: { report }, metricsPort: port });
-    const web = service("web", {
-      type: "LoadBalancer",
-      clusterIPs: ["10.96.67.75"],
-      ports: [{ port: 80 }],
-      externalTrafficPolicy: "Local",
-      healthCheckNodePort: port,
-    });
-    await settled();
-    await one.source.put(web);
-    await one.source.synced("services", "endpointSlices", "node");
+    await one.list(healthChecked(port));
     await until(signal, () => reported.length === 2);
     const events = Object.fromEntries(reported.map(({ reason, service: about }) => [reason, about]));
     expect(events).toEqual({

@@ -1,18 +1,12 @@
 import { VirtualClock } from "@fairlead/base/testing";
-import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
+import type { Backend, PlanChange, SyncReport } from "@fairlead/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { backoffDelay } from "../src/sync/backoff.ts";
 import { FamilySync } from "../src/sync/family-sync.ts";
+import { emptyPlan } from "./support/fake-node.ts";
 
-const plan: ForwardingPlan = {
-  family: "IPv4",
-  groups: new Map(),
-  node: { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } },
-  healthChecks: new Map(),
-  foreignClusterIPs: new Set(),
-  endpointCount: 0,
-};
+const plan = emptyPlan();
 const change: PlanChange = {
   family: "IPv4",
   groups: new Map(),

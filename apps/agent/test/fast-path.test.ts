@@ -5,13 +5,11 @@ import { chooseDevices } from "@fairlead/backend-nftables";
 import { VirtualClock } from "@fairlead/base/testing";
 import type { FlowtableTest, NetworkDevice } from "@fairlead/kernel";
 import { FakeDevices, FakeNftables, FakeSysctl } from "@fairlead/kernel/fake";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { FastPathDevices, openFastPath } from "../src/fast-path.ts";
-import type { Kernel } from "../src/kernel.ts";
 import { probePlan, servingBy } from "../src/modes/nftables.ts";
 import { Progress } from "../src/sync/follower.ts";
-import { recordedLog } from "./support/recorded-log.ts";
-import { configOf } from "./support/running-agent.ts";
+import { configOf, fakeKernel, recordedLog } from "./support/fake-node.ts";
 
 const FAMILIES = ["IPv4", "IPv6"] as const;
 
@@ -118,14 +116,12 @@ describe("whether it is used", () => {
     stateDir = "/dev/null/none",
   } = {}) {
     let tests = 0;
-    const kernel = {
-      devices: new FakeDevices(),
-      sysctl: new FakeSysctl(),
+    const { kernel } = fakeKernel({
       testFlowtable: async () => {
         tests += 1;
         return tested;
       },
-    } satisfies Partial<Kernel>;
+    });
     const config = configOf(["--proxy-mode=nftables", `--state-dir=${stateDir}`, ...flags]);
     const settings = configured ? { fastPath: { devices } } : {};
     const configuration = { ...config, nftables: { ...config.nftables, ...settings } };
@@ -181,7 +177,6 @@ describe("whether it is used", () => {
 
   test("by the result that was noted since the boot, as another kernel's counts for nothing", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "fast-path-"));
-    onTestFinished(async () => (await import("node:fs/promises")).rm(stateDir, { recursive: true }));
     expect(await opened({ stateDir })).toMatchObject({ used: true, tests: 1 });
     const failed = { outcome: "failed", reason: "now" } as const;
     expect(await opened({ stateDir, tested: failed })).toMatchObject({ used: true, tests: 0 });
@@ -195,7 +190,6 @@ describe("whether it is used", () => {
 
   test("a test that was impossible is not noted: another start may have the rights", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "fast-path-"));
-    onTestFinished(async () => (await import("node:fs/promises")).rm(stateDir, { recursive: true }));
     await opened({ stateDir, tested: { outcome: "impossible", reason: "EPERM" } });
     expect(await opened({ stateDir })).toMatchObject({ used: true, tests: 1 });
   });

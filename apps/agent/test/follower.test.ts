@@ -1,33 +1,29 @@
 import { settled, until, VirtualClock } from "@fairlead/base/testing";
-import type { ForwardingPlan } from "@fairlead/core";
-import { node, type RawObject, service } from "@fairlead/testkit";
-import { afterEach, describe, expect, test } from "vitest";
+import { node, type RawObject } from "@fairlead/testkit";
+import { describe, expect, test } from "vitest";
 import type { FamilyOutcome } from "../src/sync/family-sync.ts";
 import { afterStart, tidying } from "../src/sync/follower.ts";
-import { freePort } from "./support/free-port.ts";
-import { type RunningAgent, runningAgent } from "./support/running-agent.ts";
+import { runOf, SYNCED } from "./support/fake-node.ts";
+import { freePort } from "./support/http.ts";
+import { runningAgent, web } from "./support/running-agent.ts";
 
 test("once, after the first sync that is complete", () => {
   let called = 0;
   const follower = afterStart(() => called++);
-  const ran = (outcome: FamilyOutcome) =>
-    follower.ran?.({ family: "IPv4", plan: {} as ForwardingPlan, change: undefined, outcome });
+  const ran = (outcome: FamilyOutcome) => follower.ran?.(runOf(outcome));
   ran({ kind: "failed", sync: "full", error: new Error("refused"), milliseconds: 1, retryIn: 1 });
   ran({ kind: "unchanged" });
   expect(called).toBe(0);
-  ran({ kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 });
-  ran({ kind: "synced", report: { kind: "partial", objects: {} }, milliseconds: 1 });
+  ran(SYNCED);
+  ran(SYNCED);
   expect(called).toBe(1);
 });
-
-const SYNCED: FamilyOutcome = { kind: "synced", report: { kind: "partial", objects: {} }, milliseconds: 1 };
 
 test("once for all syncs of half a minute, and not while nothing is synced", async () => {
   const clock = new VirtualClock();
   const tidied: number[] = [];
   const follower = tidying(clock, () => tidied.push(clock.monotonic()));
-  const ran = (outcome: FamilyOutcome) =>
-    follower.ran?.({ family: "IPv4", plan: {} as ForwardingPlan, change: undefined, outcome });
+  const ran = (outcome: FamilyOutcome) => follower.ran?.(runOf(outcome));
   ran({ kind: "unchanged" });
   await clock.advance(60_000);
   expect(tidied).toEqual([]);
@@ -43,21 +39,12 @@ test("once for all syncs of half a minute, and not while nothing is synced", asy
 
 describe("first sync", () => {
   const SLOW_MS = 20_000;
-  const web = service("web", { clusterIPs: ["10.96.67.75", "fd00:96::75"], ports: [{ port: 80 }] });
   const nodeA = node("node-a", { addresses: ["10.201.0.10", "fd00::10"] });
 
-  let running: RunningAgent | undefined;
-
-  afterEach(async () => {
-    await running?.stop();
-    running = undefined;
-  });
-
   /** Both families, the first of which takes its time over the first restore. */
-  async function slowIPv4(signal: AbortSignal, flags: readonly string[], objects: readonly RawObject[]) {
+  async function slowIPv4(signal: AbortSignal, flags: readonly string[]) {
     const healthPort = await freePort();
     const one = runningAgent({ families: ["IPv4", "IPv6"], flags, healthPort });
-    running = one;
     one.faults.IPv4.onCall(({ argv: [program] }) =>
       program.endsWith("-restore") ? { kind: "delay", ms: SLOW_MS } : undefined,
     );
@@ -68,15 +55,7 @@ describe("first sync", () => {
       const answer = await fetch(`http://127.0.0.1:${healthPort}${path}`);
       return { code: answer.status, ...((await answer.json()) as object) };
     };
-    return {
-      one,
-      ask,
-      async known() {
-        await one.source.put(web, ...objects);
-        await one.source.synced("services", "endpointSlices", "node");
-        await settled();
-      },
-    };
+    return { one, ask };
   }
 
   test.for<[string, readonly string[], readonly RawObject[]]>([
@@ -85,11 +64,12 @@ describe("first sync", () => {
   ])(
     "/healthz is 503 until each family's first rules are in place: %s",
     async ([_what, flags, objects], { signal }) => {
-      const { one, ask, known } = await slowIPv4(signal, flags, objects);
+      const { one, ask } = await slowIPv4(signal, flags);
       expect(await ask("/healthz")).toMatchObject({ code: 503, rulesInPlace: false, healthy: true });
       expect(await ask("/livez")).toMatchObject({ code: 200, healthy: true });
 
-      await known();
+      await one.list(web, ...objects);
+      await settled();
       await one.clock.advance(SLOW_MS - 5_000);
       expect(one.nat("IPv4")).toEqual([]);
       expect(one.nat("IPv6")).not.toEqual([]);

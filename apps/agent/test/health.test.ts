@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { healthApp, ProxyHealth } from "../src/proxy-health.ts";
 import { NodeEligibility } from "../src/run/inputs.ts";
 import { ServiceHealthServers, serviceHealthApp } from "../src/service-health.ts";
-import { ask } from "./support/ask.ts";
+import { ask } from "./support/http.ts";
 
 function twoFamilies(timeout = 60_000) {
   const clock = new VirtualClock();

@@ -1,35 +1,15 @@
 import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { CHAINS, DEVICE } from "@fairlead/backend-ipvs";
-import { settled } from "@fairlead/base/testing";
 import { RefusedCommands, renderServerKey, type SetCommand } from "@fairlead/netfilter";
-import { endpointSlice, node, service } from "@fairlead/testkit";
-import { afterEach, expect, test } from "vitest";
-import { address, type RunningAgent, runningAgent } from "./support/running-agent.ts";
-
-const web = service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports: [{ port: 80, nodePort: 30_080 }] });
-const ovn = service("ovn", { clusterIPs: ["10.96.95.98"], ports: [{ port: 80 }] });
-const nodeA = node("node-a", { zone: "z1", addresses: ["10.201.0.10"] });
-
-let running: RunningAgent | undefined;
-
-afterEach(async () => {
-  await running?.stop();
-  running = undefined;
-});
-
-function slice(name: string, ...addresses: string[]) {
-  const endpoints = addresses.map((one) => ({ address: one }));
-  return endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints });
-}
+import { service } from "@fairlead/testkit";
+import { expect, test } from "vitest";
+import { emptyPlan } from "./support/fake-node.ts";
+import { address, ovn, type RunningAgent, runningAgent, slice, webNodePort as web } from "./support/running-agent.ts";
 
 async function serving() {
   const flags = ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
   const one = runningAgent({ mode: "ipvs", flags });
-  running = one;
-  await settled();
-  await one.source.put(nodeA, web, ovn, slice("web", "10.144.154.71"), slice("ovn", "10.244.0.7"));
-  await one.source.synced("services", "endpointSlices", "node");
-  await one.clock.advance(5_000);
+  await one.serve(web, ovn, slice("web", "10.144.154.71"), slice("ovn", "10.244.0.7"));
   return one;
 }
 
@@ -118,15 +98,9 @@ test("changes of its own make it look at nothing", async () => {
 
 test("what iptables mode left goes once ipvs mode serves", async () => {
   const one = runningAgent({ mode: "ipvs", flags: ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16"] });
-  running = one;
-  const empty = { groups: new Map(), healthChecks: new Map(), foreignClusterIPs: new Set<string>(), endpointCount: 0 };
-  const plain = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;
-  await createIptablesBackend(one.tables.IPv4).sync({ family: "IPv4", ...empty, node: plain });
+  await createIptablesBackend(one.tables.IPv4).sync(emptyPlan());
   expect(one.tables.IPv4.table("filter").chains.has("KUBE-EXTERNAL-SERVICES")).toBe(true);
-  await settled();
-  await one.source.put(nodeA, web, slice("web", "10.144.154.71"));
-  await one.source.synced("services", "endpointSlices", "node");
-  await one.clock.advance(5_000);
+  await one.serve(web, slice("web", "10.144.154.71"));
   for (const table of ["nat", "filter"] as const) {
     const chains = [...one.tables.IPv4.table(table).chains.keys()].filter((chain) => chain.startsWith("KUBE-"));
     const kubelets = ["KUBE-FIREWALL"];

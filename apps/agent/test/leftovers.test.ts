@@ -1,15 +1,13 @@
 import { iptablesFacts } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
 import { NftablesError } from "@fairlead/kernel";
-import { FakeIptables, FakeRunner } from "@fairlead/kernel/fake";
+import { FakeRunner } from "@fairlead/kernel/fake";
 import { NFT_FAMILY, type NftBatch } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { modes } from "../src/modes/index.ts";
 import { leftoversFollower } from "../src/modes/leftovers.ts";
 import { removeNftTables } from "../src/real-kernel.ts";
-import type { FamilyRun } from "../src/sync/follower.ts";
-import { fakeIpvs } from "./support/fake-ipvs.ts";
-import { recordedLog } from "./support/recorded-log.ts";
+import { fakeKernel, recordedLog, runOf, SYNCED } from "./support/fake-node.ts";
 
 const noNetlink = async () => {
   throw new Error("koffi has no binary for this machine");
@@ -85,15 +83,12 @@ describe("what nftables mode left", () => {
 
   test("not before every family serves, and once", async () => {
     let removals = 0;
-    const kernel = {
-      iptables: async (family: IPFamily) => new FakeIptables({ family }),
-      iptablesInUse: async (family: IPFamily) => [new FakeIptables({ family })],
-      ...fakeIpvs(),
+    const { kernel } = fakeKernel({
       async removeNftTables() {
         removals++;
         return [];
       },
-    };
+    });
     const follower = leftoversFollower({
       kernel,
       mode: iptablesFacts,
@@ -102,11 +97,7 @@ describe("what nftables mode left", () => {
       log: recordedLog(),
     });
     const ran = async (family: "IPv4" | "IPv6", kind: "synced" | "waiting") => {
-      const plan = { family, groups: new Map(), healthChecks: new Map(), foreignClusterIPs: new Set<string>() };
-      const node = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;
-      const synced = { kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 } as const;
-      const outcome: FamilyRun["outcome"] = kind === "synced" ? synced : { kind };
-      await follower.ran?.({ family, plan: { ...plan, node, endpointCount: 0 }, change: undefined, outcome });
+      await follower.ran?.(runOf(kind === "synced" ? SYNCED : { kind }, family));
       return removals;
     };
     expect(await ran("IPv4", "synced")).toBe(0);

@@ -1,18 +1,15 @@
 import { connect, Server, type Socket } from "node:net";
 import { settled, until, VirtualClock } from "@fairlead/base/testing";
-import { service } from "@fairlead/testkit";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type App, PLAIN_TEXT, routes } from "../src/http/app.ts";
 import { bind, ConnectionLimit, type Listener, listen } from "../src/http/listen.ts";
 import { metricsApp, reused } from "../src/http/metrics-app.ts";
-import { sliMetrics } from "../src/metrics/sync-metrics.ts";
 import { serviceHealthApp } from "../src/service-health.ts";
 import { openSource } from "../src/start/source.ts";
-import { ask } from "./support/ask.ts";
-import { freePort } from "./support/free-port.ts";
-import { recordedLog } from "./support/recorded-log.ts";
-import { configOf, runningAgent } from "./support/running-agent.ts";
+import { configOf, recordedLog } from "./support/fake-node.ts";
+import { ask, freePort, nothingMeasured } from "./support/http.ts";
+import { healthChecked, runningAgent } from "./support/running-agent.ts";
 
 const app = routes({ "/": () => ({ status: 200, headers: PLAIN_TEXT, body: "here" }) });
 const LOOPBACK = "127.0.0.1";
@@ -117,21 +114,20 @@ describe("serving on an own address", () => {
 });
 
 describe("http load", () => {
-  const HOST = "127.0.0.1";
   const get = (path: string, requests = 1) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(requests);
 
   const LISTENERS: Listener[] = [];
   const clients = new Set<Socket>();
 
   async function serve(app: App, limit?: ConnectionLimit): Promise<number> {
-    const listener = await listen(app, { host: HOST, port: 0 }, false, limit);
+    const listener = await listen(app, { host: LOOPBACK, port: 0 }, false, limit);
     LISTENERS.push(listener);
     return listener.address.port;
   }
 
   /** A connection that sends `text`, and what came back. */
   function client(port: number, text: string) {
-    const socket = connect(port, HOST);
+    const socket = connect(port, LOOPBACK);
     const state = { socket, received: "", closed: false };
     clients.add(socket);
     socket.setEncoding("utf8");
@@ -166,143 +162,124 @@ describe("http load", () => {
     await Promise.all(LISTENERS.splice(0).map((listener) => listener.close()));
   });
 
-  describe("clients that ask too much", () => {
-    test("of pipelined requests the first is begun, and its connection is cut", async ({ signal }) => {
-      const { app, counts } = counting();
-      const port = await serve(app);
-      const one = client(port, get("/healthz", 2_000));
-      await until(signal, () => one.closed);
-      expect(counts.all).toBe(1);
-    });
+  test("of pipelined requests the first is begun, and its connection is cut", async ({ signal }) => {
+    const { app, counts } = counting();
+    const port = await serve(app);
+    const one = client(port, get("/healthz", 2_000));
+    await until(signal, () => one.closed);
+    expect(counts.all).toBe(1);
+  });
 
-    test("what a client sends is parsed a piece in a turn of the event loop", async ({ signal }) => {
-      let turns = 0;
-      const seen: number[] = [];
-      const app: App = () => () => {
-        seen.push(turns);
-        return { status: 200, headers: PLAIN_TEXT, body: "ok" };
-      };
-      const port = await serve(app);
-      const large = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(8_000)}\r\n\r\n`;
-      let counting = true;
-      const count = () => {
-        turns++;
-        if (counting) setImmediate(count);
-      };
-      count();
-      const one = client(port, large);
-      const first = turns;
-      await until(signal, () => answers(one.received) === 1);
-      counting = false;
-      expect((seen[0] ?? 0) - first).toBeGreaterThan(8_000 / 512);
-    });
+  test("what a client sends is parsed a piece in a turn of the event loop", async ({ signal }) => {
+    let turns = 0;
+    const seen: number[] = [];
+    const app: App = () => () => {
+      seen.push(turns);
+      return { status: 200, headers: PLAIN_TEXT, body: "ok" };
+    };
+    const port = await serve(app);
+    const large = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(8_000)}\r\n\r\n`;
+    let counting = true;
+    const count = () => {
+      turns++;
+      if (counting) setImmediate(count);
+    };
+    count();
+    const one = client(port, large);
+    const first = turns;
+    await until(signal, () => answers(one.received) === 1);
+    counting = false;
+    expect((seen[0] ?? 0) - first).toBeGreaterThan(8_000 / 512);
+  });
 
-    test("one after the other a connection gets a hundred answers, and then has to be made anew", async ({
-      signal,
-    }) => {
-      const { app, counts } = counting();
-      const port = await serve(app);
-      const one = client(port, "");
-      for (let i = 1; i <= 100; i++) {
-        one.socket.write(get("/healthz"));
-        await until(signal, () => answers(one.received) === i);
-      }
-      await until(signal, () => one.closed);
-      expect(counts.all).toBe(100);
-      expect(one.received).toContain("Connection: close");
-    });
+  test("one after the other a connection gets a hundred answers, and then has to be made anew", async ({ signal }) => {
+    const { app, counts } = counting();
+    const port = await serve(app);
+    const one = client(port, "");
+    for (let i = 1; i <= 100; i++) {
+      one.socket.write(get("/healthz"));
+      await until(signal, () => answers(one.received) === i);
+    }
+    await until(signal, () => one.closed);
+    expect(counts.all).toBe(100);
+    expect(one.received).toContain("Connection: close");
+  });
 
-    test("a client that has ended its own side gets its answer", async ({ signal }) => {
-      const port = await serve(routes({ "/slow": async () => ({ status: 200, headers: PLAIN_TEXT, body: "late" }) }));
-      const one = client(port, "");
-      one.socket.end(get("/slow"));
-      await until(signal, () => one.closed);
-      expect(one.received).toContain("late");
-    });
+  test("a client that has ended its own side gets its answer", async ({ signal }) => {
+    const port = await serve(routes({ "/slow": async () => ({ status: 200, headers: PLAIN_TEXT, body: "late" }) }));
+    const one = client(port, "");
+    one.socket.end(get("/slow"));
+    await until(signal, () => one.closed);
+    expect(one.received).toContain("late");
+  });
 
-    test("connections that are only held are cut for new ones, the oldest first", async ({ signal }) => {
-      const { app } = counting();
-      const port = await serve(app, new ConnectionLimit());
-      const held: ReturnType<typeof client>[] = [];
-      for (let i = 0; i < 1_024; i++) {
-        held.push(client(port, "GET /"));
-        if (i % 32 === 0) await settled();
-      }
-      const probe = client(port, get("/healthz"));
-      await until(signal, () => answers(probe.received) === 1 && held[0]?.closed === true);
-      expect(held.filter(({ closed }) => closed)).toHaveLength(1);
-    });
+  test("connections that are only held are cut for new ones, the oldest first", async ({ signal }) => {
+    const { app } = counting();
+    const port = await serve(app, new ConnectionLimit());
+    const held: ReturnType<typeof client>[] = [];
+    for (let i = 0; i < 1_024; i++) {
+      held.push(client(port, "GET /"));
+      if (i % 32 === 0) await settled();
+    }
+    const probe = client(port, get("/healthz"));
+    await until(signal, () => answers(probe.received) === 1 && held[0]?.closed === true);
+    expect(held.filter(({ closed }) => closed)).toHaveLength(1);
+  });
 
-    test("metrics and ownership are made once a second, however many ask", async ({ signal }) => {
-      const clock = new VirtualClock();
-      const made = { metrics: 0, ownership: 0 };
-      const app = metricsApp(
-        {
-          metrics: async () => ({ text: `scrapes ${++made.metrics}\n`, contentType: "text/plain" }),
-          ownership: () => ({ read: ++made.ownership }),
-          proxyMode: () => "iptables",
-          configuration: () => ({}),
-          slis: sliMetrics(0),
-        },
-        clock,
-      );
-      const port = await serve(app);
-      const many = Array.from({ length: 100 }, (_, i) => client(port, get(i % 2 === 0 ? "/metrics" : "/ownership")));
-      await until(signal, () => many.every(({ received }) => answers(received) === 1));
-      expect(made).toEqual({ metrics: 1, ownership: 1 });
-      await clock.advance(1_000);
-      expect(await (await ask(app, "/metrics")).text()).toBe("scrapes 2\n");
-    });
+  test("metrics and ownership are made once a second, however many ask", async ({ signal }) => {
+    const clock = new VirtualClock();
+    const made = { metrics: 0, ownership: 0 };
+    const app = metricsApp(
+      {
+        ...nothingMeasured(),
+        metrics: async () => ({ text: `scrapes ${++made.metrics}\n`, contentType: "text/plain" }),
+        ownership: () => ({ read: ++made.ownership }),
+      },
+      clock,
+    );
+    const port = await serve(app);
+    const many = Array.from({ length: 100 }, (_, i) => client(port, get(i % 2 === 0 ? "/metrics" : "/ownership")));
+    await until(signal, () => many.every(({ received }) => answers(received) === 1));
+    expect(made).toEqual({ metrics: 1, ownership: 1 });
+    await clock.advance(1_000);
+    expect(await (await ask(app, "/metrics")).text()).toBe("scrapes 2\n");
+  });
 
-    test("what failed is not given again", async () => {
-      let tries = 0;
-      const flaky = reused(new VirtualClock(), 1_000, async () => {
-        if (++tries === 1) throw new Error("no");
-        return "made";
-      });
-      await expect(flaky()).rejects.toThrow("no");
-      expect(await flaky()).toBe("made");
+  test("what failed is not given again", async () => {
+    let tries = 0;
+    const flaky = reused(new VirtualClock(), 1_000, async () => {
+      if (++tries === 1) throw new Error("no");
+      return "made";
     });
+    await expect(flaky()).rejects.toThrow("no");
+    expect(await flaky()).toBe("made");
+  });
 
-    test("requests and answers of any size get through in pieces, and what is no request is told so", async ({
-      signal,
-    }) => {
-      const big = "x".repeat(3_000_000);
-      const port = await serve(
-        routes({ "/big": () => ({ status: 200, headers: PLAIN_TEXT, body: Buffer.from(big) }) }),
-      );
-      const answer = await fetch(`http://${HOST}:${port}/big`, {
-        method: "POST",
-        body: "y".repeat(100_000),
-        headers: { "x-long": "z".repeat(8_000) },
-      });
-      expect(await answer.text()).toBe(big);
-      const strange = client(port, "what is this\r\n\r\n");
-      await until(signal, () => strange.closed);
-      expect(strange.received).toMatch(/^HTTP\/1.1 400 /);
+  test("requests and answers of any size get through in pieces, and what is no request is told so", async ({
+    signal,
+  }) => {
+    const big = "x".repeat(3_000_000);
+    const port = await serve(routes({ "/big": () => ({ status: 200, headers: PLAIN_TEXT, body: Buffer.from(big) }) }));
+    const answer = await fetch(`http://${LOOPBACK}:${port}/big`, {
+      method: "POST",
+      body: "y".repeat(100_000),
+      headers: { "x-long": "z".repeat(8_000) },
     });
+    expect(await answer.text()).toBe(big);
+    const strange = client(port, "what is this\r\n\r\n");
+    await until(signal, () => strange.closed);
+    expect(strange.received).toMatch(/^HTTP\/1.1 400 /);
+  });
 
-    test("a Service's health-check port and the metrics port of an agent have one bound", async ({ signal }) => {
-      const [checkPort, metricsPort] = [await freePort(), await freePort()];
-      const one = runningAgent({ metricsPort });
-      const web = service("web", {
-        type: "LoadBalancer",
-        clusterIPs: ["10.96.67.75"],
-        ports: [{ port: 80 }],
-        externalTrafficPolicy: "Local",
-        healthCheckNodePort: checkPort,
-      });
-      await settled();
-      await one.source.put(web);
-      await one.source.synced("services", "endpointSlices", "node");
-      await until(signal, () => one.log.messages("verbose").includes("Health-check node port opened"), one.clock);
-      const held = Array.from({ length: 1_024 }, () => client(checkPort, "GET /"));
-      await until(signal, () => held.every(({ socket }) => !socket.connecting));
-      const scrape = client(metricsPort, get("/metrics"));
-      await until(signal, () => answers(scrape.received) === 1 && held.some(({ closed }) => closed));
-      for (const { socket } of [...held, scrape]) socket.destroy();
-      await one.stop();
-    });
+  test("a Service's health-check port and the metrics port of an agent have one bound", async ({ signal }) => {
+    const [checkPort, metricsPort] = [await freePort(), await freePort()];
+    const one = runningAgent({ metricsPort });
+    await one.list(healthChecked(checkPort));
+    await until(signal, () => one.log.messages("verbose").includes("Health-check node port opened"), one.clock);
+    const held = Array.from({ length: 1_024 }, () => client(checkPort, "GET /"));
+    await until(signal, () => held.every(({ socket }) => !socket.connecting));
+    const scrape = client(metricsPort, get("/metrics"));
+    await until(signal, () => answers(scrape.received) === 1 && held.some(({ closed }) => closed));
   });
 });
 

@@ -5,19 +5,14 @@ import { routes } from "../src/http/app.ts";
 import { listen } from "../src/http/listen.ts";
 import { metricsApp, type RelayTable } from "../src/http/metrics-app.ts";
 import { nodeProfiles, profileRoutes } from "../src/http/profiles.ts";
-import { sliMetrics } from "../src/metrics/sync-metrics.ts";
-import { ask } from "./support/ask.ts";
+import { ask, nothingMeasured } from "./support/http.ts";
 
 const startedAt = Date.UTC(2030, 0, 1);
 
 function port(more: Partial<Parameters<typeof metricsApp>[0]> = {}) {
   const clock = new VirtualClock(startedAt);
   const sources = {
-    metrics: async () => ({ text: "", contentType: "text/plain" }),
-    proxyMode: () => "iptables",
-    configuration: () => ({}),
-    ownership: () => ({}),
-    slis: sliMetrics(startedAt),
+    ...nothingMeasured(startedAt),
     build: { version: "1.2.3", follows: "1.37", startedAt },
     flags: { v: "2", "cluster-cidr": "10.144.0.0/16" },
     ...more,
@@ -119,16 +114,7 @@ test("/metrics/slis counts this port's health checks until it is reset", async (
   expect(await slis()).not.toContain("kubernetes_healthcheck{");
 });
 
-function appWith(relays?: RelayTable) {
-  const sources = {
-    metrics: async () => ({ text: "", contentType: "text/plain" }),
-    proxyMode: () => "userspace",
-    configuration: () => ({}),
-    ownership: () => ({}),
-    slis: sliMetrics(0),
-  };
-  return metricsApp({ ...sources, relays }, new VirtualClock());
-}
+const appWith = (relays?: RelayTable) => metricsApp({ ...nothingMeasured(), relays }, new VirtualClock());
 
 const RELAY = { address: "10.201.0.10", port: 20_001 };
 
@@ -181,23 +167,15 @@ test("the event loop has its turns while many connections are told", async () =>
   expect(turns).toBeGreaterThan(50);
 });
 
-const sources = {
-  metrics: async () => ({ text: "", contentType: "text/plain" }),
-  proxyMode: () => "iptables",
-  configuration: () => ({}),
-  ownership: () => ({}),
-  slis: sliMetrics(0),
-};
-
 test("without enableProfiling there is nothing", async () => {
-  const app = metricsApp(sources, new VirtualClock());
+  const app = metricsApp(nothingMeasured(), new VirtualClock());
   for (const path of ["/debug/pprof/", "/debug/pprof/profile", "/debug/pprof/heap"]) {
     expect((await ask(app, path)).status).toBe(404);
   }
 });
 
 test("a CPU profile and an allocation profile of this process", async () => {
-  const app = metricsApp({ ...sources, profiles: nodeProfiles() }, new VirtualClock());
+  const app = metricsApp({ ...nothingMeasured(), profiles: nodeProfiles() }, new VirtualClock());
   const cpu = await ask(app, "/debug/pprof/profile?seconds=0.05");
   expect(cpu.headers.get("Content-Disposition")).toContain(".cpuprofile");
   expect(await cpu.json()).toHaveProperty("nodes");

@@ -5,7 +5,7 @@ import { ipvsFacts } from "@fairlead/backend-ipvs";
 import { nftablesFacts } from "@fairlead/backend-nftables";
 import { until, VirtualClock } from "@fairlead/base/testing";
 import { ClusterState } from "@fairlead/core";
-import { endpointSlice, goldenFolder, node, service } from "@fairlead/testkit";
+import { endpointSlice, goldenFolder, readMetrics, type SeenMetric, service } from "@fairlead/testkit";
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { metricsPage } from "../scripts/metrics-page.ts";
@@ -13,18 +13,9 @@ import { metricsApp } from "../src/http/metrics-app.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import { programmingBuckets } from "../src/metrics/registry.ts";
 import { addServiceMetrics, type ServiceConnections } from "../src/metrics/service-metrics.ts";
-import { sliMetrics } from "../src/metrics/sync-metrics.ts";
-import { ask } from "./support/ask.ts";
-import { A, B, HTTP, other, slice, web } from "./support/called-services.ts";
-import { freePort } from "./support/free-port.ts";
+import { A, B, HTTP, other, slice, tracked, web } from "./support/connections.ts";
+import { ask, freePort, nothingMeasured } from "./support/http.ts";
 import { runningAgent } from "./support/running-agent.ts";
-import { tracked } from "./support/tracked.ts";
-
-interface Metric {
-  readonly type: string;
-  readonly labels: readonly string[];
-  readonly buckets: readonly string[];
-}
 
 const PACKETS = new Map([
   ["ct_state_invalid_dropped_pkts", 3],
@@ -40,7 +31,7 @@ function metrics() {
 }
 
 /** Gives every metric one sample in each label, so that the text shows all of them. */
-async function exposed(): Promise<Map<string, Metric>> {
+async function exposed(): Promise<ReadonlyMap<string, SeenMetric>> {
   const all = metrics();
   const family = { ip_family: "IPv4" };
   all.sync.duration.observe(family, 1);
@@ -52,25 +43,10 @@ async function exposed(): Promise<Map<string, Metric>> {
   all.sync.noLocalEndpoints.set({ ...family, traffic_policy: "internal" }, 1);
   all.iptables?.rulesTotal.set({ ...family, table: "nat" }, 1);
   all.iptables?.rulesLast.set({ ...family, table: "nat" }, 1);
-  return parse((await all.text()).text);
+  return readMetrics((await all.text()).text);
 }
 
-function parse(text: string): Map<string, Metric> {
-  const found = new Map<string, Metric>();
-  for (const [, name = "", type = ""] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
-    const samples = [...text.matchAll(new RegExp(`^${name}(?:_bucket|_sum|_count)?(?:\\{(.*)\\})? \\S+$`, "gm"))];
-    const pairs = samples.flatMap(([, labels = ""]) => [...labels.matchAll(/(\w+)="([^"]*)"/g)]);
-    const labels = new Set(pairs.map(([, label = ""]) => label));
-    const buckets = pairs
-      .filter(([, label, value]) => label === "le" && value !== "+Inf")
-      .map(([, , value = ""]) => value);
-    labels.delete("le");
-    found.set(name, { type, labels: [...labels].sort(), buckets });
-  }
-  return found;
-}
-
-function golden(): [name: string, metric: Metric][] {
+function golden(): [name: string, metric: SeenMetric][] {
   const list = (text: string, separator: string) => (text === "-" ? [] : text.split(separator));
   return readFileSync(join(goldenFolder, "kube-proxy", "metrics.tsv"), "utf8")
     .split("\n")
@@ -164,8 +140,8 @@ describe("metrics", () => {
 describe("the metrics port", () => {
   const app = metricsApp(
     {
+      ...nothingMeasured(),
       metrics: async () => ({ text: "a 1\n", contentType: "text/plain; version=0.0.4; charset=utf-8" }),
-      proxyMode: () => "iptables",
       configuration: () => ({
         "kubeproxy.config.k8s.io": {
           kind: "KubeProxyConfiguration",
@@ -173,7 +149,6 @@ describe("the metrics port", () => {
         },
       }),
       ownership: () => ({ services: [] }),
-      slis: sliMetrics(0),
     },
     new VirtualClock(),
   );
@@ -319,9 +294,7 @@ describe("connections of services as metrics", () => {
     const excluding = "--exclude-cluster-cidr=10.244.0.0/16";
     const one = runningAgent({ mode, flags: [`--proxy-mode=${mode}`, excluding, ...flags], metricsPort });
     await until(signal, () => one.log.messages("verbose").includes("Listening"));
-    await one.source.put(node("node-a", { addresses: ["10.201.0.10"] }), web, other, ovn, slice, ovnSlice);
-    await one.source.synced("services", "endpointSlices", "node");
-    await one.clock.advance(5_000);
+    await one.serve(web, other, ovn, slice, ovnSlice);
     one.tracking.connections = [
       tracked(HTTP, A),
       tracked(["10.96.0.12", 80], B),
@@ -329,7 +302,6 @@ describe("connections of services as metrics", () => {
     ];
     const answer = await fetch(`http://127.0.0.1:${metricsPort}/metrics`);
     const lines = samples(await answer.text());
-    await one.stop();
     return lines.filter((line) => line.startsWith("fairlead_service_connections"));
   }
 });

@@ -1,31 +1,18 @@
 import { COUNTERS } from "@fairlead/backend-iptables";
 import { DEVICE } from "@fairlead/backend-ipvs";
 import { IP_FAMILIES, toEnd } from "@fairlead/base";
-import { type AgentConfig, parseArguments } from "@fairlead/config";
+import type { AgentConfig } from "@fairlead/config";
 import type { ForwardingPlan, IPFamily } from "@fairlead/core";
 import { type DryRunOptions, dryRun, dryTables, MODES, type Mode, planNode, readCluster } from "@fairlead/inspect";
-import { filterSettings } from "@fairlead/intake";
-import {
-  FakeConntrack,
-  FakeDevices,
-  FakeIptables,
-  FakeNfacct,
-  FakeNftables,
-  FakeNodeAddresses,
-  FakeRouting,
-  FakeSysctl,
-  FakeTracking,
-} from "@fairlead/kernel/fake";
+import { FakeSysctl } from "@fairlead/kernel/fake";
 import { type LinkCommand, parseServerCommand, parseSetCommand, renderRuleSet } from "@fairlead/netfilter";
 import { NFT_FAMILY, tableLines } from "@fairlead/netfilter/nft";
 import { slotObjects, webState } from "@fairlead/testkit/histories";
 import { createManifestsSnapshot } from "@fairlead/watch";
 import { expect, test } from "vitest";
-import type { Kernel } from "../src/kernel.ts";
 import { modes } from "../src/modes/index.ts";
 import { Progress } from "../src/sync/follower.ts";
-import { fakeIpvs } from "./support/fake-ipvs.ts";
-import { recordedLog } from "./support/recorded-log.ts";
+import { configOf, fakeKernel, filterOf, recordedLog } from "./support/fake-node.ts";
 
 /** Lines of a KubeProxyConfiguration that change what a mode programs. */
 const CONFIGURATIONS = [
@@ -37,13 +24,10 @@ const CONFIGURATIONS = [
   "iptables: {masqueradeBit: 5}\nnftables: {masqueradeBit: 6}\nipvs: {scheduler: sh}\nconntrack: {tcpBeLiberal: true}",
 ];
 
-function configOf(mode: Mode, lines: string): AgentConfig {
+function configured(mode: Mode, lines: string): AgentConfig {
   const head = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
-  const readFile = () =>
-    `${head}mode: ${mode}\nfeatureGates: {KubeProxyIPVS: true}\nclusterCIDR: 10.144.0.0/16\n${lines}\n`;
-  const parsed = parseArguments(["--config=config.yaml"], { readFile, version: "0.0.0" });
-  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
-  return parsed.config;
+  const text = `${head}mode: ${mode}\nfeatureGates: {KubeProxyIPVS: true}\nclusterCIDR: 10.144.0.0/16\n${lines}\n`;
+  return configOf(["--config=config.yaml"], { "config.yaml": text });
 }
 
 const OBJECTS = [
@@ -52,43 +36,18 @@ const OBJECTS = [
 ].flat();
 
 async function plansOf(mode: Mode, config: AgentConfig) {
-  const filter = filterSettings(config);
-  if (!filter.ok) throw new Error(filter.errors.join("\n"));
   const readStandardInput = async () => Buffer.from(JSON.stringify(OBJECTS));
   const source = createManifestsSnapshot({ paths: ["-"], nodeName: "node-a", readStandardInput });
   const cluster = await readCluster(source, new AbortController().signal);
   const addresses = ["127.0.0.1", "::1", "10.201.0.10"];
-  const { planner } = planNode({ cluster, config, filter: filter.options, nodeName: "node-a", mode, addresses });
+  const { planner } = planNode({ cluster, config, filter: filterOf(config), nodeName: "node-a", mode, addresses });
   return (family: IPFamily) => planner.plan(family);
 }
 
 /** A node's kernel in memory, with what its rules may count with. */
 function emptyNode(liberal: boolean) {
-  const { ipvs, modules } = fakeIpvs();
-  const nfacct = new FakeNfacct();
-  const tables = {
-    IPv4: new FakeIptables({ family: "IPv4", sets: ipvs.sets, nfacct }),
-    IPv6: new FakeIptables({ family: "IPv6", sets: ipvs.sets, nfacct }),
-  };
-  const nftables = new FakeNftables();
-  const kernel: Kernel = {
-    iptables: async (family) => tables[family],
-    iptablesInUse: async (family) => [tables[family]],
-    nftables: async () => nftables,
-    ipvs,
-    modules,
-    addresses: new FakeNodeAddresses([]),
-    devices: new FakeDevices(),
-    testFlowtable: async () => ({ outcome: "passed" }),
-    conntrack: new FakeConntrack(),
-    tracking: async () => new FakeTracking(),
-    nfacct,
-    sysctl: new FakeSysctl({ "net/netfilter/nf_conntrack_tcp_be_liberal": liberal ? 1 : 0 }),
-    removeNftTables: async () => [],
-    routing: new FakeRouting(),
-    hasNftTable: async () => false,
-    sourceAddress: async () => undefined,
-  };
+  const sysctl = new FakeSysctl({ "net/netfilter/nf_conntrack_tcp_be_liberal": liberal ? 1 : 0 });
+  const { kernel, ipvs, nfacct, tables, nftables } = fakeKernel({ sysctl });
   const held = () => ({
     rules: IP_FAMILIES.map((family) => [...renderRuleSet(tables[family].ruleSet())].join("").split("\n").sort()),
     nftables: IP_FAMILIES.map((family) => {
@@ -105,7 +64,6 @@ function emptyNode(liberal: boolean) {
   return { kernel, ipvs, nfacct, tables, nftables, held };
 }
 
-/** What the agent writes. */
 async function written(
   mode: Mode,
   config: AgentConfig,
@@ -147,14 +105,17 @@ function linksIn(lines: readonly string[], hasDevice: boolean): readonly LinkCom
   });
 }
 
-const MATRIX = MODES.flatMap((mode) =>
+/** Kernelspace mode has a host of its own: windows.test.ts does the same for it. */
+const LINUX = MODES.filter((mode) => modes.some(({ facts }) => facts.name === mode));
+
+const MATRIX = LINUX.flatMap((mode) =>
   CONFIGURATIONS.flatMap((lines) => [false, true].map((liberal) => ({ mode, lines, liberal }))),
 );
 
 test.each(MATRIX)(
   "$mode, $lines, node's be_liberal $liberal: what the agent writes is what the tools expect",
   async ({ mode, lines, liberal }) => {
-    const config = configOf(mode, lines);
+    const config = configured(mode, lines);
     const planOf = await plansOf(mode, config);
     const expected = await told({ mode, config, counters: true, tcpBeLiberal: liberal }, planOf);
     expect(await written(mode, config, planOf, liberal)).toEqual(expected);
@@ -162,10 +123,10 @@ test.each(MATRIX)(
 );
 
 test("every line of the matrix changes what its mode writes", async () => {
-  for (const mode of MODES) {
+  for (const mode of LINUX) {
     const rules = new Set<string>();
     for (const lines of CONFIGURATIONS.filter((one) => one === "" || one.startsWith(mode))) {
-      const config = configOf(mode, lines);
+      const config = configured(mode, lines);
       const planOf = await plansOf(mode, config);
       rules.add(
         JSON.stringify(await Promise.all(IP_FAMILIES.map((family) => dryRun(planOf(family), { mode, config })))),

@@ -1,34 +1,74 @@
+import { iptablesFacts } from "@fairlead/backend-iptables";
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import type { AgentConfig } from "@fairlead/config";
-import { ClusterState, type IPFamily, type NodePlan } from "@fairlead/core";
-import { filterSettings } from "@fairlead/intake";
 import {
-  FakeConntrack,
-  FakeDevices,
-  FakeIptables,
-  FakeNfacct,
-  FakeNodeAddresses,
-  FakeRouting,
-  FakeSysctl,
-  FakeTracking,
-} from "@fairlead/kernel/fake";
-import { endpointSlice, node, service, serviceCIDR } from "@fairlead/testkit";
+  type Backend,
+  ClusterState,
+  type ForwardingPlan,
+  type IPFamily,
+  type ModeFacts,
+  type NodePlan,
+  type SyncReport,
+} from "@fairlead/core";
+import { FakeIptables, FakeNfacct } from "@fairlead/kernel/fake";
+import type { IptablesPort } from "@fairlead/netfilter";
+import { serviceCIDR } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import type { Kernel } from "../src/kernel.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import { metricsFollower } from "../src/metrics/sync-metrics.ts";
 import { modes } from "../src/modes/index.ts";
 import { leftoversFollower } from "../src/modes/leftovers.ts";
+import { type Mode, watchRules } from "../src/modes/mode.ts";
 import { runAgent } from "../src/run/run-agent.ts";
 import { cleanUp } from "../src/start/action.ts";
 import { prepareNode } from "../src/start/node.ts";
-import { fakeIpvs } from "./support/fake-ipvs.ts";
-import { memoryMode } from "./support/memory-mode.ts";
-import { recordedLog } from "./support/recorded-log.ts";
-import { configOf } from "./support/running-agent.ts";
-import { ScriptedSource } from "./support/scripted-source.ts";
+import { configOf, fakeIpvs, fakeKernel, filterOf, recordedLog, runOf, SYNCED } from "./support/fake-node.ts";
+import { nodeA, ScriptedSource, slice, web } from "./support/running-agent.ts";
 
-// The dry proof of docs/architecture.md, "Adding a backend": the one file is support/memory-mode.ts, the one row is
+const FACTS: ModeFacts = {
+  name: "memory",
+  semantics: { localSourcesShortCut: true, localWithoutEndpoints: "drop", withoutEndpoints: "reject" },
+  needs: { iptables: [], nodeAddresses: false, serviceCIDRs: true, kernelParts: [], sysctls: [] },
+  keeps: {},
+  objects: { rules: [], own: { kinds: ["groups"], help: "Service ports that are kept in memory" } },
+  packetCounters: {},
+  familiesAtOnce: true,
+};
+
+/** A mode that keeps each family's service ports in `memory`, and asks nothing of the node; `nodes` gets the rest. */
+function memoryMode(memory: Map<IPFamily, readonly string[]>, nodes?: Map<IPFamily, NodePlan>): Mode {
+  return {
+    facts: FACTS,
+    async open() {},
+    serve: async ({ families }) => ({
+      backends: new Map(families.map((family) => [family, memoryBackend(memory, nodes)])),
+      familiesAtOnce: FACTS.familiesAtOnce,
+    }),
+    async removeTables() {
+      memory.clear();
+      return ["memory"];
+    },
+  };
+}
+
+function memoryBackend(memory: Map<IPFamily, readonly string[]>, nodes?: Map<IPFamily, NodePlan>): Backend {
+  const keep = async (plan: ForwardingPlan): Promise<SyncReport> => {
+    const names = Array.from(plan.groups.values(), ({ name }) => name);
+    memory.set(plan.family, names);
+    nodes?.set(plan.family, plan.node);
+    return { kind: "full", objects: { groups: { total: names.length, written: names.length } } };
+  };
+  return {
+    semantics: FACTS.semantics,
+    sync: keep,
+    apply: keep,
+    difference: async ({ family }) => (memory.has(family) ? undefined : { what: ["everything"], repaired: false }),
+    cleanup: async () => memory.clear(),
+  };
+}
+
+// The dry proof of docs/architecture.md, "Adding a backend": the one file is `memoryMode`, the one row is in
 // `all`.
 const memory = new Map<IPFamily, readonly string[]>();
 const nodes = new Map<IPFamily, NodePlan>();
@@ -40,25 +80,32 @@ function nodeWithoutIptables(asked: string[]): Kernel {
     asked.push(`${what} ${family}`);
     throw new Error("iptables is not installed");
   };
-  return {
+  const { kernel } = fakeKernel({
     iptables: missing("to serve with"),
     iptablesInUse: missing("to clean"),
     ...fakeIpvs({ supported: false }),
-    addresses: new FakeNodeAddresses(),
-    devices: new FakeDevices(),
-    testFlowtable: async () => ({ outcome: "passed" }),
-    conntrack: new FakeConntrack(),
-    tracking: async () => new FakeTracking(),
     nfacct: new FakeNfacct({ supported: false }),
-    sysctl: new FakeSysctl({ "net/ipv6/conf/all/disable_ipv6": 0 }),
     nftables: async () => {
       throw new Error("there is no nf_tables");
     },
-    removeNftTables: async () => [],
-    routing: new FakeRouting(),
-    hasNftTable: async () => false,
-    sourceAddress: async () => undefined,
-  };
+  });
+  return kernel;
+}
+
+/** What an agent starts with there, in the new mode. */
+function prepared(parts: Pick<Parameters<typeof prepareNode>[0], "log"> & Partial<Parameters<typeof prepareNode>[0]>) {
+  const config = configFor("memory");
+  return prepareNode({
+    config,
+    filter: filterOf(config),
+    nodeName: "node-a",
+    kernel: nodeWithoutIptables([]),
+    modes: all,
+    openSource: async () => ({ source: () => new ScriptedSource() }),
+    clock: new VirtualClock(),
+    machine: { cores: 1, hashSizeFile: "/dev/null" },
+    ...parts,
+  });
 }
 
 /** `mode` is what the configuration names; that it accepts the name is not the agent's concern. */
@@ -71,34 +118,15 @@ function configFor(mode: string): AgentConfig {
 test("a mode that is one file and one row is chosen, opened, served, and never asked for iptables", async () => {
   const asked: string[] = [];
   const [clock, log, source] = [new VirtualClock(), recordedLog(), new ScriptedSource()];
-  const config = configFor("memory");
-  const filter = filterSettings(config);
-  if (!filter.ok) throw new Error(filter.errors.join("\n"));
-  const parts = await prepareNode({
-    config,
-    filter: filter.options,
-    nodeName: "node-a",
-    kernel: nodeWithoutIptables(asked),
-    modes: all,
-    openSource: async () => ({ source: () => source }),
-    clock,
-    log,
-    machine: { cores: 1, hashSizeFile: "/dev/null" },
-  });
+  const kernel = nodeWithoutIptables(asked);
+  const parts = await prepared({ kernel, openSource: async () => ({ source: () => source }), clock, log });
   expect([...parts.backends.keys()]).toEqual(["IPv4", "IPv6"]);
   expect(asked).toEqual([]);
 
   const stop = new AbortController();
   const ended = runAgent(parts, stop.signal);
   await settled();
-  const web = service("web", { clusterIPs: ["10.96.67.75"], ports: [{ port: 80 }] });
-  const slice = {
-    service: "web",
-    family: "IPv4",
-    ports: [{ port: 8080 }],
-    endpoints: [{ address: "10.144.1.5" }],
-  } as const;
-  await source.put(node("node-a", { addresses: ["10.201.0.10"] }), web, endpointSlice("web-1", slice));
+  await source.put(nodeA, web, slice("web", "10.144.1.5"));
   await source.synced("services", "endpointSlices", "node");
   await clock.advance(1_000);
   expect(memory).toEqual(
@@ -126,37 +154,24 @@ test("a mode that is one file and one row is chosen, opened, served, and never a
 
 test("a mode that cannot tell clients apart says what becomes of excluded-clients, once", async () => {
   const log = recordedLog();
-  const config = configFor("memory");
-  const filter = filterSettings(config);
-  if (!filter.ok) throw new Error(filter.errors.join("\n"));
-  await prepareNode({
-    config,
-    filter: { ...filter.options, excludedFrontends: "excluded-clients" },
-    nodeName: "node-a",
-    kernel: nodeWithoutIptables([]),
-    modes: all,
-    openSource: async () => ({ source: () => new ScriptedSource() }),
-    clock: new VirtualClock(),
-    log,
-    machine: { cores: 1, hashSizeFile: "/dev/null" },
-  });
+  const filter = { ...filterOf(configFor("memory")), excludedFrontends: "excluded-clients" } as const;
+  await prepared({ filter, log });
   expect(log.messages("warn").filter((line) => line.includes("clients"))).toEqual([
     expect.stringMatching(/^memory mode cannot distinguish the clients of an address: .*cluster-ip/),
   ]);
 });
 
-test("its failures are counted under its name, as kube-proxy counts those of nftables mode", async () => {
+function measured() {
   const { facts: mode } = memoryMode(memory);
-  const metrics = createMetrics(new ClusterState(), { mode });
+  const [metrics, state] = [createMetrics(new ClusterState(), { mode }), new ClusterState()];
   const planner = { counts: () => ({ services: {}, endpointsExcluded: 0, noLocalEndpoints: {} }) as never };
-  const follower = metricsFollower({ ...metrics, mode, planner, state: new ClusterState(), clock: new VirtualClock() });
+  return { metrics, follower: metricsFollower({ ...metrics, mode, planner, state, clock: new VirtualClock() }) };
+}
+
+test("its failures are counted under its name, as kube-proxy counts those of nftables mode", async () => {
+  const { metrics, follower } = measured();
   const error = new Error("no space");
-  await follower.ran?.({
-    family: "IPv6",
-    plan: undefined as never,
-    change: undefined,
-    outcome: { kind: "failed", sync: "full", error, milliseconds: 1, retryIn: 1 },
-  });
+  await follower.ran?.(runOf({ kind: "failed", sync: "full", error, milliseconds: 1, retryIn: 1 }, "IPv6"));
   follower.unmaintained?.("IPv4");
   const { text } = await metrics.text();
   expect(text).toContain('kubeproxy_sync_proxy_rules_memory_sync_failures_total{ip_family="IPv6"} 1');
@@ -164,19 +179,9 @@ test("its failures are counted under its name, as kube-proxy counts those of nft
 });
 
 test("what it counts has a metric of its own, and no other mode's", async () => {
-  const { facts: mode } = memoryMode(memory);
-  const metrics = createMetrics(new ClusterState(), { mode });
-  const counts = { services: {}, endpointsExcluded: 0, noLocalEndpoints: {} };
-  const planner = { counts: () => counts as never };
-  const state = new ClusterState();
-  const follower = metricsFollower({ ...metrics, mode, planner, state, clock: new VirtualClock() });
+  const { metrics, follower } = measured();
   const objects = { groups: { total: 3, written: 1 }, unknown: { total: 7, written: 7 } };
-  await follower.ran?.({
-    family: "IPv4",
-    plan: undefined as never,
-    change: undefined,
-    outcome: { kind: "synced", report: { kind: "full", objects }, milliseconds: 1 },
-  });
+  await follower.ran?.(runOf({ kind: "synced", report: { kind: "full", objects }, milliseconds: 1 }));
   const { text } = await metrics.text();
   expect(text.match(/^fairlead_\w+_objects\{.*$/gm)).toEqual([
     'fairlead_refused_objects{ip_family="IPv4"} 0',
@@ -202,11 +207,33 @@ test("while it runs, rules that another mode left go", async () => {
   const { facts: mode } = memoryMode(memory);
   const log = recordedLog();
   const follower = leftoversFollower({ kernel, mode, removals: all, families: ["IPv4"], log });
-  await follower.ran?.({
-    family: "IPv4",
-    plan: undefined as never,
-    change: undefined,
-    outcome: { kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 },
-  });
+  await follower.ran?.(runOf(SYNCED));
   expect([...rules.table("nat").chains.keys()].filter((chain) => chain.startsWith("KUBE-"))).toEqual([]);
+});
+
+test("rules that went are looked for twice a second, in both families, until the agent ends", async () => {
+  const clock = new VirtualClock();
+  const asked: string[] = [];
+  const gone = new Set<string>();
+  const portOf = (family: string): Pick<IptablesPort, "lost"> => ({
+    async lost(chains) {
+      asked.push(`${family}: ${Object.keys(chains)}`);
+      expect(chains.nat).toEqual(expect.arrayContaining(["PREROUTING", "KUBE-SERVICES"]));
+      return gone.delete(family);
+    },
+  });
+  const ports = new Map([["IPv4", portOf("IPv4")] as const, ["IPv6", portOf("IPv6")] as const]);
+  let changed = 0;
+  const stop = new AbortController();
+  const watching = watchRules(ports, iptablesFacts, clock)({ changed: () => void changed++ }, stop.signal);
+  await clock.advance(500);
+  await settled();
+  expect(asked).toEqual(["IPv4: nat,filter", "IPv6: nat,filter"]);
+  expect(changed).toBe(0);
+  gone.add("IPv6");
+  await clock.advance(500);
+  await settled();
+  expect(changed).toBe(1);
+  stop.abort();
+  await watching;
 });

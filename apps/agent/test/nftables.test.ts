@@ -1,54 +1,23 @@
 import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { settled } from "@fairlead/base/testing";
-import { parseArguments } from "@fairlead/config";
-import {
-  FakeConntrack,
-  FakeDevices,
-  FakeIptables,
-  FakeNfacct,
-  FakeNftables,
-  FakeNodeAddresses,
-  FakeRouting,
-  FakeSysctl,
-  FakeTracking,
-} from "@fairlead/kernel/fake";
+import { FakeNftables } from "@fairlead/kernel/fake";
 import { NftBatch, tableLines } from "@fairlead/netfilter/nft";
-import { endpointSlice, node, service, serviceCIDR } from "@fairlead/testkit";
-import { afterEach, describe, expect, test } from "vitest";
-import type { Kernel } from "../src/kernel.ts";
+import { service, serviceCIDR } from "@fairlead/testkit";
+import { describe, expect, test } from "vitest";
 import { modes } from "../src/modes/index.ts";
-import { WatchedTables } from "../src/modes/nft-watched.ts";
-import { nftablesMode, probePlan, whyTooOld } from "../src/modes/nftables.ts";
+import { nftablesMode, probePlan, WatchedTables, whyTooOld } from "../src/modes/nftables.ts";
 import { cleanUp } from "../src/start/action.ts";
 import { chooseMode, openFamilies } from "../src/start/choose-mode.ts";
 import { Progress } from "../src/sync/follower.ts";
-import { fakeIpvs } from "./support/fake-ipvs.ts";
-import { recordedLog } from "./support/recorded-log.ts";
-import { configOf, type RunningAgent, runningAgent } from "./support/running-agent.ts";
+import { configOf, emptyPlan, fakeKernel, recordedLog } from "./support/fake-node.ts";
+import { nodeA, type RunningAgent, runningAgent, slice, webNodePort as web } from "./support/running-agent.ts";
 
 const FLAGS = ["--proxy-mode=nftables", "--cluster-cidr=10.144.0.0/16,fd00:144::/48"];
 
-const web = service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports: [{ port: 80, nodePort: 30_080 }] });
-const nodeA = node("node-a", { zone: "z1", addresses: ["10.201.0.10"] });
-
-let running: RunningAgent | undefined;
-
-afterEach(async () => {
-  await running?.stop();
-  running = undefined;
-});
-
-function slice(...addresses: string[]) {
-  const endpoints = addresses.map((address) => ({ address }));
-  return endpointSlice("web-1", { service: "web", family: "IPv4", ports: [{ port: 80 }], endpoints });
-}
-
 async function serving(...flags: string[]) {
   const one = runningAgent({ mode: "nftables", flags: [...FLAGS, ...flags], families: ["IPv4", "IPv6"] });
-  running = one;
-  await settled();
-  await one.source.put(nodeA, web, slice("10.144.154.71"), serviceCIDR("kubernetes", ["10.96.0.0/12"]));
-  await one.source.synced("services", "endpointSlices", "node", "serviceCIDRs");
+  await one.list(nodeA, web, slice("web", "10.144.154.71"), serviceCIDR("kubernetes", ["10.96.0.0/12"]));
+  await one.source.synced("serviceCIDRs");
   await one.clock.advance(5_000);
   return one;
 }
@@ -58,32 +27,11 @@ function linesOf({ nftables }: Pick<RunningAgent, "nftables">, family: "ip" | "i
   return table === undefined ? [] : [...tableLines(table)].map((line) => line.trim());
 }
 
-function kernelWith(nftables: FakeNftables): Kernel {
-  return {
-    iptables: async (family) => new FakeIptables({ family }),
-    iptablesInUse: async (family) => [new FakeIptables({ family })],
-    ...fakeIpvs(),
-    addresses: new FakeNodeAddresses(),
-    devices: new FakeDevices(),
-    testFlowtable: async () => ({ outcome: "passed" }),
-    conntrack: new FakeConntrack(),
-    tracking: async () => new FakeTracking(),
-    nfacct: new FakeNfacct(),
-    sysctl: new FakeSysctl({ "net/ipv6/conf/all/disable_ipv6": 0 }),
-    nftables: async () => nftables,
-    removeNftTables: async () => [],
-    routing: new FakeRouting(),
-    hasNftTable: async () => false,
-    sourceAddress: async () => undefined,
-  };
-}
-
 const FIRST = { bindAddress: "0.0.0.0", serviceProxyName: "" };
 
 describe("whether a node can do it", () => {
   test("the kernel checks all that may be written, and nothing is", async () => {
-    const nftables = new FakeNftables();
-    const kernel = kernelWith(nftables);
+    const { kernel, nftables } = fakeKernel();
     const { mode } = await chooseMode(modes, configOf(FLAGS), kernel, recordedLog());
     expect(mode).toBe(nftablesMode);
     const { families } = await openFamilies(mode, kernel, FIRST, recordedLog());
@@ -94,12 +42,12 @@ describe("whether a node can do it", () => {
   });
 
   test("a family whose table the kernel refuses is left out, with what it refused and what is needed", async () => {
-    const nftables = new FakeNftables();
+    const { kernel, nftables } = fakeKernel();
     nftables.faults.onCall(({ argv }) =>
       argv[2] === "check" && argv[3] === "ip6" ? { kind: "fail", errno: "ENOTSUP", message: 4 } : undefined,
     );
     const log = recordedLog();
-    const { families, unserved } = await openFamilies(nftablesMode, kernelWith(nftables), FIRST, log);
+    const { families, unserved } = await openFamilies(nftablesMode, kernel, FIRST, log);
     expect(families).toEqual(["IPv4"]);
     expect(unserved.get("IPv6")).toMatch(/Linux 5\.13 .* nft_chain_nat.*table ip6 kube-proxy.*ENOTSUP/s);
   });
@@ -115,10 +63,9 @@ describe("whether a node can do it", () => {
   });
 
   test("without netlink the agent ends and says so; no other mode serves in its place", async () => {
-    const kernel: Kernel = {
-      ...kernelWith(new FakeNftables()),
+    const { kernel } = fakeKernel({
       nftables: () => Promise.reject(new Error("koffi has no binary for this machine")),
-    };
+    });
     await expect(chooseMode(modes, configOf(FLAGS), kernel, recordedLog())).rejects.toThrow(
       "--proxy-mode=nftables: not available on this node: nf_tables cannot be reached by netlink: koffi has no binary",
     );
@@ -142,10 +89,10 @@ describe("serving", () => {
     const one = await serving();
     const chains = () => [...(one.nftables.tableNow("ip", "kube-proxy")?.chains.values() ?? [])];
     const before = chains();
-    await one.source.put(slice("10.144.154.71", "10.144.154.72"));
+    await one.source.put(slice("web", "10.144.154.71", "10.144.154.72"));
     await one.clock.advance(5_000);
     expect(linesOf(one).join("\n")).toContain("10.144.154.72 . 80");
-    await one.source.put(slice("10.144.154.72"));
+    await one.source.put(slice("web", "10.144.154.72"));
     await one.clock.advance(5_000);
     expect(linesOf(one).join("\n")).not.toContain("10.144.154.71");
     expect(chains()).toEqual(before);
@@ -155,15 +102,9 @@ describe("serving", () => {
     const block = (fields: string) =>
       `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\nnftables: {${fields}}\n`;
     const written = async (fields: string) => {
-      const parsed = parseArguments(["--config=file"], { readFile: () => block(fields), version: "0.0.0" });
-      if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
-      const nftables = new FakeNftables();
-      const node = {
-        config: parsed.config,
-        families: ["IPv4"],
-        kernel: kernelWith(nftables),
-        log: recordedLog(),
-      } as const;
+      const { kernel, nftables } = fakeKernel();
+      const config = configOf(["--config=file"], { file: block(fields) });
+      const node = { config, families: ["IPv4"], kernel, log: recordedLog() } as const;
       const { backends } = await nftablesMode.serve({ ...node, progress: new Progress() });
       await backends.get("IPv4")?.sync(probePlan("IPv4", nftablesMode.facts.semantics));
       return linesOf({ nftables }).join("\n");
@@ -174,20 +115,10 @@ describe("serving", () => {
 
   test("what iptables mode left goes once it serves, and not before", async () => {
     const one = runningAgent({ mode: "nftables", flags: FLAGS });
-    running = one;
-    const plain = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;
-    const empty = {
-      groups: new Map(),
-      healthChecks: new Map(),
-      foreignClusterIPs: new Set<string>(),
-      endpointCount: 0,
-    };
-    await createIptablesBackend(one.tables.IPv4).sync({ family: "IPv4", ...empty, node: plain });
+    await createIptablesBackend(one.tables.IPv4).sync(emptyPlan());
     await settled();
     expect(one.tables.IPv4.table("nat").chains.has("KUBE-SERVICES")).toBe(true);
-    await one.source.put(nodeA, web, slice("10.144.154.71"));
-    await one.source.synced("services", "endpointSlices", "node");
-    await one.clock.advance(5_000);
+    await one.serve(web, slice("web", "10.144.154.71"));
     expect(linesOf(one)).not.toEqual([]);
     expect(one.tables.IPv4.table("nat").chains.has("KUBE-SERVICES")).toBe(false);
   });
@@ -227,18 +158,13 @@ describe("node ports on loopback addresses", () => {
     one.nftables.count("ip", "kube-proxy", "localhost-nodeport-reject-udp", 2);
     expect(await metric(one, "rejected")).toContain('rejected_packets_total{ip_family="IPv4",protocol="UDP"} 5');
     await one.stop();
-    running = undefined;
     expect(one.sockets.listening).toEqual([]);
   });
 
   test("a port that another program has is counted and reported; rules and other ports are served", async () => {
     const one = runningAgent({ mode: "nftables", flags: [...FLAGS, GATE, "--nodeport-addresses=primary,localhost"] });
-    running = one;
     one.sockets.taken.add("127.0.0.1:30080 tcp");
-    await settled();
-    await one.source.put(nodeA, web, slice("10.144.154.71"));
-    await one.source.synced("services", "endpointSlices", "node");
-    await one.clock.advance(5_000);
+    await one.serve(web, slice("web", "10.144.154.71"));
     expect(linesOf(one).join("\n")).toContain("tcp . 30080");
     expect(await metric(one, "listener_creation")).toEqual(['listener_creation_failures_total{ip_family="IPv4"} 1']);
     expect(one.log.lines.filter(({ fields }) => String(fields["problem"]).includes("EADDRINUSE"))).toHaveLength(1);
@@ -373,13 +299,12 @@ function emptied(set: string): NftBatch {
 
 test("--cleanup removes the tables", async () => {
   let asked = 0;
-  const kernel: Kernel = {
-    ...kernelWith(new FakeNftables()),
+  const { kernel } = fakeKernel({
     async removeNftTables() {
       asked++;
       return ["table ip kube-proxy"];
     },
-  };
+  });
   const log = recordedLog();
   expect(await cleanUp(modes, kernel, log)).toBe(0);
   expect(asked).toBe(1);

@@ -1,14 +1,14 @@
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VirtualClock } from "@fairlead/base/testing";
 import { ClusterState, type DirtyServices, decodeService, type OwnershipChange, type PlanStep } from "@fairlead/core";
 import { createEndpointFilter, Memory, type MemoryScope, OwnershipDelay } from "@fairlead/endpoint-filter";
 import { service } from "@fairlead/testkit";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import { loadMemory, MemoryKeeper, ownershipFollower, replaceFile } from "../src/ownership.ts";
-import { recordedLog } from "./support/recorded-log.ts";
+import { recordedLog } from "./support/fake-node.ts";
 
 describe("ownership", () => {
   const SCOPE: MemoryScope = {
@@ -21,11 +21,8 @@ describe("ownership", () => {
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), "fairlead-memory-"));
   });
-  afterEach(async () => {
-    await rm(dir, { recursive: true });
-  });
 
-  function keeper(path: string, memory = Memory.empty) {
+  function keeper(path: string, memory = new Memory()) {
     const clock = new VirtualClock();
     const log = recordedLog();
     return { clock, log, keeper: new MemoryKeeper(memory, { path, scope: SCOPE, clock, log }) };
@@ -64,7 +61,7 @@ describe("ownership", () => {
       let now = 0;
       // Each look at the clock is 100 ms later than the one before.
       const clock = { now: () => now, monotonic: () => (now += 100), after: timers.after.bind(timers) };
-      const one = new MemoryKeeper(Memory.empty, {
+      const one = new MemoryKeeper(new Memory(), {
         path: join(dir, "ownership.json"),
         scope: SCOPE,
         clock,
@@ -111,13 +108,13 @@ describe("ownership", () => {
     test.each(["", "{", "[]", '{"version":1,"scope":"x","services":{}}'])("damaged or strange: %s", async (text) => {
       await writeFile(join(dir, "ownership.json"), text);
       const log = recordedLog();
-      expect((await loadMemory(join(dir, "ownership.json"), SCOPE, log)).size).toBe(0);
+      expect([...(await loadMemory(join(dir, "ownership.json"), SCOPE, log)).services()]).toEqual([]);
       expect(log.messages("warn")).toEqual(["Cannot use the ownership memory; starting with an empty one"]);
     });
 
     test("missing: one line", async () => {
       const log = recordedLog();
-      expect((await loadMemory(join(dir, "ownership.json"), SCOPE, log)).size).toBe(0);
+      expect([...(await loadMemory(join(dir, "ownership.json"), SCOPE, log)).services()]).toEqual([]);
       expect(log.lines).toHaveLength(1);
     });
   });
@@ -141,7 +138,7 @@ describe("ownership follower", () => {
     const log = recordedLog();
     const metrics = createMetrics(new ClusterState());
     const delay = new OwnershipDelay(10_000, clock);
-    const keeper = new MemoryKeeper(Memory.empty, { path: "/dev/null/none/ownership.json", scope: SCOPE, clock, log });
+    const keeper = new MemoryKeeper(new Memory(), { path: "/dev/null/none/ownership.json", scope: SCOPE, clock, log });
     return { clock, metrics, delay, follower: ownershipFollower(keeper, delay, log, metrics.agent) };
   }
 

@@ -1,13 +1,12 @@
 import type { IPFamily } from "@fairlead/base";
 import { VirtualClock } from "@fairlead/base/testing";
-import type { ReplyViaSettings } from "@fairlead/config";
-import { REPLY_TABLE } from "@fairlead/config";
+import { REPLY_TABLE, type ReplyViaSettings } from "@fairlead/config";
 import type { RouteEntry } from "@fairlead/kernel";
 import { FakeNftables, FakeRouting } from "@fairlead/kernel/fake";
 import { tableText } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { chooseUplinks, ReplyRouting, removeReplyRouting } from "../src/reply-routing.ts";
-import { recordedLog } from "./support/recorded-log.ts";
+import { recordedLog } from "./support/fake-node.ts";
 
 const AUTO: ReplyViaSettings = { uplinks: "auto", markMask: 0x3000, rulePriority: 200, firstTable: 17_000 };
 const byDefault = (name: string, gateway: string, metric = 0): RouteEntry => ({

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { onBundleNode } from "./support/bundle-node.ts";
+import { isNowInPlace, onBundleNode, pidOf } from "./support/bundle-node.ts";
 
 const agentDir = join(import.meta.dirname, "..");
 
@@ -27,7 +27,7 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     const log: string[] = [];
     for await (const line of running(flags)) {
       log.push(line);
-      if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
+      if (!isNowInPlace(log)) continue;
       await checkServing();
       await checkGuarded(pidOf(log));
       await checkRepairing(pidOf(log));
@@ -90,8 +90,7 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     const flags = ["--proxy-mode=nftables", "--manifests=manifests", "--state-dir=state", "-v=2"];
     for await (const line of running(flags, withoutNft)) {
       log.push(line);
-      if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
-      if (reported(log) > 1) continue;
+      if (!isNowInPlace(log)) continue;
       await expect.poll(nat).not.toContain("KUBE-SERVICES");
       expect(await ask("http://127.0.0.1:10249/proxyMode")).toBe("200 nftables");
       const before = await nftTable();
@@ -114,15 +113,12 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     await expect(readFile(join(dir(), "nft-was-started"))).rejects.toThrow("ENOENT");
   });
 
-  const reported = (log: readonly string[]) =>
-    log.filter((line) => line.includes('"Rules are in place" ipFamily="IPv4"')).length;
-
   /** Runs it until it has written its rules. */
   async function serveOnce(args: readonly string[]): Promise<void> {
     const log: string[] = [];
     for await (const line of running(args)) {
       log.push(line);
-      if (line.includes('"Rules are in place" ipFamily="IPv4"')) process.kill(pidOf(log), "SIGTERM");
+      if (isNowInPlace(log)) process.kill(pidOf(log), "SIGTERM");
     }
   }
 
@@ -132,7 +128,7 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     const log: string[] = [];
     for await (const line of running(["--manifests=manifests", "--state-dir=state", "--service-metrics=default"])) {
       log.push(line);
-      if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
+      if (!isNowInPlace(log)) continue;
       const metrics = (await ask("http://127.0.0.1:10249/metrics")).split("\n");
       expect(metrics.filter((one) => one.startsWith("fairlead_service_connections"))).toEqual([
         'fairlead_service_connections{namespace="default",service="nginx-calico",port="",endpoint="10.144.154.71:80"} 1',
@@ -164,7 +160,7 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     const log: string[] = [];
     for await (const line of running([`--config=${file}`, "--manifests=manifests", "--state-dir=state", "-v=2"])) {
       log.push(line);
-      if (line.includes('"Rules are in place" ipFamily="IPv4"')) await writeFile(file, `${config}mode: iptables\n`);
+      if (isNowInPlace(log)) await writeFile(file, `${config}mode: iptables\n`);
     }
     expect(log.at(-1)).toBe("exit 1");
     expect(log.at(-2)).toContain("the configuration file changed");
@@ -190,31 +186,8 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     expect(log.at(-2)).toContain("System initialized and --init-only specified");
     expect(await nat()).not.toContain("KUBE-");
   });
-
-  test("NET_ADMIN and NET_RAW are enough to serve", async () => {
-    const drop = ["setpriv", "--bounding-set", "-all,+net_admin,+net_raw", "--inh-caps", "-all"];
-    const log: string[] = [];
-    for await (const line of running(["--manifests=manifests", "--state-dir=state"], drop)) {
-      log.push(line);
-      if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
-      const status = await readFile(`/proc/${pidOf(log)}/status`, "utf8");
-      // CAP_NET_ADMIN is 12, CAP_NET_RAW 13.
-      expect(status).toMatch(/^CapEff:\s+0*3000$/m);
-      await checkServing();
-      process.kill(pidOf(log), "SIGTERM");
-    }
-    expect(log.at(-1)).toBe("exit 0");
-    await toEnd("--cleanup");
-  });
 });
 
-function pidOf(log: readonly string[]): number {
-  const pid = log.flatMap((line) => / pid=(\d+)/.exec(line)?.[1] ?? [])[0];
-  if (pid === undefined) throw new Error(`no pid in ${log.join("\n")}`);
-  return Number(pid);
-}
-
-/** The first block of a language in the README that begins as asked. */
 async function readmeBlock(language: string, begins = /^/): Promise<string> {
   const readme = await readFile(join(agentDir, "README.md"), "utf8");
   const blocks = [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))].map(

@@ -2,36 +2,15 @@ import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { CHAINS, createUserspaceBackend } from "@fairlead/backend-userspace";
 import { FakeSockets } from "@fairlead/backend-userspace/fake";
 import { settled } from "@fairlead/base/testing";
-import { endpointSlice, node, service } from "@fairlead/testkit";
-import { afterEach, expect, test } from "vitest";
-import { address, type RunningAgent, runningAgent } from "./support/running-agent.ts";
+import { endpointSlice, service } from "@fairlead/testkit";
+import { expect, test } from "vitest";
+import { emptyPlan } from "./support/fake-node.ts";
+import { address, ovn, type RunningAgent, runningAgent, webNodePort as web } from "./support/running-agent.ts";
 
-const web = service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports: [{ port: 80, nodePort: 30_080 }] });
 const dns = service("dns", { clusterIPs: ["10.96.0.10"], ports: [{ port: 53, protocol: "UDP" }] });
-const ovn = service("ovn", { clusterIPs: ["10.96.95.98"], ports: [{ port: 80 }] });
-const nodeA = node("node-a", { zone: "z1", addresses: ["10.201.0.10"] });
-const NODE0 = {
-  detector: { kind: "none" },
-  nodePortAddresses: { kind: "all" },
-  nodeAddresses: ["10.201.0.10"],
-} as const;
-const emptyPlan = {
-  family: "IPv4",
-  groups: new Map(),
-  healthChecks: new Map(),
-  foreignClusterIPs: new Set<string>(),
-  endpointCount: 0,
-  node: NODE0,
-} as const;
+const EMPTY = emptyPlan("IPv4", { nodeAddresses: ["10.201.0.10"] });
 
-let running: RunningAgent | undefined;
-
-afterEach(async () => {
-  await running?.stop();
-  running = undefined;
-});
-
-function slice(name: string, protocol: "TCP" | "UDP", port: number, ...addresses: string[]) {
+function sliceOf(name: string, protocol: "TCP" | "UDP", port: number, ...addresses: string[]) {
   const endpoints = addresses.map((one) => ({ address: one }));
   return endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port, protocol }], endpoints });
 }
@@ -39,7 +18,6 @@ function slice(name: string, protocol: "TCP" | "UDP", port: number, ...addresses
 async function start(mode: string) {
   const flags = [`--proxy-mode=${mode}`, "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
   const one = runningAgent({ mode, flags });
-  running = one;
   await settled();
   return one;
 }
@@ -51,14 +29,11 @@ async function serving(mode: string = "userspace") {
 }
 
 async function serve(one: RunningAgent) {
-  await one.source.put(nodeA, web, dns, ovn);
-  await one.source.put(
-    slice("web", "TCP", 80, "10.144.154.71"),
-    slice("dns", "UDP", 53, "10.144.154.72"),
-    slice("ovn", "TCP", 80, "10.244.0.7"),
+  await one.serve(
+    ...[web, sliceOf("web", "TCP", 80, "10.144.154.71")],
+    ...[dns, sliceOf("dns", "UDP", 53, "10.144.154.72")],
+    ...[ovn, sliceOf("ovn", "TCP", 80, "10.244.0.7")],
   );
-  await one.source.synced("services", "endpointSlices", "node");
-  await one.clock.advance(5_000);
 }
 
 function socketOf({ sockets }: RunningAgent, name: string): string {
@@ -83,7 +58,7 @@ test("the founding case: our service has a relay, the other network's neither ru
 test("an endpoint that comes or goes takes no process", async () => {
   const one = await serving();
   const calls = one.faults.IPv4.calls.length;
-  await one.source.put(slice("web", "TCP", 80, "10.144.154.79"));
+  await one.source.put(sliceOf("web", "TCP", 80, "10.144.154.79"));
   await one.clock.advance(2_000);
   expect(one.sockets.ask("tcp", socketOf(one, "default/web"), "x")?.address).toBe("10.144.154.79");
   expect(one.faults.IPv4.calls.length).toBe(calls);
@@ -116,7 +91,7 @@ test("UDP entries that lead to a relay stay, those to a socket of the process be
   expect(one.conntrack.entries).toEqual([]);
   const [host = "", port = ""] = socketOf(one, "default/dns").split(":");
   one.conntrack.track(flow(host, Number(port)));
-  await one.source.put(slice("dns", "UDP", 53, "10.144.154.73"));
+  await one.source.put(sliceOf("dns", "UDP", 53, "10.144.154.73"));
   await one.clock.advance(2_000);
   expect(one.conntrack.entries).toHaveLength(1);
 });
@@ -139,7 +114,7 @@ test("at its end the sockets close and the rules stay", async () => {
 
 test("what iptables mode left goes once userspace mode serves", async () => {
   const one = await start("userspace");
-  await createIptablesBackend(one.tables.IPv4).sync(emptyPlan);
+  await createIptablesBackend(one.tables.IPv4).sync(EMPTY);
   await serve(one);
   for (const table of ["nat", "filter"] as const) {
     const chains = [...one.tables.IPv4.table(table).chains.keys()].filter((chain) => chain.startsWith("KUBE-"));
@@ -150,7 +125,7 @@ test("what iptables mode left goes once userspace mode serves", async () => {
 
 test.each(["iptables", "ipvs"] as const)("what userspace mode left goes once %s mode serves", async (mode) => {
   const one = await start(mode);
-  await createUserspaceBackend(one.tables.IPv4, { open: new FakeSockets().open }).sync(emptyPlan);
+  await createUserspaceBackend(one.tables.IPv4, { open: new FakeSockets().open }).sync(EMPTY);
   expect(one.nat().length + one.filter().length).toBe(0);
   expect(one.tables.IPv4.table("nat").chains.has("KUBE-PORTALS-HOST")).toBe(true);
   await serve(one);

@@ -1,9 +1,9 @@
 import { COMMANDS } from "./commands/table.ts";
 import type { Context } from "./frame/context.ts";
-import { CommandFailure, UsageError } from "./frame/errors.ts";
-import { fileErrorsInWords } from "./frame/file-errors.ts";
+import { CommandFailure, fileErrorsInWords, UsageError } from "./frame/errors.ts";
 import { commandUsage, readCommandLine } from "./frame/program.ts";
-import { printable } from "./output/printable.ts";
+import { plain } from "./frame/terminal.ts";
+import { printable, printableStyled } from "./frame/text.ts";
 import { version } from "./version.ts";
 
 export interface CommandLineIO extends Context {
@@ -15,7 +15,7 @@ export interface CommandLineIO extends Context {
 
 /** Carries out a command line; resolves to the exit code (EXIT_CODES). */
 export async function runCommandLine(argv: readonly string[], terminal: CommandLineIO): Promise<number> {
-  const io = withPrintableErrors(terminal);
+  const io = withPrintable(terminal);
   const request = readCommandLine(argv, { name: io.program, version, commands: COMMANDS });
   if (request.kind === "print") {
     io.out(request.text);
@@ -43,9 +43,15 @@ export async function runCommandLine(argv: readonly string[], terminal: CommandL
   }
 }
 
-/** Errors and warnings quote files and objects, which may have anything in them. */
-function withPrintableErrors(io: CommandLineIO): CommandLineIO {
-  return { ...io, err: (text) => io.err(printable(text)), warn: (line) => io.warn(printable(line)) };
+/** All that is printed quotes files, objects and what answers on nodes, which may have anything in them. */
+function withPrintable(io: CommandLineIO): CommandLineIO {
+  const onOut = io.style === plain ? printable : printableStyled;
+  return {
+    ...io,
+    out: (text) => io.out(onOut(text)),
+    err: (text) => io.err(printable(text)),
+    warn: (line) => io.warn(printable(line)),
+  };
 }
 
 /** A failure says what the operator needs; anything else is a mistake of ours, whose place is of use. */

@@ -2,13 +2,11 @@ import { basename } from "node:path";
 import { errorText } from "@fairlead/base";
 import { runCommandLine } from "./cli.ts";
 import { COMMANDS } from "./commands/table.ts";
-import { completionsOf } from "./completion/facts.ts";
-import { COMPLETER, kubectlCompletion } from "./completion/kubectl.ts";
-import { Ending } from "./frame/ending.ts";
-import { styleFor } from "./frame/style.ts";
-import { CONNECTIONS, FULL_SYNC, STATE } from "./node/calls.ts";
-import { askLoopback, lazyRunner } from "./node/host.ts";
-import { createProgress } from "./output/progress.ts";
+import { COMPLETER, completionsOf, kubectlCompletion } from "./frame/completion.ts";
+
+import { createProgress, Ending, styleFor } from "./frame/terminal.ts";
+
+import { askLoopback, CONNECTIONS, FULL_SYNC, lazyRunner, STATE } from "./node/host.ts";
 
 const ending = new Ending(process);
 const runner = lazyRunner();
@@ -25,7 +23,7 @@ function answer(): Promise<number> {
 }
 
 async function fullSync(instance: string): Promise<number> {
-  const { tellOwnAgent } = await import("./node/full-sync.ts");
+  const { tellOwnAgent } = await import("./node/agent-endpoint.ts");
   return answered(() => tellOwnAgent(instance));
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { httpOver } from "../src/cluster/pod-port.ts";
+import { httpOver } from "../src/cluster/pods.ts";
 import { agentPages, okText, proxyHere } from "../src/node/agent-endpoint.ts";
 import { askLoopback } from "../src/node/host.ts";
 

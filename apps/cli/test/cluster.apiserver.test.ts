@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { type Cluster, unlessMissing } from "../src/cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, type Resource } from "../src/cluster/resources.ts";
 import { fairleadObjects, type Installation } from "../src/migrate/manifests.ts";
 import { FAIRLEAD, NAMESPACE as INSTALLED_IN, MANAGER, placementPatch } from "../src/migrate/state.ts";
-import { Kubeconfigs } from "./support/kubeconfigs.ts";
+import { Kubeconfigs } from "./support/files.ts";
 
 /**
  * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token that may do everything in
@@ -13,17 +13,15 @@ import { Kubeconfigs } from "./support/kubeconfigs.ts";
 const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN_FILE: tokenFile = "" } = process.env;
 const token = tokenFile === "" ? "" : readFileSync(tokenFile, "utf8");
 
-let files: Kubeconfigs;
+const files = new Kubeconfigs();
 let cluster: Cluster;
 
 const as = async (name: string, user: object) =>
-  files.cluster({ KUBECONFIG: await files.write(name, { server, "insecure-skip-tls-verify": true }, user) });
+  files.cluster({ KUBECONFIG: files.write(name, { server, "insecure-skip-tls-verify": true }, user) });
 
 beforeAll(async () => {
-  files = await Kubeconfigs.open();
   cluster = await as("admin", { token });
 });
-afterAll(() => files[Symbol.asyncDispose]());
 
 /** A cluster's own Fairlead has the names of the manifests, so the test's objects have others. */
 const OWN = `fairlead-cluster-test-${process.pid}`;
@@ -117,7 +115,8 @@ test("what is refused, and what cannot be reached in a pod that runs nowhere, is
   const missing = { namespace: "default", name: "fairlead-none", container: "x" };
   await expect(cluster.runner(missing).run(["ip"])).rejects.toThrow(/answers 404: pods "fairlead-none" not found/);
   await expect(cluster.connect(missing, 1)).rejects.toThrow(/answers 404: pods "fairlead-none" not found/);
-  const spec = { containers: [{ name: "x", image: "x" }], automountServiceAccountToken: false };
+  // Where there is a scheduler it leaves the pod to another one, which is nowhere.
+  const spec = { schedulerName: "none", containers: [{ name: "x", image: "x" }], automountServiceAccountToken: false };
   const metadata = { name: "fairlead-placed-nowhere", namespace: "default" };
   await cluster.create({ apiVersion: "v1", kind: "Pod", metadata, spec });
   const placedNowhere = { ...missing, name: metadata.name };

@@ -1,21 +1,19 @@
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { COMMANDS } from "../src/commands/table.ts";
-import { completionsOf } from "../src/completion/facts.ts";
-import { COMPLETER, kubectlCompletion } from "../src/completion/kubectl.ts";
+import { COMPLETER, completionsOf, kubectlCompletion } from "../src/frame/completion.ts";
+import { ownFolder } from "./support/files.ts";
+
 import { fairlead } from "./support/run.ts";
 
 /** A folder with a file in it, where the shell stands. */
-let dir = "";
+const dir = ownFolder();
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "fairlead-completion-"));
   await writeFile(join(dir, "services.yaml"), "");
   for (const shell of ["bash", "zsh", "fish"]) await writeFile(join(dir, `script.${shell}`), await scriptOf(shell));
 });
-afterAll(() => rm(dir, { recursive: true }));
 
 async function scriptOf(shell: string): Promise<string> {
   const { code, out } = await fairlead(["completion", shell]);
@@ -26,7 +24,7 @@ async function scriptOf(shell: string): Promise<string> {
 /** Undefined: the shell is not installed here. */
 async function shell(program: string, ...args: string[]): Promise<string | undefined> {
   try {
-    return (await createRunner().run([program, ...args])).stdout;
+    return (await createRunner({ timeoutMs: 0 }).run([program, ...args])).stdout;
   } catch (error) {
     if (error instanceof CommandError && error.reason === "not-found") return undefined;
     throw error;
@@ -36,7 +34,6 @@ async function shell(program: string, ...args: string[]): Promise<string | undef
 const installed = new Map<string, boolean>();
 for (const program of ["zsh", "fish"]) installed.set(program, (await shell(program, "-c", "true")) !== undefined);
 
-/** What the shell offers for the last word of a line, sorted. */
 type Offer = (words: readonly string[]) => Promise<readonly string[]>;
 
 const inBash: Offer = async (words) => {

@@ -2,12 +2,12 @@ import { ClusterState } from "@fairlead/core";
 import { nodeOptions } from "@fairlead/inspect";
 import { goldenScenario } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { reportText } from "../src/commands/verify/show.ts";
-import { plain } from "../src/frame/style.ts";
+import { reportText } from "../src/commands/verify/run.ts";
+import { plain } from "../src/frame/terminal.ts";
 import { agentSetup } from "../src/inputs/agent.ts";
 import { runningConfig } from "../src/node/proxy-config.ts";
-import { addresses } from "./support/addresses.ts";
 import { NodeCluster, type NodesState } from "./support/node-cluster.ts";
+import { addresses } from "./support/recorded.ts";
 import { fairlead as run } from "./support/run.ts";
 
 /**
@@ -112,6 +112,22 @@ describe("the configuration of a live node is asked for", () => {
   test("the mode that really runs counts", async () => {
     node({ "/configz": configz({ mode: "ipvs" }), "/proxyMode": "iptables" });
     expect((await onNode("explain", "lb")).out).toContain("iptables mode");
+  });
+
+  test("doctor is told how many objects the kernel refuses; kube-proxy does not say", async () => {
+    const pages = { "/configz": configz(), "/proxyMode": "iptables" };
+    const metrics = ["IPv4", "IPv6"].map((family) => `fairlead_refused_objects{ip_family="${family}"} 1\n`).join("");
+    const refused = async () => {
+      const { out } = await run(["doctor", "--on", "node-a", "-o", "json"], {
+        env: { KUBECONFIG: cluster.kubeconfig },
+      });
+      const all: readonly { readonly check: string; readonly found: string }[] = JSON.parse(out);
+      return all.flatMap(({ check, found }) => (check === "what the kernel refuses" ? [found] : []));
+    };
+    node({ ...pages, "/metrics": metrics });
+    expect(await refused()).toEqual(["objects that the running proxy leaves out: 2; all others are in place"]);
+    node({ ...pages, "/metrics": "" });
+    expect(await refused()).toEqual([]);
   });
 
   test("flags override it, and are compared", async () => {

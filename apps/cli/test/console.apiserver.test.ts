@@ -3,7 +3,7 @@ import { runs } from "@fairlead/tooling/runs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../src/cluster/cluster.ts";
 import { type Manifest, NODES, resourceOf } from "../src/cluster/resources.ts";
-import { Kubeconfigs } from "./support/kubeconfigs.ts";
+import { Kubeconfigs } from "./support/files.ts";
 import { openedConsole } from "./support/opened-console.ts";
 
 /** Against a real kube-apiserver, as cluster.apiserver.test.ts is. */
@@ -12,10 +12,10 @@ const token = tokenFile === "" ? "" : readFileSync(tokenFile, "utf8");
 
 /** FAIRLEAD_RUNS=100 makes them 2,000. */
 const SERVICES = runs(20);
-const NAMESPACE = "fairlead-console";
-const NODE = "fairlead-console-node";
+const NAMESPACE = `fairlead-console-${process.pid}`;
+const NODE = `${NAMESPACE}-node`;
 
-let files: Kubeconfigs;
+const files = new Kubeconfigs();
 let admin: Cluster;
 /** Those that are there, in the order in which they came. */
 const made: Manifest[] = [];
@@ -53,7 +53,6 @@ const slices = (): readonly Manifest[] =>
 
 const node: Manifest = { apiVersion: "v1", kind: "Node", metadata: { name: NODE } };
 
-/** A role with a binding, for a user of its name. */
 function roleOf(user: string): readonly Manifest[] {
   const metadata = { name: user };
   const verbs = ["get", "list", "watch"];
@@ -79,8 +78,7 @@ function roleOf(user: string): readonly Manifest[] {
 }
 
 beforeAll(async () => {
-  files = await Kubeconfigs.open();
-  admin = files.cluster({ KUBECONFIG: await kubeconfig("admin", {}) });
+  admin = files.cluster({ KUBECONFIG: kubeconfig("admin", {}) });
   await make({ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } }, node);
   await make(...services(), ...slices(), ...roleOf("fairlead-viewer"));
 });
@@ -88,11 +86,10 @@ afterAll(async () => {
   // A namespace's end takes a controller that may not be there.
   const last = made.filter(({ kind }) => kind !== "Namespace");
   await inParts(last, (object) => admin.remove(resourceOf(object), object.metadata.name));
-  await files[Symbol.asyncDispose]();
 });
 
 async function opened(signal: AbortSignal, user: string, more: object = {}) {
-  const env = { KUBECONFIG: await kubeconfig(user, more) };
+  const env = { KUBECONFIG: kubeconfig(user, more) };
   const flags = ["--node", NODE, "--cluster-cidr", "10.144.0.0/16"];
   return openedConsole(signal, ["--no-open", ...flags], { env });
 }

@@ -1,24 +1,17 @@
-import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openedConsole } from "./support/opened-console.ts";
-import { fairlead } from "./support/run.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fileOf, ownFolder } from "./support/files.ts";
+import { openedConsole, printedAddress } from "./support/opened-console.ts";
+import { addresses, CLUSTER, iptables, stdin } from "./support/recorded.ts";
+import { fairlead, programs, started } from "./support/run.ts";
 
 const page = await readFile(join(import.meta.dirname, "..", "..", "..", "docs", "tools.md"), "utf8");
 const [, manifests = ""] = /^```yaml\n(.*?)^```/ms.exec(page) ?? [];
 const NETWORKS = ["--cluster-cidr", "10.144.0.0/16", "--exclude-cluster-cidr", "10.244.0.0/16"];
 
-let dir = "";
-let file = "";
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "fairlead-console-"));
-  file = join(dir, "services.yaml");
-  await writeFile(file, manifests);
-});
-afterAll(() => rm(dir, { recursive: true }));
+const file = fileOf(manifests, "services.yaml");
 
-/** The console of the manifests. */
 const opened = (signal: AbortSignal, ...args: readonly string[]) =>
   openedConsole(signal, ["-f", file, "--node", "node-a", ...NETWORKS, ...args]);
 
@@ -159,3 +152,40 @@ test("a browser is opened by a file of the user's own, not by an address that ot
   expect(running.calls).toHaveLength(1);
   expect(JSON.stringify(running.calls)).not.toContain("token");
 });
+
+const AGENT = ["--mode", "iptables", ...CLUSTER];
+const archive = join(ownFolder(), "dump.tar.gz");
+
+beforeAll(async () => {
+  const runner = programs({
+    "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
+    "iptables-nft-save": iptables,
+    "ip6tables-nft-save": "",
+    "ip -json address": addresses,
+    "ip -json -4 route show": "[]",
+    "ip -json -6 route show": "[]",
+    "ip -oneline address show dev kube-ipvs0": "",
+  });
+  await fairlead(["sysdump", "--live", "-f", "-", ...AGENT, "--output-file", archive], { runner, stdin });
+});
+
+async function asked(signal: AbortSignal, path: string): Promise<unknown> {
+  await using console = started(signal, ["console", "--no-open", "--sysdump", archive]);
+  const { base, token } = await printedAddress(console);
+  const init = { method: "POST", body: JSON.stringify({ token }), headers: { origin: new URL(base).origin } };
+  const cookie = (await fetch(`${base}session`, init)).headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+  return (await fetch(`${base}${path}`, { headers: { cookie } })).json();
+}
+
+test("the page traces through the archive's rules", async ({ signal }) => {
+  const trace = await asked(signal, "api/trace?from=198.51.100.7&to=203.0.113.10:80");
+  expect(trace).toMatchObject({ source: "archive of node-a", command: expect.stringContaining("--sysdump") });
+  expect(JSON.stringify(trace)).toContain("10.144.1.5");
+});
+
+test.for(["api/flows", "api/doctor"])(
+  "%s does not answer for this machine in the place of the node",
+  async (path, { signal }) => {
+    expect(JSON.stringify(await asked(signal, path))).toContain("an archive has no connections and no processes");
+  },
+);

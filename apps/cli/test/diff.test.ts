@@ -1,23 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname } from "node:path";
 import { goldenScenario, goldenScenarios, type RawObject } from "@fairlead/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { fileOf } from "./support/files.ts";
 import { fairlead } from "./support/run.ts";
 
 const AGENT = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16,fd00:144::/48"];
-
-let dir = "";
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "fairlead-diff-"));
-});
-afterAll(() => rm(dir, { recursive: true }));
-
-async function put(name: string, content: string | readonly RawObject[]): Promise<string> {
-  const file = join(dir, name);
-  await writeFile(file, typeof content === "string" ? content : JSON.stringify(content));
-  return file;
-}
 
 async function diff(a: string, b: string, ...args: string[]) {
   const { code, out, err } = await fairlead(["diff", a, b, "-o", "json", ...AGENT, ...args]);
@@ -30,9 +17,9 @@ async function planText(objects: readonly RawObject[], ...args: string[]): Promi
 
 describe("golden scenarios: the plan of the objects, printed or not, and kube-proxy's rules are one", () => {
   test.each(goldenScenarios())("$name", async ({ objects, iptables }) => {
-    const rules = await put("rules", iptables);
-    const plan = await put("plan", await planText(objects));
-    const manifests = await put("manifests.json", objects);
+    const rules = fileOf(iptables);
+    const plan = fileOf(await planText(objects));
+    const manifests = fileOf(objects, "manifests.json");
     expect(await diff(plan, rules)).toMatchObject({ code: 0, answer: { traffic: { changes: [] }, rules: [] } });
     const planned = await diff(manifests, rules, "--traffic-only");
     expect(planned).toMatchObject({ code: 0, answer: { traffic: { changes: [] } } });
@@ -42,7 +29,7 @@ describe("golden scenarios: the plan of the objects, printed or not, and kube-pr
 
 test("a node with addresses of both families: each is asked for with its own", async () => {
   const { objects } = goldenScenario("26-dual-nodeport");
-  const manifests = await put("dual.json", objects);
+  const manifests = fileOf(objects, "dual.json");
   const dual = ["--node-address", "10.201.0.10", "--node-address", "fd00:201::10", "--traffic-only"];
   for (const family of ["ipv4", "ipv6"]) {
     const { code, err, answer } = await diff(manifests, manifests, "--family", family, ...dual);
@@ -53,23 +40,17 @@ test("a node with addresses of both families: each is asked for with its own", a
 
 test("ipvs mode's plan and iptables mode's do the same with packets, if not by the same rules", async () => {
   const { objects } = goldenScenario("09-loadbalancer");
-  const iptables = await put("iptables", await planText(objects));
-  const ipvs = await put("ipvs", await planText(objects, "--mode", "ipvs"));
+  const iptables = fileOf(await planText(objects));
+  const ipvs = fileOf(await planText(objects, "--mode", "ipvs"));
   expect((await diff(iptables, ipvs, "--traffic-only")).code).toBe(0);
   expect((await diff(iptables, ipvs)).answer.rules).not.toEqual([]);
 });
 
 test("a service less in a folder of manifests: its traffic is untouched, nothing else is said", async () => {
   const { objects } = goldenScenario("05-nodeport");
-  const [before, after] = [join(dir, "before"), join(dir, "after")];
-  await mkdir(before);
-  await mkdir(after);
-  await put("before/all.json", objects);
-  await put(
-    "after/all.json",
-    objects.filter(({ metadata }) => metadata.name !== "np"),
-  );
-  const { code, answer } = await diff(before, after);
+  const less = objects.filter(({ metadata }) => metadata.name !== "np");
+  const [before, after] = [objects, less].map((all) => dirname(fileOf(all, "all.json")));
+  const { code, answer } = await diff(before ?? "", after ?? "");
   expect(code).toBe(1);
   const destinations = answer.traffic.changes.map(({ destination }: { destination: string }) => destination);
   expect([...new Set(destinations)].sort()).toEqual(["tcp 10.96.1.5:80", "tcp node port 30105"]);
@@ -79,8 +60,8 @@ test("a service less in a folder of manifests: its traffic is untouched, nothing
 
 test("the text for people: packets before rules", async () => {
   const { iptables } = goldenScenario("05-nodeport");
-  const before = await put("before.txt", iptables);
-  const after = await put("after.txt", iptables.replace("0.50000000000", "0.25000000000"));
+  const before = fileOf(iptables);
+  const after = fileOf(iptables.replace("0.50000000000", "0.25000000000"));
   const { out } = await fairlead(["diff", before, after, ...AGENT]);
   expect(out).toMatch(/tcp node port 30105 from 10\.144\.0\.0\/16, the node, elsewhere/);
   expect(out.indexOf("25 %")).toBeGreaterThan(0);
@@ -96,9 +77,9 @@ describe("tables of nftables", () => {
     ["an address and a port", "ip daddr 10.144.1.5 tcp dport 8080 drop", "tcp 10.144.1.5:8080"],
     ["a set of ports", "ip daddr 10.96.0.10 tcp dport { 53, 443 } drop", "tcp 10.96.0.10:443"],
     ["pairs", "ip daddr . tcp dport { 10.96.0.10 . 80 } drop", "tcp 10.96.0.10:80"],
-  ])("a rule that drops %s is found, as it is in iptables' text", async (what, rule, destination) => {
-    const a = await put(`nft-before-${what}`, BEFORE);
-    const b = await put(`nft-after-${what}`, FORWARD(`\t\ttcp dport 22 accept\n\t\t${rule}\n`));
+  ])("a rule that drops %s is found, as it is in iptables' text", async (_what, rule, destination) => {
+    const a = fileOf(BEFORE);
+    const b = fileOf(FORWARD(`\t\ttcp dport 22 accept\n\t\t${rule}\n`));
     const { code, answer } = await diff(a, b);
     expect(code).toBe(1);
     const changes: readonly { destination: string; after: object }[] = answer.traffic.changes;
@@ -107,8 +88,8 @@ describe("tables of nftables", () => {
   });
 
   test("a rule that packets to no single place meet is reported all the same", async () => {
-    const a = await put("nft-general-before", BEFORE);
-    const b = await put("nft-general-after", FORWARD("\t\ttcp dport 22 accept\n\t\tip saddr 10.0.0.0/8 drop\n"));
+    const a = fileOf(BEFORE);
+    const b = fileOf(FORWARD("\t\ttcp dport 22 accept\n\t\tip saddr 10.0.0.0/8 drop\n"));
     const { out, code } = await fairlead(["diff", a, b, ...AGENT]);
     expect(out).toContain("ip firewall chain forward: + ip saddr 10.0.0.0/8 drop");
     expect(code).toBe(1);
@@ -125,7 +106,7 @@ describe("-n", () => {
       metadata: { name: "web", namespace: "elsewhere" },
       spec: { clusterIP: "10.96.9.9", ports: [{ port: 80 }] },
     };
-    const [a, b] = [await put("all.json", objects), await put("more.json", [...objects, web])];
+    const [a, b] = [fileOf(objects, "all.json"), fileOf([...objects, web], "more.json")];
     const changed = async (...more: readonly string[]) => (await diff(a, b, "--traffic-only", ...more)).code;
     expect(await changed("-n", "default")).toBe(0);
     expect(await changed("-n", "elsewhere")).toBe(1);
@@ -134,7 +115,7 @@ describe("-n", () => {
 
   test("is refused where a side is rules, which do not say of which namespace they are", async () => {
     const { iptables } = goldenScenario("05-nodeport");
-    const file = await put("rules.txt", iptables);
+    const file = fileOf(iptables);
     const { code, err } = await fairlead(["diff", file, "node", "-n", "shop", ...AGENT]);
     expect(err).toMatch(
       /^--namespace: only for manifests and the word cluster; fairlead verify -n compares a kernel\n/,
@@ -148,7 +129,7 @@ describe("what cannot be compared", () => {
     ["a file that is not there", "/does/not/exist", /^\/does\/not\/exist: no such file or folder/],
     ["a listing that is cut off", "*nat\n:PREROUTING ACCEPT [0:0]\n", /cut: .*nat/],
   ])("%s", async (_what, content, message) => {
-    const a = content.startsWith("/") ? content : await put("cut", content);
+    const a = content.startsWith("/") ? content : fileOf(content, "cut");
     const { code, err } = await diff(a, a);
     expect(err).toMatch(message);
     expect(code).toBe(3);

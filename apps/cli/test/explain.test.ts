@@ -1,17 +1,18 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { endpointSlice, goldenScenario, goldenScenarios, type RawObject, webA1, workload } from "@fairlead/testkit";
+import {
+  endpointSlice,
+  goldenScenario,
+  goldenScenarios,
+  type RawObject,
+  webA1,
+  webB1,
+  workload,
+} from "@fairlead/testkit";
+import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { configFile, fileOf, kubeconfigFor } from "./support/files.ts";
 import { fairlead } from "./support/run.ts";
 
 const AGENT = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16,fd00:144::/48"];
-
-let dir = "";
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "fairlead-explain-"));
-});
-afterAll(() => rm(dir, { recursive: true }));
 
 async function explain(objects: readonly RawObject[], ...args: string[]) {
   const run = await fairlead(["explain", ...args, "-f", "-", "-o", "json", ...AGENT], {
@@ -21,8 +22,7 @@ async function explain(objects: readonly RawObject[], ...args: string[]) {
 }
 
 async function saved(text: string): Promise<string> {
-  const file = join(dir, "saved");
-  await writeFile(file, text);
+  const file = fileOf(text, "saved");
   return file;
 }
 
@@ -54,7 +54,7 @@ test("what does other than it seems to ask for has a line each, what is open fir
   });
   const run = await fairlead(["explain", "svc-1", "-f", "-", ...AGENT], { stdin: JSON.stringify(opened) });
   expect(run.out).toMatch(
-    /\nopen: spec\.loadBalancerSourceRanges .* 203\.0\.113\.42 is open to every client\nnote: .* node ports.*30001\n/,
+    /\nopen: spec\.loadBalancerSourceRanges .* 203\.0\.113\.42 is open to every client\nnote: .* node ports.*30001;.*\n/,
   );
   expect(run.err).not.toContain("open to every client");
 });
@@ -82,42 +82,68 @@ describe("node ports on chosen addresses", () => {
   });
 });
 
-describe("node ports on loopback addresses in nftables mode", () => {
-  const explainWith = async (settings: string, protocol: "TCP" | "UDP" = "TCP") => {
-    const lines = [
-      "apiVersion: kubeproxy.config.k8s.io/v1alpha1",
-      "kind: KubeProxyConfiguration",
-      "mode: nftables",
-      settings,
+describe("annotations for clients", () => {
+  const explained = async (fields: Partial<Parameters<typeof workload>[1]>) => {
+    const { objects } = workload(1, { endpoints: [webB1], nodePort: true, ...fields });
+    return (await fairlead(["explain", "svc-1", "-f", "-", ...AGENT], { stdin: JSON.stringify(objects) })).out;
+  };
+  const ranges = (value: string) => ({ annotations: { "fairlead.dev/node-port-source-ranges": value } });
+
+  test("source ranges of node ports", async () => {
+    expect(await explained(ranges("192.0.2.0/24"))).toContain("; node ports for 192.0.2.0/24 only\n");
+    expect(await explained(ranges("the office"))).toContain(
+      "; node ports for no client (fairlead.dev/node-port-source-ranges must be CIDRs",
+    );
+  });
+
+  test("an answer where policy Local finds no endpoint", async () => {
+    const annotations = { "fairlead.dev/no-local-endpoint": "reject" };
+    const text = await explained({ annotations, externally: "Local" });
+    expect(text).toContain("; clients are refused where Local finds no endpoint\n");
+    expect(text).toMatch(/node-port 30001 \(Local\) +1 cluster +1 cluster, masqueraded +reject\n/);
+  });
+
+  test("shares by weight, and what is refused", async () => {
+    const weighted = [
+      { weight: "2", endpoints: [webA1] },
+      { weight: "1", endpoints: [webB1] },
+      { weight: "1", endpoints: [] },
     ];
-    const config = join(dir, "loopback.yaml");
-    await writeFile(config, `${lines.join("\n")}\n`);
+    const text = await explained({ endpoints: [], weighted });
+    expect(text).toMatch(/10\.144\.1\.5:8080 .* in: ready; 50 % of new connections/);
+    expect(text).toMatch(/10\.144\.2\.6:8080 .* in: ready; 25 % of new connections/);
+    expect(text).toContain("  refused by weight: 25 % of the cluster set\n");
+  });
+
+  test("addresses that are left to the load balancer", async () => {
+    const annotations = { "fairlead.dev/load-balancer-ip-mode": "Proxy" };
+    const text = await explained({ annotations, loadBalancer: "VIP" });
+    expect(text).toMatch(/\nnote: status\.loadBalancer\.ingress .* is left to the load balancer: the annotation/);
+    expect(text).not.toContain("load-balancer 203.0.113.1");
+  });
+});
+
+describe("node ports on loopback addresses in nftables mode", () => {
+  const explainWith = async (settings: object, protocol: "TCP" | "UDP" = "TCP") => {
+    const config = configFile({}, { mode: "nftables", ...settings });
     const objects = workload(1, { endpoints: [webA1], nodePort: true, protocol }).objects;
     return fairlead(["explain", "svc-1", "-f", "-", "--config", config, ...AGENT], { stdin: JSON.stringify(objects) });
   };
   const row = ({ out }: { readonly out: string }) => /^.*on loopback *(.*?) *$/m.exec(out)?.[1]?.split(/ {2,}/);
-  const GATE = "featureGates: {KubeProxyNFTablesLocalhostNodePorts: true}";
+  const GATE = { featureGates: { KubeProxyNFTablesLocalhostNodePorts: true } };
 
   test("are relayed, refused, or not there", async () => {
-    expect(row(await explainWith(`${GATE}\nnodePortAddresses: [primary, localhost]`))).toEqual([
-      "-",
-      "1 cluster, relayed",
-      "-",
-    ]);
-    expect(row(await explainWith(`${GATE}\nnodePortAddresses: [primary, localhost]`, "UDP"))).toEqual([
-      "-",
-      "refused",
-      "-",
-    ]);
+    const onLoopback = { ...GATE, nodePortAddresses: ["primary", "localhost"] };
+    expect(row(await explainWith(onLoopback))).toEqual(["-", "1 cluster, relayed", "-"]);
+    expect(row(await explainWith(onLoopback, "UDP"))).toEqual(["-", "refused", "-"]);
     expect(row(await explainWith(GATE))).toEqual(["-", "refused", "-"]);
-    const without = await explainWith("nodePortAddresses: [primary, localhost]");
+    const without = await explainWith({ nodePortAddresses: ["primary", "localhost"] });
     expect(row(without)).toBeUndefined();
     expect(without.err).toContain("KubeProxyNFTablesLocalhostNodePorts=true");
   });
 
   test("stand in the planned table as the agent writes it", async () => {
-    const config = join(dir, "loopback.yaml");
-    await explainWith(GATE);
+    const config = configFile({}, { mode: "nftables", ...GATE });
     const objects = workload(1, { endpoints: [webA1], nodePort: true }).objects;
     const { out } = await fairlead(["plan", "-f", "-", "--config", config, ...AGENT], {
       stdin: JSON.stringify(objects),
@@ -151,8 +177,7 @@ describe("a Service of another proxy", () => {
     labels: { "service.kubernetes.io/service-proxy-name": "edge" },
   }).objects;
   const explainFile = async (...args: string[]) => {
-    const file = join(dir, "labeled.json");
-    await writeFile(file, JSON.stringify(objects));
+    const file = fileOf(objects, "labeled.json");
     return fairlead(["explain", "svc-1", "-f", file, ...AGENT, ...args]);
   };
 
@@ -168,7 +193,7 @@ describe("a Service of another proxy", () => {
     expect((await explainFile("--service-proxy-name", "edge", "--mode", "nftables")).code).toBe(0);
   });
 
-  test("on pods' secondary networks only endpoints of fairlead-slices count", async () => {
+  test("on pods' secondary networks only endpoints of fairlead-controller count", async () => {
     const slice = endpointSlice("svc-1-storage", {
       service: "svc-1",
       family: "IPv4",
@@ -176,14 +201,13 @@ describe("a Service of another proxy", () => {
       endpoints: [{ address: "192.168.50.10" }],
     });
     const { metadata, ...rest } = slice;
-    const labels = { ...metadata.labels, "endpointslice.kubernetes.io/managed-by": "fairlead-slices.fairlead.dev" };
-    const file = join(dir, "secondary.json");
-    await writeFile(file, JSON.stringify([...objects, { ...rest, metadata: { ...metadata, labels } }]));
+    const labels = { ...metadata.labels, "endpointslice.kubernetes.io/managed-by": "networks.fairlead.dev" };
+    const file = fileOf([...objects, { ...rest, metadata: { ...metadata, labels } }], "secondary.json");
     const instance = ["--service-proxy-name", "edge", "--mode", "nftables"];
     const all = ["explain", "svc-1", "-f", file, ...AGENT, ...instance];
     const { out } = await fairlead([...all, "--agent-flag", "service-network"]);
     expect(out).toContain(
-      "Served by instance edge; endpoints on pods' secondary networks, from EndpointSlices of fairlead-slices.fairlead.dev only\n",
+      "Served by instance edge; endpoints on pods' secondary networks, from EndpointSlices of networks.fairlead.dev only\n",
     );
     expect(out).toContain("192.168.50.10:8080");
     expect(out).not.toContain(webA1.addresses.IPv4);
@@ -191,12 +215,11 @@ describe("a Service of another proxy", () => {
     expect(everything).toContain("Served by instance edge\n");
     expect(everything).toContain(webA1.addresses.IPv4);
     const json = JSON.parse((await fairlead([...all, "--agent-flag", "service-network", "-o", "json"])).out);
-    expect(json).toMatchObject({ serviceProxyName: "edge", slicesManagedBy: "fairlead-slices.fairlead.dev" });
+    expect(json).toMatchObject({ serviceProxyName: "edge", slicesManagedBy: "networks.fairlead.dev" });
   });
 
   test("a Service without the label is left to the first proxy", async () => {
-    const file = join(dir, "unlabeled.json");
-    await writeFile(file, JSON.stringify(workload(1, { endpoints: [webA1] }).objects));
+    const file = fileOf(workload(1, { endpoints: [webA1] }).objects, "unlabeled.json");
     const { err } = await fairlead(["explain", "svc-1", "-f", file, ...AGENT, "--service-proxy-name", "edge"]);
     expect(err).toMatch(/^svc-1: has no label .*: left to the node's default proxy$/m);
   });
@@ -300,19 +323,6 @@ test("a port that the Service does not have is an error that names those it has"
 });
 
 describe("the fast path", () => {
-  const configuration = (settings: object) => [
-    {
-      apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-      kind: "KubeProxyConfiguration",
-      mode: "nftables",
-      ...settings,
-    },
-    {
-      apiVersion: "fairlead.dev/v1alpha1",
-      kind: "FairleadConfiguration",
-      nftables: { fastPath: { devices: ["cali*"] } },
-    },
-  ];
   const FLOWTABLE = "table ip kube-proxy {\n\tflowtable fast-path {\n\t\thook ingress priority filter\n";
 
   /** Its line about the fast path, of a Service with a node port. */
@@ -321,13 +331,7 @@ describe("the fast path", () => {
     settings: object = {},
     ...args: readonly string[]
   ) {
-    const file = join(dir, "config");
-    await writeFile(
-      file,
-      configuration(settings)
-        .map((document) => JSON.stringify(document))
-        .join("\n---\n"),
-    );
+    const file = configFile({ nftables: { fastPath: { devices: ["cali*"] } } }, { mode: "nftables", ...settings });
     const { objects } = workload(1, { endpoints: [webA1], nodePort: true, ...fields });
     const run = await fairlead(["explain", "svc-1", "-f", "-", "--config", file, ...AGENT, ...args], {
       stdin: JSON.stringify(objects),
@@ -365,5 +369,68 @@ describe("the fast path", () => {
     ["with a device", `${FLOWTABLE}\t\tdevices = { cali1 }\n\t}\n}\n`, "established connections"],
   ])("%s", async (_what, listing, expected) => {
     expect(await explained({}, {}, "--rules", await saved(listing))).toBe(expected);
+  });
+});
+
+describe("a Gateway", () => {
+  const server = new LightApiServer();
+  const args: string[] = [];
+  const put = (path: string, name: string, spec: object, more: object = {}) =>
+    server.store.put(path, { metadata: { namespace: "shop", name, ...more }, spec, ...more });
+  beforeAll(async () => void args.push("--kubeconfig", kubeconfigFor(await server.start())));
+  afterAll(() => server.stop());
+
+  test("the oldest route has a listener, weights are shares, and conditions say what is wrong", async () => {
+    const group = "/apis/gateway.networking.k8s.io/v1";
+    const condition = (type: string, status: string) => ({
+      type,
+      status,
+      reason: `${type}Reason`,
+      message: "so it is",
+    });
+    const listeners = [
+      { name: "sql", port: 5432, protocol: "TCP" },
+      { name: "dns", port: 53, protocol: "UDP" },
+    ];
+    const conditions = [condition("Accepted", "True"), condition("Programmed", "False")];
+    const status = { addresses: [{ value: "192.0.2.7" }], conditions };
+    put(`${group}/gateways`, "db", { gatewayClassName: "fairlead", listeners }, { status });
+    put("/api/v1/services", "db-fairlead", {}, { labels: { "gateway.networking.k8s.io/gateway-name": "db" } });
+    for (const [name, hour, accepted] of [
+      ["late", "02", "True"],
+      ["first", "01", "True"],
+      ["refused", "00", "False"],
+    ] as const) {
+      const backendRefs = [
+        { name, port: 1, weight: 3 },
+        { name: "canary", namespace: "other", port: 2 },
+      ];
+      const parents = [
+        { parentRef: { name: "db", sectionName: "sql" }, conditions: [condition("Accepted", accepted)] },
+      ];
+      const more = { creationTimestamp: `2026-01-01T${hour}:00:00Z`, status: { parents } };
+      put(`${group}/tcproutes`, name, { rules: [{ backendRefs }] }, more);
+    }
+    const { out, code } = await fairlead(["explain", "gateway", "shop/db", ...args]);
+    expect(out.replaceAll(/ {2,}/g, " | ")).toBe(`\
+Gateway shop/db of class fairlead, at 192.0.2.7, by Service shop/db-fairlead (fairlead explain shop/db-fairlead)
+
+LISTENER | ROUTE | LEADS TO
+sql 5432/TCP | TCPRoute shop/first | shop/first:1 75 %, other/canary:2 25 %
+sql 5432/TCP | TCPRoute shop/late | waits: an older route has the listener
+dns 53/UDP | none | -
+! Gateway: Programmed False, ProgrammedReason: so it is
+! TCPRoute shop/refused: Accepted False, AcceptedReason: so it is
+`);
+    expect(code).toBe(0);
+  });
+
+  test.each([
+    [["gateway", "shop/none"], 3, "there is no Gateway shop/none"],
+    [["svc", "shop/db"], 2, "must be one target, or gateway"],
+    [["gateway", "db", "-f", "-"], 2, "leave out -f and --sysdump"],
+  ])("%j", async (given, code, message) => {
+    const run = await fairlead(["explain", ...given, ...args]);
+    expect([run.code, run.err]).toEqual([code, expect.stringContaining(message)]);
   });
 });

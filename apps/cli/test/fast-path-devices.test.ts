@@ -2,7 +2,7 @@ import type { AgentConfig } from "@fairlead/config";
 import { expect, test } from "vitest";
 import { fastPathDevices } from "../src/node/fast-path-devices.ts";
 import { readState } from "../src/node/read-state.ts";
-import { programs } from "./support/programs.ts";
+import { programs } from "./support/run.ts";
 
 const veth = { linkinfo: { info_kind: "veth" } };
 const bridge = (address: string) => ({ linkinfo: { info_kind: "bridge" }, addr_info: [{ local: address }] });

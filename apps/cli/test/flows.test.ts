@@ -1,7 +1,8 @@
 import { endpointSlice, service } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { STATES } from "../../../packages/kernel/src/conntrack/messages.ts";
-import { CONNTRACK_STATES } from "../src/commands/flows/filter-options.ts";
+import { CONNTRACK_STATES } from "../src/facts/nodes.ts";
+import { CONNECTIONS } from "../src/node/host.ts";
 import { NodeCluster } from "./support/node-cluster.ts";
 import { fairlead } from "./support/run.ts";
 
@@ -31,8 +32,8 @@ afterAll(() => cluster.stop());
 
 const label = { "app.kubernetes.io/name": "fairlead" };
 
-/** A node whose image has conntrack-tools and no fairlead. */
-function run(command: string, args: readonly string[] = [], events = "", connections = listing) {
+/** A node whose image has conntrack-tools and, unless `own` is what it says, no fairlead. */
+function run(command: string, args: readonly string[] = [], events = "", connections = listing, own?: string) {
   cluster.set({
     pods: [{ node: "node-a", labels: label, name: "fairlead-x", container: "fairlead" }],
     programs: {
@@ -40,6 +41,7 @@ function run(command: string, args: readonly string[] = [], events = "", connect
       "conntrack -L -f ipv4 -p tcp": connections,
       "conntrack -L -f ipv4 -p udp": DNS,
       "conntrack -E": events,
+      ...(own !== undefined && { [`fairlead ${CONNECTIONS} --follow`]: own }),
       ip: "[]",
     },
     endpoint: {},
@@ -86,6 +88,28 @@ default/dns udp            ours    1             1           -         -
   expect(code).toBe(1);
 });
 
+test.each([
+  ["flows", "name", "default/dns\nshop/web:http\n"],
+  ["top", "name", "shop/web:http\ndefault/dns\n"],
+  ["flows", "jsonpath={[*].client.port}", "1003 1001 1002"],
+  ["top", "jsonpath={range [*]}{.service}={.connections};{end}", "shop/web=2;default/dns=1;"],
+])("%s -o %s", async (command, format, text) => {
+  const { out, code } = await run(command, ["-o", format]);
+  expect(out).toBe(text);
+  expect(code).toBe(1);
+});
+
+test.each([
+  ["flows", ["SENT", "RECEIVED", "KIND", "NODE", "EXPIRES"], /shop\/web:http .* cluster-ip +- +100 s *$/m],
+  ["top", ["SENT", "RECEIVED", "GONE", "NODE"], /shop\/web:http tcp .* 1 *$/m],
+])("%s -o wide has what -o table has not", async (command, columns, row) => {
+  const { out } = await run(command, ["-o", "wide"]);
+  const [head = ""] = out.split("\n");
+  expect(head.trimEnd().split(/ +/).slice(-columns.length)).toEqual(columns);
+  expect(out).toMatch(row);
+  expect((await run(command)).out).not.toContain("NODE");
+});
+
 test("--follow prints what begins and ends", async () => {
   const events = `[NEW] ${entry(1004, "10.144.1.5", "[UNREPLIED]")}[UPDATE] ${entry(1004, "10.144.1.5", "")}[DESTROY] ${entry(1004, "10.144.1.5", "packets=3 bytes=180")}`;
   const { out, code } = await run("flows", ["--follow", "--for", "5"], events);
@@ -99,10 +123,25 @@ test("--follow prints what begins and ends", async () => {
   expect(JSON.parse(one)).toMatchObject({ event: "new", service: "shop/web", replied: false });
 });
 
+test("--follow says once that events were lost, and goes on", async () => {
+  const [original, reply] = ["10.96.0.10", "10.144.1.5"].map((address, at) => ({
+    ...(at === 0 ? { source: "10.144.1.9", destination: address } : { source: address, destination: "10.144.1.9" }),
+    ...(at === 0 ? { sourcePort: 1004, destinationPort: 80 } : { sourcePort: 8080, destinationPort: 1004 }),
+  }));
+  const connection = { family: "IPv4", protocol: "TCP", original, reply, state: "SYN_SENT", replied: false };
+  const events = [{ kind: "lost" }, { kind: "lost" }, { kind: "new", connection }, { kind: "lost" }];
+  const own = events.map((event) => `${JSON.stringify(event)}\n`).join("");
+  const { out, err } = await run("flows", ["--follow", "--for", "5"], "", listing, own);
+  expect(out).toBe("+ tcp 10.144.1.9:1004 → 10.96.0.10:80 → 10.144.1.5:8080  shop/web:http, ours\n");
+  expect(err.match(/more events than could be read/g)).toHaveLength(1);
+});
+
 test.each([
   [["--limit", "0"], 2, "--limit=0: must be a whole number from 1 on"],
   [["--for", "soon"], 2, "--for=soon: must be a whole number from 1 on"],
   [["--follow", "-o", "yaml"], 2, "--follow: prints a table, or JSON by lines"],
+  [["--follow", "-o", "name"], 2, "--follow: prints a table, or JSON by lines"],
+  [["-o", "jsonpath={.a"], 2, "a brace has no counterpart"],
   [["--service", "nope"], 3, "--service=nope: there is no such Service with a ClusterIP"],
   [["--service", "a b"], 2, '--service: "a b" must be'],
 ])("%j", async (args, code, message) => {

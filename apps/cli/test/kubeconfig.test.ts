@@ -5,11 +5,10 @@ import { isAllowed } from "@fairlead/watch";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ClusterAccess } from "../src/cluster/access.ts";
 import { openCluster } from "../src/cluster/cluster.ts";
-import { mergedKubeconfig } from "../src/cluster/merged.ts";
-import { requestTimeoutOf } from "../src/cluster/request-timeout.ts";
+import { mergedKubeconfig, requestTimeoutOf } from "../src/cluster/kubeconfig.ts";
 import { NODES } from "../src/cluster/resources.ts";
 import { apiConnection } from "../src/inputs/cluster-access.ts";
-import { Kubeconfigs } from "./support/kubeconfigs.ts";
+import { fileOf, Kubeconfigs } from "./support/files.ts";
 import { fairlead } from "./support/run.ts";
 
 const pem = (name: string) => readFile(join(tlsFolder, name), "utf8");
@@ -17,18 +16,14 @@ const base64 = async (name: string) => Buffer.from(await pem(name)).toString("ba
 
 let api: LightApiServer;
 let server = "";
-let files: Kubeconfigs;
+const files = new Kubeconfigs();
 
 beforeEach(async () => {
   api = new LightApiServer({ key: await pem("server-key.pem"), cert: await pem("server.pem") });
   server = await api.start();
-  files = await Kubeconfigs.open();
   await copyFile(join(tlsFolder, "ca.pem"), join(files.folder, "ca.crt"));
 });
-afterEach(async () => {
-  await api.stop();
-  await files[Symbol.asyncDispose]();
-});
+afterEach(() => api.stop());
 
 const TRUSTED = { "certificate-authority": "ca.crt" };
 
@@ -64,7 +59,7 @@ function chosen(headers: NodeJS.Dict<string | string[]>): object {
 
 describe("credentials", () => {
   test("a token file, relative to the kubeconfig, wins over the token and is read at each use", async () => {
-    const file = await files.write("c", { server, ...TRUSTED }, { tokenFile: "./token", token: "written" });
+    const file = files.write("c", { server, ...TRUSTED }, { tokenFile: "./token", token: "written" });
     await writeFile(join(files.folder, "token"), "first\n");
     expect(await askedWith(file)).toEqual({ authorization: "Bearer first" });
     await writeFile(join(files.folder, "token"), "second");
@@ -80,7 +75,7 @@ describe("credentials", () => {
     ],
     [{}, {}],
   ])("of the user %j", async (user, headers) => {
-    expect(await askedWith(await files.write("c", { server, ...TRUSTED }, user))).toEqual(headers);
+    expect(await askedWith(files.write("c", { server, ...TRUSTED }, user))).toEqual(headers);
   });
 
   test("a program is run once for all that a command line asks, and gets what kubectl gives it", async () => {
@@ -93,7 +88,7 @@ describe("credentials", () => {
     ];
     await writeFile(join(files.folder, "login"), `${program.join("\n")}\n`, { mode: 0o755 });
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./login", args: ["a"] };
-    const KUBECONFIG = await files.write("c", { server, ...TRUSTED }, { exec });
+    const KUBECONFIG = files.write("c", { server, ...TRUSTED }, { exec });
     const env = { KUBECONFIG };
     const cluster = files.cluster(env);
     await Promise.all([cluster.list(NODES), cluster.list(NODES)]);
@@ -107,7 +102,7 @@ describe("credentials", () => {
   test("a program that fails is named with the file and what it said", async () => {
     await writeFile(join(files.folder, "login"), "#!/bin/sh\necho no session >&2\nexit 1\n", { mode: 0o755 });
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./login" };
-    const file = await files.write("c", { server, ...TRUSTED }, { exec });
+    const file = files.write("c", { server, ...TRUSTED }, { exec });
     await expect(files.cluster({ KUBECONFIG: file }).list(NODES)).rejects.toThrow(
       `${file}: users[].user.exec: ${join(files.folder, "login")} exited with code 1 and printed "no session"`,
     );
@@ -115,7 +110,7 @@ describe("credentials", () => {
 
   test("another user is impersonated with groups, a line each, uid and more; options go before the kubeconfig", async () => {
     const more = { "as-groups": ["dev", "ops"], "as-uid": "7", "as-user-extra": { "example.com/team": ["a", "b"] } };
-    const KUBECONFIG = await files.write("c", { server, ...TRUSTED }, { token: "t", as: "eve", ...more });
+    const KUBECONFIG = files.write("c", { server, ...TRUSTED }, { token: "t", as: "eve", ...more });
     const rest = { "impersonate-uid": "7", "impersonate-extra-example.com%2fteam": "a, b" };
     expect(await impersonated(KUBECONFIG, {})).toEqual({
       "impersonate-user": "eve",
@@ -127,7 +122,7 @@ describe("credentials", () => {
       "impersonate-group": "one, two",
       ...rest,
     });
-    const plain = await files.write("d", { server, ...TRUSTED }, { token: "t" });
+    const plain = files.write("d", { server, ...TRUSTED }, { token: "t" });
     await expect(impersonated(plain, { "as-group": ["one"] })).rejects.toThrow(
       "--as-group: name the user with --as, too",
     );
@@ -137,7 +132,7 @@ describe("credentials", () => {
     const plain = new LightApiServer();
     const url = await plain.start();
     try {
-      const file = await files.write("c", { server: url }, { token: "secret", as: "eve" });
+      const file = files.write("c", { server: url }, { token: "secret", as: "eve" });
       await files.cluster({ KUBECONFIG: file }).list(NODES);
       expect(chosen(plain.requests.at(-1)?.headers ?? {})).toEqual({ "impersonate-user": "eve" });
       expect(files.warnings).toEqual([`${file}: the user's credentials are not sent to ${url}: that is not https`]);
@@ -155,9 +150,9 @@ describe("trust", () => {
       "client-certificate": "nowhere",
       "client-key": "nowhere",
     };
-    expect(await askedWith(await files.write("c", { server, ...TRUSTED }, data))).toEqual({});
+    expect(await askedWith(files.write("c", { server, ...TRUSTED }, data))).toEqual({});
     const context = { contexts: [{ name: "c", context: { cluster: "c" } }], users: [] };
-    expect(await askedWith(await files.write("c", { server, ...TRUSTED }, {}, context))).toEqual({});
+    expect(await askedWith(files.write("c", { server, ...TRUSTED }, {}, context))).toEqual({});
   });
 
   test.each([
@@ -165,14 +160,14 @@ describe("trust", () => {
     ["another name", { ...TRUSTED, "tls-server-name": "other.test" }, /does not match certificate/],
     ["a CA and no trust at all", { ...TRUSTED, "insecure-skip-tls-verify": true }, /remove one of them/],
   ])("%s is an error", async (_what, cluster, message) => {
-    const file = await files.write("c", { server, ...cluster }, {});
+    const file = files.write("c", { server, ...cluster }, {});
     await expect(files.cluster({ KUBECONFIG: file }).list(NODES)).rejects.toThrow(message);
   });
 });
 
 describe("options of the command line", () => {
   test("--server goes before the kubeconfig's, with its credentials, and does without a kubeconfig", async () => {
-    const KUBECONFIG = await files.write(
+    const KUBECONFIG = files.write(
       "c",
       { server: "https://192.0.2.1", "tls-server-name": "elsewhere.test", ...TRUSTED },
       { token: "t" },
@@ -194,7 +189,7 @@ describe("options of the command line", () => {
   });
 
   test.each(["50ms", "0.05s"])("--request-timeout=%s ends a request that is not answered", async (time) => {
-    const KUBECONFIG = await files.write("c", { server, ...TRUSTED }, {});
+    const KUBECONFIG = files.write("c", { server, ...TRUSTED }, {});
     // The server never answers.
     api.answerInstead = () => true;
     const access = { "request-timeout": time };
@@ -232,8 +227,8 @@ describe("several files in KUBECONFIG", () => {
   test("the first current context counts, another one may be in another file; what is not there is left out", async () => {
     await mkdir(join(files.folder, "more"));
     await copyFile(join(tlsFolder, "ca.pem"), join(files.folder, "more", "other.crt"));
-    await files.write("one", { server, ...TRUSTED }, { token: "one" });
-    await files.write(join("more", "two"), { server, "certificate-authority": "other.crt" }, { token: "two" });
+    files.write("one", { server, ...TRUSTED }, { token: "one" });
+    files.write(join("more", "two"), { server, "certificate-authority": "other.crt" }, { token: "two" });
     const both = list("absent", "one", "more/two");
     expect(await askedWith(both)).toEqual({ authorization: "Bearer one" });
     expect(await askedWith(both, "more/two")).toEqual({ authorization: "Bearer two" });
@@ -256,4 +251,30 @@ describe("several files in KUBECONFIG", () => {
       "current-context": "second",
     });
   });
+});
+
+/** A token of OpenID Connect that is good for long. */
+function idToken(subject: string): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  return `${part({ alg: "none" })}.${part({ exp: 8.64e12, sub: subject })}.x`;
+}
+
+test("auth-provider oidc: the token of the context that is asked for, while it is good", async () => {
+  const names = ["one", "two"];
+  const provider = (name: string) => ({
+    name: "oidc",
+    config: { "id-token": idToken(name), "client-id": "c", "idp-issuer-url": "https://y" },
+  });
+  const kubeconfig = fileOf({
+    "current-context": "one",
+    clusters: names.map((name) => ({ name, cluster: { server: `https://${name}.example` } })),
+    users: names.map((name) => ({ name, user: { "auth-provider": provider(name) } })),
+    contexts: names.map((name) => ({ name, context: { cluster: name, user: name } })),
+  });
+  for (const context of names) {
+    const { credentials } = await apiConnection({ kubeconfig, context }, { env: {}, warn: () => {} });
+    const [first, second] = await Promise.all([credentials(), credentials()]);
+    expect(first).toEqual({ headers: { authorization: `Bearer ${idToken(context)}` }, tls: {} });
+    expect(second).toEqual(first);
+  }
 });

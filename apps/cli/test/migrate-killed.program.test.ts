@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { createRunner, lines } from "@fairlead/kernel";
 import { afterEach, describe, expect, test } from "vitest";
-import { scenarioCluster, stopClusters } from "./support/kubeadm-cluster.ts";
-import type { MigratedCluster } from "./support/migrated-cluster.ts";
+import { type MigratedCluster, scenarioCluster, stopClusters } from "./support/kubeadm-cluster.ts";
+
 import { fairlead as run } from "./support/run.ts";
 
 const BUNDLE = join(import.meta.dirname, "..", "dist", "main.js");
@@ -53,7 +53,6 @@ function stateOf(cluster: MigratedCluster): readonly string[] {
     .toSorted();
 }
 
-/** The proxies whose pods a node has. */
 function servedBy(node: string, cluster: MigratedCluster): readonly string[] {
   return ["kube-proxy", "fairlead"].filter((proxy) => cluster.get("Pod", `${proxy}-${node}`) !== undefined);
 }

@@ -1,11 +1,9 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { goldenScenario } from "@fairlead/testkit";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { countersIn } from "../src/commands/migrate/to-mode.ts";
-import { scenarioCluster, stopClusters } from "./support/kubeadm-cluster.ts";
-import type { MigratedCluster } from "./support/migrated-cluster.ts";
+import { fileOf } from "./support/files.ts";
+import { type MigratedCluster, scenarioCluster, stopClusters } from "./support/kubeadm-cluster.ts";
+
 import { fairlead as run } from "./support/run.ts";
 
 const NOW = ["--skip-verify", "--hold", "0", "--timeout", "0"];
@@ -20,11 +18,6 @@ const AGENT = ["--cluster-cidr", "10.144.0.0/16,fd00:144::/48", "--node-address"
 const local = JSON.stringify(goldenScenario("11-lb-local-healthcheck").objects);
 const LOCAL = "default/lbl";
 
-let dir = "";
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "fairlead-mode-"));
-});
-afterAll(() => rm(dir, { recursive: true }));
 afterEach(stopClusters);
 
 interface Finding {
@@ -164,11 +157,9 @@ describe("a report on manifests", () => {
   });
 
   test("with the rules of the node it says what a firewall will stop", async () => {
-    const file = join(dir, "rules");
     const firewall = (text: string) => text.replace(/(\*filter\n(?::.*\n)*?:FORWARD )\w+/, "$1DROP");
     const about = async (text: string) => {
-      await writeFile(file, text);
-      const { nodes } = JSON.parse((await report(stdin, "--rules", file, "-o", "json")).out);
+      const { nodes } = JSON.parse((await report(stdin, "--rules", fileOf(text), "-o", "json")).out);
       return (nodes[0].findings as Finding[]).filter(({ topic }) => topic === "firewall, IPv4");
     };
     expect(await about(scenario.iptables)).toMatchObject([{ state: "fits" }]);
@@ -207,8 +198,7 @@ describe("one service, and packets", () => {
   });
 
   test("diff plans its second side in the other mode", async () => {
-    const file = join(dir, "objects.json");
-    await writeFile(file, local);
+    const file = fileOf(local, "objects.json");
     const argv = ["diff", file, file, "--mode", "ipvs", "--node", "node-a", ...AGENT, "--traffic-only"];
     expect((await run(argv)).out).toMatch(/^Traffic: the same/);
     expect((await run([...argv, ...TO])).out).toMatch(/^Traffic that changes /);

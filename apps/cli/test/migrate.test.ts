@@ -1,26 +1,23 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { service } from "@fairlead/testkit";
-import { collectionOf } from "@fairlead/testkit/api-server";
 import { afterEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { ownMark } from "../src/node/process-mark.ts";
+import { ownMark } from "../src/commands/migrate/holder.ts";
+import { ownFolder } from "./support/files.ts";
 import {
   emptyCluster,
   kubeadmCluster,
   kubernetesService,
+  type MigratedCluster,
   NODE_NAMES,
   programs,
   scenario,
   scenarioCluster,
   stopClusters,
 } from "./support/kubeadm-cluster.ts";
-import type { MigratedCluster } from "./support/migrated-cluster.ts";
 import { fairlead as run } from "./support/run.ts";
 
 const NOW = ["--skip-verify", "--hold", "0", "--timeout", "0"];
-/** A command about that cluster. */
 const fairlead = (argv: readonly string[], cluster: MigratedCluster) =>
   run(argv, { env: { KUBECONFIG: cluster.kubeconfig } });
 
@@ -59,30 +56,19 @@ describe("migrate", () => {
   });
 
   test("writes the manifests", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "fairlead-"));
-    try {
-      const argv = [
-        "migrate",
-        "--output-dir",
-        folder,
-        "--image",
-        "registry/fairlead:1",
-        "--exclude-cluster-cidr",
-        "10.244.0.0/16",
-      ];
-      expect(await fairlead(argv, await kubeadmCluster())).toMatchObject({ code: 0 });
-      expect((await readdir(folder)).sort()).toEqual([
-        "clusterrolebinding.yaml",
-        "configmap.yaml",
-        "daemonset.yaml",
-        "serviceaccount.yaml",
-      ]);
-      const text = await readFile(join(folder, "daemonset.yaml"), "utf8");
-      expect(parse(text).spec.template.spec.containers[0].image).toBe("registry/fairlead:1");
-      expect(await readFile(join(folder, "configmap.yaml"), "utf8")).toContain("10.244.0.0/16");
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    const folder = ownFolder();
+    const given = ["--image", "registry/fairlead:1", "--exclude-cluster-cidr", "10.244.0.0/16"];
+    const argv = ["migrate", "--output-dir", folder, ...given];
+    expect(await fairlead(argv, await kubeadmCluster())).toMatchObject({ code: 0 });
+    expect((await readdir(folder)).sort()).toEqual([
+      "clusterrolebinding.yaml",
+      "configmap.yaml",
+      "daemonset.yaml",
+      "serviceaccount.yaml",
+    ]);
+    const text = await readFile(join(folder, "daemonset.yaml"), "utf8");
+    expect(parse(text).spec.template.spec.containers[0].image).toBe("registry/fairlead:1");
+    expect(await readFile(join(folder, "configmap.yaml"), "utf8")).toContain("10.244.0.0/16");
   });
 
   test("what is in the way is exit 1, and nothing is changed", async () => {
@@ -250,54 +236,6 @@ describe("verified", () => {
     expect(checkPods(cluster)).toEqual([]);
   });
 
-  describe("several nodes", () => {
-    const late = service("late", { clusterIPs: ["10.96.0.99"], ports: [{ port: 80 }] });
-    const LATE_KEY = "default/late";
-    /** Requests for slices while all nodes get Fairlead. */
-    const readsOf = async (cluster: MigratedCluster) => {
-      expect(await fairlead(apply, cluster)).toMatchObject({ err: "", code: 0 });
-      return cluster.api.requests.filter(({ path }) => path.endsWith("/endpointslices")).length;
-    };
-
-    test("read the cluster once", async () => {
-      const [one, two] = [await scenarioCluster(["node-a"]), await scenarioCluster(["node-a", "node-b"])];
-      const first = await readsOf(one);
-      expect(first).toBeGreaterThan(0);
-      expect(await readsOf(two)).toBe(first);
-      expect(two.api.openWatches).toBe(0);
-    });
-
-    test("are compared with what changed since it was read", async () => {
-      const cluster = await scenarioCluster(["node-a", "node-b"]);
-      let removals = 0;
-      cluster.refuses = ({ method, path }) => {
-        // Each look at a node ends with one.
-        if (method === "DELETE" && path.includes("/pods/")) removals++;
-        if (removals === 2) cluster.api.store.put(collectionOf(late), late);
-        return false;
-      };
-      const { out, code } = await fairlead([...apply, "--hold", "1"], cluster);
-      expect(out).toMatch(/node-a: verified with fairlead[\s\S]*Stopped: node-b, before its change: default\/late/);
-      expect(code).toBe(1);
-    });
-
-    test("are compared with objects that are read anew, where a watch is behind", async () => {
-      const cluster = await scenarioCluster(["node-a", "node-b"]);
-      const { api } = cluster;
-      api.watchList = false;
-      api.store.put(collectionOf(late), late);
-      // The service goes after it was listed, and its watch says nothing.
-      api.intercept(({ path, query }, response) => {
-        if (!path.endsWith("/services") || !query.has("watch") || query.has("sendInitialEvents")) return false;
-        api.store.delete(collectionOf(late), LATE_KEY);
-        response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
-        return true;
-      });
-      expect(await fairlead(apply, cluster)).toMatchObject({ err: "", code: 0 });
-      expect(cluster.get("Service", "late")).toBeUndefined();
-    });
-  });
-
   test("what others' rules do to traffic, and who stands first in a built-in chain, is not the proxy's", async () => {
     const cluster = await scenarioCluster(["node-a"]);
     const masquerade = "-A POSTROUTING -s 10.144.0.0/16 -j MASQUERADE\n";
@@ -324,4 +262,61 @@ describe("verified", () => {
     expect(code).toBe(1);
     expect(checkPods(cluster)).toEqual([]);
   });
+});
+
+const APPLY = ["migrate", "--apply", ...NOW];
+const REVERT = ["migrate", "--revert", ...NOW];
+
+const untouched = () => scenarioCluster(["node-a"]);
+
+async function migrated(): Promise<MigratedCluster> {
+  const cluster = await untouched();
+  expect(await fairlead(APPLY, cluster)).toMatchObject({ code: 0 });
+  return cluster;
+}
+
+test.each([
+  ["--apply", APPLY, untouched],
+  ["--revert", REVERT, migrated],
+])("%s: whichever change the API server refuses, it says what to do, and then goes on", async (_flag, argv, before) => {
+  for (let last = false, at = 1; !last; at++) {
+    const cluster = await before();
+    let seen = 0;
+    cluster.refuses = () => ++seen === at;
+    const { code, err } = await fairlead(argv, cluster);
+    last = seen < at;
+    if (last) continue;
+    expect({ code, err }, `change ${at}`).toEqual({
+      code: 3,
+      err: expect.stringMatching(/^Stopped: .*killed\nCorrect that and run the command again: it continues\.\n$/),
+    });
+    cluster.refuses = () => false;
+    expect(await fairlead(argv, cluster), `change ${at}`).toMatchObject({ code: 0, err: "" });
+  }
+});
+
+test("two at once: whenever the second comes, everything is changed once", async () => {
+  const changesOf = (cluster: MigratedCluster) => cluster.changes.map(({ method, path }) => `${method} ${path}`);
+  const alone = await migrated();
+  for (let at = 1; at <= alone.changes.length; at++) {
+    const cluster = await untouched();
+    let seen = 0;
+    let second: ReturnType<typeof fairlead> | undefined;
+    cluster.refuses = () => {
+      if (++seen === at) second = fairlead(APPLY, cluster);
+      return false;
+    };
+    expect(await fairlead(APPLY, cluster), `change ${at}`).toMatchObject({ code: 0, err: "" });
+    // It is refused, or comes when the first one has ended.
+    const err = (await second)?.err;
+    expect(err, `change ${at}`).toMatch(/^(?:another run is changing this cluster: process \d+ on .*\n)?$/);
+    expect(changesOf(cluster), `change ${at}`).toEqual(changesOf(alone));
+  }
+});
+
+test("two at the same moment: one of them does it all", async () => {
+  const cluster = await untouched();
+  const ended = await Promise.all([fairlead(APPLY, cluster), fairlead(APPLY, cluster)]);
+  expect(ended.map(({ code }) => code)).toContain(0);
+  expect(cluster.changes).toHaveLength((await migrated()).changes.length);
 });

@@ -1,37 +1,19 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandError, createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
 import { readTables } from "@fairlead/netfilter/nft";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Context } from "../src/frame/context.ts";
 import { stateIn } from "../src/node/read-state.ts";
+import { fileOf } from "./support/files.ts";
 import { loadTables } from "./support/load-tables.ts";
-import { agent, stdin } from "./support/nft-recorded.ts";
+import { agent, stdin } from "./support/recorded.ts";
 import { fairlead } from "./support/run.ts";
 
 const { CI = "" } = process.env;
 const support = await namespaceSupport();
 
 const BUNDLE = join(import.meta.dirname, "..", "dist", "main.js");
-
-let folder: string;
-let planFile: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "fairlead-"));
-  planFile = join(folder, "plan.nft");
-  await writeFile(planFile, (await fairlead(["plan", ...agent], { stdin })).out);
-});
-
-afterAll(() => rm(folder, { recursive: true }));
-
-async function fileOf(name: string, text: string): Promise<string> {
-  const file = join(folder, name);
-  await writeFile(file, text);
-  return file;
-}
 
 /** As an agent's pod: there is no nft, and the built `fairlead` tells what it reads by netlink. */
 function withoutNft(inside: Runner): Runner {
@@ -63,8 +45,8 @@ test.skipIf(CI === "" && !support.ok).each([
     await loadTables(namespace, readTables(out));
   }
   expect(await live()).toEqual({ out: "OK: nothing differs (IPv4, IPv6)\n", code: 0 });
-  const { stdout: json } = await runner.run(["nft", "-j", "list", "ruleset"]);
-  const rules = ["--rules", await fileOf("ruleset.json", json), "--node-address", "10.201.0.10"];
+  const { stdout: listing } = await runner.run(["nft", "list", "ruleset"]);
+  const rules = ["--rules", fileOf(listing, "ruleset.nft"), "--node-address", "10.201.0.10"];
   const traced = await fairlead(["trace", "--from", "198.51.100.7", "--to", "203.0.113.10:80", ...rules]);
   expect(traced.out).toMatch(/→ 10\.144\.1\.5:8080.*masqueraded/);
   await runner.run(["nft", "delete element ip kube-proxy service-ips { 10.96.1.10 . tcp . 80 }"]);

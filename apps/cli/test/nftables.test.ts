@@ -1,31 +1,14 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { AgentConfig } from "@fairlead/config";
 import { nodeStateText, parseNodeState } from "@fairlead/inspect";
 import { readTables } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { comparedFastPath } from "../src/commands/verify/check.ts";
-import { agent, objects, recorded, stdin } from "./support/nft-recorded.ts";
+import { configFile, fileOf } from "./support/files.ts";
+import { agent, objects, recorded, stdin } from "./support/recorded.ts";
 import { fairlead } from "./support/run.ts";
 
-let folder: string;
-let planFile: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "fairlead-"));
-  planFile = join(folder, "plan.nft");
-  await writeFile(planFile, (await fairlead(["plan", ...agent], { stdin })).out);
-});
-
-afterAll(() => rm(folder, { recursive: true }));
-
-async function fileOf(name: string, text: string): Promise<string> {
-  const file = join(folder, name);
-  await writeFile(file, text);
-  return file;
-}
+const planFile = fileOf((await fairlead(["plan", ...agent], { stdin })).out, "plan.nft");
 
 describe("plan --mode nftables", () => {
   test("is a table that nft takes, under the command that takes it", async () => {
@@ -73,14 +56,14 @@ describe("trace", () => {
 });
 
 test("explain agrees with kube-proxy's tables and with the own plan", async () => {
-  for (const rules of [planFile, await fileOf("recorded.nft", recorded)]) {
+  for (const rules of [planFile, fileOf(recorded)]) {
     const { err, code } = await fairlead(["explain", "lbs", ...agent, "--rules", rules], { stdin });
     expect({ err, code }).toEqual({ err: "", code: 0 });
   }
 });
 
 test("diff: no packet fares otherwise than with kube-proxy", async () => {
-  const file = await fileOf("kube-proxy.nft", recorded);
+  const file = fileOf(recorded);
   const { out, code } = await fairlead(["diff", planFile, file, "--traffic-only", "--node-address", "10.201.0.10"]);
   expect(out).toMatch(/^Traffic: the same, \d\d kinds of packets traced\n$/);
   expect(code).toBe(0);
@@ -92,22 +75,8 @@ describe("the fast path in verify", () => {
     const [table] = readTables("table ip kube-proxy {\n}\n");
     return table && { ...table, flowtables: new Map([[flowtable.name, flowtable]]) };
   };
-  const configuration = async (nftables: object) =>
-    fileOf(
-      "config.json",
-      [
-        { apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration", mode: "nftables" },
-        {
-          apiVersion: "fairlead.dev/v1alpha1",
-          kind: "FairleadConfiguration",
-          nftables,
-        },
-      ]
-        .map((document) => JSON.stringify(document))
-        .join("\n---\n"),
-    );
   const args = async (nftables: object = { fastPath: { devices: ["cali*"] } }) => [
-    ...["--config", await configuration(nftables)],
+    ...["--config", configFile({ nftables }, { mode: "nftables" })],
     ...agent.filter((one) => !/mode|^nftables$/.test(one)),
   ];
   const verify = async (...more: string[]) => fairlead(["verify", ...(await args()), ...more], { stdin });
@@ -115,13 +84,13 @@ describe("the fast path in verify", () => {
   test("nothing differs from a plan with it", async () => {
     const { out: plan } = await fairlead(["plan", ...(await args())], { stdin });
     expect(plan).toContain("flow add @fast-path");
-    const { out, code } = await verify("--rules", await fileOf("fast.nft", plan));
+    const { out, code } = await verify("--rules", fileOf(plan));
     expect({ out, code }).toEqual({ out: "OK: nothing differs (IPv4)\n", code: 0 });
   });
 
   test("a node that has disabled it is no difference, and a note", async () => {
     const { out: without } = await fairlead(["plan", ...(await args({}))], { stdin });
-    const { out, code } = await verify("--rules", await fileOf("slow.nft", without));
+    const { out, code } = await verify("--rules", fileOf(without));
     expect(out).toBe(
       "note, IPv4: the fast path is configured and disabled on this node; `fairlead doctor` says why\nOK: nothing differs (IPv4)\n",
     );
@@ -166,7 +135,7 @@ describe("verify", () => {
   describe("of what kube-proxy itself has written, which has chains for services where Fairlead has maps", () => {
     const verifyRecorded = async (name: string, change: (text: string) => string = (text) => text) => {
       const { objects: own, nft, node } = goldenScenario(name);
-      const rules = ["--rules", await fileOf(`${name}.nft`, change(nft))];
+      const rules = ["--rules", fileOf(change(nft))];
       const as = [
         "--node",
         node.name,

@@ -1,17 +1,14 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { goldenScenario } from "@fairlead/testkit";
 import { fail } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { addresses } from "./support/addresses.ts";
+import { fileOf } from "./support/files.ts";
 import { NodeCluster, type NodesState } from "./support/node-cluster.ts";
+import { addresses } from "./support/recorded.ts";
 import { fairlead as run } from "./support/run.ts";
 
 const scenario = goldenScenario("09-loadbalancer");
 const AGENT = ["-f", "-", "--cluster-cidr", "10.144.0.0/16", "-o", "json"];
 const cluster = new NodeCluster();
-/** A command about that cluster. */
 const fairlead = (argv: readonly string[], options: Parameters<typeof run>[1] = {}) =>
   run(argv, { ...options, env: { KUBECONFIG: cluster.kubeconfig } });
 const stdin = { stdin: JSON.stringify(scenario.objects) };
@@ -25,16 +22,9 @@ const ROW = {
   excludedEndpoints: 0,
   frontends: "none",
 };
-let dir = "";
 
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "fairlead-on-node-"));
-  await cluster.start();
-});
-afterAll(async () => {
-  await cluster.stop();
-  await rm(dir, { recursive: true });
-});
+beforeAll(() => cluster.start());
+afterAll(() => cluster.stop());
 
 const EDGE = ["--service-proxy-name", "edge"] as const;
 
@@ -102,14 +92,14 @@ describe("--on NODE", () => {
     expect(code).toBe(1);
   });
 
-  test("ownership tells what the agent has learned; one that says nothing of conflicts knows of none", async () => {
+  test("ownership tells what the agent has learned", async () => {
     const sources = [{ source: "kube-ovn-subnets", side: "excluded", state: "listed" }];
     const cidrs = [{ cidr: "10.244.0.0/16", side: "excluded", source: "kube-ovn-subnets", objects: [], stage: "held" }];
-    const networks = { sources, cidrs, heldBack: 3 };
+    const networks = { sources, cidrs, conflicts: [] };
     node({ endpoint: { "/ownership": { services: [ROW], networks } } });
     const { out } = await fairlead(["ownership", "--on", "node-a", "-o", "json"]);
-    expect(JSON.parse(out).networks).toEqual({ ...networks, conflicts: [] });
-    node({ endpoint: { "/ownership": { services: [ROW], networks: { sources, cidrs: [{}] } } } });
+    expect(JSON.parse(out).networks).toEqual(networks);
+    node({ endpoint: { "/ownership": { services: [ROW], networks: { ...networks, cidrs: [{}] } } } });
     expect((await fairlead(["ownership", "--on", "node-a"])).err).toContain("is not what this version");
   });
 
@@ -249,15 +239,13 @@ describe("all nodes", () => {
     "/ownership": { services: [ROW, { ...ROW, ownership: "ours" }] },
   };
 
-  async function manifestsOf(state: Parameters<typeof node>[0] = {}): Promise<string> {
+  function manifestsOf(state: Parameters<typeof node>[0] = {}): string {
     node({ endpoint: pages, ...state });
-    const file = join(dir, "cluster.json");
-    await writeFile(file, JSON.stringify([...scenario.objects, ...nodes]));
-    return file;
+    return fileOf([...scenario.objects, ...nodes], "cluster.json");
   }
 
   test("status: a row a node, one without an agent among them", async () => {
-    const { out, code } = await fairlead(["status", ...manifests(await manifestsOf())]);
+    const { out, code } = await fairlead(["status", ...manifests(manifestsOf())]);
     expect(out).toBe(
       `NODE     MODE       VERSION   HEALTHY     LAST SYNC   OWNERS              DIFFERS
 node-a   iptables   v1.4.0    yes         -           1 ours, 1 foreign   -
@@ -270,7 +258,7 @@ FAIL: 1 of 2 nodes (node-b); next: fairlead status -o wide gives reasons, fairle
 
   test("status of the agents with a name says it", async () => {
     const named = 'fairlead_build_info{version="1.4.0",service_proxy_name="edge"} 1\n';
-    const file = await manifestsOf({ edge: true, endpoint: { ...pages, "/metrics": named, "/proxyMode": "nftables" } });
+    const file = manifestsOf({ edge: true, endpoint: { ...pages, "/metrics": named, "/proxyMode": "nftables" } });
     const { out } = await fairlead(["status", ...manifests(file), ...EDGE, "--on", "node-a"]);
     expect(out).toMatch(/^node-a +nftables \(edge\) +v1\.4\.0 +yes /m);
     expect(new Set(cluster.connections.map(({ pod }) => pod))).toEqual(new Set(["fairlead-edge-9d4kx"]));
@@ -280,9 +268,8 @@ FAIL: 1 of 2 nodes (node-b); next: fairlead status -o wide gives reasons, fairle
 
   test("diff cluster node plans the node whose kernel it compares", async () => {
     node();
-    const objects = join(dir, "objects.json");
     const itself = { apiVersion: "v1", kind: "Node", metadata: { name: "node-a" } };
-    await writeFile(objects, JSON.stringify([...scenario.objects, itself]));
+    const objects = fileOf([...scenario.objects, itself], "objects.json");
     const agent = ["--cluster-cidr", "10.144.0.0/16", "--node-address", "10.201.0.10"];
     const { code, err } = await fairlead(["diff", objects, "node", "--on", "node-a", "--traffic-only", ...agent]);
     expect(err).not.toContain("give --node");
@@ -290,32 +277,32 @@ FAIL: 1 of 2 nodes (node-b); next: fairlead status -o wide gives reasons, fairle
   });
 
   test("status --verify of one node: a frontend is missing, which is one difference", async () => {
-    const args = [...manifests(await manifestsOf(damaged)), "--on", "node-a", "--verify", "-o", "json"];
+    const args = [...manifests(manifestsOf(damaged)), "--on", "node-a", "--verify", "-o", "json"];
     const { out, err, code } = await fairlead(["status", ...args]);
     expect(err).toMatch(/^configuration of node-a: as the options say; not compared: .*\n$/);
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject([{ node: "node-a", answers: true, healthy: true, differences: 1 }]);
-    const well = await fairlead(["status", ...manifests(await manifestsOf()), "--on", "node-a"]);
+    const well = await fairlead(["status", ...manifests(manifestsOf()), "--on", "node-a"]);
     expect(well).toMatchObject({ code: 0, err: "" });
   });
 
   test("status: an agent that is not healthy, and a node that there is not", async () => {
     const sick = { endpoint: { ...pages, "/livez": { healthy: false } } };
-    const { out, code } = await fairlead(["status", ...manifests(await manifestsOf(sick)), "--on", "node-a"]);
+    const { out, code } = await fairlead(["status", ...manifests(manifestsOf(sick)), "--on", "node-a"]);
     expect(out).toMatch(/^node-a +iptables +v1\.4\.0 +no /m);
     expect(code).toBe(1);
-    const unknown = await fairlead(["status", ...manifests(await manifestsOf()), "--on", "node-c"]);
+    const unknown = await fairlead(["status", ...manifests(manifestsOf()), "--on", "node-c"]);
     expect(unknown.err).toMatch(/^--on=node-c: there is no such Node; there are: node-a, node-b; did you mean node-a/);
     expect(unknown.code).toBe(3);
   });
 
   test("verify --all-nodes: what differs by node; one that cannot be looked at is told as well", async () => {
-    const args = manifests(await manifestsOf(damaged));
+    const args = manifests(manifestsOf(damaged));
     const { out, code } = await fairlead(["verify", "--all-nodes", ...args]);
     expect(out).toMatch(/^node-a: default\/lb IPv4: different\n {2}- nat KUBE-SERVICES/m);
     expect(out).toMatch(/^node-b: not looked at: no agent runs there$/m);
     expect(code).toBe(1);
-    const json = await fairlead(["verify", "--all-nodes", "-o", "json", ...manifests(await manifestsOf())]);
+    const json = await fairlead(["verify", "--all-nodes", "-o", "json", ...manifests(manifestsOf())]);
     expect(JSON.parse(json.out)).toMatchObject([
       // Nothing serves IPv6 there, and nothing of it is programmed: that is no difference.
       { node: "node-a", families: [{ family: "IPv4", services: [] }] },

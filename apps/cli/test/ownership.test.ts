@@ -1,11 +1,11 @@
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readConsent } from "@fairlead/intake";
 import { endpointSlice, goldenScenarios, type RawObject, service, userDefinedNetwork as udn } from "@fairlead/testkit";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withEntry } from "../src/commands/ownership/consent-text.ts";
+import { withEntry } from "../src/commands/ownership-consent.ts";
+import { configFile, fileOf, kubeconfigFor, ownFolder } from "./support/files.ts";
 import { fairlead, started } from "./support/run.ts";
 
 const CIDRS = ["--cluster-cidr", "10.144.0.0/16", "--exclude-cluster-cidr", "10.244.0.0/16"];
@@ -56,16 +56,13 @@ test("the annotation says otherwise, and why says that", async () => {
 });
 
 test("a service without endpoints is what the memory says", async () => {
-  const dir = await mkdtemp(join(tmpdir(), "fairlead-memory-"));
-  const file = join(dir, "ownership.json");
   const scope = "10.244.0.0/16 own-endpoints annotation";
   const services = { "default/nginx-ovn": { IPv4: "foreign" } };
-  await writeFile(file, JSON.stringify({ version: 1, scope, services }));
+  const file = fileOf({ version: 1, scope, services });
   const empty = web("nginx-ovn", "10.96.95.98", []);
   const remembered = await ownership(empty, ...CIDRS, "--memory", file);
   expect(owners(remembered.answer)).toEqual({ "default/nginx-ovn": "foreign" });
   expect(owners((await ownership(empty, ...CIDRS)).answer)).toEqual({ "default/nginx-ovn": "ours" });
-  await rm(dir, { recursive: true });
 });
 
 describe("suggested CIDRs", () => {
@@ -89,12 +86,8 @@ describe("suggested CIDRs", () => {
 });
 
 describe("--watch", () => {
-  let dir = "";
-  beforeAll(async () => {
-    dir = await mkdtemp(join(tmpdir(), "fairlead-watch-"));
-    await mkdir(join(dir, "manifests"));
-  });
-  afterAll(() => rm(dir, { recursive: true }));
+  const dir = ownFolder();
+  beforeAll(() => mkdir(join(dir, "manifests")));
 
   const put = async (...objects: readonly (readonly RawObject[])[]) => {
     await writeFile(join(dir, "next"), JSON.stringify(objects.flat()));
@@ -148,13 +141,8 @@ describe("--watch", () => {
         ports: [{ port: 80 }],
         annotations: { "ovn.kubernetes.io/vpc": vpc },
       });
-    const rule = "{annotation: ovn.kubernetes.io/vpc, notIn: [ovn-cluster], ownership: foreign}";
-    const config = join(dir, "config.conf");
-    const documents = [
-      "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: iptables",
-      `apiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\nmultiCNI: {serviceRules: [${rule}]}`,
-    ];
-    await writeFile(config, documents.join("\n---\n"));
+    const rule = { annotation: "ovn.kubernetes.io/vpc", notIn: ["ovn-cluster"], ownership: "foreign" };
+    const config = configFile({ multiCNI: { serviceRules: [rule] } });
     await put([inVPC("ovn-cluster")]);
     await using watching = started(signal, ["ownership", "--watch", "-f", join(dir, "manifests"), "--config", config]);
     await watching.prints(/default\/blue +IPv4 +ours/);
@@ -194,20 +182,11 @@ describe("--accept and --forget", () => {
   const learning = flags.map((flag) => `--agent-flag=${flag}`);
   const api = new LightApiServer();
   let kubeconfig = "";
-  let folder = "";
 
   beforeAll(async () => {
-    const server = await api.start();
-    folder = await mkdtemp(join(tmpdir(), "fairlead-consent-"));
-    kubeconfig = join(folder, "kubeconfig");
-    const contexts = [{ name: "c", context: { cluster: "c", user: "u" } }];
-    const config = { clusters: [{ name: "c", cluster: { server } }], users: [{ name: "u", user: {} }], contexts };
-    await writeFile(kubeconfig, JSON.stringify({ ...config, "current-context": "c" }));
+    kubeconfig = kubeconfigFor(await api.start());
   });
-  afterAll(async () => {
-    await api.stop();
-    await rm(folder, { recursive: true });
-  });
+  afterAll(() => api.stop());
 
   const change = (...args: readonly string[]) => {
     const objects = [

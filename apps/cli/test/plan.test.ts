@@ -57,3 +57,30 @@ describe("of one namespace", () => {
     expect(code).toBe(3);
   });
 });
+
+describe("in ipvs mode", () => {
+  const node = (name: string, address: string) => ({
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name },
+    status: { addresses: [{ type: "InternalIP", address }] },
+  });
+  const web = {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "web", namespace: "shop" },
+    spec: { clusterIP: "10.96.0.1", externalIPs: ["10.201.0.11", "192.0.2.1"], ports: [{ port: 80 }] },
+  };
+  const bound = async (...nodes: readonly object[]) => {
+    const stdin = JSON.stringify([...nodes, web]);
+    const given = ["plan", "-f", "-", "--node", "node-a", "--cluster-cidr", "10.144.0.0/16", "--mode", "ipvs"];
+    const { out } = await fairlead(given, { stdin });
+    return Array.from(out.matchAll(/addr add (\S+) dev kube-ipvs0/g), ([, address]) => address).sort();
+  };
+
+  test("an address of another Node is not put on the service device", async () => {
+    const [here, there] = [node("node-a", "10.201.0.10"), node("node-b", "10.201.0.11")];
+    expect(await bound(here, there)).toEqual(["10.96.0.1/32", "192.0.2.1/32"]);
+    expect(await bound(here)).toEqual(["10.201.0.11/32", "10.96.0.1/32", "192.0.2.1/32"]);
+  });
+});

@@ -6,28 +6,24 @@ import { CommandError, type Runner } from "@fairlead/kernel";
 import { LightApiServer, type PodProgram, type Pods, printed } from "@fairlead/testkit/api-server";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Cluster } from "../src/cluster/cluster.ts";
-import { httpOver } from "../src/cluster/pod-port.ts";
-import { Kubeconfigs } from "./support/kubeconfigs.ts";
+import { httpOver } from "../src/cluster/pods.ts";
+import { Kubeconfigs } from "./support/files.ts";
 import { notFound } from "./support/node-cluster.ts";
 
 const POD = { namespace: "kube-system", name: "fairlead-x", container: "fairlead" };
 
 let api: LightApiServer;
-let files: Kubeconfigs;
+const files = new Kubeconfigs();
 let cluster: Cluster;
 let pod: Runner;
 
 beforeEach(async () => {
   api = new LightApiServer();
   const server = await api.start();
-  files = await Kubeconfigs.open();
-  cluster = files.cluster({ KUBECONFIG: await files.write("c", { server }, {}) });
+  cluster = files.cluster({ KUBECONFIG: files.write("c", { server }, {}) });
   pod = cluster.runner(POD);
 });
-afterEach(async () => {
-  await api.stop();
-  await files[Symbol.asyncDispose]();
-});
+afterEach(() => api.stop());
 
 function serve(exec: Pods["exec"], more: Partial<Pods> = {}): void {
   api.pods = { exec, connect: () => "nothing listens there", ...more };

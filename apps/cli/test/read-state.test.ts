@@ -3,7 +3,7 @@ import { tableLines } from "@fairlead/netfilter/nft";
 import { goldenScenario } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { readState, stateIn, stateText } from "../src/node/read-state.ts";
-import { programs } from "./support/programs.ts";
+import { programs } from "./support/run.ts";
 
 const { iptables } = goldenScenario("09-loadbalancer");
 const ADDRESSES = [
@@ -13,31 +13,17 @@ const ADDRESSES = [
     addr_info: [{ family: "inet", local: "10.201.0.10", prefixlen: 24, scope: "global" }],
   },
 ];
-const TABLE = {
-  nftables: [
-    { table: { family: "ip", name: "kube-proxy" } },
-    { chain: { family: "ip", table: "kube-proxy", name: "c" } },
-    {
-      rule: {
-        family: "ip",
-        table: "kube-proxy",
-        chain: "c",
-        handle: 7,
-        expr: [{ limit: { rate: 5, per: "second" } }, { drop: null }],
-      },
-    },
-    {
-      set: {
-        family: "ip",
-        table: "kube-proxy",
-        name: "s",
-        type: "ipv4_addr",
-        flags: ["interval"],
-        elem: [{ prefix: { addr: "10.0.0.0", len: 8 } }],
-      },
-    },
-  ],
-};
+const TABLE = `table ip kube-proxy { # handle 1
+	set s { # handle 2
+		type ipv4_addr
+		flags interval
+		elements = { 10.0.0.0/8 }
+	}
+	chain c { # handle 3
+		limit rate 5/second drop # handle 7
+	}
+}
+`;
 
 const NODE = {
   "iptables-nft-save": iptables,
@@ -49,7 +35,7 @@ const NODE = {
   ]),
   "ip -json -6 route show": "",
   "nft list flowtables": "table ip kube-proxy {\n}\ntable inet firewalld {\n}\ntable ip filter {\n}\n",
-  "nft -j list table ip kube-proxy": JSON.stringify(TABLE),
+  "nft -a list table ip kube-proxy": TABLE,
   "ipset save":
     "create KUBE-CLUSTER-IP hash:ip,port family inet\nadd KUBE-CLUSTER-IP 10.96.0.1,tcp:80 comment secret\n",
   "ls /proc/net/xt_recent": "web\n",

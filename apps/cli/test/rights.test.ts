@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fail } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { forbiddenIn, mayNot } from "../src/cluster/forbidden.ts";
+import { forbiddenIn, mayNot } from "../src/cluster/api-error.ts";
+import { ownFolder } from "./support/files.ts";
 import { NodeCluster } from "./support/node-cluster.ts";
 import { fairlead } from "./support/run.ts";
 
@@ -108,9 +107,7 @@ describe("without nodes", () => {
   test("sysdump names what is not in its archive, and the rule that is missing", async () => {
     cluster.set({ pods: [], programs: {}, endpoint: {} });
     allowOnly([SERVICES, SLICES]);
-    const folder = await mkdtemp(join(tmpdir(), "fairlead-rights-"));
-    const { err, code } = await asked("sysdump", "--output-file", join(folder, "dump.tar.gz"));
-    await rm(folder, { recursive: true });
+    const { err, code } = await asked("sysdump", "--output-file", join(ownFolder(), "dump.tar.gz"));
     expect(err).toMatch(
       /^not in the archive: nodes: user eve may not list nodes in the whole cluster; a ClusterRole /m,
     );

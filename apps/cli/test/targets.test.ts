@@ -1,8 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { endpointSlice, service } from "@fairlead/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { fileOf } from "./support/files.ts";
 import { fairlead } from "./support/run.ts";
 
 const objects = [
@@ -37,14 +35,7 @@ const objects = [
   })),
 ];
 
-let dir = "";
-let agent: readonly string[] = [];
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "fairlead-targets-"));
-  await writeFile(join(dir, "services.json"), JSON.stringify(objects));
-  agent = ["-f", join(dir, "services.json"), "--node", "node-a", "--cluster-cidr", "10.144.0.0/16"];
-});
-afterAll(() => rm(dir, { recursive: true }));
+const agent = ["-f", fileOf(objects, "services.json"), "--node", "node-a", "--cluster-cidr", "10.144.0.0/16"];
 
 const explain = (...args: readonly string[]) => fairlead(["explain", ...args, ...agent]);
 

@@ -1,18 +1,13 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { MODES } from "@fairlead/inspect";
 import { goldenScenario } from "@fairlead/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { COMMANDS } from "../src/commands/table.ts";
+import { agentOptions, nodeAddressOption } from "../src/facts/options.ts";
+import { fileOf } from "./support/files.ts";
 import { fairlead } from "./support/run.ts";
 
 const names = COMMANDS.map(({ name }) => name).join(", ");
-let dir = "";
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "fairlead-usage-"));
-});
-afterAll(() => rm(dir, { recursive: true }));
 
 describe("a command that there is not", () => {
   test.each([[["theatre"]], [["theatre", "--help"]], [["theatre", "-h"]], [["help", "theatre"]]])(
@@ -54,7 +49,7 @@ describe("help", () => {
 
 test.each([
   [["plan", "--odd"], "unknown option '--odd'", "plan [options]", "plan"],
-  [["explain"], "missing required argument 'target'", "explain <target> [options]", "explain"],
+  [["explain"], "missing required argument 'target'", "explain <target> [gateway] [options]", "explain"],
   [["trace", "--to", "x?"], "--to=x?: must be ADDRESS:PORT/PROTOCOL", "trace [options]", "trace"],
   [["completion", "tcsh"], '"tcsh": must be bash', "completion <shell> [options]", "completion"],
   [["plan", "-o", "odd"], "--output=odd: must be rules or json or yaml or summary", "plan [options]", "plan"],
@@ -126,8 +121,7 @@ test.each([
 });
 
 test("of a file that is no configuration nothing is shown", async () => {
-  const file = join(dir, "passwd");
-  await writeFile(file, "root:x:0:0:root:/root:/bin/bash\n");
+  const file = fileOf("root:x:0:0:root:/root:/bin/bash\n", "passwd");
   const { code, err } = await fairlead(["plan", "-f", "-", "--config", file]);
   expect(err).toBe(`${file}: a document must be a block of fields (kind: KubeProxyConfiguration …), and one is text\n`);
   expect(code).toBe(3);
@@ -160,20 +154,12 @@ describe("what plan prints is what --rules reads", () => {
   const { objects } = goldenScenario("09-loadbalancer");
   const node = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16"];
   const trace = ["--from", "10.144.1.9", "--to", "203.0.113.9:80", "-o", "json"];
-  const file = (name: string) => join(dir, name);
 
   test.each(["iptables", "ipvs"])("trace, in %s mode", async (mode) => {
     const stdin = JSON.stringify(objects);
     const { out: plan } = await fairlead(["plan", "-f", "-", "--mode", mode, ...node], { stdin });
-    await writeFile(file(mode), plan);
-    const { out, err, code } = await fairlead([
-      "trace",
-      "--rules",
-      file(mode),
-      "--node-address",
-      "10.201.0.10",
-      ...trace,
-    ]);
+    const traced = (rules: string) => ["trace", "--rules", rules, "--node-address", "10.201.0.10", ...trace];
+    const { out, err, code } = await fairlead(traced(fileOf(plan)));
     expect({ err, code }).toEqual({ err: "", code: 0 });
     interface Told {
       readonly outcomes: readonly {
@@ -188,17 +174,16 @@ describe("what plan prints is what --rules reads", () => {
       // Lines are those of the file, whatever other programs' parts stand before.
       for (const { line = 0, text } of visits) expect(plan.split("\n")[line - 1]).toContain(text);
     }
-    const piped = await fairlead(["trace", "--rules", "-", "--node-address", "10.201.0.10", ...trace], { stdin: plan });
-    expect(piped.out).toBe(out);
+    expect((await fairlead(traced("-"), { stdin: plan })).out).toBe(out);
   });
 
   test("explain and verify", async () => {
     const stdin = JSON.stringify(objects);
     const { out: plan } = await fairlead(["plan", "-f", "-", ...node], { stdin });
-    await writeFile(file("plan"), plan);
-    const explained = await fairlead(["explain", "lb", "-f", "-", "--rules", file("plan"), ...node], { stdin });
+    const file = fileOf(plan);
+    const explained = await fairlead(["explain", "lb", "-f", "-", "--rules", file, ...node], { stdin });
     expect(explained.out).toMatch(/^Kernel: agrees, \d+ kinds of packets traced$/m);
-    const verified = await fairlead(["verify", "-f", "-", "--rules", file("plan"), ...node], { stdin });
+    const verified = await fairlead(["verify", "-f", "-", "--rules", file, ...node], { stdin });
     expect(verified).toMatchObject({ code: 0, out: "OK: nothing differs (IPv4)\n" });
   });
 
@@ -259,4 +244,19 @@ test("what a terminal would obey is not printed in messages", async () => {
   expect(err).toContain("\\u001b");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
   expect(err).not.toMatch(/[\u0000-\u0008\u000b-\u001f]/);
+});
+
+test("--mode offers every mode that plans can be made for", () => {
+  expect(agentOptions.mode.choices).toEqual(MODES);
+});
+
+const { read } = nodeAddressOption("An address.");
+
+test("addresses are given one by one or with commas between, and in one spelling", () => {
+  expect(read(["192.0.2.10,2001:DB8:0::10", "192.0.2.11"])).toEqual(["192.0.2.10", "2001:db8::10", "192.0.2.11"]);
+  expect(read([])).toEqual([]);
+});
+
+test.each(["node-a", "192.0.2", "192.0.2.1/24", "192.0.2.1,"])("%s is told to be none", (given) => {
+  expect(() => read([given])).toThrow(/^--node-address=.*: must be an address, such as 192\.0\.2\.10 or 2001:db8::10$/);
 });

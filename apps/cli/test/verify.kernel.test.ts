@@ -1,7 +1,7 @@
 import { createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CLUSTER, SVC, stdin } from "./support/listed.ts";
+import { CLUSTER, SVC, stdin } from "./support/recorded.ts";
 import { fairlead } from "./support/run.ts";
 
 const { CI = "" } = process.env;

@@ -53,7 +53,6 @@ interface Delays {
   readonly total: Spread;
 }
 
-/** One run of one proxy. */
 export interface ChurnRun {
   readonly rolling: readonly RollingFigures[];
   readonly churn: Delays & {
@@ -81,7 +80,6 @@ export interface ChurnResult {
 /** Address → milliseconds since the epoch. */
 type Times = ReadonlyMap<string, number>;
 
-/** @throws Error when a change has not come through */
 export function delaysOf(changes: readonly Change[], relayed: Times, programmed: Times): Delays {
   const each = changes.map(({ address, asked }) => {
     const [event, kernel] = [timeOf(relayed, address), timeOf(programmed, address)];
@@ -91,7 +89,6 @@ export function delaysOf(changes: readonly Change[], relayed: Times, programmed:
   return { api: of("api"), own: of("own"), total: of("total") };
 }
 
-/** @throws Error when it is not among them */
 export function timeOf(times: Times, address: string): number {
   const time = times.get(address);
   if (time === undefined) throw new Error(`no event with ${address} was seen`);

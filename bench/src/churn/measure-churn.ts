@@ -47,8 +47,6 @@ const ROLLING = 100;
 /**
  * Measures proxies behind a relay that records when events pass, next to a listener that records when the kernel has
  * them; compares the rules with a fresh start's after each run.
- *
- * @throws Error when changes do not come through, or rules differ
  */
 export function measureChurn(
   options: ChurnOptions,
@@ -83,7 +81,6 @@ const STEP = 7919;
  * slice says when its change was triggered, as the EndpointSlice controller does.
  *
  * @param first the number of the first address; no number may come twice in the life of a proxy
- * @throws Error when the API server refuses a change
  */
 export async function changeAtRate(api: ApiClient, size: Size, rate: Rate, first: number): Promise<readonly Change[]> {
   const started = performance.now();
@@ -196,7 +193,7 @@ function rollingFigures(
 const MAIN = fileURLToPath(new URL("recording-relay-main.ts", import.meta.url));
 const RELAY_PORT = 7443;
 
-/** One at a time. @throws Error with its last words when it does not get ready */
+/** One at a time. */
 async function openRelay({ controlPlane: { certificate }, fabric }: Bed): Promise<RecordingRelay> {
   const { certFile = "", keyFile = "" } = certificate ?? {};
   const args = [certFile, keyFile, FABRIC, String(RELAY_PORT), String(PORT)];

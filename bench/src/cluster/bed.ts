@@ -43,7 +43,6 @@ function nodeAddress(number: number): string {
   return `172.30.${1 + (number >> 8)}.${number & 255}`;
 }
 
-/** @throws Error that says what this machine does not allow, or what did not start */
 export async function openBed(programs: ControlPlanePaths, folder: string): Promise<Bed> {
   const opened = new AsyncDisposableStack();
   try {

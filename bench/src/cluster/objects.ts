@@ -110,14 +110,12 @@ export function addressPath(index: number): string {
   return `/apis/networking.k8s.io/v1/ipaddresses/${serviceAddress(index)}`;
 }
 
-/** What the API server made of one service, one of its slices and its address. */
 interface Samples {
   readonly service: ApiObject;
   readonly slice: ApiObject;
   readonly address: ApiObject;
 }
 
-/** An object and the key that the API server finds it under. */
 type StoredObject = readonly [key: string, object: ApiObject];
 
 /** Services from number `first` up to below `services`, as the API server would have stored them. */
@@ -155,7 +153,7 @@ export class Etcd {
     this.#socketPath = socketPath;
   }
 
-  /** Many in each transaction. @throws Error when one is refused */
+  /** Many in each transaction. */
   async put(objects: Iterable<StoredObject>): Promise<void> {
     let operations: string[] = [];
     let bytes = 0;

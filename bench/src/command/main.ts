@@ -2,7 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText } from "@fairlead/base";
-import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/programs";
+import { DEFAULT_KUBERNETES, FOLLOWED_KUBERNETES } from "@fairlead/lab/control-plane/programs";
 import { Command, CommanderError, Option } from "commander";
 import type { ChurnResult } from "../churn/figures.ts";
 import { measureChurn } from "../churn/measure-churn.ts";
@@ -14,8 +14,7 @@ import { describeMachine, watchOtherWork } from "../measure/process-figures.ts";
 import { jsonText, type Result, saveResult } from "../measure/result.ts";
 import { measuredProxies } from "../proxy/measured-proxy.ts";
 import { churnTable, withClusterCost } from "../report/cluster-cost.ts";
-import { plots } from "../report/growth-plot.ts";
-import { DOCS, loadRecorded, shown, withResults } from "../report/overview.ts";
+import { DOCS, loadRecorded, shown, withGrowth, withResults } from "../report/overview.ts";
 import { markdownTable, rowsOf, textTable } from "../report/rows.ts";
 
 const USAGE = 2;
@@ -37,9 +36,8 @@ const program = new Command("pnpm bench")
     1800,
   )
   .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
-  .option("--kube-proxy-version <version>", "of kube-proxy", "v1.37")
+  .option("--kube-proxy-version <version>", "of kube-proxy", FOLLOWED_KUBERNETES)
   .addOption(new Option("-o, --output <form>", "of the result").choices(["json", "table", "markdown"]).default("table"))
-  .option("--wait-for <file>", "prepare everything, and measure once this file is there and the machine is quiet")
   .option("--save <file>", "keep all figures there, as JSON; relative to bench")
   .option("--growth <sizes>", "Fairlead alone at these numbers of services, such as 100,1000", sizesFrom)
   .option(
@@ -61,7 +59,7 @@ const program = new Command("pnpm bench")
     numberFrom(1),
   )
   .option("--show <file>", "print the figures that --save kept; relative to bench")
-  .option("--document", "make the table and the plots of docs/performance.md from bench/results")
+  .option("--document", "make the tables of docs/performance.md from bench/results")
   .exitOverride()
   .action(async (options: BenchOptions & OtherWork) => {
     const started = performance.now();
@@ -127,10 +125,10 @@ async function report(result: unknown, { save }: Pick<BenchOptions, "save">): Pr
   process.stdout.write(text);
 }
 
-/** The table of docs/performance.md, and its plots. */
+/** The tables of docs/performance.md. */
 async function writeDocument(): Promise<void> {
   const { results, growth: series, churn: changing, fleet: many } = await loadRecorded();
   const page = join(DOCS, "performance.md");
-  await writeFile(page, withClusterCost(withResults(await readFile(page, "utf8"), results), changing, many));
-  for (const [name, svg] of Object.entries(plots(series))) await writeFile(join(DOCS, name), svg);
+  const text = withGrowth(withResults(await readFile(page, "utf8"), results), series);
+  await writeFile(page, withClusterCost(text, changing, many));
 }

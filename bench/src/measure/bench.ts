@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { requireAgent } from "@fairlead/lab/agent";
 import { controlPlanePrograms } from "@fairlead/lab/control-plane/programs";
 import { ownPrefix } from "@fairlead/lab/support/run-inventory";
@@ -22,7 +20,6 @@ import { LateStartError, startProxy } from "../proxy/running.ts";
 import { freshRulesOf, measureRun, type Setting } from "./measure-run.ts";
 import type { BenchOptions, Mode } from "./options.ts";
 import { watchOtherWork } from "./process-figures.ts";
-import { recordRun } from "./record-run.ts";
 import type { ProxyFigures, Result, RunFigures, Unfinished } from "./result.ts";
 import { type RulesReader, readNftRules, readRules } from "./rules.ts";
 
@@ -40,7 +37,6 @@ const ROLLING = 100;
  * Measures the proxies one after the other, in turns, on one control plane.
  *
  * @param pace how long a start rests
- * @throws Error when something does not start, or when rules are not what they should be
  */
 export async function runBench(
   options: BenchOptions,
@@ -55,7 +51,6 @@ export async function runBench(
     await fill(bed, size);
     const counts = { changes, services: Math.min(SERVICE_ROUNDS, changes), rolling: ROLLING };
     const setting = { bed, size, counts, ...pace, startSettings, readRules, freshRules: freshRules() };
-    if (options.waitFor !== undefined) await waitForFile(options.waitFor, progress);
     const otherWork = await watchOtherWork();
     const proxies = await measureAll(setting, subjects, options, progress);
     return { proxies, others: await otherWork() };
@@ -117,13 +112,6 @@ export async function withBed<T>(
   }
 }
 
-const LOOK_EVERY_MS = 100;
-
-async function waitForFile(file: string, progress: Progress): Promise<void> {
-  progress(`everything is there; waiting for ${file}`);
-  while (!existsSync(file)) await sleep(LOOK_EVERY_MS);
-}
-
 async function measureAll(
   setting: Setting,
   subjects: readonly [MeasuredProxy, ...MeasuredProxy[]],
@@ -131,13 +119,9 @@ async function measureAll(
   progress: Progress,
 ): Promise<Result["proxies"]> {
   const { all, unfinished } = await measureRuns(setting, subjects, options, progress);
-  const figuresOf = async (subject: MeasuredProxy): Promise<ProxyFigures> => {
-    progress(`recording ${subject.name}`);
-    return { runs: all.get(subject.name) ?? [], recorded: await recordRun(setting, subject) };
-  };
+  const figuresOf = ({ name }: MeasuredProxy): ProxyFigures => ({ runs: all.get(name) ?? [] });
   const [own, other] = subjects;
-  const fairlead = await figuresOf(own);
-  return { fairlead, ...(other && { "kube-proxy": unfinished ?? (await figuresOf(other)) }) };
+  return { fairlead: figuresOf(own), ...(other && { "kube-proxy": unfinished ?? figuresOf(other) }) };
 }
 
 interface AllRuns {

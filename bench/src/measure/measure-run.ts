@@ -6,14 +6,12 @@ import { movedAddress, now, type Size, serviceObject } from "../cluster/objects.
 import type { MeasuredProxy } from "../proxy/measured-proxy.ts";
 import { fullSyncTime, type RunningProxy, type StartSettings, withProxy } from "../proxy/running.ts";
 import { bytesReceived, cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
-import type { RunFigures } from "./result.ts";
+import { median, type RunFigures } from "./result.ts";
 import { type RuleDigests, type RulesReader, requireSameRules } from "./rules.ts";
 
 /**
  * Starts a proxy on a new node, gives it all kinds of work, and compares the rules after each with those that a fresh
  * start writes. The objects are as before when it ends.
- *
- * @throws Error when rules differ
  */
 export function measureRun(setting: Setting, subject: MeasuredProxy, idleSeconds: number): Promise<RunFigures> {
   const { bed, startSettings } = setting;
@@ -79,6 +77,8 @@ interface Timing {
   readonly synced: number;
   /** Until the API server had answered: no proxy hears of a change much earlier. */
   readonly answered: number;
+  /** Seconds of CPU until then. */
+  readonly cpu: number;
 }
 
 /** The changes that a proxy is given while it is measured, on objects of one size. */
@@ -103,11 +103,6 @@ export class Workload {
     const times: Timing[] = [];
     for (let number = 1; number <= count; number++) times.push(await this.#move(proxy, movedAddress(number)));
     return times;
-  }
-
-  /** The same with two addresses in turn: each change undoes the one before. */
-  async swapEndpoint(proxy: RunningProxy, count: number): Promise<void> {
-    for (let number = 1; number <= count; number++) await this.#move(proxy, movedAddress(number % 2));
   }
 
   /** Adds a service with its endpoints and removes it, `count` times. */
@@ -135,7 +130,7 @@ export class Workload {
    *
    * @returns from the first request on, until the last answer and the last rules
    */
-  async rollOut(proxy: RunningProxy, count: number): Promise<Timing> {
+  async rollOut(proxy: RunningProxy, count: number): Promise<Omit<Timing, "cpu">> {
     const started = now();
     await rollOut(this.#api, this.#size, count, ROLLED_FROM);
     const answered = now() - started;
@@ -160,13 +155,15 @@ export class Workload {
   }
 
   async #timed(proxy: RunningProxy, request: () => Promise<unknown>): Promise<Timing> {
+    const before = await exactCpuSeconds(proxy.pid);
     const asked = now();
     await request();
     const answered = now() - asked;
     const synced = (await proxy.log.syncAfter(asked, this.#patienceMs)) - asked;
+    const cpu = (await exactCpuSeconds(proxy.pid)) - before;
     this.#quietMs = Math.max(this.#quietMs, 2 * synced);
     await sleep(BETWEEN_MS);
-    return { synced, answered };
+    return { synced, answered, cpu };
   }
 }
 
@@ -208,8 +205,8 @@ async function measureRunning(setting: Setting, running: RunningProxy, idleSecon
     memory: { synced: synced.now, steady: steady.now, peak },
     ...(idle !== undefined && { idleCpu: idle }),
     endpointChange,
-    serviceAdded: timesOf(added),
-    serviceRemoved: timesOf(removed),
+    serviceAdded: { ...timesOf(added), cpu: median(added.map(({ cpu }) => cpu)) },
+    serviceRemoved: { ...timesOf(removed), cpu: median(removed.map(({ cpu }) => cpu)) },
     rollOut,
   };
 }

@@ -18,8 +18,6 @@ export interface BenchOptions {
   readonly kubernetes: string;
   readonly kubeProxyVersion: string;
   readonly output: Output;
-  /** Nothing is measured before this file is there. */
-  readonly waitFor?: string;
   /** A file for the figures. */
   readonly save?: string;
 }

@@ -13,11 +13,6 @@ export async function cpuSeconds(pid: number): Promise<number> {
 /** Clock ticks in a second, as /proc counts on every Linux of today. */
 const TICKS = 100;
 
-/** The same of its children only. */
-export async function childrenCpuSeconds(pid: number): Promise<number> {
-  return ticksOf(await readFile(`/proc/${pid}/stat`, "utf8")).children / TICKS;
-}
-
 export function cpuSecondsOf(stat: string): number {
   const { own, children } = ticksOf(stat);
   return (own + children) / TICKS;

@@ -44,46 +44,19 @@ export interface RunFigures {
    * change.
    */
   readonly endpointChange: { readonly ms: readonly number[]; readonly apiMs?: readonly number[]; readonly cpu: number };
-  readonly serviceAdded: { readonly ms: readonly number[]; readonly apiMs?: readonly number[] };
-  readonly serviceRemoved: { readonly ms: readonly number[]; readonly apiMs?: readonly number[] };
+  readonly serviceAdded: { readonly ms: readonly number[]; readonly apiMs?: readonly number[]; readonly cpu?: number };
+  readonly serviceRemoved: {
+    readonly ms: readonly number[];
+    readonly apiMs?: readonly number[];
+    readonly cpu?: number;
+  };
   /** All of it, and what the requests took, one after the other. */
   readonly rollOut: { readonly ms: number; readonly apiMs?: number; readonly cpu: number };
-}
-
-/**
- * What a proxy asked of the system's tools: processes that it started, and bytes of text that they were to bring to the
- * kernel.
- */
-export interface ToolUse {
-  readonly processes: number;
-  readonly bytes: number;
-}
-
-/** Of a run that was recorded, and not timed. */
-export interface RecordedFigures {
-  readonly start: ToolUse;
-  /** For each endpoint change. */
-  readonly endpointChange: ToolUse;
-  /** Milliseconds that the event loop was held at most, from start to end; of a Node program. */
-  readonly longestBlockMs?: number;
-  /** The same in processor time, from the moment on that it listens. */
-  readonly longestTurnCpuMs?: number;
-  /**
-   * Only the tools, with our text: all of the start's, and an endpoint change's alongside the same rules. CPU is in
-   * seconds.
-   */
-  readonly bare?: {
-    readonly startMs: number;
-    readonly startCpu?: number;
-    readonly endpointChangeMs: number;
-    readonly endpointChangeCpu?: number;
-  };
 }
 
 /** Of all runs of one proxy. */
 export interface ProxyFigures {
   readonly runs: readonly RunFigures[];
-  readonly recorded: RecordedFigures;
 }
 
 /** Of a proxy whose first sync was not complete after so many milliseconds. */

@@ -21,10 +21,8 @@ import type { Variant } from "../proxy/measured-proxy.ts";
  */
 export type RuleDigests = ReadonlyMap<string, string>;
 
-/** Reads what a node holds. */
 export type RulesReader = (node: NetworkNamespace) => Promise<RuleDigests>;
 
-/** Reads nat and filter of a node. */
 export async function readRules(node: NetworkNamespace, variant: Variant): Promise<RuleDigests> {
   const iptables = await openIptables(runnerIn(node), { family: "IPv4", variant });
   const digests = new Map<string, string>();
@@ -36,7 +34,6 @@ export async function readRules(node: NetworkNamespace, variant: Variant): Promi
   return digests;
 }
 
-/** @throws Error that names the first chains that differ */
 export function requireSameRules(what: string, actual: RuleDigests, expected: RuleDigests): void {
   const names = new Set([...actual.keys(), ...expected.keys()]);
   const different = [...names].filter((name) => actual.get(name) !== expected.get(name));

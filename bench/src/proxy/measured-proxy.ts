@@ -1,17 +1,13 @@
-import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { stripTypeScriptTypes } from "node:module";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { type Argv, createRunner } from "@fairlead/kernel";
 import { settleAgent } from "@fairlead/lab/agent";
 import { kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
 import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { NODE_NAME } from "../cluster/objects.ts";
-import type { LoopFigures } from "./loop-probe.ts";
 
 export type ProxyName = "fairlead" | "kube-proxy";
 
-/** What a program is started with. */
 interface ProxyFiles {
   readonly configFile: string;
   /** For what it keeps from one start to the next. */
@@ -28,37 +24,15 @@ export interface MeasuredProxy {
   readonly synced: RegExp;
 }
 
-/**
- * What the agent's Node is given so that it tells how long its event loop was held, in a file at its end.
- *
- * @param file in a folder that is there; the probe goes alongside it, as JavaScript: with Node's own stripping of types
- *   the agent would take 15 MB more
- */
-export async function loopProbe(file: string): Promise<readonly string[]> {
-  const source = await readFile(new URL("loop-probe.ts", import.meta.url), "utf8");
-  await writeFile(`${file}.mjs`, stripTypeScriptTypes(source));
-  const probe = pathToFileURL(`${file}.mjs`);
-  probe.searchParams.set("out", file);
-  return ["--import", probe.href];
-}
-
-/** What the probe left; undefined: there was none. */
-export async function loopFigures(file: string): Promise<LoopFigures | undefined> {
-  const text = await readFile(file, "utf8").catch(() => undefined);
-  return text === undefined ? undefined : JSON.parse(text);
-}
-
 /** klog's `I1121 10:09:13.123456`. */
 const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
 
-/** @param nodeOptions for the agent's Node, alongside what the image gives it */
-export function fairlead(nodeOptions: readonly string[] = []): MeasuredProxy {
+export function fairlead(): MeasuredProxy {
   return {
     name: "fairlead",
     argv: ({ configFile, stateFolder, agent }) => [
       process.execPath,
       ...AGENT_NODE_OPTIONS,
-      ...nodeOptions,
       agent,
       `--config=${configFile}`,
       `--hostname-override=${NODE_NAME}`,
@@ -104,7 +78,6 @@ export async function writeConfig(
   return file;
 }
 
-/** The agent that is measured. */
 export interface SettledAgent {
   readonly bundle: string;
   /** What V8 has compiled of it, for NODE_COMPILE_CACHE. */
@@ -137,24 +110,6 @@ export async function toolPath(folder: string, variant: Variant): Promise<string
   return `${folder}:${SYSTEM_PATH}`;
 }
 
-/** Debian's names of everything that a proxy may start, but for iptables'. */
-const OTHERS = ["conntrack", "ipset", "ipvsadm", "nfacct", "nft"] as const;
-
-/**
- * The same, in which each call leaves a line in `calls` of `records`, and the input of each restore a file
- * `payload.PID`. Slower than the tools by themselves: nothing is timed with it.
- */
-export async function recordingPath(folder: string, variant: Variant, records: string): Promise<string> {
-  await Promise.all([mkdir(folder, { recursive: true }), mkdir(records, { recursive: true })]);
-  const programs = new Map([...iptablesTools(variant), ...OTHERS.map((name) => [name, name] as const)]);
-  await Promise.all(
-    [...programs].map(([name, program]) =>
-      writeFile(join(folder, name), recorder(`/usr/sbin/${program}`, records), { mode: 0o755 }),
-    ),
-  );
-  return `${folder}:${SYSTEM_PATH}`;
-}
-
 function kubeProxy(program: string): MeasuredProxy {
   return {
     name: "kube-proxy",
@@ -174,14 +129,4 @@ function iptablesTools(variant: Variant): ReadonlyMap<string, string> {
       ]),
     ),
   );
-}
-
-function recorder(program: string, records: string): string {
-  return `#!/bin/sh
-echo "$$ ${program} $*" >> '${records}/calls'
-case "${program} $*" in
-  *restore*|*" -f -") tee '${records}/payload.'$$ | ${program} "$@" ;;
-  *) exec ${program} "$@" ;;
-esac
-`;
 }

@@ -9,7 +9,6 @@ import { runnerIn } from "@fairlead/lab/wire";
 import type { Bed } from "../cluster/bed.ts";
 import type { MeasuredProxy, SettledAgent, Variant } from "./measured-proxy.ts";
 
-/** A proxy at work on a node of its own. */
 export interface RunningProxy {
   readonly pid: number;
   readonly node: NetworkNamespace;
@@ -49,8 +48,6 @@ export class LateStartError extends Error {
 
 /**
  * Starts a proxy for as long as `use` takes. One that ends meanwhile is the error, whatever its end made of the work.
- *
- * @throws LateStartError when its first sync takes longer than the patience for it
  */
 export async function withProxy<T>(
   bed: Pick<Bed, "folder" | "openNode">,
@@ -61,11 +58,7 @@ export async function withProxy<T>(
   return await whileItRuns(running.ended, use(running));
 }
 
-/**
- * Starts a proxy on a new node and waits for its first complete sync.
- *
- * @throws LateStartError when that takes longer than the patience for it
- */
+/** Starts a proxy on a new node and waits for its first complete sync. */
 export async function startProxy(
   bed: Pick<Bed, "folder" | "openNode">,
   settings: StartSettings,
@@ -129,11 +122,7 @@ export function klogTime(text: string, year: number): number {
   return whole.getTime() + Number(micros) / 1000;
 }
 
-/**
- * Milliseconds that a proxy has spent on full syncs of IPv4, by its own metrics.
- *
- * @throws Error when the proxy on this node does not say
- */
+/** Milliseconds that a proxy has spent on full syncs of IPv4, by its own metrics. */
 export async function fullSyncTime(node: NetworkNamespace): Promise<number> {
   return fullSyncTimeOf(await asksOf(runnerIn(node), {}).get("/metrics"));
 }
@@ -237,11 +226,7 @@ class SyncLog {
     return new SyncLog(await open(path, "a+"), pattern);
   }
 
-  /**
-   * The end of the first sync after a moment.
-   *
-   * @throws NoSyncError when none comes in time
-   */
+  /** The end of the first sync after a moment. */
   async syncAfter(moment: number, withinMs: number): Promise<number> {
     const deadline = performance.now() + withinMs;
     for (;;) {

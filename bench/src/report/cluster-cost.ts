@@ -15,7 +15,7 @@ from outside. **Own time** is from the API server's event to the kernel.
 
 const MARK = "<!-- Made by `pnpm bench --document` from bench/results/fleet.json and churn-*.json. -->";
 
-/** Writes what is recorded of fleets and changes into a page. @throws Error when the page has no marks */
+/** Writes what is recorded of fleets and changes into a page. */
 export function withClusterCost(page: string, churn: readonly ChurnResult[], fleet: FleetResult): string {
   const changes = churn.length === 0 ? [] : ["", CHURN_TEXT, changesTable(churn)];
   return between(page, MARK, [fleetTable(fleet, churn), ...changes].join("\n"));

@@ -2,25 +2,45 @@ import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { ChurnResult } from "../churn/figures.ts";
 import type { FleetResult } from "../fleet.ts";
+import type { GrowthPoint } from "../measure/growth.ts";
 import type { Machine } from "../measure/process-figures.ts";
 import type { Result } from "../measure/result.ts";
-import type { Series } from "./growth-plot.ts";
 import { quantity, type Row, rowsOf, textTable } from "./rows.ts";
 
 const BEGIN = "<!-- Made by `pnpm bench --document` from bench/results. -->";
 
-/**
- * Writes the recorded results into a page, between its two marks.
- *
- * @throws Error when the page has no marks
- */
+/** Writes the recorded results into a page, between its two marks. */
 export function withResults(page: string, results: readonly Result[]): string {
   return between(page, BEGIN, overview(results));
 }
 
+/** Of one variant, at growing numbers of services. */
+export interface Series {
+  readonly name: string;
+  readonly points: readonly GrowthPoint[];
+}
+
+const GROWTH = "<!-- Made by `pnpm bench --document` from bench/results/growth-*.json. -->";
+
+/** Writes what starts and changes take at each size into a page, a row for each size. */
+export function withGrowth(page: string, growth: readonly Series[]): string {
+  const sizes = [...new Set(growth.flatMap(({ points }) => points.map(({ services }) => services)))];
+  const cellOf = ({ points }: Series, size: number) => {
+    const point = points.find(({ services }) => services === size);
+    return point === undefined
+      ? ""
+      : `${quantity(point.endpointChange.ms, "ms")}, ${quantity(point.firstSync.ms, "ms")}`;
+  };
+  const rows = sizes
+    .toSorted((one, other) => one - other)
+    .map((size) => [size.toLocaleString("en"), ...growth.map((series) => cellOf(series, size))]);
+  const head = ["services", ...growth.map(({ name }) => name)];
+  const lines = [head, ["--:", ...growth.map(() => "--:")], ...rows].map((cells) => `| ${cells.join(" | ")} |`);
+  return between(page, GROWTH, lines.join("\n"));
+}
+
 const END = "<!-- End of what is made. -->";
 
-/** @throws Error when the page does not have the mark, or not the end after it */
 export function between(page: string, mark: string, made: string): string {
   const begin = page.indexOf(mark);
   const end = page.indexOf(END, begin);
@@ -105,7 +125,6 @@ function bySize({ options: a }: Result, { options: b }: Result): number {
   return a.services - b.services || (shownAs(a) < shownAs(b) ? 1 : -1);
 }
 
-/** A variant of iptables stands for its mode. */
 function shownAs({ mode, variant }: Result["options"]): string {
   return ({ iptables: variant } as Readonly<Record<string, string>>)[mode] ?? mode;
 }

@@ -14,8 +14,6 @@ export interface Row {
   readonly unfinished?: true;
   /** Fairlead's share of kube-proxy's. */
   readonly ratio?: number;
-  /** Only the tools, with Fairlead's text. */
-  readonly bare?: number;
 }
 
 /** The median of all runs. */
@@ -40,55 +38,34 @@ interface Measure {
   readonly label: string;
   readonly unit: Unit;
   readonly of: (figures: ProxyFigures) => number | undefined;
-  /** The same of only the tools, with Fairlead's text. */
-  readonly bare?: (recorded: ProxyFigures["recorded"]) => number | undefined;
 }
 
 const measures: readonly Measure[] = [
-  { label: START, unit: "ms", of: perRun((run) => run.firstSync.ms), bare: ({ bare }) => bare?.startMs },
+  { label: START, unit: "ms", of: perRun((run) => run.firstSync.ms) },
   { label: "– full sync in it", unit: "ms", of: perTakenRun((run) => run.fullSyncMs) },
-  {
-    label: "– CPU",
-    unit: "CPU ms",
-    of: perRun((run) => run.firstSync.cpu * 1000),
-    bare: ({ bare }) => bare?.startCpu && bare.startCpu * 1000,
-  },
+  { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.firstSync.cpu * 1000) },
   {
     label: "– CPU from exec until 30 s after it",
     unit: "CPU ms",
     of: perTakenRun((run) => run.restedCpu && run.restedCpu * 1000),
   },
-  { label: "– processes", unit: "count", of: ({ recorded }) => recorded.start.processes },
-  { label: "– text for the kernel", unit: "bytes", of: ({ recorded }) => recorded.start.bytes },
   { label: "– bytes from the API server", unit: "bytes", of: perRun((run) => run.firstSync.apiBytes) },
-  {
-    label: "one endpoint changes, median",
-    unit: "ms",
-    of: perRun((run) => median(run.endpointChange.ms)),
-    bare: ({ bare }) => bare?.endpointChangeMs,
-  },
+  { label: "one endpoint changes, median", unit: "ms", of: perRun((run) => median(run.endpointChange.ms)) },
   { label: API, unit: "ms", of: perTakenRun((run) => medianOf(run.endpointChange.apiMs)) },
   { label: "– 99th percentile", unit: "ms", of: perRun((run) => quantile(run.endpointChange.ms, 0.99)) },
-  {
-    label: "– CPU",
-    unit: "CPU ms",
-    of: perRun((run) => run.endpointChange.cpu * 1000),
-    bare: ({ bare }) => bare?.endpointChangeCpu && bare.endpointChangeCpu * 1000,
-  },
-  { label: "– processes", unit: "count", of: ({ recorded }) => recorded.endpointChange.processes },
-  { label: "– text for the kernel", unit: "bytes", of: ({ recorded }) => recorded.endpointChange.bytes },
+  { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.endpointChange.cpu * 1000) },
   { label: "a service is added, median", unit: "ms", of: perRun((run) => median(run.serviceAdded.ms)) },
   { label: API, unit: "ms", of: perTakenRun((run) => medianOf(run.serviceAdded.apiMs)) },
+  { label: "– CPU", unit: "CPU ms", of: perTakenRun(({ serviceAdded: { cpu } }) => cpu && cpu * 1000) },
   { label: "a service is removed, median", unit: "ms", of: perRun((run) => median(run.serviceRemoved.ms)) },
   { label: API, unit: "ms", of: perTakenRun((run) => medianOf(run.serviceRemoved.apiMs)) },
+  { label: "– CPU", unit: "CPU ms", of: perTakenRun(({ serviceRemoved: { cpu } }) => cpu && cpu * 1000) },
   { label: "rolling update of 100 endpoints", unit: "ms", of: perRun((run) => run.rollOut.ms) },
   { label: API, unit: "ms", of: perTakenRun((run) => run.rollOut.apiMs) },
   { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.rollOut.cpu * 1000) },
   { label: "resident memory after the first sync", unit: "MB", of: perRun((run) => run.memory.synced) },
   { label: "– steady", unit: "MB", of: perRun((run) => run.memory.steady) },
   { label: "– peak", unit: "MB", of: perRun((run) => run.memory.peak) },
-  { label: "longest block of the event loop", unit: "ms", of: ({ recorded }) => recorded.longestBlockMs },
-  { label: "– CPU", unit: "CPU ms", of: ({ recorded }) => recorded.longestTurnCpuMs },
   { label: "CPU in an idle minute", unit: "CPU ms", of: perTakenRun((run) => run.idleCpu && run.idleCpu * 1000) },
 ];
 
@@ -97,27 +74,17 @@ const measures: readonly Measure[] = [
  * only.
  */
 export function rowsOf(fairlead: ProxyFigures, kubeProxy: ProxyFigures | Unfinished | undefined): readonly Row[] {
-  return measures.flatMap(({ label, unit, of, bare }): readonly Row[] => {
+  return measures.flatMap(({ label, unit, of }): readonly Row[] => {
     const own = of(fairlead);
     if (own === undefined) return [];
-    const limit = bare?.(fairlead.recorded);
-    return [
-      {
-        label,
-        unit,
-        fairlead: own,
-        ...(kubeProxy && besideOwn(own, label === START, of, kubeProxy)),
-        ...(limit !== undefined && { bare: limit }),
-      },
-    ];
+    return [{ label, unit, fairlead: own, ...(kubeProxy && besideOwn(own, label === START, of, kubeProxy)) }];
   });
 }
 
-const HEADER = ["", "Fairlead", "kube-proxy", "ratio", "tools alone"];
+const HEADER = ["", "Fairlead", "kube-proxy", "ratio"];
 
-/** A Markdown table. */
 export function markdownTable(rows: readonly Row[]): string {
-  const lines = [HEADER, ["---", "--:", "--:", "--:", "--:"], ...rows.map(cells)];
+  const lines = [HEADER, ["---", "--:", "--:", "--:"], ...rows.map(cells)];
   return lines.map((line) => `| ${line.join(" | ")} |\n`).join("");
 }
 
@@ -160,11 +127,11 @@ function besideOwn(
   return isStart ? { kubeProxy: unfinishedAfterMs, unfinished: true, ratio: own / unfinishedAfterMs } : {};
 }
 
-function cells({ label, unit, fairlead, kubeProxy, unfinished, ratio, bare }: Row): readonly string[] {
+function cells({ label, unit, fairlead, kubeProxy, unfinished, ratio }: Row): readonly string[] {
   const value = (number: number | undefined) => (number === undefined ? "" : quantity(number, unit));
   const [more, less] = unfinished ? ["> ", "< "] : ["", ""];
   const share = ratio === undefined ? "" : `${less}${ratio.toFixed(2)}`;
-  return [label, value(fairlead), `${more}${value(kubeProxy)}`, share, value(bare)];
+  return [label, value(fairlead), `${more}${value(kubeProxy)}`, share];
 }
 
 function bytes(value: number): string {

@@ -10,7 +10,6 @@ export function isArch(name: string): name is Arch {
   return Object.hasOwn(ARCHITECTURES, name);
 }
 
-/** npm package with the Node binary of an architecture. */
 export function nodePackage(arch: Arch): string {
   return `node-${ARCHITECTURES[arch].machine}`;
 }

@@ -90,20 +90,14 @@ async function writeSbom({ name, epoch, outDir }: ImageOptions, contents: Conten
   return file;
 }
 
-export interface DockerOptions extends ImageOptions {
-  /** To the registry of the name; else an archive in the output folder. */
-  readonly push: boolean;
-}
-
 /** Builds deploy/image/Dockerfile with BuildKit, which makes the SBOM and the provenance itself. */
-export async function buildWithDocker(runner: Runner, options: DockerOptions): Promise<void> {
+export async function buildWithDocker(runner: Runner, options: ImageOptions): Promise<void> {
   await mkdir(options.outDir, { recursive: true });
   await runner.run(buildArgv(options, await agentVersion()), { timeoutMs: 3_600_000 });
 }
 
-export function buildArgv(options: DockerOptions, version: string): readonly [string, ...string[]] {
-  const { arches, name, epoch, revision, outDir, push } = options;
-  const archive = `type=oci,dest=${join(outDir, `fairlead-${version}.oci.tar`)},rewrite-timestamp=true`;
+export function buildArgv(options: ImageOptions, version: string): readonly [string, ...string[]] {
+  const { arches, name, epoch, revision, outDir } = options;
   return [
     "docker",
     "buildx",
@@ -116,7 +110,7 @@ export function buildArgv(options: DockerOptions, version: string): readonly [st
     `--tag=${name.includes(":") ? name : `${name}:${version}`}`,
     "--sbom=true",
     "--provenance=mode=max",
-    push ? "--push" : `--output=${archive}`,
+    `--output=type=oci,dest=${join(outDir, `fairlead-${version}.oci.tar`)},rewrite-timestamp=true`,
     repositoryDir,
   ];
 }

@@ -59,7 +59,7 @@ export async function platformLayers(runner: Runner, options: PlatformOptions): 
 export const AGENT_NAMES = ["/usr/local/bin/fairlead-proxy", "/usr/local/bin/kube-proxy"] as const;
 
 /** The controller of secondary networks' EndpointSlices. */
-export const SLICES_NAME = "/usr/local/bin/fairlead-slices";
+export const CONTROLLER_NAME = "/usr/local/bin/fairlead-controller";
 
 /** The command line tool, for those who look into a running container. */
 export const CLI_NAME = "/usr/local/bin/fairlead";
@@ -73,8 +73,8 @@ export async function fillWithPrograms(
 ): Promise<void> {
   await mkdir(join(dir, "usr/local/bin"), { recursive: true });
   await fillWithApp(dir, agent, { arch, folder: "fairlead", names: AGENT_NAMES });
-  await chmod(join(dir, "usr/local/lib/fairlead/slices.js"), 0o755);
-  await symlink("../lib/fairlead/slices.js", join(dir, SLICES_NAME));
+  await chmod(join(dir, "usr/local/lib/fairlead/controller.js"), 0o755);
+  await symlink("../lib/fairlead/controller.js", join(dir, CONTROLLER_NAME));
   await fillWithApp(dir, cli, {
     arch,
     folder: "fairlead-cli",
@@ -91,7 +91,6 @@ interface AppLayout {
   readonly arch: Arch;
   /** In /usr/local/lib. */
   readonly folder: string;
-  /** What the app is started by. */
   readonly names: readonly string[];
   /** The folder of another app that has the same compiled code: it is there once. */
   readonly compiledIn?: string;
@@ -172,8 +171,6 @@ interface DebianOptions {
 /**
  * Fills a folder with Debian packages: apt resolves what they depend on, the archives are unpacked, and no script of
  * them runs. So any architecture can be made on any other, without root.
- *
- * @throws CommandError when mmdebstrap is missing, or a package cannot be had
  */
 async function fillWithDebian(runner: Runner, dir: string, options: DebianOptions): Promise<void> {
   const tar = join(options.scratch, "debian.tar");

@@ -11,7 +11,6 @@ interface Flags {
   readonly arch: readonly Arch[];
   readonly name: string;
   readonly output: string;
-  readonly push?: true;
 }
 
 const command = new Command("pnpm image")
@@ -19,8 +18,7 @@ const command = new Command("pnpm image")
   .option("--base-from-packages", "from Debian packages only, without a registry or a daemon (needs mmdebstrap)")
   .option("--arch <list>", "amd64, arm64 or both, with a comma between", arches, [ownArch()])
   .option("--name <name>", "name, with or without a tag (default tag: the version)", "ghcr.io/fairlead-dev/fairlead")
-  .option("--output <folder>", "where to put it", resolve(artifactsDir, "image"))
-  .option("--push", "to the registry of its name, with provenance (with the Dockerfile only)");
+  .option("--output <folder>", "where to put it", resolve(artifactsDir, "image"));
 
 function arches(list: string): readonly Arch[] {
   return list.split(",").map((name) => {
@@ -48,7 +46,7 @@ async function main(): Promise<void> {
     revision: revision.trim(),
   };
   if (flags.baseFromPackages) say(await buildFromPackages(runner, options));
-  else await buildWithDocker(runner, { ...options, push: flags.push === true });
+  else await buildWithDocker(runner, options);
 }
 
 function say({ archive, name, platforms }: BuiltImage): void {

@@ -40,7 +40,6 @@ export interface NamedImage {
   readonly platforms: readonly Descriptor[];
 }
 
-/** An OCI image layout in a folder, and the archive of it. */
 export class OciLayout {
   readonly #dir: string;
 
@@ -129,7 +128,6 @@ async function linkOnce(file: string, blob: string): Promise<void> {
   }
 }
 
-/** A layer in a file. */
 export interface Layer {
   readonly file: string;
   readonly compressed: boolean;

@@ -167,11 +167,6 @@ export function anyEnginePackages(page: string): readonly string[] {
   return Array.from(page.matchAll(/^\| @fairlead\/([\w-]+) .*\| any engine +\|$/gm), ([, name = ""]) => name);
 }
 
-/**
- * A program as a bundler makes it for a browser.
- *
- * @throws Error when it needs a module of Node
- */
 export async function bundleForBrowser(code: string, options: BundleOptions): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents: code, resolveDir: options.resolveDir, loader: "ts" },

@@ -5,7 +5,6 @@ import type { Runner } from "@fairlead/kernel";
 import { repositoryDir } from "../paths.ts";
 import { type PublishedPackage, publishedPackages } from "./push.ts";
 
-/** What a release would consist of. */
 interface ReleasePlan {
   /** The version that packages, image and chart get; without a changeset the one that they have. */
   readonly version: string;
@@ -16,7 +15,6 @@ interface ReleasePlan {
   readonly chart: string;
 }
 
-/** Where image and chart are. */
 export const OWNER = "ghcr.io/fairlead-dev";
 const IMAGE = `${OWNER}/fairlead`;
 const CHART = `oci://${OWNER}/charts/fairlead`;
@@ -90,7 +88,6 @@ export interface ReleaseState {
   readonly changesets: number;
   /** Of all packages. */
   readonly version: string;
-  /** All tags of the repository. */
   readonly tags: readonly string[];
 }
 

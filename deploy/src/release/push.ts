@@ -12,7 +12,6 @@ export interface Registry {
   readonly plainHttp: boolean;
 }
 
-/** What a registry has after a push. */
 export interface Pushed {
   /** Without a tag. */
   readonly name: string;
@@ -75,11 +74,7 @@ export interface PublishedPackage {
   readonly dir: string;
 }
 
-/**
- * All packages that are not private, the apps last.
- *
- * @param checkout absolute folder
- */
+/** All packages that are not private, the apps last. */
 export async function publishedPackages(checkout = repositoryDir): Promise<PublishedPackage[]> {
   const folder = join(checkout, "packages");
   const apps = [join(checkout, "apps/agent"), join(checkout, "apps/cli")];

@@ -37,12 +37,7 @@ type Bump = (typeof BUMPS)[number];
 const HEADINGS: Readonly<Record<Bump, string>> = { major: "Breaking changes", minor: "New", patch: "Fixed" };
 const TITLE = "# Changelog\n";
 
-/**
- * The changesets of a folder that change a package.
- *
- * @param dir absolute path of `.changeset`
- * @throws Error naming the file that is not one
- */
+/** The changesets of a folder that change a package. */
 export async function readChangesets(dir: string): Promise<readonly Changeset[]> {
   const names = (await readdir(dir)).filter((name) => name.endsWith(".md") && name !== "README.md").sort();
   const all = await Promise.all(
@@ -78,11 +73,7 @@ function sectionText(changesets: readonly Changeset[]): string {
   return parts.filter((part) => part !== "").join("\n");
 }
 
-/**
- * What a changelog says of a version: the text of its GitHub release.
- *
- * @throws Error when it has no section of the version
- */
+/** What a changelog says of a version: the text of its GitHub release. */
 export function notesOf(changelog: string, version: string): string {
   const [, ...sections] = changelog.split(/^## /m);
   const section = sections.find((text) => text.startsWith(`${version}\n`));
@@ -95,12 +86,7 @@ const IMAGE_TAG = /(ghcr\.io\/fairlead-dev\/fairlead:)[\w.+-]+/g;
 const CHART = "helm/fairlead/Chart.yaml";
 const CHART_FIELDS = [/^(version: )\S+$/gm, /^(appVersion: )\S+$/gm];
 
-/**
- * Gives manifests and chart the version of the packages.
- *
- * @param dir a folder like `deploy`
- * @throws Error when a place that must have the version has none
- */
+/** Gives manifests and chart the version of the packages. */
 export async function setVersion(version: string, dir = deployDir): Promise<void> {
   let images = 0;
   for await (const name of glob("{base,overlays,components,helm,test}/**/*.yaml", { cwd: dir })) {
@@ -138,11 +124,7 @@ export function releasedText(markdown: string): string {
   return markdown.replaceAll(PASSAGE, (_, text: string, rest: string) => (text === "" ? "" : text + rest));
 }
 
-/**
- * Makes all documents those of a released project; once done, this changes nothing.
- *
- * @param dir a checkout
- */
+/** Makes all documents those of a released project; once done, this changes nothing. */
 async function setReleasedTexts(runner: Runner, dir = repositoryDir): Promise<void> {
   const { stdout } = await runner.run(["git", "-C", dir, "ls-files", "*.md"]);
   for (const name of stdout.split("\n").filter((line) => line !== "" && !line.startsWith(".changeset/"))) {

@@ -5,7 +5,6 @@ import { koffiPackage } from "@fairlead/tooling/koffi";
 import { markdownTable } from "@fairlead/tooling/markdown-table";
 import { agentDir, cliDir } from "../paths.ts";
 
-/** An npm package. */
 export interface NpmPackage {
   readonly name: string;
   readonly version: string;
@@ -38,19 +37,29 @@ export interface Programs {
 export async function bundlePrograms(runner: Runner, outDir: string): Promise<Programs> {
   const agent = await bundleApp(runner, agentDir, join(outDir, "agent"));
   const cli = await bundleApp(runner, cliDir, join(outDir, "cli"));
-  const packages = new Map([...agent.packages, ...cli.packages].map((one) => [`${one.name}@${one.version}`, one]));
-  return { agent, cli, packages: [...packages.values()].sort(byName) };
+  return { agent, cli, packages: packagesOf([agent, cli]) };
 }
 
-/**
- * Bundles an app into a folder; the source maps tell what went in.
- *
- * @param app absolute folder of the app
- */
-export async function bundleApp(runner: Runner, app: string, outDir: string): Promise<Bundle> {
-  await runner.run(["pnpm", "--silent", "--dir", app, "exec", "tsup", "--silent", "--sourcemap", "--out-dir", outDir], {
-    timeoutMs: 300_000,
-  });
+/** Packages in any of these bundles, by name and version. */
+export function packagesOf(bundles: readonly Bundle[]): readonly NpmPackage[] {
+  const all = bundles.flatMap(({ packages }) => packages);
+  return [...new Map(all.map((one) => [`${one.name}@${one.version}`, one])).values()].sort(byName);
+}
+
+/** Bundles the agent for Windows, which its archive has, into a folder. */
+export function bundleWindows(runner: Runner, outDir: string): Promise<Bundle> {
+  return bundleApp(runner, agentDir, outDir, ["--config", "tsup.windows.config.ts"]);
+}
+
+/** Bundles an app into a folder; the source maps tell what went in. */
+export async function bundleApp(
+  runner: Runner,
+  app: string,
+  outDir: string,
+  options: readonly string[] = [],
+): Promise<Bundle> {
+  const tsup = ["pnpm", "--silent", "--dir", app, "exec", "tsup", "--silent", "--sourcemap"] as const;
+  await runner.run([...tsup, "--out-dir", outDir, ...options], { timeoutMs: 300_000 });
   const built = (await readdir(outDir)).sort();
   const files = new Map<string, string>();
   const sources = new Set<string>();

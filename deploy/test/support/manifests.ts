@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type ParseResult, parseArguments } from "@fairlead/config";
 import { parse, parseAllDocuments } from "yaml";
-import { verifyOptions } from "../../../apps/cli/src/commands/verify/options.ts";
+import { verifyOptions } from "../../../apps/cli/src/facts/plans.ts";
 
 /** As much of a Kubernetes object as the tests look at. */
 export interface Manifest {
@@ -13,7 +13,6 @@ export interface Manifest {
   readonly [field: string]: any;
 }
 
-/** @throws Error when a document is no YAML or has a key twice */
 export function parseManifests(text: string): Manifest[] {
   const documents = parseAllDocuments(text);
   if (!Array.isArray(documents)) return [];
@@ -30,7 +29,8 @@ export function only(manifests: readonly Manifest[], kind: string): Manifest {
 /** As much of a kustomization as those of deploy/ have. */
 interface Kustomization {
   readonly resources: readonly string[];
-  readonly patches?: readonly { readonly path: string }[];
+  /** Each in a file of its own, or written out. */
+  readonly patches?: readonly { readonly path?: string; readonly patch?: string }[];
   readonly configMapGenerator?: readonly Generator[];
 }
 
@@ -49,12 +49,11 @@ export async function readKustomization(dir: string): Promise<Kustomization> {
 /** The objects of a folder's own files: what it adds to, or patches in, those that it refers to. */
 export async function ownManifests(dir: string): Promise<Manifest[]> {
   const { resources, patches = [] } = await readKustomization(dir);
-  const files = [...resources.filter((name) => name.endsWith(".yaml")), ...patches.map(({ path }) => path)];
+  const files = [...resources.filter((name) => name.endsWith(".yaml")), ...patches.flatMap(({ path }) => path ?? [])];
   const texts = await Promise.all(files.map((name) => readFile(join(dir, name), "utf8")));
   return texts.flatMap(parseManifests);
 }
 
-/** What stands in the ConfigMap of a folder, with what it has of the one that it merges into. */
 export async function configMapOf(dir: string): Promise<Manifest> {
   const { resources, configMapGenerator = [] } = await readKustomization(dir);
   const [generator, ...more] = configMapGenerator;

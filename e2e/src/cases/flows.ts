@@ -140,7 +140,6 @@ const TIMEOUT_MS = 30_000;
  * Makes all calls so many times, each on a connection of its own.
  *
  * @param hold they stay open until the lab is gone
- * @throws Error naming what was not answered
  */
 async function makeCalls(lab: Lab, each: number, hold = false): Promise<Made> {
   const made = await Promise.all(

@@ -2,6 +2,7 @@ import { controlPlanePrograms } from "@fairlead/lab/control-plane/programs";
 import { messageOf } from "@fairlead/lab/support/processes";
 import { CommanderError } from "commander";
 import { runCostSuite } from "../cost/suite.ts";
+import { runWindowsSuite } from "../windows/suite.ts";
 import { commandLine, kubernetesOption, pattern, readOptions, UsageError } from "./options.ts";
 import { run } from "./run.ts";
 import { takeDown } from "./run-folder.ts";
@@ -21,6 +22,9 @@ const program = commandLine({
   },
   cost: async (spec) => {
     process.exitCode = await runCostSuite(pattern(spec), console.log);
+  },
+  windows: async (seed) => {
+    process.exitCode = await runWindowsSuite(seed, console.log);
   },
 });
 

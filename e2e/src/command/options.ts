@@ -14,8 +14,6 @@ import { SPEC_PACKAGES, type SpecPackage, SUITES, type Suite } from "../specs/sp
 export interface RunOptions {
   readonly provider: string;
   readonly cni: readonly string[];
-  /** Given with --exclude-cni; undefined: the networks say. */
-  readonly excludeCni: readonly string[] | undefined;
   readonly modes: readonly string[];
   readonly nodes: number;
   readonly families: readonly IPFamily[];
@@ -52,7 +50,6 @@ const FAMILIES: Readonly<Record<string, readonly IPFamily[]>> = {
   dual: ["IPv4", "IPv6"],
 };
 
-/** @throws UsageError */
 export function readOptions(raw: RawOptions): RunOptions {
   const text = (name: string) => {
     const value = raw[name];
@@ -61,7 +58,6 @@ export function readOptions(raw: RawOptions): RunOptions {
   return {
     provider: text("provider") ?? "netns",
     cni: list("--cni", text("cni") ?? "bridge"),
-    excludeCni: text("excludeCni") === undefined ? undefined : list("--exclude-cni", text("excludeCni") ?? ""),
     modes: list("--mode", text("mode") ?? "iptables").map((mode) => oneOf("--mode", modeNames, mode)),
     nodes: nodeCount(text("nodes") ?? "2"),
     families: oneOf("--ip-family", FAMILIES, text("ipFamily") ?? "dual"),
@@ -78,7 +74,6 @@ export function readOptions(raw: RawOptions): RunOptions {
   };
 }
 
-/** @throws UsageError when it is not a regular expression */
 export function pattern(value: string | undefined): RegExp | undefined {
   try {
     return value === undefined ? undefined : new RegExp(value, "i");
@@ -87,7 +82,6 @@ export function pattern(value: string | undefined): RegExp | undefined {
   }
 }
 
-/** @throws UsageError when it is not a version of Kubernetes */
 export function kubernetesOption(value: string): string {
   try {
     kubernetesVersion(value);
@@ -97,18 +91,19 @@ export function kubernetesOption(value: string): string {
   }
 }
 
-/** What the command line can ask for. */
 export interface Actions {
   run(options: RawOptions): Promise<void>;
   down(): Promise<void>;
-  /** @param kubernetes as it was written */
   binaries(kubernetes: string): Promise<void>;
   /** Counts what packets cost. @param spec as it was written */
   cost(spec: string | undefined): Promise<void>;
+  /** Plays kube-proxy and the agent for Windows the same changes under Wine. */
+  windows(seed: string | undefined): Promise<void>;
 }
 
-/** The suite that has no cluster: guests in QEMU, whose packets' instructions are counted. */
+/** The suites that have no cluster: guests in QEMU, whose packets' instructions are counted; programs under Wine. */
 const COST = "cost";
+const WINDOWS = "windows";
 
 /** The command line of `pnpm e2e`. It throws CommanderError instead of ending the process. */
 export function commandLine(actions: Actions): Command {
@@ -116,19 +111,15 @@ export function commandLine(actions: Actions): Command {
     .description("Specs of Fairlead on clusters with a real control plane, real pod networks and a real kernel")
     .option("--provider <name>", "netns, kind or kind-published", "netns")
     .option("--cni <names>", "pod networks, side by side: the folders of lab/src/cni", "bridge")
-    .option(
-      "--exclude-cni <names>",
-      "which of them Fairlead leaves alone, and elsewhere; default: those with their own load balancer",
-    )
     .option("--mode <modes>", "iptables, ipvs, nftables, userspace: a cluster for each", "iptables")
     .option("--nodes <number>", "nodes of a cluster", "2")
     .option("--ip-family <family>", "ipv4, ipv6 or dual", "dual")
     .option("--spec <pattern>", "regular expression: only specs whose names match")
-    .option("--suite <names>", `${SUITES.join(", ")}; default: services, multi-cni; or cost, by itself`)
+    .option("--suite <names>", `${SUITES.join(", ")}; default: services, multi-cni; or cost or windows, by itself`)
     .option("--package <name>", "only specs about this package (pnpm --filter PACKAGE e2e), of all suites")
     .option("--hours <number>", "how long the suite soak lasts", "0.1")
     .option("--seed <number>", "repeats the steps of a soak; default: a new one, which is in the spec's name")
-    .option("--list", "says which specs would run, what each needs and how long it took the last time")
+    .option("--list", "says which specs would run, and what each needs")
     .option("--keep", "leaves the cluster running to look around in, until Ctrl-C")
     .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
     .option("--overlay <name>", "kind: the folder of deploy/overlays that Fairlead comes by; default: the mode's")
@@ -137,9 +128,10 @@ export function commandLine(actions: Actions): Command {
     // What stands behind a subcommand is the subcommand's, though the program has an option of that name.
     .enablePositionalOptions()
     .exitOverride()
-    .action((options: RawOptions) =>
-      options["suite"] === COST ? actions.cost(text(options["spec"])) : actions.run(options),
-    );
+    .action((options: RawOptions) => {
+      if (options["suite"] === COST) return actions.cost(text(options["spec"]));
+      return options["suite"] === WINDOWS ? actions.windows(text(options["seed"])) : actions.run(options);
+    });
 
   program
     .command("down")

@@ -4,15 +4,13 @@ import type { IPFamily } from "@fairlead/core";
 import { type CniFlavor, loadFlavor } from "@fairlead/lab/cni/flavor";
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { providers } from "@fairlead/lab/provider/index";
-import { type ClusterRequest, ELSEWHERE, type Provider } from "@fairlead/lab/provider/provider";
+import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
 import { titleOf } from "../report.ts";
 import { type Spec, type SpecPackage, type Suite, subjectsOf } from "../specs/spec.ts";
 import { type RunOptions, UsageError } from "./options.ts";
 
-/** One spec that a run asks for. */
 export interface PlannedSpec {
   readonly spec: Spec;
-  /** What it is run for. */
   readonly family: IPFamily;
   readonly title: string;
   /** Why this cluster cannot carry it. */
@@ -22,7 +20,6 @@ export interface PlannedSpec {
 interface SpecSelection {
   readonly suites: readonly Suite[];
   readonly subject?: SpecPackage | undefined;
-  /** Of the title. */
   readonly pattern: RegExp | undefined;
 }
 
@@ -49,22 +46,19 @@ export function planText(shape: ClusterShape, planned: readonly PlannedSpec[], k
     const notes = [...(excluded ? ["excluded"] : []), ...(ownLoadBalancer ? ["own load balancer"] : [])];
     return notes.length === 0 ? name : `${name} (${notes.join(", ")})`;
   });
-  const excluded = shape.elsewhere === undefined ? [] : ["elsewhere (excluded)"];
   const fit = planned.filter(({ unfit }) => unfit === undefined).length;
   return [
     `${shape.provider}: Kubernetes ${kubernetes}, ${shape.nodeNames.length} nodes, ${shape.families.join(" and ")}`,
-    `  pod networks: ${[...networks, ...excluded].join(", ")}; Fairlead in ${shape.mode} mode`,
+    `  pod networks: ${networks.join(", ")}; Fairlead in ${shape.mode} mode`,
     `  ${fit} specs${fit < planned.length ? `, ${planned.length - fit} that this cluster cannot carry` : ""}`,
   ].join("\n");
 }
 
-/** A cluster to be built for each mode. */
 interface Requested {
   readonly provider: Provider;
   readonly requests: readonly ClusterRequest[];
 }
 
-/** @throws UsageError for names that nobody has */
 export async function readRequest(options: RunOptions): Promise<Requested> {
   const provider = providers.get(options.provider);
   if (provider === undefined) {
@@ -77,17 +71,9 @@ export async function readRequest(options: RunOptions): Promise<Requested> {
   const names = flavors.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new UsageError(`--cni ${options.cni.join(",")}: a cluster has one ${twice}`);
-  const excluded = options.excludeCni ?? excludedByDefault(flavors);
-  const excludedHere = excluded.filter((name) => name !== ELSEWHERE);
-  const foreign = excludedHere.find((name) => !names.includes(name));
-  if (foreign !== undefined)
-    throw new UsageError(`--exclude-cni ${foreign}: --cni does not have it, nor is it ${ELSEWHERE}`);
-  if (excludedHere.length === options.cni.length) {
-    throw new UsageError(`--exclude-cni ${excluded.join(",")}: leaves Fairlead no network; --cni needs one more`);
-  }
   const { cni, nodes, families, kubernetes } = options;
   const overlay = await overlayOf(provider, options);
-  const common = { cni, excluded, nodes, families, kubernetes, ...overlay };
+  const common = { cni, excluded: excludedOf(flavors), nodes, families, kubernetes, ...overlay };
   return { provider, requests: options.modes.map((mode) => ({ ...common, mode })) };
 }
 
@@ -100,7 +86,6 @@ function plan(spec: Spec, family: IPFamily, shape: ClusterShape): PlannedSpec {
   return { spec, family, title, unfit: spec.unfit?.(shape, family) };
 }
 
-/** @throws UsageError when the provider has none of that name */
 async function overlayOf(provider: Provider, { overlay }: RunOptions): Promise<Pick<ClusterRequest, "overlay">> {
   if (overlay === undefined) return {};
   const known = (await provider.overlays?.()) ?? [];
@@ -109,10 +94,10 @@ async function overlayOf(provider: Provider, { overlay }: RunOptions): Promise<P
 }
 
 /**
- * Where several networks are side by side: those with a load balancer of their own. Where none has one, the last, so
- * that there is one. A single network is never excluded.
+ * Which Fairlead leaves alone. Where several networks are side by side: those with a load balancer of their own. Where
+ * none has one, the last, so that there is one. A single network is never excluded.
  */
-function excludedByDefault(flavors: readonly CniFlavor[]): readonly string[] {
+function excludedOf(flavors: readonly CniFlavor[]): readonly string[] {
   const names = flavors.map(({ name }) => name);
   if (names.length === 1) return [];
   const own = flavors.filter(({ ownLoadBalancer }) => ownLoadBalancer).map(({ name }) => name);

@@ -37,7 +37,6 @@ export function newRunId(): string {
 
 const RECORD = "run.json";
 
-/** @throws Error when there is a folder of that name */
 export async function openRunFolder(id: string, parent: string = tmpdir()): Promise<RunFolder> {
   const path = join(parent, id);
   await mkdir(path, { mode: 0o700 });
@@ -52,7 +51,6 @@ export async function openRunFolder(id: string, parent: string = tmpdir()): Prom
   };
 }
 
-/** @throws UsageError where nobody could look around in what is kept */
 export function checkKeep({ mode, ownKernel }: ClusterShape): void {
   if (ownKernel !== true) return;
   throw new UsageError(
@@ -96,7 +94,6 @@ export async function takeDown(temporary = tmpdir(), cache = cacheFolder("")): P
   return lines.length === 0 ? ["nothing is left of earlier runs"] : lines;
 }
 
-/** What the folder says of its run. */
 interface RunRecord {
   readonly path: string;
   readonly id: string;
@@ -142,7 +139,6 @@ async function end(record: RunRecord): Promise<string> {
 
 /** Counts what a run has on this machine before it, while it is at work, and after it. */
 export interface LeftoverWatch {
-  /** Counts while something stands; the most that was seen is told. */
   look(): Promise<void>;
   /** Waits a little for what is about to end, and counts for the last time. */
   finish(): Promise<Leftovers>;

@@ -14,21 +14,17 @@ import { hasTool } from "@fairlead/lab/tools/page-reader";
 import { execa } from "execa";
 import {
   count,
-  type Durations,
-  durationKey,
   junit,
   type Outcome,
   progressLine,
   type Result,
-  readDurations,
   recordRun,
   resultTable,
+  specsPassed,
   summaryLine,
-  withOutcomes,
-  writeDurations,
 } from "../report.ts";
 import { specsFor } from "../specs/index.ts";
-import { runSpec } from "../specs/spec.ts";
+import { isAlone, runSpec } from "../specs/spec.ts";
 import { type RunOptions, UsageError } from "./options.ts";
 import { familyField, type PlannedSpec, planSpecs, planText, readRequest } from "./plan.ts";
 import { checkKeep, keepRunning, newRunId, openRunFolder, type RunFolder, watchLeftovers } from "./run-folder.ts";
@@ -40,7 +36,6 @@ const CANNOT_RUN = 3;
  *
  * @param signal ends the run; everything is taken down all the same
  * @returns the exit code: 0 all passed, 1 something failed, 3 this machine lacks what the run needs
- * @throws UsageError
  */
 export async function run(options: RunOptions, signal: AbortSignal): Promise<number> {
   const { provider, requests } = await readRequest(options);
@@ -79,31 +74,19 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
   return signal.aborted || outcomes.length === 0 || count(outcomes).failed > 0 || !clean ? 1 : 0;
 }
 
-/** `pnpm e2e --list`: each spec of a cluster, what it needs of it, and how long it took the last time. */
-export function listText(mode: string, planned: readonly PlannedSpec[], durations: Durations): string {
+export function listText(planned: readonly PlannedSpec[]): string {
   const rows = planned.map(({ spec, title, unfit }) => {
-    const ms = durations[durationKey(mode, title)];
     const needs = [
-      ...(spec.alone === true ? ["runs by itself"] : []),
+      ...(isAlone(spec) ? ["runs by itself"] : []),
       ...(unfit === undefined ? [] : [`not here: ${unfit}`]),
     ];
-    const time = ms === undefined ? "–" : `${(ms / 1000).toFixed(1)} s`;
-    return `  ${time.padStart(8)}  ${spec.suite.padEnd(12)}  ${title}${needs.length === 0 ? "" : ` (${needs.join("; ")})`}`;
+    return `  ${spec.suite.padEnd(16)}  ${title}${needs.length === 0 ? "" : ` (${needs.join("; ")})`}`;
   });
-  const known = planned.map(({ title }) => durations[durationKey(mode, title)]).filter((ms) => ms !== undefined);
-  const sum = known.reduce((total, ms) => total + ms, 0) / 60_000;
-  const last =
-    known.length === 0
-      ? "none has run in this checkout yet"
-      : `${known.length} of ${planned.length} have run in this checkout, ${sum.toFixed(1)} minutes one after the other`;
-  return [...rows, "", `  ${last}; up to three run at once`].join("\n");
+  return rows.join("\n");
 }
 
 /** Where artifacts and the last run's results are kept; git does not look at it. */
 const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
-
-/** Of the specs that have passed in this checkout. */
-const durationsFile = join(kept, "durations.json");
 
 /** How often what the run has on this machine is counted. */
 const LOOK_MS = 2_000;
@@ -111,10 +94,9 @@ const LOOK_MS = 2_000;
 async function list(provider: Provider, request: ClusterRequest, options: RunOptions): Promise<void> {
   const { shape, planned } = await planCluster(provider, request, options);
   console.log(planText(shape, planned, request.kubernetes));
-  console.log(listText(request.mode, planned, await readDurations(durationsFile)));
+  console.log(listText(planned));
 }
 
-/** @throws UsageError when no spec fits the options */
 async function planCluster(provider: Provider, request: ClusterRequest, options: RunOptions) {
   const shape = await provider.shape(request);
   const planned = planSpecs(specsFor(options.soak), shape, { ...options, pattern: options.spec });
@@ -154,7 +136,8 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
       onOutcome: (outcome) => console.log(progressLine(outcome)),
       signal,
     });
-    if (options.record && !signal.aborted) await record(run, shape, cluster, outcomes);
+    const minutes = Math.ceil((performance.now() - started) / 60_000);
+    if (options.record && !signal.aborted) await record(run, shape, cluster, { outcomes, minutes });
     if (options.keep && !signal.aborted) await keepRunning(cluster, folder, signal);
     return outcomes;
   } finally {
@@ -174,11 +157,10 @@ async function record(
   { request, options }: ClusterRun,
   { networks }: ClusterShape,
   { nodes }: Cluster,
-  outcomes: readonly Outcome[],
+  { outcomes, minutes }: { readonly outcomes: readonly Outcome[]; readonly minutes: number },
 ): Promise<void> {
-  const { passed, failed } = count(outcomes);
   const [node] = nodes;
-  if (failed > 0 || node === undefined) return;
+  if (count(outcomes).failed > 0 || node === undefined) return;
   const { stdout } = await node.run(["uname", "-r"]);
   const { provider, suites } = options;
   const { mode } = request;
@@ -187,14 +169,13 @@ async function record(
   // Without what a distribution adds to it.
   const kernel = /^\d+(?:\.\d+)*/.exec(stdout)?.[0] ?? "";
   const about = { date, kubernetes, kernel, provider, mode, networks: networks.map(({ name }) => name) };
-  await recordRun({ ...about, families: request.families, suites, specs: passed }, recorded);
+  await recordRun({ ...about, families: request.families, suites, specs: specsPassed(outcomes), minutes }, recorded);
 }
 
 async function report(options: RunOptions, outcomes: readonly Outcome[]): Promise<void> {
   const file = options.junit ?? join(kept, "junit.xml");
   for (const folder of [dirname(file), kept]) await mkdir(folder, { recursive: true });
   await writeFile(file, junit(`${options.provider} ${options.cni.join(",")}`, outcomes));
-  await writeDurations(durationsFile, withOutcomes(await readDurations(durationsFile), outcomes));
   console.log(`${resultTable(outcomes)}\n`);
 }
 
@@ -207,7 +188,6 @@ interface RunAll {
   readonly planned: readonly PlannedSpec[];
   /** Where the state of the cluster is kept when a spec fails. */
   readonly artifacts: string;
-  /** Told of each as it ends. */
   readonly onOutcome: (outcome: Outcome) => void;
   /** No further spec begins once it is aborted. */
   readonly signal: AbortSignal;
@@ -230,8 +210,8 @@ async function runAll(run: RunAll): Promise<readonly Outcome[]> {
     onOutcome(outcome);
   };
   const queue = planned.map((item, index) => [item, index + 1] as const);
-  const alone = queue.filter(([{ spec }]) => spec.alone === true);
-  const together = queue.filter(([{ spec }]) => spec.alone !== true);
+  const alone = queue.filter(([{ spec }]) => isAlone(spec));
+  const together = queue.filter(([{ spec }]) => !isAlone(spec));
   await drain(together, LANES, run.signal, one);
   await drain(alone, 1, run.signal, one);
   return outcomes;
@@ -275,8 +255,6 @@ const root = fileURLToPath(new URL("../../../", import.meta.url));
 /**
  * Brings the bundles of the agent and of the command line tool up to date. Where FAIRLEAD_AGENT names an agent, nothing
  * that is there is built anew: others may be running it.
- *
- * @throws Error with the compiler's words
  */
 async function buildPrograms(): Promise<void> {
   const named = namedAgent() !== undefined;
@@ -291,7 +269,9 @@ async function buildPrograms(): Promise<void> {
 /** Keeps what every node knows in a folder of its own below `folder`; gives that folder. */
 async function keepArtifacts(folder: string, title: string, cluster: Cluster, error: unknown): Promise<string> {
   const own = join(folder, title.replaceAll(/[^\w.-]+/g, "-"));
-  const files = { "failure.txt": `${messageOf(error)}\n`, ...(await cluster.state()) };
+  // On a machine too busy for it the failure is what there is.
+  const state = await cluster.state().catch((reason) => ({ "no-state.txt": `${messageOf(reason)}\n` }));
+  const files = { "failure.txt": `${messageOf(error)}\n`, ...state };
   for (const [name, text] of Object.entries(files)) {
     const file = join(own, name);
     await mkdir(dirname(file), { recursive: true });

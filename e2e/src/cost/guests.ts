@@ -21,8 +21,6 @@ import {
   type Way,
 } from "./measure.ts";
 import {
-  agentGuest,
-  builtAgent,
   type FastPath,
   fairleadChange,
   fairleadIptables,
@@ -35,7 +33,6 @@ import {
   recordKubeProxy,
 } from "./subjects.ts";
 
-/** One guest of the suite. */
 export interface Guest {
   readonly name: string;
   /** @param kubeProxy the real one's program */
@@ -59,9 +56,6 @@ export const WAYS = ["routed", "vxlan"] as const satisfies readonly Way[];
 
 /** Where packets are sent to a pod's own address, which no service has. */
 export const DIRECT_GUEST = `direct ${ONE_SIZE}`;
-/** Where the built agent runs in the guest, which takes an emulated machine a minute. */
-export const AGENT_GUEST = "agent 10";
-
 export const GUESTS: readonly Guest[] = [
   ...SIZES.map((services) => nftables("one node", services)),
   ...WAYS.map((way) => nftables(way, ONE_SIZE)),
@@ -72,7 +66,6 @@ export const GUESTS: readonly Guest[] = [
   })),
   ...OLDER_SIZES.map(iptables),
   ...OLDER_SIZES.map(ipvs),
-  { name: AGENT_GUEST, count: agent },
 ];
 
 const MEMORY_MIB = 3_072;
@@ -137,17 +130,6 @@ function ipvs(services: number): Guest {
       return count({ version, way: "one node", service: COUNTED, subjects, units: OTHER_MODES_UNITS, guest });
     },
   };
-}
-
-async function agent(version: KernelVersion, kubeProxy: string) {
-  const size = sizeOf(10);
-  const objects = clusterOf(size);
-  const subjects = [
-    kubeProxyTable(SUBJECTS.base, await recorded(kubeProxy, "nftables", size.services, objects)),
-    builtAgent(SUBJECTS.fast, objects),
-  ];
-  const guest = { memoryMiB: MEMORY_MIB, ...(await agentGuest()) };
-  return count({ version, way: "one node", service: COUNTED, subjects, units: ALL_UNITS, guest });
 }
 
 const recordings = new Map<string, Promise<string>>();

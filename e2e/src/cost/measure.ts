@@ -5,7 +5,6 @@ import { COUNTING_SOURCES, type CountOptions, countIn } from "@fairlead/lab/qemu
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { endpointSlice, kubernetesService, node, type RawObject, service, serviceCIDR } from "@fairlead/testkit";
 
-/** What a guest is asked, and with what. */
 type Asked = Pick<CountOptions, "script" | "files"> &
   Partial<Pick<CountOptions, "modules" | "programs" | "memoryMiB" | "libraries">>;
 
@@ -29,7 +28,6 @@ export interface GuestNeeds extends Omit<Asked, "script" | "files"> {
   readonly flush?: string;
 }
 
-/** What a guest is to count. */
 export interface Measurement {
   readonly version: KernelVersion;
   readonly way: Way;
@@ -106,7 +104,6 @@ export interface Subject {
   readonly load: readonly string[];
 }
 
-/** What clients ask. */
 interface CountedService {
   readonly address: string;
   /** Of TCP and UDP. */
@@ -114,7 +111,6 @@ interface CountedService {
   readonly endpoints: readonly string[];
 }
 
-/** How much there is alongside it. */
 export interface Size {
   readonly services: number;
   /** Of each; the service that is counted has ten. */
@@ -262,7 +258,6 @@ function tunnel(name: string, own: number, other: number): readonly string[] {
   ];
 }
 
-/** @throws Error when a guest printed no number behind these words in a line of their own: a program of it failed */
 export function printedNumber(text: string, words: string): number {
   const found = new RegExp(`^${words} ([\\d.]+)$`, "m").exec(text)?.[1];
   if (found === undefined)
@@ -273,10 +268,11 @@ export function printedNumber(text: string, words: string): number {
 /** Instructions of each unit, of each subject, in one guest. */
 export type GuestCounts = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** What was counted on one kernel, by the guest's name. */
 export interface KernelCounts {
   /** As `uname -r` says it. */
   readonly release: string;
+  /** The release of kube-proxy whose rules were counted. */
+  readonly kubeProxy: string;
   readonly guests: Readonly<Record<string, GuestCounts>>;
 }
 
@@ -294,17 +290,17 @@ export async function writeCounted(counted: Counted): Promise<void> {
   await writeFile(COUNTED_FILE, `${JSON.stringify(counted, undefined, 2)}\n`);
 }
 
-/** With what a guest counted in the place of what it counted before; another release forgets all guests. */
+/** With what a guest counted in the place of what it counted before; another release of either forgets all guests. */
 export function withGuest(
   counted: Counted,
   version: string,
-  release: string,
+  { release, kubeProxy }: Omit<KernelCounts, "guests">,
   name: string,
   counts: GuestCounts,
 ): Counted {
   const before = counted[version];
-  const guests = before?.release === release ? before.guests : {};
-  return { ...counted, [version]: { release, guests: { ...guests, [name]: counts } } };
+  const guests = before?.release === release && before.kubeProxy === kubeProxy ? before.guests : {};
+  return { ...counted, [version]: { release, kubeProxy, guests: { ...guests, [name]: counts } } };
 }
 
 /** @returns undefined: one of the two was not counted */

@@ -1,8 +1,8 @@
-/** Whose rules packets meet in a guest: Fairlead's in each mode, a running agent's, and what kube-proxy wrote. */
+/** Whose rules packets meet in a guest: Fairlead's in each mode, and what kube-proxy wrote. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { COUNTERS, createIptablesBackend, iptablesSemantics } from "@fairlead/backend-iptables";
 import { createIpvsBackend, type IpvsPort, ipvsSemantics } from "@fairlead/backend-ipvs";
 import { createNftablesBackend, type NftablesPort, nftablesSemantics } from "@fairlead/backend-nftables";
@@ -10,23 +10,14 @@ import type { ModeSemantics } from "@fairlead/core";
 import type { Argv } from "@fairlead/kernel";
 import { FakeIpset, FakeIptables, FakeIpvsadm, FakeLinks } from "@fairlead/kernel/fake";
 import { createNamespace } from "@fairlead/kernel/netns";
-import { agentFile, requireAgent } from "@fairlead/lab/agent";
 import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
 import { startApi, startKubeProxy } from "@fairlead/lab/plain/kube-proxy";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { runnerIn } from "@fairlead/lab/wire";
 import { renderLinkCommand, renderRuleSet, renderServerCommand, renderSetCommand } from "@fairlead/netfilter";
-import {
-  type GoldenNode,
-  goldenNode,
-  goldenPlannerOptions,
-  NETWORKS,
-  type RawObject,
-  TestCluster,
-} from "@fairlead/testkit";
-import { stringify } from "yaml";
-import { COUNTED, countedObjects, DEVICES, type GuestNeeds, inNode, NODE, type Subject } from "./measure.ts";
+import { type GoldenNode, goldenNode, goldenPlannerOptions, type RawObject, TestCluster } from "@fairlead/testkit";
+import { COUNTED, countedObjects, type GuestNeeds, inNode, NODE, type Subject } from "./measure.ts";
 
 /** The devices of the fast path; undefined: without it. */
 export type FastPath = readonly string[] | undefined;
@@ -68,7 +59,6 @@ export async function fairleadChange(
   return { ...subject, files: { ...subject.files, [`${file}-there`]: there, [`${file}-back`]: back } };
 }
 
-/** What an agent plans of these objects in a mode. */
 function clusterOn(
   objects: readonly RawObject[],
   semantics: ModeSemantics = nftablesSemantics,
@@ -130,13 +120,11 @@ export const IPTABLES_GUEST: GuestNeeds = {
   flush: "true",
 };
 
-/** @param text as iptables-save prints it */
 export function iptablesTables(name: string, file: string, text: string): Subject {
   const counters = COUNTERS.map((counter) => inNode(`sh -c "/bin/nfacct add ${counter} || true"`));
   return { name, files: { [file]: text }, load: [...counters, inNode(`iptables-legacy-restore /guest/${file}`)] };
 }
 
-/** The tables that the modes write. */
 function rulesText(fake: FakeIptables): string {
   const tables = [...fake.ruleSet()].filter(([table]) => table === "nat" || table === "filter");
   return [...renderRuleSet(new Map(tables))].join("");
@@ -250,55 +238,6 @@ export async function recordKubeProxy(
   return stdout;
 }
 
-/** @param text as nft lists it */
 export function kubeProxyTable(name: string, text: string): Subject {
   return { name, files: { "kube-proxy": text }, load: [inNode("nft -f /guest/kube-proxy")] };
-}
-
-const MANIFESTS = "objects.yaml";
-const CONFIG = "agent.yaml";
-
-/** Questions, a second of the guest's time each, which cost nothing while it is idle. */
-const PATIENCE = 120;
-
-/** @throws Error that says how to build it */
-export async function agentGuest(): Promise<GuestNeeds> {
-  await requireAgent();
-  return { programs: [process.execPath], libraries: [dirname(agentFile())] };
-}
-
-/** The built agent programs the guest's kernel, after its own test of the kernel's flowtables, and runs on. */
-export function builtAgent(name: string, objects: readonly RawObject[]): Subject {
-  const config = [
-    {
-      apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-      kind: "KubeProxyConfiguration",
-      mode: "nftables",
-      clusterCIDR: NETWORKS.calico.IPv4,
-    },
-    {
-      apiVersion: "fairlead.dev/v1alpha1",
-      kind: "FairleadConfiguration",
-      nftables: { fastPath: { devices: DEVICES["one node"] } },
-    },
-  ];
-  const flags = [
-    `--config=/guest/${CONFIG}`,
-    `--manifests=/guest/${MANIFESTS}`,
-    "--state-dir=/tmp/state",
-    "--hostname-override=node-a",
-    "-v=2",
-  ];
-  const isReady = `ip netns exec ${NODE} nft list flowtables | grep -q ${DEVICES["one node"][0]}`;
-  return {
-    name,
-    files: {
-      [MANIFESTS]: objects.map((object) => stringify(object)).join("---\n"),
-      [CONFIG]: config.map((document) => stringify(document)).join("---\n"),
-    },
-    load: [
-      `ip netns exec ${NODE} node ${agentFile()} ${flags.join(" ")} > /tmp/log 2>&1 &`,
-      `at=0; until ${isReady}; do at=$((at + 1)); [ $at -lt ${PATIENCE} ] || { cat /tmp/log; exit 1; }; sleep 1; done`,
-    ],
-  };
 }

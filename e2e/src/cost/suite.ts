@@ -4,11 +4,11 @@
  */
 
 import { readFile, writeFile } from "node:fs/promises";
-import { kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
+import { FOLLOWED_KUBERNETES, kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
 import { missingForCounting } from "@fairlead/lab/qemu/boot";
 import { KERNELS, type KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { markdownTable } from "@fairlead/tooling/markdown-table";
-import { AGENT_GUEST, CHANGE_SIZES, DIRECT_GUEST, GUESTS, ONE_SIZE, WAYS } from "./guests.ts";
+import { CHANGE_SIZES, DIRECT_GUEST, GUESTS, ONE_SIZE, WAYS } from "./guests.ts";
 import {
   ALL_UNITS,
   CHANGE,
@@ -24,7 +24,6 @@ import {
   writeCounted,
 } from "./measure.ts";
 
-const KUBE_PROXY = "v1.37";
 const LACKING = 3;
 
 /**
@@ -44,13 +43,13 @@ export async function runCostSuite(spec: RegExp | undefined, progress: (line: st
   const versions = Object.keys(KERNELS) as KernelVersion[];
   const wanted = versions.flatMap((version) => GUESTS.map((guest) => ({ version, guest })));
   const chosen = wanted.filter(({ version, guest }) => spec?.test(`${version} ${guest.name}`) ?? true);
-  const kubeProxy = await kubeProxyProgram(KUBE_PROXY, progress);
+  const kubeProxy = await kubeProxyProgram(FOLLOWED_KUBERNETES, progress);
   let counted: Counted = await readCounted();
   for (const { version, guest } of chosen) {
     const started = performance.now();
     const { release, counts } = await guest.count(version, kubeProxy);
     progress(`${version} ${guest.name}: ${Math.round((performance.now() - started) / 1000)} s`);
-    counted = withGuest(counted, version, release, guest.name, counts);
+    counted = withGuest(counted, version, { release, kubeProxy: FOLLOWED_KUBERNETES }, guest.name, counts);
     await writeCounted(counted);
   }
   await writeFile(PAGE, withTables(await readFile(PAGE, "utf8"), counted));
@@ -63,7 +62,6 @@ export async function runCostSuite(spec: RegExp | undefined, progress: (line: st
 interface Target {
   readonly what: string;
   readonly most: number;
-  /** How far counts of one kernel differ from run to run. */
   readonly tolerance: number;
   /** Undefined: that was not counted. */
   counted(kernel: KernelCounts): number | undefined;
@@ -94,13 +92,10 @@ const TARGETS: readonly Target[] = [
     packetTarget(way, "query", 1.03),
     ...ESTABLISHED.map((unit) => packetTarget(way, unit, BETWEEN_NODES[way])),
   ]),
-  agentTarget("request", 0.8),
-  agentTarget("datagram", 0.8),
   ...CHANGE_SIZES.map(changeTarget),
   { what: "the same, largest of all sizes to smallest", most: 1.02, tolerance: 0.005, counted: spread },
 ];
 
-/** Lines for those that are exceeded. */
 export function missedBudgets(counted: Counted): readonly string[] {
   return Object.values(counted).flatMap((kernel) =>
     TARGETS.flatMap(({ what, most, tolerance, counted: of }) => {
@@ -120,16 +115,6 @@ function packetTarget(way: "one node" | (typeof WAYS)[number], unit: Unit, most:
   };
 }
 
-/** Of rules that the built agent wrote in the guest, where it has tested the kernel's flowtables. */
-function agentTarget(unit: Unit, most: number): Target {
-  return {
-    what: `${UNITS[unit].what}, the built agent in the guest, 10 services`,
-    most,
-    tolerance: TOLERANCE[unit],
-    counted: ({ guests }) => ratioIn(guests[AGENT_GUEST], SUBJECTS.fast, unit, SUBJECTS.base),
-  };
-}
-
 /** In relation to Fairlead without the option. */
 function changeTarget(services: number): Target {
   return {
@@ -146,7 +131,6 @@ function spread({ guests }: KernelCounts): number | undefined {
   return all.length < found.length ? undefined : Math.max(...all) / Math.min(...all);
 }
 
-/** The page that the tables are on. */
 export const PAGE = new URL("../../../docs/fast-path.md", import.meta.url);
 
 const BEGIN = "<!-- counted: pnpm e2e --suite cost -->";
@@ -154,7 +138,6 @@ const END = "<!-- end -->";
 /** The size that the page shows; ratios hardly differ between sizes, and e2e/counted.json has the others. */
 const SIZE = 1000;
 
-/** @throws Error when the page has no place for them */
 export function withTables(page: string, counted: Counted): string {
   const [before = "", rest = ""] = page.split(BEGIN);
   const [, after] = rest.split(END);
@@ -177,7 +160,7 @@ function tables(counted: Counted): string {
 
 function targets(kernels: readonly KernelCounts[]): string {
   const head = [
-    "instructions, relative to kube-proxy v1.37.1 in nftables mode",
+    `instructions, relative to kube-proxy ${[...new Set(kernels.map((one) => one.kubeProxy))].join(", ")} in nftables mode`,
     "at most",
     ...kernels.map(({ release }) => `Linux ${release}`),
   ];

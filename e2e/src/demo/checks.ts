@@ -241,7 +241,6 @@ const checks: readonly Check[] = [
   foreignService,
 ];
 
-/** Runs every check, each of them printed as soon as it is known. */
 export async function play(stage: DemoEnvironment, print: (line: string) => void): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   print(tableHead);
@@ -265,7 +264,6 @@ export function verdict(stage: DemoEnvironment, findings: readonly Finding[], le
   return `Proved ${stage.proof}, ${findings.length} of ${findings.length} checks: our services are served, the other network's are left alone, nothing is left behind.`;
 }
 
-/** One line of the table; a name that the line before had already is left out. */
 function tableLine({ name, request, seen, ok }: Finding, before: Finding | undefined): string {
   const shown = before?.name === name ? "" : name;
   return `${ok ? "✓" : "✗"} ${shown.padEnd(NAME)}${request.padEnd(SHOWN_REQUEST)}${seen}`;

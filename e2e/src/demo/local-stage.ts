@@ -9,14 +9,12 @@ import { type Ask, type DemoEnvironment, LOCAL_FLAGS, leftovers, type Reply, ser
 /** This process's own environment: no namespace. */
 const HERE = { argvPrefix: ["env"], env: {} } as const;
 
-const START_MS = 120_000;
+const START_MS = 300_000;
 
 /**
  * The demo where there are neither root nor namespaces: real servers on loopback ports as pods, and the built agent
  * with --userspace-only, which serves the services on local ports. A request to a cluster IP goes to its service's
  * port.
- *
- * @throws Error when the agent is not built or does not come up
  */
 export async function localStage(objects: readonly RawObject[]): Promise<DemoEnvironment> {
   await requireAgent();
@@ -38,7 +36,7 @@ export async function localStage(objects: readonly RawObject[]): Promise<DemoEnv
       proof: "with real requests to local ports",
       real: false,
       nodePortsAt: [],
-      patienceMs: 60_000,
+      patienceMs: 180_000,
       checks: localChecks,
       change: (next) => folder.write(localObjects(next, ports)),
       ask: (ask) => requests(ask, tableIn(agent.log())),

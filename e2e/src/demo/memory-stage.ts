@@ -36,7 +36,7 @@ export async function memoryStage(objects: readonly RawObject[]): Promise<DemoEn
     real: false,
     nodePortsAt: NODE_PORTS_AT["all, and 127.0.0.1"],
     proof: "on the kernel in memory",
-    patienceMs: 1_000,
+    patienceMs: 60_000,
     change,
     ask: async (ask) => requests(ask, iptables, recent),
     rules: async () => ruleLines(iptables),

@@ -27,7 +27,6 @@ export interface Ask {
   readonly source?: string;
 }
 
-/** What came of one request. */
 export interface Reply {
   /** When it was known, in milliseconds since the epoch. */
   readonly at: number;
@@ -63,7 +62,6 @@ export interface DemoEnvironment {
   /** Puts these objects in place of those before. Gives the moment, in milliseconds since the epoch. */
   change(objects: readonly RawObject[]): Promise<number>;
   ask(ask: Ask): Promise<readonly Reply[]>;
-  /** Every rule of both families, as the mode's own tool prints them. */
   rules(): Promise<readonly string[]>;
   /** The folder of manifests that the agent follows; absent: there is none. */
   readonly manifests?: string;
@@ -104,7 +102,6 @@ export const NOBODY_IP = "10.96.10.12";
 
 export const webPods: readonly Host[] = [webA1, webA2, webB1];
 
-/** @param serving the endpoints of `web` */
 export function demoObjects(serving: readonly Host[] = webPods): readonly RawObject[] {
   return [
     ...clusterObjects,
@@ -177,7 +174,6 @@ const SERVICE_NAMES: Readonly<Record<string, string>> = {
   [NOBODY_IP]: "nobody",
 };
 
-/** Whose cluster IP it is. */
 export function serviceAt(clusterIP: string): string | undefined {
   return SERVICE_NAMES[clusterIP];
 }

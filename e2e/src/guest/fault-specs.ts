@@ -185,20 +185,17 @@ export const drainSpecs: readonly Spec[] = [
 
 interface TransferEnd {
   readonly answers: number;
-  /** Everybody who answered. */
   readonly servers: readonly string[];
   /** `none`, or what cut the connection. */
   readonly error: string;
 }
 
-/** A transfer that has begun. */
 interface Transfer {
   end(): Promise<TransferEnd>;
 }
 
 const SCRIPT = fileURLToPath(new URL("transfer-main.ts", import.meta.url));
 
-/** Begins a long transfer over one TCP connection. */
 async function beginTransfer(lab: Lab, from: Host, to: string, port: number): Promise<Transfer> {
   const [program = "nsenter", ...prefix] = lab.namespace(namespaceOf(from)).argvPrefix;
   const args = [...prefix, process.execPath, "--no-warnings", SCRIPT, to, String(port)];

@@ -5,11 +5,9 @@ import type { Report } from "./suite.ts";
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 
 /**
- * Boots once and runs the suites in the guest, on one test ground; what they say of times goes to standard
- * error.
+ * Boots once and runs the suites in the guest, on one test ground; what they say of times goes to standard error.
  *
  * @returns problems by the name of the spec
- * @throws Error when the guest did not come to its end, with its last words
  */
 export async function runGuest(
   suites: readonly string[],

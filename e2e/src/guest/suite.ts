@@ -6,7 +6,6 @@ import { PlannedCluster, type RawObject, STANDARD_OPTIONS } from "@fairlead/test
 import { filterFor } from "../cases/conformance/groups.ts";
 import { ipvsPorts } from "../cases/conformance/programmed.ts";
 
-/** What came of one spec. */
 export interface Report {
   readonly name: string;
   /** Empty where all is well. */
@@ -46,7 +45,6 @@ export async function problemsOf(work: Promise<readonly string[]>): Promise<read
   }
 }
 
-/** What is wrong where two things are not the same. */
 export function unequal(what: string, seen: unknown, wanted: unknown): string[] {
   const [first, second] = [JSON.stringify(seen), JSON.stringify(wanted)];
   return first === second ? [] : [`${what}: ${first} instead of ${second}`];

@@ -14,9 +14,7 @@ import {
   webB1,
   workload,
 } from "@fairlead/testkit";
-import { damagesTold, heldInIpvs, statesAgree } from "../cases/shadow.ts";
-import { IPVS_DAMAGES, ipvsAsNow } from "../cases/shadow-damages.ts";
-import { problemsOf, type Report, type ServedNode, type Spec, type Suite, serveNode } from "./suite.ts";
+import { problemsOf, type Report, type ServedNode, type Suite, serveNode } from "./suite.ts";
 
 const web = workload(11, { endpoints: [webA1, webB1], nodePort: true });
 const objects: readonly RawObject[] = [...clusterObjects, ...web.objects];
@@ -25,7 +23,6 @@ const { port } = web;
 const address = web.clusterIP.IPv4;
 const target = { address, port, destination: socketText(webA1.addresses.IPv4, 8080), other: "10.96.9.9" };
 
-/** Kind and object of the finding. */
 type ExpectedFinding = readonly [kind: Finding["kind"], where: string];
 
 interface Damage {
@@ -102,7 +99,6 @@ async function* inflict(
   }
 }
 
-/** What verify finds in IPv4, the family that is served here: `missing kube-ipvs0: 10.96.2.11`. */
 async function findingsIn(lab: Lab, manifests: string): Promise<readonly string[]> {
   const cidrs = ["--cluster-cidr", NETWORKS.calico.IPv4, "--exclude-cluster-cidr", NETWORKS.ovn.IPv4];
   const node = [
@@ -118,35 +114,3 @@ async function findingsIn(lab: Lab, manifests: string): Promise<readonly string[
   const own = reports.filter(({ family }) => family === "IPv4").flatMap(({ services }) => services);
   return own.flatMap(({ findings }) => findings.map(({ kind, where, what }) => `${kind} ${where}: ${what}`));
 }
-
-/** Processes take a second each here, and kube-proxy starts hundreds for a state. */
-const GRACE = "--grace-period=120s";
-const MODE = { mode: "ipvs", variant: "legacy" } as const;
-
-/** A shadow alongside the real kube-proxy in ipvs mode. */
-export const shadowSpecs = (program: string): readonly Spec[] => [
-  {
-    name: "ipvs shadow: nothing is told in random states, and nothing written",
-    run: async (lab) => {
-      const settings = { ...MODE, program, flags: [GRACE] };
-      const { mode, differences, before, after } = await statesAgree(lab, settings, () =>
-        heldInIpvs(lab.runner("node-a")),
-      );
-      const problems = [...differences];
-      const modes = [mode, MODE.mode];
-      if (new Set(modes).size > 1) problems.push(`the shadow took the mode for another: ${modes.join(", ")}`);
-      for (const [at, text] of before.entries()) if (after[at] !== text) problems.push(`${text} became ${after[at]}`);
-      return problems;
-    },
-  },
-  {
-    name: "ipvs shadow: each damage is told",
-    run: async (lab) => {
-      const how = { damages: IPVS_DAMAGES, mending: ipvsAsNow };
-      for await (const { what, kind, afterMs } of damagesTold(lab, { ...MODE, program }, how)) {
-        process.stderr.write(`shadow, ipvs: ${what}: ${kind} told after ${afterMs} ms\n`);
-      }
-      return [];
-    },
-  },
-];

@@ -7,13 +7,14 @@ import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { IPFamily } from "@fairlead/base";
+import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import { requireAgent, settleAgent } from "@fairlead/lab/agent";
 import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
-import { kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
+import { FOLLOWED_KUBERNETES, kubeProxyProgram } from "@fairlead/lab/control-plane/programs";
 import { countIn } from "@fairlead/lab/qemu/boot";
 import { guestKernel, type KernelVersion } from "@fairlead/lab/qemu/kernel";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
+import { endpointSlice, type RawObject, service } from "@fairlead/testkit";
 import { bundleScript } from "@fairlead/tooling/bundle";
 import { stringify } from "yaml";
 import { IPTABLES_GUEST } from "../cost/subjects.ts";
@@ -21,7 +22,6 @@ import { IPTABLES_GUEST } from "../cost/subjects.ts";
 /** The namespace of the node, and its name. */
 export const NODE = "node";
 
-const KUBE_PROXY = "v1.37";
 const SCHEMA = "kubernetes.proto";
 
 /** Of all programs of the test, several proxies and what they are unpacked from. */
@@ -41,19 +41,14 @@ const PROGRAMS = [
   ...["iptables", "ip6tables"].flatMap((tool) => ["", "-save", "-restore"].map((end) => `${tool}-legacy${end}`)),
 ];
 
-/** What is special to guests of one test. */
 export interface NodeGuest {
-  /** More modules and programs. */
   readonly modules: readonly string[];
   readonly programs: readonly string[];
-  /** A file of functions for its scripts. */
-  readonly functions: URL;
   /** Lines for sh that make the network. */
   readonly network: readonly string[];
   readonly servers: readonly Server[];
   /** Of the folder /guest: configurations of agents, `objects`, which they follow from the start on, and changes. */
   readonly files: Readonly<Record<string, string>>;
-  /** Part of kube-proxy's configuration. */
   readonly kubeProxy: object;
 }
 
@@ -64,15 +59,10 @@ interface Server {
   readonly addresses: readonly string[];
 }
 
-/**
- * Runs a script next to servers; agents follow /tmp/objects.
- *
- * @returns what it printed
- * @throws Error where there is no built agent, kube-proxy cannot be had, or the script failed
- */
+/** Runs a script next to servers; agents follow /tmp/objects. */
 export async function runInGuest(version: KernelVersion, guest: NodeGuest, lines: readonly string[]): Promise<string> {
   await requireAgent();
-  const kubeProxy = await kubeProxyProgram(KUBE_PROXY, () => {});
+  const kubeProxy = await kubeProxyProgram(FOLLOWED_KUBERNETES, () => {});
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-proxies-`));
   try {
     const [agent, api] = [join(folder, "agent"), join(folder, "api")];
@@ -80,7 +70,6 @@ export async function runInGuest(version: KernelVersion, guest: NodeGuest, lines
     await bundleApi(api);
     const script = [
       await readFile(new URL("functions.sh", import.meta.url), "utf8"),
-      await readFile(guest.functions, "utf8"),
       ...guest.network,
       ...guest.servers.map(
         ({ namespace, protocol, port, addresses }) =>
@@ -107,7 +96,7 @@ export async function runInGuest(version: KernelVersion, guest: NodeGuest, lines
 
 /** What takes long the first time: guests that start at the same time would each make it. */
 export async function provideGuest(version: KernelVersion): Promise<void> {
-  await kubeProxyProgram(KUBE_PROXY, () => {});
+  await kubeProxyProgram(FOLLOWED_KUBERNETES, () => {});
   await guestKernel(version);
 }
 
@@ -137,14 +126,13 @@ export function numberIn(line: string, name: string): number {
   return Number(new RegExp(`\\b${name}=(\\d+)`).exec(line)?.[1] ?? Number.NaN);
 }
 
-/** What is printed after a key. @throws Error where it was not printed */
+/** What is printed after a key. */
 export function printedAfter(text: string, key: string): string {
   const line = text.split("\n").find((one) => one.startsWith(`${key} `));
   if (line === undefined) throw new Error(`the guest printed nothing of ${key}: ${text}`);
   return line.slice(key.length + 1).trim();
 }
 
-/** The agent's configuration. */
 export function configText(proxy: object, fairlead: object = {}): string {
   return manifestText([
     proxyConfig(proxy),
@@ -154,6 +142,56 @@ export function configText(proxy: object, fairlead: object = {}): string {
 
 export function manifestText(objects: readonly object[]): string {
   return objects.map((object) => stringify(object)).join("---\n");
+}
+
+export type ByFamily = Readonly<Record<IPFamily, string>>;
+export type Protocol = "tcp" | "udp" | "sctp";
+
+export interface Served {
+  readonly clusterIP: ByFamily;
+  readonly loadBalancer?: ByFamily;
+  readonly nodePort?: number;
+  readonly ports: Readonly<Partial<Record<Protocol, readonly [port: number, target: number]>>>;
+  readonly fields?: Partial<Parameters<typeof service>[1]>;
+}
+
+export function serviceOf(name: string, { clusterIP, loadBalancer, nodePort, ports, fields }: Served): RawObject {
+  const type = nodePort === undefined ? "ClusterIP" : "NodePort";
+  return service(name, {
+    clusterIPs: IP_FAMILIES.map((family) => clusterIP[family]),
+    type: loadBalancer === undefined ? type : "LoadBalancer",
+    ...(loadBalancer && { ingress: IP_FAMILIES.map((family) => ({ ip: loadBalancer[family] })) }),
+    ports: portsOf(ports).map(({ port: [port, targetPort], ...named }) => {
+      return { ...named, port, targetPort, ...(nodePort !== undefined && { nodePort }) };
+    }),
+    ...fields,
+  });
+}
+
+/** Its slices, one for each family. @param kind what tells them from others of the service */
+export function slicesOf(
+  name: string,
+  { ports }: Served,
+  addresses: (family: IPFamily) => readonly string[],
+  kind = "",
+): readonly RawObject[] {
+  return IP_FAMILIES.map((family) =>
+    endpointSlice(`${name}${kind}-${family.toLowerCase()}`, {
+      service: name,
+      family,
+      ports: portsOf(ports).map(({ port: [, port], ...named }) => ({ ...named, port })),
+      endpoints: addresses(family).map((address) => ({ address, nodeName: NODE })),
+    }),
+  );
+}
+
+const PROTOCOLS = { tcp: "TCP", udp: "UDP", sctp: "SCTP" } as const;
+
+function portsOf(ports: Served["ports"]) {
+  return (Object.keys(PROTOCOLS) as Protocol[]).flatMap((name) => {
+    const port = ports[name];
+    return port === undefined ? [] : [{ name, protocol: PROTOCOLS[name], port }];
+  });
 }
 
 function kubeProxyFiles(proxy: object): Readonly<Record<string, string>> {
@@ -190,7 +228,6 @@ export function pairLines(device: string, namespace: string, peer: string): read
 
 const SUBNET = { IPv4: 24, IPv6: 64 } as const;
 
-/** An address that can be used at once. */
 export function addressLine(
   namespace: string,
   device: string,

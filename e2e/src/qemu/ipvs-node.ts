@@ -2,10 +2,11 @@
 
 import { IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel";
-import { endpointSlice, node, type RawObject, type SlicePortFields, service } from "@fairlead/testkit";
+import { node } from "@fairlead/testkit";
 import { IPVS_GUEST } from "../cost/subjects.ts";
 import {
   addressLine,
+  type ByFamily,
   configText,
   type Lived,
   livedIn,
@@ -13,17 +14,18 @@ import {
   NODE,
   type NodeGuest,
   namespaceLines,
+  type Protocol,
   pairLines,
   printedAfter,
   runInGuest,
+  type Served,
+  serviceOf,
+  slicesOf,
 } from "./guest.ts";
 
 /** A node with two uplinks, a client behind each, a client's pod, and pods with a second interface, as lines for sh. */
 
-type ByFamily = Readonly<Record<IPFamily, string>>;
-
 const CLIENT = "client";
-/** All pods that are endpoints. */
 const PODS = "pods";
 
 const UPLINKS = {
@@ -112,7 +114,41 @@ function podLines(): readonly string[] {
   ];
 }
 
-/** A client, and where it sends to. */
+/** The service proxy name of the second instance. */
+const NAME = "storage";
+
+const PORT = 80;
+const at = (target: number): Served["ports"] => ({ tcp: [PORT, target], udp: [PORT, target] });
+const TARGETS = { web: 8_080, storage: 8_081 } as const;
+
+const SERVICES = {
+  web: {
+    clusterIP: { IPv4: "10.96.0.10", IPv6: "fd00:96::10" },
+    loadBalancer: { IPv4: "192.0.2.10", IPv6: "fd00:192::10" },
+    nodePort: 30_080,
+    ports: at(TARGETS.web),
+  },
+  kept: {
+    clusterIP: { IPv4: "10.96.0.11", IPv6: "fd00:96::11" },
+    loadBalancer: { IPv4: "192.0.2.11", IPv6: "fd00:192::11" },
+    nodePort: 30_081,
+    ports: at(TARGETS.web),
+    fields: { externalTrafficPolicy: "Local" },
+  },
+  storage: {
+    clusterIP: { IPv4: "10.96.0.12", IPv6: "fd00:96::12" },
+    nodePort: 30_082,
+    ports: at(TARGETS.storage),
+    fields: {
+      labels: { "service.kubernetes.io/service-proxy-name": NAME },
+      annotations: { "k8s.v1.cni.cncf.io/service-network": NAME },
+    },
+  },
+} as const satisfies Record<string, Served>;
+type ServiceName = keyof typeof SERVICES;
+
+const PROTOCOLS = ["tcp", "udp"] as const;
+
 interface Way {
   readonly name: string;
   readonly from: string;
@@ -121,25 +157,23 @@ interface Way {
   readonly port: number;
 }
 
-/** What clients behind an uplink ask the first proxy for. */
 export function waysOf(uplink: UplinkName): readonly Way[] {
   const { web, kept } = SERVICES;
   const at = (family: IPFamily) => UPLINKS[uplink].node[family];
   return each(uplink, (family) => ({
     "node port": { to: at(family), port: web.nodePort },
-    "load balancer": { to: web.loadBalancer[family], port: web.port },
-    "load balancer, policy Local": { to: kept.loadBalancer[family], port: kept.port },
+    "load balancer": { to: web.loadBalancer[family], port: PORT },
+    "load balancer, policy Local": { to: kept.loadBalancer[family], port: PORT },
   }));
 }
 
-/** What clients ask the second instance for. */
 export const STORAGE_WAYS: readonly Way[] = [
   ...[CLIENT, NODE].flatMap((from) =>
-    each(from, (family) => ({ ClusterIP: { to: SERVICES.storage.clusterIP[family], port: SERVICES.storage.port } })),
+    each(from, (family) => ({ ClusterIP: { to: SERVICES.storage.clusterIP[family], port: PORT } })),
   ),
   ...(["first", "second"] as const).flatMap((uplink) =>
     each(uplink, (family) => ({
-      "node port": { to: UPLINKS[uplink].node[family], port: SERVICES.storage.nodePort },
+      "node port of storage": { to: UPLINKS[uplink].node[family], port: SERVICES.storage.nodePort },
     })),
   ),
 ];
@@ -184,7 +218,6 @@ export async function packetsOn(version: KernelVersion): Promise<Seen> {
   );
 }
 
-/** What the guest printed. */
 export class Seen {
   readonly #text: string;
 
@@ -192,12 +225,10 @@ export class Seen {
     this.#text = text;
   }
 
-  /** @throws Error where nothing was printed of it */
   lived(phase: string, { name }: Way): Lived {
     return livedIn(this.after(keyOf(phase, name)));
   }
 
-  /** What is printed after a key. @throws Error where it was not printed */
   after(key: string): string {
     return printedAfter(this.#text, key);
   }
@@ -236,12 +267,12 @@ function loadLines(phase: string, ways: readonly Way[], lines: readonly string[]
 /** The way to the endpoints gets narrow. */
 function mtuLines(): readonly string[] {
   return IP_FAMILIES.flatMap((family) => {
-    const { loadBalancer, port } = SERVICES.web;
+    const { loadBalancer } = SERVICES.web;
     const ways = ENDPOINTS.eth0[family].map((pod) => `${pod} dev to-eth0 mtu lock ${NARROW}`);
     return [
       ...ways.map((way) => `ip -n ${NODE} route add ${way}`),
       ...(["first", "second"] as const).map(
-        (uplink) => `echo "mtu-${uplink}-${family} $(known_mtu ${uplink} ${port} ${loadBalancer[family]})"`,
+        (uplink) => `echo "mtu-${uplink}-${family} $(known_mtu ${uplink} ${PORT} ${loadBalancer[family]})"`,
       ),
       ...ways.map((way) => `ip -n ${NODE} route delete ${way}`),
     ];
@@ -252,53 +283,6 @@ function cleanupLine(proxy: keyof typeof CLEANUP): string {
   return `(agent ${CLEANUP[proxy]} >> /tmp/${proxy}.log 2>&1)`;
 }
 
-/** The guest: what the proxies in it serve, and how they are configured. */
-
-/** The service proxy name of the second instance. */
-const NAME = "storage";
-
-interface Served {
-  readonly clusterIP: ByFamily;
-  readonly loadBalancer?: ByFamily;
-  readonly nodePort: number;
-  readonly port: number;
-  /** Of the endpoints. */
-  readonly targetPort: number;
-  readonly fields?: Partial<Parameters<typeof service>[1]>;
-}
-
-const SERVICES = {
-  web: {
-    clusterIP: { IPv4: "10.96.0.10", IPv6: "fd00:96::10" },
-    loadBalancer: { IPv4: "192.0.2.10", IPv6: "fd00:192::10" },
-    nodePort: 30_080,
-    port: 80,
-    targetPort: 8_080,
-  },
-  kept: {
-    clusterIP: { IPv4: "10.96.0.11", IPv6: "fd00:96::11" },
-    loadBalancer: { IPv4: "192.0.2.11", IPv6: "fd00:192::11" },
-    nodePort: 30_081,
-    port: 80,
-    targetPort: 8_080,
-    fields: { externalTrafficPolicy: "Local" },
-  },
-  storage: {
-    clusterIP: { IPv4: "10.96.0.12", IPv6: "fd00:96::12" },
-    nodePort: 30_082,
-    port: 80,
-    targetPort: 8_081,
-    fields: {
-      labels: { "service.kubernetes.io/service-proxy-name": NAME },
-      annotations: { "k8s.v1.cni.cncf.io/service-network": NAME },
-    },
-  },
-} as const satisfies Record<string, Served>;
-type ServiceName = keyof typeof SERVICES;
-
-const PROTOCOLS = ["tcp", "udp"] as const;
-type Protocol = (typeof PROTOCOLS)[number];
-
 /** Pods answer on one interface only. There are configurations `plain` and `reply-via`, and states of `storage`. */
 function guest(): NodeGuest {
   const onPods = (protocol: Protocol, port: number, device: keyof typeof ENDPOINTS) => {
@@ -308,11 +292,10 @@ function guest(): NodeGuest {
   return {
     modules: IPVS_GUEST.modules ?? [],
     programs: ["ipset", "ipvsadm"],
-    functions: new URL("ipvs-functions.sh", import.meta.url),
     network: networkLines(),
     servers: PROTOCOLS.flatMap((protocol) => [
-      onPods(protocol, SERVICES.web.targetPort, "eth0"),
-      onPods(protocol, SERVICES.storage.targetPort, "net1"),
+      onPods(protocol, TARGETS.web, "eth0"),
+      onPods(protocol, TARGETS.storage, "net1"),
     ]),
     files: {
       objects: objectsText(),
@@ -331,14 +314,13 @@ function objectsText(): string {
   const names = Object.keys(SERVICES) as ServiceName[];
   return manifestText([
     node(NODE, { addresses: IP_FAMILIES.map((family) => UPLINKS.first.node[family]) }),
-    ...names.map(serviceOf),
+    ...names.map((name) => serviceOf(name, SERVICES[name])),
     ...names.flatMap((name) => slices(name, "eth0", [0, 1])),
   ]);
 }
 
-/** Slices of second interfaces, of these pods. */
 function storageText(pods: readonly number[]): string {
-  const label = { "endpointslice.kubernetes.io/managed-by": "fairlead-slices.fairlead.dev" };
+  const label = { "endpointslice.kubernetes.io/managed-by": "networks.fairlead.dev" };
   return manifestText(
     slices("storage", "net1", pods).map((slice) => {
       const { metadata } = slice;
@@ -353,32 +335,7 @@ const PROXY = {
   ipvs: { minSyncPeriod: "10ms" },
 };
 
-function serviceOf(name: ServiceName): RawObject {
-  const { clusterIP, loadBalancer, nodePort, port, targetPort, fields }: Served = SERVICES[name];
-  const protocols = ["TCP", "UDP"] as const;
-  return service(name, {
-    clusterIPs: IP_FAMILIES.map((family) => clusterIP[family]),
-    type: loadBalancer === undefined ? "NodePort" : "LoadBalancer",
-    ...(loadBalancer && { ingress: IP_FAMILIES.map((family) => ({ ip: loadBalancer[family] })) }),
-    ports: protocols.map((protocol) => ({ name: protocol.toLowerCase(), protocol, port, targetPort, nodePort })),
-    ...fields,
-  });
-}
-
-function slices(name: ServiceName, device: keyof typeof ENDPOINTS, pods: readonly number[]): readonly RawObject[] {
-  const { targetPort: port } = SERVICES[name];
-  const ports: readonly SlicePortFields[] = [
-    { name: "tcp", protocol: "TCP", port },
-    { name: "udp", protocol: "UDP", port },
-  ];
-  return IP_FAMILIES.map((family) =>
-    endpointSlice(`${name}-${device}-${family.toLowerCase()}`, {
-      service: name,
-      family,
-      ports,
-      endpoints: ENDPOINTS[device][family]
-        .filter((_, pod) => pods.includes(pod))
-        .map((address) => ({ address, nodeName: NODE })),
-    }),
-  );
+function slices(name: ServiceName, device: keyof typeof ENDPOINTS, pods: readonly number[]) {
+  const of = (family: IPFamily) => ENDPOINTS[device][family].filter((_, pod) => pods.includes(pod));
+  return slicesOf(name, SERVICES[name], of, `-${device}`);
 }

@@ -18,11 +18,11 @@ import {
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
-import { NAME } from "./instances.ts";
 import { ONE_IS_AN_ANSWER } from "./operator.ts";
+import { NAME } from "./secondary.ts";
 import { able, createService, each, type Figures, needs, onlyIn, type Scene, type Spec } from "./spec.ts";
 
-const COMMON = { suite: "swap", about: ["cli"], eachFamily: false, alone: true } as const;
+const COMMON = { suite: "swap", about: ["cli"], eachFamily: false } as const;
 
 const withFairlead: Spec = {
   ...COMMON,
@@ -69,7 +69,6 @@ export const connectivity: readonly Spec[] = [withFairlead, withKubeProxy, withI
 
 const KEPT = ["--keep", "--no-update", "--patience"] as const;
 
-/** Rules that are deleted on every node, and the service that each of them is of. */
 const DELETED: readonly (readonly [service: string, what: string, line: string])[] = [
   ["web", "the ClusterIP's", "-A KUBE-SERVICES .*/web:tcp cluster IP"],
   ["web", "the ClusterIP's, UDP", "-A KUBE-SERVICES .*/web:udp cluster IP"],
@@ -88,13 +87,11 @@ const DELETED: readonly (readonly [service: string, what: string, line: string])
   ["web-hairpin", "the masquerading of a hairpin", "-A KUBE-SEP-.*/web-hairpin:tcp.*-j KUBE-MARK-MASQ"],
 ];
 
-/** The test of an administrator sees what is missing, and names the service. */
 export const deletedByHand: Spec = {
   name: "fairlead connectivity: each of eleven rules deleted by hand is seen, with its service",
-  suite: "self-test",
+  suite: "faults",
   about: ["cli"],
   eachFamily: false,
-  alone: true,
   unfit: (shape, family) =>
     needs("kubelet")(shape) ??
     needs("dns", "apt-get install dnsmasq-base")(shape) ??
@@ -131,9 +128,7 @@ interface Report {
   readonly checks: readonly { readonly name: string; readonly complaint?: string; readonly skipped?: string }[];
 }
 
-/** The test of an administrator beyond the nodes. */
 interface Connectivity {
-  /** The namespace of its services. */
   readonly namespace: string;
   run(...more: readonly string[]): Promise<Report>;
 }
@@ -148,10 +143,9 @@ async function expectGreen(scene: Scene, connectivity: Connectivity, ...more: re
   return { cases: String(length), checks: report.checks.map(({ name }) => name).join(", ") };
 }
 
-/** The check of a service whose endpoints another network has. */
 const FOREIGN = "another network's service is left alone";
 
-/** A network that the agents serve, given as another one's. @throws Error unless that is seen */
+/** A network that the agents serve, given as another one's. */
 async function expectNotForeign({ network, family }: Scene, { run }: Connectivity): Promise<void> {
   const own = network.podCIDRs[family] ?? "";
   const { checks } = await run("--keep", "--no-update", "--patience", "5", "--exclude-cluster-cidr", own);
@@ -168,7 +162,7 @@ const DELETE = `
   printf '*nat\\n%s\\nCOMMIT\\n' "$lines" | iptables-restore --noflush
 `;
 
-/** Deletes one after the other, and puts each back. @throws Error for one that is not seen as it should be */
+/** Deletes one after the other, and puts each back. */
 async function seenWithout(scene: Scene, connectivity: Connectivity): Promise<void> {
   const file = (name: string) => `/tmp/fairlead-e2e-${process.pid}-${name}.rules`;
   scene.later(() => each(scene, async ({ run, name }) => void (await run(["rm", "-f", file(name)]))));
@@ -254,7 +248,6 @@ interface Row {
   readonly complaint?: string;
 }
 
-/** Has the nodes run its pods; whatever is left is removed after the spec. */
 async function openConnectivity(scene: Scene): Promise<Connectivity> {
   await requireTool();
   const { cluster, nodes, later } = scene;
@@ -316,7 +309,6 @@ function fromHost({ kubeconfig: file }: WholeKubernetes, { apiServer }: Scene["c
   return { argv: ["--kubeconfig", file], run: (argv, options) => apiServer.run(argv, options) };
 }
 
-/** What is wrong, in lines. */
 function complaintsOf({ cases, checks }: Report): readonly string[] {
   const rows = cases.flatMap(({ service, frontend, place, family, complaint }) =>
     complaint === undefined ? [] : [`${service}: ${frontend} (${family}) from ${place}: ${complaint}`],

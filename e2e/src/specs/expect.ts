@@ -6,7 +6,6 @@ import type { Probe, ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Client, ClusterNode } from "@fairlead/lab/provider/cluster";
 import { restAfter } from "@fairlead/lab/support/wait-until";
 
-/** Whom a request goes to. */
 export interface Target {
   readonly to: string;
   readonly port: number;
@@ -21,22 +20,22 @@ export interface Target {
 interface Answered {
   /** Who may answer; each of them must, in some of the requests. */
   readonly by: readonly { readonly name: string }[];
-  /** The source that every server must see. */
   readonly seen?: string;
   /** A source that no server may see. */
   readonly notSeen?: string;
 }
 
-/** How many requests make a round, and how long each is waited for. */
 interface Round {
   readonly requests: number;
   readonly timeoutMs: number;
 }
 
-/** So many that one of two endpoints is missed once in 2²³ runs; time for a SYN to be sent four times. */
-const ANSWERS: Round = { requests: 24, timeoutMs: 15_000 };
+/** So many that one of the endpoints is missed once in 2²³ rounds; time for a SYN to be sent four times. */
+function answersOf(endpoints: number): Round {
+  const most = Math.log(2 ** -23 / endpoints) / Math.log(1 - 1 / Math.max(2, endpoints));
+  return { requests: Math.round(most), timeoutMs: 15_000 };
+}
 
-/** @throws Error when requests do not come to be answered by just these servers, as they should see them */
 export async function expectAnswers(from: Client, target: Target, wanted: Answered): Promise<void> {
   const names = wanted.by.map(({ name }) => name);
   const what = `${describe(from, target)}: an answer of ${names.join(" and ")}`;
@@ -52,16 +51,14 @@ export async function expectAnswers(from: Client, target: Target, wanted: Answer
       if (results.length > 1 && wrong.length === 0) return silent.map((name) => `${name} never answered`);
       return wrong.map(resultText);
     },
-    ANSWERS,
+    answersOf(names.length),
   );
 }
 
-/** @throws Error when requests do not come to be refused: reset or ICMP port unreachable */
 export function expectRefused(from: Client, target: Target): Promise<void> {
   return expectKind(from, target, "refused");
 }
 
-/** @throws Error when something answers, refuses or says unreachable: nobody may say a word */
 export function expectLost(from: Client, target: Target): Promise<void> {
   return expectKind(from, target, "lost");
 }
@@ -87,11 +84,7 @@ export async function expectUntouched(from: Client, target: Target): Promise<voi
 
 const TIMEOUT_MS = 60_000;
 
-/**
- * One answer of so many bytes, which no tunnel lets through whose MTU is said too large.
- *
- * @throws Error when less comes, or nothing
- */
+/** One answer of so many bytes, which no tunnel lets through whose MTU is said too large. */
 export async function expectBytes(from: Client, { to, port }: Target, bytes: number): Promise<void> {
   const once = { count: 1, parallel: 1, timeoutMs: TIMEOUT_MS };
   const [result] = await from.send({ protocol: "TCP", to, port, padding: bytes, ...once });
@@ -105,8 +98,7 @@ const PAUSE_MS = 50;
  * Asks until there is nothing left to complain of.
  *
  * @param patienceMs a change takes a second until clients see it, API server and endpoint slice controller included;
- *   the default is for a slow guest on a busy machine
- * @throws Error with the last complaint when that takes too long
+ * the default is for a slow guest on a busy machine
  */
 export async function until(
   what: string,
@@ -123,7 +115,6 @@ export async function until(
   }
 }
 
-/** Waits for a line in an agent's log. @throws Error with the log when no such line comes */
 export async function requireLogged(
   { agent }: Pick<ClusterNode, "agent">,
   wanted: (line: string) => boolean,
@@ -134,7 +125,6 @@ export async function requireLogged(
   });
 }
 
-/** @throws Error when the agent has said that its rules differ, since its log was `before` */
 export async function expectNoAlarm({ name, agent }: ClusterNode, before = ""): Promise<void> {
   const lines = (await agent.log()).slice(before.length).split("\n");
   const alarms = lines.filter((line) => /rules (still )?differ/i.test(line));

@@ -2,29 +2,29 @@ import { doctorsAdvice } from "./advice/specs.ts";
 import { attacks } from "./attacks/specs.ts";
 import { connectivity, deletedByHand } from "./connectivity.ts";
 import { agents, clock, swaps } from "./faults/agents.ts";
-import { apiServer, consolePage } from "./faults/api-server.ts";
-import { byHand, nftByHand } from "./faults/by-hand.ts";
-import { instanceBesideFairlead, instanceBesideKubeProxy, instanceOnLocalPorts } from "./instances.ts";
+import { apiServer } from "./faults/api-server.ts";
+import { nodeDies } from "./faults/node-gone.ts";
+import { loadBalancer } from "./load-balancer.ts";
 import { changes, excludedClients, excludedClientsTogether } from "./multi-cni/excluded-clients.ts";
 import { kubeOVNReject, ownBalancer, webhook } from "./multi-cni/own-balancer.ts";
-import { elsewhere, sideBySide } from "./multi-cni/side-by-side.ts";
-import { apiServer as networksFromServer, tooManyRequests } from "./networks/api-server.ts";
+import { sideBySide } from "./multi-cni/side-by-side.ts";
+import { networkPolicies } from "./network-policies.ts";
+import { apiServer as networksFromServer } from "./networks/api-server.ts";
 import { everyAnswer } from "./networks/authority/answers.ts";
 import { attacksOnNetworks } from "./networks/authority/attacks.ts";
-import { flapping, migration, underLoad } from "./networks/migration.ts";
+import { migration, underLoad } from "./networks/migration.ts";
+import { recut } from "./networks/recut.ts";
 import { defaultVpc, everySource, openConnection, userDefined } from "./networks/sources.ts";
-import { recut, upgrade } from "./networks/upgrade.ts";
 import { rights } from "./rights.ts";
 import { rollout } from "./rollout/rollout.ts";
-import { secondaryBesideKubeProxy, secondaryBridge, secondaryNetwork } from "./secondary.ts";
-import { checker } from "./self-test.ts";
+import { instanceOnLocalPorts, secondaryBesideKubeProxy, secondaryBridge, secondaryNetwork } from "./secondary.ts";
 import { policies } from "./services/policies.ts";
-import { dns, endpoints, protocols, reach } from "./services/reach.ts";
+import { dns, endpoints, localDns, protocols, reach } from "./services/reach.ts";
 import { agent, cli, firstHour, tools, watch } from "./services/tools.ts";
-import { sigNetwork } from "./sig-network.ts";
+import { gatewaySuite, sigNetwork } from "./sig-network.ts";
 import { type SoakSettings, soak } from "./soak.ts";
 import type { Spec } from "./spec.ts";
-import { twoUplinks, twoUplinksOfKubeProxy } from "./uplinks.ts";
+import { twoUplinks } from "./uplinks.ts";
 
 /** All specs, in the order in which they are run. */
 export const specsFor = (settings: SoakSettings): readonly Spec[] => [
@@ -33,6 +33,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...endpoints,
   ...protocols,
   dns,
+  localDns,
   agent,
   cli,
   watch,
@@ -42,13 +43,11 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...sideBySide,
   ...ownBalancer,
   ...changes,
-  ...elsewhere,
   excludedClients,
   excludedClientsTogether,
   kubeOVNReject,
   webhook,
   openConnection,
-  instanceBesideFairlead,
   instanceOnLocalPorts,
   secondaryNetwork,
   secondaryBridge,
@@ -58,29 +57,24 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   networksFromServer,
   defaultVpc,
   userDefined,
-  tooManyRequests,
   everyAnswer,
   recut,
-  flapping,
   ...migration,
-  upgrade,
   ...attacksOnNetworks,
+  ...networkPolicies,
   ...agents,
   ...apiServer,
   ...clock,
-  ...byHand,
-  consolePage,
+  ...nodeDies,
   ...doctorsAdvice,
-  ...nftByHand,
   ...swaps,
   ...connectivity,
-  instanceBesideKubeProxy,
   secondaryBesideKubeProxy,
-  twoUplinksOfKubeProxy,
   ...attacks,
-  ...checker,
   deletedByHand,
   soak(settings),
   ...sigNetwork,
   ...rollout,
+  ...loadBalancer,
+  gatewaySuite,
 ];

@@ -3,10 +3,10 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CommandError, type RunOptions } from "@fairlead/kernel";
+import { CommandError } from "@fairlead/kernel";
 import { agentFile } from "@fairlead/lab/agent";
 import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
-import type { Cluster, ClusterNode, ClusterShape, WholeKubernetes } from "@fairlead/lab/provider/cluster";
+import type { Cluster, ClusterNode, ClusterShape, NodeProxy, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
@@ -18,7 +18,6 @@ interface Asked {
   readonly out: string;
 }
 
-/** An administrator with a kubeconfig, where the API server is: nodes are reached through it. */
 export interface Operator {
   /** The file; good where the API server is. */
   readonly kubeconfig: string;
@@ -26,32 +25,24 @@ export interface Operator {
    * Runs a command of `fairlead` with no option but those given.
    *
    * @returns what it printed, and whether it ended with 0 or with 1
-   * @throws CommandError for other exit codes
    */
   ask(...args: readonly string[]): Promise<Asked>;
-  /** The same, which a signal ends. @throws CommandError then, too */
-  askUntil(signal: AbortSignal, ...args: readonly string[]): Promise<Asked>;
 }
 
-/** @param podsFolder where pods of the API server run on nodes that are namespaces; default: each node has one */
-export async function openOperator(scene: Scene, podsFolder?: string): Promise<Operator> {
+export async function openOperator(scene: Scene): Promise<Operator> {
   await requireTool();
   const { apiServer } = scene.cluster;
-  const file = scene.cluster.kubernetes?.kubeconfig ?? (await behindFront(scene, podsFolder));
-  const asked = async (args: readonly string[], more: RunOptions = {}): Promise<Asked> => {
+  const file = scene.cluster.kubernetes?.kubeconfig ?? (await behindFront(scene));
+  const ask = async (...args: readonly string[]): Promise<Asked> => {
     const argv = ["env", "NO_COLOR=1", `KUBECONFIG=${file}`, process.execPath, tool, ...args] as const;
     try {
-      return { code: 0, out: (await apiServer.run(argv, { timeoutMs: 0, ...more })).stdout };
+      return { code: 0, out: (await apiServer.run(argv, { timeoutMs: 0 })).stdout };
     } catch (error) {
       if (!(error instanceof CommandError) || error.exitCode !== 1) throw error;
       return { code: 1, out: error.stdout };
     }
   };
-  return {
-    kubeconfig: file,
-    ask: (...args) => asked(args),
-    askUntil: (signal, ...args) => asked(args, { signal }),
-  };
+  return { kubeconfig: file, ask };
 }
 
 /** Exit code 1: something differs, and what that is was said. */
@@ -84,17 +75,11 @@ export async function openTool(scene: Scene): Promise<Tool> {
   };
 }
 
-/** Fields of the two documents of a configuration file, by their names. */
 interface ConfiguredFields {
   readonly kubeProxy?: Readonly<Record<string, unknown>>;
   readonly fairlead: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Writes a configuration with which an agent runs as with its flags, and with settings that have none.
- *
- * @returns its flag; the file goes with the spec
- */
 export async function configFlag(
   { cluster, later }: Pick<Scene, "cluster" | "later">,
   { agent, run }: ClusterNode,
@@ -128,7 +113,6 @@ export function needsKubelets({ provider }: ClusterShape): string | undefined {
   return provider === "kind" ? undefined : "needs kubelets and DaemonSets: --provider kind";
 }
 
-/** @throws Error when the cluster is one of namespaces */
 export function whole({ kubernetes }: Pick<Cluster, "kubernetes">): WholeKubernetes {
   if (kubernetes === undefined) throw new Error("the cluster has no kubelets and DaemonSets");
   return kubernetes;
@@ -153,15 +137,34 @@ export async function backToFairlead(cluster: Pick<Cluster, "kubernetes">): Prom
 }
 
 /** Nodes that are namespaces have no kubelet: what reaches into their agents' pods stands before the API server. */
-async function behindFront({ cluster, later }: Scene, podsFolder: string | undefined): Promise<string> {
+async function behindFront({ cluster, later }: Scene): Promise<string> {
   const { apiServer, nodes } = cluster;
   const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-operator-`));
   later(() => rm(folder, { recursive: true }));
   const pids = new Map(nodes.map(({ name, namespacePid }) => [name, able(namespacePid)] as const));
   const { url, token } = apiServer;
-  const front = await startPodFront(able(apiServer.namespace), { server: url, token, nodes: podsFolder ?? pids });
+  const front = await startPodFront(able(apiServer.namespace), { server: url, token, nodes: pids });
   later(async () => front[Symbol.asyncDispose]());
   const file = join(folder, "kubeconfig");
   await writeFile(file, kubeconfig({ server: front.url, token }));
   return file;
+}
+
+const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
+
+/** For `Spec.unfit`: a cluster with kubelets has kube-proxy's image, others its program. */
+export function lackingKubeProxy({ provider }: ClusterShape): string | undefined {
+  return kubeProxy === "" && provider === "netns" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined;
+}
+
+/** Does something with kube-proxy on every node, in the mode of the cluster. Afterwards Fairlead is there again. */
+export async function withKubeProxy<T>(scene: Scene, act: (scene: Scene) => Promise<T>): Promise<T> {
+  const { mode, nodes, kubernetes } = scene.cluster;
+  const give = async (proxy: NodeProxy) => {
+    if (kubernetes === undefined) await Promise.all(nodes.map(({ agent }) => able(agent.swap)(proxy)));
+    else await kubernetes.giveProxies(new Map(nodes.map(({ name }) => [name, proxy])));
+  };
+  scene.later(() => give({ mode }));
+  await give({ mode, kubeProxy });
+  return act(scene);
 }

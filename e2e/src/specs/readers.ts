@@ -40,12 +40,10 @@ export const READERS: readonly Reader[] = [
   { name: "nothing", roles: [], configures: true },
 ];
 
-/** The name of a reader's user. */
 export function userOf({ name }: Reader): string {
   return name.replaceAll(" ", "-").toLowerCase();
 }
 
-/** The group that has its rights. */
 export function groupOf(reader: Reader): string {
   return `${userOf(reader)}-readers`;
 }
@@ -62,7 +60,6 @@ export async function giveRights(scene: Scene): Promise<void> {
   }
 }
 
-/** What a command line of the spec is made of. */
 export interface Ground {
   /** Of the spec's service `web`. */
   readonly namespace: string;
@@ -76,7 +73,6 @@ const CONFIGURED = { takesConfiguration: true } as const;
 
 interface CommandLine {
   readonly argv: (ground: Ground) => readonly string[];
-  /** It takes `-n`, and readers of one namespace give theirs. */
   readonly takesNamespace?: true;
   /** It takes the proxy's configuration as options, and readers that may not ask the proxy give it. */
   readonly takesConfiguration?: true;
@@ -102,14 +98,12 @@ export const COMMAND_LINES: Readonly<Record<string, CommandLine>> = {
   completion: { argv: () => ["bash"] },
 };
 
-/** How a command ended. */
 export interface Ended {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** What a reader gets of a command, as it is recorded. */
 export interface RightsOutcome {
   readonly command: string;
   readonly reader: string;

@@ -28,14 +28,11 @@ import {
 } from "./readers.ts";
 import { able, needs, type Scene, type Spec } from "./spec.ts";
 
-/** Every command, as users with narrow rights: what docs/tools.md says of each is what it does. */
 export const rights: Spec = {
   name: "rights: every command as readers with narrow rights: what is missing is named, nothing else goes wrong",
   suite: "faults",
   about: ["cli"],
   eachFamily: false,
-  // What is compared is the whole cluster.
-  alone: true,
   unfit: needs("console", "the API server's pods are namespaces of this machine"),
   run: async (scene) => {
     for (const node of scene.nodes) await scene.pod({ node, app: "web" });
@@ -59,13 +56,12 @@ export const rights: Spec = {
 
 /** What readers with narrow rights get of each command, as a run saw it: part of the project. */
 export const RECORDED = fileURLToPath(new URL("../../rights.json", import.meta.url));
-/** The page that has the table. */
 export const PAGE = fileURLToPath(new URL("../../../docs/tools.md", import.meta.url));
 
 const BEGIN = "<!-- Made by FAIRLEAD_RECORD_RIGHTS=1 pnpm e2e --suite faults --spec rights. -->";
 const END = "<!-- End of what is made. -->";
 
-/** The page with the table of these outcomes. @throws Error where it has no place for it */
+/** The page with the table of these outcomes. */
 export function withTable(page: string, outcomes: readonly RightsOutcome[]): string {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error(`docs/tools.md has no passage between ${BEGIN} and ${END}`);
@@ -91,7 +87,6 @@ async function openGround(scene: Scene): Promise<{ readonly ground: Place; reado
   return { ground: { namespace, folder, node: nodes[0].name }, access: ["--kubeconfig", file] };
 }
 
-/** @throws Error for a command of the program that has no line here */
 async function demandEveryCommand(scene: Scene): Promise<void> {
   const { err } = await runTool(scene, ["no-such-command"]);
   const listed = /^Commands: (.*)$/m.exec(err)?.[1]?.split(", ") ?? [];
@@ -159,7 +154,6 @@ function demandRecorded(came: readonly RightsOutcome[], recorded: readonly Right
 
 const ASK = fileURLToPath(new URL("../../../lab/src/tools/console-ask-main.ts", import.meta.url));
 
-/** Runs a command line of `fairlead` to its end, where the API server is. */
 async function runTool({ cluster: { apiServer } }: Scene, argv: readonly string[]): Promise<Ended> {
   try {
     const { stdout, stderr } = await apiServer.run(["env", "NO_COLOR=1", process.execPath, tool, ...argv], {
@@ -203,7 +197,6 @@ async function asked({ cluster: { apiServer } }: Scene, url: string, path: strin
   return "answered";
 }
 
-/** Records a run, and writes the table of the page anew. */
 async function writeRights(outcomes: readonly RightsOutcome[]): Promise<void> {
   await writeFile(RECORDED, `${JSON.stringify(outcomes, undefined, 2)}\n`);
   await writeFile(PAGE, withTable(await readFile(PAGE, "utf8"), outcomes));

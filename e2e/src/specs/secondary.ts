@@ -1,3 +1,5 @@
+/** Second instances alongside a node's first proxy: on local ports, and for secondary networks. */
+
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -6,6 +8,7 @@ import { familyOf } from "@fairlead/base";
 import { type AgentProcess, agentFile, startAgent } from "@fairlead/lab/agent";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
 import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
+import { modeNamed } from "@fairlead/lab/modes";
 import type { ClusterNode, Instance, Pod } from "@fairlead/lab/provider/cluster";
 import {
   joinNode,
@@ -15,35 +18,33 @@ import {
   type SecondaryPlugin,
 } from "@fairlead/lab/secondary";
 import { parse } from "yaml";
-import { expectAnswers } from "./expect.ts";
-import { PORTS, startTraffic, type TrafficFlow, withoutFailure } from "./faults/stage.ts";
-import { giveTo, NAME } from "./instances.ts";
-import { able, each, type Figures, needs, type Scene, type Spec } from "./spec.ts";
+import { expectAnswers, expectRefused } from "./expect.ts";
+import { openStage, PORTS, startTraffic, type TrafficFlow, withoutFailure } from "./faults/stage.ts";
+import { expectNoTrace } from "./multi-cni/untouched.ts";
+import { able, each, type Figures, needs, type Scene, type ServiceHandle, type Spec } from "./spec.ts";
 
-const ROLES = new URL("../../../deploy/overlays/slices/", import.meta.url);
-const LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/fairlead-slices";
+const ROLES = new URL("../../../deploy/overlays/controller/", import.meta.url);
+const LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/fairlead-controller";
 
-/** The rights of the manifests, and no others. */
 async function grantRights(scene: Scene): Promise<void> {
   const { api } = scene.cluster;
   for (const file of ["clusterrole", "clusterrolebinding", "role", "rolebinding"]) {
     const object: ApiObject = parse(await readFile(fileURLToPath(new URL(`${file}.yaml`, ROLES)), "utf8"));
-    const user = { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: USERS.slices.name };
+    const user = { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: USERS.controller.name };
     const bound = "subjects" in object ? { ...object, subjects: [user] } : object;
     await api.create(bound);
     scene.later(() => api.delete(objectPath(bound)));
   }
 }
 
-/** Starts a controller each time that it is called; all end with the spec. */
 async function controllers(scene: Scene): Promise<() => AgentProcess> {
   const { apiServer } = scene.cluster;
   await grantRights(scene);
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-slices-"));
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-controller-"));
   scene.later(() => rm(folder, { recursive: true }));
   const file = join(folder, "kubeconfig");
-  await writeFile(file, kubeconfig({ server: apiServer.url, token: USERS.slices.token }));
-  const bundle = join(dirname(agentFile()), "slices.js");
+  await writeFile(file, kubeconfig({ server: apiServer.url, token: USERS.controller.token }));
+  const bundle = join(dirname(agentFile()), "controller.js");
   let port = 10_360;
   return () => {
     port += 1;
@@ -66,7 +67,6 @@ async function openNetwork(scene: Scene, plugin: SecondaryPlugin): Promise<Secon
 }
 
 interface Endpoint extends Pod {
-  /** Of its interface on the network. */
   readonly seconds: readonly string[];
 }
 
@@ -141,7 +141,6 @@ async function expectWays({ ways }: Setup, by: readonly Pod[]): Promise<void> {
   for (const way of ways) await expectAnswers(way.from, way, { by });
 }
 
-/** Endpoints, controller and agents change under load. */
 async function underLoad(scene: Scene, setup: Setup): Promise<Figures> {
   const [first] = scene.nodes;
   const { network, start, leader, ways, pods, instances } = setup;
@@ -172,7 +171,7 @@ async function underLoad(scene: Scene, setup: Setup): Promise<Figures> {
   return withoutFailure(seen);
 }
 
-const COMMON = { about: ["agent", "backend-nftables"], alone: true } as const satisfies Partial<Spec>;
+const COMMON = { about: ["agent", "backend-nftables"] } as const satisfies Partial<Spec>;
 const unfit = needs("secondary-network", "CNI's reference plugins, which Go builds");
 
 export const secondaryNetwork: Spec = {
@@ -206,3 +205,64 @@ export const secondaryBesideKubeProxy: Spec = {
     return underLoad(scene, await open(scene, "macvlan"));
   },
 };
+
+const TRAFFIC_MS = 15 * 60_000;
+
+export const instanceOnLocalPorts: Spec = {
+  name: "a second instance on local ports serves what is labeled for it and writes no rule: a label that changes under load",
+  suite: "multi-cni",
+  about: ["agent", "backend-userspace"],
+  eachFamily: false,
+  alone: true,
+  unfit: needs("local-instance"),
+  run: async (scene) => {
+    const { cluster } = scene;
+    const [first] = scene.nodes;
+    const { caller, by, ways } = await openStage(scene);
+    const own = await openService(scene, "own", first);
+    const moving = await openService(scene, "moving", first);
+    for (const { atClusterIP } of [own, moving]) await expectAnswers(caller, atClusterIP, { by });
+    const traffic = startTraffic(ways, scene.later, TRAFFIC_MS);
+    const before = await rulesOf(first, cluster.mode);
+    const instance = await able(first.startLocalInstance)(NAME);
+    scene.later(instance.remove);
+    if ((await rulesOf(first, cluster.mode)) !== before) throw new Error(`${first.name} has other rules than before`);
+    for (const { service, atLocalPort } of [own, moving]) {
+      await giveTo(service, NAME);
+      for (const from of [caller, first]) await expectAnswers(from, atLocalPort, { by });
+      await expectNoTrace(scene, service.clusterIP);
+    }
+    await giveTo(moving.service, null);
+    await expectAnswers(caller, moving.atClusterIP, { by });
+    await expectRefused(caller, moving.atLocalPort);
+    await instance.remove();
+    await expectRefused(caller, own.atLocalPort);
+    return withoutFailure(await traffic.stop());
+  },
+};
+
+export const NAME = "edge";
+
+function giveTo(service: ServiceHandle, name: string | null): Promise<void> {
+  return service.patch({ metadata: { labels: { "service.kubernetes.io/service-proxy-name": name } } });
+}
+
+const LOCAL_PORTS = { own: 18_080, moving: 18_081 } as const;
+
+/** A service with the same endpoints as the stage's, and where it is served once the instance has it. */
+async function openService(scene: Scene, name: keyof typeof LOCAL_PORTS, { addresses }: ClusterNode) {
+  const port = LOCAL_PORTS[name];
+  const annotations = { "fairlead.dev/local-port": String(port) };
+  const service = await scene.service(name, { selector: { app: "web" }, ports: PORTS }, annotations);
+  return {
+    service,
+    atClusterIP: { to: service.clusterIP, port: 80 },
+    atLocalPort: { to: addresses[scene.family] ?? "", port },
+  };
+}
+
+async function rulesOf({ run }: ClusterNode, mode: string): Promise<string> {
+  const { listings, linesOf } = modeNamed(mode).rules;
+  const texts = await Promise.all(listings.map((argv) => run(argv)));
+  return texts.flatMap(({ stdout }) => linesOf(stdout)).join("\n");
+}

@@ -45,7 +45,6 @@ const DAMAGES = ["noServices", "noMasquerade", "noRefusal"] as const;
 
 export type Damage = (typeof DAMAGES)[number];
 
-/** One thing that happens. */
 export type SoakStep =
   | { readonly kind: "service added"; readonly service: string }
   | { readonly kind: "service removed"; readonly service: string }
@@ -63,12 +62,10 @@ export function firstModel(mode: string): SoakModel {
   return { mode, services: [], pods: [], furtherAddresses: [], neighbors: [], names: 0 };
 }
 
-/** Who has to answer for a service, by name. */
 export function servingPods({ pods }: SoakModel, service: string): readonly string[] {
   return pods.filter(({ app, ready }) => app === service && ready).map(({ name }) => name);
 }
 
-/** A step, and the cluster that it leads to. */
 export interface Drawn {
   readonly step: SoakStep;
   readonly model: SoakModel;
@@ -105,7 +102,6 @@ export function* drawSteps(seed: number, { modes, hardships }: SoakScope): Gener
   }
 }
 
-/** What the step makes of the cluster. */
 function after(model: SoakModel, step: SoakStep): SoakModel {
   switch (step.kind) {
     case "service added":
@@ -155,7 +151,6 @@ function workloadSteps({ services, pods, names }: SoakModel, draw: Draw): readon
   return [...once(), ...once(), ...once()];
 }
 
-/** What comes to a node that has it not, and goes where it is. */
 function nodeSteps({ furtherAddresses, neighbors }: SoakModel): readonly SoakStep[] {
   return NODES.flatMap((node): readonly SoakStep[] => [
     { kind: furtherAddresses.includes(node) ? "node address removed" : "node address added", node },
@@ -163,7 +158,6 @@ function nodeSteps({ furtherAddresses, neighbors }: SoakModel): readonly SoakSte
   ]);
 }
 
-/** One of them, where there are any. */
 function some<T>(draw: Draw, all: readonly T[]): readonly T[] {
   return all.length === 0 ? [] : [oneOf(draw, all)];
 }
@@ -187,7 +181,6 @@ export async function readRules({ cluster }: Scene, mode: string): Promise<Rules
   return new Map(await Promise.all(cluster.nodes.map(onNode)));
 }
 
-/** @throws Error with what only one of them has */
 export function expectSameRules(before: RulesSeen, now: RulesSeen): void {
   const differing = [...before].flatMap(([node, lines]) => {
     const there = now.get(node) ?? new Set<string>();
@@ -197,11 +190,7 @@ export function expectSameRules(before: RulesSeen, now: RulesSeen): void {
   if (differing.length > 0) throw new Error(`a fresh start has other rules:\n${differing.join("\n")}`);
 }
 
-/**
- * The comparison must be able to fail: what is damaged while the agent cannot repair it has to be found.
- *
- * @throws Error when nothing is found
- */
+/** The comparison must be able to fail: what is damaged while the agent cannot repair it has to be found. */
 export async function expectDamageFound({ nodes, family }: Scene, mode: string, tool: Tool): Promise<void> {
   const [node] = nodes;
   const { byHand } = modeNamed(mode);

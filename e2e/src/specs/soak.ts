@@ -28,7 +28,6 @@ import {
 } from "./soak-model.ts";
 import { able, type Figures, onlyIn, type Scene, type ServiceHandle, type Spec } from "./spec.ts";
 
-/** What the command line says of a soak. */
 export interface SoakSettings {
   /** How long, in hours; a step that has begun comes to its end. */
   readonly hours: number;
@@ -38,23 +37,19 @@ export interface SoakSettings {
 
 const HOUR_MS = 3_600_000;
 
-/** What came of one step. */
 interface SoakEntry {
   readonly step: SoakStep;
   readonly seen: TrafficSeen;
-  /** From the step to rules that are as planned, in milliseconds. */
   readonly ms: number;
   /** Of the agents after it, on all nodes together, resident. */
   readonly memoryMiB: number;
 }
 
-/** Random steps, one after the other, with requests all the while. */
 export function soak({ hours, seed }: SoakSettings): Spec {
   return {
     name: `random steps for ${hours} h (--seed ${seed}): no request fails, the rules are those of a fresh start`,
     suite: "soak",
     eachFamily: false,
-    alone: true,
     unfit,
     run: async (scene) => {
       const stage = await openSoakStage(scene);
@@ -98,7 +93,6 @@ function scopeOf(cluster: Cluster): SoakScope {
   return { modes: [cluster.mode, ...others], hardships: hardshipsOf(cluster) };
 }
 
-/** One step under load, until all is as the model says. */
 async function take(stage: SoakStage, { step, model }: Drawn, before: SoakModel, tool: Tool): Promise<SoakEntry> {
   const { scene, ways } = stage;
   const started = performance.now();
@@ -126,7 +120,6 @@ async function memoryOf({ cluster }: Scene): Promise<number> {
   return (await Promise.all(pids.map(residentMiB))).reduce((sum, one) => sum + one, 0);
 }
 
-/** @throws Error that names the first of the requests that failed */
 function judged(entries: readonly SoakEntry[]) {
   const failures = failuresOf(entries.filter((entry) => !isDamage(entry)));
   if (failures.length === 0) return soakFigures(entries);
@@ -134,7 +127,6 @@ function judged(entries: readonly SoakEntry[]) {
   throw new Error(`wanted no failed request; of ${entries.length} steps came ${failures.length}:\n${named}`);
 }
 
-/** A step as one line of text. */
 function stepText({ kind, ...rest }: SoakStep): string {
   const details = Object.values(rest).map((value) =>
     typeof value === "object" ? Object.values(value).join(" ") : value,
@@ -232,11 +224,6 @@ async function expectServed({ services, pods, caller }: SoakStage, model: SoakMo
   }
 }
 
-/**
- * Does to the cluster what the step says.
- *
- * @param before as the cluster is now
- */
 async function perform(stage: SoakStage, step: SoakStep, before: SoakModel): Promise<void> {
   switch (step.kind) {
     case "service added":
@@ -275,7 +262,6 @@ async function switchMode({ scene }: Pick<SoakStage, "scene">, mode: string): Pr
   });
 }
 
-/** @param mode in which the agents run */
 type Act = (scene: Scene, mode: string) => Promise<void>;
 
 const STOPPED_MS = 5_000;
@@ -315,7 +301,6 @@ function hardshipsOf({ abilities = [] }: Pick<Cluster, "abilities">): readonly H
   return abilities.includes("expire-watches") ? all : all.filter((one) => one !== "watches ended with 410");
 }
 
-/** @throws Error that names what a step should have found */
 function known<T>(value: T | undefined, what: string): T {
   if (value === undefined) throw new Error(`the model has ${what}, the cluster has not`);
   return value;

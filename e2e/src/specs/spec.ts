@@ -9,14 +9,16 @@ export const SUITES = [
   "services",
   "multi-cni",
   "networks",
+  "network-policies",
   "faults",
   "swap",
   "attacks",
-  "self-test",
   "soak",
   "sig-network",
   "sig-network-others",
   "rollout",
+  "load-balancer",
+  "gateway",
 ] as const;
 
 export type Suite = (typeof SUITES)[number];
@@ -43,21 +45,29 @@ const SUBJECTS_OF_SUITE: Readonly<Record<Suite, readonly SpecPackage[]>> = {
   services: ["core", "backend-iptables", "backend-ipvs", "backend-nftables", "backend-userspace"],
   "multi-cni": ["endpoint-filter"],
   networks: ["networks"],
+  "network-policies": ["backend-iptables", "backend-ipvs", "backend-nftables"],
   faults: ["agent"],
   swap: ["agent"],
   attacks: ["agent"],
-  "self-test": [],
   soak: [],
   "sig-network": ["agent"],
   "sig-network-others": ["agent"],
   rollout: ["agent"],
+  "load-balancer": ["backend-iptables", "backend-nftables"],
+  gateway: ["agent"],
 };
 
 export function subjectsOf({ suite, about }: Pick<Spec, "suite" | "about">): readonly SpecPackage[] {
   return about ?? SUBJECTS_OF_SUITE[suite];
 }
 
-/** What was counted → how much, with its unit. */
+/** Their specs run several at a time, unless they say otherwise. */
+const TOGETHER: ReadonlySet<Suite> = new Set(["services", "multi-cni"]);
+
+export function isAlone({ suite, alone = !TOGETHER.has(suite) }: Pick<Spec, "suite" | "alone">): boolean {
+  return alone;
+}
+
 export type Figures = Readonly<Record<string, string>>;
 
 /** What one spec asserts, seen by clients: who answered, which source was seen, refused, timed out. */
@@ -69,14 +79,11 @@ export interface Spec {
   readonly about?: readonly SpecPackage[];
   /** It is run once for each family of the cluster; default true. */
   readonly eachFamily?: boolean;
-  /** No other spec runs meanwhile: it restarts agents, or stops the API server. */
+  /** No other spec runs meanwhile: it restarts agents, or stops the API server. Default: in all suites but two. */
   readonly alone?: boolean;
   /** Why it cannot run on such a cluster; undefined: it can. */
   readonly unfit?: (shape: ClusterShape, family: IPFamily) => string | undefined;
-  /**
-   * @returns figures for the report, if it has any
-   * @throws Error that says what was expected and what came
-   */
+  /** @returns figures for the report, if it has any */
   run(scene: Scene, cluster: Cluster): Promise<Figures | undefined> | Promise<void>;
 }
 
@@ -88,29 +95,21 @@ export interface Scene {
   readonly cluster: Cluster;
   /** The family under test; the first one in specs that are not run for each. */
   readonly family: IPFamily;
-  /** A Kubernetes namespace of its own. */
   readonly namespace: string;
   /** The first two. */
   readonly nodes: readonly [first: ClusterNode, second: ClusterNode];
-  /** The first network that is not excluded. */
   readonly network: NetworkShape;
   pod(fields: ScenePod): Promise<Pod>;
   /** A service in `namespace`, only of `family` unless `spec` says otherwise. */
   service(name: string, spec: ServiceSpec, annotations?: Readonly<Record<string, string>>): Promise<ServiceHandle>;
-  /**
-   * Asks until there is nothing left to complain of.
-   *
-   * @throws Error with the last complaint when that takes too long
-   */
+  /** Asks until there is nothing left to complain of. */
   until(what: string, complaint: () => Promise<string | undefined>): Promise<void>;
   /** Runs after the spec, the latest first. */
   later(undo: () => Promise<void>): void;
 }
 
-/** A Service that exists. */
 export interface ServiceHandle {
   readonly name: string;
-  /** Of the first family. */
   readonly clusterIP: string;
   readonly clusterIPs: readonly string[];
   /** Of the first port, as the API server chose it. */
@@ -147,8 +146,6 @@ export async function createService(api: ApiClient, wanted: NewService): Promise
  *
  * @param namespace unique in the cluster
  * @param before when it failed, is told of it while everything still stands
- * @returns the spec's figures
- * @throws what the spec threw
  */
 export async function runSpec(
   spec: Spec,
@@ -189,7 +186,7 @@ export function onlyIPv4(why: string): (shape: ClusterShape) => string | undefin
   return ({ families }) => (families[0] === "IPv4" ? undefined : why);
 }
 
-/** An ability that the shape has. @throws Error when the provider has promised what it cannot do */
+/** An ability that the shape has. */
 export function able<T>(method: T | undefined): T {
   if (method === undefined) throw new Error("the cluster's shape names an ability that it does not have");
   return method;
@@ -206,7 +203,6 @@ export async function nearAndFar(scene: Scene, app = "web") {
   return { near, far, caller, by: [near, far] };
 }
 
-/** On all nodes at once. */
 export async function each(scene: Scene, act: (node: ClusterNode) => Promise<void>): Promise<void> {
   await Promise.all(scene.cluster.nodes.map(act));
 }

@@ -1,20 +1,14 @@
 import type { IPFamily } from "@fairlead/core";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import type { RuleSet } from "@fairlead/netfilter";
 import { conformanceTable, differences, expectedWays, packetFamily, tracedWays } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { type CaseGroup, groupCases } from "../../src/cases/conformance/groups.ts";
 import { strays } from "../../src/cases/conformance/probe-case.ts";
 import { type ProgrammedLab, portsOf, programmedLab } from "../../src/cases/conformance/programmed.ts";
+import { labFor } from "./lab-for.ts";
 
 describe("conformance with real packets", () => {
-  let lab: Lab;
-
-  beforeAll(async () => {
-    lab = await openLab(portsOf(conformanceTable));
-  });
-
-  afterAll(() => lab.dispose());
+  const lab = labFor(portsOf(conformanceTable));
 
   describe.each(["nft", "legacy"] as const)("iptables (%s) on the real kernel", (variant) => {
     let node: ProgrammedLab;

@@ -9,7 +9,6 @@ import { NGINX_CALICO_IP } from "../../src/demo/stage.ts";
 
 const main = fileURLToPath(new URL("../../src/demo/main.ts", import.meta.url));
 
-/** What `npm run demo` shows. */
 export function demoInEachMode(): void {
   test.for(["iptables", "nftables"])("the demo proves everything in %s mode and ends with 0", async (mode) => {
     const { exitCode, stdout } = await demo(["--mode", mode]);
@@ -18,7 +17,6 @@ export function demoInEachMode(): void {
   });
 }
 
-/** Its options and errors. */
 export function demoOptions(): void {
   test("its console reads the node's kernel: as planned, traced and tracked there; it goes with the demo", async () => {
     const running = start(["--console", "--mode", "nftables"]);

@@ -1,12 +1,12 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { whoAnswers } from "@fairlead/lab/plain/requests";
 import { labPorts, objects, openScene, type Scene, web } from "@fairlead/lab/plain/scene";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { fairlead, requireTool } from "@fairlead/lab/tools/page-reader";
 import { NETWORKS, NODE_A } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { labFor } from "./lab-for.ts";
 
 const FLAGS = [
   "--feature-gates=KubeProxyNFTablesLocalhostNodePorts=true",
@@ -22,21 +22,16 @@ interface Diagnosis {
 }
 
 describe("fairlead doctor alongside an agent that relays node ports of loopback addresses", () => {
-  let lab: Lab;
+  // The relay listens at the node port, which nothing else may do.
+  const landingPorts = { ...labPorts.landingPorts, tcp: [80, 8080] };
+  const lab = labFor({ ...labPorts, landingPorts }, requireAgent, requireTool);
   let scene: Scene;
 
   beforeAll(async () => {
-    await Promise.all([requireAgent(), requireTool()]);
-    const { podPorts, landingPorts } = labPorts;
-    // The relay listens at the node port, which nothing else may do.
-    lab = await openLab({ podPorts, landingPorts: { ...landingPorts, tcp: [80, 8080] } });
     scene = await openScene(lab, objects, { flags: ["--proxy-mode=nftables", ...FLAGS] });
   });
 
-  afterAll(async () => {
-    await scene.close();
-    await lab.dispose();
-  });
+  afterAll(() => scene.close());
 
   async function doctor(): Promise<readonly Diagnosis[]> {
     const cidrs = [NETWORKS.calico.IPv4, NETWORKS.calico.IPv6].flatMap((cidr) => ["--cluster-cidr", cidr]);

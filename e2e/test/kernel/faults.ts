@@ -1,26 +1,19 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent";
 import { deleteChainsArgv, flushArgv, halfRestore, holdXtablesLock } from "@fairlead/lab/faults";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { startTraffic, whoAnswers } from "@fairlead/lab/plain/requests";
 import { labPorts, late, nobody, objects, openScene, rulesOf, type Scene, web } from "@fairlead/lab/plain/scene";
 import { commandsBelow } from "@fairlead/lab/support/processes";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA } from "@fairlead/testkit";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
+import { labFor } from "./lab-for.ts";
 
 describe("the agent and faults of the real kernel", () => {
-  let lab: Lab;
+  const lab = labFor(labPorts, requireAgent);
   let scene: Scene;
 
-  beforeAll(async () => {
-    await requireAgent();
-    lab = await openLab(labPorts);
-  });
-
   afterEach(() => scene.close());
-
-  afterAll(() => lab.dispose());
 
   const tables = ["nat", "filter"] as const;
   const families = ["IPv4", "IPv6"] as const;

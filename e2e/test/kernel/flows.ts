@@ -1,10 +1,10 @@
 import { requireAgent } from "@fairlead/lab/agent";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { requireTool } from "@fairlead/lab/tools/page-reader";
 import { applySettings } from "@fairlead/lab/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { flowObjects, flowPorts, flowsTold, REMEMBERED } from "../../src/cases/flows.ts";
+import { labFor } from "./lab-for.ts";
 
 /** As /proc/net/netlink has it. */
 const NETLINK_NETFILTER = "12";
@@ -19,20 +19,15 @@ const MODES = [
 ];
 
 describe.each(MODES)("fairlead flows beside real connections in $mode mode", ({ mode, flags, hold }) => {
-  let lab: Lab;
+  const lab = labFor(flowPorts, requireAgent, requireTool);
   let scene: Scene | undefined;
 
   beforeAll(async () => {
-    await Promise.all([requireAgent(), requireTool()]);
-    lab = await openLab(flowPorts);
     await applySettings(lab.runner("node-a"), REMEMBERED);
     scene = await openScene(lab, flowObjects, { flags: [`--proxy-mode=${mode}`, ...flags] });
   });
 
-  afterAll(async () => {
-    await scene?.close();
-    await lab.dispose();
-  });
+  afterAll(() => scene?.close());
 
   test("every connection of a service is told with service, endpoint and owner, and no other", async () => {
     const { made, told, code } = await flowsTold(lab, scene?.folder.manifests ?? "", hold);

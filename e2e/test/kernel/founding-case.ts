@@ -1,9 +1,9 @@
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { whoAnswers } from "@fairlead/lab/plain/requests";
 import { NGINX_CALICO_IP, NGINX_OVN_IP, objects, openScene, rulesOf, type Scene } from "@fairlead/lab/plain/scene";
 import { clientA, nginxCalico, ovnClient } from "@fairlead/testkit";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { labFor } from "./lab-for.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [] };
 
@@ -18,18 +18,14 @@ const REMOVED_BY_KUBE_PROXY =
 const KUBELET_CHAIN = "KUBE-FIREWALL";
 
 describe("the founding case on the real kernel", () => {
-  let lab: Lab;
+  const lab = labFor({ podPorts: PORTS, landingPorts: PORTS });
   let scene: Scene;
 
   beforeAll(async () => {
-    lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
     scene = await openScene(lab, objects);
   });
 
-  afterAll(async () => {
-    await scene.close();
-    await lab.dispose();
-  });
+  afterAll(() => scene.close());
 
   test("iptables -t nat -L -vn shows the Calico service's chains, and nothing of the OVN service", async () => {
     const { stdout } = await lab.runner("node-a").run(["iptables", "-t", "nat", "-L", "-vn"]);

@@ -2,7 +2,7 @@ import { PATIENCE_MS } from "@fairlead/base/testing";
 import type { Argv } from "@fairlead/kernel";
 import { requireAgent } from "@fairlead/lab/agent";
 import { flushArgv } from "@fairlead/lab/faults";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { startTraffic, type TrafficFlow, whoAnswersAt } from "@fairlead/lab/plain/requests";
 import {
   type FirstProxy,
@@ -18,6 +18,7 @@ import {
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, NODE_A, outside, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { labFor } from "./lab-for.ts";
 
 const families = ["IPv4", "IPv6"] as const;
 /** The named one's. */
@@ -52,7 +53,6 @@ async function listing(lab: Lab, names: readonly string[]): Promise<string> {
   return (await Promise.all(listed)).map(({ stdout }) => stdout).join("");
 }
 
-/** One of the two: what it has in the kernel, and a service of its. */
 interface Side {
   readonly rules: () => Promise<string>;
   readonly service: Workload;
@@ -68,13 +68,11 @@ export function instances(kubeProxy?: string): void {
   );
   const who = kubeProxy === undefined ? "Fairlead" : "the real kube-proxy";
   describe.each(firsts)(`a second instance in nftables mode beside ${who} in $mode mode`, (first) => {
-    let lab: Lab;
+    const landing = [...labPorts.landingPorts.tcp, edge.nodePort];
+    const lab = labFor({ ...labPorts, landingPorts: { tcp: landing, udp: [] } }, requireAgent);
     let pair: Pair;
 
     beforeAll(async () => {
-      await requireAgent();
-      const landing = [...labPorts.landingPorts.tcp, edge.nodePort];
-      lab = await openLab({ ...labPorts, landingPorts: { tcp: landing, udp: [] } });
       const own = [...edge.objects, ...edgeNobody.objects];
       pair = await openPair(lab, first, [...objects, ...moving.objects, ...labeled(own)]);
     });
@@ -82,7 +80,6 @@ export function instances(kubeProxy?: string): void {
     afterAll(async () => {
       await pair.close();
       expect(await tables()).toEqual([]);
-      await lab.dispose();
     });
 
     const tables = async () => {

@@ -1,26 +1,18 @@
-import { join } from "node:path";
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent";
 import { deleteChainsArgv, flushArgv } from "@fairlead/lab/faults";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { startTraffic, whoAnswers } from "@fairlead/lab/plain/requests";
 import { labPorts, late, objects, openScene, rulesOf, type Scene, web } from "@fairlead/lab/plain/scene";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
-import { clientA, NETWORKS, NODE_A, outside } from "@fairlead/testkit";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { clientA, NETWORKS } from "@fairlead/testkit";
+import { afterEach, describe, expect, test } from "vitest";
+import { labFor } from "./lab-for.ts";
 
 describe("the agent from its start to its clean-up", () => {
-  let lab: Lab;
+  const lab = labFor(labPorts, requireAgent);
   let scene: Scene;
 
-  beforeAll(async () => {
-    await requireAgent();
-    lab = await openLab(labPorts);
-  });
-
   afterEach(() => scene.close());
-
-  afterAll(() => lab.dispose());
 
   test("kill -9 and a restart under traffic: no connection fails", async () => {
     scene = await openScene(lab, objects);
@@ -34,30 +26,6 @@ describe("the agent from its start to its clean-up", () => {
     await waitUntil("a change after the restart", PATIENCE_MS, async () =>
       (await whoAnswers(lab, clientA, late.clusterIP.IPv4)) === "web-a1" ? true : undefined,
     );
-  });
-
-  test("SIGTERM leaves the rules in place and ends with 0", async () => {
-    scene = await openScene(lab, objects);
-    const before = await rulesOf(lab);
-    const { exitCode } = await scene.agent().stop();
-    expect(exitCode).toBe(0);
-    expect(await rulesOf(lab)).toEqual(before);
-    expect(await whoAnswers(lab, outside, NODE_A.addresses.IPv4, web.nodePort)).toMatch(/^web-/);
-  });
-
-  test("a second agent, and --cleanup beside a running one, end with 1 and name the holder", async () => {
-    scene = await openScene(lab, objects);
-    const holder = scene.agent();
-    const before = await rulesOf(lab);
-    for (const flags of [[], ["--cleanup"]]) {
-      const { exitCode, log } = await scene.start({ flags: [...flags, "--state-dir", join(scene.folder.path, "b")] })
-        .ended;
-      expect(exitCode).toBe(1);
-      expect(log).toContain(String(holder.pid));
-    }
-    expect(await rulesOf(lab)).toEqual(before);
-    await holder.kill();
-    await scene.restart();
   });
 
   test("--cleanup removes what is ours and leaves what is not", async () => {

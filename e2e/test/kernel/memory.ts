@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { whoAnswers } from "@fairlead/lab/plain/requests";
 import { openScene, type Scene, web } from "@fairlead/lab/plain/scene";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, clusterObjects, ovnA, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { labFor } from "./lab-for.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [] };
 const states = { serving: [ovnA], empty: [] } as const;
@@ -17,18 +17,14 @@ const foreign = (state: keyof typeof states) => [
 const { clusterIP } = workload(14, { endpoints: [] });
 
 describe("the memory of ownership on the real kernel", () => {
-  let lab: Lab;
+  const lab = labFor({ podPorts: PORTS, landingPorts: PORTS });
   let scene: Scene;
 
   beforeAll(async () => {
-    lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
     scene = await openScene(lab, foreign("serving"));
   });
 
-  afterAll(async () => {
-    await scene.close();
-    await lab.dispose();
-  });
+  afterAll(() => scene.close());
 
   test("a rollout to zero and a restart leave a foreign service alone; without its memory it is refused", async () => {
     expect(await whoAnswers(lab, clientA, clusterIP.IPv4)).toBe("sink");

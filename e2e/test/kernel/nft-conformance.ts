@@ -1,11 +1,11 @@
 import { fileURLToPath } from "node:url";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { type Script, startScript } from "@fairlead/lab/support/script";
 import { runs } from "@fairlead/tooling/runs";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { groupCases, nftTable } from "../../src/cases/conformance/groups.ts";
 import { strays } from "../../src/cases/conformance/probe-case.ts";
 import { portsOf } from "../../src/cases/conformance/programmed.ts";
+import { labFor } from "./lab-for.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../src/cases/conformance/program-nft-main.ts", import.meta.url));
 
@@ -24,11 +24,10 @@ export function namedNftConformance(): void {
 
 function rowsOf(serviceProxyName: string): void {
   const table = nftTable(serviceProxyName, EVERY);
-  let lab: Lab;
+  const lab = labFor(portsOf(table));
   let node: Script;
 
   beforeAll(async () => {
-    lab = await openLab(portsOf(table));
     node = await startScript(
       lab.namespace("node-a"),
       PROGRAM,
@@ -37,10 +36,7 @@ function rowsOf(serviceProxyName: string): void {
     );
   });
 
-  afterAll(async () => {
-    await node.stop();
-    await lab.dispose();
-  });
+  afterAll(() => node.stop());
 
   describe.each(groupCases(table).map(({ rows }, at) => ({ rows, at })))("options $at", ({ rows, at }) => {
     let traced: Readonly<Record<string, readonly string[]>>;

@@ -1,13 +1,13 @@
 import type { IPFamily } from "@fairlead/core";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { applySettings } from "@fairlead/lab/wire";
 import { tableText } from "@fairlead/netfilter/nft";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { nftTables } from "../../src/cases/tracer/arbitrary-nft.ts";
 import { PORTS, sentPackets } from "../../src/cases/tracer/arbitrary-rules.ts";
 import { compare } from "../../src/cases/tracer/compare.ts";
+import { labFor } from "./lab-for.ts";
 
 /** FAIRLEAD_TRACE_SEED: other pairs of packet and table. */
 const { FAIRLEAD_TRACE_SEED: seed = "1" } = process.env;
@@ -24,14 +24,11 @@ const situations = fc.constantFrom<IPFamily>("IPv4", "IPv6").chain((family) =>
 );
 
 describe("the tracer and the real kernel, with tables of nftables", () => {
-  let lab: Lab;
+  const lab = labFor({ podPorts: LISTEN, landingPorts: LISTEN });
 
   beforeAll(async () => {
-    lab = await openLab({ podPorts: LISTEN, landingPorts: LISTEN });
     await applySettings(lab.runner("node-a"), { "net/ipv4/conf/all/route_localnet": "1" });
   });
-
-  afterAll(() => lab.dispose());
 
   test(`agree on ${numRuns * PACKETS} packets through random tables`, async () => {
     const runner = lab.runner("node-a");

@@ -1,26 +1,21 @@
 import { requireAgent } from "@fairlead/lab/agent";
 import { type Damage, inflict } from "@fairlead/lab/faults";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { labPorts, objects, openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { fairlead, requireTool } from "@fairlead/lab/tools/page-reader";
 import { NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { labFor } from "./lab-for.ts";
 
 describe("fairlead verify --repair beside the running agent", () => {
-  let lab: Lab;
+  const lab = labFor(labPorts, requireAgent, requireTool);
   let scene: Scene;
 
   beforeAll(async () => {
-    await Promise.all([requireAgent(), requireTool()]);
-    lab = await openLab(labPorts);
     // So long that nothing but the request makes it look at every rule.
     scene = await openScene(lab, objects, { flags: ["--iptables-sync-period=1h"] });
   });
 
-  afterAll(async () => {
-    await scene.close();
-    await lab.dispose();
-  });
+  afterAll(() => scene.close());
 
   const verify = (...more: readonly string[]) => {
     const where = ["-f", scene.folder.manifests, "--node", "node-a"];

@@ -1,5 +1,4 @@
 import { type Damage, inflict } from "@fairlead/lab/faults";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import {
   type ConformanceCase,
   conformanceTable,
@@ -8,10 +7,11 @@ import {
   packetFamily,
   tracedWays,
 } from "@fairlead/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { groupCases } from "../../src/cases/conformance/groups.ts";
 import { strays } from "../../src/cases/conformance/probe-case.ts";
 import { type ProgrammedLab, portsOf, programmedLab } from "../../src/cases/conformance/programmed.ts";
+import { labFor } from "./lab-for.ts";
 
 /** For each kind of assertion a row that makes it, and what takes the ground from under it. */
 const DAMAGES: readonly { readonly name: string; readonly damage: Damage }[] = [
@@ -66,15 +66,12 @@ const DAMAGES: readonly { readonly name: string; readonly damage: Damage }[] = [
 
 describe("the checker sees what is wrong", () => {
   const rows = DAMAGES.map(({ name }) => rowNamed(name));
-  let lab: Lab;
+  const lab = labFor(portsOf(rows));
   let node: ProgrammedLab;
 
   beforeAll(async () => {
-    lab = await openLab(portsOf(rows));
     node = await programmedLab(lab, "nft");
   });
-
-  afterAll(() => lab.dispose());
 
   for (const { name, damage } of DAMAGES) {
     test(name, async () => {

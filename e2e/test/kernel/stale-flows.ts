@@ -1,9 +1,9 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clusterObjects, webA1, workload } from "@fairlead/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
+import { labFor } from "./lab-for.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [] };
 const dns = workload(15, { endpoints: [webA1], protocol: "UDP" });
@@ -11,17 +11,10 @@ const serving = webA1.addresses.IPv4;
 const GONE = "10.144.99.99";
 
 describe("stale flows on the real kernel", () => {
-  let lab: Lab;
+  const lab = labFor({ podPorts: PORTS, landingPorts: PORTS });
   let scene: Scene | undefined;
 
-  beforeAll(async () => {
-    lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
-  });
-
-  afterAll(async () => {
-    await scene?.close();
-    await lab.dispose();
-  });
+  afterAll(() => scene?.close());
 
   test("UDP entries that lead to an endpoint that is gone are deleted by netlink, and no others", async () => {
     const node = lab.runner("node-a");

@@ -1,11 +1,11 @@
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { type HeldConnection, hold, vanish } from "@fairlead/lab/plain/requests";
 import { openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, clusterObjects, NODE_A, outside, webA1, webB1, workload } from "@fairlead/testkit";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
+import { labFor } from "./lab-for.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [] };
 const BOTH = ["IPv4", "IPv6"] as const;
@@ -23,23 +23,15 @@ const objects = (...endpoints: (typeof webA1)[]) => [
 ];
 
 describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is gone, in %s mode", (mode) => {
-  let lab: Lab;
+  const lab = labFor({ podPorts: PORTS, landingPorts: PORTS }, requireAgent);
   let scene: Scene | undefined;
 
-  beforeAll(async () => {
-    await requireAgent();
-    lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
-  });
-
   afterEach(() => scene?.close());
-
-  afterAll(() => lab.dispose());
 
   async function serve(...flags: readonly string[]): Promise<void> {
     scene = await openScene(lab, objects(webA1), { flags: [`--proxy-mode=${mode}`, ...flags] });
   }
 
-  /** A connection to the one endpoint that there is. */
   async function connection(
     stack: AsyncDisposableStack,
     from: typeof webA1,
@@ -52,7 +44,6 @@ describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is 
     return held;
   }
 
-  /** Connections of whoever may have one. */
   function connections(stack: AsyncDisposableStack): Promise<readonly HeldConnection[]> {
     const each = BOTH.flatMap((family) => [
       connection(stack, clientA, clusterIP[family]),
@@ -80,7 +71,6 @@ describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is 
     );
   }
 
-  /** Waits until the entries of both families are deleted. */
   async function cleaned(): Promise<void> {
     await waitUntil("the cleaning", PATIENCE_MS, async () =>
       lines("Deleted stale conntrack entries").length === BOTH.length ? true : undefined,

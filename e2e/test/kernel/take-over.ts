@@ -11,7 +11,6 @@ import {
   startApi,
   startKubeProxy,
 } from "@fairlead/lab/plain/kube-proxy";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import {
   commonFlows,
   localhostFlow,
@@ -24,6 +23,7 @@ import { objects, rulesInPlace, rulesOf, SCENE_FLAGS } from "@fairlead/lab/plain
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { labForEach } from "./lab-for.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [53, 8080] };
 const dns = workload(16, { endpoints: [webA1, webB1], protocol: "UDP", port: 53 });
@@ -40,7 +40,7 @@ const readByNft = (mode: Mode): boolean => modeNamed(mode).rules.listings.some((
 /** Runs where FAIRLEAD_KUBE_PROXY names the real kube-proxy: `pnpm bench` builds it. */
 export function takeOver(program: string): void {
   describe("from the real kube-proxy to Fairlead and back, under constant requests", () => {
-    let lab: Lab;
+    const lab = labForEach({ podPorts: PORTS, landingPorts: PORTS }, requireAgent);
     let folder: AgentFolder;
     let api: NamespaceApi;
     let kubeProxy: KubeProxy | undefined;
@@ -48,8 +48,6 @@ export function takeOver(program: string): void {
     let traffic: Traffic | undefined;
 
     beforeEach(async () => {
-      await requireAgent();
-      lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
       folder = await agentFolder([]);
       api = await startApi(lab.namespace("node-a"), [...objects, ...dns.objects]);
       const server = { server: api.url, token: USERS.proxy.token };
@@ -61,7 +59,6 @@ export function takeOver(program: string): void {
       await kubeProxy?.stop("SIGKILL");
       await agent?.kill();
       await api.stop();
-      await lab.dispose();
       await rm(folder.path, { recursive: true });
     });
 

@@ -1,13 +1,13 @@
 import type { IPFamily } from "@fairlead/core";
 import { createNfacct } from "@fairlead/kernel";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
 import { applySettings } from "@fairlead/lab/wire";
 import { parseSave, renderRuleSet } from "@fairlead/netfilter";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { PORTS, ruleSets, sentPackets } from "../../src/cases/tracer/arbitrary-rules.ts";
 import { compare, packetsFor, portsOf, recordings, withKnownCounters } from "../../src/cases/tracer/compare.ts";
+import { labFor } from "./lab-for.ts";
 
 /** FAIRLEAD_TRACE_SEED: other pairs of packet and rule set. */
 const { FAIRLEAD_TRACE_SEED: seed = "1" } = process.env;
@@ -35,15 +35,12 @@ const situations = fc.constantFrom<IPFamily>("IPv4", "IPv6").chain((family) =>
 );
 
 describe("the tracer and the real kernel", () => {
-  let lab: Lab;
+  const lab = labFor({ podPorts: listen, landingPorts: listen });
 
   beforeAll(async () => {
-    lab = await openLab({ podPorts: listen, landingPorts: listen });
     // What kube-proxy asks for, so that the node reaches node ports at 127.0.0.1.
     await applySettings(lab.runner("node-a"), { "net/ipv4/conf/all/route_localnet": "1" });
   });
-
-  afterAll(() => lab.dispose());
 
   async function withRules<T>(tool: string, text: string, use: (saved: string) => Promise<T>): Promise<T> {
     const runner = lab.runner("node-a");

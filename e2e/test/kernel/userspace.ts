@@ -3,18 +3,9 @@ import { fileURLToPath } from "node:url";
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent";
 import { type Script, startScript } from "@fairlead/lab/peer/process";
-import { type Lab, openLab } from "@fairlead/lab/plain/lab";
+import type { Lab } from "@fairlead/lab/plain/lab";
 import { fetchBytes, serveBytes, startTraffic, whoAnswers } from "@fairlead/lab/plain/requests";
-import {
-  labPorts,
-  NGINX_CALICO_IP,
-  NGINX_OVN_IP,
-  objects,
-  openScene,
-  rulesOf,
-  type Scene,
-  web,
-} from "@fairlead/lab/plain/scene";
+import { labPorts, objects, openScene, rulesOf, type Scene, web } from "@fairlead/lab/plain/scene";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import {
   clientA,
@@ -22,9 +13,7 @@ import {
   conformanceTable,
   endpointSlice,
   NODE_A,
-  nginxCalico,
   outside,
-  ovnClient,
   service,
   userspaceExpected,
   webA1,
@@ -35,23 +24,22 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { groupCases } from "../../src/cases/conformance/groups.ts";
 import { strays } from "../../src/cases/conformance/probe-case.ts";
 import { portsOf } from "../../src/cases/conformance/programmed.ts";
+import { labFor } from "./lab-for.ts";
 
 const RELAY_HOST = fileURLToPath(new URL("../../src/cases/conformance/relay-host-main.ts", import.meta.url));
 const USERSPACE = { flags: ["--proxy-mode=userspace", "--proxy-port-range=20000-29999"] };
 
 describe("the conformance table in userspace mode, with real packets", () => {
-  let lab: Lab;
+  const lab = labFor(portsOf(conformanceTable));
   let relays: Script;
 
   beforeAll(async () => {
-    lab = await openLab(portsOf(conformanceTable));
     relays = startScript(lab.namespace("node-a"), RELAY_HOST, []);
   });
 
   afterAll(async () => {
     await relays.end();
     expect((await rulesOf(lab)).filter((line) => line.includes("KUBE-"))).toEqual([]);
-    await lab.dispose();
   });
 
   for (const [index, group] of groupCases(conformanceTable).entries()) {
@@ -64,6 +52,8 @@ describe("the conformance table in userspace mode, with real packets", () => {
       for (const row of group.rows) {
         const expected = userspaceExpected(row);
         if ("skip" in expected || row.unreal !== undefined) continue;
+        // A relay has accepted what it refuses by weight, and resets it; backend-userspace has these rows.
+        if (expected.verdict === "endpoints" && expected.refused !== undefined) continue;
         test.concurrent(row.name, async ({ expect }) => {
           expect(await strays(lab, row, expected)).toEqual([]);
         });
@@ -73,26 +63,10 @@ describe("the conformance table in userspace mode, with real packets", () => {
 });
 
 describe("the agent in userspace mode on the real kernel", () => {
-  let lab: Lab;
+  const lab = labFor(labPorts, requireAgent);
   let scene: Scene;
 
-  beforeAll(async () => {
-    await requireAgent();
-    lab = await openLab(labPorts);
-  });
-
   afterEach(() => scene.close());
-
-  afterAll(() => lab.dispose());
-
-  test("the founding case: the one is served, to pods of both networks, the other's packets leave as they came", async () => {
-    scene = await openScene(lab, objects, USERSPACE);
-    for (const from of [clientA, ovnClient]) {
-      expect(await whoAnswers(lab, from, NGINX_CALICO_IP)).toBe(nginxCalico.name);
-      expect(await whoAnswers(lab, from, NGINX_OVN_IP)).toBe("sink");
-    }
-    expect((await rulesOf(lab)).join("\n")).not.toContain(NGINX_OVN_IP);
-  });
 
   test("an endpoint that is dead before it is connected costs nobody a connection", async () => {
     scene = await openScene(lab, [...clusterObjects, ...halfDead], USERSPACE);
@@ -130,16 +104,6 @@ describe("the agent in userspace mode on the real kernel", () => {
       expect(await whoAnswers(lab, outside, NODE_A.addresses[family], web.nodePort)).toMatch(/^web-/);
     }
     expect((await traffic.stop()).failures).toEqual([]);
-  });
-
-  test("flushed by hand: restored", async () => {
-    scene = await openScene(lab, objects, USERSPACE);
-    const before = await rulesOf(lab);
-    await lab.runner("node-a").run(["iptables", "-t", "nat", "-F"]);
-    await waitUntil("the restoration", PATIENCE_MS, async () =>
-      (await rulesOf(lab)).join("\n") === before.join("\n") ? true : undefined,
-    );
-    expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toMatch(/^web-/);
   });
 
   test("from iptables mode and back: each clears what the other left, and --cleanup leaves nothing", async () => {

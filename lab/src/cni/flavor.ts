@@ -33,8 +33,6 @@ export interface CniFlavor {
   readonly mtu: number;
   /**
    * Sets the network up on all nodes. What it starts goes through `ground.daemon`, or ends with the returned network.
-   *
-   * @throws Error that says what failed
    */
   install(ground: CniGround): Promise<PodNetwork>;
 }
@@ -152,7 +150,6 @@ function load(folder: string): Promise<FlavorModule> {
 export interface NodeSubnets {
   /** In the whole cluster: a /16 and a /48. */
   readonly podCIDRs: Readonly<Record<IPFamily, string>>;
-  /** The prefix length of a node's subnet. */
   readonly length: Readonly<Record<IPFamily, number>>;
   /** As a CIDR. */
   subnet(family: IPFamily, node: number): string;

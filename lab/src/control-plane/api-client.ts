@@ -1,7 +1,6 @@
 import { Agent, request } from "node:https";
 import { text } from "node:stream/consumers";
 
-/** An object of the Kubernetes API as JSON. */
 export interface ApiObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -21,8 +20,6 @@ export interface ApiClient {
   get(path: string): Promise<unknown>;
   /** POST to the object's collection; gives what the server made of it. @throws ApiError */
   create(object: ApiObject): Promise<ApiObject>;
-  /** POST to a subresource. @throws ApiError */
-  post(path: string, body: unknown): Promise<unknown>;
   /**
    * JSON merge patch, or `strategic`: lists of named entries are merged. `path` as `objectPath` gives it, with
    * `/status` after it for that. @throws ApiError
@@ -30,14 +27,6 @@ export interface ApiClient {
   patch(path: string, patch: unknown, type?: PatchType): Promise<ApiObject>;
   /** Nothing when it is not there. @throws ApiError */
   delete(path: string, gracePeriodSeconds?: number): Promise<void>;
-  /** The same API with the rights of that user only: the administrator impersonates the user. */
-  as(user: ApiUser): ApiClient;
-}
-
-export interface ApiUser {
-  readonly name: string;
-  /** Alongside `system:authenticated`. */
-  readonly groups?: readonly string[];
 }
 
 type PatchType = "merge" | "strategic";
@@ -66,16 +55,11 @@ const STRATEGIC_PATCH = "application/strategic-merge-patch+json";
 
 export function createApiClient(connection: ApiConnection): ApiClient & { close(): void } {
   const agent = new Agent({ keepAlive: true });
-  return { ...clientOf(agent, connection), close: () => agent.destroy() };
-}
-
-function clientOf(agent: Agent, connection: ApiConnection, user?: ApiUser): ApiClient {
   const call = (method: string, path: string, body?: unknown, type = "application/json") =>
-    send(agent, connection, { method, path, body, type, user });
+    send(agent, connection, { method, path, body, type });
   return {
     get: async (path) => JSON.parse(await call("GET", path)),
     create: async (object) => JSON.parse(await call("POST", collectionPath(object), object)),
-    post: async (path, body) => JSON.parse(await call("POST", path, body)),
     patch: async (path, patch, type: PatchType = "merge") =>
       JSON.parse(await call("PATCH", path, patch, type === "merge" ? MERGE_PATCH : STRATEGIC_PATCH)),
     delete: async (path, gracePeriodSeconds = 0) => {
@@ -85,7 +69,7 @@ function clientOf(agent: Agent, connection: ApiConnection, user?: ApiUser): ApiC
         if (!(error instanceof ApiError && error.status === 404)) throw error;
       }
     },
-    as: (other) => clientOf(agent, connection, other),
+    close: () => agent.destroy(),
   };
 }
 
@@ -94,14 +78,9 @@ interface Call {
   readonly path: string;
   readonly body: unknown;
   readonly type: string;
-  readonly user: ApiUser | undefined;
 }
 
-function send(
-  agent: Agent,
-  { at, ca, token }: ApiConnection,
-  { method, path, body, type, user }: Call,
-): Promise<string> {
+function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, body, type }: Call): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? "" : JSON.stringify(body);
     const outgoing = request({
@@ -120,10 +99,6 @@ function send(
         authorization: `Bearer ${token}`,
         "content-type": type,
         accept: "application/json",
-        ...(user !== undefined && {
-          "impersonate-user": user.name,
-          "impersonate-group": ["system:authenticated", ...(user.groups ?? [])],
-        }),
       },
     });
     outgoing.on("timeout", () => outgoing.destroy(new Error(`${method} ${path}: no answer in ${TIMEOUT_MS} ms`)));
@@ -154,9 +129,9 @@ const PLURALS: Readonly<Record<string, string>> = {
   FelixConfiguration: "felixconfigurations",
   IPPool: "ippools",
   Namespace: "namespaces",
+  NetworkPolicy: "networkpolicies",
   Node: "nodes",
   Pod: "pods",
-  SelfSubjectAccessReview: "selfsubjectaccessreviews",
   Service: "services",
   ServiceAccount: "serviceaccounts",
   SpiderIPPool: "spiderippools",
@@ -166,7 +141,6 @@ const PLURALS: Readonly<Record<string, string>> = {
   ValidatingWebhookConfiguration: "validatingwebhookconfigurations",
 };
 
-/** @throws Error when the kind is not one that the test ground knows */
 export function collectionPath({
   apiVersion,
   kind,

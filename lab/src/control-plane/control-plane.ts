@@ -21,7 +21,6 @@ export interface Certificate {
 export interface ControlPlane {
   readonly api: ApiClient;
   readonly url: string;
-  /** The administrator's. */
   readonly token: string;
   /** The API server's certificate as PEM. */
   readonly ca: string;
@@ -31,8 +30,6 @@ export interface ControlPlane {
   readonly adminKubeconfig: string;
   /** The API server's, PEM files; absent where it is out of reach. */
   readonly certificate?: Certificate;
-  /** Starts further controllers of kube-controller-manager, which the caller ends. */
-  startControllers(...names: readonly string[]): Promise<Daemon>;
   /** Ends the API server only, or starts it again and waits until it is ready. */
   stopApiServer(): Promise<void>;
   startApiServer(): Promise<void>;
@@ -56,7 +53,6 @@ interface ControlPlaneSettings {
   readonly controllers?: boolean;
 }
 
-/** @throws Error that names what did not start, with its log file */
 export function startControlPlane(settings: ControlPlaneSettings): Promise<ControlPlane> {
   return orDispose((started) => start(settings, started));
 }
@@ -79,11 +75,11 @@ export function relayArgv(from: string, to: string): Argv {
 
 /**
  * Who may talk to the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier;
- * `slices` has what a spec gives it.
+ * `controller` has what a spec gives it.
  */
 export const USERS = {
   admin: { token: "test-ground-admin", name: "admin", groups: "system:masters" },
-  slices: { token: "test-ground-slices", name: "fairlead-slices", groups: "" },
+  controller: { token: "test-ground-controller", name: "fairlead-controller", groups: "" },
   proxy: { token: "test-ground-proxy", name: "system:kube-proxy", groups: "" },
 } as const;
 
@@ -94,25 +90,22 @@ export function tokenFile(): string {
     .join("");
 }
 
-export interface KubeconfigFields {
+interface KubeconfigFields {
   readonly server: string;
   /** Absent where there is no TLS, or nothing looks at the certificate. */
   readonly caFile?: string;
   /** Absent: what is in front of the server has one. */
   readonly token?: string;
-  readonly proxyUrl?: string;
 }
 
 /** JSON is YAML. Without a CA a server's certificate is not looked at. */
-export function kubeconfig({ server, caFile, token, proxyUrl }: KubeconfigFields): string {
+export function kubeconfig({ server, caFile, token }: KubeconfigFields): string {
   const unseen = server.startsWith("https:") ? { "insecure-skip-tls-verify": true } : {};
   const trust = caFile === undefined ? unseen : { "certificate-authority": caFile };
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",
-    clusters: [
-      { name: "test", cluster: { server, ...trust, ...(proxyUrl !== undefined && { "proxy-url": proxyUrl }) } },
-    ],
+    clusters: [{ name: "test", cluster: { server, ...trust } }],
     users: [{ name: "user", user: token === undefined ? {} : { token } }],
     contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
     "current-context": "test",
@@ -132,8 +125,6 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
     const daemon = await begin(name, argv);
     started.defer(() => daemon.stop("SIGKILL"));
   };
-  const control = (controllers: string) =>
-    controllerManagerArgv(programs["kube-controller-manager"], files.adminKubeconfig, controllers);
   await run("etcd", etcdArgv(programs.etcd, folder));
   const runApiServer = () =>
     begin("kube-apiserver", apiServerArgv(programs["kube-apiserver"], { folder, address, serviceCIDRs, ...files }));
@@ -146,7 +137,8 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
   started.defer(async () => api.close());
   await ready(api, apiServer);
   if (settings.controllers !== false) {
-    await run("kube-controller-manager", control("endpointslice-controller"));
+    const program = programs["kube-controller-manager"];
+    await run("kube-controller-manager", controllerManagerArgv(program, files.adminKubeconfig));
   }
   const kept = started.move();
   return {
@@ -157,7 +149,6 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
     proxyKubeconfig: files.proxyKubeconfig,
     adminKubeconfig: files.adminKubeconfig,
     certificate: { certFile: files.certFile, keyFile: files.keyFile },
-    startControllers: (...names) => begin(names.join("+"), control(names.join())),
     stopApiServer: () => apiServer.stop("SIGKILL"),
     startApiServer: async () => {
       apiServer = await runApiServer();
@@ -266,12 +257,11 @@ function apiServerArgv(program: string, { folder, address, serviceCIDRs }: ApiSe
   ];
 }
 
-/** The controllers that are named, and no other. */
-function controllerManagerArgv(program: string, kubeconfig: string, controllers: string): Argv {
+function controllerManagerArgv(program: string, kubeconfig: string): Argv {
   return [
     program,
     `--kubeconfig=${kubeconfig}`,
-    `--controllers=${controllers}`,
+    "--controllers=endpointslice-controller",
     "--leader-elect=false",
     "--secure-port=0",
     "--use-service-account-credentials=false",

@@ -157,21 +157,27 @@ const SPIDER_IP_POOL = fields({
  * them, the API server drops here. Status is written apart from the rest where the project has it so.
  */
 export const networkResources: readonly ApiObject[] = [
-  definition("kubeovn.io", "Subnet", "subnets", { v1: SUBNET }),
-  definition("kubeovn.io", "Vpc", "vpcs", { v1: VPC }),
-  definition("crd.projectcalico.org", "IPPool", "ippools", { v1: CALICO_IP_POOL }),
-  definition("projectcalico.org", "IPPool", "ippools", { v3: CALICO_IP_POOL }),
-  definition("cilium.io", "CiliumNode", "ciliumnodes", { v2: CILIUM_NODE }),
-  definition("cilium.io", "CiliumPodIPPool", "ciliumpodippools", { v2: CILIUM_POD_IP_POOL }),
-  definition("k8s.ovn.org", "ClusterUserDefinedNetwork", "clusteruserdefinednetworks", {
+  resourceDefinition("kubeovn.io", "Subnet", "subnets", { v1: SUBNET }),
+  resourceDefinition("kubeovn.io", "Vpc", "vpcs", { v1: VPC }),
+  resourceDefinition("crd.projectcalico.org", "IPPool", "ippools", { v1: CALICO_IP_POOL }),
+  resourceDefinition("projectcalico.org", "IPPool", "ippools", { v3: CALICO_IP_POOL }),
+  resourceDefinition("cilium.io", "CiliumNode", "ciliumnodes", { v2: CILIUM_NODE }),
+  resourceDefinition("cilium.io", "CiliumPodIPPool", "ciliumpodippools", { v2: CILIUM_POD_IP_POOL }),
+  resourceDefinition("k8s.ovn.org", "ClusterUserDefinedNetwork", "clusteruserdefinednetworks", {
     v1: CLUSTER_USER_DEFINED_NETWORK,
   }),
-  definition("k8s.ovn.org", "UserDefinedNetwork", "userdefinednetworks", { v1: USER_DEFINED_NETWORK }, "Namespaced"),
-  definition("crd.antrea.io", "IPPool", "ippools", { v1beta1: ANTREA_IP_POOL }),
-  definition("spiderpool.spidernet.io", "SpiderIPPool", "spiderippools", { v2beta1: SPIDER_IP_POOL }),
+  resourceDefinition(
+    "k8s.ovn.org",
+    "UserDefinedNetwork",
+    "userdefinednetworks",
+    { v1: USER_DEFINED_NETWORK },
+    "Namespaced",
+  ),
+  resourceDefinition("crd.antrea.io", "IPPool", "ippools", { v1beta1: ANTREA_IP_POOL }),
+  resourceDefinition("spiderpool.spidernet.io", "SpiderIPPool", "spiderippools", { v2beta1: SPIDER_IP_POOL }),
 ];
 
-/** One of them. @throws Error when there is none of that kind in the group */
+/** One of them. */
 export function networkResource(group: string, kind: string): ApiObject {
   const found = networkResources.find(({ spec: of }) => isOf(of, group, kind));
   if (found === undefined) throw new Error(`no resource ${kind} of ${group} is written down`);
@@ -185,7 +191,7 @@ function isOf(spec: unknown, group: string, kind: string): boolean {
 }
 
 /** @param versions each with its schema; the first is stored */
-function definition(
+export function resourceDefinition(
   group: string,
   kind: string,
   plural: string,

@@ -4,16 +4,16 @@ import { access, constants, mkdir, mkdtemp, readFile, rename, rm, writeFile } fr
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
+import versions from "../../../versions.json" with { type: "json" };
 import { ownPrefix, removeAbandoned } from "../support/run-inventory.ts";
 
 type Program = "etcd" | "kube-apiserver" | "kube-controller-manager";
 
-/** Where the programs of a control plane are. */
 export type ControlPlanePaths = ProgramPaths<Program>;
 
 const ETCD = "go.etcd.io/etcd/server/v3";
 
-const ETCD_VERSION = "v3.7.3";
+const ETCD_VERSION = versions.etcd;
 
 /** The programs of a control plane, by version of both, as etcd's is pinned here. */
 const controlPlane: ProgramSet<Program> = {
@@ -30,16 +30,11 @@ export function missingControlPlane(kubernetes: string): Promise<string | undefi
   return missingPrograms(controlPlane, kubernetes);
 }
 
-/**
- * Finds the programs, building what is absent: minutes the first time, cached from then on.
- *
- * @throws Error that says what is missing, or what the build said
- */
+/** Finds the programs, building what is absent: minutes the first time, cached from then on. */
 export function controlPlanePrograms(kubernetes: string, progress: (line: string) => void): Promise<ControlPlanePaths> {
   return providePrograms(controlPlane, kubernetes, progress);
 }
 
-/** Programs that are cached together. */
 export interface ProgramSet<Name extends string> {
   readonly programs: Readonly<Record<Name, Omit<GoProgram, "name">>>;
   /** Of the cache, for a full version of Kubernetes: whatever else decides what the programs are is a part of it. */
@@ -68,11 +63,7 @@ export async function missingPrograms<Name extends string>(
   return `${lacking.join(", ")}: set KUBEBUILDER_ASSETS to a folder that has them, or install Go, which builds them`;
 }
 
-/**
- * Finds the programs, building what is absent: minutes the first time, cached from then on.
- *
- * @throws Error that says what is missing, or what the build said
- */
+/** Finds the programs, building what is absent: minutes the first time, cached from then on. */
 export async function providePrograms<Name extends string>(
   set: ProgramSet<Name>,
   kubernetes: string,
@@ -94,7 +85,6 @@ export async function providePrograms<Name extends string>(
   return Object.fromEntries(found) as ProgramPaths<Name>;
 }
 
-/** A program that is built from Go modules. */
 export interface GoProgram {
   /** Of the file. */
   readonly name: string;
@@ -104,8 +94,12 @@ export interface GoProgram {
   readonly module?: GoModule;
   /** `go test -c` in place of `go build`. */
   readonly test?: boolean;
+  /** Of the only file of the package that is tested, which uses the module: the package is `.` then. */
+  readonly source?: string;
   /** It has C in it: gcc must be there. */
   readonly cgo?: boolean;
+  /** It is for Windows. */
+  readonly windows?: boolean;
 }
 
 export interface GoModule {
@@ -113,6 +107,14 @@ export interface GoModule {
   readonly version: string;
   /** Module → the version in place of one that it wants, and that is not to be had. */
   readonly replaced?: Readonly<Record<string, string>>;
+  /** A module that it uses, in this version, with a text of a file in place of another one. */
+  readonly amended?: {
+    readonly path: string;
+    readonly version: string;
+    readonly file: string;
+    readonly before: string;
+    readonly after: string;
+  };
 }
 
 /** What is read of `go mod edit -json`. */
@@ -165,32 +167,35 @@ const programs: ProgramSet<"kube-proxy"> = {
   folder: (version) => `kube-proxy-${version}`,
 };
 
-/**
- * Finds kube-proxy, building it where it is absent: minutes the first time, cached from then on.
- *
- * @throws Error that says what is missing, or what the build said
- */
+/** Finds kube-proxy, building it where it is absent: minutes the first time, cached from then on. */
 export async function kubeProxyProgram(kubernetes: string, progress: (line: string) => void): Promise<string> {
   return (await providePrograms(programs, kubernetes, progress))["kube-proxy"];
 }
 
-export const DEFAULT_KUBERNETES = "v1.36";
-
-/** The newest release of each minor version that the Go module proxy serves, and the etcd alongside it. */
-const RELEASES: Readonly<Record<string, string>> = {
-  "v1.36": "v1.36.3",
-  "v1.37": "v1.37.1",
+const windowsPrograms: ProgramSet<"kube-proxy.exe"> = {
+  programs: { "kube-proxy.exe": { package: "k8s.io/kubernetes/cmd/kube-proxy", windows: true } },
+  folder: (version) => `kube-proxy-windows-${version}`,
 };
 
-/**
- * @param wanted `v1.36`, `1.36` or a full version
- * @throws Error that names the versions that are known
- */
+/** The same for Windows. */
+export async function kubeProxyForWindows(kubernetes: string, progress: (line: string) => void): Promise<string> {
+  return (await providePrograms(windowsPrograms, kubernetes, progress))["kube-proxy.exe"];
+}
+
+export const DEFAULT_KUBERNETES = versions.controlPlane;
+
+/** The release whose kube-proxy Fairlead follows: recordings come from it, and figures compare with it. */
+export const FOLLOWED_KUBERNETES = versions.kubeProxy;
+
+/** The newest release of each minor version that the Go module proxy serves. */
+const RELEASES: Readonly<Record<string, string>> = versions.releases;
+
+/** @param wanted `v1.36`, `1.36` or a full version */
 export function kubernetesVersion(wanted: string): string {
   const version = wanted.startsWith("v") ? wanted : `v${wanted}`;
   const known = RELEASES[version];
   if (known !== undefined) return known;
-  if (/^v1\.\d+\.\d+$/.test(version)) return version;
+  if (/^v1\.\d+\.\d+(?:-(?:alpha|beta|rc)\.\d+)?$/.test(version)) return version;
   throw new Error(
     `Kubernetes ${wanted} is not a version: give ${Object.keys(RELEASES).join(", ")} or a full one such as v1.36.3`,
   );
@@ -232,14 +237,7 @@ async function absent<Name extends string>(set: ProgramSet<Name>, kubernetes: st
   return names(set).filter((_, index) => found[index] === undefined);
 }
 
-/** A cold build of the API server takes minutes; one that takes longer than this hangs. */
-const BUILD_MS = 30 * 60_000;
-
-/**
- * Builds programs from Go modules. Each is in the folder as soon as it is built, and never half.
- *
- * @throws Error with what `go` said
- */
+/** Builds programs from Go modules. Each is in the folder as soon as it is built, and never half. */
 async function goBuild(programs: readonly GoProgram[], kubernetes: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await removeAbandoned(folder);
@@ -250,8 +248,22 @@ async function goBuild(programs: readonly GoProgram[], kubernetes: string, folde
       await buildModule(group, kubernetes, join(work, String(index)), folder);
     }
   } finally {
-    await rm(work, { recursive: true, force: true });
+    // What a killed `go` had started may write for a moment.
+    await rm(work, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/**
+ * Runs a program of Kubernetes' own packages, such as one that prints what they register.
+ *
+ * @param source of its only file
+ * @returns its output
+ */
+export async function runGo(source: string, kubernetes: string, folder: string): Promise<string> {
+  const work = await mkdtemp(join(folder, ".run-"));
+  await writeFile(join(work, "go.mod"), await kubernetesOwn(kubernetes, work));
+  await writeFile(join(work, "main.go"), source);
+  return `${await go(["run", "main.go"], work)}\n`;
 }
 
 async function buildModule(
@@ -264,11 +276,24 @@ async function buildModule(
   const module = programs[0]?.module;
   await writeFile(join(work, "go.mod"), await (module ? otherModule(module, work) : kubernetesOwn(kubernetes, work)));
   const flags = module ? "-s -w" : versionFlags(kubernetes);
-  for (const { name, package: path, test = false, cgo = false } of programs) {
+  if (module?.amended !== undefined) await amend(module.amended, work);
+  for (const { name, package: path, source, test = false, cgo = false, windows = false } of programs) {
+    if (source !== undefined) await writeFile(join(work, "main_test.go"), source);
     const how = cgo ? staticC(flags) : ["-ldflags", flags];
-    await go([...(test ? ["test", "-c"] : ["build"]), "-o", name, ...how, path], work, cgo);
+    await go([...(test ? ["test", "-c", "-vet=off"] : ["build"]), "-o", name, ...how, path], work, cgo, windows);
     await rename(join(work, name), join(folder, name));
   }
+}
+
+/** Has a copy of a module in its place. @throws Error where the text is not there */
+async function amend({ path, version, file, before, after }: NonNullable<GoModule["amended"]>, work: string) {
+  const { Dir } = JSON.parse(await go(["mod", "download", "-json", `${path}@${version}`], work));
+  await execa("cp", ["-r", "--no-preserve=mode", String(Dir), join(work, "amended")]);
+  const own = join(work, "amended", file);
+  const text = await readFile(own, "utf8");
+  if (!text.includes(before)) throw new Error(`${file} of ${path} has no ${JSON.stringify(before)}`);
+  await writeFile(own, text.replace(before, after));
+  await go(["mod", "edit", `-replace=${path}=./amended`], work);
 }
 
 /** Without a C library alongside it, as the others are. */
@@ -289,12 +314,17 @@ async function kubernetesOwn(version: string, work: string): Promise<string> {
 }
 
 /** Gives its output. */
-async function go(args: readonly string[], cwd: string, cgo = false): Promise<string> {
+async function go(args: readonly string[], cwd: string, cgo = false, windows = false): Promise<string> {
   const result = await execa("go", args, {
     cwd,
     // What `go` writes on its way goes with the folder, also when it is killed.
-    env: { GOTMPDIR: cwd, CGO_ENABLED: cgo ? "1" : "0", GOFLAGS: "-mod=mod -buildvcs=false", GOWORK: "off" },
-    timeout: BUILD_MS,
+    env: {
+      GOTMPDIR: cwd,
+      CGO_ENABLED: cgo ? "1" : "0",
+      GOFLAGS: "-mod=mod -buildvcs=false",
+      GOWORK: "off",
+      ...(windows && { GOOS: "windows", GOARCH: "amd64" }),
+    },
     reject: false,
   });
   if (result.failed) throw new Error(`go ${args[0]} failed: ${result.stderr || result.shortMessage}`);

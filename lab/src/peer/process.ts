@@ -8,7 +8,6 @@ import type { PeerReply, PeerSettings, Probe, ProbeResult } from "./protocol.ts"
 /** A process inside a namespace that serves and sends. */
 export interface Peer {
   readonly name: string;
-  /** @throws Error when the peer has ended or could not send */
   send(probe: Probe): Promise<readonly ProbeResult[]>;
   stop(): Promise<void>;
 }
@@ -54,13 +53,8 @@ export async function startPeer(namespace: NetworkNamespace, settings: PeerSetti
 
 /** A script of ours that runs inside a namespace and speaks in lines; it ends with its standard input. */
 export interface Script extends AsyncDisposable {
-  /** Says a line. */
   notify(line: string): void;
-  /**
-   * The next line that it says.
-   *
-   * @throws Error with what it said on standard error, when it has ended
-   */
+  /** The next line that it says. */
   hear(): Promise<string>;
   end(): Promise<void>;
 }

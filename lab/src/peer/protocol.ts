@@ -72,7 +72,6 @@ export function endpointText(address = "", port = 0): string {
   return plain.includes(":") ? `[${plain}]:${port}` : `${plain}:${port}`;
 }
 
-/** The code of a system error, or its text. */
 export function codeOf(error: unknown): string {
   if (error instanceof Error) return "code" in error && typeof error.code === "string" ? error.code : error.message;
   return String(error);

@@ -12,7 +12,7 @@ import type { Lab } from "./lab.ts";
 
 /** How the real kube-proxy is run; its iptables are those that the plain names lead to. */
 export interface KubeProxyMode {
-  readonly mode: "iptables" | "ipvs" | "nftables";
+  readonly mode: "iptables" | "nftables";
   readonly variant: "nft" | "legacy";
 }
 
@@ -27,43 +27,53 @@ interface KubeProxySettings extends KubeProxyMode {
   readonly folder: string;
 }
 
-/** Starts kube-proxy on node-a of a lab. */
 export async function startKubeProxy(lab: Pick<Lab, "namespace">, settings: KubeProxySettings): Promise<KubeProxy> {
-  const { program, folder, mode, variant } = settings;
+  const { program, folder, mode, variant, kubeconfig } = settings;
+  await mkdir(folder, { recursive: true });
+  const { PATH = "" } = process.env;
+  const path = variant === "legacy" ? `${await legacyTools(folder)}:${PATH}` : PATH;
+  return runKubeProxy(lab.namespace("node-a"), {
+    program,
+    folder,
+    nodeName: "node-a",
+    configuration: configuration(mode, kubeconfig),
+    env: { PATH: path },
+  });
+}
+
+interface KubeProxyRun {
+  readonly program: string;
+  /** For its configuration and its log. */
+  readonly folder: string;
+  readonly nodeName: string;
+  readonly configuration: object;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function runKubeProxy(namespace: NetworkNamespace, run: KubeProxyRun): Promise<KubeProxy> {
+  const { program, folder, nodeName, env = {} } = run;
   await mkdir(folder, { recursive: true });
   const config = join(folder, "config.conf");
   const logFile = join(folder, "log");
-  await writeFile(config, JSON.stringify(configuration(mode, settings.kubeconfig)));
-  const { PATH = "" } = process.env;
-  const path = variant === "legacy" ? `${await legacyTools(folder)}:${PATH}` : PATH;
-  const argv = [program, `--config=${config}`, "--hostname-override=node-a", "--v=2"] as const;
-  const daemon = await startDaemon(lab.namespace("node-a"), { name: "kube-proxy", argv, logFile, env: { PATH: path } });
+  await writeFile(config, JSON.stringify(run.configuration));
+  const argv = [program, `--config=${config}`, `--hostname-override=${nodeName}`, "--v=2"] as const;
+  const daemon = await startDaemon(namespace, { name: "kube-proxy", argv, logFile, env });
   return { ...daemon, log: () => readFile(logFile, "utf8") };
 }
 
-/** An API server for the proxies of one namespace. */
 export interface NamespaceApi {
   readonly url: string;
   put(objects: readonly RawObject[]): Promise<void>;
-  remove(objects: readonly RawObject[]): Promise<void>;
   stop(): Promise<void>;
-}
-
-/** A line that `api-main.ts` takes. */
-export interface ApiChanges {
-  readonly put?: readonly RawObject[];
-  readonly remove?: readonly RawObject[];
 }
 
 const SCRIPT = fileURLToPath(new URL("./api-main.ts", import.meta.url));
 
-/** Starts it with these objects. */
 export async function startApi(namespace: NetworkNamespace, objects: readonly RawObject[]): Promise<NamespaceApi> {
   const script = await startScript(namespace, SCRIPT, [], FROM_SOURCES);
-  const change = async (changes: ApiChanges) => void (await script.ask(JSON.stringify(changes)));
-  const put = (more: readonly RawObject[]) => change({ put: more });
+  const put = async (more: readonly RawObject[]) => void (await script.ask(JSON.stringify(more)));
   await put(objects);
-  return { url: script.ready, put, remove: (gone) => change({ remove: gone }), stop: script.stop };
+  return { url: script.ready, put, stop: script.stop };
 }
 
 function configuration(mode: string, kubeconfig: string) {

@@ -32,7 +32,6 @@ import {
 } from "../wire.ts";
 
 export interface LabOptions {
-  /** Where pods listen. */
   readonly podPorts: ListenPorts;
   /** Where the nodes and the sink listen, so that what is left alone is answered too. */
   readonly landingPorts: ListenPorts;
@@ -49,11 +48,7 @@ export interface Lab {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/**
- * Builds the whole test ground. What it started ends with `dispose`, or with this process in whatever way it ends.
- *
- * @throws Error that says what the machine does not allow or what failed
- */
+/** Builds the whole test ground. What it started ends with `dispose`, or with this process in whatever way it ends. */
 export async function openLab(options: LabOptions): Promise<Lab> {
   const opened = new AsyncDisposableStack();
   try {
@@ -76,14 +71,13 @@ export async function openLab(options: LabOptions): Promise<Lab> {
   }
 }
 
-/** In which namespace a host is. */
 export function namespaceOf(host: Host): string {
   if (host === outside || host === stranger) return "outside";
   return host === apiServer ? "sink" : host.name;
 }
 
 /** The node's side of a pod's link. */
-export function podInterface(pod: Host): string {
+function podInterface(pod: Host): string {
   return pod.node === NODE_A.name && pod.interface !== undefined ? pod.interface : `pod-${pod.name}`;
 }
 

@@ -31,7 +31,6 @@ export interface TrafficFlow {
   readonly protocol?: "TCP" | "UDP";
 }
 
-/** A pod at the ClusterIP in both families, a client outside at the node port. */
 export const commonFlows: readonly TrafficFlow[] = [
   { from: clientA, to: web.clusterIP.IPv4, port: web.port },
   { from: clientA, to: web.clusterIP.IPv6, port: web.port },

@@ -35,7 +35,6 @@ export const SCENE_FLAGS: readonly string[] = [
   "--iptables-min-sync-period=0s",
 ];
 
-/** An agent on node-a of a lab, with its folder. */
 export interface Scene {
   readonly folder: AgentFolder;
   /** The agent that runs now, or ran last. */
@@ -89,7 +88,6 @@ export async function openScene(
 /** On a busy machine, and a hardened one starts twice. */
 const START_MS = 300_000;
 
-/** @throws Error with the log of an agent that writes no rules */
 export async function rulesInPlace(agent: AgentProcess): Promise<void> {
   let ended = false;
   void agent.ended.then(() => {
@@ -132,7 +130,6 @@ const NAME = "edge";
 
 const LABEL = "service.kubernetes.io/service-proxy-name";
 
-/** The same objects, with the label on the Services. */
 export function labeled(objects: readonly RawObject[], name = NAME): readonly RawObject[] {
   return objects.map((object) => {
     if (object.kind !== "Service") return object;
@@ -141,7 +138,7 @@ export function labeled(objects: readonly RawObject[], name = NAME): readonly Ra
   });
 }
 
-/** Both are started, the first one first. @throws Error with the log of one that writes no rules */
+/** Both are started, the first one first. */
 export async function openPair(lab: Lab, first: FirstProxy, objects: readonly RawObject[]): Promise<Pair> {
   const opened = new AsyncDisposableStack();
   try {
@@ -181,7 +178,6 @@ export const web: Workload = workload(11, {
   sourceRanges: [NETWORKS.outside.IPv4, NETWORKS.outside.IPv6],
 });
 
-/** Refused in both families. */
 export const nobody: Workload = workload(12, { endpoints: [], families: ["IPv4", "IPv6"] });
 
 /** Comes and goes. */
@@ -216,7 +212,6 @@ export async function rulesOf(lab: Lab, variant: Variant = "nft"): Promise<reado
   return saved.flat().sort();
 }
 
-/** How many syncs of a family the agent has told of. */
 function syncs(agent: AgentProcess, family: string): number {
   const lines = agent.log().split("\n");
   return lines.filter((line) => line.includes('"Rules are in place"') && line.includes(`ipFamily="${family}"`)).length;

@@ -16,8 +16,6 @@ export interface ClusterShape {
   readonly families: readonly IPFamily[];
   readonly nodeNames: readonly string[];
   readonly networks: readonly NetworkShape[];
-  /** Fairlead is asked to leave these alone, too, though no network of the cluster has them. */
-  readonly elsewhere?: NetworkShape["podCIDRs"];
   /** The nodes have a kernel that is not the machine's: its clock may be set. */
   readonly ownKernel?: boolean;
   /** What it can do beyond what every cluster can; default none. */
@@ -29,12 +27,11 @@ export interface ClusterShape {
  * `AgentStart.ownClock`, `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes
  * of this machine that can be started with flags and an environment of their own, and scripts run alongside them:
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
- * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`, `.bundle`. busy:
- * `ApiServerControl.turnBusy`. browser: `ApiServerControl.namespace`, where one can run. console: the same, and
- * `ClusterNode.namespacePid`. instance:
- * `ClusterNode.startInstance`, `AgentOnNode.remove`. local-instance: `ClusterNode.startLocalInstance`. webhook:
- * `Pod.startScript`, and openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name
- * a node run there, `Cluster.runPodsOf`, `Cluster.runProxyPods`. secondary-network: `Pod.join`. second-uplink:
+ * `ApiServerControl.turnSilent`. learn: `AgentStart.learns`, `.flags`. browser:
+ * `ApiServerControl.namespace`, where one can run. console: the same, and `ClusterNode.namespacePid`. instance:
+ * `ClusterNode.startInstance`. local-instance: `ClusterNode.startLocalInstance`. webhook: `Pod.startScript`, and
+ * openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name a node run there,
+ * `Cluster.runPodsOf`. secondary-network: `Pod.join`. second-uplink:
  * `ClusterNode.openSecondUplink`, `AgentOnNode.pid`.
  */
 export type Ability =
@@ -45,7 +42,6 @@ export type Ability =
   | "attack"
   | "browser"
   | "learn"
-  | "busy"
   | "console"
   | "instance"
   | "kubelet"
@@ -94,13 +90,6 @@ export interface Cluster extends ClusterShape {
    */
   runPodsOf?(namespace: string, dns?: string): Promise<{ dispose(): Promise<void> }>;
   /**
-   * Has DaemonSets' pods in kube-system run on the nodes, as kube-proxy's and Fairlead's own do, until it is disposed
-   * of: with the DaemonSet controller, and a stand-in for scheduler and kubelets. Absent where kubelets run all.
-   *
-   * @param kubeProxy its program
-   */
-  runProxyPods?(kubeProxy: string): Promise<ProxyPodsHandle>;
-  /**
    * An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each
    * time.
    */
@@ -112,18 +101,11 @@ export interface Cluster extends ClusterShape {
   dispose(): Promise<void>;
 }
 
-export interface ProxyPodsHandle {
-  /** A file for each pod that runs, by its name, with a process in its network namespace. */
-  readonly podsFolder: string;
-  dispose(): Promise<void>;
-}
-
 export interface WholeKubernetes {
   /** Full, `v1.36.3`. */
   readonly version: string;
   /** A file for programs that `ApiServerControl.run` runs; the administrator's. */
   readonly kubeconfig: string;
-  /** Runs kubectl as the administrator. */
   kubectl(args: readonly string[], options?: RunOptions): Promise<RunResult>;
   /** The program that `kubectl` runs, for others that call it. */
   readonly kubectlProgram: string;
@@ -131,12 +113,15 @@ export interface WholeKubernetes {
   addFairlead(): Promise<void>;
   /** Puts kube-proxy on the nodes as kubeadm does, alongside whatever serves there. */
   addKubeProxy(): Promise<void>;
+  /** Puts MetalLB on the cluster, once: it gives addresses of the nodes' own network, in layer-2 mode. */
+  addLoadBalancer(): Promise<void>;
+  /** Puts the Gateway API and `fairlead-controller --jobs=gateways` on the cluster, once. */
+  addGateways(): Promise<void>;
   /** Gives nodes, by name, other proxies; all others have Fairlead's own DaemonSet. kube-proxy comes as its image. */
   giveProxies(proxies: ReadonlyMap<string, NodeProxy>): Promise<void>;
 }
 
 export interface WantedPod {
-  /** The Kubernetes namespace. */
   readonly namespace: string;
   /** A name of `ClusterShape.networks`. */
   readonly network: string;
@@ -152,8 +137,6 @@ export interface Pod extends Client {
   readonly node: ClusterNode;
   readonly namespace: string;
   setReady(ready: boolean): Promise<void>;
-  /** Sets labels; null removes one. */
-  setLabels(labels: Readonly<Record<string, string | null>>): Promise<void>;
   /** Deletes its object with a grace period: it goes on serving and is terminating until `remove`. */
   terminate(): Promise<void>;
   /** Starts a DNS server at `DNS_PORT` that knows these names, in place of an earlier one; it ends with the pod. */
@@ -202,7 +185,6 @@ export interface ClusterNode extends Client {
   /** A process in its network namespace, for programs alongside the API server that enter it. */
   readonly namespacePid?: number;
   readonly agent: AgentOnNode;
-  /** Runs a program on the node, in its network namespace. */
   run(argv: Argv): Promise<RunResult>;
   /**
    * Starts an agent with a service proxy name alongside the node's first proxy; resolves once its rules are written. It
@@ -232,8 +214,7 @@ export interface Instance extends Removable {
   kill(): Promise<void>;
 }
 
-/** Fairlead on one node. */
-export interface AgentOnNode extends Partial<Removable> {
+export interface AgentOnNode {
   /** The process that runs, or ran last, as this machine numbers it. */
   pid?(): number;
   /** Its address for GET; the text of the answer. `path` such as `/metrics`, `/ownership`. */
@@ -258,7 +239,6 @@ export interface AgentOnNode extends Partial<Removable> {
 
 /** Hard times for an agent, until it is started again; clusters without the ability pay no heed. */
 export interface AgentStart {
-  /** The disk for its state has no byte left. */
   readonly stateDiskFull?: boolean;
   /** Its wall clock can be stepped (`AgentOnNode.stepClock`). */
   readonly ownClock?: boolean;
@@ -266,8 +246,6 @@ export interface AgentStart {
   readonly learns?: boolean;
   /** It remembers under this name, apart from all that was remembered otherwise: what starts first knows nothing. */
   readonly memory?: string;
-  /** The bundle of another build. */
-  readonly bundle?: string;
   /** After its own flags; the last of a name counts. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -275,7 +253,6 @@ export interface AgentStart {
   readonly openFiles?: number;
 }
 
-/** What proxies services on a node. */
 export interface NodeProxy {
   readonly mode: string;
   /** Path of kube-proxy's program; absent: Fairlead. */
@@ -288,7 +265,8 @@ export interface ApiServerControl {
   readonly url: string;
   /** May do everything. */
   readonly token: string;
-  /** Runs a program where the control plane is. */
+  /** PEM; what its certificate is signed by. */
+  readonly ca: string;
   run(argv: Argv, options?: RunOptions): Promise<RunResult>;
   stop(): Promise<void>;
   /** Starts it again and waits until it is ready. */
@@ -299,30 +277,8 @@ export interface ApiServerControl {
    * @returns how many watches were answered so
    */
   expireWatches?(ms: number): Promise<number>;
-  /**
-   * Until the script is stopped, a node's lists are answered in that way; it says `HostileSeen` as JSON when it is
-   * asked.
-   */
-  turnHostile?(way: HostileWay, node: ClusterNode): Promise<Script>;
-  /**
-   * Until the script is stopped, what any node asks below that path is answered with 429; it says how many requests
-   * were when it is asked.
-   */
-  turnBusy?(path: string): Promise<Script>;
+  /** A node hears nothing more after the script was told "silence", nor, of what was open then, after "answer". */
+  turnSilent?(node: ClusterNode): Promise<Script>;
   /** Where the API server is, for programs of this machine that are to reach it and stay. */
   readonly namespace?: Pick<NetworkNamespace, "argvPrefix" | "env">;
-  /** Runs a script alongside the API server. */
-  startScript?(file: string, args?: readonly string[]): Promise<Script>;
-}
-
-/**
- * silent: nobody hears a byte after the script was told "silence", nor, of what was open then, after "answer". The
- * others refuse watches of services and answer lists of them in their way; two send 700 MB that are no list yet.
- */
-export type HostileWay = "silent" | "one string" | "nesting" | "endless continue";
-
-/** What a hostile API server has answered in its own way. */
-export interface HostileSeen {
-  readonly requests: number;
-  readonly bytes: number;
 }

@@ -69,7 +69,6 @@ const IN_GUEST = [
   "expire-watches",
   "fill-disk",
   "learn",
-  "busy",
   "local-instance",
   "pod-script",
 ] as const satisfies readonly Ability[];
@@ -81,7 +80,6 @@ async function abilities(): Promise<readonly Ability[]> {
     "fill-disk",
     "attack",
     "learn",
-    "busy",
     "instance",
     "kubelet",
     "local-instance",

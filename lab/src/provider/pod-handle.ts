@@ -28,7 +28,6 @@ export function podHandle({ name, wanted, addresses, api, path, peer, setReady }
     ...{ name, addresses, network, node, namespace },
     send: (probe) => peer.send(probe),
     setReady: async (ready) => void (await setReady(ready)),
-    setLabels: async (labels) => void (await api.patch(path, { metadata: { labels } })),
     terminate: () => api.delete(path, GRACE_SECONDS),
   };
 }
@@ -82,8 +81,8 @@ async function httpGet(runner: Runner, path: string): Promise<string> {
 }
 
 /** 0 when nothing answers. */
-export async function httpStatus(runner: Runner, address: string, port: number, path = "/"): Promise<number> {
-  const answer = await ask(runner, address, String(port), path).catch(() => "");
+async function httpStatus(runner: Runner, address: string, port: number): Promise<number> {
+  const answer = await ask(runner, address, String(port), "/").catch(() => "");
   return Number(/^HTTP\/\S+ (\d+)/.exec(answer)?.[1] ?? "0");
 }
 
@@ -103,11 +102,7 @@ async function ask(runner: Runner, address: string, port: string, path: string):
   return stdout;
 }
 
-/**
- * An agent may fall back to another mode, where specs would be green for the wrong reason.
- *
- * @throws Error that names both modes
- */
+/** An agent may fall back to another mode, where specs would be green for the wrong reason. */
 export async function requireMode({ get }: Pick<AgentOnNode, "get">, mode: string): Promise<void> {
   const answer = (await get("/proxyMode")).trim();
   if (answer !== mode) throw new Error(`Fairlead runs in ${answer} mode where ${mode} was asked for`);

@@ -6,7 +6,6 @@ import { type CniFlavor, type CniGround, loadFlavor, type PodNetwork } from "../
 import type { Lack } from "../support/machine.ts";
 import { startDaemon } from "../support/processes.ts";
 import type { Cluster, ClusterShape } from "./cluster.ts";
-import { ELSEWHERE_CIDRS, familiesOnly } from "./netns/ground.ts";
 
 /** What a run asks for. */
 export interface ClusterRequest {
@@ -35,22 +34,16 @@ export interface Provider {
   overlays?(): Promise<readonly string[]>;
   /** What this machine lacks for it; none: it can be opened. Changes nothing. */
   lacks(request: ClusterRequest): Promise<readonly Lack[]>;
-  /** What the cluster will be. */
   shape(request: ClusterRequest): Promise<ClusterShape>;
   /**
    * Builds the cluster and starts Fairlead on it. Everything it starts ends with `dispose`, and with this process in
    * whatever way that ends.
    *
    * @param folder of this run; for what the cluster keeps on disk
-   * @throws Error that says what failed; nothing is left then
    */
   open(request: ClusterRequest, folder: string, progress: Progress): Promise<Cluster>;
 }
 
-/** In place of a pod network among those that Fairlead leaves alone: one that the cluster does not have. */
-export const ELSEWHERE = "elsewhere";
-
-/** What a cluster with the pod networks of a request will be. */
 export async function shapeOf(
   provider: string,
   { cni, excluded, mode, families }: ClusterRequest,
@@ -62,7 +55,6 @@ export async function shapeOf(
     mode,
     families,
     nodeNames,
-    ...(excluded.includes(ELSEWHERE) && { elsewhere: familiesOnly(families, ELSEWHERE_CIDRS) }),
     networks: flavors.map(({ name, podCIDRs, ownLoadBalancer, hidesCallers = false, mtu }) => ({
       name,
       podCIDRs: Object.fromEntries(families.map((family) => [family, podCIDRs[family] ?? ""])),

@@ -30,7 +30,6 @@ const KERNEL = "console=ttyS0 panic=-1 quiet mitigations=off clocksource=tsc tsc
  * Boots a guest without a network and runs a script in it.
  *
  * @returns what the script printed, and the kernel as `uname -r` says it
- * @throws Error with the guest's last words when the script failed, or did not come to its end
  */
 export async function countIn(
   version: KernelVersion,

@@ -15,8 +15,6 @@ export interface GuestKernel {
 /**
  * A kernel from its package, which is unpacked and not installed; the next call finds it in the cache. The newest one
  * that apt knows, or the pinned one.
- *
- * @throws Error when it cannot be downloaded
  */
 export async function guestKernel(version: KernelVersion): Promise<GuestKernel> {
   const { stdout } = await execa("apt-cache", ["depends", KERNELS[version]], { reject: false });
@@ -54,7 +52,6 @@ function exists(path: string): Promise<boolean> {
   );
 }
 
-/** A package of Debian's security archive. */
 interface PinnedPackage {
   readonly name: string;
   /** Below the archive's root. */
@@ -85,7 +82,6 @@ const ROOTS = [
 /** Gives what a URL leads to. */
 export type Download = (url: string) => Promise<Uint8Array>;
 
-/** @throws Error with what each archive answered, or when what came is not what is pinned */
 export async function downloadPinned(
   { name, path, sha256 }: PinnedPackage,
   download: Download = overHttp,

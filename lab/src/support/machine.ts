@@ -80,7 +80,6 @@ export async function lackOf(missing: Promise<string | undefined>): Promise<read
   return what === undefined ? [] : [{ what }];
 }
 
-/** A line for each, and one command that installs all packages. */
 export function lackText(lacks: readonly Lack[]): string {
   const packages = new Set(lacks.flatMap(({ debian }) => debian ?? []));
   const install = packages.size === 0 ? [] : [`apt-get install -y --no-install-recommends ${[...packages].join(" ")}`];

@@ -13,12 +13,24 @@ export interface ProcessId {
   readonly startTime: string;
 }
 
-/** @throws Error when there is no such process */
 export async function processId(pid: number): Promise<ProcessId> {
+  return { pid, startTime: (await statOf(pid))[19] ?? "" };
+}
+
+/** Seconds of processor time of a process and of those that it has started, as far as they have ended (proc(5)). */
+export async function workSeconds(pid: number): Promise<number> {
+  const ticks = (await statOf(pid)).slice(11, 15).map(Number);
+  return ticks.reduce((sum, count) => sum + count, 0) / TICKS_A_SECOND;
+}
+
+/** USER_HZ, on every machine of Linux that Node runs on. */
+const TICKS_A_SECOND = 100;
+
+/** The fields of /proc/PID/stat from the third on. */
+async function statOf(pid: number): Promise<readonly string[]> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
   // The name in parentheses may hold anything; the fields after it do not.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return { pid, startTime: fields[19] ?? "" };
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
 export async function isRunning({ pid, startTime }: ProcessId): Promise<boolean> {
@@ -106,7 +118,6 @@ const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
 
 const PATIENCE_MS = 3_000;
 
-/** @throws Error when it cannot be started */
 export async function startDaemon(namespace: NetworkNamespace, settings: DaemonSettings): Promise<Daemon> {
   const { name, argv, logFile, env = {} } = settings;
   const output = { file: logFile, append: true };
@@ -141,7 +152,6 @@ export function peakMiB(pid: number): Promise<number> {
   return statusMiB(pid, "VmHWM");
 }
 
-/** What it holds now, resident, in MiB. */
 export function residentMiB(pid: number): Promise<number> {
   return statusMiB(pid, "VmRSS");
 }

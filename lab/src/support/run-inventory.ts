@@ -14,7 +14,6 @@ export interface RunInventory {
   readonly namespaces: readonly string[];
   /** In the folder for temporary files. */
   readonly folders: readonly string[];
-  /** Network interfaces of the machine's own. */
   readonly links: readonly string[];
   /** Lines of iptables-save and ip6tables-save in the machine's own network; none where they can't be asked. */
   readonly rules: readonly string[];
@@ -91,11 +90,7 @@ export async function ownPrefix(name: "fairlead-e2e" | "fairlead-bench" | ".buil
   return `${name}-${pid}-${startTime}`;
 }
 
-/**
- * Removes the folders in `parent` whose processes are gone.
- *
- * @returns their paths
- */
+/** Removes the folders in `parent` whose processes are gone. */
 export async function removeAbandoned(parent: string): Promise<readonly string[]> {
   const paths = await abandonedFolders(parent);
   await Promise.all(paths.map((path) => rm(path, { recursive: true, force: true })));

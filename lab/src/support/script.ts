@@ -7,9 +7,7 @@ import { execa } from "execa";
 
 /** A script of the test ground at work inside a namespace; its side of it is `answerLines`. */
 export interface Script {
-  /** What it said when it was ready. */
   readonly ready: string;
-  /** Sends a line and gives the line that answers it. @throws Error with its last words when it has ended */
   ask(line: string): Promise<string>;
   /** Ends it. May be called twice. */
   stop(): Promise<void>;
@@ -20,7 +18,6 @@ export interface Script {
  *
  * @param file a path of TypeScript that Node runs as it is
  * @param flags Node's own; `--conditions=@fairlead/source` where it imports packages
- * @throws Error with its last words when it does not get ready
  */
 export async function startScript(
   namespace: Pick<NetworkNamespace, "argvPrefix">,

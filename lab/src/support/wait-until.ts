@@ -19,7 +19,6 @@ export function restAfter(tookMs: number, pauseMs: number): number {
  * Asks again and again until the answer is there.
  *
  * @param pauseMs between two questions; longer for those that cost another program
- * @throws Error that says what never came
  */
 export async function waitUntil<T>(
   what: string,

@@ -9,11 +9,15 @@ import { chromium } from "playwright-core";
  */
 const [, , url = "", profile = ""] = process.argv;
 const QUIET = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"];
+/** As long as who reads it waits: a busy machine takes minutes for what takes a moment. */
+const PATIENCE_MS = 300_000;
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: BROWSER,
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", ...QUIET],
   viewport: { width: 1280, height: 800 },
+  timeout: PATIENCE_MS,
 });
+context.setDefaultTimeout(PATIENCE_MS);
 const page = await context.newPage();
 await page.exposeFunction("tell", (text: string) => process.stdout.write(`${JSON.stringify(text)}\n`));
 await page.goto(url);

@@ -16,11 +16,7 @@ const reader = fileURLToPath(new URL("page-reader-main.ts", import.meta.url));
 export interface PageReader extends AsyncDisposable {
   /** Goes to a place of the page, such as `#/services`. */
   go(place: string): void;
-  /**
-   * Resolves with the text of the page as soon as it matches.
-   *
-   * @throws Error with the text that is there instead, after half a minute
-   */
+  /** Resolves with the text of the page as soon as it matches. */
   until(pattern: RegExp): Promise<string>;
 }
 
@@ -97,7 +93,6 @@ export function hasTool(): Promise<boolean> {
   return isThere(tool);
 }
 
-/** @throws Error that says how to build it */
 export async function requireTool(): Promise<void> {
   if (await hasTool()) return;
   throw new Error(`there is no tool at ${tool}; build it with: pnpm --filter @fairlead/cli build`);
@@ -108,7 +103,7 @@ export async function fairlead(lab: Lab, ...args: readonly string[]): Promise<To
   const argv = [process.execPath, tool, ...args] as const;
   let out = "";
   try {
-    for await (const piece of lab.runner("node-a").stream(argv, { timeoutMs: 120_000 })) out += piece;
+    for await (const piece of lab.runner("node-a").stream(argv, { timeoutMs: PATIENCE_MS })) out += piece;
     return { code: 0, out };
   } catch (error) {
     if (!(error instanceof CommandError) || error.exitCode !== 1) throw error;

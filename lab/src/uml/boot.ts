@@ -38,11 +38,7 @@ interface GuestResult {
   readonly stderr: string;
 }
 
-/**
- * Boots a guest for one command and waits until it is switched off.
- *
- * @throws Error with the guest's last words when the command did not come to its end in time
- */
+/** Boots a guest for one command and waits until it is switched off. */
 export async function boot({ timeoutMs, ...options }: BootOptions): Promise<GuestResult> {
   const guest = await startGuest(options);
   let late: string | undefined;
@@ -166,8 +162,6 @@ const ROOM = fileURLToPath(new URL("../..", import.meta.url));
 /**
  * A program of this package as a guest's command. Node starts slowly there: what it compiled is kept from one boot to
  * the next.
- *
- * @param file path of a TypeScript file
  */
 export async function guestProgram(
   file: string,
@@ -177,7 +171,7 @@ export async function guestProgram(
   return {
     command: [process.execPath, "--conditions=@fairlead/source", "--no-warnings", file, ...args],
     cwd: ROOM,
-    env: { ...passedOn(), NODE_COMPILE_CACHE: COMPILED, [AGENT_VARIABLE]: agentFile() },
+    env: { NODE_COMPILE_CACHE: COMPILED, [AGENT_VARIABLE]: agentFile() },
   };
 }
 
@@ -291,7 +285,8 @@ const modules: readonly string[] = [
   ...["filter", "nat", "mangle"].flatMap((table) => [`iptable_${table}`, `ip6table_${table}`]),
   "ipt_REJECT",
   "ip6t_REJECT",
-  ..."nat MASQUERADE REDIRECT mark comment set conntrack addrtype statistic recent tcpudp sctp physdev ipvs nfacct"
+  "nfnetlink_queue",
+  ..."nat MASQUERADE REDIRECT NFQUEUE mark comment set conntrack addrtype owner statistic recent tcpudp sctp physdev ipvs nfacct"
     .split(" ")
     .map((name) => `xt_${name}`),
   "ip_set_bitmap_port",
@@ -330,13 +325,4 @@ const GUEST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 function quoted(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
-/** What a test is given from outside is passed to its part in the guest as well. */
-const PASSED_ON = ["FAIRLEAD_KUBE_PROXY", "FAIRLEAD_SHADOW_STATES", "FAIRLEAD_SHADOW_SKIPPED", "FAIRLEAD_SHADOW_SEED"];
-
-function passedOn(): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    PASSED_ON.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
-  );
 }

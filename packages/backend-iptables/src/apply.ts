@@ -26,7 +26,6 @@ export function contextForChange(
   return rendersAlike(programmed.context, context) ? context : undefined;
 }
 
-/** A change and what it is rendered between. */
 interface ChangeInput {
   readonly change: PlanChange;
   readonly before: Programmed;

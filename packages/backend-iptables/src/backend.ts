@@ -27,9 +27,6 @@ export function createIptablesBackend(port: RulesPort, options: IptablesOptions 
 /** As much passes in a large cluster between what a full sync reads and what it writes. */
 const RECENT_MS = 5_000;
 
-/** What no service asks for: its lack is said once. */
-const isCounters = (part: OptionalPart) => part === "nfacct";
-
 class IptablesBackend implements Backend {
   readonly semantics = iptablesSemantics;
   readonly #port: RulesPort;
@@ -87,14 +84,11 @@ class IptablesBackend implements Backend {
   async #findLacking({ counters }: Found): Promise<boolean> {
     const before = this.#lacking;
     this.#lacking = await lackingParts(this.#port, counters);
-    const more = [...this.#lacking].filter((part) => !before.has(part));
-    for (const one of consequencesOf(more.filter(isCounters)))
-      this.#options.onProblem(`the kernel or the tools lack an ${one}`);
-    return more.length > 0;
+    return [...this.#lacking].some((part) => !before.has(part));
   }
 
   #report(kind: SyncReport["kind"], { totals }: Programmed, written: Written): SyncReport {
-    const refused = consequencesOf([...this.#lacking].filter((part) => !isCounters(part)));
+    const refused = consequencesOf([...this.#lacking]);
     return { ...report(kind, totals, written), ...(kind === "full" && refused.length > 0 && { refused }) };
   }
 

@@ -57,7 +57,6 @@ async function cleanTable(
   await restore([...deleteChains(fixed.filter((chain) => chain === MARK_MASQ))]);
 }
 
-/** Our jumps to the chains that go. */
 function* linksTo(chains: readonly string[], table: Table): Generator<Links> {
   for (const { table: of, chain, rules } of JUMPS) {
     if (of !== table) continue;

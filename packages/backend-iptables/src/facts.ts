@@ -10,6 +10,7 @@ export const iptablesSemantics: ModeSemantics = {
   excludesClients: true,
   localWithoutEndpoints: "drop",
   withoutEndpoints: "reject",
+  weights: "and refusals",
   letsNodeOut: true,
 };
 

@@ -2,10 +2,10 @@ import { toEnd } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { type RuleSet, renderRule, type TableCommands } from "@fairlead/netfilter";
+import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "@fairlead/testkit/plans";
 import { describe, expect, test } from "vitest";
 import { stepsOf } from "../src/apply.ts";
 import { createIptablesBackend, type IptablesOptions } from "../src/index.ts";
-import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "./support/groups.ts";
 import { RecordingPort } from "./support/recording-port.ts";
 
 const group = (n: number, from: number, at = n) =>
@@ -165,7 +165,6 @@ async function fresh(plan: ForwardingPlan) {
   return fake.ruleSet();
 }
 
-/** Every chain's rules in their order, as one text. */
 function chainTexts(ruleSet: RuleSet): ReadonlyMap<string, string> {
   const chains = [...ruleSet].flatMap(([table, state]) =>
     [...state.chains.values()].map((chain) => ({ table, ...chain })),

@@ -1,10 +1,10 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, type Table } from "@fairlead/netfilter";
 import { goldenScenarios } from "@fairlead/testkit";
+import { clusterIPGroup, endpoints, planOf } from "@fairlead/testkit/plans";
 import { describe, expect, test } from "vitest";
 import { StaleChains } from "../src/commit.ts";
 import { COUNTERS as counterNames, createIptablesBackend, removeIptablesMode } from "../src/index.ts";
-import { clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
 import { RecordingPort } from "./support/recording-port.ts";
 
 const web = clusterIPGroup("web", "10.96.0.10", endpoints(3));

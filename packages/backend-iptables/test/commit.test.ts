@@ -1,7 +1,7 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
+import { changeOf, clusterIPGroup, endpoints, planOf } from "@fairlead/testkit/plans";
 import { expect, test } from "vitest";
 import { createIptablesBackend, type RulesPort } from "../src/index.ts";
-import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
 import { fresh, manyServices, syncUntilTaken } from "./support/many-services.ts";
 
 const web = clusterIPGroup("web", "10.96.0.10", endpoints(1));

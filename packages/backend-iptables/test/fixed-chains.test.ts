@@ -1,8 +1,8 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets } from "@fairlead/netfilter";
+import { changeOf, clusterIPGroup, endpoints, planOf } from "@fairlead/testkit/plans";
 import { describe, expect, test } from "vitest";
 import { createIptablesBackend, type IptablesOptions, type RulesPort } from "../src/index.ts";
-import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
 
 const NODE_PORT = "--dport 30080";
 const ENDED = "has a rule of another program that ends it before its own rules";

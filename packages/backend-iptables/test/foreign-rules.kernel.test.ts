@@ -1,8 +1,9 @@
+import { openIptables } from "@fairlead/kernel";
 import { FOREIGN_CHAIN, type ForeignRule, foreignRules, foreignRulesOf, scriptOf } from "@fairlead/testkit/foreign";
+import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "@fairlead/testkit/plans";
+import { kernelTest, type TestKernel } from "@fairlead/testkit/real-kernel";
 import { describe, expect } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
-import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "./support/groups.ts";
-import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
 
 const web = clusterIPGroup("web", "10.96.0.10", endpoints(2));
 const more = clusterIPGroup("more", "10.96.0.11", endpoints(1, { from: 10 }));
@@ -20,7 +21,6 @@ const FIREWALL = /^(?::KUBE-FIREWALL |-A KUBE-FIREWALL |-A (?:IN|OUT)PUT -j KUBE
 
 type Family = keyof typeof plans;
 
-/** A family's rules of a kernel, by its tools. */
 function rulesOf(kernel: TestKernel, variant: "nft" | "legacy", family: Family = "IPv4") {
   const tool = `${family === "IPv4" ? "iptables" : "ip6tables"}-${variant}`;
   const iptables = (words: readonly string[]) => kernel.runner.run([tool, "-w", "5", ...words]);
@@ -60,7 +60,7 @@ describe.each(["nft", "legacy"] as const)("%s: rules of others, whatever their t
       async (kernel) => {
         const { addAll, saved } = rulesOf(kernel, variant, family);
         const { plan, both } = plans[family];
-        const port = await kernel.open(family, variant);
+        const port = await openIptables(kernel.runner, { family, variant });
         await addAll("-A");
         const before = await saved();
         const backend = createIptablesBackend(port);
@@ -79,7 +79,7 @@ describe.each(["nft", "legacy"] as const)("%s: rules of others, whatever their t
 
   kernelTest("before ours: each jump stands once, however often everything is written", async (kernel) => {
     const { addAll, saved } = rulesOf(kernel, variant);
-    const port = await kernel.open("IPv4", variant);
+    const port = await openIptables(kernel.runner, { family: "IPv4", variant });
     await createIptablesBackend(port).sync(plan);
     await addAll("-I");
     const before = await saved();
@@ -89,7 +89,7 @@ describe.each(["nft", "legacy"] as const)("%s: rules of others, whatever their t
 
   kernelTest("in chains of ours: they go with the next full sync", async (kernel) => {
     const { add, saved } = rulesOf(kernel, variant);
-    const port = await kernel.open("IPv4", variant);
+    const port = await openIptables(kernel.runner, { family: "IPv4", variant });
     const backend = createIptablesBackend(port);
     await backend.sync(plan);
     const before = await saved();
@@ -110,4 +110,80 @@ describe.each(["nft", "legacy"] as const)("%s: rules of others, whatever their t
     await backend.sync(plan);
     expect(await saved()).toEqual(before);
   });
+});
+
+const MARK = "-m mark --mark 0x4000/0x4000";
+
+/** What an operator does by hand to a chain of ours, as arguments of iptables. */
+const EDITS: readonly (readonly string[])[] = [
+  ["-t nat -F KUBE-POSTROUTING"],
+  ["-t nat -F KUBE-MARK-MASQ"],
+  ["-t nat -F KUBE-NODEPORTS"],
+  ["-t nat -F KUBE-SERVICES"],
+  ["-t nat -F KUBE-POSTROUTING", "-t nat -F KUBE-MARK-MASQ", "-t nat -F KUBE-NODEPORTS", "-t filter -D KUBE-FORWARD 1"],
+  ["-t nat -D KUBE-POSTROUTING 1"],
+  ["-t nat -I KUBE-POSTROUTING 1 -j RETURN"],
+  ["-t nat -R KUBE-MARK-MASQ 1 -j MARK --set-xmark 0x8000/0x8000"],
+  ["-t nat -D KUBE-SERVICES 1"],
+  ["-t nat -I KUBE-SERVICES 1 -j RETURN"],
+  ["-t nat -D KUBE-SERVICES 2", "-t nat -A KUBE-SERVICES -j RETURN"],
+  ["-t nat -D POSTROUTING 1"],
+  ["-t nat -D OUTPUT 1"],
+  ["-t filter -F KUBE-FORWARD"],
+  [`-t filter -R KUBE-FORWARD 2 ${MARK} -j DROP`],
+  ["-t filter -F KUBE-SERVICES"],
+  ["-t filter -I KUBE-SERVICES 1 -j ACCEPT"],
+  ["-t filter -D FORWARD 2"],
+  ["-t filter -F KUBE-FIREWALL"],
+  ["-t filter -D INPUT 1", "-t filter -D OUTPUT 1", "-t filter -F KUBE-FIREWALL", "-t filter -X KUBE-FIREWALL"],
+  ["-t filter -F FORWARD", "-t filter -F KUBE-FORWARD", "-t filter -F KUBE-SERVICES"],
+];
+
+const nodePorts = clusterIPGroup("ports", "10.96.0.12", endpoints(1, { from: 20 }));
+const PROXY = { verdict: "proxy", set: "cluster", masquerade: true } as const;
+const withNodePort = {
+  ...nodePorts,
+  frontends: [
+    ...nodePorts.frontends,
+    {
+      kind: "node-port",
+      reach: "external",
+      at: "node-port",
+      port: 30_080,
+      policy: "Cluster",
+      treatments: { pod: PROXY, node: PROXY, outside: PROXY },
+    } as const,
+  ],
+};
+const threeServices = planOf([
+  clusterIPGroup("web", "10.96.0.10", endpoints(2)),
+  clusterIPGroup("unserved", "10.96.0.11", []),
+  withNodePort,
+]);
+
+describe.each(["nft", "legacy"] as const)("%s", (variant) => {
+  const savedRules = async (kernel: TestKernel) => {
+    const { stdout } = await kernel.runner.run([`iptables-${variant}-save`]);
+    return stdout.replaceAll(/^# .* on .*\n/gm, "").replaceAll(/\[\d+:\d+\]/g, "");
+  };
+
+  kernelTest(
+    "whatever somebody does to our rules in chains of fixed names, the next check finds it, and it is repaired",
+    async (kernel) => {
+      const port = await openIptables(kernel.runner, { family: "IPv4", variant });
+      const backend = createIptablesBackend(port);
+      await backend.sync(threeServices);
+      const before = await savedRules(kernel);
+      expect(before).toContain("-A KUBE-NODEPORTS -p tcp");
+      for (const edit of EDITS) {
+        for (const words of edit) await kernel.runner.run([`iptables-${variant}`, "-w", "5", ...words.split(" ")]);
+        const difference = await backend.difference(threeServices);
+        expect(difference, edit.join("; ")).toBeDefined();
+        if (difference?.repaired === false) await backend.sync(threeServices);
+        const sorted = (text: string) => text.split("\n").sort();
+        expect(sorted(await savedRules(kernel)), edit.join("; ")).toEqual(sorted(before));
+        expect(await backend.difference(threeServices), edit.join("; ")).toBeUndefined();
+      }
+    },
+  );
 });

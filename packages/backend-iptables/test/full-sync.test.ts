@@ -1,66 +1,14 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, renderRule, type Table } from "@fairlead/netfilter";
+import { changeOf, clusterIPGroup, endpoints, planOf } from "@fairlead/testkit/plans";
 import { describe, expect, test, vi } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
-import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
 import { RecordingPort } from "./support/recording-port.ts";
 
 const web = clusterIPGroup("web", "10.96.0.10", endpoints(3));
 const plan = planOf([web]);
 
-/** What kubelet, CNIs and operators have in the tables; none of it is ours. */
-const OTHERS = `*filter
-:KUBE-FIREWALL - [0:0]
-:KUBE-KUBELET-CANARY - [0:0]
-:KUBE-ROUTER-INPUT - [0:0]
-:cali-INPUT - [0:0]
--A INPUT -j cali-INPUT
--A INPUT -j KUBE-ROUTER-INPUT
--A INPUT -j KUBE-FIREWALL
--A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP
--A KUBE-ROUTER-INPUT -d 10.96.0.0/12 -j RETURN
--A FORWARD -s 10.144.0.0/16 -j ACCEPT
-COMMIT
-*nat
-:KUBE-KUBELET-CANARY - [0:0]
-:CNI-HOSTPORT-DNAT - [0:0]
--A PREROUTING -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT
--A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE
-COMMIT
-*mangle
-:KUBE-KUBELET-CANARY - [0:0]
-:KUBE-IPTABLES-HINT - [0:0]
-COMMIT
-`;
-
 describe("converges", () => {
-  test("chains and rules of others stay, in their order", async () => {
-    const { fake, backend } = make();
-    await fake.meddle(OTHERS);
-    const theirs = new Set([
-      "KUBE-KUBELET-CANARY",
-      "KUBE-ROUTER-INPUT",
-      "cali-INPUT",
-      "CNI-HOSTPORT-DNAT",
-      "KUBE-IPTABLES-HINT",
-    ]);
-    const before = fake.ruleSet();
-    await backend.sync(plan);
-    const changed = planOf([web, clusterIPGroup("other", "10.96.0.11", [])]);
-    await backend.sync(changed);
-    expect(compareRuleSets(before, fake.ruleSet(), { chains: (_, chain) => theirs.has(chain) })).toEqual([]);
-    expect(texts(fake, "filter", "INPUT").slice(-3)).toEqual([
-      "-j cali-INPUT",
-      "-j KUBE-ROUTER-INPUT",
-      "-j KUBE-FIREWALL",
-    ]);
-    expect(texts(fake, "filter", "KUBE-FIREWALL")).toEqual([
-      "-m mark --mark 0x8000/0x8000 -j DROP",
-      expect.stringContaining("block incoming localnet connections"),
-    ]);
-    expect(texts(fake, "filter", "FORWARD").at(-1)).toBe("-s 10.144.0.0/16 -j ACCEPT");
-  });
-
   test("jumps that are doubled, missing or out of order are put right where the first stood", async () => {
     const { fake, backend } = make();
     await backend.sync(plan);
@@ -145,14 +93,6 @@ COMMIT
     const emptied = port.take().flatMap((payload) => payload.flatMap(({ commands }) => commands));
     const chains = emptied.filter(({ kind, chain }) => kind === "chain" && /^KUBE-(?:SVC|SEP)-/.test(chain));
     expect(chains).toHaveLength(1 + web.cluster.length);
-  });
-
-  test("a full sync over itself leaves everything as it is", async () => {
-    const { fake, backend } = make();
-    await backend.sync(plan);
-    const before = fake.ruleSet();
-    await backend.sync(plan);
-    expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
   });
 });
 
@@ -269,21 +209,6 @@ describe("several cluster CIDRs", () => {
 });
 
 describe("a check", () => {
-  test.each<[Table, boolean]>([
-    ["nat", false],
-    ["nat", true],
-    ["filter", true],
-  ])("sees that %s was flushed (chains deleted: %s), and a sync brings it back", async (table, chains) => {
-    const { fake, backend } = make();
-    await backend.sync(plan);
-    const before = fake.ruleSet();
-    expect(await backend.difference(plan)).toBeUndefined();
-    fake.flush(table, { chains });
-    expect(await backend.difference(plan)).toBeDefined();
-    await backend.sync(plan);
-    expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
-  });
-
   test("is content with a node that has no services and no node ports", async () => {
     const bare = planOf([], { detector: { kind: "none" }, nodePortAddresses: { kind: "list", addresses: [] } });
     const { backend } = make();
@@ -330,7 +255,6 @@ function make(options = {}) {
   return { fake, port, backend: createIptablesBackend(port, options) };
 }
 
-/** Counts how often the filter table is read. */
 function makeCounted(options = {}) {
   const made = make(options);
   const saves: Table[] = [];

@@ -1,8 +1,8 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets } from "@fairlead/netfilter";
+import { changeOf } from "@fairlead/testkit/plans";
 import { describe, expect, test } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
-import { changeOf } from "./support/groups.ts";
 import { expectOnePage, FLAT, fresh, planWith } from "./support/many-services.ts";
 import { RecordingPort } from "./support/recording-port.ts";
 

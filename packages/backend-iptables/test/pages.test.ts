@@ -2,10 +2,10 @@ import type { PlanEndpoint } from "@fairlead/core";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import type { TableState } from "@fairlead/netfilter";
 import { nodeEnvironment } from "@fairlead/testkit";
+import { changeOf } from "@fairlead/testkit/plans";
 import { createTracer, landings } from "@fairlead/trace";
 import { describe, expect, test } from "vitest";
 import { createIptablesBackend, type RulesPort } from "../src/index.ts";
-import { changeOf } from "./support/groups.ts";
 import { expectOnePage, FLAT, fresh, planWith } from "./support/many-services.ts";
 import { RecordingPort } from "./support/recording-port.ts";
 import { group, HandMadePlan } from "./support/world.ts";
@@ -18,6 +18,28 @@ test("each endpoint has the same chance", async () => {
   const found = landings(tracer.trace({ ...PACKET, destination: "10.96.0.80" }, nodeEnvironment));
   expect(new Set(found.map(({ destination }) => destination)).size).toBe(count);
   for (const { probability } of found) expect(probability * count).toBeCloseTo(1, 2);
+});
+
+test("each endpoint has the chance that it weighs, less what is refused", async () => {
+  const count = FLAT + 1;
+  const endpoints = Array.from({ length: count }, (_, at) => 1 + (at % 3));
+  const total = endpoints.reduce((sum, weight) => sum + weight, count);
+  const plan = planWith(count);
+  const weighted = Array.from(
+    plan.groups,
+    ([id, one]) =>
+      [
+        id,
+        one.cluster.length === count ? { ...one, weights: { cluster: { endpoints, refused: count } } } : one,
+      ] as const,
+  );
+  const tracer = createTracer(await fresh({ ...plan, groups: new Map(weighted) }));
+  const found = landings(tracer.trace({ ...PACKET, destination: "10.96.0.80" }, nodeEnvironment));
+  const cluster = [...plan.groups.values()].find((one) => one.cluster.length === count)?.cluster ?? [];
+  const wanted = new Map(cluster.map(({ address, port }, at) => [`${address}:${port}`, (endpoints[at] ?? 0) / total]));
+  for (const { verdict, destination, probability } of found)
+    expect(probability / (verdict === "accept" ? (wanted.get(destination) ?? 0) : count / total)).toBeCloseTo(1, 2);
+  expect(found).toHaveLength(count + 1);
 });
 
 test("who is known to an endpoint is asked for before anybody is chosen", async () => {

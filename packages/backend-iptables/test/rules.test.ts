@@ -2,11 +2,11 @@ import type { ServicePortGroup } from "@fairlead/core";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, parseRestore, type Rule, renderRule, ruleKey } from "@fairlead/netfilter";
 import { recordedScenarios, TestCluster } from "@fairlead/testkit";
+import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "@fairlead/testkit/plans";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend, requiredSysctls } from "../src/index.ts";
-import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "./support/groups.ts";
 import { RecordingPort } from "./support/recording-port.ts";
 import { plannerOptions } from "./support/world.ts";
 

@@ -10,7 +10,7 @@ import { sameFacts, unitedFacts } from "./plan/frame.ts";
 import { type FrameFacts, TABLES } from "./plan/frame-nat.ts";
 import type { WantedServer } from "./plan/group.ts";
 import { changedGroups, type Ledger, type ObjectChanges, objectChanges } from "./plan/ledger.ts";
-import { destinationText, newServer, programmedState, serverChange } from "./plan/server-change.ts";
+import { activeDestinations, destinationText, newServer, programmedState, serverChange } from "./plan/server-change.ts";
 import { SET_KEYS, setWork } from "./plan/sets.ts";
 import type { IpvsPort, ServersPort } from "./port.ts";
 import { carryOut, countRules, frameSections, type Work, type Written } from "./work.ts";
@@ -59,7 +59,7 @@ export async function applyChange(
   );
   if (servers.length > 0 && written.refused.length === 0) await confirmServers(port.servers, step, options);
   for (const key of step.before.keys()) if (!step.after.has(key)) made.delete(key);
-  return { programmed: { context, facts, ledger: before.ledger }, written };
+  return { programmed: { ...before, context, facts }, written };
 }
 
 /** What the kernel holds of ours after the last sync that was accepted, as far as changes need to know. */
@@ -164,9 +164,9 @@ function* destinations(key: string, wanted: WantedServer, found: ServerConnectio
     weights.set(destinationText(one), one.weight);
     yield;
   }
-  for (const endpoint of wanted.endpoints) {
-    const text = destinationText(endpoint);
-    if (weights.get(text) !== 1) throw notWritten(key, `it lacks the destination ${text}`);
+  for (const destination of activeDestinations(wanted)) {
+    const text = destinationText(destination);
+    if (weights.get(text) !== destination.weight) throw notWritten(key, `it lacks the destination ${text}`);
     yield;
   }
 }

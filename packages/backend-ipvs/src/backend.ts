@@ -1,4 +1,4 @@
-import type { Backend, Difference, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
+import type { Backend, Difference, ForwardingPlan, NodePlan, PlanChange, SyncReport } from "@fairlead/core";
 import { applyChange, type Programmed, report } from "./apply.ts";
 import { CheckedRules } from "./checked-rules.ts";
 import { removeIpvsMode } from "./cleanup.ts";
@@ -8,7 +8,7 @@ import { fullSync } from "./full-sync.ts";
 import { DrainClock, endDrained, findDifference } from "./intact.ts";
 import { isServiceAddress } from "./kernel-state.ts";
 import { type IpvsOptions, type ResolvedOptions, resolveOptions, Schedulers } from "./options.ts";
-import { type PlanContext, planContext } from "./plan/context.ts";
+import { nodeContext, type PlanContext } from "./plan/context.ts";
 import type { IpvsPort } from "./port.ts";
 import { type RefusedMembers, refusedMembers } from "./work.ts";
 
@@ -51,6 +51,8 @@ class IpvsBackend implements IpvsModeBackend {
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
   #refused: RefusedMembers = new Map();
+  /** Kept while the node is the same: it has the addresses of all other nodes, which are many in a large cluster. */
+  #ofNode: { readonly node: NodePlan; readonly context: ReturnType<typeof nodeContext> } | undefined;
 
   constructor(port: IpvsPort, resolved: ResolvedOptions) {
     this.#port = port;
@@ -123,6 +125,7 @@ class IpvsBackend implements IpvsModeBackend {
   }
 
   #context({ node }: ForwardingPlan): PlanContext {
-    return planContext(this.#options, node, this.#schedulers.lacking);
+    if (this.#ofNode?.node !== node) this.#ofNode = { node, context: nodeContext(this.#options, node) };
+    return { ...this.#ofNode.context, lacking: this.#schedulers.lacking };
   }
 }

@@ -92,6 +92,6 @@ async function removeAddresses({ links, rules }: IpvsPort): Promise<void> {
 async function removeSets(port: IpvsPort): Promise<void> {
   const { family } = port.rules;
   const present = await readSets(port, family);
-  const commands = [...present.keys()].map((set): SetCommand => ({ kind: "destroy", set: setName(set, family) }));
+  const commands = Array.from(present.keys(), (key): SetCommand => ({ kind: "destroy", set: setName(key, family) }));
   if (commands.length > 0) await port.sets.change(commands, nextTurn);
 }

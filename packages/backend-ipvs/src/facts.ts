@@ -8,6 +8,7 @@ export const ipvsSemantics: ModeSemantics = {
   localSourcesShortCut: false,
   localWithoutEndpoints: "cluster",
   withoutEndpoints: "empty",
+  weights: "without refusals",
   noLocalCounts: "services",
   sourceHash: true,
 };

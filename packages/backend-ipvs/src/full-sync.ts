@@ -133,11 +133,11 @@ function fullWork(ledger: Ledger, kernel: KernelState, facts: FrameFacts): Omit<
     setsLast: sets.last,
   };
   if (kernel.rules === "as wanted") return { ...common, rulesFirst: [], rulesLast: [] };
-  const { builtin: found, iptablesModeServes } = kernel.rules;
+  const { builtin: found, iptablesModeServes, barred } = kernel.rules;
   const builtin = (table: string, chain: string) => found.get(`${table} ${chain}`) ?? [];
   // Iptables mode goes on serving until the virtual servers stand.
   if (iptablesModeServes) return { ...common, rulesFirst: [], rulesLast: frameSections(facts, builtin) };
-  const united = unitedFacts({ ...facts, filled: filledSets(kernel) }, facts);
+  const united = unitedFacts({ ...facts, filled: filledSets(kernel), barred }, facts);
   const rulesLast = sameFacts(united, facts) ? [] : frameSections(facts);
   return { ...common, rulesFirst: frameSections(united, builtin), rulesLast };
 }

@@ -10,8 +10,9 @@ import {
   type TableState,
   type VirtualServer,
 } from "@fairlead/netfilter";
-import { DEVICE } from "./plan/context.ts";
+import { DEVICE, IPVS_OUT_FILTER } from "./plan/context.ts";
 import { isGroupChainOfIptablesMode, JUMPS, TABLES } from "./plan/frame-nat.ts";
+import type { BarredAddress } from "./plan/group.ts";
 import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
 import type { IpvsPort, RulesPort } from "./port.ts";
 
@@ -118,6 +119,8 @@ interface RulesState {
   readonly builtin: ReadonlyMap<string, readonly Rule[]>;
   /** Nat has chains of iptables mode, which serve until ours take over. */
   readonly iptablesModeServes: boolean;
+  /** Addresses that the node itself is kept from: so it stays until their virtual servers are gone. */
+  readonly barred: readonly BarredAddress[];
 }
 
 /** Entries up to which nat is read as a whole rather than the names of its chains first. */
@@ -137,7 +140,16 @@ async function readRules(rules: RulesPort): Promise<RulesState> {
     const present = saved === undefined ? await rules.list(table, chain) : saved.chains.get(chain)?.rules;
     builtin.set(`${table} ${chain}`, present ?? []);
   }
-  return { builtin, iptablesModeServes };
+  const outFilter = tables.get("filter")?.chains.get(IPVS_OUT_FILTER)?.rules ?? [];
+  return { builtin, iptablesModeServes, barred: outFilter.flatMap(barredBy) };
+}
+
+function barredBy({ matches }: Rule): readonly BarredAddress[] {
+  return matches.flatMap((match) => {
+    if (match.kind !== "ipvs") return [];
+    const { protocol, address, port } = match;
+    return [{ protocol, address, port }];
+  });
 }
 
 function hasIptablesMode(chains: Iterable<string>): boolean {

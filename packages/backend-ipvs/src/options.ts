@@ -106,7 +106,7 @@ export class Schedulers {
       if (group === undefined) continue;
       const problem = schedulerProblem(group);
       if (problem !== undefined) this.#report(problem);
-      const asked = askedScheduler(group)?.scheduler;
+      const asked = askedScheduler(group, this.#options.scheduler)?.scheduler;
       if (asked !== undefined && asked !== this.#options.scheduler && !this.#loaded.has(asked)) await this.#load(asked);
     }
   }

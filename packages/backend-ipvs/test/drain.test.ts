@@ -2,7 +2,7 @@ import { parseServerCommand, type VirtualServerKey } from "@fairlead/netfilter";
 import { type SlotState, webState } from "@fairlead/testkit/histories";
 import { describe, expect, test } from "vitest";
 import { weights } from "./support/fake-node.ts";
-import { live } from "./support/live.ts";
+import { live } from "./support/world.ts";
 
 const KEY = "-t 10.96.3.1:80";
 const SERVER: VirtualServerKey = { family: "IPv4", protocol: "TCP", address: "10.96.3.1", port: 80 };

@@ -1,13 +1,13 @@
 import type { Fault } from "@fairlead/kernel/fake";
 import { compareRuleSets } from "@fairlead/netfilter";
 import { noChange, slotChanges, webState } from "@fairlead/testkit/histories";
+import { clusterIPGroup, nodePlan, planOf } from "@fairlead/testkit/plans";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../src/index.ts";
 import { FakeNode, objectsOf, weights } from "./support/fake-node.ts";
-import { Live, live } from "./support/live.ts";
-import { openWorld, whereabouts, wrongEnds } from "./support/world.ts";
+import { Live, live, openWorld, whereabouts, wrongEnds } from "./support/world.ts";
 
 const SLOTS = [1, 2, 4];
 const slots = slotChanges(SLOTS);
@@ -65,6 +65,25 @@ describe("a fault at any process: what served goes on serving, and the next sync
     );
   });
 
+  test("the node is kept from a node port until its virtual server is gone", async () => {
+    const leaving = async () => {
+      const made = await live([[[1, webState({ type: "NodePort", nodePortRanges: true })]]]);
+      const old = whereabouts(made.node, SLOTS);
+      made.world.change([[1, undefined]]);
+      return { made, old };
+    };
+    const { made: whole } = await leaving();
+    const calls = await whole.node.calls(() => whole.restart());
+    expect(calls.length).toBeGreaterThan(5);
+    for (const at of calls.keys()) {
+      const { made, old } = await leaving();
+      made.node.faults.failCall(made.node.faults.calls.length + at + 1, { kind: "fail" });
+      await ignoringFault(made.restart());
+      made.node.faults.clear();
+      await expectOldOrNew(made, old);
+    }
+  });
+
   test("what ipvsadm skips in silence is found when read back", async () => {
     const node = new FakeNode();
     const port = node.port("IPv4");
@@ -93,6 +112,19 @@ async function ignoringFault(work: Promise<unknown>): Promise<void> {
     if (!(error instanceof Error) || !["CommandError", "IptablesError"].includes(error.name)) throw error;
   });
 }
+
+test("a set is made with room for what the plan needs, and others as kube-proxy makes them", async () => {
+  const onNode = Array.from({ length: 66_000 }, (_, n) => {
+    return { address: `10.${144 + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`, port: 8080, local: true };
+  });
+  const node = new FakeNode();
+  const plan = planOf([clusterIPGroup("web", "10.96.0.10", [], { onNode })], nodePlan({ kind: "none" }));
+  expect((await createIpvsBackend(node.port("IPv4")).sync(plan)).refused).toBeUndefined();
+  const made = new Map(node.sets.sets().map((set) => [set.name, set]));
+  expect(made.get("KUBE-LOOP-BACK")).toMatchObject({ maxElements: 262_144 });
+  expect(made.get("KUBE-LOOP-BACK")?.members.size).toBe(66_000);
+  expect(made.get("KUBE-CLUSTER-IP")).not.toHaveProperty("maxElements");
+});
 
 describe("an ipset that has no room for all members", () => {
   const services = (count: number): [number, ReturnType<typeof webState>][] =>

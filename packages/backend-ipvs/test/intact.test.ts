@@ -3,8 +3,7 @@ import { webState } from "@fairlead/testkit/histories";
 import { describe, expect, test } from "vitest";
 import { DEVICE } from "../src/index.ts";
 import { FakeNode, objectsOf, weights } from "./support/fake-node.ts";
-import { type Live, live } from "./support/live.ts";
-import { worldOptions } from "./support/world.ts";
+import { type Live, live, worldOptions } from "./support/world.ts";
 
 const MINUTE = 60_000;
 

@@ -1,11 +1,10 @@
 import { renderRule } from "@fairlead/netfilter";
 import { endpointSlice, goldenNode, service, TestCluster } from "@fairlead/testkit";
-import { slotObjects, World, webState } from "@fairlead/testkit/histories";
-import { describe, expect, test } from "vitest";
+import { type SlotState, slotObjects, World, webState } from "@fairlead/testkit/histories";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createIpvsBackend, requiredSysctls } from "../src/index.ts";
 import { FakeNode } from "./support/fake-node.ts";
-import { live } from "./support/live.ts";
-import { plannerOptions } from "./support/world.ts";
+import { live, plannerOptions } from "./support/world.ts";
 
 type Options = Partial<Parameters<typeof plannerOptions>[1]>;
 
@@ -117,6 +116,37 @@ describe("schedulers", () => {
     expect(servers(node)).toEqual([["mh"]]);
   });
 
+  test.each([
+    ["rr", undefined, "wrr"],
+    ["lc", undefined, "wlc"],
+    ["sed", undefined, "sed"],
+    ["sed", "rr", "wrr"],
+  ])(
+    "the default %s and the annotation %s heed weights by %s, and a change of these edits destinations",
+    async (scheduler, asked, used) => {
+      const node = new FakeNode();
+      const cluster = new TestCluster(plannerOptions(goldenNode(false)));
+      const put = (weights: SlotState["weights"]) => {
+        const [web, ...slices] = slotObjects(1, webState({ endpoints: ["ready", "none", "ready", "ready"], weights }));
+        if (web === undefined) throw new Error("no Service");
+        const annotations = asked === undefined ? {} : { "fairlead.dev/ipvs-scheduler": asked };
+        cluster.put({ ...web, metadata: { ...web.metadata, annotations } }, ...slices);
+        return cluster.replan().changes.get("IPv4");
+      };
+      const weights = () => node.servers.servers().map(({ destinations }) => destinations.map(({ weight }) => weight));
+      put([9, 1, 0]);
+      const backend = createIpvsBackend(node.port("IPv4"), { scheduler, loadScheduler: async () => true });
+      await backend.sync(cluster.plan("IPv4"));
+      expect(servers(node)).toEqual([[used]]);
+      expect(weights()).toEqual([[18, 1, 1]]);
+      const change = put([1, 1, 0]);
+      if (change === undefined) throw new Error("no change");
+      await backend.apply(cluster.plan("IPv4"), change);
+      expect(weights()).toEqual([[2, 1, 1]]);
+      expect(await backend.difference(cluster.plan("IPv4"))).toBeUndefined();
+    },
+  );
+
   test("that are none are refused", () => {
     expect(() => createIpvsBackend(new FakeNode().port("IPv4"), { scheduler: "fast" })).toThrow(
       'ipvs.scheduler is "fast"; it must be one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh',
@@ -185,3 +215,105 @@ describe("sysctls", () => {
     ]);
   });
 });
+
+const OTHER = "192.0.2.100";
+const LOAD_BALANCER = "198.51.100.7";
+
+/** A Service at the address of another node and at one that no node has. */
+const web = [
+  service("web", {
+    clusterIPs: ["10.96.0.13"],
+    externalIPs: [OTHER, LOAD_BALANCER],
+    ports: [{ name: "main", port: 80, targetPort: 8080 }],
+  }),
+  endpointSlice("web", {
+    service: "web",
+    family: "IPv4",
+    ports: [{ name: "main", port: 8080 }],
+    endpoints: [{ address: "10.144.0.8" }],
+  }),
+];
+
+function options(...otherNodes: string[]) {
+  return plannerOptions(goldenNode(false), {
+    nodeAddresses: { IPv4: ["10.201.0.10"] },
+    otherNodes: { IPv4: otherNodes },
+  });
+}
+
+function bound(node: FakeNode): string[] {
+  return [...(node.links.device("kube-ipvs0") ?? [])].sort();
+}
+
+test("the address of another node is not this node's own, and its virtual server serves", async () => {
+  const node = new FakeNode();
+  const cluster = new TestCluster(options(OTHER));
+  cluster.put(...web);
+  cluster.replan();
+  await createIpvsBackend(node.port("IPv4")).sync(cluster.plan("IPv4"));
+  expect(bound(node)).toEqual(["10.96.0.13", LOAD_BALANCER]);
+  const servers = node.servers.servers().map(({ address, port }) => `${address}:${port}`);
+  expect(servers.sort()).toEqual(["10.96.0.13:80", `${OTHER}:80`, `${LOAD_BALANCER}:80`]);
+  expect(node.sets.sets().find(({ name }) => name === "KUBE-IPVS-IPS")?.members).toEqual(
+    new Set(["10.96.0.13", LOAD_BALANCER]),
+  );
+});
+
+test("a node that comes takes its address off the service device, without a full sync", async () => {
+  const node = new FakeNode();
+  const cluster = new TestCluster(options());
+  cluster.put(...web);
+  cluster.replan();
+  const backend = createIpvsBackend(node.port("IPv4"));
+  await backend.sync(cluster.plan("IPv4"));
+  expect(bound(node)).toContain(OTHER);
+  for (const others of [[OTHER], []]) {
+    cluster.setOptions(options(...others));
+    const change = cluster.replan().changes.get("IPv4");
+    if (change === undefined) throw new Error("the plan is as it was");
+    expect((await backend.apply(cluster.plan("IPv4"), change)).kind).toBe("partial");
+    expect(bound(node).includes(OTHER)).toBe(others.length === 0);
+  }
+});
+
+test("a change of Services goes through the addresses of other nodes not once, however many there are", async () => {
+  const many = Array.from({ length: 1_000 }, (_, at) => `192.0.${at >> 8}.${at & 255}`);
+  const cluster = new TestCluster(options(...many));
+  cluster.put(...web);
+  cluster.replan();
+  const backend = createIpvsBackend(new FakeNode().port("IPv4"));
+  await backend.sync(cluster.plan("IPv4"));
+  const read = readsOf(cluster.plan("IPv4").node.otherNodes ?? []);
+  for (const last of [14, 15]) {
+    cluster.put(service(`web-${last}`, { clusterIPs: [`10.96.0.${last}`], ports: [{ port: 80 }] }));
+    const change = cluster.replan().changes.get("IPv4");
+    if (change === undefined) throw new Error("the plan is as it was");
+    expect((await backend.apply(cluster.plan("IPv4"), change)).kind).toBe("partial");
+  }
+  expect(read()).toBe(0);
+  cluster.setOptions(options(...many.slice(1)));
+  const change = cluster.replan().changes.get("IPv4");
+  if (change === undefined) throw new Error("the plan is as it was");
+  await backend.apply(cluster.plan("IPv4"), change);
+  expect(read()).toBeGreaterThan(0);
+});
+
+/** Counts from now on how often the list, or a set that is as large, is gone through. */
+function readsOf(list: readonly string[]): () => number {
+  let reads = 0;
+  Object.defineProperty(list, Symbol.iterator, {
+    value() {
+      reads += 1;
+      return list.values();
+    },
+  });
+  const iterator = Set.prototype[Symbol.iterator];
+  onTestFinished(() => {
+    Set.prototype[Symbol.iterator] = iterator;
+  });
+  Set.prototype[Symbol.iterator] = function (this: Set<unknown>) {
+    if (this.size === list.length) reads += 1;
+    return iterator.call(this);
+  };
+  return () => reads;
+}

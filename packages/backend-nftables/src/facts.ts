@@ -9,6 +9,7 @@ export const nftablesSemantics: ModeSemantics = {
   excludesClients: true,
   localWithoutEndpoints: "drop",
   withoutEndpoints: "reject",
+  weights: "and refusals",
   sourceHash: true,
 };
 

@@ -1,6 +1,7 @@
 export { createNftablesBackend, type NftablesModeBackend } from "./backend.ts";
 export { type ChosenDevices, chooseDevices, type Device, type DeviceFacts } from "./choose-devices.ts";
 export { removeNftablesMode } from "./cleanup.ts";
+export { differencesOf, type Sameness, type TableDifference } from "./damage.ts";
 export { nftablesFacts, nftablesSemantics } from "./facts.ts";
 export { configuredOptions, type NftablesOptions } from "./options.ts";
 export {
@@ -11,5 +12,6 @@ export {
   tableName,
 } from "./plan/context.ts";
 export { FAST_PATH_CHAIN, FLOWTABLE } from "./plan/fast-path.ts";
+export { RANGE_CHECKS } from "./plan/frame-sets.ts";
 export { planTable, planTableSteps } from "./plan/write-table.ts";
 export type { Devices, NftablesPort, TableNews } from "./port.ts";

@@ -13,10 +13,9 @@ import { type SlotState, webState } from "@fairlead/testkit/histories";
 import { expect, test } from "vitest";
 import { createNftablesBackend } from "../src/index.ts";
 import { kubeProxyAffinitySet } from "../src/plan/context.ts";
-import { addressKey, endpointValue, nodePortKey } from "../src/plan/keys.ts";
+import { endpointValue } from "../src/plan/keys.ts";
 import { openWorld, recorded } from "./support/world.ts";
 
-const FRONTEND = addressKey("10.96.3.1", "TCP", 80);
 const CLIENT = addressHex("192.0.2.7");
 const OTHER = addressHex("192.0.2.8");
 const sticky = (...endpoints: SlotState["endpoints"]) => webState({ affinity: true, endpoints });
@@ -99,28 +98,6 @@ test("what kube-proxy remembers is newer than what this mode did, and the later 
     { client: CLIENT, endpoint: THIRD },
     { client: OTHER, endpoint: FIRST },
   ]);
-});
-
-test("clients that an earlier version had in slots stay where they were last", async () => {
-  const node = await openNode();
-  node.world.change([[1, webState({ ...ALL, type: "NodePort" })]]);
-  const byNodePort = nodePortKey("TCP", 30_002);
-  node.fake.put(
-    tableOf(
-      earlierSlot("sticky-endpoints-0", FRONTEND, FIRST),
-      earlierSlot("sticky-endpoints-3", FRONTEND, THIRD),
-      earlierSlot("nodeport-sticky-endpoints-1", byNodePort, SECOND),
-      earlierClients("clients-60-0", { key: CLIENT + FRONTEND, expires: 5_000 }),
-      earlierClients("clients-60-3", { key: CLIENT + FRONTEND, expires: 30_000 }),
-      earlierClients("nodeport-clients-60-1", { key: OTHER + byNodePort, expires: 30_000 }),
-    ),
-  );
-  await node.backendAnew().sync(node.world.plan);
-  expect(node.clients()).toMatchObject([
-    { client: CLIENT, endpoint: THIRD },
-    { client: OTHER, endpoint: SECOND },
-  ]);
-  expect([...node.table().sets.keys()].filter((name) => /clients-\d/.test(name))).toEqual([]);
 });
 
 test("a service that another agent has left at the address is another one", async () => {
@@ -239,17 +216,4 @@ const TIMED = { flags: ["timeout", "dynamic"], timeout: 60_000 } as const;
 function kubeProxysSet(address: string, client: SetElement): NftSet {
   const name = kubeProxyAffinitySet("default/slot-1:main", "TCP", { address, port: 8080, local: false });
   return filled({ name, key: ["ipv4_addr"], ...TIMED }, client);
-}
-
-function earlierSlot(name: string, key: Hex, address: string): NftSet {
-  const types: NftSet["key"] = name.startsWith("nodeport-")
-    ? ["inet_proto", "inet_service"]
-    : ["ipv4_addr", "inet_proto", "inet_service"];
-  const value = endpointValue({ address, port: 8080, local: false });
-  return filled({ name, key: types, data: ["ipv4_addr", "inet_service"], flags: [] }, { key, value });
-}
-
-function earlierClients(name: string, client: SetElement): NftSet {
-  const frontend: NftSet["key"] = name.startsWith("nodeport-") ? [] : ["ipv4_addr"];
-  return filled({ name, key: ["ipv4_addr", ...frontend, "inet_proto", "inet_service"], ...TIMED }, client);
 }

@@ -5,8 +5,8 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, planTable } from "../src/index.ts";
-import { described } from "./support/described.ts";
 import { planOfEveryKind } from "./support/every-kind.ts";
+import { described } from "./support/tables.ts";
 import { openLive, recorded } from "./support/world.ts";
 
 type Endpoints = SlotState["endpoints"];
@@ -47,7 +47,7 @@ describe("a change of endpoints is elements of maps of endpoints, and nothing el
     const some = fc.subarray([0, 1, 2, 3], { minLength: 2, maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(slotChanges([1], 1), some, some, async ([change], first, second) => {
-        const made = change?.[1] ?? webState();
+        const made = { ...(change?.[1] ?? webState()), weights: undefined };
         const of = (list: readonly number[]): Endpoints =>
           [0, 1, 2, 3].map((at) => (list.includes(at) ? "ready" : "none"));
         // Three or four in class 4, and two enter class 3: all of these stay in 4 once they are there.
@@ -63,6 +63,25 @@ describe("a change of endpoints is elements of maps of endpoints, and nothing el
       }),
       { numRuns: runs(40) },
     );
+  });
+});
+
+describe("a change of weights is elements of the service port's own map, and nothing else", () => {
+  test.each([
+    ["one weighs more", {}, THREE, THREE],
+    ["one endpoint goes", {}, THREE, TWO],
+    ["of a service with every frontend", EXTERNAL, THREE, THREE],
+    ["of a service that remembers clients", { affinity: true }, THREE, THREE],
+  ] as const)("%s", async (_, state, before, after) => {
+    const { objects } = await changed(
+      webState({ ...state, endpoints: before, weights: [1, 9, 0] }),
+      webState({ ...state, endpoints: after, weights: [1, 4, 0] }),
+    );
+    expect(objects.length).toBeGreaterThan(0);
+    for (const { action, what, name } of objects)
+      expect(`${action} ${what} ${name}`).toMatch(
+        /^(?:flush set|add element) weighted-\w+-default\/slot-1\/tcp\/main\/cluster(?:\/sticky)?$/,
+      );
   });
 });
 

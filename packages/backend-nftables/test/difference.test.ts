@@ -5,9 +5,8 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, type NftablesPort, type TableNews } from "../src/index.ts";
-import { DAMAGES, lookedAt } from "./support/damages.ts";
-import { described } from "./support/described.ts";
 import { planOfEveryKind } from "./support/every-kind.ts";
+import { DAMAGES, described, lookedAt } from "./support/tables.ts";
 import { openLive } from "./support/world.ts";
 
 describe("on the fake", () => {

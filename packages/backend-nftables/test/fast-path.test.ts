@@ -3,8 +3,8 @@ import { NftBatch, type NftTable, ruleText, valueText } from "@fairlead/netfilte
 import { noChange } from "@fairlead/testkit/histories";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, type NftablesOptions, type NftablesPort, planTable } from "../src/index.ts";
-import { lookedAt } from "./support/damages.ts";
 import { groupOfEveryKind, planOfEveryKind } from "./support/every-kind.ts";
+import { lookedAt } from "./support/tables.ts";
 import { recorded } from "./support/world.ts";
 
 const CHAIN = "fast-path-forward";

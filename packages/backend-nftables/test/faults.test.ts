@@ -5,7 +5,7 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planTable } from "../src/index.ts";
-import { meaning } from "./support/meaning.ts";
+import { meaning } from "./support/tables.ts";
 import { openLive, openWorld } from "./support/world.ts";
 
 const steps = slotChanges([1, 2, 3]);

@@ -12,6 +12,7 @@ export const userspaceSemantics: ModeSemantics = {
   excludesClients: true,
   localWithoutEndpoints: "drop",
   withoutEndpoints: "reject",
+  weights: "and refusals",
 };
 
 /** What holds for userspace mode on every node (upstream: pkg/proxy/userspace, until v1.25). */

@@ -1,6 +1,6 @@
 /** Relays of node ports on loopback addresses. */
 
-import { inSlices } from "@fairlead/base";
+import { inAnyOf, inSlices } from "@fairlead/base";
 import type { EndpointSetName, ForwardingPlan, Frontend, IPFamily, PlanChange, ServicePortGroup } from "@fairlead/core";
 import { resolveOptions, type UserspaceOptions } from "./options.ts";
 import { proxied } from "./plan/relays.ts";
@@ -39,7 +39,9 @@ const RETRY = 30_000;
 export function createNodePortRelays(family: IPFamily, options: UserspaceOptions = {}): NodePortRelays {
   const resolved = resolveOptions(family, options);
   const { clock } = resolved;
-  const relays = new Relays(resolved.address ?? LOOPBACK[family], resolved, { sets: nodePortSets, port: nodePort });
+  const address = resolved.address ?? LOOPBACK[family];
+  const sets = (group: ServicePortGroup) => nodePortSets(group, address);
+  const relays = new Relays(address, resolved, { sets, port: nodePort });
   let retryAt = 0;
 
   /** Ports that a service or a set has given up are closed first: another one may have them now. */
@@ -88,10 +90,13 @@ function nodePort({ frontends }: ServicePortGroup): number | undefined {
  * The set behind its node port, where that has endpoints: as for clients from outside, since upstream's relay leads to
  * endpoints of this node only under external traffic policy Local (pkg/proxy/nftables/proxier.go). Only TCP is
  * relayed, as upstream.
+ *
+ * @param client what the node's programs send from
  */
-function nodePortSets(group: ServicePortGroup): readonly EndpointSetName[] {
-  if (group.protocol !== "TCP") return [];
-  const treatment = group.frontends.find(isNodePort)?.treatments.outside;
+function nodePortSets({ frontends, protocol, ...group }: ServicePortGroup, client: string): readonly EndpointSetName[] {
+  const frontend = protocol === "TCP" ? frontends.find(isNodePort) : undefined;
+  if (frontend?.gate !== undefined && !inAnyOf(frontend.gate.ranges)(client)) return [];
+  const treatment = frontend?.treatments.outside;
   return treatment !== undefined && proxied(treatment) && group[treatment.set].length > 0 ? [treatment.set] : [];
 }
 

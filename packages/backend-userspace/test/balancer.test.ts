@@ -1,14 +1,16 @@
-import type { PlanEndpoint } from "@fairlead/core";
+import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Balancer, endpointKey } from "../src/relay/balancer.ts";
-import { serveSets } from "./support/serve-sets.ts";
+import { serveSets } from "./support/servers.ts";
 
 const endpoints = (count: number, first = 1): PlanEndpoint[] =>
   Array.from({ length: count }, (_, index) => ({ address: `10.144.1.${first + index}`, port: 8080, local: false }));
 const none = new Set<string>();
 
-function balancer(sets: { cluster: readonly PlanEndpoint[]; affinitySeconds?: number }) {
+type Sets = Pick<ServicePortGroup, "cluster" | "affinitySeconds" | "weights">;
+
+function balancer(sets: Sets) {
   const clock = { now: 0 };
   const made = new Balancer(() => clock.now);
   serveSets(made, { local: [], ...sets });
@@ -81,6 +83,38 @@ describe("round robin", () => {
 
   test("nobody where there is none", () => {
     expect(balancer({ cluster: [] }).made.choose("cluster", "x", none)).toBeUndefined();
+  });
+});
+
+describe("endpoints that do not weigh alike", () => {
+  const weighed = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 6 });
+
+  test("have as many turns in a round as they weigh, and the rest is refused", () => {
+    fc.assert(
+      fc.property(weighed, fc.nat({ max: 30 }), fc.nat({ max: 500 }), (weights, refused, before) => {
+        const cluster = endpoints(weights.length);
+        const { made } = balancer({ cluster, weights: { cluster: { endpoints: weights, refused } } });
+        for (let turn = 0; turn < before; turn++) made.choose("cluster", "x", none);
+        const round = weights.reduce((sum, weight) => sum + weight, refused);
+        const chosen = Array.from({ length: round }, () => made.choose("cluster", "x", none));
+        expect(cluster.map((one) => chosen.filter((other) => other === one).length)).toEqual(weights);
+      }),
+    );
+  });
+
+  test("take turns, none of them many in a row", () => {
+    const [rare] = endpoints(2);
+    const { made } = balancer({ cluster: endpoints(2), weights: { cluster: { endpoints: [1, 9] } } });
+    const chosen = Array.from({ length: 100 }, () => made.choose("cluster", "x", none)?.address === rare?.address);
+    const gaps = chosen.flatMap((is, at) => (is ? at : [])).map((at, index, all) => at - (all[index - 1] ?? at - 10));
+    expect(gaps.every((gap) => gap === 10)).toBe(true);
+  });
+
+  test("a client whose endpoint failed is not refused", () => {
+    const [a, b] = endpoints(2);
+    const weights = { cluster: { endpoints: [1, 1], refused: 98 } };
+    const { made } = balancer({ cluster: endpoints(2), weights });
+    for (let turn = 0; turn < 10; turn++) expect(made.choose("cluster", "x", new Set([endpointKey(a)]))).toEqual(b);
   });
 });
 

@@ -10,7 +10,6 @@ interface Fields {
   readonly endpoints?: boolean;
 }
 
-/** Services on local ports, as a planner gives them. */
 function local() {
   const state = new ClusterState();
   const planner = new Planner({

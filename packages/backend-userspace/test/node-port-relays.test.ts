@@ -58,6 +58,13 @@ describe("what listens", () => {
     expect(chosen).toEqual([true, true, true, true]);
   });
 
+  test("none where source ranges do not let the node's programs in", async () => {
+    const { change, sockets } = opened();
+    await change([1, nodePort()]);
+    await change([1, nodePort({ nodePortRanges: true })]);
+    expect(sockets.listening).toEqual([]);
+  });
+
   test("a client with affinity keeps its endpoint", async () => {
     const { change, sockets } = opened();
     await change([1, nodePort({ affinity: true, endpoints: ["ready", "ready", "ready", "ready"] })]);

@@ -1,8 +1,9 @@
-import { once } from "node:events";
+import { Socket as DatagramSocket } from "node:dgram";
+import { EventEmitter, once } from "node:events";
+import { Server } from "node:net";
 import { VirtualClock } from "@fairlead/base/testing";
-import { expect, test } from "vitest";
-import { relayed } from "./support/relayed.ts";
-import { nobody, Opened } from "./support/servers.ts";
+import { afterEach, expect, test, vi } from "vitest";
+import { nobody, Opened, relayed } from "./support/servers.ts";
 
 /** Sends and waits for the answer. */
 async function ask(opened: Opened, port: number, data: string, from?: Awaited<ReturnType<Opened["datagrams"]>>) {
@@ -30,7 +31,7 @@ test("a flow without a packet for the idle time is forgotten; each packet keeps 
   await using opened = new Opened();
   const clock = new VirtualClock();
   const server = await opened.udp((data) => data);
-  const { relay, traffic } = await relayed(opened, "UDP", [server], { clock });
+  const { relay, traffic } = await relayed(opened, "UDP", [server], { clock, udpIdleTimeout: 250 });
   const { socket } = await ask(opened, relay.port, "first");
   await clock.advance(200);
   await ask(opened, relay.port, "second", socket);
@@ -45,7 +46,7 @@ test("a flow without a packet for the idle time is forgotten; each packet keeps 
 test("an endpoint that refuses is passed over, and nothing is lost", async () => {
   await using opened = new Opened();
   const endpoints = [await nobody(), await opened.udp((data) => data), await nobody()];
-  const { relay, traffic } = await relayed(opened, "UDP", endpoints, { udpIdleTimeout: 60_000 });
+  const { relay, traffic } = await relayed(opened, "UDP", endpoints);
   for (let request = 0; request < 9; request++) {
     expect((await ask(opened, relay.port, `request ${request}`)).answer).toBe(`request ${request}`);
   }
@@ -56,7 +57,7 @@ test("an endpoint that refuses is passed over, and nothing is lost", async () =>
 test("flows to an endpoint that is gone end, and the client goes on with another", async () => {
   await using opened = new Opened();
   const [a, b] = [await opened.udp(() => "a"), await opened.udp(() => "b")];
-  const { relay, serve, traffic } = await relayed(opened, "UDP", [a], { udpIdleTimeout: 60_000 });
+  const { relay, serve, traffic } = await relayed(opened, "UDP", [a]);
   const { socket, answer } = await ask(opened, relay.port, "?");
   expect(answer).toBe("a");
   serve([a, b]);
@@ -70,7 +71,7 @@ test("a client stays with its endpoint where the service asks for that, over flo
   await using opened = new Opened();
   const clock = new VirtualClock();
   const endpoints = [await opened.udp(() => "a"), await opened.udp(() => "b")];
-  const { relay } = await relayed(opened, "UDP", endpoints, { clock, affinitySeconds: 60 });
+  const { relay } = await relayed(opened, "UDP", endpoints, { clock, affinitySeconds: 60, udpIdleTimeout: 250 });
   const answers = [];
   for (let request = 0; request < 4; request++) {
     answers.push((await ask(opened, relay.port, "?")).answer);
@@ -84,7 +85,6 @@ test("the bound: a client beyond it gets no flow", async () => {
   const server = await opened.udp((data) => data);
   const { relay, traffic } = await relayed(opened, "UDP", [server], {
     maxSocketsPerService: 2,
-    udpIdleTimeout: 60_000,
   });
   const first = await ask(opened, relay.port, "first");
   const beyond = await opened.datagrams();
@@ -98,9 +98,63 @@ test("the bound: a client beyond it gets no flow", async () => {
 test("closing ends all flows", async () => {
   await using opened = new Opened();
   const server = await opened.udp((data) => data);
-  const { relay, traffic } = await relayed(opened, "UDP", [server], { udpIdleTimeout: 60_000 });
+  const { relay, traffic } = await relayed(opened, "UDP", [server]);
   await ask(opened, relay.port, "first");
   relay.close();
   expect(traffic.idle).toBe(true);
   expect(traffic.counts.sockets).toBe(0);
+});
+
+/** What an event of a socket may carry, without anything that ends the process. */
+afterEach(() => void vi.restoreAllMocks());
+
+/** Has an event come from the socket that was made to listen last. */
+function emitter() {
+  const [listens, binds] = [vi.spyOn(Server.prototype, "listen"), vi.spyOn(DatagramSocket.prototype, "bind")];
+  return (event: string, ...args: readonly unknown[]) => {
+    const socket: unknown = [...listens.mock.contexts, ...binds.mock.contexts].at(-1);
+    if (socket instanceof EventEmitter) socket.emit(event, ...args);
+  };
+}
+
+test.each(["TCP", "UDP"] as const)(
+  "%s: errors of the listening socket are told, and it serves on",
+  async (protocol) => {
+    await using opened = new Opened();
+    const emit = emitter();
+    const problems: string[] = [];
+    await relayed(opened, protocol, [], { onProblem: (problem) => void problems.push(problem) });
+    for (let count = 0; count < 2; count++) emit("error", new Error("accept ENOBUFS"));
+    expect(problems).toEqual(Array(2).fill(expect.stringMatching(/^default\/web: failed to .*accept ENOBUFS$/)));
+  },
+);
+
+test("a port that is taken is the caller's to tell, and nobody else's", async () => {
+  await using opened = new Opened();
+  const problems: string[] = [];
+  for (const protocol of ["TCP", "UDP"] as const) {
+    const { relay } = await relayed(opened, protocol, []);
+    const options = { port: relay.port, onProblem: (problem: string) => void problems.push(problem) };
+    await expect(relayed(opened, protocol, [], options)).rejects.toMatchObject({ code: "EADDRINUSE" });
+  }
+  expect(problems).toEqual([]);
+});
+
+test("a datagram from port 0 is relayed, and its answer has nowhere to go", async () => {
+  await using opened = new Opened();
+  const answered = Promise.withResolvers<void>();
+  const server = await opened.udp((data) => {
+    answered.resolve();
+    return data;
+  });
+  const emit = emitter();
+  const { relay, traffic } = await relayed(opened, "UDP", [server]);
+  const info = { address: "127.0.0.1", port: 0, family: "IPv4", size: 1 } as const;
+  emit("message", Buffer.from("?"), info);
+  await answered.promise;
+  // Answers come in order: that of another client, asked after it, is there when the first one's has been seen.
+  const client = await opened.datagrams();
+  client.send("!", relay.port, "127.0.0.1");
+  await once(client, "message");
+  expect(traffic.counts).toMatchObject({ accepted: { UDP: 2 }, bytes: { "to-endpoint": 2, "to-client": 1 } });
 });

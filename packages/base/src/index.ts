@@ -69,9 +69,9 @@ export {
   treeProblem,
   valueAt,
 } from "./json.ts";
-export { SLICES_MANAGER } from "./names.ts";
+export { GATEWAY_CONTROLLER, GATEWAY_GROUP, NETWORKS_MANAGER } from "./names.ts";
 export { tooOld } from "./node-version.ts";
-export { PrefixMap, PrefixRegions } from "./prefix-map.ts";
+export { PrefixMap } from "./prefix-map.ts";
 export {
   type Clock,
   inSlices,

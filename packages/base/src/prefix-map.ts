@@ -19,8 +19,6 @@ interface PrefixNode<Value> extends Prefix {
   readonly value: Value | undefined;
   readonly zero: PrefixNode<Value> | undefined;
   readonly one: PrefixNode<Value> | undefined;
-  /** Those with a value have all of its addresses. */
-  readonly full: boolean;
 }
 
 interface Roots<Value> {
@@ -98,18 +96,10 @@ export class PrefixMap<Value extends object> {
     yield* valuesOf(this.#roots.IPv6);
   }
 
-  /** Whether the CIDRs together contain every address of another one. */
-  covers(cidr: string): boolean {
-    const prefix = prefixOf(cidr);
-    if (this.around(cidr).length > 0) return true;
-    const node = beneath(this.#root(prefix.words), prefix);
-    // Where halves are whole their parents are nodes.
-    return node?.full === true && node.length === prefix.length;
-  }
-
-  /** Where a value that is wanted decides: the fewest CIDRs of a family, sorted. Costs the change since maps before. */
-  regions(family: IPFamily, regions: PrefixRegions<Value>): readonly string[] {
-    return regions.under(this.#roots[family]);
+  /** Where a value that is wanted decides: the fewest CIDRs of a family, sorted. */
+  regions(family: IPFamily, wanted: (value: Value) => boolean): readonly string[] {
+    const root = this.#roots[family];
+    return root === undefined ? [] : listOf(root, regionOf(root, wanted, false));
   }
 
   #root(words: AddressWords): PrefixNode<Value> | undefined {
@@ -125,49 +115,22 @@ export class PrefixMap<Value extends object> {
 /** Of the addresses of a prefix: all, or those of some CIDRs beneath it, sorted. */
 type Region = "all" | readonly string[];
 
-/**
- * The addresses whose longest prefix has a value that is wanted. What was found of a part that maps have in common is
- * kept, so that it costs little to ask again after a change.
- */
-export class PrefixRegions<Value extends object> {
-  readonly #wanted: (value: Value) => boolean;
-  readonly #known = { true: new WeakMap<PrefixNode<Value>, Region>(), false: new WeakMap<PrefixNode<Value>, Region>() };
-
-  /** @param wanted always says the same of a value */
-  constructor(wanted: (value: Value) => boolean) {
-    this.#wanted = wanted;
-  }
-
-  /** The fewest CIDRs, sorted. */
-  under(root: PrefixNode<Value> | undefined): readonly string[] {
-    return root === undefined ? [] : listOf(root, this.#of(root, false));
-  }
-
-  /** @param around whether addresses are wanted that lie in the node and in nothing beneath it */
-  #of(node: PrefixNode<Value>, around: boolean): Region {
-    const known = this.#known[`${around}`];
-    const before = known.get(node);
-    if (before !== undefined) return before;
-    const inside = node.value === undefined ? around : this.#wanted(node.value);
-    const isLeaf = node.zero === undefined && node.one === undefined;
-    const found = isLeaf
-      ? whole(inside)
-      : together(node, this.#half(node, node.zero, inside), this.#half(node, node.one, inside));
-    known.set(node, found);
-    return found;
-  }
-
+/** @param around whether addresses are wanted that lie in the node and in nothing beneath it */
+function regionOf<Value>(node: PrefixNode<Value>, wanted: (value: Value) => boolean, around: boolean): Region {
+  const inside = node.value === undefined ? around : wanted(node.value);
+  if (node.zero === undefined && node.one === undefined) return whole(inside);
   /** Between a node and the next one beneath it may be many bits. */
-  #half(node: Prefix, below: PrefixNode<Value> | undefined, inside: boolean): Region {
+  const half = (below: PrefixNode<Value> | undefined): Region => {
     if (below === undefined) return whole(inside);
-    let found = this.#of(below, inside);
+    let found = regionOf(below, wanted, inside);
     for (let length = below.length - 1; length > node.length; length--) {
       const up = shortened(below, length);
       const [zero, one] = bitAt(below.words, length) === 0 ? [found, whole(inside)] : [whole(inside), found];
       found = together(up, zero, one);
     }
     return found;
-  }
+  };
+  return together(node, half(node.zero), half(node.one));
 }
 
 function prefixOf(cidr: string): Prefix {
@@ -246,9 +209,7 @@ function made<Value>(
   zero: Maybe<Value>,
   one: Maybe<Value>,
 ): PrefixNode<Value> {
-  const isHalf = (half: Maybe<Value>) => half !== undefined && half.length === length + 1 && half.full;
-  const full = value !== undefined || (isHalf(zero) && isHalf(one));
-  return { word: words[0] ?? 0, mask: masks[0] ?? 0, words, masks, length, value, zero, one, full };
+  return { word: words[0] ?? 0, mask: masks[0] ?? 0, words, masks, length, value, zero, one };
 }
 
 /** @param length at most its own */

@@ -1,5 +1,6 @@
 import { asError, attemptAll, errorChainText, errorCode, errorText } from "@fairlead/base";
 import { expect, test } from "vitest";
+import { tooOld } from "../src/index.ts";
 
 test.each([
   [new Error("no route"), "no route"],
@@ -50,4 +51,15 @@ test("what fails stops no other work, and is told after the last one", async () 
   await expect(all).rejects.toMatchObject({ message: "something is left", errors: [first, third] });
   expect(done).toEqual(["a", "b", "c", "d"]);
   await attemptAll([work("e")], "never told");
+});
+
+test.each(["20.20.0", "22.18.1", "18.0.0"])(
+  "Node %s is too old for a program that needs 22.19, which is said",
+  (version) => {
+    expect(tooOld("fairlead", [22, 19], version)).toBe(`fairlead needs Node 22.19 or newer, this is ${version}`);
+  },
+);
+
+test.each(["22.19.0", "23.0.0", "24.9.0"])("Node %s is not", (version) => {
+  expect(tooOld("fairlead", [22, 19], version)).toBeUndefined();
 });

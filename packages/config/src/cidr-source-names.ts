@@ -5,7 +5,6 @@ export const CIDR_SOURCES = [
   "cilium-pools",
   "cilium-nodes",
   "ovn-kubernetes-nodes",
-  "ovn-kubernetes-udns",
   "flannel",
   "antrea-ippools",
   "spiderpool",

@@ -7,7 +7,7 @@ import { fairleadSchema } from "./table/fairlead.ts";
 import { kubeProxySchema } from "./table/kube-proxy.ts";
 import { OPTIONS } from "./table/options.ts";
 import { type FieldRow, fieldsOf, GROUPS, type OptionRow } from "./table/row.ts";
-import type { ConfigError } from "./types.ts";
+import type { ConfigError, Platform } from "./types.ts";
 
 /** A flag with the fields that it sets; none: an option of the command line only. */
 export interface Flag extends FlagDefinition {
@@ -51,14 +51,15 @@ export interface FlagDocuments {
   readonly errors: readonly ConfigError[];
 }
 
-export function flagDocuments(given: GivenFlags): FlagDocuments {
+export function flagDocuments(given: GivenFlags, platform: Platform = "linux"): FlagDocuments {
   const documents = { kubeProxy: {} as RawObject, fairlead: {} as RawObject, options: {} as RawObject };
   const names: Record<string, string> = {};
   const errors: ConfigError[] = [];
   for (const [name, texts] of given) {
     const flag = FLAGS.get(name);
     if (flag === undefined) continue;
-    const read = flag.row.group === "windows" ? { problem: "only works on Windows; remove it" } : flag.type.read(texts);
+    const refused = flag.row.group === "windows" && platform === "linux";
+    const read = refused ? { problem: "only works on Windows; remove it" } : flag.type.read(texts);
     if ("problem" in read) {
       errors.push({ field: `--${name}`, value: showValue(texts.at(-1)), message: read.problem });
       continue;
@@ -92,8 +93,8 @@ export function deprecations(given: GivenFlags): string[] {
 }
 
 /** Every flag that may be set, with its value on the command line or its default: what kube-proxy serves at /flagz. */
-export function flagValues(given: GivenFlags): Record<string, string> {
-  const shown = [...FLAGS.values()].filter(({ row }) => row.group !== "windows");
+export function flagValues(given: GivenFlags, platform: Platform = "linux"): Record<string, string> {
+  const shown = [...FLAGS.values()].filter(({ row }) => row.group !== "windows" || platform === "windows");
   return Object.fromEntries(shown.map((flag) => [flag.name, flagText(flag, given.get(flag.name))]));
 }
 

@@ -1,7 +1,7 @@
 import { type GivenFlags, readCommandLine, SHADOW_GONE } from "./command-line.ts";
 import { deprecations, type FlagDocuments, flagDocuments, flagValues, PROXY } from "./flags.ts";
 import { resolveInstance } from "./modes/instance.ts";
-import { defaultNodePortAddresses, resolveModes, warnOfLoopbackNodePorts } from "./modes/modes.ts";
+import { defaultNodePortAddresses, modeOf, resolveModes, warnOfNodePortAddresses } from "./modes/modes.ts";
 import { resolveReplyVia } from "./modes/reply-via.ts";
 import { leafPaths, valueAt } from "./paths.ts";
 import { createReport, type Report } from "./report.ts";
@@ -27,8 +27,9 @@ export function parseArguments(argv: readonly string[], environment: ParseEnviro
   if (line.kind !== "flags") return line;
   const over = readCommandLine(environment.overrides ?? [], PROXY);
   if (over.kind !== "flags") return over;
-  const overrides = flagDocuments(over.flags);
-  const own = flagDocuments(line.flags);
+  const { platform } = environment;
+  const overrides = flagDocuments(over.flags, platform);
+  const own = flagDocuments(line.flags, platform);
   const flags = { ...own, options: { ...own.options, ...overrides.options } };
   const { version: asked } = flags.options;
   const version = versionAsked(asked, environment.version);
@@ -36,9 +37,9 @@ export function parseArguments(argv: readonly string[], environment: ParseEnviro
   const source = withOverrides(chooseSource(line.flags, flags, environment), overrides);
   const raw = { ...source.kubeProxy, ...source.fairlead, ...flags.options };
   const report = createReport(raw, (path) => (Object.hasOwn(flags.options, path) ? `--${path}` : source.name(path)));
-  const values = flagValues(line.flags);
+  const values = flagValues(line.flags, platform);
   const config = {
-    ...resolve(source, flags.options, report),
+    ...resolve(source, flags.options, environment, report),
     flags: values,
     commandLine: givenValues(line.flags, values),
   };
@@ -65,6 +66,7 @@ export function configFileOf(argv: readonly string[], version: string): string |
 function resolve(
   source: Source,
   options: FlagDocuments["options"],
+  { platform = "linux", stateDir }: ParseEnvironment,
   report: Report,
 ): Omit<AgentConfig, "commandLine" | "flags"> {
   const input: ConfigInput = {
@@ -72,10 +74,12 @@ function resolve(
     kubeProxy: decode(kubeProxySchema, source.kubeProxy, report, { KIND, schema: fairleadSchema }),
     fairlead: decode(fairleadSchema, source.fairlead, report, { KIND: KUBE_PROXY_KIND, schema: kubeProxySchema }),
     options: commandOptions(options),
+    platform,
+    stateDir,
   };
   const instance = resolveInstance(input, report);
   const { serviceProxyName, serviceNetwork, defaults } = instance;
-  const mode = input.kubeProxy.mode ?? defaults.mode;
+  const mode = modeOf(input, defaults);
   const serving = {
     serviceProxyName,
     serviceNetwork,
@@ -84,7 +88,7 @@ function resolve(
     ...resolveNode(input, { ...defaults, nodePortAddresses: defaultNodePortAddresses(mode) }, report),
     ...resolveProcess(input, instance, report),
   };
-  warnOfLoopbackNodePorts(serving, report);
+  warnOfNodePortAddresses(serving, report);
   const replyVia = resolveReplyVia(input, serving, report);
   if (source.fairlead["shadow"] === true) report.error("shadow", `is not a setting of the agent; ${SHADOW_GONE}`);
   const resolved = { ...serving, ...(replyVia && { replyVia }) };

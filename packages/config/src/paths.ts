@@ -1,6 +1,6 @@
-import { isObject, type RawObject } from "@fairlead/base";
-
 /** Fields of the configuration by path, `conntrack.min`; list entries are `[0]`. */
+
+import { isObject, type RawObject } from "@fairlead/base";
 
 /** `["multiCNI", "excludeClusterCIDRs", 0]` → `multiCNI.excludeClusterCIDRs[0]` */
 export function joinPath(keys: readonly PropertyKey[]): string {

@@ -52,7 +52,7 @@ export function withOverrides(source: Source, { kubeProxy, fairlead, names, erro
 
 function fileSource(path: string, given: GivenFlags, all: FlagDocuments, environment: ParseEnvironment): Source {
   const { kept, ignored } = splitByConfig(given);
-  const flags = flagDocuments(kept);
+  const flags = flagDocuments(kept, environment.platform);
   const text = readText(path, environment);
   const documents = typeof text === "string" ? readDocuments(path, text) : { ...NOTHING, errors: [text] };
   const warnings = [...documents.warnings, ...overridden(flags.names, documents, path)];
@@ -105,7 +105,6 @@ function namer(flags: Readonly<Record<string, string>>, others: FieldNames): Fie
   };
 }
 
-/** The flag that would set a field. */
 function flagFor(path: string): string {
   const flag = [...FLAGS.values()].find(({ fields }) => fields.includes(path));
   return flag === undefined ? path : `--${flag.name}`;

@@ -6,9 +6,13 @@ import type { IPFamily } from "@fairlead/base";
 import type { CIDR_SOURCES } from "./cidr-source-names.ts";
 
 /**
- * Modes of kube-proxy on Linux, and its old userspace mode. That a mode has no backend (yet) is for the agent to say.
+ * Modes of kube-proxy on Linux, its old userspace mode, and its mode on Windows. That a mode has no backend (yet) is
+ * for the agent to say.
  */
-export type ProxyMode = "iptables" | "ipvs" | "nftables" | "userspace";
+export type ProxyMode = "iptables" | "ipvs" | "nftables" | "userspace" | "kernelspace";
+
+/** What the agent runs on; any: what is read is a proxy's elsewhere, such as that of a node of the cluster. */
+export type Platform = "linux" | "windows" | "any";
 
 /** An address and a port that a server listens on. */
 export interface SocketAddress {
@@ -121,7 +125,7 @@ export interface AgentConfig {
    * those without the label.
    */
   readonly serviceProxyName: string;
-  /** Endpoints are those of the EndpointSlices that fairlead-slices writes, on pods' secondary networks. */
+  /** Endpoints are those of the EndpointSlices that fairlead-controller writes, on pods' secondary networks. */
   readonly serviceNetwork: boolean;
   /** Trimmed, lower case. Absent: the node is called as the host. */
   readonly hostnameOverride?: string;
@@ -157,6 +161,8 @@ export interface AgentConfig {
   readonly nftables: NftablesSettings;
   /** Settings of userspace mode. */
   readonly userspace: UserspaceSettings;
+  /** Settings of kernelspace mode. */
+  readonly kernelspace: KernelspaceSettings;
   /** Absent: there are none. */
   readonly serviceMetrics?: ServiceMetricsSettings;
   /** Limits and timeouts of connection tracking. */
@@ -297,6 +303,22 @@ export interface UserspaceSettings extends IptablesSettings {
   readonly maxSocketsPerService: number;
 }
 
+/** KubeProxyConfiguration.winkernel; periods are those of the `iptables` block. */
+export interface KernelspaceSettings extends CommonSettings {
+  /** Name of the HCN network that the pods are on; "": KUBE_NETWORK of the environment has it. */
+  readonly networkName: string;
+  /** On an overlay, the address that packets to pods leave from; "": none is given. */
+  readonly sourceVip: string;
+  /** Endpoints answer the clients of ClusterIPs directly. */
+  readonly enableDSR: boolean;
+  /** The endpoint that stands for the node itself. */
+  readonly rootHnsEndpointName: string;
+  /** Probes of load-balancer addresses are led to the node. */
+  readonly forwardHealthCheckVip: boolean;
+  /** Overlay networks are served (the gate WinOverlay). */
+  readonly overlay: boolean;
+}
+
 /** What every source may have in addition to its own settings. */
 interface SourceSettings {
   /** CIDRs in which its objects are believed, as the operator wrote them: the filter itself checks them. */
@@ -393,4 +415,8 @@ export interface ParseEnvironment {
    * is known. Default: none.
    */
   readonly overrides?: readonly string[];
+  /** Default linux. */
+  readonly platform?: Platform;
+  /** The folder for state where none is said. Default: Linux'. */
+  readonly stateDir?: string;
 }

@@ -1,10 +1,12 @@
+import kubernetes from "./kubernetes.json" with { type: "json" };
+
 /** What --version asks for, as kube-proxy's verflag reads it: nothing, a line, or the details (`raw`). */
 export type VersionAsked =
   | { readonly kind: "print"; readonly text: string }
   | { readonly kind: "no"; readonly warnings: readonly string[] };
 
 /** The release of kube-proxy whose flags, fields and defaults these are. */
-export const KUBE_PROXY_RELEASE = "1.37";
+export const KUBE_PROXY_RELEASE: string = kubernetes.release;
 
 export function versionAsked(option: unknown, version: string): VersionAsked {
   if (option === undefined || option === "false") return { kind: "no", warnings: [] };

@@ -156,7 +156,6 @@ describe("documents", () => {
     const result = parse([`--config=${FILE}`], [configFile(), `${fairlead}\n${multiCNI}`].join("\n---\n"));
     expect(warningsOf(result)).toEqual([
       expect.stringContaining("multiCNI.excludedFrontends: is not set, so services of other networks are left to them"),
-      expect.stringContaining("multiCNI.cidrChanges.maxForeignPercent: raises an alarm only"),
     ]);
     expect(configOf(result).multiCNI).toMatchObject({
       excludeCIDRsFrom: [

@@ -7,8 +7,7 @@ import type { Browser } from "playwright-core";
 import type { ConsoleOptions } from "../src/index.ts";
 import { calmNodes, cannedAnswers } from "../test/support/answers.ts";
 import { LiveObjects, shop } from "../test/support/objects.ts";
-import { builtPage, visitPage } from "../test/support/page.ts";
-import { openConsole } from "../test/support/start.ts";
+import { builtPage, openConsole, visitPage } from "../test/support/page.ts";
 
 const DOCS = join(import.meta.dirname, "..", "..", "..", "docs");
 

@@ -1,4 +1,4 @@
-import { systemClock } from "@fairlead/base";
+import { type Clock, systemClock } from "@fairlead/base";
 import { splitKey } from "@fairlead/core";
 import { explainService, findTarget, parseTarget, whyIgnored } from "@fairlead/inspect";
 import type { ObjectSource } from "@fairlead/watch";
@@ -32,6 +32,8 @@ export interface ConsoleOptions {
   readonly looking?: ((cluster: LiveCluster) => NodePorts) | undefined;
   /** More answers, by path, made of the cluster. */
   readonly answers?: (cluster: LiveCluster) => Answers;
+  /** Default the system's. */
+  readonly clock?: Clock;
 }
 
 export interface Answers {
@@ -47,14 +49,10 @@ export interface RunningConsole extends RunningServer {
 /** Rows that are sent at once: more would keep everybody else waiting. */
 const PORTION = 500;
 
-/**
- * Follows the objects and serves the page until the signal aborts.
- *
- * @throws Error when the port is taken
- */
+/** Follows the objects and serves the page until the signal aborts. */
 export async function startConsole(options: ConsoleOptions, signal: AbortSignal): Promise<RunningConsole> {
   const now = () => Date.now();
-  const { unusable = new UnusableObjects(now), health = new SourceHealth(now) } = options;
+  const { unusable = new UnusableObjects(now), health = new SourceHealth(now), clock = systemClock } = options;
   const publish = (event: StreamEvent) => stream.publish(event);
   const cluster = new LiveCluster({
     setup: options.setup,
@@ -74,7 +72,7 @@ export async function startConsole(options: ConsoleOptions, signal: AbortSignal)
   health.onChange = atOnce(() => publish({ name: "source", data: health.now() }));
   const ports = options.looking?.(cluster);
   const onLook = (node: string) => publish({ name: "nodes", data: { rows: [nodeRow(node)], gone: [] } });
-  const looks = ports && new NodePoller({ ports, clock: systemClock, now, onLook });
+  const looks = ports && new NodePoller({ ports, clock, now, onLook });
   const nodeRow = (node: string): NodeRow => {
     const { zone, addresses = [] } = cluster.nodes.get(node) ?? {};
     const deleted = node === cluster.nodeName && cluster.nodeDeleted;

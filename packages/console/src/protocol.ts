@@ -17,14 +17,12 @@ export interface ConsoleFacts {
   readonly version: string;
   /** `manifests ./services/`, `cluster https://…` */
   readonly source: string;
-  /** The node that the console looks from. */
   readonly node: string;
   readonly mode: string;
   /** Whether kernels and agents can be looked at. */
   readonly kernels: boolean;
 }
 
-/** Whether the source of the objects answers. */
 export interface SourceAnswer {
   /** Absent: it answers. */
   readonly failing?: {
@@ -62,7 +60,6 @@ export interface UnusableAnswer {
   readonly rows: readonly UnusableRow[];
 }
 
-/** Events of the stream, by name. */
 export interface StreamEvents {
   /** The beginning of everything; what the page had before does not count anymore. */
   readonly begin: {
@@ -183,14 +180,27 @@ export interface SearchAnswer {
 export interface FlowsAnswer {
   readonly node: string;
   readonly at: number;
-  /** What has come since the look before; absent: there was none, or it is too long ago. */
-  readonly since?: FlowsSince;
+  /** Absent: there are too many connections to count. */
+  readonly counts?: FlowCounts;
   /** As `fairlead top -o json` has it. */
   readonly traffic: readonly ServiceTraffic[];
   /** As `fairlead flows -o json` has them; those that hang come first. */
   readonly flows: readonly Flow[];
   /** How many of each are left out here. */
   readonly more: { readonly services: number; readonly flows: number };
+}
+
+/**
+ * Counted by all looks together, as a counter of Prometheus: two answers say what came between them, whoever else looks
+ * meanwhile, and also when an answer between them was lost.
+ */
+export interface FlowCounts {
+  /** Of the first look, milliseconds since the epoch: another one means that the counts began anew. */
+  readonly began: number;
+  /** Connections that were not there at the look before. */
+  readonly opened: number;
+  /** In both directions; absent: the kernel does not count. */
+  readonly bytes?: number;
 }
 
 /** Connections that were not there at the look before, and what all have carried since. */
@@ -249,7 +259,6 @@ export interface TraceAnswer {
   readonly at: number;
   /** `kernel of node-a`, `plan of node-a` */
   readonly source: string;
-  /** The command that says the same. */
   readonly command: string;
   readonly trace: {
     readonly packet: {
@@ -270,7 +279,6 @@ export interface TraceAnswer {
 /** Where packets end, with shares; or why that is unknown. */
 export type FateData = { readonly ways: Readonly<Record<string, number>> } | { readonly problem: string };
 
-/** A service that would get another owner in a family. */
 export interface OwnerMove {
   readonly service: ServiceKey;
   readonly family: IPFamily;

@@ -31,10 +31,8 @@ interface ServerOptions {
 const HOST = "127.0.0.1";
 
 /**
- * Serves the page on this machine. Everything lies below an unguessable path; answers are given to the browser
- * only that has brought the token of the address.
- *
- * @throws Error when the port is taken
+ * Serves the page on this machine. Everything lies below an unguessable path; answers are given to the browser only
+ * that has brought the token of the address.
  */
 export async function serve(options: ServerOptions): Promise<RunningServer> {
   const base = `/${secret().slice(0, 22)}`;
@@ -173,11 +171,7 @@ function oneOf(header: string | readonly string[] | undefined): string | undefin
 /** Bytes of pasted manifests that are taken: more than etcd takes of one object, less than hurts. */
 const MOST_BYTES = 2 << 20;
 
-/**
- * The JSON that a request brings.
- *
- * @throws RequestError when it is too long, or no JSON
- */
+/** The JSON that a request brings. */
 async function jsonBody(request: IncomingMessage): Promise<unknown> {
   const pieces: Buffer[] = [];
   let size = 0;

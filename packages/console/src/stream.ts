@@ -17,7 +17,6 @@ const MOST_WAITING = 5_000;
 interface StreamOptions {
   /** The full state, for a new page: event by event, so that others get their turn between. */
   readonly everything: (stream: string) => AsyncIterable<StreamEvent>;
-  /** A reader is gone. */
   readonly onGone: (stream: string) => void;
 }
 
@@ -40,7 +39,6 @@ export class Stream {
     for (const reader of this.#readers.values()) reader.take(delta);
   }
 
-  /** Whether the stream of that name is read now. */
   has(name: string): boolean {
     return this.#readers.has(name);
   }

@@ -20,7 +20,6 @@ export function waysOf(flows: Iterable<Flow>): NodeTraffic["ways"] {
   return [...ways.slice(0, MOST_WAYS), ...merged(others)];
 }
 
-/** Its endpoint is gone. */
 export function hangs({ endpoint }: Pick<Flow, "endpoint">): boolean {
   return endpoint?.condition === "gone";
 }

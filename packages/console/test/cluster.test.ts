@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { LiveCluster, type ServiceRow, UnusableObjects } from "../src/index.ts";
 import { OwnerHistory, type Owners } from "../src/model/cluster.ts";
 import { LiveObjects, shop } from "./support/objects.ts";
-import { setupOf } from "./support/start.ts";
+import { setupOf } from "./support/page.ts";
 
 const LEARNING = ["--cluster-cidr=10.144.0.0/16", "--exclude-cidrs-from=kube-ovn-subnets"];
 const emptied = endpointSlice("web-1", { namespace: "shop", service: "web", family: "IPv4", ports: [], endpoints: [] });
@@ -65,6 +65,21 @@ test("endpoints of a Service in a user-defined network are those there, as soon 
   await expect.poll(() => ready().at(-1)).toBe("1/2");
   await live.objects.remove(udn.mirrored);
   await expect.poll(() => ready().at(-1)).toBe("1/1");
+});
+
+test("while a plan is in use, who needs it next waits, and no change of an object is planned", async () => {
+  await using live = await followed();
+  const held = Promise.withResolvers<string>();
+  const settled: string[] = [];
+  const first = live.cluster.withPlan("node-a", () => held.promise).then((one) => settled.push(one));
+  const second = live.cluster.withPlan("node-a", () => "second").then((one) => settled.push(one));
+  await live.objects.put(emptied);
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect([settled, live.published]).toEqual([[], []]);
+  held.resolve("first");
+  await Promise.all([first, second]);
+  expect(settled).toEqual(["first", "second"]);
+  await expect.poll(() => live.published.length).toBe(1);
 });
 
 const owned = (ownership: OwnershipDecision["ownership"]): OwnershipDecision => ({

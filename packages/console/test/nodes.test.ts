@@ -6,9 +6,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FlowRates, SourceHealth } from "../src/index.ts";
 import { NodePoller, type NodeReading, shownFlows } from "../src/model/nodes.ts";
-import { Events } from "./support/events.ts";
-import { LiveObjects, shop } from "./support/objects.ts";
-import { addressOf, cookieOf, openConsole } from "./support/start.ts";
+import { Events, LiveObjects, shop } from "./support/objects.ts";
+import { addressOf, cookieOf, openConsole } from "./support/page.ts";
 
 const HEALTHY: AgentStatus = { mode: "iptables", healthy: true };
 
@@ -178,27 +177,42 @@ describe("flow rates", () => {
 
   test("connections that are new, and what all have carried since the look before", () => {
     const rates = new FlowRates();
-    expect(rates.take("node-a", [flow(1, 100), flow(2, 10)], 1_000)).toBeUndefined();
-    expect(rates.take("node-a", [flow(1, 150), flow(3, 7)], 3_000)).toEqual({ ms: 2_000, opened: 1, bytes: 114 });
+    expect(rates.take("node-a", [flow(1, 100), flow(2, 10)], 1_000).since).toBeUndefined();
+    expect(rates.take("node-a", [flow(1, 150), flow(3, 7)], 3_000).since).toEqual({ ms: 2_000, opened: 1, bytes: 114 });
     // Another one from the same port has carried less.
-    expect(rates.take("node-a", [flow(1, 20), flow(3, 7)], 5_000)).toEqual({ ms: 2_000, opened: 1, bytes: 40 });
-    expect(rates.take("node-a", [], 7_000)).toEqual({ ms: 2_000, opened: 0, bytes: 0 });
+    expect(rates.take("node-a", [flow(1, 20), flow(3, 7)], 5_000).since).toEqual({ ms: 2_000, opened: 1, bytes: 40 });
+    expect(rates.take("node-a", [], 7_000).since).toEqual({ ms: 2_000, opened: 0, bytes: 0 });
+  });
+
+  test("what came is counted once for all that look, so that nobody takes it from another", () => {
+    const rates = new FlowRates();
+    const counts = (ports: readonly number[], at: number) =>
+      rates.take(
+        "node-a",
+        ports.map((port) => flow(port, 100)),
+        at,
+      ).counts;
+    const first = counts([1], 1_000);
+    counts([1, 2], 2_000);
+    expect(first).toEqual({ began: 1_000, opened: 0, bytes: 0 });
+    expect(counts([1, 2], 3_000)).toEqual({ began: 1_000, opened: 1, bytes: 200 });
+    expect(counts([1, 2, 3], 60_000)).toEqual({ began: 60_000, opened: 0, bytes: 0 });
   });
 
   test("a kernel that does not count bytes", () => {
     const rates = new FlowRates();
     rates.take("node-a", [flow(1)], 0);
-    expect(rates.take("node-a", [flow(1), flow(2)], 2_000)).toEqual({ ms: 2_000, opened: 1 });
+    expect(rates.take("node-a", [flow(1), flow(2)], 2_000).since).toEqual({ ms: 2_000, opened: 1 });
   });
 
   test("after a long pause it begins anew, and what is looked at apart is counted apart", () => {
     const rates = new FlowRates();
     rates.take("node-a", [], 0);
-    expect(rates.take("node-a", [flow(1, 1)], 60_000)).toBeUndefined();
-    expect(rates.take("node-a shop/web", [flow(1, 1)], 61_000)).toBeUndefined();
-    expect(rates.take("node-a", [flow(1, 1)], 62_000)).toEqual({ ms: 2_000, opened: 0, bytes: 0 });
+    expect(rates.take("node-a", [flow(1, 1)], 60_000).since).toBeUndefined();
+    expect(rates.take("node-a shop/web", [flow(1, 1)], 61_000).since).toBeUndefined();
+    expect(rates.take("node-a", [flow(1, 1)], 62_000).since).toEqual({ ms: 2_000, opened: 0, bytes: 0 });
     for (let node = 0; node < 8; node += 1) rates.take(`node ${node}`, [], 62_000);
-    expect(rates.take("node-a", [], 63_000)).toBeUndefined();
+    expect(rates.take("node-a", [], 63_000).since).toBeUndefined();
   });
 
   test("whatever comes and goes, as many are opened as were not there", () => {
@@ -215,7 +229,7 @@ describe("flow rates", () => {
           "n",
           after.map((port) => flow(port, 9)),
           1_000,
-        );
+        ).since;
         const fresh = after.filter((port) => !before.includes(port)).length;
         expect(now).toEqual({ ms: 1_000, opened: fresh, bytes: fresh * 18 + (after.length - fresh) * 8 });
       }),

@@ -1,21 +1,14 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import type { Flow } from "@fairlead/inspect";
 import { node, type RawObject } from "@fairlead/testkit";
-import { openBrowser } from "@fairlead/tooling/browser";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type ConsoleOptions, type NodeTraffic, waysOf } from "../src/index.ts";
+import { inBrowser } from "./support/browser.ts";
 import { LiveObjects, manyServices } from "./support/objects.ts";
-import { axeFinds, builtPage, tooWide, visitPage } from "./support/page.ts";
-import { openConsole } from "./support/start.ts";
+import { axeFinds, openConsole, setHidden, tooWide, visitPage } from "./support/page.ts";
 
-const opened = new AsyncDisposableStack();
-let html = "";
-let browser: Browser;
-beforeAll(async () => {
-  html = await builtPage();
-  browser = opened.use(await openBrowser());
-});
-afterAll(() => opened.disposeAsync());
+const on = inBrowser();
 
 const NODES = ["node-a", "node-b", "node-c", "ip-10-0-12-123.eu-west-1.compute.internal"] as const;
 
@@ -26,7 +19,6 @@ function cluster(services: number): readonly RawObject[] {
 
 const FRONTENDS = ["cluster-ip", "cluster-ip", "cluster-ip", "node-port", "load-balancer"] as const;
 
-/** Connections of the services, more of the first ones. */
 function flows(services: number, client: string): readonly Flow[] {
   return Array.from({ length: Math.min(services, 300) }, (_, at): readonly Flow[] =>
     Array.from({ length: Math.ceil(40 / (at + 1)) }, (_, connection): Flow => {
@@ -102,11 +94,11 @@ const CROWDED = `[
 describe.each([3, 2_000])("of %i services", (services) => {
   test.each(["light", "dark"])("in %s, in windows of 390, 768 and 1440 pixels", async (scheme) => {
     const looking = mixed(services);
-    await using running = await openConsole(new LiveObjects(cluster(services)), html, {
+    await using running = await openConsole(new LiveObjects(cluster(services)), on.html, {
       looking,
       sourceName: "cluster",
     });
-    const { page, complaints } = await visitPage(browser, running.url, { dark: scheme === "dark" });
+    const { page, complaints } = await visitPage(on.browser, running.url, { dark: scheme === "dark" });
     await page.getByRole("region", { name: "What differs" }).getByText("many/service-00001").first().waitFor();
     await page.getByText("Connections tracked on 2 of 4 nodes").waitFor();
     for (const width of WIDTHS) {
@@ -135,8 +127,8 @@ describe("where traffic goes", () => {
     });
 
   async function shown(more: Partial<ConsoleOptions>) {
-    const running = await openConsole(new LiveObjects(cluster(3)), html, more);
-    const { page } = await visitPage(browser, running.url);
+    const running = await openConsole(new LiveObjects(cluster(3)), on.html, more);
+    const { page } = await visitPage(on.browser, running.url);
     return { running, page, panel: page.getByRole("region", { name: "Where traffic goes" }) };
   }
 
@@ -181,4 +173,64 @@ describe("where traffic goes", () => {
     await services.getByRole("link", { name: "many/service-00002" }).click();
     await page.getByRole("heading", { level: 1, name: "many/service-00002" }).waitFor();
   });
+});
+
+async function lookedAt(html: string, browser: Browser) {
+  const clock = new VirtualClock();
+  const asked = { agent: 0, kernel: 0, traffic: 0 };
+  const counted = async <T>(what: keyof typeof asked, answer: T) => {
+    asked[what] += 1;
+    return answer;
+  };
+  const looking: ConsoleOptions["looking"] = () => ({
+    reaches: () => true,
+    agent: () => counted("agent", { mode: "iptables", healthy: true }),
+    kernel: () => counted("kernel", []),
+    traffic: () => counted("traffic", { ways: [] }),
+  });
+  const running = await openConsole(new LiveObjects(cluster(3)), html, { looking, clock });
+  const { page } = await visitPage(browser, running.url);
+  const goesOn = async () => {
+    const before = { ...asked };
+    await vi.waitUntil(async () => {
+      await clock.advance(2_000);
+      return asked.agent > before.agent && asked.kernel > before.kernel && asked.traffic > before.traffic;
+    });
+  };
+  return { page, clock, asked, goesOn, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+test("no node is looked at for a page in a hidden tab, and each again once it is in view", async () => {
+  await using looked = await lookedAt(on.html, on.browser);
+  const { page, clock, asked, goesOn } = looked;
+  await goesOn();
+  const told = page.waitForResponse("**/api/view");
+  await setHidden(page, true);
+  await told;
+  const before = { ...asked };
+  await clock.advance(60_000);
+  expect(asked).toEqual(before);
+  await setHidden(page, false);
+  await goesOn();
+});
+
+test("a tab that is hidden and shown at once is in view, also where the first word of it is slow", async () => {
+  await using looked = await lookedAt(on.html, on.browser);
+  const { page, goesOn } = looked;
+  await goesOn();
+  const slow = Promise.withResolvers<void>();
+  const told: Promise<void>[] = [];
+  await page.route("**/api/view", (route) => {
+    const before = told.length === 0 ? slow.promise : Promise.resolve();
+    told.push(before.then(async () => route.fulfill({ response: await route.fetch() })));
+  });
+  await setHidden(page, true);
+  await setHidden(page, false);
+  // What the page has sent before this question has come as far.
+  await page.evaluate("fetch('api/search?q=').then((answer) => answer.text())");
+  await Promise.all(told.slice(1));
+  slow.resolve();
+  await vi.waitUntil(() => told.length === 2);
+  await Promise.all(told);
+  await goesOn();
 });

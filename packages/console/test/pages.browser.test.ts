@@ -1,26 +1,17 @@
 import { gzipSync } from "node:zlib";
-import { service } from "@fairlead/testkit";
-import { openBrowser } from "@fairlead/tooling/browser";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { calmNodes, cannedAnswers } from "./support/answers.ts";
+import { node, service } from "@fairlead/testkit";
+import { describe, expect, test } from "vitest";
+import { calmNodes, cannedAnswers, hostileAnswers, MARKUP } from "./support/answers.ts";
+import { inBrowser } from "./support/browser.ts";
 import { LiveObjects, manyServices, shop } from "./support/objects.ts";
-import { axeFinds, builtPage, tooWide, visitPage } from "./support/page.ts";
-import { fastPathSetup, openConsole } from "./support/start.ts";
+import { axeFinds, fastPathSetup, openConsole, tooWide, visitPage } from "./support/page.ts";
+
+const on = inBrowser();
 
 describe("pages", () => {
-  const opened = new AsyncDisposableStack();
-  let html = "";
-  let browser: Browser;
-  beforeAll(async () => {
-    html = await builtPage();
-    browser = opened.use(await openBrowser());
-  });
-  afterAll(() => opened.disposeAsync());
-
   test("the page is one file of less than 60 kB, compressed", () => {
-    expect(gzipSync(html).length).toBeLessThan(60_000);
-    expect(html).not.toMatch(/(?:src|href)="(?!data:)/);
+    expect(gzipSync(on.html).length).toBeLessThan(60_000);
+    expect(on.html).not.toMatch(/(?:src|href)="(?!data:)/);
   });
 
   const PLACES = [
@@ -46,8 +37,8 @@ describe("pages", () => {
       ["a narrow window", false, 390],
     ])("in %s: axe finds nothing, nothing else is asked for, nothing is complained of", async (_what, dark, width) => {
       const nodes = { answers: () => cannedAnswers, looking: calmNodes, setup: fastPathSetup() };
-      await using running = await openConsole(new LiveObjects(shop), html, nodes);
-      const { page, complaints, go } = await visitPage(browser, running.url, { dark, width });
+      await using running = await openConsole(new LiveObjects(shop), on.html, nodes);
+      const { page, complaints, go } = await visitPage(on.browser, running.url, { dark, width });
       for (const [place, heading] of PLACES) {
         await go(place, heading);
         await page.locator("main", { hasNotText: /\basking\b/ }).waitFor();
@@ -63,10 +54,10 @@ describe("pages", () => {
   });
 
   test("the token is taken out of the address, and another browser cannot use it again", async () => {
-    await using running = await openConsole(new LiveObjects(shop), html);
-    const { page } = await visitPage(browser, running.url);
+    await using running = await openConsole(new LiveObjects(shop), on.html);
+    const { page } = await visitPage(on.browser, running.url);
     expect(page.url()).not.toContain("token");
-    const other = await (await browser.newContext()).newPage();
+    const other = await (await on.browser.newContext()).newPage();
     await other.goto(running.url);
     await other.getByRole("alert").getByText("was opened before").waitFor();
     // The first one may open it as often as it likes.
@@ -77,8 +68,8 @@ describe("pages", () => {
   });
 
   test("a service: owner and why, each frontend, each endpoint with why it is in or out, a picture", async () => {
-    await using running = await openConsole(new LiveObjects(shop), html);
-    const { page, go } = await visitPage(browser, running.url);
+    await using running = await openConsole(new LiveObjects(shop), on.html);
+    const { page, go } = await visitPage(on.browser, running.url);
     await go("#/service/shop/web", "shop/web");
     const row = (name: string) => page.getByRole("row", { name });
     expect(await row("load-balancer 203.0.113.9:80").textContent()).toMatch(/Local.*2 cluster.*masqueraded.*1 local/);
@@ -91,8 +82,8 @@ describe("pages", () => {
   });
 
   test("a trace: each end with its share, red where it ends badly, and the command that says the same", async () => {
-    await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
-    const { page, go } = await visitPage(browser, running.url);
+    await using running = await openConsole(new LiveObjects(shop), on.html, { answers: () => cannedAnswers });
+    const { page, go } = await visitPage(on.browser, running.url);
     await go("#/trace", "Trace");
     await page.getByLabel("To:").fill("10.96.0.10:80");
     await page.getByLabel("To:").press("Enter");
@@ -103,8 +94,8 @@ describe("pages", () => {
   });
 
   test("what if: which traffic a CIDR would change", async () => {
-    await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
-    const { page, go } = await visitPage(browser, running.url);
+    await using running = await openConsole(new LiveObjects(shop), on.html, { answers: () => cannedAnswers });
+    const { page, go } = await visitPage(on.browser, running.url);
     await go("#/networks", "Networks");
     await page.getByRole("link", { name: "which traffic would change" }).click();
     const row = page.getByRole("row", { name: "tcp 10.96.0.10:80" });
@@ -112,8 +103,8 @@ describe("pages", () => {
   });
 
   test("what if: CIDRs that would be held, with the line that accepts them, and services that change hands", async () => {
-    await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
-    const { page, go } = await visitPage(browser, running.url);
+    await using running = await openConsole(new LiveObjects(shop), on.html, { answers: () => cannedAnswers });
+    const { page, go } = await visitPage(on.browser, running.url);
     await go("#/what-if", "What if");
     const files = [{ name: "subnet.yaml", mimeType: "text/plain", buffer: Buffer.from("kind: Subnet") }];
     await page.getByLabel("Add objects from files").setInputFiles(files);
@@ -128,24 +119,24 @@ describe("pages", () => {
 
   test("objects that cannot be read stand on the first page, with field and why", async () => {
     const bad = service("bad", { clusterIPs: ["10.96.0.300"], ports: [{ port: 80 }] });
-    await using running = await openConsole(new LiveObjects([...shop, bad]), html);
-    const { page } = await visitPage(browser, running.url);
+    await using running = await openConsole(new LiveObjects([...shop, bad]), on.html);
+    const { page } = await visitPage(on.browser, running.url);
     await page.getByRole("heading", { name: "1 object cannot be read" }).waitFor();
     expect(await page.getByRole("row", { name: "Service default/bad" }).textContent()).toContain("spec.clusterIPs[0]");
   });
 
   test("a change is there by itself", async () => {
     const objects = new LiveObjects(shop);
-    await using running = await openConsole(objects, html);
-    const { page, go } = await visitPage(browser, running.url);
+    await using running = await openConsole(objects, on.html);
+    const { page, go } = await visitPage(on.browser, running.url);
     await go("#/services", "Services");
     await objects.put(service("new", { clusterIPs: ["10.96.0.99"], ports: [{ port: 443 }] }));
     await page.getByRole("link", { name: "default/new" }).waitFor();
   });
 
   test("the keyboard is enough", async () => {
-    await using running = await openConsole(new LiveObjects(shop), html);
-    const { page, go } = await visitPage(browser, running.url);
+    await using running = await openConsole(new LiveObjects(shop), on.html);
+    const { page, go } = await visitPage(on.browser, running.url);
     await go("#/services", "Services");
     await page.keyboard.press("/");
     await page.keyboard.type("10.144.2.7");
@@ -161,14 +152,74 @@ describe("pages", () => {
   });
 
   describe("hostile names stay text", () => {
-    const evil = `<img src=x onerror="globalThis.hacked=1">"'\`</script><script>globalThis.hacked=1</script>`;
+    const evil = MARKUP;
+
+    /** Nodes whose names, zones, versions, modes, findings and errors are markup. */
+    const looking = () => ({
+      reaches: () => true,
+      traffic: async () => Promise.reject(new Error(`cannot count ${evil}`)),
+      kernel: async (name: string) => {
+        if (name === "node-b") throw new Error(`no kernel ${evil}`);
+        const finding = { kind: "missing", where: `nat ${evil}`, what: `-j ${evil}` } as const;
+        return [
+          {
+            family: "IPv4" as const,
+            services: [
+              { service: `shop/web:${evil}`, kind: "different" as const, findings: [finding] },
+              { kind: "different" as const, findings: [finding] },
+            ],
+          },
+        ];
+      },
+      agent: async (name: string) => {
+        if (name === "node-b") throw new Error(`no agent ${evil}`);
+        return { mode: `iptables${evil}`, healthy: true, version: `v1${evil}`, serviceProxyName: evil };
+      },
+    });
+    const hostileNode = node(`node-${evil}`, { zone: `zone-${evil}`, addresses: ["10.203.0.10"] });
+
+    test.each([
+      ["#/overview", "Overview", 2],
+      ["#/services", "Services", 0],
+      ["#/service/shop/web", "shop/web", 1],
+      ["#/flows", "Flows", 1],
+      ["#/trace?from=pod&to=10.96.0.10:80&node=node-a", "Trace", 1],
+      ["#/networks", "Networks", 1],
+      ["#/what-if?cidr=10.144.2.0/24", "What if", 1],
+      ["#/doctor", "Doctor", 1],
+      [`#/services?q=${encodeURIComponent(MARKUP)}&owner=${encodeURIComponent(MARKUP)}`, "Services", 0],
+      [
+        `#/trace?from=${encodeURIComponent(MARKUP)}&to=${encodeURIComponent(MARKUP)}&node=${encodeURIComponent(MARKUP)}`,
+        "Trace",
+        0,
+      ],
+      [`#/flows?service=${encodeURIComponent(MARKUP)}`, "Flows", 1],
+      [`#/service/${encodeURIComponent(MARKUP)}/${encodeURIComponent(MARKUP)}`, /./, 1],
+      [`#/what-if?cidr=${encodeURIComponent(MARKUP)}`, "What if", 0],
+      [`#/doctor?node=${encodeURIComponent(MARKUP)}`, "Doctor", 0],
+      [`#/${encodeURIComponent(MARKUP)}`, "There is no such page", 0],
+    ] as const)("in nodes, versions, errors, rules and addresses: %s", async (place, heading, times) => {
+      await using running = await openConsole(new LiveObjects([...shop, hostileNode]), on.html, {
+        answers: () => hostileAnswers,
+        looking,
+        setup: fastPathSetup(),
+      });
+      const { page, complaints, go } = await visitPage(on.browser, running.url);
+      await go(place, heading);
+      await page.locator("main", { hasNotText: /\basking\b/ }).waitFor();
+      await expect.poll(() => page.getByText(evil).count()).toBeGreaterThanOrEqual(times);
+      expect(await page.evaluate("globalThis.hacked")).toBeUndefined();
+      expect(await page.locator("img, iframe, object, embed, base, script[src], main script").count()).toBe(0);
+      expect(await page.locator("a:not([href^='#'])").count()).toBe(0);
+      expect(complaints.filter((one) => !/40[04]/.test(one))).toEqual([]);
+    });
 
     test("in what an API server would never let in", async () => {
       const hostile = service(evil, { clusterIPs: ["10.96.0.66"], ports: [{ name: evil, port: 80 }] });
-      await using running = await openConsole(new LiveObjects([...shop, hostile]), html, {
+      await using running = await openConsole(new LiveObjects([...shop, hostile]), on.html, {
         sourceName: `manifests ${evil}`,
       });
-      const { page, complaints, go } = await visitPage(browser, running.url);
+      const { page, complaints, go } = await visitPage(on.browser, running.url);
       await go("#/services", "Services");
       await page.getByText(evil).first().waitFor();
       await go(`#/service/default/${encodeURIComponent(evil)}`, evil);
@@ -181,8 +232,8 @@ describe("pages", () => {
 
   describe("10,000 services", () => {
     test("are there at once, are found at once, and scroll without a blank row", async ({ annotate }) => {
-      await using running = await openConsole(new LiveObjects(manyServices(10_000)), html);
-      const { page, go } = await visitPage(browser, running.url);
+      await using running = await openConsole(new LiveObjects(manyServices(10_000)), on.html);
+      const { page, go } = await visitPage(on.browser, running.url);
       const began = performance.now();
       await go("#/services", "Services");
       await page.reload();
@@ -229,13 +280,6 @@ describe("pages", () => {
 });
 
 describe("late effects", () => {
-  const opened = new AsyncDisposableStack();
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = opened.use(await openBrowser());
-  });
-  afterAll(() => opened.disposeAsync());
-
   /** Effects come with the next frame, or 35 ms later where there is none: here a second later. */
   const LATE = `
   const soon = window.setTimeout;
@@ -244,8 +288,8 @@ describe("late effects", () => {
 `;
 
   test("what the server tells before the page's first effects is shown", async () => {
-    await using running = await openConsole(new LiveObjects(shop), await builtPage(), { looking: calmNodes });
-    const { page, go } = await visitPage(browser, running.url, { script: LATE });
+    await using running = await openConsole(new LiveObjects(shop), on.html, { looking: calmNodes });
+    const { page, go } = await visitPage(on.browser, running.url, { script: LATE });
     await go("#/services", "Services");
     expect(await page.getByRole("link", { name: "shop/web" }).count()).toBeGreaterThan(0);
   });

@@ -1,9 +1,8 @@
 import { endpointSlice, service } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { UnusableObjects } from "../src/index.ts";
-import { Events } from "./support/events.ts";
-import { LiveObjects, manyServices, shop } from "./support/objects.ts";
-import { addressOf, cookieOf, openConsole } from "./support/start.ts";
+import { Events, LiveObjects, manyServices, shop } from "./support/objects.ts";
+import { addressOf, cookieOf, openConsole } from "./support/page.ts";
 
 const isWhole = ({ name }: { readonly name: string }) => name === "whole";
 const isServices = ({ name }: { readonly name: string }) => name === "services";

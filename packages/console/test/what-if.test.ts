@@ -3,7 +3,7 @@ import { type RawObject, service } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { type Change, changedPlans, LiveCluster, UnusableObjects } from "../src/index.ts";
 import { LiveObjects, shop } from "./support/objects.ts";
-import { setupOf } from "./support/start.ts";
+import { setupOf } from "./support/page.ts";
 
 const OWN = "--cluster-cidr=10.144.0.0/16";
 const LEARNING = [OWN, "--exclude-cidrs-from=kube-ovn-subnets", "--excluded-frontends=excluded-clients"];

@@ -194,4 +194,25 @@ export interface ModeSemantics {
   readonly letsNodeOut?: true;
   /** Whether it can balance by a hash of the client's address; absent: it cannot. */
   readonly sourceHash?: true;
+  /**
+   * Whether it can give endpoints unequal shares of the connections, and refuse a share. Absent: endpoints weigh alike,
+   * but for those of weight 0, which get none.
+   */
+  readonly weights?: "and refusals" | "without refusals";
+  /** (kernelspace) Hints for zones and nodes do not count. Absent: they do. */
+  readonly ignoresHints?: true;
+  /** (kernelspace) spec.loadBalancerSourceRanges cannot be enforced, and the plan has no gates. Absent: it has. */
+  readonly ignoresSourceRanges?: true;
+  /** (kernelspace) Node ports are served at all addresses of the node, whatever is configured. Absent: at those. */
+  readonly ignoresNodePortAddresses?: true;
+  /**
+   * (kernelspace) Endpoints that serve while they terminate stand in for ready ones only where a Service has
+   * load-balancer addresses, at its ClusterIP and at these. Absent: for all Services, at every frontend.
+   */
+  readonly terminatingStandIn?: "load-balancers";
+  /**
+   * (kernelspace) The annotation by which a Service has its node ports and load-balancer addresses served by endpoints
+   * of this node only, the latter with the packet's destination kept. Absent: there is none.
+   */
+  readonly preserveDestination?: string;
 }

@@ -188,6 +188,7 @@ function reusing(old: EndpointSlice, slice: EndpointSlice): EndpointSlice {
 
 /** The trigger time aside: it says when, not what. */
 function equalSlices(a: EndpointSlice, b: EndpointSlice): boolean {
+  if (a.weight !== b.weight || a.refused !== b.refused) return false;
   return a.family === b.family && equalLists(a.ports, b.ports) && equalLists(a.endpoints, b.endpoints);
 }
 

@@ -18,6 +18,8 @@ export type * from "./filter.ts";
 export * from "./objects.ts";
 export type * from "./plan.ts";
 export { FRONTEND_KINDS, type FrontendLookup, type FrontendSpec, frontendSpecs } from "./planner/frontends.ts";
+export { nodePortRanges, nodePortRangesProblem } from "./planner/gates.ts";
+export { refusesShare, refusesWithoutLocal, selecting } from "./planner/group.ts";
 export type { PlannerOptions } from "./planner/options.ts";
 export { type PlannedOnce, type PlanOnceOptions, planOnce, planState } from "./planner/plan-once.ts";
 export { Planner } from "./planner/planner.ts";
@@ -31,6 +33,7 @@ export type {
   ServiceOwnership,
 } from "./planner/step.ts";
 export { type Effect, type ObjectKind, type Problem, quoted, serviceOfProblem, withoutHidden } from "./problem.ts";
+export type { Selecting } from "./select/endpoint-sets.ts";
 export { type EndpointFate, endpointFates, type Membership } from "./select/fates.ts";
 export { type HintsOutcome, hintsOutcome } from "./select/hints.ts";
 export { onlyLocal } from "./traffic-policy.ts";

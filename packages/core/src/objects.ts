@@ -41,6 +41,8 @@ export interface Service {
   readonly loadBalancerIPs: readonly string[];
   /** Canonical CIDRs of both families, spec.loadBalancerSourceRanges. */
   readonly loadBalancerSourceRanges: readonly string[];
+  /** It has source ranges, and none of them can be read: its load-balancer addresses let no client in. */
+  readonly unreadableSourceRanges?: true;
   /** spec.internalTrafficPolicy; "Cluster" where it is absent. */
   readonly internalTrafficPolicy: TrafficPolicy;
   /** "Cluster" for Services without external frontends' policy. */
@@ -101,6 +103,10 @@ export interface EndpointSlice {
   readonly ports: readonly SlicePort[];
   /** In the order of the slice. */
   readonly endpoints: readonly SliceEndpoint[];
+  /** Annotation fairlead.dev/weight, 0…1,000,000: the slice's share. Absent: each of its endpoints weighs 1. */
+  readonly weight?: number;
+  /** Annotation fairlead.dev/weight-refused: it has no endpoints, and its share is refused. */
+  readonly refused?: true;
   /** Annotation endpoints.kubernetes.io/last-change-trigger-time, milliseconds since the epoch. */
   readonly triggerTime?: number;
 }

@@ -1,9 +1,9 @@
-import type { IPFamily, Protocol, ServiceKey, TrafficPolicy } from "./objects.ts";
-
 /**
  * What this node has to do for its services, with every Kubernetes decision already taken. Backends translate it and
  * need to know nothing of Services, EndpointSlices, topology or policies. Everything in it is immutable.
  */
+
+import type { IPFamily, Protocol, ServiceKey, TrafficPolicy } from "./objects.ts";
 
 /** Where a packet to a frontend comes from. The backends tell the classes apart by the `LocalTrafficDetector`. */
 export type SourceClass = "pod" | "node" | "outside";
@@ -62,6 +62,19 @@ export interface Frontend {
    * left, whatever the treatments say. Canonical, disjoint, sorted. Absent: there are none.
    */
   readonly excludedClients?: readonly string[];
+  /**
+   * (kernelspace) A load balancer sends its clients here, and may probe the node for it. Absent: that is not so, or
+   * nothing follows from it in the mode.
+   */
+  readonly fromLoadBalancer?: FromLoadBalancer;
+}
+
+/** What a load balancer in front of an address is given. */
+export interface FromLoadBalancer {
+  /** Packets keep the address as their destination on their way to an endpoint of this node. */
+  readonly preservesDestination: boolean;
+  /** It has endpoints, and they are ready: none stands in for them while it terminates. */
+  readonly ready: boolean;
 }
 
 /** An endpoint as backends need it. */
@@ -72,6 +85,14 @@ export interface PlanEndpoint {
   readonly port: number;
   /** Runs on this node. */
   readonly local: boolean;
+}
+
+/** How new connections are divided among the endpoints of a set. */
+export interface SetWeights {
+  /** Positive whole numbers with a sum of about 65,536 at most, in the order of the set. */
+  readonly endpoints: readonly number[];
+  /** What of the same is refused; absent: nothing. */
+  readonly refused?: number;
 }
 
 /** One port of one Service in one IP family. */
@@ -95,6 +116,8 @@ export interface ServicePortGroup {
   readonly cluster: readonly PlanEndpoint[];
   /** Endpoints of this node, for the policy Local. */
   readonly local: readonly PlanEndpoint[];
+  /** Of the sets that are not empty; absent: the endpoints of a set weigh alike, and all connections get one. */
+  readonly weights?: Readonly<Partial<Record<EndpointSetName, SetWeights>>>;
   /** Every endpoint that serves, policies and topology aside: conntrack entries to any other are stale. */
   readonly serving: readonly PlanEndpoint[];
   /**

@@ -299,6 +299,22 @@ describe("external policy", () => {
   });
 });
 
+test("the annotation for the IP mode goes before VIP, which the API server fills in, and not before what else is said", () => {
+  const ingress = [{ ip: "203.0.113.1" }, { ip: "203.0.113.2", ipMode: "VIP" }, { ip: "203.0.113.3", ipMode: "Proxy" }];
+  const addresses = (mode: string) =>
+    decodeService(
+      raw(
+        { type: "LoadBalancer" },
+        {
+          metadata: { namespace: "shop", name: "web", annotations: { "fairlead.dev/load-balancer-ip-mode": mode } },
+          status: { loadBalancer: { ingress } },
+        },
+      ),
+    ).object?.loadBalancerIPs;
+  expect(addresses("Proxy")).toEqual([]);
+  expect(addresses("VIP")).toEqual(["203.0.113.1", "203.0.113.2"]);
+});
+
 test("ipMode Proxy and unknown modes get no address; IPv4-mapped addresses are IPv4", () => {
   const ingress = [
     { ip: "203.0.113.1", ipMode: "Proxy" },

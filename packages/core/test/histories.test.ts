@@ -151,7 +151,6 @@ class World {
   }
 }
 
-/** All that a planner says of its plans, as data. */
 function reported(planner: Planner): unknown {
   return (["IPv4", "IPv6"] as const).map((family) => ({
     ...planOf(planner.plan(family)),

@@ -24,6 +24,7 @@ const balanced = (ip: string, more: Fields = {}) => ({ loadBalancer: { ingress: 
 const LB = { type: "LoadBalancer" };
 const V4 = balanced("203.0.113.42");
 const NODE_PORT = [{ port: 80, nodePort: 30_083 }];
+const ipMode = (value: string) => ({ "fairlead.dev/load-balancer-ip-mode": value });
 
 /** By the words of docs/notices.md: effect, field and a Service. */
 const SERVICES: readonly (readonly [words: string, effect: Effect, field: string, object: Case])[] = [
@@ -65,6 +66,25 @@ const SERVICES: readonly (readonly [words: string, effect: Effect, field: string
       spec: { ...LB, loadBalancerSourceRanges: ["192.0.2.0/24"] },
       status: balanced("203.0.113.42", { ipMode: "Proxy" }),
     },
+  ],
+  [
+    "is left to the load balancer: the annotation",
+    "note",
+    "status.loadBalancer.ingress",
+    { spec: LB, status: V4, annotations: ipMode("Proxy") },
+  ],
+  [
+    "has no effect on 203.0.113.42: status says Proxy",
+    "note",
+    "metadata.annotations",
+    { spec: LB, status: balanced("203.0.113.42", { ipMode: "Proxy" }), annotations: ipMode("VIP") },
+  ],
+  ["load-balancer-ip-mode has no effect with type", "note", "metadata.annotations", { annotations: ipMode("Proxy") }],
+  [
+    "node-port-source-ranges has no effect: no port of this Service has a node port",
+    "note",
+    "metadata.annotations",
+    { annotations: { "fairlead.dev/node-port-source-ranges": "192.0.2.0/24" } },
   ],
   ["has no address yet", "note", "status.loadBalancer.ingress", { spec: LB }],
   ["is served though the type is", "note", "status.loadBalancer.ingress", { status: V4 }],
@@ -126,7 +146,42 @@ describe("a Service's notice", () => {
     expect(notices).toMatchObject([
       { kind: "Service", name: "web", field, effect, reason: expect.stringContaining(words) },
     ]);
-    expect(DOCS).toContain(words);
+    expect(DOCS).toContain(words.replace("203.0.113.42", "ADDRESS"));
+  });
+
+  test.each(["proxy", ""])("a load-balancer IP mode %j is invalid, and as without it", (value) => {
+    const decoded = decodeService(service({ spec: LB, status: V4, annotations: ipMode(value) }));
+    expect(decoded.object?.loadBalancerIPs).toEqual(["203.0.113.42"]);
+    expect(decoded.problems).toMatchObject([
+      {
+        field: "metadata.annotations",
+        value: JSON.stringify(value),
+        reason: "fairlead.dev/load-balancer-ip-mode must be Proxy or VIP; using what status says",
+      },
+    ]);
+  });
+
+  test("source ranges of which none can be read let no client in, and that is said", () => {
+    const spec = { ...LB, loadBalancerSourceRanges: ["10.0.0.0/33", "the office"] };
+    const written = service({ spec, status: V4 });
+    const { object, problems } = decodeService(written);
+    expect(object).toMatchObject({ loadBalancerSourceRanges: [], unreadableSourceRanges: true });
+    expect(problems.map(({ value }) => value)).toEqual(['"10.0.0.0/33"', '"the office"']);
+    const words = "has no CIDR: 203.0.113.42 lets no client in";
+    const { notices } = planOnce([written], { nodeName: "node-a", semantics: SHORT_CUT });
+    expect(notices).toContainEqual(expect.objectContaining({ effect: "lost", reason: words }));
+    expect(DOCS).toContain(words.replace("203.0.113.42", "ADDRESS"));
+  });
+
+  test.each([[["10.0.0.0/33", "10.0.0.0/8"]], [[" "]], [[]]])("%j are source ranges as they are", (ranges) => {
+    const { object } = decodeService(service({ spec: { ...LB, loadBalancerSourceRanges: ranges }, status: V4 }));
+    expect(object).not.toHaveProperty("unreadableSourceRanges");
+  });
+
+  test("source ranges of node ports are said to limit them", () => {
+    const spec = { ...LB, ports: NODE_PORT, loadBalancerSourceRanges: ["192.0.2.0/24"] };
+    const annotations = { "fairlead.dev/node-port-source-ranges": "192.0.2.0/24" };
+    expect(decodeService(service({ spec, status: V4, annotations }))).not.toHaveProperty("notices");
   });
 
   test("an annotation of ours that is misspelled is invalid", () => {
@@ -241,6 +296,21 @@ describe("what only a plan shows", () => {
       { externalIPs: false },
     ],
     [
+      "node-port-source-ranges has no CIDR of IPv4",
+      "lost",
+      "metadata.annotations",
+      {
+        spec: { type: "NodePort", ports: NODE_PORT },
+        annotations: { "fairlead.dev/node-port-source-ranges": "2001:db8::/32" },
+      },
+    ],
+    [
+      "no-local-endpoint has no effect: no traffic policy of this Service is Local",
+      "note",
+      "metadata.annotations",
+      { annotations: { "fairlead.dev/no-local-endpoint": "reject" } },
+    ],
+    [
       "finds no endpoint on any node",
       "lost",
       "spec.internalTrafficPolicy",
@@ -259,7 +329,7 @@ describe("what only a plan shows", () => {
   ])("%s (%s %s)", (words, effect, field, object, options = {}, more = {}) => {
     const found = said(planned([service(object), slice(more)], options));
     expect(found).toEqual([{ field, effect, reason: expect.stringContaining(words) }]);
-    expect(DOCS).toContain(words.replace("10250", "PORT"));
+    expect(DOCS).toContain(words.replace("10250", "PORT").replace("IPv4", "FAMILY"));
   });
 
   test("no slice at all", () => {

@@ -1,3 +1,4 @@
+import { expectReadmeExample } from "@fairlead/tooling/readme";
 import { describe, expect, test } from "vitest";
 import { planOnce } from "../src/index.ts";
 import { SHORT_CUT } from "./objects.ts";
@@ -63,3 +64,5 @@ describe("planOnce", () => {
     expect(names("edge")).toEqual(["default/inner/tcp"]);
   });
 });
+
+test("README example", () => expectReadmeExample(import.meta.dirname));

@@ -230,3 +230,34 @@ describe("external policy Local", () => {
     },
   });
 });
+
+describe("an answer where policy Local finds no endpoint", () => {
+  const REFUSES = { annotations: { "fairlead.dev/no-local-endpoint": "reject" } };
+  const WHERE: Pick<Row, "where"> = { where: elsewhere };
+  table(
+    EXTERNAL_KINDS,
+    { ...EXTERNAL_LOCAL, ...REFUSES },
+    {
+      "endpoints here": { where: here, shortCut: "cluster cluster+ local", noShortCut: "local local local" },
+      "endpoints elsewhere": { ...WHERE, shortCut: "cluster cluster+ reject", noShortCut: "local local local" },
+    },
+  );
+  table(
+    ["cluster-ip"],
+    { ...INTERNAL_LOCAL, ...REFUSES },
+    {
+      "endpoints elsewhere": { ...WHERE, shortCut: "reject reject reject", noShortCut: "local local+ local+" },
+    },
+  );
+  table(
+    ["cluster-ip"],
+    { ...EXTERNAL_LOCAL, ...REFUSES },
+    {
+      "policy Cluster, endpoints elsewhere": {
+        ...WHERE,
+        shortCut: "cluster cluster+ cluster+",
+        noShortCut: "cluster cluster+ cluster+",
+      },
+    },
+  );
+});

@@ -85,7 +85,6 @@ function planOf({ service, slices }: Recording): Planner {
   return planner;
 }
 
-/** What upstream says too, of a group. */
 function reported(group: ServicePortGroup): Omit<UpstreamPort, "name"> {
   const ofKind = (kind: FrontendKind) => group.frontends.filter((frontend) => frontend.kind === kind);
   const addresses = (kind: FrontendKind) => ofKind(kind).map((frontend) => frontend.address ?? "");

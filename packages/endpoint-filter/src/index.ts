@@ -7,7 +7,6 @@ export {
   parseMemory,
   type Remembered,
   serializeInSteps,
-  serializeMemory,
 } from "./memory.ts";
 export {
   type FilterOptions,
@@ -21,7 +20,6 @@ export { type CIDRSide, CIDRSides } from "./sides.ts";
 export {
   type CIDRError,
   checkCIDR,
-  coverAll,
   type ExcludeCIDRs,
   type NamedCIDRs,
   parseExcludeCIDRs,

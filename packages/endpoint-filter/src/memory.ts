@@ -1,98 +1,50 @@
 /** What was decided of services with endpoints, for those without any: kept over restarts as text. */
-import { IP_FAMILIES, isObject, parseJSON, toEnd } from "@fairlead/base";
+import { IP_FAMILIES, isObject, parseJSON } from "@fairlead/base";
 import type { IPFamily, MemoryUpdate, Ownership, OwnershipMemory, ServiceKey } from "@fairlead/core";
 import type { FilterOptions } from "./options.ts";
 
-/**
- * Changes that are kept apart before they become part of the rest: so many, and one for each 64 services. A change
- * copies these only, and all is copied so seldom that the cost of a change follows the change.
- */
-const MOST_RECENT = 64;
-
-/**
- * Last decided ownership by service and family. A value: every change gives a new memory and leaves the old one as it
- * was, or gives the same one back when nothing changed. Many changes are cheaper in one `apply`.
- */
+/** Last decided ownership by service and family. */
 export class Memory implements OwnershipMemory {
-  /** The memory of an agent that has decided nothing yet. */
-  static readonly empty: Memory = new Memory(new Map(), new Map());
+  readonly #remembered = new Map<ServiceKey, Remembered>();
 
-  /** Memories that follow one from another have it in common. */
-  readonly #settled: ReadonlyMap<ServiceKey, Remembered>;
-  /** What holds in the place of that; undefined: forgotten. */
-  readonly #recent: ReadonlyMap<ServiceKey, Remembered | undefined>;
-
-  private constructor(
-    settled: ReadonlyMap<ServiceKey, Remembered>,
-    recent: ReadonlyMap<ServiceKey, Remembered | undefined>,
-  ) {
-    this.#settled = settled;
-    this.#recent = recent;
-  }
-
-  /** A memory of entries, such as those of a memory file. */
-  static from(entries: Iterable<readonly [ServiceKey, Remembered]>): Memory {
-    const settled = new Map<ServiceKey, Remembered>();
-    for (const [service, { IPv4, IPv6 }] of entries) {
-      const shared = remembered(IPv4, IPv6);
-      if (shared !== undefined) settled.set(service, shared);
-    }
-    return new Memory(settled, new Map());
-  }
-
-  /** How many decisions it has, those of both families counted. */
-  get size(): number {
-    let size = this.#settled.size;
-    for (const [service, now] of this.#recent) {
-      size += Number(now !== undefined) - Number(this.#settled.has(service));
-    }
-    return size;
+  /** @param entries such as those of a memory file, or of another memory */
+  constructor(entries: Iterable<readonly [ServiceKey, Remembered]> = []) {
+    for (const [service, { IPv4, IPv6 }] of entries) this.#set(service, remembered(IPv4, IPv6));
   }
 
   /** The last decision for a service in a family; undefined where there was none. */
   get(service: ServiceKey, family: IPFamily): Ownership | undefined {
-    return this.#of(service)?.[family];
+    return this.#remembered.get(service)?.[family];
   }
 
-  *services(): Generator<ServiceKey, void, void> {
-    for (const [service] of this.entries()) yield service;
+  services(): Iterable<ServiceKey> {
+    return this.#remembered.keys();
   }
 
   /** Each service with its decisions, in no particular order. */
-  *entries(): Generator<readonly [ServiceKey, Remembered], void, void> {
-    for (const entry of this.#settled) if (!this.#recent.has(entry[0])) yield entry;
-    for (const [service, now] of this.#recent) if (now !== undefined) yield [service, now];
+  entries(): Iterable<readonly [ServiceKey, Remembered]> {
+    return this.#remembered.entries();
   }
 
-  /** The memory with one more decision, in place of an earlier one for the same service and family. */
-  set(service: ServiceKey, family: IPFamily, ownership: Ownership): Memory {
-    return this.apply([{ service, family, ownership }]);
-  }
-
-  /** Forgets a service that is gone, in both families. */
-  forget(service: ServiceKey): Memory {
-    return this.apply([
-      { service, family: "IPv4" },
-      { service, family: "IPv6" },
-    ]);
-  }
-
-  /** Takes what a planning step came to; updates without an ownership forget. */
-  apply(updates: Iterable<MemoryUpdate>): Memory {
-    let recent: Map<ServiceKey, Remembered | undefined> | undefined;
+  /**
+   * Takes what a planning step came to; updates without an ownership forget.
+   *
+   * @returns whether anything is another than before
+   */
+  apply(updates: Iterable<MemoryUpdate>): boolean {
+    let changed = false;
     for (const { service, family, ownership } of updates) {
-      const before = recent?.has(service) ? recent.get(service) : this.#of(service);
+      const before = this.#remembered.get(service);
       if (before?.[family] === ownership) continue;
-      recent ??= new Map(this.#recent);
-      recent.set(service, withFamily(before, family, ownership));
+      this.#set(service, withFamily(before, family, ownership));
+      changed = true;
     }
-    if (recent === undefined) return this;
-    const next = new Memory(this.#settled, recent);
-    return recent.size > MOST_RECENT + this.#settled.size / MOST_RECENT ? Memory.from(next.entries()) : next;
+    return changed;
   }
 
-  #of(service: ServiceKey): Remembered | undefined {
-    return this.#recent.has(service) ? this.#recent.get(service) : this.#settled.get(service);
+  #set(service: ServiceKey, now: Remembered | undefined): void {
+    if (now === undefined) this.#remembered.delete(service);
+    else this.#remembered.set(service, now);
   }
 }
 
@@ -105,16 +57,14 @@ export interface MemoryScope extends Pick<FilterOptions, "excludeCIDRs" | "mixed
   readonly sources?: readonly string[];
 }
 
-/** Equal memories are equal texts: services stand in the order of their names, one a line. */
-export function serializeMemory(memory: Memory, scope: MemoryScope): string {
-  return toEnd(serializeInSteps(memory, scope));
-}
-
 /** The memory as JSON, for a file that outlives the agent. Reading and writing that file is the caller's. */
 
 const VERSION = 1;
 
-/** The same, for those who have other things to do meanwhile; yields after each service. */
+/**
+ * Equal memories are equal texts: services stand in the order of their names, one a line. Yields after each service;
+ * what changes meanwhile is not in the text.
+ */
 export function* serializeInSteps(memory: Memory, scope: MemoryScope): Generator<void, string> {
   const lines: string[] = [];
   for (const [service, remembered] of [...memory.entries()].sort(([a], [b]) => (a < b ? -1 : 1))) {
@@ -149,7 +99,7 @@ export function parseMemory(text: string, scope: MemoryScope): ParsedMemory {
     if (!isServiceKey(key) || families === undefined) return nothing(`is damaged at ${show(key)}`);
     entries.push([key, families]);
   }
-  return { memory: Memory.from(entries) };
+  return { memory: new Memory(entries) };
 }
 
 /** What is remembered of a service. */
@@ -166,7 +116,7 @@ function withFamily(
 const OWNERSHIPS: readonly unknown[] = ["ours", "foreign", "mixed"] satisfies Ownership[];
 
 function nothing(what: string): ParsedMemory {
-  return { memory: Memory.empty, reason: `the ownership memory ${what}` };
+  return { memory: new Memory(), reason: `the ownership memory ${what}` };
 }
 
 /** Order and repetition of CIDRs and sources mean nothing. */

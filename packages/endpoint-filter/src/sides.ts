@@ -8,7 +8,6 @@ import {
   ipv6Groups,
   mappedIPv4,
   PrefixMap,
-  PrefixRegions,
   prefixLengthOf,
 } from "@fairlead/base";
 import { parseCIDR } from "./validate.ts";
@@ -105,13 +104,10 @@ export class CIDRSides {
 
   /** Addresses of a family for which an excluded CIDR decides: the fewest CIDRs, sorted; the same list each time. */
   regions(family: IPFamily): readonly string[] {
-    this.#regions[family] ??= this.#cidrs.regions(family, EXCLUDED);
+    this.#regions[family] ??= this.#cidrs.regions(family, ({ side }) => side === "excluded");
     return this.#regions[family];
   }
 }
-
-/** For all sides, since one is made from the other: only what changed is looked at. */
-const EXCLUDED = new PrefixRegions<Sided>(({ side }) => side === "excluded");
 
 function withSide(cidrs: PrefixMap<Sided>, cidr: string, side: CIDRSide): PrefixMap<Sided> {
   return cidrs.with(cidr, { cidr, side });

@@ -78,17 +78,6 @@ export function checkCIDR(value: string): { readonly cidr: string } | { readonly
   return typeof checked === "string" ? { problem: checked } : { cidr: checked.text };
 }
 
-/**
- * Whether `cidrs` together contain every address of `target`.
- *
- * @param cidrs canonical, of either family
- * @param target canonical
- * @throws TypeError for what is no CIDR
- */
-export function coverAll(cidrs: readonly string[], target: string): boolean {
-  return covers(cidrs.map(canonical), canonical(target));
-}
-
 /** Whether `cidrs` together contain every address of `target`. */
 export function covers(cidrs: readonly CIDR[], target: CIDR): boolean {
   const relevant = cidrs.filter((cidr) => overlaps(cidr, target)).sort((a, b) => compare(a.first, b.first));
@@ -116,12 +105,6 @@ export function parseCIDR(text: string): WrittenCIDR | undefined {
   const first = addressNumber(written.text.slice(0, written.text.indexOf("/")));
   const last = first | ((1n << BigInt(ADDRESS_BITS[family] - length)) - 1n);
   return { network: { family, text: written.text, length, first, last }, hostBits, mapped };
-}
-
-function canonical(text: string): CIDR {
-  const network = parseCIDR(text)?.network;
-  if (network === undefined) throw new TypeError(`${JSON.stringify(text)} is not a CIDR`);
-  return network;
 }
 
 const FORM = "must be a CIDR, such as 10.244.0.0/16 or fd00:244::/48";
@@ -174,11 +157,7 @@ function compare(a: bigint, b: bigint): number {
   return a < b ? -1 : 1;
 }
 
-/**
- * A canonical address as a number of its family's width.
- *
- * @throws RangeError when it is not an address
- */
+/** A canonical address as a number of its family's width. */
 function addressNumber(address: string): bigint {
   return addressWords(address).reduce((value, word) => (value << 32n) | BigInt(word), 0n);
 }

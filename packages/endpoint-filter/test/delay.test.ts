@@ -1,22 +1,11 @@
 import { VirtualClock } from "@fairlead/base/testing";
-import type { Ownership, Service } from "@fairlead/core";
+import type { Ownership } from "@fairlead/core";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createEndpointFilter, OwnershipDelay } from "../src/index.ts";
-import { endpointsAt } from "./service.ts";
+import { endpointsAt, service } from "./service.ts";
 
-const SERVICE: Service = {
-  namespace: "default",
-  name: "web",
-  clusterIPs: ["10.96.0.10"],
-  ports: [{ name: "", protocol: "TCP", port: 80 }],
-  externalIPs: [],
-  loadBalancerIPs: [],
-  loadBalancerSourceRanges: [],
-  internalTrafficPolicy: "Cluster",
-  externalTrafficPolicy: "Cluster",
-  annotations: {},
-};
+const SERVICE = service();
 const OURS = ["10.144.0.1"];
 const THEIRS = ["10.16.0.1"];
 const MIXED = [...OURS, ...THEIRS];

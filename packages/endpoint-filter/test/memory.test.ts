@@ -1,8 +1,9 @@
+import { toEnd } from "@fairlead/base";
 import type { IPFamily, MemoryUpdate, Ownership, ServiceKey } from "@fairlead/core";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Memory, parseMemory, serializeMemory } from "../src/index.ts";
+import { Memory, type MemoryScope, parseMemory, serializeInSteps } from "../src/index.ts";
 
 const SCOPE = { excludeCIDRs: ["10.244.0.0/16"], mixedServices: "own-endpoints", ownershipAnnotation: true } as const;
 
@@ -15,92 +16,71 @@ const fields = {
 };
 const update: fc.Arbitrary<MemoryUpdate> = fc.record({ ...fields, ownership: owner });
 
-describe("memory", () => {
-  test("is a value", () => {
-    const before = Memory.empty.set(WEB, "IPv4", "foreign");
-    const after = before.set(WEB, "IPv6", "ours");
-    expect(before.get(WEB, "IPv6")).toBeUndefined();
-    expect([after.get(WEB, "IPv4"), after.get(WEB, "IPv6")]).toEqual(["foreign", "ours"]);
-    expect(after.forget(WEB).size).toBe(0);
-    expect(after.size).toBe(1);
-  });
-
-  test("is the same one when nothing changes", () => {
-    const memory = Memory.empty.set(WEB, "IPv4", "foreign");
-    expect(memory.set(WEB, "IPv4", "foreign")).toBe(memory);
-    expect(memory.forget("default/other")).toBe(memory);
-    expect(memory.apply([])).toBe(memory);
-  });
-
-  test("a change leaves the other services alone", () => {
-    const memory = Memory.empty.set(WEB, "IPv4", "foreign").set("default/other", "IPv4", "ours");
-    expect(memory.set(WEB, "IPv4", "mixed").get("default/other", "IPv4")).toBe("ours");
-    expect([...memory.forget("default/other").services()]).toEqual([WEB]);
-  });
-
-  test("an update without ownership forgets one family", () => {
-    const memory = Memory.empty.set(WEB, "IPv4", "foreign").set(WEB, "IPv6", "mixed");
-    const after = memory.apply([{ service: WEB, family: "IPv4" }]);
-    expect([...after.entries()]).toEqual([[WEB, { IPv6: "mixed" }]]);
-    expect([...after.services()]).toEqual([WEB]);
-  });
+const steps = fc.array(fc.array(fc.record({ ...fields, ownership: fc.option(owner, { nil: undefined }) })), {
+  maxLength: 100,
 });
 
-describe("many changes", () => {
-  const steps = fc.array(fc.array(fc.record({ ...fields, ownership: fc.option(owner, { nil: undefined }) })), {
-    minLength: 50,
-    maxLength: 300,
-  });
-
-  test("come to what a map of them holds, and every memory stays as it was", () => {
-    fc.assert(
-      fc.property(steps, (all) => {
-        const model = new Map<string, Ownership>();
-        let memory = Memory.empty;
-        const seen: { memory: Memory; model: ReadonlyMap<string, Ownership> }[] = [];
-        for (const updates of all) {
-          memory = memory.apply(updates.map(withoutUndefined));
-          for (const { service, family, ownership } of updates) {
-            if (ownership === undefined) model.delete(`${service} ${family}`);
-            else model.set(`${service} ${family}`, ownership);
-          }
-          seen.push({ memory, model: new Map(model) });
+test("whatever changes, a memory holds what a map of its decisions holds, and says whether it changed", () => {
+  fc.assert(
+    fc.property(steps, (all) => {
+      const model = new Map<string, Ownership>();
+      const memory = new Memory();
+      for (const updates of all) {
+        const before = [...model].sort().join();
+        const changed = memory.apply(
+          updates.map(({ ownership, ...at }): MemoryUpdate => (ownership === undefined ? at : { ...at, ownership })),
+        );
+        for (const { service, family, ownership } of updates) {
+          if (ownership === undefined) model.delete(`${service} ${family}`);
+          else model.set(`${service} ${family}`, ownership);
+          if (!changed) expect([...model].sort().join()).toBe(before);
         }
-        for (const step of seen) expect(flat(step.memory)).toEqual(step.model);
-      }),
-      { numRuns: runs(10) },
-    );
-  });
-
-  function flat(memory: Memory): ReadonlyMap<string, Ownership> {
-    const entries = [...memory.entries()];
-    expect(entries).toHaveLength(memory.size);
-    expect([...memory.services()]).toEqual(entries.map(([service]) => service));
-    return new Map(
-      entries.flatMap(([service, families]) =>
-        Object.entries(families).map(([family, ownership]) => [`${service} ${family}`, ownership]),
-      ),
-    );
-  }
-
-  function withoutUndefined({
-    ownership,
-    ...at
-  }: Omit<MemoryUpdate, "ownership"> & { ownership: Ownership | undefined }): MemoryUpdate {
-    return ownership === undefined ? at : { ...at, ownership };
-  }
+        expect(flat(memory)).toEqual(model);
+        for (const { service, family } of updates) {
+          expect(memory.get(service, family)).toBe(model.get(`${service} ${family}`));
+        }
+      }
+    }),
+    { numRuns: runs(100) },
+  );
 });
+
+function flat(memory: Memory): ReadonlyMap<string, Ownership> {
+  const entries = [...memory.entries()];
+  expect([...memory.services()]).toEqual(entries.map(([service]) => service));
+  return new Map(
+    entries.flatMap(([service, families]) =>
+      Object.entries(families).map(([family, ownership]) => [`${service} ${family}`, ownership]),
+    ),
+  );
+}
+
+function memoryOf(...updates: readonly MemoryUpdate[]): Memory {
+  const memory = new Memory();
+  memory.apply(updates);
+  return memory;
+}
+
+function textOf(memory: Memory, scope: MemoryScope): string {
+  return toEnd(serializeInSteps(memory, scope));
+}
+
+function sizeOf({ memory }: { readonly memory: Memory }): number {
+  return flat(memory).size;
+}
 
 describe("its text", () => {
+  const MIXED = memoryOf({ service: WEB, family: "IPv4", ownership: "mixed" });
+
   test("comes back equal, whatever the order of the updates", () => {
     fc.assert(
       fc.property(fc.uniqueArray(update, { selector: ({ service, family }) => service + family }), (updates) => {
-        const memory = Memory.empty.apply(updates);
-        const text = serializeMemory(memory, SCOPE);
+        const memory = memoryOf(...updates);
+        const text = textOf(memory, SCOPE);
         const { memory: read, reason } = parseMemory(text, SCOPE);
         expect(reason).toBeUndefined();
         expect(new Map(read.entries())).toEqual(new Map(memory.entries()));
-        expect(serializeMemory(Memory.empty.apply(updates.toReversed()), SCOPE)).toBe(text);
+        expect(textOf(memoryOf(...updates.toReversed()), SCOPE)).toBe(text);
       }),
     );
   });
@@ -112,12 +92,12 @@ describe("its text", () => {
     ["null", "is not a JSON object written by Fairlead"],
     ['{"version":2}', "has version 2, this Fairlead reads version 1"],
     ["{}", "has version none, this Fairlead reads version 1"],
-    [serializeMemory(Memory.empty, { ...SCOPE, excludeCIDRs: [] }), "was written with other options"],
-    [serializeMemory(Memory.empty, { ...SCOPE, mixedServices: "skip" }), "was written with other options"],
-    [serializeMemory(Memory.empty, SCOPE).replace('"services": {}', '"services": 1'), "has no services"],
+    [textOf(new Memory(), { ...SCOPE, excludeCIDRs: [] }), "was written with other options"],
+    [textOf(new Memory(), { ...SCOPE, mixedServices: "skip" }), "was written with other options"],
+    [textOf(new Memory(), SCOPE).replace('"services": {}', '"services": 1'), "has no services"],
   ])("%j is empty, with a reason", (text, what) => {
     const { memory, reason } = parseMemory(text, SCOPE);
-    expect(memory.size).toBe(0);
+    expect(sizeOf({ memory })).toBe(0);
     expect(reason).toBe(`the ownership memory ${what}`);
   });
 
@@ -129,29 +109,32 @@ describe("its text", () => {
     ['{"a/b":{}}', "a/b"],
     ['{"a/b":null}', "a/b"],
   ])("damaged services %s", (services, key) => {
-    const text = serializeMemory(Memory.empty, SCOPE).replace('"services": {}', `"services": ${services}`);
+    const text = textOf(new Memory(), SCOPE).replace('"services": {}', `"services": ${services}`);
     expect(parseMemory(text, SCOPE).reason).toContain(`is damaged at "${key}"`);
   });
 
   test("cut anywhere it never throws, and is empty or whole", () => {
-    const memory = Memory.empty.set(WEB, "IPv4", "foreign").set("kube-system/dns", "IPv6", "mixed");
-    const text = serializeMemory(memory, SCOPE);
+    const memory = memoryOf(
+      { service: WEB, family: "IPv4", ownership: "foreign" },
+      { service: "kube-system/dns", family: "IPv6", ownership: "mixed" },
+    );
+    const text = textOf(memory, SCOPE);
     for (let length = 0; length < text.trimEnd().length; length++) {
-      expect(parseMemory(text.slice(0, length), SCOPE).memory.size).toBe(0);
+      expect(sizeOf(parseMemory(text.slice(0, length), SCOPE))).toBe(0);
     }
   });
 
   test("what is learned from elsewhere, or by other rules, is another scope", () => {
     const learning = { ...SCOPE, sources: ["calico-ippools", "kube-ovn-subnets(blue)"] };
-    const text = serializeMemory(Memory.empty.set(WEB, "IPv4", "mixed"), learning);
-    expect(parseMemory(text, { ...learning, sources: learning.sources.toReversed() }).memory.size).toBe(1);
-    expect(parseMemory(text, { ...learning, sources: ["calico-ippools"] }).memory.size).toBe(0);
-    expect(parseMemory(text, SCOPE).memory.size).toBe(0);
+    const text = textOf(MIXED, learning);
+    expect(sizeOf(parseMemory(text, { ...learning, sources: learning.sources.toReversed() }))).toBe(1);
+    expect(sizeOf(parseMemory(text, { ...learning, sources: ["calico-ippools"] }))).toBe(0);
+    expect(sizeOf(parseMemory(text, SCOPE))).toBe(0);
   });
 
   test("the order of CIDRs is no other option", () => {
     const two = { ...SCOPE, excludeCIDRs: ["10.244.0.0/16", "10.16.0.0/16"] };
-    const text = serializeMemory(Memory.empty.set(WEB, "IPv4", "mixed"), two);
-    expect(parseMemory(text, { ...two, excludeCIDRs: two.excludeCIDRs.toReversed() }).memory.size).toBe(1);
+    const text = textOf(MIXED, two);
+    expect(sizeOf(parseMemory(text, { ...two, excludeCIDRs: two.excludeCIDRs.toReversed() }))).toBe(1);
   });
 });

@@ -1,20 +1,9 @@
 import type { Service } from "@fairlead/core";
 import { expect, test } from "vitest";
 import { API_SERVER, CIDRSides, createEndpointFilter, type FilterOptions, filterBySides } from "../src/index.ts";
-import { endpointsAt } from "./service.ts";
+import { endpointsAt, service } from "./service.ts";
 
-const SERVICE: Service = {
-  namespace: "default",
-  name: "web",
-  clusterIPs: ["10.96.0.10"],
-  ports: [{ name: "", protocol: "TCP", port: 80 }],
-  externalIPs: [],
-  loadBalancerIPs: [],
-  loadBalancerSourceRanges: [],
-  internalTrafficPolicy: "Cluster",
-  externalTrafficPolicy: "Cluster",
-  annotations: {},
-};
+const SERVICE = service();
 const FOREIGN = { "fairlead.dev/ownership": "foreign" };
 const kubernetes = (annotations = {}): Service => ({ ...SERVICE, name: "kubernetes", annotations });
 const dns: Service = { ...SERVICE, namespace: "kube-system", name: "coredns", clusterDNS: true };
@@ -40,6 +29,16 @@ test("the API server's own Service is ours, whatever is listed, learned, ruled o
         decidedBy: "protected",
       });
     }
+  }
+});
+
+test("sixteen API servers, wherever they are, are all endpoints of their Service", () => {
+  const sixteen = Array.from({ length: 16 }, (_, at) => (at % 2 === 0 ? `10.16.0.${at}` : `198.51.100.${at}`));
+  const listed = createEndpointFilter({ ...OPTIONS, excludeCIDRs: ["10.16.0.0/16"] });
+  for (const filter of [listed, learned({ rule }), learned({ mixedServices: "skip" })]) {
+    const decision = filter.decide(kubernetes(FOREIGN), "IPv4", endpointsAt(sixteen), "foreign");
+    expect(decision).toMatchObject({ ownership: "ours", frontends: "all", ownEndpoints: 8, excludedEndpoints: 8 });
+    expect(decision.excludes).toBeUndefined();
   }
 });
 

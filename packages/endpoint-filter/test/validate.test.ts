@@ -1,3 +1,4 @@
+import { expectReadmeExample } from "@fairlead/tooling/readme";
 import { describe, expect, test } from "vitest";
 import { parseExcludeCIDRs } from "../src/index.ts";
 
@@ -97,3 +98,5 @@ describe("taken", () => {
     expect(check(excluded, cluster)).toEqual({ ok: true, cidrs, notes });
   });
 });
+
+test("README example", () => expectReadmeExample(import.meta.dirname));

@@ -17,24 +17,26 @@ import {
   MirroredSlices,
   NetworksOnce,
   type NetworksOnceParts,
+  type OtherNodesOptions,
   type Resource,
   shownAnnotations,
   subscriptions,
+  withOtherNodes,
 } from "@fairlead/intake";
-import type { ObjectKey, ObjectSource, Subscription } from "@fairlead/watch";
+import type { ObjectKey, ObjectSource, OtherSubscription, Subscription } from "@fairlead/watch";
 
-/** The objects of a cluster at one time. */
 export interface Cluster {
   readonly state: ClusterState;
   /** The node that is asked about; absent: it has no Node object. */
   readonly node?: NodeState;
   /** The ranges of services, of both families; absent: they were not asked for. */
   readonly serviceCIDRs?: readonly string[];
+  /** The addresses of the other Nodes, sorted; absent: they were not asked for, or may not be read. */
+  readonly otherAddresses?: readonly string[];
   /** Absent: no network is learned. */
   readonly learned?: LearnedOnce;
   /** What OVN-Kubernetes mirrors for Services of user-defined networks. Absent: it was not looked at. */
   readonly mirrored?: MirroredSlices;
-  /** What is wrong with single objects. */
   readonly problems: readonly Problem[];
   /** What of single objects is valid and does other than it seems to ask for. Default: nothing. */
   readonly notices?: readonly Problem[];
@@ -46,6 +48,8 @@ export interface ReadOptions {
   readonly slicesOf?: ((state: ClusterView) => ReadonlySet<ServiceKey>) | undefined;
   /** Whether the ranges of services are wanted: by modes that tell ClusterIPs that no service has. Default false. */
   readonly serviceCIDRs?: boolean;
+  /** The node whose others' addresses are wanted: by modes that make addresses of services its own. Default: none. */
+  readonly othersOf?: string | undefined;
   /** What may not be read: it is done without. */
   readonly without?: ReadonlySet<"node" | "serviceCIDRs">;
   /** Networks that the agent would learn. Default: none. */
@@ -54,16 +58,11 @@ export interface ReadOptions {
   readonly config?: AgentConfig;
 }
 
-/**
- * Reads a source of objects until all of them are there, and no longer.
- *
- * @param signal gives it up
- * @throws Error what the source rejects with; also when it ends, or is given up, before everything is there
- */
+/** Reads a source of objects until all of them are there, and no longer. */
 export async function readCluster(
   source: ObjectSource,
   signal: AbortSignal,
-  { slicesOf, networks: settings, config, without = new Set(), ...options }: ReadOptions = {},
+  { slicesOf, networks: settings, config, othersOf, without = new Set(), ...options }: ReadOptions = {},
 ): Promise<Cluster> {
   const state = new ClusterState();
   const problems: Problem[] = [];
@@ -71,14 +70,17 @@ export async function readCluster(
   // Whether a learned CIDR meets them is asked.
   const wantsCIDRs = options.serviceCIDRs === true || settings !== undefined;
   const serviceCIDRs = wantsCIDRs && !without.has("serviceCIDRs");
-  const missing = new Set<Resource | "serviceCIDRs" | "networks">(["services", "endpointSlices", "node"]);
+  const missing = new Set<Wanted>(["services", "endpointSlices", "node"]);
   if (without.has("node")) missing.delete("node");
   if (settings !== undefined) missing.add("networks");
   if (serviceCIDRs) missing.add("serviceCIDRs");
+  const nodeName = without.has("node") ? undefined : othersOf;
+  if (nodeName !== undefined) missing.add("otherNodes");
   const done = new AbortController();
   let node: NodeState | undefined;
   let ranges: readonly string[] | undefined;
-  const synced = (resource: Resource | "serviceCIDRs" | "networks") => {
+  const known: { otherAddresses?: readonly string[] } = {};
+  const synced = (resource: Wanted) => {
     missing.delete(resource);
     if (missing.size === 0) done.abort();
   };
@@ -108,7 +110,14 @@ export async function readCluster(
     }),
   });
   const once = settings && new NetworksOnce({ settings, clock: systemClock, onReady: () => synced("networks") });
-  const others = once && { others: once.subscriptions };
+  const others = {
+    others: alongside(once?.subscriptions, nodeName, {
+      onAddresses: (addresses) => {
+        known.otherAddresses = addresses;
+      },
+      onKnown: () => synced("otherNodes"),
+    }),
+  };
   const mirrored = new MirroredSlices();
   const into = without.has("node") ? objects : { ...objects, node: nodes };
   const slices = selectedSlices(objects.endpointSlices);
@@ -127,7 +136,19 @@ export async function readCluster(
     ...learned,
     ...(node && { node }),
     ...(ranges && { serviceCIDRs: ranges }),
+    ...known,
   };
+}
+
+type Wanted = Resource | "serviceCIDRs" | "networks" | "otherNodes";
+
+/** @param nodeName the node whose others are wanted */
+function alongside(
+  networks: readonly OtherSubscription[] = [],
+  nodeName: string | undefined,
+  to: Omit<OtherNodesOptions, "nodeName">,
+): readonly OtherSubscription[] {
+  return nodeName === undefined ? networks : withOtherNodes(networks, { nodeName, ...to });
 }
 
 /** A subscription of EndpointSlices that passes on those of few services, once it is known which. */

@@ -9,16 +9,22 @@ import {
   type IPFamily,
   type Membership,
   nodePortChoice,
+  nodePortRanges,
+  nodePortRangesProblem,
   type OwnershipDecision,
+  onlyLocal,
   type Problem,
+  refusesWithoutLocal,
   type Service,
   type ServiceKey,
   type ServicePortGroup,
   type ServicePortSpec,
+  selecting,
   serviceOfProblem,
 } from "@fairlead/core";
 import { mirroredIn, podNetworkOf } from "@fairlead/intake";
 import type { NftTable } from "@fairlead/netfilter/nft";
+import { lets } from "./compare/probes.ts";
 import type {
   FamilyExplanation,
   FastPathExplanation,
@@ -29,6 +35,7 @@ import type {
   ServiceExplanation,
   ServiceNotice,
 } from "./explanation.ts";
+import { unservedIn } from "./modes/index.ts";
 import type { PlannedNode } from "./node-plan.ts";
 
 /**
@@ -101,6 +108,11 @@ function policies({ planner, options }: PlannedNode, { key, service, family }: F
   const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, loadBalancerSourceRanges } = service;
   const check = planner.plan(family).healthChecks.get(key);
   const chosen = nodePortChoice(service, family, options);
+  const hasNodePorts = service.ports.some(({ nodePort }) => nodePort !== undefined);
+  const { semantics } = options;
+  const ranges = hasNodePorts && !semantics.ignoresSourceRanges ? nodePortRanges(service, family) : undefined;
+  const nobody = ranges?.length === 0 ? nodePortRangesProblem(service, family, true, semantics)?.reason : undefined;
+  const hasLocal = onlyLocal(internalTrafficPolicy) || onlyLocal(externalTrafficPolicy);
   return {
     internalTrafficPolicy,
     externalTrafficPolicy,
@@ -109,6 +121,8 @@ function policies({ planner, options }: PlannedNode, { key, service, family }: F
     ...(chosen && {
       nodePortAddresses: { addresses: chosen.addresses, ...(chosen.problem && { why: chosen.problem.reason }) },
     }),
+    ...(ranges && { nodePortSourceRanges: { ranges, ...(nobody !== undefined && { why: nobody }) } }),
+    ...(hasLocal && refusesWithoutLocal(service) ? { refusesWithoutLocal: true } : undefined),
     ...(check === undefined ? undefined : { healthCheck: { port: check.port, localEndpoints: check.localEndpoints } }),
   };
 }
@@ -117,24 +131,33 @@ function explainPort(planned: PlannedNode, asked: FamilyQuery, port: ServicePort
   const { key, family, decision } = asked;
   const { name, protocol } = port;
   const group = planned.planner.plan(family).groups.get(groupId(key, port));
-  const { nodeName, zone, nodeHints } = planned.options;
   const query = { family, name, protocol, excludes: decision.excludes };
-  const place = { nodeName, zone, nodeHints };
+  const place = selecting(planned.options, asked.service, family);
   const isLeft = decision.frontends === "none";
   const mirrors = isLeft ? mirroredIn(planned.pods, key, family).map(({ slice }) => slice) : [];
   const fates = endpointFates(mirrors.length > 0 ? mirrors : planned.state.slices(key), query, place);
   const hints = hintsOutcome(planned.state.slices(key), query, place);
   const fastPath = fastPathOf(planned, group);
+  const unserved = unservedIn(planned.mode);
   return {
     name,
     protocol,
     frontends: group?.frontends ?? [],
+    ...(unserved !== undefined && { unserved }),
     ...onLoopback(planned, group),
     ...(fastPath && { fastPath }),
     ...distributionOf(asked.service, hints),
     lost: lostFrontends(planned, asked, port, group),
     endpoints: isLeft ? fates.map(leftAlone) : fates,
+    ...refusedOf(group),
   };
+}
+
+function refusedOf(group: ServicePortGroup | undefined): Pick<PortExplanation, "refused"> {
+  const parts = Object.entries(group?.weights ?? {}).flatMap(([set, { endpoints, refused = 0 }]) =>
+    refused === 0 ? [] : [[set, refused / endpoints.reduce((sum, weight) => sum + weight, refused)]],
+  );
+  return parts.length === 0 ? {} : { refused: Object.fromEntries(parts) };
 }
 
 /** Upstream's relay serves TCP, and follows the external traffic policy as clients from outside do. */
@@ -142,12 +165,16 @@ function onLoopback(
   { loopbackNodePorts }: PlannedNode,
   group: ServicePortGroup | undefined,
 ): Pick<PortExplanation, "onLoopback"> {
-  const outside = group?.frontends.find(({ at }) => at === "node-port")?.treatments.outside;
+  const frontend = group?.frontends.find(({ at }) => at === "node-port");
+  const outside = frontend?.treatments.outside;
   const here = group && loopbackNodePorts(group.family);
   if (outside === undefined || outside.verdict === "leave" || here === undefined || here === "untouched") return {};
   const relayed = here === "relayed" && group?.protocol === "TCP" && outside.verdict === "proxy";
-  return { onLoopback: relayed ? { relayedTo: outside.set } : "refused" };
+  const isLetIn = group !== undefined && lets(frontend?.gate, LOOPBACK[group.family]);
+  return { onLoopback: relayed && isLetIn ? { relayedTo: outside.set } : "refused" };
 }
+
+const LOOPBACK = { IPv4: "127.0.0.1", IPv6: "::1" } as const;
 
 const WITHOUT_HINTS = "only the hints of EndpointSlices count, which the cluster's EndpointSlice controller writes";
 

@@ -58,9 +58,15 @@ export interface Policies {
   /** Where its node ports are, as the Service chooses; absent: wherever node ports are. */
   readonly nodePortAddresses?: {
     readonly addresses: readonly string[];
-    /** Why that is nowhere. */
     readonly why?: string;
   };
+  /** Who may use its node ports, as the Service says; absent: every client. */
+  readonly nodePortSourceRanges?: {
+    readonly ranges: readonly string[];
+    readonly why?: string;
+  };
+  /** Clients are refused, not dropped, where a policy Local finds no endpoint. */
+  readonly refusesWithoutLocal?: true;
   readonly healthCheck?: { readonly port: number; readonly localEndpoints: number };
 }
 
@@ -69,6 +75,8 @@ export interface PortExplanation {
   readonly name: string;
   readonly protocol: Protocol;
   readonly frontends: readonly FrontendExplanation[];
+  /** What becomes of packets that are refused or dropped, where the mode has no rule for it; absent: that. */
+  readonly unserved?: string;
   /**
    * What becomes of its node port on loopback addresses: the agent's process relays it to a set, or it is refused.
    * Absent: it has no node port, or the mode does nothing special there.
@@ -82,6 +90,8 @@ export interface PortExplanation {
   readonly distribution?: DistributionExplanation;
   /** Every endpoint of the port in its slices; of a service that is left to the pods' own network, those in that. */
   readonly endpoints: readonly EndpointFate[];
+  /** Part of the new connections that a set refuses, 0 to 1; absent: none. */
+  readonly refused?: Readonly<Partial<Record<EndpointSetName, number>>>;
 }
 
 export interface FastPathExplanation {

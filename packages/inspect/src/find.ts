@@ -1,10 +1,9 @@
+/** The services behind a name, an address, a node port or a pod's address. */
+
 import { familyOf, IP_FAMILIES, parseAddress } from "@fairlead/base";
 import { FRONTEND_KINDS, type Protocol, type ServiceKey, serviceKey } from "@fairlead/core";
 import type { PlannedNode } from "./node-plan.ts";
 
-/** The services behind a name, an address, a node port or a pod's address. */
-
-/** A service that a target means, and the one port of it that it means. */
 export interface FoundTarget {
   readonly service: ServiceKey;
   /** Name or number; absent: all of them. */
@@ -37,7 +36,6 @@ export type Target =
     }
   | {
       readonly kind: "address";
-      /** Canonical address. */
       readonly address: string;
       readonly port: number;
       readonly protocol: Protocol;
@@ -45,7 +43,6 @@ export type Target =
   /** Every service that has the address, as a frontend's or an endpoint's. */
   | {
       readonly kind: "host";
-      /** Canonical address. */
       readonly address: string;
     }
   | { readonly kind: "nodePort"; readonly port: number; readonly protocol: Protocol };

@@ -1,3 +1,5 @@
+/** Whose a tracked connection is: service, endpoint and whether that still exists. */
+
 import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import {
   type EndpointSlice,
@@ -14,8 +16,6 @@ import {
 import type { EndpointCondition, Flow, FlowEndpoint, FlowSocket, TrackedConnection } from "./flow.ts";
 import type { Relays } from "./flow-traffic.ts";
 import type { PlannedNode } from "./node-plan.ts";
-
-/** Whose a tracked connection is: service, endpoint and whether that still exists. */
 
 /**
  * Says whose a connection is; undefined: no service's. Pure.
@@ -83,7 +83,6 @@ function optional({ state, offloaded, expires, sent, received }: TrackedConnecti
   };
 }
 
-/** What is known of an address and port as an endpoint of a service port. */
 type FindEndpoint = (
   service: ServiceKey,
   port: ServicePortSpec,

@@ -1,10 +1,9 @@
+/** Flows summed up by service, and what relays know of their endpoints. */
+
 import { isObject, parseAddress, socketText, valueAt } from "@fairlead/base";
 import type { Ownership, Protocol, ServiceKey } from "@fairlead/core";
 import type { Flow, FlowEndpoint, FlowSocket, TrackedConnection, Volume } from "./flow.ts";
 
-/** Flows summed up by service, and what relays know of their endpoints. */
-
-/** What some connections amount to. */
 interface Traffic {
   readonly connections: number;
   /** Those that no answer has come to. */
@@ -14,7 +13,6 @@ interface Traffic {
   readonly received?: Volume;
 }
 
-/** The connections that one endpoint has of a service port. */
 export interface EndpointTraffic extends Traffic {
   /** Connections that the node's agent carries itself. */
   readonly relayed?: true;
@@ -22,7 +20,6 @@ export interface EndpointTraffic extends Traffic {
   readonly endpoint?: FlowEndpoint;
 }
 
-/** The connections of one port of a service. */
 export interface ServiceTraffic extends Traffic {
   readonly service: ServiceKey;
   readonly port: string;

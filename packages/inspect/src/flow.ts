@@ -1,6 +1,6 @@
-import type { FrontendKind, IPFamily, Ownership, Protocol, ServiceKey } from "@fairlead/core";
-
 /** A tracked connection, and what is known of it. */
+
+import type { FrontendKind, IPFamily, Ownership, Protocol, ServiceKey } from "@fairlead/core";
 
 /** A connection of a client with a service, as the connection tracking of one node knows it. JSON values only. */
 export interface Flow {

@@ -1,6 +1,6 @@
 export { instanceOfTable } from "@fairlead/backend-nftables";
 export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
-export { type Agreement, agreementOf, compareProbes, type PacketFinding } from "./compare/agreement.ts";
+export { type Agreement, agreementOf, type PacketFinding, trafficFindings } from "./compare/agreement.ts";
 export {
   type DifferenceEvent,
   DifferenceTracker,
@@ -25,7 +25,6 @@ export {
 export { compareNftables, isKubeProxyTable, servicesInTable } from "./compare/nftables.ts";
 export {
   addressIn,
-  endpointProbesOf,
   OUTER_INTERFACE,
   outsideAddress,
   type Probe,
@@ -56,20 +55,18 @@ export {
 export { isProxyChain, ownRules, type Reader, readersOf, withoutProxy } from "./compare/states/without-proxy.ts";
 export { straysIn } from "./compare/strays.ts";
 export { type KernelState, type OutcomeShares, UNTOUCHED, type View, viewOf, waysText } from "./compare/ways.ts";
-export { ADVICE_NAMES, type AdviceName } from "./doctor/advice.ts";
 export {
   CALLING_RESOURCES,
   type CalledServices,
   type CallingResource,
   calledServices,
 } from "./doctor/called-services.ts";
-export { diagnose } from "./doctor/diagnose.ts";
+export { ADVICE_NAMES, type AdviceName, type Diagnosis, diagnose } from "./doctor/diagnose.ts";
 export type * from "./doctor/facts.ts";
 export { type DryRunOptions, dryRun, dryTables } from "./dry-run.ts";
 export { explainService, fastPathOnNode } from "./explain.ts";
 export type * from "./explanation.ts";
 export { type FoundTarget, findTarget, parseTarget, type Target } from "./find.ts";
-export type * from "./flow.ts";
 export type * from "./flow.ts";
 export { type AttributeFlow, flowAttribution } from "./flow-attribution.ts";
 export {
@@ -79,11 +76,10 @@ export {
   type ServiceTraffic,
   trafficByService,
 } from "./flow-traffic.ts";
-export { leaveOutOthers } from "./leave-out.ts";
 export { missingNodeDoubts } from "./missing-node.ts";
 export { type ModeChange, type ModeFinding, type ModeSide, modeChange, type SeenNode } from "./mode-change.ts";
 export type { ProgramText } from "./modes/empty-node.ts";
-export { factsOf, MODES, type Mode } from "./modes/index.ts";
+export { factsOf, MODES, type Mode, unservedIn, whyUnread, whyUnwritten } from "./modes/index.ts";
 export { type NodePlanRequest, nodeOptions, type PlannedNode, planNode, planNodeSteps, podFacts } from "./node-plan.ts";
 export {
   isStatePart,
@@ -111,7 +107,7 @@ export {
   UnreadState,
 } from "./node-view.ts";
 export type * from "./nodes.ts";
-export { type AgentPages, agentStatus, type NamedService, readNodes, whyIgnored } from "./nodes.ts";
+export { type AgentPages, agentStatus, type NamedService, readNodes, refusedObjects, whyIgnored } from "./nodes.ts";
 export {
   followOwnership,
   type OwnershipListener,

@@ -32,7 +32,6 @@ export function modeChange(change: ModeChange): readonly ModeFinding[] {
   ];
 }
 
-/** One thing that a change of the mode means for a node. */
 export interface ModeFinding {
   readonly topic: string;
   /** `blocks`: the node cannot run the mode. */
@@ -44,7 +43,6 @@ export interface ModeFinding {
   readonly services?: readonly ServiceKey[];
 }
 
-/** What a node serves in one mode. */
 export interface ModeSide {
   readonly planned: PlannedNode;
   readonly config: AgentConfig;
@@ -248,7 +246,6 @@ function isSet({ config }: ModeSide): boolean {
   return config.provenance["nodePortAddresses"] !== undefined;
 }
 
-/** Services with a node port, in that family. */
 function nodePortServices(family: IPFamily, { planned }: ModeSide) {
   const groups = [...planned.planner.plan(family).groups.values()];
   const having = groups.filter(({ frontends }) =>
@@ -280,7 +277,6 @@ function factsOfSide({ planned }: ModeSide): ModeFacts {
   return factsOf(planned.mode);
 }
 
-/** Whether the mode programs tables of nftables of its own. */
 function hasTables(side: ModeSide): boolean {
   return factsOfSide(side).nftTables !== undefined;
 }

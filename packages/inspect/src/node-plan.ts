@@ -41,7 +41,6 @@ export interface PlannedNode {
   readonly planner: Planner;
   readonly state: ClusterState;
   readonly memory: OwnershipMemory;
-  /** What says in which networks pods are. */
   readonly pods: PodNetworkFacts;
   /** What becomes of node ports on a family's loopback addresses; undefined: they are served as on other addresses. */
   readonly loopbackNodePorts: (family: IPFamily) => LoopbackNodePorts | undefined;
@@ -79,7 +78,6 @@ export function podFacts({ state, mirrored, learned }: Cluster): PodNetworkFacts
   return { state, mirrored, defaultVPCs: learned?.report.defaultVPCs };
 }
 
-/** What the agent of a node plans by. */
 export function nodeOptions(request: Omit<NodePlanRequest, "memory" | "services">): PlannerOptions {
   const { cluster, config, filter, nodeName, mode, primaryAsUpstream = false } = request;
   const facts = factsOf(mode);
@@ -91,9 +89,11 @@ export function nodeOptions(request: Omit<NodePlanRequest, "memory" | "services"
     mode: facts,
     primaryAsUpstream,
   });
-  const { node, serviceCIDRs, learned } = cluster;
+  const { node, serviceCIDRs, otherAddresses, learned } = cluster;
   if (node !== undefined) inputs.setNode(node);
   if (serviceCIDRs !== undefined) inputs.setServiceCIDRs(serviceCIDRs);
+  // kube-proxy takes an address that another Node has.
+  if (otherAddresses !== undefined && !primaryAsUpstream) inputs.setOtherNodes(otherAddresses);
   if (learned !== undefined) inputs.setNetworks(learned.decision);
   const addresses = request.addresses ?? ["127.0.0.1", "::1", ...(node?.addresses ?? [])];
   inputs.setAddresses(addresses, firstOfEach(addresses));

@@ -1,13 +1,13 @@
-import { isObject, parseJSON } from "@fairlead/base";
-import type { SetState, VirtualServerState } from "@fairlead/netfilter";
-import { type Expression, elementKey, type NftTable, type SetElement } from "@fairlead/netfilter/nft";
-import * as z from "zod";
-
 /**
  * What the kernel of a node holds, as one value: all that `fairlead` reads of a node. `fairlead __state` in the agent's
  * image prints it, `fairlead sysdump` keeps it. Each value has a type; the texts that other programs choose are
  * comments, and what is in `save`.
  */
+
+import { isObject, parseJSON } from "@fairlead/base";
+import type { SetState, VirtualServerState } from "@fairlead/netfilter";
+import { type Expression, elementKey, type NftTable, type SetElement } from "@fairlead/netfilter/nft";
+import * as z from "zod";
 
 /** Goes up with each change that an older reader would misread. */
 const NODE_STATE_FORMAT = 1;
@@ -138,7 +138,6 @@ const parts = {
   tableNames: z.array(z.object({ family: z.string(), name: z.string() })).exactOptional(),
   /** The tables of ip and ip6, but for those of iptables. */
   tables: z.array(table.transform(tableOf)).exactOptional(),
-  /** Virtual servers. */
   servers: z
     .array(server)
     .transform((all): readonly VirtualServerState[] => all)
@@ -162,7 +161,6 @@ const schema = z.object({
   problems: z.record(z.string(), z.string()),
 });
 
-/** A part of a state by its name. */
 export type StatePart = keyof typeof parts;
 /** All but the connections, which take long where there are many. */
 export const STATE_PARTS: readonly StatePart[] = Object.keys(parts)

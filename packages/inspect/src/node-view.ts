@@ -1,3 +1,5 @@
+/** What a node's state means to packets and to comparisons. */
+
 import { hostCIDR } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { LazySaveParser, type SavedRules, type SetState } from "@fairlead/netfilter";
@@ -6,8 +8,6 @@ import { type Environment, type Ipvs, type PacketSet, packetSet, type Route, rou
 import type { IpvsObjects } from "./compare/ipvs.ts";
 import type { KernelState } from "./compare/ways.ts";
 import type { NodeState, StatePart, StateParts } from "./node-state.ts";
-
-/** What a node's state means to packets and to comparisons. */
 
 /** A part of a state is needed and was not read. */
 export class UnreadState extends Error {

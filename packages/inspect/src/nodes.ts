@@ -37,17 +37,18 @@ export function agentStatus({ metrics = "", proxyMode, ownership, livez }: Agent
   };
 }
 
+/** Kernel objects that an agent leaves out, of its metrics; undefined: they do not say, as kube-proxy's. */
+export function refusedObjects(metrics: string): number | undefined {
+  const samples = samplesOf(metrics, "fairlead_refused_objects");
+  return samples.length === 0 ? undefined : samples.reduce((sum, { value }) => sum + value, 0);
+}
+
 const NODES: OtherResource = { group: "", version: "v1", plural: "nodes", kind: "Node", namespaced: false };
 
 const FORBIDDEN =
   'the user may not list nodes; a ClusterRole with this rule allows it: {apiGroups: [""], resources: [nodes], verbs: [list, watch]}';
 
-/**
- * All Nodes of a source, by their names in their order.
- *
- * @param signal gives it up
- * @throws Error when they may not be listed, or it is given up before they are there
- */
+/** All Nodes of a source, by their names in their order. */
 export async function readNodes(source: ObjectSource, signal: AbortSignal): Promise<ReadonlyMap<string, NodeState>> {
   const nodes: NodeState[] = [];
   const done = new AbortController();
@@ -77,7 +78,6 @@ export async function readNodes(source: ObjectSource, signal: AbortSignal): Prom
   return new Map(nodes.map((node) => [node.name, node] as const).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** One Service by its name, whatever proxy it is for. */
 export interface NamedService {
   readonly namespace: string;
   readonly name: string;
@@ -171,7 +171,6 @@ function ownersIn(ownership: string | undefined): OwnerCounts | undefined {
   return { ours: of("ours"), foreign: of("foreign"), mixed: of("mixed") };
 }
 
-/** One value of a metric. */
 interface Sample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;

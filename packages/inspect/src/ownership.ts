@@ -17,7 +17,6 @@ import { factsOf, type Mode } from "./modes/index.ts";
 export interface OwnershipListener {
   /** All services, once they are known. */
   readonly onAll: (rows: readonly OwnershipRow[]) => void;
-  /** A service whose row has changed, or that is new. */
   readonly onChange: (row: OwnershipRow) => void;
   /** A service that is gone in that family. */
   readonly onGone: (row: OwnershipRow) => void;
@@ -75,7 +74,6 @@ export interface SuggestedCIDR {
   readonly cidr: string;
   /** Distinct pod addresses in it. */
   readonly endpoints: number;
-  /** Services with endpoints in it. */
   readonly services: number;
 }
 

@@ -24,12 +24,12 @@ export function relatedServices(state: ClusterView, target: Target): ReadonlySet
 }
 
 /** Something that only one service can have. */
-export type Claim =
+type Claim =
   /** Canonical. */
   { readonly kind: "address"; readonly address: string } | { readonly kind: "nodePort"; readonly port: number };
 
 /** Everything of a service that another one could have as well. */
-export function claimsOf({ clusterIPs, externalIPs, loadBalancerIPs, ports }: Service): readonly Claim[] {
+function claimsOf({ clusterIPs, externalIPs, loadBalancerIPs, ports }: Service): readonly Claim[] {
   const addresses = [...clusterIPs, ...externalIPs, ...loadBalancerIPs];
   return [
     ...addresses.map((address): Claim => ({ kind: "address", address })),
@@ -38,14 +38,14 @@ export function claimsOf({ clusterIPs, externalIPs, loadBalancerIPs, ports }: Se
 }
 
 /** The claims that lead to the services of a target that names none: its port may be a node's. */
-export function claimsOn(target: Exclude<Target, { kind: "service" }>): readonly Claim[] {
+function claimsOn(target: Exclude<Target, { kind: "service" }>): readonly Claim[] {
   if (target.kind === "nodePort") return [{ kind: "nodePort", port: target.port }];
   const address: Claim = { kind: "address", address: target.address };
   return target.kind === "host" ? [address] : [address, { kind: "nodePort", port: target.port }];
 }
 
 /** `10.96.0.10`, `node port 30080` */
-export function claimText(claim: Claim): string {
+function claimText(claim: Claim): string {
   return claim.kind === "address" ? claim.address : `node port ${claim.port}`;
 }
 

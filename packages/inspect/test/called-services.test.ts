@@ -4,7 +4,6 @@ import { CALLING_RESOURCES, type CallingResource, calledServices } from "../src/
 
 const hook = (name: string) => ({ clientConfig: { service: { namespace: "vault", name } } });
 
-/** One list, of the resource with the plural. */
 function lists(plural: string, ...objects: readonly unknown[]): ReadonlyMap<CallingResource, readonly unknown[]> {
   const resource = CALLING_RESOURCES.find((one) => one.plural === plural);
   if (resource === undefined) throw new Error(`unknown ${plural}`);

@@ -51,8 +51,11 @@ export class NodeEvents {
   }
 
   /** Resolves when the server has answered, or nothing is sent; never rejects. */
-  async report(event: NodeEvent): Promise<void> {
-    if (!this.#due(event)) return;
+  async report(given: NodeEvent): Promise<void> {
+    const room = this.#room(given);
+    if (room === 0) return;
+    const isLast = given.service !== undefined && room === 1;
+    const event = isLast ? { ...given, message: given.message.slice(0, LONGEST_MESSAGE - LAST.length) + LAST } : given;
     const { node, component = KUBE_PROXY, post, clock, log, random = Math.random } = this.#parts;
     const namespace = namespaceOf(event);
     const id = uniqueID(clock.now(), random());
@@ -93,19 +96,21 @@ export class NodeEvents {
     }
   }
 
-  #due({ reason, service }: NodeEvent): boolean {
+  /** How many Events there is room for, this one included, which counts as sent; 0: it is dropped. */
+  #room({ reason, service }: NodeEvent): number {
     const now = this.#parts.clock.monotonic();
     this.#forget(now - PAUSE_MS);
-    const key = service === undefined ? reason : `${reason} ${service.namespace}/${service.name}`;
-    if (this.#sent.has(key) || (service !== undefined && !this.#hasRoom(service.namespace))) return false;
-    this.#sent.set(key, { at: now, namespace: service?.namespace });
-    return true;
+    const key = service === undefined ? reason : `${reason} ${service.kind} ${service.namespace}/${service.name}`;
+    if (this.#sent.has(key)) return 0;
+    const room = service === undefined ? 1 : this.#roomOf(service.namespace);
+    if (room > 0) this.#sent.set(key, { at: now, namespace: service?.namespace });
+    return room;
   }
 
-  #hasRoom(namespace: string): boolean {
+  #roomOf(namespace: string): number {
     const ofServices = Array.from(this.#sent.values(), (one) => one.namespace).filter((one) => one !== undefined);
     const own = ofServices.filter((one) => one === namespace).length;
-    return own < (ofServices.length < MANY_OF_SERVICES ? MOST_OF_NAMESPACE : 1);
+    return Math.max(0, (ofServices.length < MANY_OF_SERVICES ? MOST_OF_NAMESPACE : 1) - own);
   }
 
   #forget(until: number): void {
@@ -116,6 +121,9 @@ export class NodeEvents {
   }
 }
 
+/** What the last Event about a namespace says in addition: those that come now are dropped, and not sent later. */
+const LAST = ". There may be more Services like it in this namespace, without an Event: see `fairlead doctor`";
+
 /** Namespaces whose refusals are remembered. */
 const MOST_REFUSED = 1_000;
 
@@ -125,8 +133,11 @@ function uniqueID(now: number, random: number): string {
   return `${Math.trunc(now).toString(16)}${bits.toString(16).padStart(12, "0")}`;
 }
 
-/** A Service, as an Event names it. */
 interface ServiceReference {
+  /** Absent: it is a Service. An object of another kind has an Event by the same rules. */
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  /** "": it is in none, and its Events are in `default`. */
   readonly namespace: string;
   readonly name: string;
   /** metadata.uid, by which `kubectl describe` finds an Event; absent: not known. */
@@ -147,11 +158,13 @@ export interface NodeEvent {
 
 /** Events live in the namespace of what they are about (the API server checks it); those about Nodes in `default`. */
 function namespaceOf({ service }: NodeEvent): string {
-  return service?.namespace ?? "default";
+  return service?.namespace || "default";
 }
 
 /** Bytes of a message that the API server takes. */
 const LONGEST_MESSAGE = 1_024;
+/** What of a name leaves room for the rest of an Event's: 253 characters in all. */
+const LONGEST_NAME = 220;
 
 /** The component of kube-proxy's Events, so that a search for those finds ours. */
 const KUBE_PROXY = "kube-proxy";
@@ -173,7 +186,7 @@ function eventObject(event: NodeEvent, node: string, component: string, at: numb
   return {
     apiVersion: "v1",
     kind: "Event",
-    metadata: { name: `${service?.name ?? node}.${id}`, namespace: namespaceOf(event) },
+    metadata: { name: `${(service?.name ?? node).slice(0, LONGEST_NAME)}.${id}`, namespace: namespaceOf(event) },
     involvedObject:
       service === undefined
         ? { kind: "Node", name: node, uid: node }

@@ -1,7 +1,7 @@
 import { type Clock, familyOf, IP_FAMILIES, inSlices, nextTurn, type Slicing, systemClock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { ClusterState, type IPFamily, type ModeFacts, Planner, type PlanStep, type ServiceKey } from "@fairlead/core";
-import { createEndpointFilter, type FilterOptions, type Memory } from "@fairlead/endpoint-filter";
+import { createEndpointFilter, type FilterOptions, Memory } from "@fairlead/endpoint-filter";
 import type { NetworksSettings } from "@fairlead/networks";
 import type { ObjectSource } from "@fairlead/watch";
 import { LiveNetworks } from "./networks.ts";
@@ -48,7 +48,7 @@ export class LivePlan {
   readonly #missing: Set<string>;
   /** Services that decisions about networks may have given another owner, and no step has planned since. */
   #concerned = new Set<ServiceKey>();
-  #memory: Memory;
+  readonly #memory: Memory;
   #planned = false;
   #asked = false;
   #running = false;
@@ -57,7 +57,7 @@ export class LivePlan {
   constructor(parts: LivePlanParts) {
     const { config, nodeName, filter, mode, networks, purpose, memory, clock = systemClock } = parts;
     this.#parts = parts;
-    this.#memory = memory;
+    this.#memory = new Memory(memory.entries());
     this.#inputs = new NodeInputs({
       config,
       nodeName,
@@ -127,11 +127,11 @@ export class LivePlan {
   }
 
   #subscriptions(planned: boolean) {
-    const { config } = this.#parts;
+    const { config, mode } = this.#parts;
     const live = this.#networks;
     return subscriptions({
       state: this.#state,
-      annotations: shownAnnotations(config),
+      annotations: shownAnnotations(config, mode.semantics),
       serviceProxyName: config.serviceProxyName,
       problems: { object: () => {} },
       // A node that vanished keeps what was known of it.
@@ -187,7 +187,7 @@ export class LivePlan {
     this.#concerned.clear();
     this.planner.setOptions(this.#inputs.options(), live && (services === "all" ? undefined : services));
     const step = await inSlices(this.planner.replan(this.#state, services, this.#memory), slicing);
-    this.#memory = this.#memory.apply(step.memory);
+    this.#memory.apply(step.memory);
     this.#planned = true;
     await onPlanned(services, step);
     await live?.see(dirty);

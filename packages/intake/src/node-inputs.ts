@@ -40,7 +40,6 @@ export interface NodeInputsParts {
   readonly primaryAsUpstream?: boolean;
 }
 
-/** What learned networks change of the options. */
 interface LearnedNetworks {
   readonly filter: EndpointFilter;
   /** All of our own CIDRs, what is configured among them. */
@@ -155,8 +154,9 @@ export class NodeInputs {
     const ips = nodeIPs(this.#ipSources());
     const each = <T>(make: (family: IPFamily) => T): Partial<Record<IPFamily, T>> =>
       Object.fromEntries(families.map((family) => [family, make(family)]));
+    const selectors = semantics.ignoresNodePortAddresses ? ["all"] : config.nodePortAddresses;
     const nodePortAddresses = each((family) =>
-      nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses, primaryAsUpstream),
+      nodePortAddressesFor(family, selectors, ips, this.#addresses, primaryAsUpstream),
     );
     return {
       nodeName,

@@ -10,6 +10,7 @@ import {
   decodeEndpointSlice,
   type EndpointSlice,
   type IPFamily,
+  type ModeSemantics,
   type OwnershipDecision,
   quoted,
   type ServiceKey,
@@ -48,8 +49,11 @@ export const LEAVING_RULES: Readonly<Record<PodNetwork["kind"], string>> = {
 };
 
 /** The annotations of Services that tools keep: those that rules ask for, and the one that names a VPC. */
-export function shownAnnotations(config: AgentConfig): ReadonlySet<string> {
-  return new Set([...ruleAnnotations(config), VPC]);
+export function shownAnnotations(
+  config: AgentConfig,
+  semantics: Pick<ModeSemantics, "preserveDestination"> = {},
+): ReadonlySet<string> {
+  return new Set([...ruleAnnotations(config, semantics), VPC]);
 }
 
 /** The mirrored slices of a service in one family. */

@@ -2,7 +2,7 @@
 
 import { errorText } from "@fairlead/base";
 import { type AgentConfig, type CIDRSource, formatError } from "@fairlead/config";
-import type { ServiceKey } from "@fairlead/core";
+import type { ModeSemantics, ServiceKey } from "@fairlead/core";
 import { checkCIDR, type FilterOptions, type MemoryScope, parseExcludeCIDRs } from "@fairlead/endpoint-filter";
 import {
   customSource,
@@ -76,9 +76,13 @@ export function networksSettings(
   };
 }
 
-/** The annotations of Services that rules ask for. */
-export function ruleAnnotations({ multiCNI }: AgentConfig): ReadonlySet<string> {
-  return new Set(multiCNI.serviceRules.flatMap((rule) => ("annotation" in rule ? [rule.annotation] : [])));
+/** The annotations of Services that rules and the mode ask for. */
+export function ruleAnnotations(
+  { multiCNI }: AgentConfig,
+  { preserveDestination }: Pick<ModeSemantics, "preserveDestination"> = {},
+): ReadonlySet<string> {
+  const asked = multiCNI.serviceRules.flatMap((rule) => ("annotation" in rule ? [rule.annotation] : []));
+  return new Set(preserveDestination === undefined ? asked : [...asked, preserveDestination]);
 }
 
 /** What is configured of the sources, as texts that change when it does. */
@@ -156,17 +160,13 @@ function checkWithin({ multiCNI, clusterCIDRs, provenance }: AgentConfig): Withi
     ...excludeCIDRsFrom.flatMap((one, at) => missing(one, nameOf("excludeCIDRsFrom", at))),
     ...clusterCIDRsFrom.flatMap((one, at) => missing(one, nameOf("clusterCIDRsFrom", at))),
   ];
-  const useless = [...excludeCIDRsFrom, ...clusterCIDRsFrom].flatMap(({ source }) => {
-    const why = source === "custom" ? undefined : kindOf(source).useless;
-    return why === undefined ? [] : [`${source}: ${why}`];
-  });
   const both = bothSides(
     excluded.flatMap(({ entries = [] }) => entries),
     own.flatMap(({ entries }) => entries),
   );
   return {
     errors: [...[...excluded, ...own].flatMap(({ errors = [] }) => errors), ...both, ...required],
-    notes: [...excluded.flatMap(({ notes = [] }) => notes), ...useless],
+    notes: excluded.flatMap(({ notes = [] }) => notes),
   };
 }
 

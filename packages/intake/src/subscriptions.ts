@@ -1,6 +1,6 @@
 /** The objects that a proxy follows, and the labels by which it selects them. */
 
-import { SLICES_MANAGER } from "@fairlead/base";
+import { NETWORKS_MANAGER } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import {
   type ClusterState,
@@ -115,7 +115,7 @@ export function selectionOf({
   ApiSourceOptions,
   "serviceProxyName" | "slicesManagedBy"
 > {
-  return { serviceProxyName, ...(serviceNetwork && { slicesManagedBy: SLICES_MANAGER }) };
+  return { serviceProxyName, ...(serviceNetwork && { slicesManagedBy: NETWORKS_MANAGER }) };
 }
 
 interface Follower<T> {

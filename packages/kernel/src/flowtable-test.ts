@@ -81,9 +81,7 @@ interface Place {
 /** Enters the client's network namespace, the server's. */
 interface Sides {
   readonly family: IPFamily;
-  /** Where the server listens. */
   readonly server: Place;
-  /** Where the client sends to. */
   readonly to: Place;
   readonly enter: (side: "client" | "server") => void;
 }

@@ -21,6 +21,7 @@ export {
 } from "./devices.ts";
 export type { IPFamily, Protocol } from "./family.ts";
 export { type FlowtableTest, runFlowtableTest } from "./flowtable-test.ts";
+export { parseIpJson } from "./ip-json.ts";
 export { createIpset, type IpsetClient, type IpsetOptions } from "./ipset.ts";
 export { IptablesError, type IptablesErrorDetails, type IptablesErrorKind } from "./iptables/error.ts";
 export { type IptablesClient, type IptablesOptions, openIptables, openIptablesInUse } from "./iptables/open.ts";

@@ -121,10 +121,9 @@ const SET_ERRORS: Readonly<Record<number, string>> = {
 
 const setError = (errno: number) => SET_ERRORS[errno];
 
-/** A command about one member. */
 type MemberCommand = Extract<SetCommand, { readonly member: string }>;
 
-/** Attributes of a message, those of a member within `data`, and those of an address (the same header). */
+/** Attributes of a message, those of a member or a set within `data`, and those of an address (the same header). */
 const REQUEST = { protocol: 1, set: 2, type: 3, family: 5, data: 7, members: 8 } as const;
 
 /** Spoken since kernel 2.6.39. */

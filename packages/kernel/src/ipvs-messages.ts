@@ -111,7 +111,6 @@ export function decodeServer(bytes: Buffer, message: Range): VirtualServer | und
   };
 }
 
-/** Attributes of a destination. */
 const DESTINATION_PART = {
   address: 1,
   port: 2,

@@ -296,10 +296,7 @@ async function indexOf(socket: NetlinkSocket, device: string): Promise<number | 
   throw new Error(`netlink: no reply about device ${device}`);
 }
 
-/**
- * @param index the device's number
- * @throws Error when it is no address
- */
+/** @param index the device's number */
 function encodeAddress({ kind, address }: AddressCommand, index: number): Buffer {
   const bytes = addressBytes(address);
   const header = Buffer.alloc(ADDRESS_HEADER_SIZE);
@@ -312,7 +309,6 @@ function encodeAddress({ kind, address }: AddressCommand, index: number): Buffer
   return encodeMessage(type, adds ? FLAGS.request | CREATE : FLAGS.request, header, attributes);
 }
 
-/** Asks for a device by its name. */
 function encodeDeviceRequest(device: string): Buffer {
   return encodeMessage(TYPES.getLink, FLAGS.request, noLink, nameOf(device));
 }

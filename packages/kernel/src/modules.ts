@@ -5,16 +5,12 @@ import { release } from "node:os";
 import { join } from "node:path";
 import { CommandError, type Runner } from "./runner.ts";
 
-/** How a module came to be there, or why it is not. */
-export type ModuleResult =
-  | { readonly ok: true; readonly how: "loaded" | "built-in" | "modprobe" }
-  | { readonly ok: false; readonly reason: string };
+/** Whether a module is there, or why it is not. */
+export type ModuleResult = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
 /** Kernel modules. */
 export interface Modules {
-  /** Whether the kernel has it: loaded, or built in as far as that can be seen. */
-  has(name: string): Promise<boolean>;
-  /** Loads it unless the kernel has it. Says why where that fails. */
+  /** Loads it unless the kernel has it, loaded or built in as far as that can be seen. Says why where that fails. */
   load(name: string): Promise<ModuleResult>;
 }
 
@@ -30,15 +26,11 @@ export interface ModulesOptions {
 export function createModules(runner: Runner, options: ModulesOptions = {}): Modules {
   const root = options.root ?? "/";
   const builtin = join(root, "lib/modules", options.release ?? release(), "modules.builtin");
-  const present = async (name: string): Promise<"loaded" | "built-in" | undefined> => {
-    if (await exists(join(root, "sys/module", name.replaceAll("-", "_")))) return "loaded";
-    return (await builtinNames(builtin)).has(name.replaceAll("-", "_")) ? "built-in" : undefined;
-  };
   return {
-    has: async (name) => (await present(name)) !== undefined,
-    load: async (name) => {
-      const how = await present(name);
-      return how === undefined ? modprobe(runner, name) : { ok: true, how };
+    async load(name) {
+      const plain = name.replaceAll("-", "_");
+      const isThere = (await exists(join(root, "sys/module", plain))) || (await builtinNames(builtin)).has(plain);
+      return isThere ? { ok: true } : modprobe(runner, name);
     },
   };
 }
@@ -67,7 +59,7 @@ export function isAtLeast(version: KernelVersion, major: number, minor: number):
 async function modprobe(runner: Runner, name: string): Promise<ModuleResult> {
   try {
     await runner.run(["modprobe", "--", name]);
-    return { ok: true, how: "modprobe" };
+    return { ok: true };
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const why = error.reason === "not-found" ? "modprobe is not installed (apt-get install kmod)" : error.stderr;

@@ -264,7 +264,6 @@ async function ownNetwork(root = "/proc"): Promise<number> {
   return (await stat(join(root, "self/ns/net"))).ino;
 }
 
-/** A process that holds the node's lock. */
 interface LockProcess {
   /** As this pid namespace numbers it. */
   readonly pid: number;

@@ -143,7 +143,6 @@ interface Ended {
 interface StopWatch {
   /** It was killed because it stood still. */
   readonly killed: boolean;
-  /** It has ended. */
   end(): void;
 }
 
@@ -186,7 +185,6 @@ function withPrefix(prefix: readonly string[], argv: Argv): Argv {
   return first === undefined ? argv : [first, ...rest];
 }
 
-/** A process that is watched. */
 interface Watched {
   readonly pid?: number | undefined;
   kill(signal: "SIGKILL"): boolean;

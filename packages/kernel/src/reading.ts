@@ -122,8 +122,6 @@ const READS: readonly (readonly string[])[] = [
   ...["iptables", "ip6tables"].flatMap((tool) => ["nft", "legacy"].map((variant) => [`${tool}-${variant}-save`])),
   ...["iptables", "ip6tables"].map((tool) => [`${tool}-nft-save`, "-t", "mangle"]),
   ["ip", "-json", "address"],
-  ["ip", "-oneline", "monitor", "address"],
-  ["ip", "-oneline", "monitor", "link", "address"],
   ["ipset", "save"],
 ];
 

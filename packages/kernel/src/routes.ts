@@ -3,6 +3,7 @@
 import { isObject, sleep, systemClock, type Timers } from "@fairlead/base";
 import type { Range } from "@fairlead/netfilter/netlink";
 import type { IPFamily } from "./family.ts";
+import { parseIpJson } from "./ip-json.ts";
 import { deviceIn, isAboutDevice, TYPES } from "./links.ts";
 import { GROUPS, LONGEST_TOLD, type OpenListening, receiveOrLost } from "./netlink/listening.ts";
 import { decodeReplies } from "./netlink/messages.ts";
@@ -226,7 +227,7 @@ function parseRules(json: string): readonly MarkRule[] {
 }
 
 function listIn(json: string): readonly Readonly<Record<string, unknown>>[] {
-  const parsed: unknown = json.trim() === "" ? [] : JSON.parse(json);
+  const parsed = parseIpJson(json);
   return Array.isArray(parsed) ? parsed.filter(isObject) : [];
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { errorCode } from "@fairlead/base";
 
 /**
- * changed: written, `before` was there. kept: it was so already (or more, for `raise`). missing: this kernel or
+ * changed: written, `before` was there. kept: it was so already. missing: this kernel or
  * namespace has no such key. refused: it may not be written, as /proc/sys is read-only in most containers.
  */
 export type SysctlResult =
@@ -19,8 +19,6 @@ export interface Sysctl {
   read(key: string): Promise<string | undefined>;
   /** Writes the value unless it is there already. Never throws for what the kernel refuses. */
   set(key: string, value: string | number): Promise<SysctlResult>;
-  /** Writes a number unless the present one is as large already. */
-  raise(key: string, value: number): Promise<SysctlResult>;
 }
 
 /**
@@ -29,23 +27,19 @@ export interface Sysctl {
  * @param root where /proc/sys is
  */
 export function createSysctl(root = "/proc/sys"): Sysctl {
-  const change = async (key: string, value: string | number, enough: (present: string) => boolean) => {
-    const present = await attempt(readFile(join(root, key), "utf8"));
-    if ("code" in present) return failed(key, present.code);
-    const before = normal(present.value);
-    if (enough(before)) return { outcome: "kept", value: before } as const;
-    const written = await attempt(writeFile(join(root, key), String(value)));
-    return "code" in written
-      ? failed(key, written.code)
-      : ({ outcome: "changed", before, value: String(value) } as const);
-  };
   return {
     read: async (key) => {
       const present = await attempt(readFile(join(root, key), "utf8"));
       return "code" in present ? undefined : normal(present.value);
     },
-    set: (key, value) => change(key, value, (present) => present === normal(String(value))),
-    raise: (key, value) => change(key, value, (present) => Number(present) >= value),
+    async set(key, value) {
+      const present = await attempt(readFile(join(root, key), "utf8"));
+      if ("code" in present) return failed(key, present.code);
+      const before = normal(present.value);
+      if (before === normal(String(value))) return { outcome: "kept", value: before };
+      const written = await attempt(writeFile(join(root, key), String(value)));
+      return "code" in written ? failed(key, written.code) : { outcome: "changed", before, value: String(value) };
+    },
   };
 }
 

@@ -1,11 +1,8 @@
-import { fileURLToPath } from "node:url";
+import { systemClock } from "@fairlead/base";
 import { follow } from "@fairlead/base/testing";
 import { expect } from "vitest";
-import { createRunner, lines, type NetworkDevice } from "../src/index.ts";
-import { createNamespace } from "../src/netns/index.ts";
-import { kernelTest } from "./kernel-test.ts";
-
-const MAIN = fileURLToPath(new URL("devices-main.ts", import.meta.url));
+import { createDeviceFollower, type NetworkDevice, openRouteListening, openRouteSocket } from "../src/index.ts";
+import { insideTest } from "./kernel-test.ts";
 
 const BEFORE = [
   "link set lo up",
@@ -31,19 +28,14 @@ type Devices = readonly NetworkDevice[];
 
 const has = (list: readonly string[] = [], ...wanted: readonly string[]) => wanted.every((one) => list.includes(one));
 
-kernelTest(
+insideTest(
   "devices are followed with their routes and addresses, which may come later, and as they go and come back",
-  async ({ signal }) => {
-    await using namespace = await createNamespace();
-    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+  async ({ runner, signal }) => {
     const ip = (commands: readonly string[]) =>
       runner.run(["ip", "-batch", "-"], { input: `${commands.join("\n")}\n` });
     await ip(BEFORE);
-    const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN] as const;
-    async function* printed(stop: AbortSignal): AsyncGenerator<Devices> {
-      for await (const line of lines(runner.stream(argv, { timeoutMs: 0, signal: stop }))) yield JSON.parse(line);
-    }
-    await using followed = follow(signal, printed);
+    const follower = createDeviceFollower({ listen: openRouteListening, open: openRouteSocket, timers: systemClock });
+    await using followed = follow(signal, (stop) => follower.follow(stop, { networks: true }));
     const named = (seen: readonly Devices[], name: string) => seen.at(-1)?.find((device) => device.name === name);
     await followed.until((seen) => {
       const { kind, routes } = named(seen, "cali1") ?? {};

@@ -20,13 +20,9 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 test("loaded, built in, to be loaded", async () => {
   const runner = new FakeRunner({ modprobe: "" });
   const modules = createModules(runner, { root, release: "6.1.0" });
-  expect(await modules.load("ip_set")).toEqual({ ok: true, how: "loaded" });
-  expect(await modules.load("ip-set")).toEqual({ ok: true, how: "loaded" });
-  expect(await modules.load("xt_set")).toEqual({ ok: true, how: "built-in" });
-  expect(await modules.has("nf_nat")).toBe(true);
+  for (const there of ["ip_set", "ip-set", "xt_set", "nf_nat"]) expect(await modules.load(there)).toEqual({ ok: true });
   expect(runner.faults.calls).toEqual([]);
-  expect(await modules.has("ip_vs")).toBe(false);
-  expect(await modules.load("ip_vs")).toEqual({ ok: true, how: "modprobe" });
+  expect(await modules.load("ip_vs")).toEqual({ ok: true });
   expect(runner.faults.calls.map(({ argv }) => argv)).toEqual([["modprobe", "--", "ip_vs"]]);
 });
 
@@ -43,9 +39,8 @@ test("cannot be loaded: why", async () => {
 
 test("in memory", async () => {
   const modules = new FakeModules(["ip_set"], ["ip_vs"]);
-  expect(await modules.load("ip_set")).toEqual({ ok: true, how: "loaded" });
-  expect(await modules.load("ip_vs")).toEqual({ ok: true, how: "modprobe" });
-  expect(await modules.has("ip_vs")).toBe(true);
+  expect(await modules.load("ip_set")).toEqual({ ok: true });
+  expect(await modules.load("ip_vs")).toEqual({ ok: true });
   expect(await modules.load("dummy")).toMatchObject({ ok: false });
 });
 

@@ -81,7 +81,7 @@ kernelSuite("network namespace", () => {
       "const { pid } = await createNamespace();" +
       "console.log(pid); setInterval(() => {}, 1000);";
     const node = [process.execPath, "--conditions=@fairlead/source", "--input-type=module", "-e", script] as const;
-    const parent = createRunner().stream([node[0], ...node.slice(1)]);
+    const parent = createRunner().stream(node, { timeoutMs: 0 });
     let pid = 0;
     for await (const piece of parent) {
       pid = Number(piece);

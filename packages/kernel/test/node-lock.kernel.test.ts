@@ -2,11 +2,10 @@ import { chownSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { acquireNodeLock, createRunner, lines, NodeLockHeldError } from "../src/index.ts";
 import { createNamespace, type NetworkNamespace } from "../src/netns/index.ts";
-import { kernelSuite } from "./kernel-test.ts";
+import { kernelSuite, program } from "./kernel-test.ts";
 
 const common = { version: "1.2.3", startedAt: Date.UTC(2030, 0, 1) };
 let dir = "";
@@ -109,8 +108,6 @@ describe("in one process", () => {
 });
 
 kernelSuite("in processes", () => {
-  const program = fileURLToPath(new URL("hold-lock.ts", import.meta.url));
-  const node = [process.execPath, "--no-warnings", "--conditions=@fairlead/source", program] as const;
   const ends: AbortController[] = [];
   let [here, elsewhere]: NetworkNamespace[] = [];
 
@@ -124,9 +121,9 @@ kernelSuite("in processes", () => {
   });
 
   /** What it says; it lives until `end`, which kills it. */
-  async function start(namespace: NetworkNamespace | undefined, ...args: readonly string[]) {
+  async function start(namespace: NetworkNamespace | undefined, name: string, ...args: readonly string[]) {
     const runner = createRunner({ prefix: namespace?.argvPrefix ?? [] });
-    const said = lines(runner.stream([...node, ...args], { timeoutMs: 0 }));
+    const said = lines(runner.stream(program(name, ...args), { timeoutMs: 0 }));
     const { value = "" } = await said.next();
     const end = new AbortController();
     end.signal.addEventListener("abort", () => void said.return(undefined));
@@ -136,23 +133,23 @@ kernelSuite("in processes", () => {
 
   test("one in a network namespace; kill -9 frees it", async () => {
     const shared = folder();
-    const first = await start(here, "as-agent", shared);
+    const first = await start(here, "lock-as-agent", shared);
     const [pid] = /^\d+/.exec(first.said) ?? [];
     expect(first.said).toBe(`${pid} held; doubt: undefined`);
-    const second = await start(here, "as-agent", shared);
+    const second = await start(here, "lock-as-agent", shared);
     expect(second.said).toContain(`another agent runs on this node: process ${pid} (version 1.2.3, `);
-    expect((await start(elsewhere, "as-agent", shared)).said).toMatch(/ held; doubt: undefined$/);
-    expect((await start(here, "who")).said).toBe(pid);
+    expect((await start(elsewhere, "lock-as-agent", shared)).said).toMatch(/ held; doubt: undefined$/);
+    expect((await start(here, "lock-holder")).said).toBe(pid);
     await first.kill();
-    expect((await start(here, "who")).said).toBe("undefined");
-    expect((await start(here, "as-agent", shared)).said).toMatch(/ held; doubt: undefined$/);
+    expect((await start(here, "lock-holder")).said).toBe("undefined");
+    expect((await start(here, "lock-as-agent", shared)).said).toMatch(/ held; doubt: undefined$/);
   });
 
   test("an agent that shares no folder is seen all the same", async () => {
     await using other = await createNamespace();
-    const first = await start(other, "as-agent", folder());
+    const first = await start(other, "lock-as-agent", folder());
     const [pid] = /^\d+/.exec(first.said) ?? [];
-    const second = await start(other, "as-agent", folder());
+    const second = await start(other, "lock-as-agent", folder());
     expect(second.said).toContain(`another agent runs on this node: process ${pid} (version 1.2.3, `);
     await first.kill();
   });
@@ -161,10 +158,10 @@ kernelSuite("in processes", () => {
     await using other = await createNamespace();
     const theirs = folder();
     await mkdir(theirs);
-    const anybody = await start(other, "as-anybody", join(theirs, "agent.lock"));
+    const anybody = await start(other, "lock-as-anybody", join(theirs, "agent.lock"));
     expect(anybody.said).toBe("locked true");
-    expect((await start(other, "who")).said).toBe("undefined");
-    const agent = await start(other, "as-agent", folder());
+    expect((await start(other, "lock-holder")).said).toBe("undefined");
+    const agent = await start(other, "lock-as-agent", folder());
     expect(agent.said).toMatch(/ held; doubt: a process outside this PID namespace holds an agent's lock$/);
     await anybody.kill();
     await agent.kill();
@@ -173,7 +170,7 @@ kernelSuite("in processes", () => {
   test("its process can be read of in the file", async () => {
     await using other = await createNamespace();
     const shared = folder();
-    const { said, kill } = await start(other, "as-agent", shared);
+    const { said, kill } = await start(other, "lock-as-agent", shared);
     const text = await readFile(join(shared, "lock/agent.lock"), "utf8");
     expect(JSON.parse(text)).toMatchObject({ pid: Number(/^\d+/.exec(said)?.[0]), version: "1.2.3" });
     await kill();

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Argv, CommandError, createRunner, lines } from "../src/index.ts";
+import { ownTurn } from "../src/process-runner.ts";
 
 const runner = createRunner({ env: { FAIRLEAD_TEST: "yes" } });
 
@@ -186,4 +187,21 @@ describe("stream", () => {
     expect(await running).toMatchObject({ reason: "aborted" });
     expect(await failure(all(runner.stream(["sleep", "60"], { timeoutMs: 50 })))).toMatchObject({ reason: "timeout" });
   });
+});
+
+test("processes that are asked for at once are started in turns of the event loop, one in each, in their order", async () => {
+  let turn = 0;
+  let counting = globalThis.setImmediate(function count() {
+    turn++;
+    counting = globalThis.setImmediate(count);
+  });
+  const turns = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      await ownTurn();
+      return turn;
+    }),
+  );
+  clearImmediate(counting);
+  expect(turns[0]).toBe(0);
+  expect(turns).toEqual([...new Set(turns)].sort());
 });

@@ -3,10 +3,12 @@ import { createRunner } from "../src/index.ts";
 import { createNamespace } from "../src/netns/index.ts";
 import { kernelSuite } from "./kernel-test.ts";
 
+const KEY = "net/ipv4/conf/all/route_localnet";
+
 kernelSuite("on the kernel", () => {
   const script = `
     import { createSysctl } from ${JSON.stringify(new URL("../src/index.ts", import.meta.url).href)};
-    const key = "net/ipv4/conf/all/route_localnet";
+    const key = ${JSON.stringify(KEY)};
     const sysctl = createSysctl();
     console.log(JSON.stringify([await sysctl.set(key, process.argv[1]), await sysctl.read(key)]));`;
   const node = [
@@ -20,6 +22,8 @@ kernelSuite("on the kernel", () => {
 
   async function setInside(value: string, wrap: readonly string[] = []) {
     await using namespace = await createNamespace();
+    // A new namespace has it from the machine's own, where a container runtime may have set it.
+    await createRunner({ prefix: namespace.argvPrefix }).run(["sh", "-c", `echo 0 > /proc/sys/${KEY}`]);
     const runner = createRunner({ prefix: [...namespace.argvPrefix, ...wrap] });
     const [program = "node", ...args] = node;
     const { stdout } = await runner.run([program, ...args, value], { timeoutMs: 0 });

@@ -32,13 +32,6 @@ for (const [name, make] of makers) {
       expect(await sysctl.read("net/a")).toBe("1");
     });
 
-    test("raise writes what is more", async () => {
-      const sysctl = await make({ "net/max": "131072" });
-      expect(await sysctl.raise("net/max", 1000)).toEqual({ outcome: "kept", value: "131072" });
-      expect(await sysctl.raise("net/max", 262144)).toEqual({ outcome: "changed", before: "131072", value: "262144" });
-      expect(await sysctl.read("net/max")).toBe("262144");
-    });
-
     test("a key that is not there", async () => {
       const sysctl = await make({});
       expect(await sysctl.read("net/none")).toBeUndefined();

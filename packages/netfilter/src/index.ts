@@ -1,6 +1,6 @@
 export { sha256, startDigest } from "#sha256";
 export type * from "./ipset.ts";
-export { MAX_SET_NAME_LENGTH, parseSetCommand, renderSetCommand, SetReader } from "./ipset.ts";
+export { DEFAULT_MAX_ELEMENTS, MAX_SET_NAME_LENGTH, parseSetCommand, renderSetCommand, SetReader } from "./ipset.ts";
 export type * from "./ipvs.ts";
 export { ConnectionReader, parseServerCommand, renderServerCommand, renderServerKey, ServerReader } from "./ipvs.ts";
 export {

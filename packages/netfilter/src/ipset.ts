@@ -101,7 +101,8 @@ export class SetReader {
     }
     if (command !== "create") throw new Problem(`no line of ipset save: ${line}`);
     const complete = this.end();
-    this.#open = { set: { name, type: word, ...familyOption(options) }, members: new Set() };
+    const set = { name, type: word, ...familyOption(options) };
+    this.#open = { set, members: new Set() };
     return complete;
   }
 
@@ -120,7 +121,7 @@ export class SetReader {
 
 const MEMBER = /^[0-9a-fA-F.:]+(?:,(?:(?:tcp|udp|sctp):\d{1,5})(?:,[0-9a-fA-F.:]+(?:\/\d{1,3})?)?)?$/;
 
-function sizes({ type, family, maxElements = MAX_ELEMENTS }: SetDefinition): string {
+function sizes({ type, family, maxElements = DEFAULT_MAX_ELEMENTS }: SetDefinition): string {
   if (type === "bitmap:port") return "bitmap:port range 0-65535";
   return `${type} family ${family === "IPv6" ? "inet6" : "inet"} hashsize 1024 maxelem ${maxElements}`;
 }
@@ -143,13 +144,13 @@ function isSetType(word: string): word is SetType {
 }
 
 /** ipset's default, and kube-proxy's. */
-const MAX_ELEMENTS = 65_536;
+export const DEFAULT_MAX_ELEMENTS = 65_536;
 
 /** `maxelem 131072` among the options of a create line. */
 function roomOption(options: readonly string[]): Pick<SetDefinition, "maxElements"> {
   const at = options.indexOf("maxelem");
   const maxElements = Number(options[at + 1]);
-  return at === -1 || maxElements === MAX_ELEMENTS ? {} : { maxElements };
+  return at === -1 || maxElements === DEFAULT_MAX_ELEMENTS ? {} : { maxElements };
 }
 
 /** `family inet6` among the options of a create line. */

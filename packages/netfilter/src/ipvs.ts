@@ -293,11 +293,7 @@ function realServer(words: readonly string[]): DestinationKey {
   return parseAddressAndPort(words[words.indexOf("-r") + 1] ?? "");
 }
 
-/**
- * `10.96.0.1:443` or `[fd00::1]:443`.
- *
- * @throws Problem when it is neither
- */
+/** `10.96.0.1:443` or `[fd00::1]:443`. */
 function parseAddressAndPort(text: string): DestinationKey {
   const colon = text.lastIndexOf(":");
   const port = Number(text.slice(colon + 1));

@@ -18,7 +18,6 @@ import {
 const golden = fileURLToPath(new URL("../../testkit/fixtures/golden/", import.meta.url));
 const recordings = readdirSync(golden).filter((name) => name.endsWith(".ipvs"));
 
-/** The lines of a recording's section. */
 function section(file: string, name: string): string[] {
   const lines = readFileSync(`${golden}${file}`, "utf8").split("\n");
   const begin = lines.indexOf(`# ${name}`) + 1;

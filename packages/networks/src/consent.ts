@@ -37,13 +37,9 @@ const NO_CONSENT: Consent = { accepted: [], forgotten: [], unprotected: [] };
 export interface KnownConsent {
   /** The object as it was last read; absent: it was never read. */
   readonly read?: Consent;
-  /** What took effect under an agent that knew no consent object, and goes on until there is one. */
-  readonly legacy: readonly LearnedCIDR[];
   /** Since when the object is gone, milliseconds since the epoch; absent: it was there, or was never. */
   readonly goneAt?: number;
 }
-
-export const NO_KNOWN_CONSENT: KnownConsent = { legacy: [] };
 
 /**
  * What operators accepted, had forgotten and leave unprotected: the object `fairlead-networks`, or the last one read
@@ -51,7 +47,6 @@ export const NO_KNOWN_CONSENT: KnownConsent = { legacy: [] };
  */
 export class ConsentFacts {
   #read: Consent | undefined;
-  #legacy: readonly LearnedCIDR[];
   #state: ResourceState = "waiting";
   #exists = false;
   /** Milliseconds since the epoch. */
@@ -59,9 +54,8 @@ export class ConsentFacts {
   #reported = new Set<string>();
   #changed = false;
 
-  constructor({ read, legacy, goneAt }: KnownConsent) {
+  constructor({ read, goneAt }: KnownConsent) {
     this.#read = read;
-    this.#legacy = legacy;
     this.#goneAt = goneAt;
   }
 
@@ -77,7 +71,6 @@ export class ConsentFacts {
   get known(): KnownConsent {
     return {
       ...(this.#read && { read: this.#read }),
-      legacy: this.#legacy,
       ...(this.#goneAt !== undefined && { goneAt: this.#goneAt }),
     };
   }
@@ -90,8 +83,6 @@ export class ConsentFacts {
     const { consent, problems } = readConsent(raw, this.#read ?? NO_CONSENT);
     this.#exists = true;
     this.#goneAt = undefined;
-    this.#changed ||= this.#legacy.length > 0;
-    this.#legacy = [];
     this.#take(consent);
     const fresh = problems.filter((one) => !this.#reported.has(one));
     this.#reported = new Set(problems);
@@ -142,18 +133,11 @@ export class ConsentFacts {
   }
 }
 
-/**
- * Whether an operator accepted what an object says; `legacy`: an agent that knew no consent object let it take effect.
- */
-export function acceptance(
-  { read, legacy }: Pick<KnownConsent, "read" | "legacy">,
-  { side, source, cidr }: LearnedCIDR,
-): "accepted" | "legacy" | undefined {
+/** Whether an operator accepted what an object says. */
+export function accepts({ read }: Pick<KnownConsent, "read">, { source, cidr }: LearnedCIDR): boolean {
   const isAccepted = (one: AcceptedCIDR) =>
     (one.source === undefined || one.source === source) && containsCIDR(one.cidr, cidr);
-  if (read?.accepted.some(isAccepted) === true) return "accepted";
-  const isLegacy = legacy.some((one) => one.side === side && one.source === source && one.cidr === cidr);
-  return isLegacy ? "legacy" : undefined;
+  return read?.accepted.some(isAccepted) === true;
 }
 
 /**

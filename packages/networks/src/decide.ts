@@ -4,7 +4,7 @@
  */
 import { overlap, PrefixMap } from "@fairlead/base";
 import type { LearnedCIDR, Ruling } from "./authority.ts";
-import { acceptance, forgets, type KnownConsent } from "./consent.ts";
+import { accepts, forgets, type KnownConsent } from "./consent.ts";
 import type { Definition } from "./facts.ts";
 import type { Side } from "./settings.ts";
 
@@ -54,7 +54,7 @@ export interface ObjectsNow {
   readonly sources: readonly SourceNow[];
   /** Canonical. */
   readonly serviceCIDRs: readonly string[];
-  readonly consent: Pick<KnownConsent, "read" | "legacy">;
+  readonly consent: Pick<KnownConsent, "read">;
 }
 
 /** What the configuration says of it. */
@@ -99,10 +99,8 @@ export function claimKey({ side, source, cidr }: LearnedCIDR): string {
   return `${side} ${source} ${cidr}`;
 }
 
-/** A claim before it is decided. */
 type Claimed = Omit<Claim, "stage">;
 
-/** What objects define, and what they defined before. */
 function* claimedBy(
   { side, id, defined, complete }: SourceNow,
   known: readonly Claim[],
@@ -160,7 +158,6 @@ function judged(
 
 type Verdict = Pick<Claim, "stage" | "why">;
 
-const LEGACY = "it was in effect before the object fairlead-networks was asked, and stays so until that exists";
 const EFFECTIVE: Verdict = { stage: "effective", why: undefined };
 
 function verdict(
@@ -173,9 +170,7 @@ function verdict(
   if (met !== undefined) return refused(`overlaps the service CIDR ${met}, which has no pod addresses`);
   const ruled = byAuthority(claim, authority(claim), own);
   if (ruled.stage === "effective" || own === undefined) return ruled;
-  const accepted = acceptance(consent, claim);
-  if (accepted === undefined) return ruled;
-  return accepted === "accepted" ? EFFECTIVE : { stage: "effective", why: `${ruled.why}; ${LEGACY}` };
+  return accepts(consent, claim) ? EFFECTIVE : ruled;
 }
 
 function byAuthority(claim: LearnedCIDR, ruling: Ruling, own: OwnCIDRs | undefined): Verdict {

@@ -160,7 +160,6 @@ interface Resource {
   readonly objects: Map<string, { readonly entries: readonly Entry[]; readonly group: string | undefined }>;
 }
 
-/** A CIDR of an object. */
 interface Entry {
   /** Canonical, or the text where it is not a CIDR. */
   readonly cidr: string;

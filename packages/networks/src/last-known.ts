@@ -1,8 +1,7 @@
 /** What outlives a restart, as text for a file. */
 import { fieldsOf, isObject, itemsOf, parseJSON, stringOf } from "@fairlead/base";
 import { checkCIDR } from "@fairlead/endpoint-filter";
-import type { LearnedCIDR } from "./authority.ts";
-import { consentFields, consentOf, type KnownConsent, NO_KNOWN_CONSENT } from "./consent.ts";
+import { consentFields, consentOf, type KnownConsent } from "./consent.ts";
 import type { Gone } from "./decide.ts";
 import type { KnownNamespaces } from "./rules.ts";
 
@@ -31,7 +30,7 @@ export interface LastKnown {
 }
 
 /** Nothing was in effect: a first start. */
-export const NOTHING_KNOWN: LastKnown = { sources: new Map(), consent: NO_KNOWN_CONSENT };
+export const NOTHING_KNOWN: LastKnown = { sources: new Map(), consent: {} };
 
 const VERSION = 2;
 
@@ -56,11 +55,10 @@ export interface ParsedLastKnown {
   readonly reason?: string;
 }
 
-/** Never throws: of a text that is damaged or of another version nothing is taken. Version 1 had no consent object. */
+/** Never throws: of a text that is damaged or of another version nothing is taken. */
 export function parseLastKnown(text: string): ParsedLastKnown {
   const root = fieldsOf(parseJSON(text));
-  const version = root["version"];
-  if (version !== VERSION && version !== 1) {
+  if (root["version"] !== VERSION) {
     return nothing(`have an unknown format (this Fairlead writes version ${VERSION})`);
   }
   const sources = new Map<string, readonly KnownCIDR[]>();
@@ -71,7 +69,7 @@ export function parseLastKnown(text: string): ParsedLastKnown {
       return nothing(`are damaged at ${JSON.stringify(scope)}`);
     sources.set(scope, good);
   }
-  const consent = version === 1 ? { legacy: legacyOf(sources) } : readKnownConsent(root["consent"]);
+  const consent = readKnownConsent(root["consent"]);
   const vpcs = itemsOf(root["defaultVPCs"]).filter((name) => typeof name === "string");
   const known = { sources, consent, ...(vpcs.length > 0 && { defaultVPCs: vpcs }) };
   if (root["namespaces"] === undefined) return { known };
@@ -81,24 +79,11 @@ export function parseLastKnown(text: string): ParsedLastKnown {
   return { known: { ...known, namespaces: new Map(namespaces) } };
 }
 
-/** What counted of other networks before there was a consent object goes on counting until there is one. */
-function legacyOf(sources: LastKnown["sources"]): readonly LearnedCIDR[] {
-  return Array.from(sources).flatMap(([scope, cidrs]) => {
-    const [side, source = ""] = scope.split(/ (.*)/s);
-    return side === "excluded" ? cidrs.map(({ cidr }) => ({ side, source: source.replace(/\(.*$/s, ""), cidr })) : [];
-  });
-}
-
 /** It was written by an agent, so what is not as it writes it is left out. */
 function readKnownConsent(raw: unknown): KnownConsent {
-  const { read, legacy, goneAt } = fieldsOf(raw);
-  const known = itemsOf(legacy).flatMap((one): LearnedCIDR[] => {
-    const { source, cidr } = fieldsOf(one);
-    const good = typeof source === "string" && typeof cidr === "string" && "cidr" in checkCIDR(cidr);
-    return good ? [{ side: "excluded", source, cidr }] : [];
-  });
-  if (!isObject(read)) return { legacy: known };
-  return { read: consentOf(read), legacy: known, ...(isMoment(goneAt) && { goneAt }) };
+  const { read, goneAt } = fieldsOf(raw);
+  if (!isObject(read)) return {};
+  return { read: consentOf(read), ...(isMoment(goneAt) && { goneAt }) };
 }
 
 function texts(fields: unknown): Readonly<Record<string, string>> {

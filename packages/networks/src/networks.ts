@@ -248,7 +248,6 @@ export class Networks {
   }
 }
 
-/** A source with what is known of it. */
 interface Followed {
   readonly side: Side;
   readonly source: NetworkSource;

@@ -172,22 +172,6 @@ const ovnKubernetesNodes: SourceKind = {
   },
 };
 
-const USELESS =
-  "nothing is learned from it: EndpointSlices of Services never hold addresses of user-defined networks; use a rule of " +
-  "multiCNI.serviceRules with namespaceLabel k8s.ovn.org/primary-user-defined-network";
-
-/**
- * OVN-Kubernetes' user-defined networks. The standard EndpointSlices hold addresses of the default network, and the
- * mirrored ones lack the label kubernetes.io/service-name; a user of one namespace may define any subnet. So they
- * decide nothing. A configuration that names the source is taken, with a warning. OVN-Kubernetes:
- * go-controller/pkg/clustermanager/endpointslicemirror.
- */
-const ovnKubernetesUDNs: SourceKind = {
-  resources: [],
-  useless: USELESS,
-  read: () => ignored(USELESS),
-};
-
 /** flannel's configuration, a JSON text in its ConfigMap. flannel: pkg/subnet/config.go. */
 const flannel: SourceKind = {
   resources: [
@@ -269,7 +253,6 @@ export const sourceKinds = {
   "cilium-pools": ciliumPools,
   "cilium-nodes": ciliumNodes,
   "ovn-kubernetes-nodes": ovnKubernetesNodes,
-  "ovn-kubernetes-udns": ovnKubernetesUDNs,
   flannel,
   "antrea-ippools": antreaIPPools,
   spiderpool,

@@ -65,8 +65,6 @@ export interface NetworkSource {
 export interface SourceKind {
   /** The resources that have its objects. */
   readonly resources: readonly ResourceRef[];
-  /** Why nothing is learned from it, in words for the operator. Absent: it is. */
-  readonly useless?: string;
   /** The credentials of a node can write its objects, so `within` has to be set. */
   readonly writtenByNodes?: true;
   /** A second resource that selects which objects count; absent: all do. */

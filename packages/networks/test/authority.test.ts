@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { NetworksSettings } from "../src/index.ts";
-import { customSource, NOTHING_KNOWN, parseLastKnown, serializeLastKnown } from "../src/index.ts";
-import { TestServices } from "./services.ts";
-import { ours, setup, theirs } from "./setup.ts";
+import { customSource, parseLastKnown, serializeLastKnown } from "../src/index.ts";
+import { ours, setup, TestServices, theirs } from "./support.ts";
 
 const HOUR = 3_600_000;
 const services = () => new TestServices({ dns: ["10.144.1.2"], ours: ["10.144.0.5"], ovn: ["10.16.0.5"] });
@@ -310,37 +309,6 @@ describe("consent is an object", () => {
       expect(next(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
     }
     expect(write("")).not.toContain("accepted");
-    expect(next(services()).excludeCIDRs).toEqual([]);
-  });
-});
-
-describe("an agent that finds the file of one that asked each node for consent", () => {
-  const V1 = `{"version":1,"turned":["default/dns"],"sources":{"excluded kube-ovn-subnets":
-    [{"cidr":"10.144.1.0/24","objects":["Subnet/vpn"],"since":1900000000000,"consented":true}],"own calico-ippools":[]}}`;
-  const upgraded = () => {
-    const { known } = parseLastKnown(V1);
-    const made = setup({ known, settings: { written: { own: ["10.144.0.0/16"], excluded: [] } } });
-    made.subnet("vpn", "10.144.1.0/24");
-    made.start();
-    return made;
-  };
-
-  test("lets what counted there go on counting, over restarts", () => {
-    const { networks, cidr } = upgraded();
-    expect(networks.decide(services()).excludeCIDRs).toEqual(["10.144.1.0/24"]);
-    const LINE = "fairlead ownership --accept 10.144.1.0/24 lets it take effect; it was in effect before";
-    expect(cidr("10.144.1.0/24")?.why).toContain(LINE);
-    const { known } = parseLastKnown(serializeLastKnown(networks.lastKnown()));
-    expect(known.consent.legacy).toEqual([{ side: "excluded", source: "kube-ovn-subnets", cidr: "10.144.1.0/24" }]);
-  });
-
-  test("and what the object says alone decides, once there is one", () => {
-    const { networks, accept, next } = upgraded();
-    next(services());
-    accept();
-    expect(next(services()).excludeCIDRs).toEqual([]);
-    expect(networks.lastKnown().consent.legacy).toEqual(NOTHING_KNOWN.consent.legacy);
-    networks.objects.setConsent(undefined);
     expect(next(services()).excludeCIDRs).toEqual([]);
   });
 });

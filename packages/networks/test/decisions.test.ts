@@ -1,8 +1,7 @@
 import { toEnd } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
 import { NOTHING_KNOWN, parseLastKnown, type ServicesView, serializeLastKnown } from "../src/index.ts";
-import { TestServices } from "./services.ts";
-import { others, ours, setup, theirs } from "./setup.ts";
+import { others, ours, setup, TestServices, theirs } from "./support.ts";
 
 const HOUR = 3_600_000;
 const services = () =>
@@ -119,11 +118,11 @@ describe("the start", () => {
   test.each([
     ["", "have an unknown format (this Fairlead writes version 2)"],
     ['{"version":3}', "have an unknown format (this Fairlead writes version 2)"],
-    ['{"version":1,"sources":{"a":[{"cidr":"10.0.0.0/99","since":1}]}}', 'are damaged at "a"'],
-    ['{"version":1,"sources":{"a":{}}}', 'are damaged at "a"'],
-    ['{"version":1,"sources":{"a":[{"cidr":"10.0.0.0/9","since":1e300}]}}', 'are damaged at "a"'],
-    ['{"version":1,"sources":{"a":[{"cidr":"10.0.0.0/9","since":-1e400}]}}', 'are damaged at "a"'],
-    ['{"version":1,"sources":{"a":[{"cidr":"10.0.0.0/9","since":8640000000000001}]}}', 'are damaged at "a"'],
+    ['{"version":2,"sources":{"a":[{"cidr":"10.0.0.0/99","since":1}]}}', 'are damaged at "a"'],
+    ['{"version":2,"sources":{"a":{}}}', 'are damaged at "a"'],
+    ['{"version":2,"sources":{"a":[{"cidr":"10.0.0.0/9","since":1e300}]}}', 'are damaged at "a"'],
+    ['{"version":2,"sources":{"a":[{"cidr":"10.0.0.0/9","since":-1e400}]}}', 'are damaged at "a"'],
+    ['{"version":2,"sources":{"a":[{"cidr":"10.0.0.0/9","since":8640000000000001}]}}', 'are damaged at "a"'],
     ["[".repeat(1_000), "have an unknown format (this Fairlead writes version 2)"],
   ])("of a text such as %s nothing is taken", (text, why) => {
     expect(parseLastKnown(text)).toEqual({
@@ -134,7 +133,7 @@ describe("the start", () => {
 });
 
 test("names such as __proto__ are names in what is known, and change no object", () => {
-  const text = `{"version":1,"__proto__":{"turned":["a/b"]},"sources":{"__proto__":[]},
+  const text = `{"version":2,"__proto__":{"turned":["a/b"]},"sources":{"__proto__":[]},
     "namespaces":{"__proto__":{"__proto__":"x","constructor":{}},"good":[]}}`;
   const { known, reason } = parseLastKnown(text);
   expect(reason).toBeUndefined();

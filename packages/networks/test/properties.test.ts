@@ -5,8 +5,7 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { NetworksDecision } from "../src/index.ts";
-import { NODES, TestServices } from "./services.ts";
-import { ours, setup, theirs } from "./setup.ts";
+import { NODES, ours, setup, TestServices, theirs } from "./support.ts";
 
 /** Few CIDRs, which nest, touch and repeat, and addresses at their edges. */
 const cidr = fc.constantFrom(

@@ -1,7 +1,17 @@
+import { readFileSync } from "node:fs";
+import { expectReadmeExample } from "@fairlead/tooling/readme";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { customSource, type NetworkSource, networkSource, type SourceName, sourceKinds } from "../src/index.ts";
+import { SOURCE_FILES } from "../scripts/source-files.ts";
+import {
+  customSource,
+  type NetworkSource,
+  networkSource,
+  type SourceKind,
+  type SourceName,
+  sourceKinds,
+} from "../src/index.ts";
 
 interface Row {
   readonly what: string;
@@ -195,10 +205,6 @@ test("a plural may have hyphens, and a group may be the core one", () => {
   ]);
 });
 
-test("user-defined networks of OVN-Kubernetes are not read", () => {
-  expect(sourceKinds["ovn-kubernetes-udns"]).toMatchObject({ resources: [] });
-});
-
 test.each(rows)("$source.id: $what", ({ source, raw, cidrs, ignored, group }) => {
   const more = { ...(ignored !== undefined && { ignored }), ...(group !== undefined && { group }) };
   expect(source.read(raw)).toEqual({ cidrs, problems: [], ...more });
@@ -327,3 +333,36 @@ test.each(["ippools", "ippools.projectcalico.org", "IPPools.v3.projectcalico.org
 test.each(["", "spec.", ".spec", "spec..cidr"])("the field %j is refused", (field) => {
   expect(() => customSource({ resource: "pools.v1.example.org", fields: [field] })).toThrow("names between dots");
 });
+
+const textOf = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+
+test.each(SOURCE_FILES)(
+  "$path is as `pnpm --filter @fairlead/networks run sources` writes it",
+  ({ path, rewritten }) => {
+    const text = textOf(path);
+    expect(text).toBe(rewritten(text));
+  },
+);
+
+/** What only people can write: nodes are in every cluster, and need no resource there. */
+test.each([
+  ["packages/networks/README.md", (name: string) => `\`${name}\``],
+  ["e2e/src/specs/networks/sources.ts", (name: string) => name],
+])("%s has every source", (path, written) => {
+  const text = textOf(path);
+  // Those that nodes write need within, which a flag cannot give.
+  const own = Object.entries<SourceKind>(sourceKinds).filter(
+    ([, { resources, writtenByNodes }]) => resources.length > 0 && (path.endsWith(".md") || writtenByNodes !== true),
+  );
+  expect(own.flatMap(([name]) => (text.includes(written(name)) ? [] : [name]))).toEqual([]);
+});
+
+test("lab/src/control-plane/network-resources.ts has every resource that is a network's own", () => {
+  const text = textOf("lab/src/control-plane/network-resources.ts");
+  const own = Object.values(sourceKinds).flatMap(({ resources }) => resources.filter(({ group }) => group !== ""));
+  expect(
+    own.flatMap(({ group, plural }) => (text.includes(`"${group}"`) && text.includes(`"${plural}"`) ? [] : [plural])),
+  ).toEqual([]);
+});
+
+test("README example", () => expectReadmeExample(import.meta.dirname));

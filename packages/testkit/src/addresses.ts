@@ -95,9 +95,7 @@ export const NETWORKS = {
   ovn: { IPv4: "10.244.0.0/16", IPv6: "fd00:244::/48" },
   services: { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" },
   nodes: { IPv4: "10.201.0.0/24", IPv6: "fd00:201::/64" },
-  /** Load-balancer addresses. */
   loadBalancers: { IPv4: "203.0.113.0/24", IPv6: "fd00:203::/64" },
-  /** External addresses. */
   external: { IPv4: "192.0.2.0/24", IPv6: "fd00:192::/64" },
   /** Clients outside the cluster that source ranges let in, and others. */
   outside: { IPv4: "198.51.100.0/24", IPv6: "fd00:198:51::/64" },

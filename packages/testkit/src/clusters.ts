@@ -24,10 +24,13 @@ import type { RawObject } from "./objects.ts";
 export class TestCluster {
   readonly #state = new ClusterState();
   readonly #planner: Planner;
+  readonly #annotations: ReadonlySet<string>;
   readonly #memory = new Map<string, Ownership>();
 
   constructor(options: PlannerOptions) {
     this.#planner = new Planner(options);
+    const { preserveDestination } = options.semantics;
+    this.#annotations = new Set(preserveDestination === undefined ? [] : [preserveDestination]);
   }
 
   plan(family: IPFamily): ForwardingPlan {
@@ -45,7 +48,7 @@ export class TestCluster {
   put(...objects: readonly RawObject[]): void {
     for (const raw of objects) {
       if (raw.kind === "Service") {
-        const { object } = decodeService(raw);
+        const { object } = decodeService(raw, undefined, { annotations: this.#annotations });
         if (object === undefined) this.remove(raw);
         else this.#state.upsertService(object);
       } else if (raw.kind === "EndpointSlice") {

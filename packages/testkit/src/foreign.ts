@@ -26,6 +26,9 @@ const PLACES = [
   { table: "filter", chain: FOREIGN_CHAIN },
 ] as const;
 
+/** A built-in chain, and one of others. */
+const SOME_PLACES = PLACES.filter(({ table, chain }) => chain === (table === "nat" ? "PREROUTING" : FOREIGN_CHAIN));
+
 const remark = (text: string): readonly string[] => ["-m", "comment", "--comment", text];
 
 /** What a comment may say: 255 bytes of anything but zero. */
@@ -81,7 +84,7 @@ export const foreignRules: readonly ForeignRule[] = [
     })),
   ),
   ...Object.entries(OTHERS).flatMap(([name, words]) =>
-    PLACES.map((place) => ({ name: `${name} (${place.table} ${place.chain})`, ...place, words })),
+    SOME_PLACES.map((place) => ({ name: `${name} (${place.table} ${place.chain})`, ...place, words })),
   ),
   ...Object.entries(INTERFACES).flatMap(([name, value]) => [
     { name, table: "nat" as const, chain: "PREROUTING", words: ["-i", value, "-j", "RETURN"] },

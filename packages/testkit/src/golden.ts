@@ -43,7 +43,6 @@ export interface GoldenScenario {
 /** Folder of the golden files: the scenarios' and, under `kube-proxy/`, the defaults, flags, metrics and endpoints. */
 export const goldenFolder = fileURLToPath(new URL("../fixtures/golden/", import.meta.url));
 
-/** Every golden scenario, in the order of their numbers. */
 export function goldenScenarios(): readonly GoldenScenario[] {
   return readdirSync(join(goldenFolder, "scenarios"))
     .sort()
@@ -52,7 +51,6 @@ export function goldenScenarios(): readonly GoldenScenario[] {
 
 const FIRST_DUAL_STACK = 25;
 
-/** @throws Error when there is no scenario of this name */
 export function goldenScenario(name: string): GoldenScenario {
   const dualStack = Number.parseInt(name, 10) >= FIRST_DUAL_STACK;
   const scenario = {
@@ -109,7 +107,6 @@ export function recordedScenarios(): readonly RecordedScenario[] {
   return names.sort().map(recordedScenario);
 }
 
-/** Which addresses of the recorded node served node ports, as the planner takes it. */
 export function recordedNodePortAddresses({ options, node }: RecordedScenario, family: IPFamily): NodePortAddresses {
   const isOfFamily = (text: string) => isIPv6(text.split("/")[0] ?? "") === (family === "IPv6");
   const cidrs = options.nodePortAddresses?.filter(isOfFamily) ?? [];
@@ -123,10 +120,8 @@ export function recordedNodePortAddresses({ options, node }: RecordedScenario, f
   return { kind: "list", addresses: addresses.sort() };
 }
 
-/** The node that the recordings in ipvs mode were made on. */
 export const IPVS_RECORDED_ON: Readonly<Record<IPFamily, string>> = { IPv4: "10.201.0.60", IPv6: "fd00:201::60" };
 
-/** A recording in ipvs mode, taken apart. */
 export interface IpvsText {
   /** iptables-save and ip6tables-save; undefined: the family was not recorded. */
   readonly rules: Readonly<Record<IPFamily, string | undefined>>;

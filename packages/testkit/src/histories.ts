@@ -60,8 +60,9 @@ export class World {
   #set(slot: number, state: SlotState | undefined): void {
     const before = this.slots.get(slot);
     if (before !== undefined) {
-      const kept = state === undefined ? [] : slotObjects(slot, state).map(({ kind }) => kind);
-      this.#cluster.remove(...slotObjects(slot, before).filter(({ kind }) => !kept.includes(kind)));
+      const idOf = ({ kind, metadata }: RawObject) => `${kind} ${metadata.name}`;
+      const kept = state === undefined ? [] : slotObjects(slot, state).map(idOf);
+      this.#cluster.remove(...slotObjects(slot, before).filter((one) => !kept.includes(idOf(one))));
     }
     if (state === undefined) this.slots.delete(slot);
     else {
@@ -81,9 +82,14 @@ export interface SlotState {
   readonly external: TrafficPolicy;
   readonly externalIP: boolean;
   readonly ranges: boolean;
+  readonly nodePortRanges: boolean;
+  /** The annotation that has clients refused where there is no local endpoint. */
+  readonly refuses: boolean;
   readonly affinity: boolean;
   /** Which of the four endpoints there are; the first two run here. */
   readonly endpoints: readonly ("ready" | "terminating" | "none")[];
+  /** Of the first two endpoints, of the others, and of what is refused; absent: all are in one slice. */
+  readonly weights?: readonly [first: number, others: number, refused: number] | undefined;
 }
 
 type Changes = readonly (readonly [slot: number, state: SlotState | undefined])[];
@@ -96,8 +102,13 @@ const slotState: fc.Arbitrary<SlotState> = fc.record({
   external: fc.constantFrom("Cluster", "Local"),
   externalIP: fc.boolean(),
   ranges: fc.boolean(),
+  nodePortRanges: fc.boolean(),
+  refuses: fc.boolean(),
   affinity: fc.boolean(),
   endpoints: fc.array(fc.constantFrom("ready", "terminating", "none"), { minLength: 4, maxLength: 4 }),
+  weights: fc.option(fc.tuple(fc.constantFrom(0, 1, 9), fc.constantFrom(1, 9), fc.constantFrom(0, 5)), {
+    nil: undefined,
+  }),
 });
 
 /** Some changes of these slots, in order: what each comes to hold; undefined: nothing. */
@@ -106,11 +117,21 @@ export function slotChanges(slots: readonly number[], most = 6): fc.Arbitrary<Ch
   return fc.array(change, { minLength: 1, maxLength: most });
 }
 
-/** Changes of five slots, batch by batch. */
-export const slotHistory: fc.Arbitrary<readonly Changes[]> = fc.array(slotChanges([1, 2, 3, 4, 5], 4), {
-  minLength: 1,
-  maxLength: 6,
-});
+/** Changes batch by batch: as they come, and there and back again, all at once, or twice. */
+export function historyOf<State>(
+  batch: fc.Arbitrary<readonly (readonly [slot: number, state: State | undefined])[]>,
+): fc.Arbitrary<readonly (readonly (readonly [slot: number, state: State | undefined])[])[]> {
+  const history = fc.array(batch, { minLength: 1, maxLength: 6 });
+  return fc.oneof(
+    { weight: 4, arbitrary: history },
+    history.map((batches) => [...batches, batches.flat().map(([slot]) => [slot, undefined] as const)]),
+    history.map((batches) => [batches.flat()]),
+    history.map((batches) => [...batches, ...batches]),
+  );
+}
+
+/** Changes of five slots. */
+export const slotHistory: fc.Arbitrary<readonly Changes[]> = historyOf(slotChanges([1, 2, 3, 4, 5], 4));
 
 /** A plain TCP service of one port with one endpoint, which runs here, or as told. */
 export function webState(state: Partial<SlotState> = {}): SlotState {
@@ -122,6 +143,8 @@ export function webState(state: Partial<SlotState> = {}): SlotState {
     external: "Cluster",
     externalIP: false,
     ranges: false,
+    nodePortRanges: false,
+    refuses: false,
     affinity: false,
     endpoints: ["ready", "none", "none", "none"],
     ...state,
@@ -136,7 +159,6 @@ export function externalAddress(slot: number): string {
   return `192.0.2.${100 + (slot % 3)}`;
 }
 
-/** The objects of a slot, the Service first. */
 export function slotObjects(slot: number, state: SlotState): readonly RawObject[] {
   const external = state.type !== "ClusterIP";
   const names = ["main", "other"].slice(0, state.ports);
@@ -157,6 +179,11 @@ export function slotObjects(slot: number, state: SlotState): readonly RawObject[
     ...(state.type === "LoadBalancer" && state.ranges && { sourceRanges: ["198.51.100.0/24", "10.201.0.0/24"] }),
     ...(state.type === "LoadBalancer" && state.external === "Local" && { healthCheckNodePort: 31_000 + slot }),
     ...(state.affinity && { affinitySeconds: 60 }),
+    annotations: {
+      ...(external &&
+        state.nodePortRanges && { "fairlead.dev/node-port-source-ranges": "198.51.100.0/24,10.144.0.0/16" }),
+      ...(state.refuses && { "fairlead.dev/no-local-endpoint": "reject" }),
+    },
   });
   const endpoints = state.endpoints.flatMap((kind, index) =>
     kind === "none"
@@ -172,7 +199,24 @@ export function slotObjects(slot: number, state: SlotState): readonly RawObject[
         ],
   );
   const ports = names.map((name, index) => ({ name, port: 8080 + index, protocol: state.protocol }));
-  return [made, endpointSlice(`slot-${slot}`, { service: `slot-${slot}`, family: "IPv4", ports, endpoints })];
+  const slice = (name: string, list: typeof endpoints, annotations?: Readonly<Record<string, string>>) =>
+    endpointSlice(name, {
+      ...{ service: `slot-${slot}`, family: "IPv4", ports, endpoints: list },
+      ...(annotations && { annotations }),
+    });
+  if (state.weights === undefined) return [made, slice(`slot-${slot}`, endpoints)];
+  const [first, others, refused] = state.weights.map((weight) => ({ "fairlead.dev/weight": String(weight) }));
+  const here = ({ nodeName }: { readonly nodeName: string }) => nodeName === "node-a";
+  return [
+    made,
+    slice(`slot-${slot}`, endpoints.filter(here), first),
+    slice(
+      `slot-${slot}-others`,
+      endpoints.filter((one) => !here(one)),
+      others,
+    ),
+    slice(`slot-${slot}-refused`, [], { ...refused, "fairlead.dev/weight-refused": "true" }),
+  ];
 }
 
 export function slotClusterIP(slot: number): string {

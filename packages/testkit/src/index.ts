@@ -5,5 +5,6 @@ export * from "./conformance/expected.ts";
 export * from "./conformance/options.ts";
 export { conformanceTable } from "./conformance/table.ts";
 export * from "./golden.ts";
+export { readMetrics, type SeenMetric } from "./metrics.ts";
 export * from "./objects.ts";
 export * from "./run-case.ts";

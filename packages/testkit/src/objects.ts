@@ -87,6 +87,7 @@ export interface EndpointSliceFields {
   readonly family: IPFamily;
   readonly ports: readonly SlicePortFields[];
   readonly endpoints: readonly EndpointFields[];
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** A discovery.k8s.io/v1 EndpointSlice as the API server stores it. */
@@ -98,6 +99,7 @@ export function endpointSlice(name: string, fields: EndpointSliceFields): RawObj
       name,
       namespace: fields.namespace ?? "default",
       labels: { "kubernetes.io/service-name": fields.service },
+      ...(fields.annotations && { annotations: fields.annotations }),
     },
     addressType: fields.family,
     ports: fields.ports.map(({ name = "", port, protocol = "TCP" }) => ({ name, port, protocol })),

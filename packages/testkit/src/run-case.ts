@@ -72,12 +72,11 @@ export function wayTo(end: string, masqueraded: boolean): string {
 
 export function expectedWays(outcome: Outcome): OutcomeShares {
   if (outcome.verdict !== "endpoints") return new Map([[outcome.verdict, 1]]);
-  return waysOf(
-    outcome.landings.map(({ endpoint, masqueraded, probability }) => ({
-      way: wayTo(endpoint, masqueraded),
-      probability,
-    })),
-  );
+  const { landings, refused } = outcome;
+  return waysOf([
+    ...landings.map(({ endpoint, masqueraded, probability }) => ({ way: wayTo(endpoint, masqueraded), probability })),
+    ...(refused === undefined ? [] : [{ way: "reject", probability: refused }]),
+  ]);
 }
 
 export interface WaysComparison {
@@ -107,11 +106,7 @@ const localAddresses = [...Object.values(NODE_A.addresses), ...Object.values(SEC
 /** Node-a as a packet meets it. */
 export const nodeEnvironment: Environment = { localAddresses, outInterface };
 
-/**
- * Where the tracer says that a case's packet ends.
- *
- * @throws Error where its merged ways say something else
- */
+/** Where the tracer says that a case's packet ends. */
 export function tracedWays(
   row: ConformanceCase,
   rules: RuleSet | Rules,
@@ -163,7 +158,10 @@ export function mergedDiffers(tracer: Tracer, packet: Packet, environment: Envir
   });
 }
 
-/** To which endpoint, `address:port`, a client is relayed that comes to a socket; undefined: nothing listens there. */
+/**
+ * To which endpoint, `address:port`, a client is relayed that comes to a socket, or `reject`; undefined: nothing
+ * listens there.
+ */
 export type AskRelay = (socket: string, client: string) => string | undefined;
 
 /** As many clients as make every share of up to six endpoints exact. */
@@ -181,7 +179,7 @@ export function relayedWays(ways: OutcomeShares, ask: AskRelay, sticky: boolean)
       const client = `client ${index}`;
       const first = ask(way, client) ?? "nobody";
       const later = sticky ? (ask(way, client) ?? "nobody") : first;
-      const end = later === first ? wayTo(first, true) : `${later} after ${first}`;
+      const end = later === first ? wayTo(first, first !== "reject") : `${later} after ${first}`;
       return { way: end, probability: probability / CLIENTS };
     });
   });

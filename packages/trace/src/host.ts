@@ -95,7 +95,6 @@ const SPREADS: ReadonlyMap<string, "evenly" | "by weight"> = new Map([
   ...(["wrr", "wlc", "sh", "mh", "sed", "nq", "lblc", "lblcr"] as const).map((name) => [name, "by weight"] as const),
 ]);
 
-/** The virtual servers of one family, ready to be asked. */
 class VirtualServers {
   readonly #ipvs: Ipvs | undefined;
   readonly #servers = new Map<string, VirtualServerState>();

@@ -40,7 +40,6 @@ export class CompiledRuleSet {
   }
 }
 
-/** A chain of an iptables table. */
 class IptablesChain implements Chain {
   readonly sibling: Chain["sibling"];
   readonly #chain: CompiledChain;

@@ -10,9 +10,7 @@ import type { Endpoint, Hook, HookStage, TableName } from "./packet.ts";
 export type Visit = IptablesVisit | NftVisit;
 
 interface VisitPlace {
-  /** The hook at which the packet met the rule. */
   readonly hook: Hook;
-  /** The chain that has the rule. */
   readonly chain: string;
   /** Place of the rule in its chain, from 0. */
   readonly index: number;

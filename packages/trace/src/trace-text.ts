@@ -1,6 +1,6 @@
 import { familyOf, isLoopback, parseAddress } from "@fairlead/base";
 import { parseSave } from "@fairlead/netfilter";
-import { type NftTable, readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
+import { readTables } from "@fairlead/netfilter/nft";
 import type { Environment } from "./environment.ts";
 import type { Exploration } from "./outcome.ts";
 import type { Packet, Rules } from "./packet.ts";
@@ -18,7 +18,7 @@ const OUTER_INTERFACE = "eth0";
 /**
  * The way of one packet through rules, in one call.
  *
- * @param rules what iptables-save, ip6tables-save, nft list or nft -j list printed
+ * @param rules what iptables-save, ip6tables-save or nft list printed
  * @param packet `SOURCE→ADDRESS:PORT[/PROTOCOL]`, or `->`; the protocol is tcp unless it says otherwise, the source
  * port 40000. A source on loopback, or one of the environment's local addresses, sends it from this host; any other
  * packet comes in by the interface that leads back to it, eth0 where that is not known
@@ -60,17 +60,10 @@ function refusal(text: string, right: string): RangeError {
   return new RangeError(`${JSON.stringify(text)} ${right}`);
 }
 
-const NFT_JSON = /^\s*\{\s*"nftables"\s*:/;
 const NFT_TEXT = /^(?:\s|#.*\n)*table \S+ \S+ \{/;
 
 function rulesOf(text: string, family: Packet["family"]): Rules {
-  const tables = nftTables(text);
-  if (tables === undefined) return { iptables: parseSave(text), nftables: [] };
+  if (!NFT_TEXT.test(text)) return { iptables: parseSave(text), nftables: [] };
   const wanted = family === "IPv4" ? "ip" : "ip6";
-  return { iptables: new Map(), nftables: tables.filter((table) => table.family === wanted) };
-}
-
-function nftTables(text: string): readonly NftTable[] | undefined {
-  if (NFT_JSON.test(text)) return readTablesFromJson(JSON.parse(text));
-  return NFT_TEXT.test(text) ? readTables(text) : undefined;
+  return { iptables: new Map(), nftables: readTables(text).filter((table) => table.family === wanted) };
 }

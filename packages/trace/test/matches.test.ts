@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { type Environment, type Packet, packetSet } from "../src/index.ts";
 import { HOST, only, ownPacket, packet, ruleSet } from "./rule-set.ts";
 
-/** Whether the packet matches the rule in filter FORWARD. */
 function matches(words: string, fields: Partial<Packet> = {}, environment: Environment = HOST): boolean {
   const family = fields.family ?? "IPv4";
   const rules = ruleSet({ filter: `-A FORWARD ${words} -j DROP\n` }, family);

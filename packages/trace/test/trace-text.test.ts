@@ -58,12 +58,6 @@ test("rules as nft lists them", () => {
   expect(ends(NFT, "[fd00::9]→[fd00::10]:80")).toEqual(["fd00::10:80"]);
 });
 
-test("rules as nft -j lists them", () => {
-  const table = { table: { family: "ip", name: "own", handle: 1 } };
-  expect(ends(JSON.stringify({ nftables: [table] }), "192.0.2.9→10.96.0.80:80")).toEqual(["10.96.0.80:80"]);
-  expect(() => traceText('{"nftables": [', "192.0.2.9→10.96.0.80:80")).toThrow(SyntaxError);
-});
-
 test("rules that are none", () => {
   expect(() => traceText("hello", "192.0.2.9→10.96.0.80:80")).toThrow();
 });

@@ -7,8 +7,19 @@ import { KubeConfig } from "@kubernetes/client-node";
 import { expect, test } from "vitest";
 import { httpTransport } from "../src/api/http.ts";
 import { type ApiConnection, loadConnection } from "../src/index.ts";
-import { base64, httpsServer, kubeconfig, listening, pem, serverTls } from "./support/connections.ts";
-import { Consumer, endAfterEach, fakeApi, run, temporaryFolder } from "./support/fake-api.ts";
+import {
+  base64,
+  Consumer,
+  endAfterEach,
+  fakeApi,
+  httpsServer,
+  kubeconfig,
+  listening,
+  pem,
+  run,
+  serverTls,
+  temporaryFolder,
+} from "./support/fake-api.ts";
 
 endAfterEach();
 

@@ -8,8 +8,7 @@ import { VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
 import { httpTransport } from "../src/api/http.ts";
 import { type ConnectionOptions, loadConnection, postObject } from "../src/index.ts";
-import { base64, httpsServer, kubeconfig, listening } from "./support/connections.ts";
-import { endAfterEach, fakeApi, later } from "./support/fake-api.ts";
+import { base64, endAfterEach, fakeApi, httpsServer, kubeconfig, later, listening } from "./support/fake-api.ts";
 
 endAfterEach();
 

@@ -67,7 +67,8 @@ test("a file is changed in place, replaced by another, removed", async () => {
   const { services, synced } = followManifests(folder);
   await synced();
   const given = services.changes.length;
-  await writeFile(file, `${service("a", 81)}---\n${service("b")}`);
+  // Without a moment in which it is empty.
+  await writeFile(file, `${service("a", 81)}---\n${service("b")}`, { flag: "r+" });
   await services.until(() => JSON.stringify(services.state.get("default/a")).includes('"port":81'));
   expect(services.changes.length).toBe(given + 1);
   await writeFile(join(folder, ".a.yaml.swp"), service("c"));
@@ -103,7 +104,9 @@ test("a file that doesn't parse keeps its last good objects and says where it is
   await writeFile(join(folder, "b.yaml"), service("b"));
   const { services, synced, reported } = followManifests(folder);
   await synced();
-  await writeFile(file, `${service("a2")}---\nkind: [Service\n`);
+  // In one go: of a file that is being written it may be read that there is nothing in it.
+  await writeFile(join(folder, "next"), `${service("a2")}---\nkind: [Service\n`);
+  await rename(join(folder, "next"), file);
   expect(await reported("badFile")).toMatchObject([{ file, line: 7, column: 1, kept: 1 }]);
   expect(services.keys()).toEqual(["default/a", "default/b"]);
   await writeFile(file, service("a2"));

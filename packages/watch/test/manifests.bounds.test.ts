@@ -1,4 +1,4 @@
-import { open, writeFile } from "node:fs/promises";
+import { open, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
@@ -49,7 +49,9 @@ test("a file that turns bad while it is followed keeps its objects", async () =>
   await writeFile(file, GOOD);
   const { services, synced, reported } = followManifests(folder);
   await synced();
-  await writeFile(file, service("&a {b: *a}"));
+  // In one go: of a file that is being written it may be read that there is nothing in it.
+  await writeFile(join(folder, "next"), service("&a {b: *a}"));
+  await rename(join(folder, "next"), file);
   expect(await reported("badFile")).toMatchObject([{ file, kept: 1 }]);
   expect(services.keys()).toEqual(["default/good"]);
 });

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { until, VirtualClock } from "@fairlead/base/testing";
 import type { LightApiServer } from "@fairlead/testkit/api-server";
 import { testSignal } from "@fairlead/tooling/test-signal";
@@ -71,10 +72,16 @@ test("Retry-After is waited for by each resource, also while another one tries f
 const asked = ({ requests }: LightApiServer) => requests.filter(({ path }) => path === "/version").length;
 const followed = ({ requests }: LightApiServer) => requests.filter(({ path }) => path !== "/version");
 
-test("a server that stops saying anything is noticed after 85 s, and it is said", async () => {
+/** Service `a` is there, and from then on the server has nothing to say. */
+async function quiet() {
   const clock = new VirtualClock();
-  const { api, consumer, reports } = await following(({ store }) => store.put(SERVICES_PATH, service("a")), { clock });
+  const followed = await following(({ store }) => store.put(SERVICES_PATH, service("a")), { clock });
   await clock.timer((delay) => delay === 90_000);
+  return { clock, ...followed };
+}
+
+test("a server that stops saying anything is noticed after 85 s, and it is said", async () => {
+  const { clock, api, consumer, reports } = await quiet();
   api.intercept(({ path }) => path === "/version");
   clock.advanceNow(69_999);
   expect(asked(api)).toBe(0);
@@ -96,9 +103,7 @@ test("a server that stops saying anything is noticed after 85 s, and it is said"
 });
 
 test("a quiet server that answers when it is asked is left in peace", async () => {
-  const clock = new VirtualClock();
-  const { api, reports } = await following(({ store }) => store.put(SERVICES_PATH, service("a")), { clock });
-  await clock.timer((delay) => delay === 90_000);
+  const { clock, api, reports } = await quiet();
   clock.advanceNow(70_000);
   await until(testSignal(), () => asked(api) === 1 && !clock.pending.includes(15_000));
   expect(followed(api)).toHaveLength(1);
@@ -129,9 +134,7 @@ test("what comes on one connection is a sign for all", async () => {
 });
 
 test("a watch on which nothing comes for 90 s, though the server lives, is resumed without a word", async () => {
-  const clock = new VirtualClock();
-  const { api, reports } = await following(({ store }) => store.put(SERVICES_PATH, service("a")), { clock });
-  await clock.timer((delay) => delay === 90_000);
+  const { clock, api, reports } = await quiet();
   clock.advanceNow(70_000);
   await until(testSignal(), () => asked(api) === 1 && !clock.pending.includes(15_000));
   clock.advanceNow(19_999);
@@ -177,6 +180,22 @@ test("an API server that is back is found within 10 s, however long it was away"
   await api.requestsCame(1);
   await consumer.until(() => consumer.synced > 0);
   expect(attempt).toBeGreaterThan(60);
+});
+
+test.each([409, 410, 500])("a storm of %i asks no faster than back-off does", async (status) => {
+  const clock = new VirtualClock();
+  let asked = 0;
+  const transport: Transport = async () => {
+    asked += 1;
+    const text = JSON.stringify({ kind: "Status", code: status, reason: "Expired", message: "too old" });
+    return { status, header: () => undefined, body: Readable.from([Buffer.from(text)]) };
+  };
+  const to = { services: new Consumer().subscription, node: new Consumer().subscription };
+  run("https://192.0.2.1:6443", to, { clock, transport });
+  while (clock.monotonic() < 600_000) await clock.advance(1_000);
+  // Two resources, from 0.8 s to 30 s apart.
+  expect(asked).toBeGreaterThan(20);
+  expect(asked).toBeLessThan(80);
 });
 
 test("unreachable is said at once, then once a minute with how long and what else fails", async () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
-import { valueAt } from "@fairlead/base";
-import { encodeEvent, encodeObject } from "@fairlead/testkit/api-server";
+import { itemsOf, valueAt } from "@fairlead/base";
+import { decodeEndpointSlice, decodeNode, decodeService, decodeServiceCIDR } from "@fairlead/core";
+import { encodeEvent, encodeObject, KUBERNETES_MESSAGES } from "@fairlead/testkit/api-server";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -8,7 +9,7 @@ import { ApiError, BrokenResponseError, errorOf, ProtocolError } from "../src/ap
 import { type CutEvents, jsonEvents, protobufEvents } from "../src/api/events.ts";
 import { type ListParser, listParser, protobufListParser } from "../src/api/lists.ts";
 import { MAX_PARTS } from "../src/limits.ts";
-import { service } from "../src/protobuf-kinds.ts";
+import { type Message, service } from "../src/protobuf-kinds.ts";
 import { MalformedError, readMessage, unwrap } from "../src/protobuf-messages.ts";
 import { resourceSpecs } from "../src/resources.ts";
 import { stored, trimmed } from "./support/stored-objects.ts";
@@ -239,6 +240,33 @@ test("a length of two gigabytes or more, and a hundred thousand groups in each o
   expect(() => readMessage(new Uint8Array(100_000).fill(0x7b), service)).toThrow(MalformedError);
 });
 
+test("of what comes twice the last counts: a key of a map, a field, a message, which no API server writes twice", () => {
+  const field = (tag: number, ...bytes: number[]) => [tag, bytes.length, ...bytes];
+  const text = (tag: number, value: string) => field(tag, ...Buffer.from(value));
+  const label = (key: string, value: string) => field(0x5a, ...text(0x0a, key), ...text(0x12, value));
+  const bytes = Uint8Array.from([
+    ...field(
+      0x0a,
+      ...text(0x0a, "first"),
+      ...text(0x1a, "shop"),
+      ...label("a", "1"),
+      ...label("b", "1"),
+      ...label("a", "2"),
+    ),
+    ...field(0x0a, ...text(0x0a, "second"), ...label("b", "2")),
+    ...field(0x12, ...text(0x1a, "10.96.0.1"), ...text(0x2a, "203.0.113.1")),
+    ...field(0x12, ...text(0x2a, "203.0.113.2")),
+  ]);
+  expect(readMessage(bytes, service)).toEqual({
+    metadata: { name: "second", labels: { b: "2" } },
+    spec: { externalIPs: ["203.0.113.2"] },
+  });
+  const once = bytes.subarray(0, 2 + Number(bytes[1]));
+  expect(readMessage(once, service)).toEqual({
+    metadata: { name: "first", namespace: "shop", labels: { a: "2", b: "1" } },
+  });
+});
+
 test("a label may be called as the prototype is", () => {
   const label = [0x0a, 9, ...Buffer.from("__proto__"), 0x12, 1, 0x61];
   const bytes = Uint8Array.of(0x0a, label.length + 2, 0x5a, label.length, ...label);
@@ -316,4 +344,94 @@ describe("protobuf recorded", () => {
       expect(error.message).toMatch(/Too large resource version: 999999999/);
     });
   });
+});
+
+/**
+ * The authority on both sides is upstream's generated.proto: its fields, with their numbers, make an object with all
+ * that a kind can have, and what the decoders read of it has to be in the tables.
+ */
+
+const tables = new Map(resourceSpecs({ nodeName: "node-a" }).map(({ kind, protobuf }) => [kind, protobuf]));
+
+const DECODERS = {
+  Service: decodeService,
+  EndpointSlice: decodeEndpointSlice,
+  Node: decodeNode,
+  ServiceCIDR: decodeServiceCIDR,
+} as const;
+
+/** Values that decoders go on with; other fields have one of their type. */
+const VALUES: Readonly<Record<string, unknown>> = {
+  name: "web",
+  namespace: "shop",
+  clusterIP: "10.96.0.10",
+  clusterIPs: ["10.96.0.10"],
+  externalIPs: ["203.0.113.7"],
+  addresses: ["10.144.1.5"],
+  ip: "203.0.113.9",
+  addressType: "IPv4",
+  protocol: "TCP",
+  type: "LoadBalancer",
+  sessionAffinity: "ClientIP",
+  loadBalancerSourceRanges: ["198.51.100.0/24"],
+  labels: { "kubernetes.io/service-name": "web" },
+  podCIDR: "10.144.1.0/24",
+  podCIDRs: ["10.144.1.0/24"],
+  cidrs: ["10.96.0.0/12"],
+  ready: true,
+};
+
+function sampleOf(type: string, name: string): unknown {
+  const fields = KUBERNETES_MESSAGES.get(type);
+  if (fields === undefined) return VALUES[name] ?? (type === "bool" ? true : type.startsWith("int") ? 80 : "x");
+  if (type === "Time") return "2026-01-31T12:00:00Z";
+  const entries = Array.from(fields, ([field, { type: inner, isList, isMap }]) => {
+    // Addresses of a Node are objects, those of an endpoint texts.
+    const known = KUBERNETES_MESSAGES.has(inner) ? undefined : VALUES[field];
+    const value = known ?? sampleOf(inner, field);
+    if (isMap && known === undefined) return [field, { key: value }] as const;
+    return [field, isList && !Array.isArray(value) ? [value] : value] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The value, of which each field that is read, present or not, is noted by its path without places in lists. */
+function noting(value: unknown, read: Set<string>, path = ""): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  return new Proxy(value, {
+    get(of, key) {
+      const inner: unknown = Reflect.get(of, key);
+      if (typeof key === "symbol" || (Array.isArray(of) && !Object.hasOwn(of, key))) return inner;
+      const at = Array.isArray(of) ? path : `${path}.${key}`;
+      if (!(Array.isArray(of) && key === "length")) read.add(at);
+      return noting(inner, read, at);
+    },
+  });
+}
+
+/** Paths of a table, with the names that upstream has for its numbers. */
+function* pathsOf(message: Message, type: string, path = ""): Generator<string> {
+  const upstream = KUBERNETES_MESSAGES.get(type) ?? new Map();
+  const numbers = new Map(Array.from(upstream, ([name, field]) => [field.number, { name, ...field }] as const));
+  for (const [number, field] of message.entries()) {
+    if (field === undefined) continue;
+    const known = numbers.get(number);
+    yield `${path}.${known?.name}`;
+    if (known?.name !== field.name) throw new Error(`${type}: ${number} is ${known?.name}, not ${field.name}`);
+    if (Array.isArray(field.type) && field.many !== "map")
+      yield* pathsOf(field.type, known.type, `${path}.${known.name}`);
+  }
+}
+
+test.each(Object.entries(DECODERS))("what is read of a %s is in its protobuf table", (kind, decode) => {
+  const read = new Set<string>();
+  const { object } = decode(noting(sampleOf(kind, ""), read));
+  expect(object).toBeDefined();
+  const table = new Set(pathsOf(tables.get(kind) ?? [], kind));
+  // Labels and annotations come whole.
+  const missing = [...read].filter(
+    (path) => path !== "" && !table.has(path) && !/\.(?:labels|annotations)\./.test(path),
+  );
+  expect(missing).toEqual([]);
+  expect(itemsOf([...read]).length).toBeGreaterThan(3);
 });

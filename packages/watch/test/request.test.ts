@@ -1,13 +1,29 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type RequestListener } from "node:http";
 import { text } from "node:stream/consumers";
-import type { LightApiServer } from "@fairlead/testkit/api-server";
-import { expect, test } from "vitest";
+import { LightApiServer } from "@fairlead/testkit/api-server";
+import { expectReadmeExample } from "@fairlead/tooling/readme";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Turns } from "../src/api/request.ts";
 import { isAllowed, postObject, type RequestObserver, requestObject } from "../src/index.ts";
-import { endAfterEach, following, later, SERVICES_PATH, service } from "./support/fake-api.ts";
+import {
+  CIDRS_PATH,
+  endAfterEach,
+  following,
+  listening,
+  NODES_PATH,
+  SERVICES_PATH,
+  serverTls,
+  service,
+} from "./support/fake-api.ts";
+import { type SpecServer, serverSpecs } from "./support/server-specs.ts";
 
 endAfterEach();
+
+/** A server that answers so, until the test is over. */
+async function connectedTo(answer: RequestListener, headers: Readonly<Record<string, string>> = {}) {
+  const port = await listening(createServer(answer));
+  return { server: `http://127.0.0.1:${port}`, credentials: async () => ({ headers, tls: {} }) };
+}
 
 const never = new AbortController().signal;
 
@@ -93,17 +109,11 @@ test("a request without an answer has no code", async () => {
 
 test("posts an object and gives the status", async () => {
   const seen: unknown[] = [];
-  const server = createServer(async (request, response) => {
+  const answer: RequestListener = async (request, response) => {
     seen.push([request.method, request.url, request.headers.authorization, JSON.parse(await text(request))]);
     response.writeHead(403).end("{}");
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  later(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const connection = { server: url, credentials: async () => ({ headers: { authorization: "Bearer t" }, tls: {} }) };
+  };
+  const connection = await connectedTo(answer, { authorization: "Bearer t" });
   const path = "/api/v1/namespaces/default/events";
   expect(await postObject(connection, path, { kind: "Event" }, "fairlead-proxy/0")).toBe(403);
   // Over plain HTTP without the token.
@@ -115,14 +125,7 @@ test("posts an object and gives the status", async () => {
 });
 
 test("an answer that is longer than what is taken is an error, and what is taken is given whole", async () => {
-  const server = createServer((_request, response) => response.end("x".repeat(100)));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  later(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const connection = { server: url, credentials: async () => ({ headers: {}, tls: {} }) };
+  const connection = await connectedTo((_request, response) => response.end("x".repeat(100)));
   const ask = (mostBytes?: number) =>
     requestObject(connection, { method: "GET", path: "/x", ...(mostBytes !== undefined && { mostBytes }) }, "x");
   expect((await ask()).body).toHaveLength(100);
@@ -131,22 +134,35 @@ test("an answer that is longer than what is taken is an error, and what is taken
 });
 
 test("asks what the connection's account may do", async () => {
-  const server = createServer(async (request, response) => {
+  const connection = await connectedTo(async (request, response) => {
     const { spec } = JSON.parse(await text(request));
     const { verb, resource } = spec.resourceAttributes;
     if (resource === "secrets") response.writeHead(404).end("not found");
     else response.writeHead(201).end(JSON.stringify({ status: { allowed: verb === "list" } }));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  later(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const connection = { server: url, credentials: async () => ({ headers: {}, tls: {} }) };
   expect(await isAllowed(connection, { verb: "list", group: "", resource: "services" }, "x")).toBe(true);
   expect(await isAllowed(connection, { verb: "watch", group: "", resource: "services" }, "x")).toBe(false);
   await expect(isAllowed(connection, { verb: "list", group: "", resource: "secrets" }, "x")).rejects.toThrow(
     "answered 404",
   );
 });
+
+describe.each([false, true])("the light API server, protobuf: %s", (protobuf) => {
+  let light: LightApiServer;
+  let server: SpecServer;
+
+  beforeAll(async () => {
+    light = new LightApiServer(await serverTls());
+    light.token = "light";
+    light.store.put(SERVICES_PATH, { metadata: { name: "kubernetes", namespace: "default" }, spec: {} });
+    light.store.put(CIDRS_PATH, { metadata: { name: "kubernetes" }, spec: { cidrs: ["10.96.0.0/12"] } });
+    light.store.put(NODES_PATH, { metadata: { name: "node-a" } });
+    server = { url: await light.start(), token: "light" };
+  });
+
+  afterAll(() => light.stop());
+
+  serverSpecs(() => server, "light", protobuf);
+});
+
+test("README example", () => expectReadmeExample(import.meta.dirname));

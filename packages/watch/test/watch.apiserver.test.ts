@@ -38,29 +38,30 @@ describe.each([false, true])("a real kube-apiserver, protobuf: %s", (protobuf) =
 
   serverSpecs(() => server, namespace, protobuf);
 
+  // Of addresses and ports the first are not given to the services of others, which are created meanwhile.
   test.each([
-    ["short", service("d-short", { clusterIP: "10.96.77.1" })],
-    ["affinity", service("d-affinity", { clusterIP: "10.96.77.2", sessionAffinity: "ClientIP" })],
-    ["external IPs", service("d-external", { clusterIP: "10.96.77.3", externalIPs: ["192.0.2.9"] })],
+    ["short", service("d-short", { clusterIP: "10.96.0.201" })],
+    ["affinity", service("d-affinity", { clusterIP: "10.96.0.202", sessionAffinity: "ClientIP" })],
+    ["external IPs", service("d-external", { clusterIP: "10.96.0.203", externalIPs: ["192.0.2.9"] })],
     [
       "UDP by name",
       service("d-udp", {
-        clusterIP: "10.96.77.4",
+        clusterIP: "10.96.0.204",
         ports: [{ name: "dns", port: 53, protocol: "UDP", targetPort: "dns" }],
       }),
     ],
     [
       "NodePort",
-      service("d-nodeport", { clusterIP: "10.96.77.5", type: "NodePort", ports: [{ port: 80, nodePort: 31777 }] }),
+      service("d-nodeport", { clusterIP: "10.96.0.205", type: "NodePort", ports: [{ port: 80, nodePort: 30_077 }] }),
     ],
     [
       "LoadBalancer, Local",
       service("d-lb", {
-        clusterIP: "10.96.77.6",
+        clusterIP: "10.96.0.206",
         type: "LoadBalancer",
         externalTrafficPolicy: "Local",
-        healthCheckNodePort: 31778,
-        ports: [{ port: 80, nodePort: 31779 }],
+        healthCheckNodePort: 30_078,
+        ports: [{ port: 80, nodePort: 30_079 }],
       }),
     ],
     ["ExternalName", service("d-name", { type: "ExternalName", externalName: "example.test" })],

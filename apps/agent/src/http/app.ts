@@ -28,7 +28,6 @@ export type Handler = (asked: HttpRequest) => Answer | Promise<Answer>;
 /** What answers at a path, whatever the method, as Go's mux has it; undefined: nothing. */
 export type App = (path: string) => Handler | undefined;
 
-/** Handlers by their path. */
 export function routes(handlers: Readonly<Record<string, Handler>>): App {
   const byPath = new Map(Object.entries(handlers));
   return (path) => byPath.get(path);

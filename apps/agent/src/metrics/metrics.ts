@@ -16,7 +16,6 @@ import {
 import { addServiceMetrics, type ReadServiceConnections } from "./service-metrics.ts";
 import { agentMetrics, failureMetrics, iptablesMetrics, type SyncMetrics, syncMetrics } from "./sync-metrics.ts";
 
-/** What of a mode its metrics depend on. */
 export type MeasuredMode = Pick<ModeFacts, "name" | "needs" | "objects" | "packetCounters">;
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -76,7 +75,6 @@ function modeObjects(make: MetricFactory, { name, objects: { own } }: MeasuredMo
   return own && make.gauge(`fairlead_${name}_objects`, own.help, ["ip_family", "kind"] as const);
 }
 
-/** Copies the counts of object changes, which core keeps, into the metrics. */
 function copyChangeCounts(metrics: SyncMetrics, state: ClusterState): void {
   const { serviceChanges, endpointChanges } = state;
   set(metrics.serviceChangesTotal, metrics.serviceChangesPending, serviceChanges);

@@ -7,6 +7,7 @@ import type { IPFamily } from "@fairlead/core";
 import type { Conflict, NetworksUpdate, SourceState } from "@fairlead/networks";
 import type { RequestObserver } from "@fairlead/watch";
 import { Counter, Gauge } from "prom-client";
+import { relayLimits } from "../descriptors.ts";
 import { durationBuckets, type MetricFactory } from "./registry.ts";
 
 /**
@@ -159,7 +160,7 @@ export function addRelayMetrics(make: MetricFactory, traffic: RelayTraffic, { us
   );
   const refused = make.counter(
     "fairlead_relay_refused_total",
-    "TCP connections and UDP flows refused: limit reached, no endpoint reachable, or no endpoint",
+    "TCP connections and UDP flows refused: limit reached, no endpoint, none reachable, or client not local",
     ["reason"] as const,
   );
   const passedOver = make.counter(
@@ -181,7 +182,7 @@ export function addRelayMetrics(make: MetricFactory, traffic: RelayTraffic, { us
     ["limit"] as const,
   );
   limits.set({ limit: "sockets" }, traffic.counts.maxSockets);
-  limits.set({ limit: "sockets-per-service" }, userspace.maxSocketsPerService);
+  limits.set({ limit: "sockets-per-service" }, relayLimits(userspace).maxSocketsPerService);
   limits.set({ limit: "tcp-idle-seconds" }, userspace.tcpIdleTimeoutMs / 1000);
   limits.set({ limit: "udp-idle-seconds" }, userspace.udpIdleTimeoutMs / 1000);
   return () => {

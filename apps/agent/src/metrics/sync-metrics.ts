@@ -84,7 +84,6 @@ interface MetricsFollowerParts {
   readonly clock: Clock;
 }
 
-/** Feeds the metrics that follow each sync. */
 export function metricsFollower(parts: MetricsFollowerParts): SyncFollower {
   const triggers = new Map<IPFamily, number[]>();
   return {
@@ -112,11 +111,7 @@ export function metricsFollower(parts: MetricsFollowerParts): SyncFollower {
   };
 }
 
-/**
- * Failures of a mode that writes no iptables rules, as upstream counts them in nftables mode.
- *
- * @param mode its name
- */
+/** Failures of a mode that writes no iptables rules, as upstream counts them in nftables mode. */
 export function failureMetrics(make: MetricFactory, mode: string) {
   const family = ["ip_family"] as const;
   const name = (rest: string) => `kubeproxy_sync_proxy_rules_${mode}_${rest}_failures_total`;

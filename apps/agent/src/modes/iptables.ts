@@ -1,7 +1,6 @@
 /** iptables mode. */
 
 import {
-  COUNTERS,
   configuredOptions,
   createIptablesBackend,
   iptablesFacts,
@@ -28,52 +27,24 @@ import {
 
 const TCP_BE_LIBERAL = "net/netfilter/nf_conntrack_tcp_be_liberal";
 
-/** Milliseconds for which a counter is taken to be there as it was: both families' first syncs ask within them. */
-const KNOWN_MS = 3_000;
-
-/** Makes the nfacct counters that rules name. Where the kernel has none, one line says so for all of them. */
-export class CounterMaker {
-  readonly #nfacct: Nfacct;
-  readonly #log: Log;
-  readonly #now: () => number;
-  readonly #known = new Map<string, { readonly asked: number; readonly exists: Promise<boolean> }>();
-  #reported = false;
-
-  /** @param now milliseconds of a clock that never goes back */
-  constructor(nfacct: Nfacct, log: Log, now: () => number = () => performance.now()) {
-    this.#nfacct = nfacct;
-    this.#log = log;
-    this.#now = now;
-  }
-
-  /** @returns those that exist now */
-  async ensure(names: readonly string[]): Promise<ReadonlySet<string>> {
+/**
+ * Makes the nfacct counters that rules name, and gives those that exist. Where the kernel has none, one line says so
+ * for all of them.
+ */
+export function counterMaker(nfacct: Nfacct, log: Log): (names: readonly string[]) => Promise<ReadonlySet<string>> {
+  let reported = false;
+  return async (names) => {
     const existing = new Set<string>();
-    // One after the other: the start of a process holds the event loop for milliseconds.
-    for (const name of names) if (await this.#ensure(name)) existing.add(name);
+    for (const name of names) {
+      const result = await nfacct.ensure(name);
+      if (result.ok) existing.add(name);
+      else if (!reported) {
+        reported = true;
+        log.info("nfacct unavailable; packet counters disabled", { reason: result.reason });
+      }
+    }
     return existing;
-  }
-
-  #ensure(name: string): Promise<boolean> {
-    const known = this.#known.get(name);
-    const asked = this.#now();
-    if (known !== undefined && asked - known.asked < KNOWN_MS) return known.exists;
-    const exists = this.#make(name);
-    this.#known.set(name, { asked, exists });
-    return exists;
-  }
-
-  async #make(name: string): Promise<boolean> {
-    const result = await this.#nfacct.ensure(name);
-    if (!result.ok) this.#report(result.reason);
-    return result.ok;
-  }
-
-  #report(reason: string): void {
-    if (this.#reported) return;
-    this.#reported = true;
-    this.#log.info("nfacct unavailable; packet counters disabled", { reason });
-  }
+  };
 }
 
 export const iptablesMode: Mode = {
@@ -110,9 +81,7 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
   const ports = await openedTables(kernel, families);
   const tcpBeLiberal = ((await kernel.sysctl.read(TCP_BE_LIBERAL)) ?? "0") !== "0";
   if (tcpBeLiberal) log.info("Packets in state INVALID are accepted; nf_conntrack_tcp_be_liberal is set");
-  const counters = new CounterMaker(kernel.nfacct, log);
-  // In parallel with the lists: the first sync does not wait for it. What is wrong is reported to that sync.
-  counters.ensure(COUNTERS).catch(() => {});
+  const counters = counterMaker(kernel.nfacct, log);
   const backends = Array.from(
     ports,
     ([family, port]) =>
@@ -120,7 +89,7 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
         family,
         createIptablesBackend(port, {
           ...configuredOptions(config, { tcpBeLiberal }),
-          counters: (names) => counters.ensure(names),
+          counters,
           turn: progress.turnOf(family),
           onProblem: (problem) => log.warn("Problem in iptables mode", { ipFamily: family, problem }),
         }),

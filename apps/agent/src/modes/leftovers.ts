@@ -11,7 +11,6 @@ type LeftoverKernel = Pick<Kernel, "removeNftTables" | "iptables" | "iptablesInU
 
 export interface LeftoversParts {
   readonly kernel: LeftoverKernel;
-  /** The mode that runs. */
   readonly mode: ModeFacts;
   /** All modes that may have left something, the running one among them or not. */
   readonly removals: readonly ModeRemoval[];

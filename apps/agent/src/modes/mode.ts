@@ -82,7 +82,6 @@ export interface ModeContext {
   readonly progress: Progress;
 }
 
-/** What the agent runs in a mode. */
 export interface ModeRuntime {
   /** What an operator should know of how the mode runs on this node; absent: nothing. */
   readonly notice?: ModeNotice | undefined;
@@ -147,8 +146,6 @@ export async function setSysctls(
 /**
  * Finds the iptables of a family, and reads one rule of each table: only that finds missing permissions and kernel
  * parts. One rule, since the tables are full after a restart.
- *
- * @throws IptablesError saying what is missing and how to get it
  */
 export async function openTables(kernel: Kernel, family: IPFamily, tables: readonly Table[]): Promise<void> {
   const port = await kernel.iptables(family);

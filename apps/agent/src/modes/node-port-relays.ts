@@ -8,11 +8,10 @@ import {
 } from "@fairlead/backend-userspace";
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, IPFamily } from "@fairlead/core";
-import { descriptorLimit, descriptorShares } from "../descriptors.ts";
+import { relayLimits } from "../descriptors.ts";
 import type { Log } from "../log.ts";
 import type { Relaying } from "./mode.ts";
 
-/** Relays of node ports on loopback addresses, for the families that have them. */
 interface LoopbackRelays {
   readonly families: ReadonlyMap<IPFamily, NodePortRelays>;
   /** Absent: no family has them. */
@@ -71,8 +70,7 @@ export function withRelays(backend: Backend, relays: NodePortRelays | undefined)
 
 /** What all relays of this process have in common, of both families. */
 export function relayOptions({ userspace, provenance }: Pick<AgentConfig, "userspace" | "provenance">, log: Log) {
-  const { relayed } = descriptorShares(descriptorLimit());
-  const maxSockets = Math.min(userspace.maxSockets, relayed);
+  const { maxSockets, maxSocketsPerService } = relayLimits(userspace);
   if (maxSockets < userspace.maxSockets && provenance["userspace.maxSockets"] !== undefined) {
     const fields = { maxSockets: userspace.maxSockets, used: maxSockets };
     log.warn("userspace.maxSockets exceeds what RLIMIT_NOFILE leaves for relays; using the lower limit", fields);
@@ -80,7 +78,7 @@ export function relayOptions({ userspace, provenance }: Pick<AgentConfig, "users
   return {
     udpIdleTimeout: userspace.udpIdleTimeoutMs,
     tcpIdleTimeout: userspace.tcpIdleTimeoutMs,
-    maxSocketsPerService: userspace.maxSocketsPerService,
+    maxSocketsPerService,
     traffic: createTraffic({ maxSockets }),
   } as const satisfies UserspaceOptions;
 }

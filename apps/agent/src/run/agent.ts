@@ -124,7 +124,6 @@ function createLoop({ config, clock }: AgentParts, syncer: Syncer): SyncLoop {
 /** The agent but for what syncs run in. */
 type Followed = Omit<Agent, "syncer" | "loop">;
 
-/** What follows from each sync, in this order. */
 function followersOf(parts: AgentParts, made: Followed): readonly SyncFollower[] {
   const { log, clock, mode, kernel } = parts;
   const { families, metrics, planner, state, networks } = made;
@@ -135,6 +134,7 @@ function followersOf(parts: AgentParts, made: Followed): readonly SyncFollower[]
     syncLog(log),
     metricsFollower({ ...metrics, mode, planner, state, clock }),
     ...("iptables" in kernel ? besideRules(parts, made, kernel) : []),
+    ...("probed" in kernel ? [serviceHealthFollower(made.serviceHealth)] : []),
     ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
     ...(parts.followers ?? []),
     ...(networks === undefined ? [] : [networksFollower(networks), alarmOf(parts, made)]),
@@ -171,7 +171,6 @@ function besideRules(parts: AgentParts, made: Followed, kernel: Kernel): readonl
   ];
 }
 
-/** The metrics that this agent has, by its mode and configuration. */
 function metricsOf(parts: AgentParts, state: ClusterState, planner: Planner): Metrics {
   const { config, kernel, mode, relaying } = parts;
   const metrics = createMetrics(state, {

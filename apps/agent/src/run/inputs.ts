@@ -166,11 +166,7 @@ export async function followAddresses(
 
 const OWNERS = { bindAddress: "of bindAddress", node: "of the Node's first address", kernel: "of this node" } as const;
 
-/**
- * Why a node with this primary family cannot be served; undefined: it can. The other family may be left out.
- *
- * @param unserved the families that this node cannot do, and why
- */
+/** Why a node with this primary family cannot be served; undefined: it can. The other family may be left out. */
 export function whyUnserved(
   { family, source, address = "none is known" }: PrimaryFamily,
   unserved: ReadonlyMap<IPFamily, string>,
@@ -255,7 +251,7 @@ function subscribe(
   return subscriptions({
     loopbackEndpoints: config.userspace.only,
     serviceProxyName: config.serviceProxyName,
-    annotations: ruleAnnotations(config),
+    annotations: ruleAnnotations(config, mode.semantics),
     state,
     problems,
     onChange() {

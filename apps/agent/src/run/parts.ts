@@ -18,6 +18,7 @@ import type { ServiceHealthServers } from "../service-health.ts";
 import type { Progress, SyncFollower } from "../sync/follower.ts";
 import type { SyncLoop } from "../sync/sync-loop.ts";
 import type { Syncer } from "../sync/syncer.ts";
+import type { WatchedFile } from "../watched-files.ts";
 
 /** Everything that an agent is put together from; nothing of it runs yet. */
 export interface AgentParts extends ModeRuntime {
@@ -31,7 +32,6 @@ export interface AgentParts extends ModeRuntime {
    * What backends program and what is read of the node; only the latter where nothing is programmed (--userspace-only).
    */
   readonly kernel: Kernel | LocalKernel;
-  /** The mode that runs. */
   readonly mode: ModeFacts;
   /** Why it is not the one that was asked for. */
   readonly fallback?: string | undefined;
@@ -48,6 +48,8 @@ export interface AgentParts extends ModeRuntime {
   /** What the agent before this one remembered. */
   readonly memory: Memory;
   readonly source: (onReport: (report: SourceReport) => void, onRequest: RequestObserver) => ObjectSource;
+  /** What the source is reached by: another one needs another agent. */
+  readonly kubeconfig?: WatchedFile | undefined;
   /** Where the backends report that a sync makes progress. */
   readonly progress?: Progress;
   /** Events about the own Node and Services; absent without an API server. */

@@ -1,9 +1,6 @@
 /** Runs an agent until it is stopped: its servers, its syncs, and changes that other processes made. */
 
-import { watch } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { dirname } from "node:path";
-import { type Clock, errorChainText, sleep } from "@fairlead/base";
+import { errorChainText, sleep } from "@fairlead/base";
 import { KUBE_PROXY_RELEASE } from "@fairlead/config";
 import { ownershipReport } from "@fairlead/intake";
 import { version } from "../about/version.ts";
@@ -14,6 +11,7 @@ import { nodeProfiles } from "../http/profiles.ts";
 import { sliMetrics } from "../metrics/sync-metrics.ts";
 import { healthApp } from "../proxy-health.ts";
 import type { SyncLoop } from "../sync/sync-loop.ts";
+import { followFiles } from "../watched-files.ts";
 import { createAgent } from "./agent.ts";
 import { followInputs, NodeEligibility } from "./inputs.ts";
 import type { Agent, AgentParts } from "./parts.ts";
@@ -55,47 +53,6 @@ export async function followForeign(
   }
 }
 
-interface ConfigFileOptions {
-  readonly path: string;
-  /** Its text when the agent read it. */
-  readonly text: string;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  readonly onChange: () => void;
-  readonly onError: (error: unknown) => void;
-}
-
-/** Milliseconds that a burst of events has to end in: a ConfigMap's swap is several renames. */
-const QUIET_MS = 200;
-
-/**
- * Calls `onChange` once when the file's contents differ from `text`. A mounted ConfigMap changes by swapped links
- * alongside the file, so it is the folder that is watched, and contents that are compared. A file that is gone is no
- * change: it may be on its way back.
- */
-export function watchConfigFile(options: ConfigFileOptions): void {
-  let cancel = () => {};
-  let changed = false;
-  const compare = async () => {
-    const text = await readFile(options.path, "utf8").catch(() => options.text);
-    if (changed || text === options.text || options.signal.aborted) return;
-    changed = true;
-    options.onChange();
-  };
-  const compareSoon = () => {
-    cancel();
-    cancel = options.clock.after(QUIET_MS, () => void compare());
-  };
-  options.signal.addEventListener("abort", () => cancel());
-  try {
-    const watcher = watch(dirname(options.path), { signal: options.signal, persistent: false }, compareSoon);
-    watcher.on("error", options.onError);
-  } catch (error) {
-    options.onError(error);
-  }
-  compareSoon();
-}
-
 /** Milliseconds that connections through this process get to end after SIGTERM. */
 const DRAIN_MS = 1_000;
 
@@ -105,23 +62,7 @@ function start(parts: AgentParts, agent: Agent, signal: AbortSignal, fail: (reas
   followInputs(parts, agent, { eligibility, signal, fail });
   void followForeign(parts, agent, signal);
   void parts.replies?.run(signal);
-  followConfigFile(parts, signal, fail);
-}
-
-function followConfigFile(
-  { config, clock, log }: AgentParts,
-  signal: AbortSignal,
-  fail: (reason: string) => void,
-): void {
-  if (config.configFile === undefined) return;
-  watchConfigFile({
-    ...config.configFile,
-    clock,
-    signal,
-    onChange: () => fail("the configuration file changed: ending, to be started again with the new one"),
-    onError: (error) =>
-      log.warn("Cannot watch the configuration file; changes need a restart", { error: errorChainText(error) }),
-  });
+  followFiles({ configFile: parts.config.configFile, kubeconfig: parts.kubeconfig }, parts, signal, fail);
 }
 
 async function shutDown(

@@ -1,22 +1,27 @@
-/** What the process was started for; what cleaning up removes. */
+/** What the process was started for: to serve with rules or on local ports only, to prepare a node, to clean up. */
 
-import { writeFileSync } from "node:fs";
-import { errorChainText, IP_FAMILIES } from "@fairlead/base";
+import type { LocalBackend, LocalService } from "@fairlead/backend-userspace";
+import { errorChainText, IP_FAMILIES, systemClock } from "@fairlead/base";
 import { type AgentConfig, REPLY_TABLE } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
-import { prepareConntrack } from "../conntrack-settings.ts";
-import { type Kernel, openedOnce } from "../kernel.ts";
+import { version } from "../about/version.ts";
+import { prepareConntrack } from "../conntrack.ts";
+import { type Kernel, localKernel, openedOnce } from "../kernel.ts";
 import { createLog, type Log } from "../log.ts";
 import { modes } from "../modes/index.ts";
 import { errorTexts, removeTables } from "../modes/leftovers.ts";
 import type { ModeRemoval } from "../modes/mode.ts";
+import { localFacts, serveLocally } from "../modes/userspace.ts";
+import { setUpNetworks } from "../networks.ts";
+import { loadMemory, stateFile } from "../ownership.ts";
 import { realKernel } from "../real-kernel.ts";
 import { removeReplyRouting } from "../reply-routing.ts";
+import { afterStart, type SyncFollower } from "../sync/follower.ts";
 import { chooseMode, openFamilies } from "./choose-mode.ts";
-import { heapSnapshotSignal } from "./engine.ts";
-import { runLocal } from "./local.ts";
+import { heapSnapshotSignal, keepHeapSmall } from "./engine.ts";
 import { lockNode, runOnNode } from "./node.ts";
-import { StartError } from "./process.ts";
+import { runToExit, StartError, startProcess, writeConfig } from "./process.ts";
+import { openSource } from "./source.ts";
 
 /** Does what the process was started for; resolves to its exit code. */
 export async function runAction(
@@ -35,11 +40,7 @@ export async function runAction(
   }
 }
 
-/**
- * Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code.
- *
- * @param removals the modes, in the order in which they are removed
- */
+/** Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code. */
 export async function cleanUp(removals: readonly ModeRemoval[], kernel: Kernel, log: Log): Promise<number> {
   let failed = false;
   for (const family of IP_FAMILIES) {
@@ -81,14 +82,6 @@ async function initialize(config: AgentConfig, kernel: Kernel, log: Log): Promis
   await openFamilies(mode, kernel, config, log);
   await prepareConntrack(config.conntrack, kernel.sysctl, log);
   await mode.prepare?.(config, kernel, log);
-}
-
-function writeConfig(path: string, text: string): void {
-  try {
-    writeFileSync(path, text);
-  } catch (error) {
-    throw new StartError(`--write-config-to=${path}: cannot be written: ${errorChainText(error)}`, { cause: error });
-  }
 }
 
 /** @returns false: something could not be removed */
@@ -139,4 +132,74 @@ async function cleanFamily(
     }
   });
   return [...errors];
+}
+
+/**
+ * Serves on local ports only (--userspace-only): no rule, no root, alongside any other agent. Resolves to the exit
+ * code.
+ */
+async function runLocal(config: AgentConfig, log: Log, print: (text: string) => void): Promise<number> {
+  const { stop, onFullSyncAsked, filter, nodeName, maxClients } = startProcess(config, log);
+  log.info("Fairlead serves on local ports", { version: `v${version}`, pid: process.pid });
+  const { source, kubeconfig } = await openSource(config, nodeName, log);
+  const runtime = serveLocally(config, log);
+  const parts = {
+    config: withoutHealthServer(config),
+    filter,
+    networks: await setUpNetworks(config, filter, log),
+    nodeName,
+    kernel: localKernel(),
+    mode: localFacts,
+    removals: [],
+    ...runtime,
+    unserved: new Map(),
+    maxClients,
+    onFullSyncAsked,
+    followers: [localTableFollower(runtime.backends, print), afterStart(keepHeapSmall)],
+    memory: await loadMemory(stateFile(config.stateDir, "memory"), filter, log),
+    source,
+    kubeconfig,
+    clock: systemClock,
+    log,
+  } as const;
+  return runToExit(parts, stop);
+}
+
+/** A developer's proxy has no kubelet that probes it, and the default is every address of the machine. */
+function withoutHealthServer(config: AgentConfig): AgentConfig {
+  const { healthzBindAddress: _unasked, ...others } = config;
+  return config.provenance["healthzBindAddress"] === undefined ? others : config;
+}
+
+/** Prints where each service is to be had: once all families have it, and again whenever it is another place. */
+function localTableFollower(
+  backends: ReadonlyMap<IPFamily, LocalBackend>,
+  print: (text: string) => void,
+): SyncFollower {
+  const waiting = new Set(backends.keys());
+  let printed = "";
+  return {
+    ran({ family, outcome }) {
+      if (outcome.kind === "synced") waiting.delete(family);
+      if (waiting.size > 0) return;
+      const text = localTable([...backends.values()].flatMap((backend) => backend.services()));
+      if (text !== printed) print(text);
+      printed = text;
+    },
+  };
+}
+
+/** `SERVICE PROTOCOL LOCAL ADDRESS`, one line each, by name. */
+function localTable(services: readonly LocalService[]): string {
+  const rows = services.map(({ name, protocol, address, reason }) => [
+    name,
+    protocol,
+    address ?? `none: ${reason ?? ""}`,
+  ]);
+  rows.sort(([a = ""], [b = ""]) => (a === b ? 0 : a < b ? -1 : 1));
+  const lines = [["SERVICE", "PROTOCOL", "LOCAL ADDRESS"], ...rows];
+  const width = Math.max(...lines.map(([name = ""]) => name.length));
+  return lines
+    .map(([name = "", protocol = "", address = ""]) => `${name.padEnd(width)}  ${protocol.padEnd(8)}  ${address}\n`)
+    .join("");
 }

@@ -20,7 +20,6 @@ interface ChosenMode {
  * The mode that this node runs in. One that the node cannot do becomes the one that it names for that, and a line says
  * so; a mode without a backend is never replaced by another one.
  *
- * @param modes those that there are
  * @throws StartError naming what is missing
  */
 export async function chooseMode(
@@ -60,8 +59,6 @@ interface OpenedFamilies {
  * Opens each family that this node can do in a mode; what it cannot do is left out with a line. The primary family
  * has to work. Where no address is to be bound, it is the Node's first address that says which one that is, and the
  * agent looks when it knows the Node (as upstream, cmd/kube-proxy/app/server.go).
- *
- * @throws StartError saying what is missing and how to get it
  */
 export async function openFamilies(
   mode: Mode,

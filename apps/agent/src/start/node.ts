@@ -8,7 +8,7 @@ import type { FilterOptions } from "@fairlead/endpoint-filter";
 import { componentOf, type NodeEvent, NodeEvents } from "@fairlead/intake";
 import { acquireNodeLock, type NodeLock, releaseMemory } from "@fairlead/kernel";
 import { version } from "../about/version.ts";
-import { type ConntrackMachine, prepareConntrack } from "../conntrack-settings.ts";
+import { type ConntrackMachine, prepareConntrack } from "../conntrack.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Log } from "../log.ts";
 import { modes } from "../modes/index.ts";
@@ -49,8 +49,6 @@ const HOST_FOLDER = "/run/fairlead";
 /**
  * Makes this process the one agent of its node until it ends; alongside it there may be one for each service proxy
  * name.
- *
- * @throws StartError naming the agent that there is
  */
 export async function lockNode(
   { serviceProxyName, stateDir }: Pick<AgentConfig, "serviceProxyName" | "stateDir">,
@@ -80,25 +78,19 @@ export function warnOfDoubt({ held, doubt }: Pick<NodeLock, "held" | "doubt">, l
 interface NodeParts extends Pick<AgentParts, "config" | "filter" | "nodeName" | "clock" | "log"> {
   /** Its iptables are opened once. */
   readonly kernel: Kernel;
-  /** All modes that there are. */
   readonly modes: readonly Mode[];
   readonly openSource: (config: AgentConfig, nodeName: string, log: Log) => Promise<OpenedSource>;
   /** Default: the one that this process runs on. */
   readonly machine?: ConntrackMachine;
 }
 
-/**
- * Chooses the mode and prepares the node for it.
- *
- * @returns all that the agent is put together from; nothing of it runs yet
- * @throws StartError naming what is missing
- */
+/** Chooses the mode and prepares the node for it. */
 export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
   const { config, filter, nodeName, kernel, modes, clock, log } = parts;
   const { mode, fallback } = await chooseMode(modes, config, kernel, log);
   warnOfClients(mode, filter, log);
   // Mostly waiting for processes and files, none of them for another.
-  const [{ source, events: eventPort }, { families, unserved }, memory, networks] = await Promise.all([
+  const [{ source, kubeconfig, events: eventPort }, { families, unserved }, memory, networks] = await Promise.all([
     parts.openSource(config, nodeName, log),
     openFamilies(mode, kernel, config, log),
     loadMemory(stateFile(config.stateDir, "memory"), filter, log),
@@ -134,6 +126,7 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
     unserved,
     memory,
     source,
+    kubeconfig,
     events,
     clock,
     log,
@@ -171,8 +164,6 @@ interface ReplyParts {
 /**
  * What keeps answers on the interface that their client came in by; undefined where that is not asked for, and then
  * what an earlier agent has left of it is removed.
- *
- * @throws StartError when the kernel has no nf_tables
  */
 async function prepareReplies(parts: ReplyParts): Promise<ReplyRouting | undefined> {
   const { config, families, mode, kernel, clock, log } = parts;

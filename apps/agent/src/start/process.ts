@@ -1,5 +1,6 @@
 /** The process: its signals, its end, and where it stands when memory runs out. */
 
+import { writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { constants, hostname } from "node:os";
 import { errorChainText } from "@fairlead/base";
@@ -14,17 +15,25 @@ import { runAgent } from "../run/run-agent.ts";
 /** What Node's thread pool may be busy with for as long as a file or a name server wants. */
 const POOLED: readonly string[] = ["FSReqPromise", "FSReqCallback", "FileHandleCloseReq", "GetAddrInfoReqWrap"];
 
+/** Milliseconds in which a file that is written, or read, comes to its end by itself. */
+const POOL_MS = 100;
+
 /**
  * Ends this process. process.exit waits for the thread pool: a read of a FIFO, or a name server that does not answer,
- * would keep it, and SIGTERM would end nothing.
+ * would keep it, and SIGTERM would end nothing. What comes to its end soon is waited for: the other way is another
+ * program for a moment, which a signal that this one takes would end with a code of its own.
  */
-export function endProcess(code: number): void {
-  const busy = process.getActiveResourcesInfo().some((resource) => POOLED.includes(resource));
-  if (busy) exitAtOnce(code);
-  process.exit(code);
+export function endProcess(code: number, patience = POOL_MS): void {
+  const isBusy = process.getActiveResourcesInfo().some((resource) => POOLED.includes(resource));
+  if (!isBusy) process.exit(code);
+  if (patience <= 0) exitAtOnce(code);
+  setTimeout(() => endProcess(code, patience - POLL_MS), POLL_MS);
 }
 
-const STOPS = ["SIGTERM", "SIGINT"] as const;
+const POLL_MS = 5;
+
+/** Windows has Ctrl-Break in place of SIGTERM; elsewhere nothing sends it. */
+const STOPS = ["SIGTERM", "SIGINT", "SIGBREAK"] as const;
 
 /**
  * Has SIGTERM and SIGINT end the process, with the code that a shell gives it: the first process of a container has no
@@ -56,7 +65,7 @@ export function failOnUnhandled(log: Log): void {
   const fail = (error: unknown) => {
     const stack = error instanceof Error ? error.stack : undefined;
     log.error("Unhandled error", { error: errorChainText(error), ...(stack === undefined ? {} : { stack }) });
-    endProcess(1);
+    endProcess(1, 0);
   };
   process.on("uncaughtException", fail);
   process.on("unhandledRejection", fail);
@@ -93,16 +102,21 @@ export function startProcess(config: AgentConfig, log: Log): ProcessStart {
   };
 }
 
-/**
- * Runs the agent until `stop` aborts or it cannot continue.
- *
- * @returns the exit code
- */
+/** Runs the agent until `stop` aborts or it cannot continue. */
 export async function runToExit(parts: AgentParts, stop: AbortSignal): Promise<number> {
   const reason = await runAgent(parts, stop);
   if (reason === undefined) return 0;
   parts.log.error("Fairlead cannot continue; exiting", { reason });
   return 1;
+}
+
+/** @throws StartError where the file of --write-config-to cannot be written */
+export function writeConfig(path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (error) {
+    throw new StartError(`--write-config-to=${path}: cannot be written: ${errorChainText(error)}`, { cause: error });
+  }
 }
 
 /** Tells the kernel how late to choose this process when memory runs out. Lowering it needs CAP_SYS_RESOURCE. */

@@ -6,19 +6,18 @@ import type { ObjectRequest, RequestObserver } from "@fairlead/watch";
 import { version } from "../about/version.ts";
 import type { Log } from "../log.ts";
 import type { AgentParts } from "../run/parts.ts";
+import { kubeconfigOf, type WatchedFile } from "../watched-files.ts";
 import { StartError } from "./process.ts";
 
 export interface OpenedSource {
   readonly source: AgentParts["source"];
+  /** What it is reached by; absent without one. */
+  readonly kubeconfig?: WatchedFile | undefined;
   /** Where Events go; absent without an API server. */
   readonly events?: Pick<NodeEventsParts, "post" | "serviceUID">;
 }
 
-/**
- * Where the objects come from: manifest files, or the API server.
- *
- * @throws StartError when no API server is known, or nothing could ever be read at the path
- */
+/** Where the objects come from: manifest files, or the API server. */
 export async function openSource(config: AgentConfig, nodeName: string, log: Log): Promise<OpenedSource> {
   const watch = await import("@fairlead/watch");
   const { createApiSource, createManifestsSource, loadConnection, postObject, requestObject } = watch;
@@ -30,6 +29,7 @@ export async function openSource(config: AgentConfig, nodeName: string, log: Log
     return { source: (onReport) => createManifestsSource({ path, nodeName, ...selection, onReport }) };
   }
   try {
+    const kubeconfig = await kubeconfigOf(client);
     const connection = await loadConnection({ ...client, onWarning: (text) => log.warn(text) });
     const { qps, burst } = client;
     const { watchList } = config.features;
@@ -47,6 +47,7 @@ export async function openSource(config: AgentConfig, nodeName: string, log: Log
       return answer;
     };
     return {
+      kubeconfig,
       source: (onReport, onRequest) => {
         observer = onRequest;
         const options = {

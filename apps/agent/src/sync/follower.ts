@@ -5,7 +5,6 @@ import type { DirtyServices, ForwardingPlan, IPFamily, PlanChange, PlanStep, Syn
 import type { Log } from "../log.ts";
 import type { FamilyOutcome } from "./family-sync.ts";
 
-/** One family's part of a run. */
 export interface FamilyRun {
   readonly family: IPFamily;
   readonly plan: ForwardingPlan;

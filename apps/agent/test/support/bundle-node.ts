@@ -1,12 +1,23 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createRunner, lines, type Runner } from "@fairlead/kernel";
-import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
+import { endpointSlice, service } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe } from "vitest";
-import { whyNoKernel } from "./real-kernel.ts";
+import { BUNDLE, emptyFolder } from "./bundle.ts";
 
-export const BUNDLE = join(import.meta.dirname, "../../dist/main.js");
+/** Why the bundle cannot run on a kernel here; undefined: it can. */
+export async function whyNoKernel(): Promise<string | undefined> {
+  const support = await namespaceSupport();
+  if (!support.ok) return support.reason;
+  return createRunner()
+    .run(["iptables", "--version"])
+    .then(
+      () => undefined,
+      () => "iptables is not installed",
+    );
+}
+
 const IN_FOLDER = 'cd "$1" && shift && "$@" 2>&1; echo "exit $?"';
 const reason = await whyNoKernel();
 
@@ -33,20 +44,22 @@ export function onBundleNode(name: string, define: (node: BundleNode) => void): 
     let namespace: NetworkNamespace;
     beforeAll(async () => {
       namespace = await createNamespace();
-      folder = await mkdtemp(join(tmpdir(), "fairlead-bundle-"));
+      folder = await emptyFolder();
       await mkdir(join(folder, "manifests"));
     });
-    afterAll(async () => {
-      await namespace.dispose();
-      await rm(folder, { recursive: true });
-    });
+    afterAll(() => namespace.dispose());
 
-    const inside = () => createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    const inside = () => createRunner({ prefix: namespace.argvPrefix, env: namespace.env, timeoutMs: 0 });
+    // In one go: of a file that is being written the agent may read that there is nothing in it.
+    const write = async (name: string, text: string) => {
+      await writeFile(join(folder, "next"), text);
+      await rename(join(folder, "next"), join(folder, name));
+    };
     define({
       dir: () => folder,
       inside,
-      file: (name, text) => writeFile(join(folder, name), text),
-      manifest: (file, text) => writeFile(join(folder, "manifests", file), text),
+      file: write,
+      manifest: (file, text) => write(join("manifests", file), text),
       running: (flags, behind = []) => {
         // Where a test gives up, the shell is ended, and the agent with it.
         const program = ["setpriv", "--pdeathsig", "KILL", ...behind, process.execPath, BUNDLE, ...flags] as const;
@@ -55,4 +68,29 @@ export function onBundleNode(name: string, define: (node: BundleNode) => void): 
       },
     });
   });
+}
+
+/** What the log says when the rules of IPv4, the first family, are there; after a sync that failed it says so again. */
+const IN_PLACE = '"Rules are in place" ipFamily="IPv4"';
+
+/** Whether the last line of a log is the first that says so. */
+export function isNowInPlace(log: readonly string[]): boolean {
+  return log.findIndex((line) => line.includes(IN_PLACE)) === log.length - 1;
+}
+
+/** Of the agent whose first lines these are. */
+export function pidOf(log: readonly string[]): number {
+  const pid = log.flatMap((line) => / pid="?(\d+)/.exec(line)?.[1] ?? [])[0];
+  if (pid === undefined) throw new Error(`no pid in ${log.join("\n")}`);
+  return Number(pid);
+}
+
+/** A manifest of a Service with one endpoint. */
+export function manifestOf(name: string, clusterIP: string, address: string): string {
+  const ports = [{ name: "http", port: 80 }];
+  const items = [
+    service(name, { clusterIPs: [clusterIP], ports }),
+    endpointSlice(name, { service: name, family: "IPv4", ports, endpoints: [{ address }] }),
+  ];
+  return JSON.stringify({ apiVersion: "v1", kind: "List", items });
 }

@@ -1,35 +1,63 @@
+/** A whole agent in a test's process, on a node in memory and in virtual time. */
+
+import { createIptablesBackend, iptablesFacts } from "@fairlead/backend-iptables";
+import { createIpvsBackend, ipvsFacts } from "@fairlead/backend-ipvs";
+import { nftablesFacts } from "@fairlead/backend-nftables";
+import { createTraffic, createUserspaceBackend, userspaceFacts } from "@fairlead/backend-userspace";
 import { FakeSockets } from "@fairlead/backend-userspace/fake";
 import { familyOf } from "@fairlead/base";
 import { settled, VirtualClock } from "@fairlead/base/testing";
-import { type AgentConfig, parseArguments } from "@fairlead/config";
-import type { IPFamily } from "@fairlead/core";
+import type { AgentConfig } from "@fairlead/config";
+import type { IPFamily, ModeFacts } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
-import { filterSettings, networksSettings } from "@fairlead/intake";
+import { networksSettings } from "@fairlead/intake";
 import type { WatchOptions } from "@fairlead/kernel";
-import {
-  FakeConntrack,
-  FakeDevices,
-  FakeIptables,
-  FakeNfacct,
-  FakeNftables,
-  FakeNodeAddresses,
-  FakeRouting,
-  FakeSysctl,
-  FakeTracking,
-  Faults,
-} from "@fairlead/kernel/fake";
+import { type FakeIptables, FakeNodeAddresses } from "@fairlead/kernel/fake";
 import { renderRule } from "@fairlead/netfilter";
 import { type LastKnown, NOTHING_KNOWN } from "@fairlead/networks";
-import type { ObjectSource } from "@fairlead/watch";
+import { endpointSlice, node, type RawObject, service } from "@fairlead/testkit";
+import type {
+  ObjectKey,
+  ObjectSource,
+  OtherState,
+  OtherSubscription,
+  Subscription,
+  Subscriptions,
+} from "@fairlead/watch";
+import { onTestFinished } from "vitest";
 import type { MetricFactory } from "../../src/metrics/registry.ts";
 import { modes } from "../../src/modes/index.ts";
+import { foreignChangeOf } from "../../src/modes/ipvs.ts";
+import type { ModeRuntime } from "../../src/modes/mode.ts";
+import { servingBy } from "../../src/modes/nftables.ts";
+import { relayingOf } from "../../src/modes/userspace.ts";
 import type { AgentParts } from "../../src/run/parts.ts";
 import { runAgent } from "../../src/run/run-agent.ts";
 import { Progress } from "../../src/sync/follower.ts";
-import { fakeIpvs } from "./fake-ipvs.ts";
-import { modeOnFakes } from "./modes.ts";
-import { recordedLog } from "./recorded-log.ts";
-import { ScriptedSource } from "./scripted-source.ts";
+import { configOf, fakeKernel, filterOf, recordedLog } from "./fake-node.ts";
+
+export const nodeA = node("node-a", { zone: "z1", addresses: ["10.201.0.10"] });
+export const web = service("web", { clusterIPs: ["10.96.67.75"], ports: [{ port: 80 }] });
+export const webNodePort = service("web", {
+  type: "NodePort",
+  clusterIPs: ["10.96.67.75"],
+  ports: [{ port: 80, nodePort: 30_080 }],
+});
+export const healthChecked = (healthCheckNodePort: number) =>
+  service("web", {
+    type: "LoadBalancer",
+    clusterIPs: ["10.96.67.75"],
+    ports: [{ port: 80 }],
+    externalTrafficPolicy: "Local",
+    healthCheckNodePort,
+  });
+export const ovn = service("ovn", { clusterIPs: ["10.96.95.98"], ports: [{ port: 80 }] });
+
+/** The only slice of a Service with port 80. */
+export function slice(name: string, ...addresses: readonly string[]) {
+  const endpoints = addresses.map((each) => ({ address: each }));
+  return endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints });
+}
 
 export interface RunningAgentOptions {
   readonly flags?: readonly string[];
@@ -65,67 +93,35 @@ function configApart({ flags = [], metricsPort = 0, healthPort }: RunningAgentOp
   };
 }
 
-export function configOf(flags: readonly string[]): AgentConfig {
-  const parsed = parseArguments(flags, { readFile: () => "", version: "0.0.0" });
-  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
-  return parsed.config;
-}
-
 export type RunningAgent = ReturnType<typeof runningAgent>;
 
-/** A whole agent in this process, on kernels in memory and in virtual time. */
+/** A whole agent, which ends with the test if it does not before. */
 export function runningAgent(options: RunningAgentOptions = {}) {
-  const { families = ["IPv4"], memory = Memory.empty, clock = new VirtualClock(), mode = "iptables" } = options;
-  const { ipvs, modules } = fakeIpvs();
-  const given = configApart(options);
-  const { serviceRules = [] } = options;
-  const config = { ...given, multiCNI: { ...given.multiCNI, serviceRules } };
-  const filter = filterSettings(config);
-  if (!filter.ok) throw new Error(filter.errors.join("\n"));
-  const settings = networksSettings(config, filter.options);
-  const faults = { IPv4: new Faults(clock), IPv6: new Faults(clock) };
-  const nfacct = new FakeNfacct();
-  const tables = {
-    IPv4: new FakeIptables({ family: "IPv4", timers: clock, faults: faults.IPv4, nfacct, sets: ipvs.sets }),
-    IPv6: new FakeIptables({ family: "IPv6", timers: clock, faults: faults.IPv6, nfacct, sets: ipvs.sets }),
-  };
-  const nftables = new FakeNftables({ faults: faults.IPv4, clock });
-  const sockets = new FakeSockets();
-  const progress = new Progress();
-  const { facts, serve } = modeOnFakes(mode);
+  const { families = ["IPv4"], memory = new Memory(), clock = new VirtualClock(), mode = "iptables" } = options;
   const addresses = new FakeNodeAddresses([address("127.0.0.1", "host"), address("10.201.0.10")]);
-  const conntrack = new FakeConntrack();
-  const tracking = new FakeTracking();
-  const scripted = new ScriptedSource();
-  const log = recordedLog();
-  const served = serve({ config, families, tables, ipvs, nfacct, nftables, log, sockets, progress, clock });
-  let registry: MetricFactory["registry"] | undefined;
-  const parts: AgentParts = {
-    config,
-    filter: filter.options,
-    networks: settings && { settings, known: options.known ?? NOTHING_KNOWN },
-    nodeName: "node-a",
-    kernel: {
-      iptables: async (family) => tables[family],
-      iptablesInUse: async (family) => [tables[family]],
-      ipvs,
-      modules,
+  const { kernel, ...fakes } = fakeKernel(
+    {
       addresses: {
         list: () => addresses.list(),
         watch: (wanted) => watchAfter(options.addressesAfter, addresses, wanted),
       },
-      devices: new FakeDevices(),
-      testFlowtable: async () => ({ outcome: "passed" }),
-      conntrack,
-      tracking: async () => tracking,
-      nfacct,
-      sysctl: new FakeSysctl(),
-      nftables: async () => nftables,
-      removeNftTables: async () => [],
-      routing: new FakeRouting(),
-      hasNftTable: async () => false,
-      sourceAddress: async () => undefined,
     },
+    clock,
+  );
+  const given = configApart(options);
+  const config = { ...given, multiCNI: { ...given.multiCNI, serviceRules: options.serviceRules ?? [] } };
+  const filter = filterOf(config);
+  const settings = networksSettings(config, filter);
+  const [sockets, progress, scripted, log] = [new FakeSockets(), new Progress(), new ScriptedSource(), recordedLog()];
+  const { facts, serve } = modeOnFakes(mode);
+  const served = serve({ config, families, ...fakes, log, sockets, progress, clock });
+  let registry: MetricFactory["registry"] | undefined;
+  const parts: AgentParts = {
+    config,
+    filter,
+    networks: settings && { settings, known: options.known ?? NOTHING_KNOWN },
+    nodeName: "node-a",
+    kernel,
     mode: facts,
     removals: modes,
     ...served,
@@ -144,25 +140,31 @@ export function runningAgent(options: RunningAgentOptions = {}) {
   };
   const stop = new AbortController();
   const ended = runAgent(parts, stop.signal);
-  return {
+  const agent = {
     clock,
     log,
-    faults,
-    tables,
+    ...fakes,
     addresses,
-    conntrack,
-    tracking,
-    nfacct,
-    nftables,
-    ipvs,
     sockets,
     source: scripted,
     ended,
+    /** Gives it these objects, which are all of their kinds. */
+    async list(...objects: readonly RawObject[]) {
+      await settled();
+      await scripted.put(...objects);
+      await scripted.synced("services", "endpointSlices", "node");
+    },
+    async serve(...objects: readonly RawObject[]) {
+      await agent.list(nodeA, ...objects);
+      await clock.advance(5_000);
+    },
     /** What Prometheus would read. */
     metrics: async () => (await registry?.metrics()) ?? "",
     /** The rules of KUBE chains in nat, `-A CHAIN …`, sorted. */
-    nat: (family: IPFamily = "IPv4") => kubeRules(tables[family], "nat"),
-    filter: (family: IPFamily = "IPv4") => kubeRules(tables[family], "filter"),
+    nat: (family: IPFamily = "IPv4") => kubeRules(fakes.tables[family], "nat"),
+    filter: (family: IPFamily = "IPv4") => kubeRules(fakes.tables[family], "filter"),
+    /** How often something was written with iptables. */
+    restores: () => fakes.faults.IPv4.calls.filter(({ argv: [program] }) => program.endsWith("-restore")).length,
     async stop() {
       stop.abort();
       const ending = ended;
@@ -171,6 +173,16 @@ export function runningAgent(options: RunningAgentOptions = {}) {
       return ending;
     },
   };
+  onTestFinished(async () => void (await agent.stop()));
+  return agent;
+}
+
+/** Turns the event loop and virtual time long enough for what is under way to show. */
+export async function aWhile(clock: VirtualClock): Promise<void> {
+  for (let turn = 0; turn < 300; turn++) {
+    await clock.advance(100);
+    await settled();
+  }
 }
 
 async function* watchAfter(first: Promise<void> | undefined, addresses: FakeNodeAddresses, wanted: WatchOptions) {
@@ -187,4 +199,143 @@ function kubeRules(tables: FakeIptables, table: "nat" | "filter"): string[] {
     .filter(({ name }) => name.startsWith("KUBE-"))
     .flatMap(({ name, rules }) => rules.map((rule) => `-A ${name} ${renderRule(rule)}`))
     .sort();
+}
+
+/** What the backends of tests work with. */
+interface ServedNode
+  extends Pick<ReturnType<typeof fakeKernel>, "tables" | "ipvs" | "nfacct" | "nftables">,
+    Required<Pick<AgentParts, "config" | "log" | "progress" | "clock">> {
+  readonly families: readonly IPFamily[];
+  readonly sockets: FakeSockets;
+}
+
+/** A mode with backends on kernels in memory and in virtual time. */
+interface ModeOnFakes {
+  readonly facts: ModeFacts;
+  serve(node: ServedNode): ModeRuntime;
+}
+
+const each = <B>(families: readonly IPFamily[], make: (family: IPFamily) => B): ReadonlyMap<IPFamily, B> =>
+  new Map(families.map((family) => [family, make(family)]));
+
+const modesOnFakes: readonly ModeOnFakes[] = [
+  {
+    facts: iptablesFacts,
+    serve({ families, tables, nfacct, clock, progress, log }) {
+      const counters = async (names: readonly string[]) => {
+        for (const name of names) await nfacct.ensure(name);
+        return new Set(names);
+      };
+      const backends = each(families, (family) =>
+        createIptablesBackend(tables[family], {
+          counters,
+          clock,
+          turn: progress.turnOf(family),
+          onProblem: (problem) => log.warn("Problem in iptables mode", { ipFamily: family, problem }),
+        }),
+      );
+      return { backends, familiesAtOnce: true };
+    },
+  },
+  {
+    facts: ipvsFacts,
+    serve({ families, tables, ipvs, clock }) {
+      const backends = each(families, (family) => createIpvsBackend({ ...ipvs, rules: tables[family] }, { clock }));
+      return { backends, familiesAtOnce: true, isForeignChange: foreignChangeOf([...backends.values()]) };
+    },
+  },
+  {
+    facts: nftablesFacts,
+    serve: ({ nftables, clock, sockets, ...node }) => servingBy(nftables, node, { clock, open: sockets.open }),
+  },
+  {
+    facts: userspaceFacts,
+    serve({ families, tables, sockets, clock }) {
+      const traffic = createTraffic();
+      const backends = each(families, (family) =>
+        createUserspaceBackend(tables[family], { open: sockets.open, traffic, clock }),
+      );
+      return { backends, familiesAtOnce: true, relaying: relayingOf(backends, traffic) };
+    },
+  },
+];
+
+function modeOnFakes(name: string): ModeOnFakes {
+  const found = modesOnFakes.find(({ facts }) => facts.name === name);
+  if (found === undefined) throw new Error(`no ${name} mode on fakes`);
+  return found;
+}
+
+type Name = Exclude<keyof Subscriptions, "others">;
+
+const RESOURCES: Readonly<Record<string, Name>> = {
+  Service: "services",
+  EndpointSlice: "endpointSlices",
+  Node: "node",
+  ServiceCIDR: "serviceCIDRs",
+};
+
+/** A source of objects that does what a test tells it, in the order it tells. */
+export class ScriptedSource implements ObjectSource {
+  #subscriptions: Subscriptions = {};
+  readonly #given = new Set<string>();
+
+  async run<S, E, N, C>(subscriptions: Subscriptions<S, E, N, C>, signal: AbortSignal): Promise<void> {
+    this.#subscriptions = erased(subscriptions);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => resolve());
+    await promise;
+  }
+
+  async put(...objects: readonly RawObject[]): Promise<void> {
+    for (const raw of objects) {
+      const subscription = this.#of(raw.kind);
+      const object = subscription.decode(raw);
+      const key = objectKey(raw);
+      if (object === undefined) await this.remove(raw);
+      else await subscription.onChange({ type: "upsert", key, object });
+      if (object !== undefined) this.#given.add(`${raw.kind} ${key}`);
+    }
+  }
+
+  async remove(...objects: readonly RawObject[]): Promise<void> {
+    for (const raw of objects) {
+      if (!this.#given.delete(`${raw.kind} ${objectKey(raw)}`)) continue;
+      await this.#of(raw.kind).onChange({ type: "delete", key: objectKey(raw) });
+    }
+  }
+
+  /** The first lists of these are complete. */
+  async synced(...names: readonly Name[]): Promise<void> {
+    for (const name of names) await this.#subscriptions[name]?.onChange({ type: "synced" });
+    if (names.includes("node")) for (const other of this.#others("Node")) await other.onChange({ type: "synced" });
+  }
+
+  /** What the server says of the other resources of this kind; with `listed` their first list is complete, too. */
+  async state(kind: string, state: OtherState): Promise<void> {
+    for (const other of this.#others(kind)) {
+      if (state === "listed") await other.onChange({ type: "synced" });
+      other.onState(state);
+    }
+  }
+
+  #others(kind: string): readonly OtherSubscription[] {
+    return (this.#subscriptions.others ?? []).filter(({ resource }) => resource.kind === kind);
+  }
+
+  #of(kind: string): Subscription<unknown> {
+    const resource = RESOURCES[kind];
+    const subscription = resource === undefined ? this.#others(kind)[0] : this.#subscriptions[resource];
+    if (subscription === undefined) throw new Error(`nobody follows ${kind}`);
+    return subscription;
+  }
+}
+
+function objectKey({ metadata }: RawObject): ObjectKey {
+  return `${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+/** The consumer gets back only what its own `decode` made, so the type of the objects does not matter in between. */
+function erased(subscriptions: object): Subscriptions {
+  return subscriptions;
 }

@@ -18,7 +18,6 @@ export interface ClusterAccess {
   readonly "request-timeout"?: string | undefined;
 }
 
-/** What of a command's options says which cluster is meant. */
 export function accessOf({ kubeconfig, context, server, as, ...more }: ClusterAccess) {
   return {
     kubeconfig,
@@ -30,7 +29,6 @@ export function accessOf({ kubeconfig, context, server, as, ...more }: ClusterAc
   } as const;
 }
 
-/** The same as texts of a command line, by option. */
 export function accessTexts(options: ClusterAccess): Readonly<Record<string, readonly string[] | undefined>> {
   const entries = Object.entries(accessOf(options)).map(([name, value]): [string, readonly string[] | undefined] => {
     return [name, typeof value === "string" ? [value] : value];

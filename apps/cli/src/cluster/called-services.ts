@@ -3,7 +3,6 @@ import type { OwnershipRow } from "@fairlead/intake";
 import { ApiError } from "./api-error.ts";
 import { type Cluster, unlessMissing } from "./cluster.ts";
 
-/** Services that the API server calls, as far as the caller may know. */
 export interface ReadCalls {
   readonly called: CalledServices;
   /** Resources that may not be listed: `apiservices.apiregistration.k8s.io`. */
@@ -12,7 +11,6 @@ export interface ReadCalls {
 
 export const NO_CALLS: ReadCalls = { called: new Map(), unlisted: [] };
 
-/** @throws CommandFailure when the server does not answer */
 export async function readCalls(cluster: Pick<Cluster, "list">): Promise<ReadCalls> {
   const unlisted: string[] = [];
   const lists = new Map<CallingResource, readonly unknown[]>();

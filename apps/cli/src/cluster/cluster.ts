@@ -1,16 +1,17 @@
+import { type IncomingMessage, request as overHttp, type RequestOptions } from "node:http";
+import { request as overTLS } from "node:https";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fieldsOf, stringOf } from "@fairlead/base";
+import { fieldsOf, itemsOf, stringOf, valueAt } from "@fairlead/base";
 import type { Runner } from "@fairlead/kernel";
 import { ConnectionError } from "@fairlead/watch";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
+import { version } from "../version.ts";
 import type { ClusterAccess } from "./access.ts";
-import { ApiError } from "./api-error.ts";
-import { type OpenKubeconfig, openKubeconfig } from "./kubeconfig.ts";
-import { connectToPod } from "./pod-port.ts";
-import { type Container, podRunner } from "./pod-runner.ts";
-import { Requests } from "./requests.ts";
+import { ApiError, notJson, refusal, unreachable } from "./api-error.ts";
+import { type OpenKubeconfig, openKubeconfig, signalWithin } from "./kubeconfig.ts";
+import { boundedText, type Container, connectToPod, LargeAnswer, podRunner } from "./pods.ts";
 import { inNamespace, type Manifest, PODS, pathOf, type Resource, resourceOf, type Selection } from "./resources.ts";
 
 /**
@@ -44,13 +45,10 @@ export interface Cluster {
    * @param previous of the one that ran before it
    */
   log(container: Container, bounds: LogBounds & { readonly previous: boolean }): Promise<string>;
-  /** Starts programs in a container. */
   runner(container: Container): Runner;
-  /** A connection to a port of the pod. */
   connect(pod: Pick<Container, "namespace" | "name">, port: number): Promise<Duplex>;
 }
 
-/** How much of a log is wanted. */
 export interface LogBounds {
   readonly lines: number;
   readonly bytes: number;
@@ -65,21 +63,13 @@ const GONE_MS = 120_000;
 
 /** The client library is loaded, and the kubeconfig read, with the first call. */
 export function openCluster(access: ClusterAccess, context: Pick<Context, "env" | "warn">): Cluster {
-  const opened = () => orFailure(openKubeconfig(access, context));
-  let requesting: Promise<Requests> | undefined;
-  const requests = () => {
-    requesting ??= opened().then((one) => new Requests(one));
-    return requesting;
-  };
-  return new ApiCluster(requests, opened);
+  return new ApiCluster(() => orFailure(openKubeconfig(access, context)));
 }
 
 class ApiCluster implements Cluster {
-  readonly #requests: () => Promise<Requests>;
   readonly #opened: () => Promise<OpenKubeconfig>;
 
-  constructor(requests: () => Promise<Requests>, opened: () => Promise<OpenKubeconfig>) {
-    this.#requests = requests;
+  constructor(opened: () => Promise<OpenKubeconfig>) {
     this.#opened = opened;
   }
 
@@ -92,8 +82,7 @@ class ApiCluster implements Cluster {
       ...(labels !== undefined && { labelSelector: labels }),
       ...(fields !== undefined && { fieldSelector: fields }),
     };
-    const requests = await this.#requests();
-    return requests.list({ path: pathOf(resource), query });
+    return objectsOf({ path: pathOf(resource), query }, await this.#opened());
   }
 
   create(object: Manifest): Promise<unknown> {
@@ -153,7 +142,7 @@ class ApiCluster implements Cluster {
     const path = `${pathOf(inNamespace(PODS, namespace), name)}/log`;
     const bounds = { tailLines: String(lines), limitBytes: String(bytes) };
     const query = { container, ...bounds, ...(previous && { previous: "true" }) };
-    return (await this.#requests()).text({ method: "GET", path, query });
+    return text({ method: "GET", path, query }, await this.#opened());
   }
 
   runner(container: Container): Runner {
@@ -169,7 +158,7 @@ class ApiCluster implements Cluster {
     path: string,
     more: { readonly body?: object; readonly contentType?: string; readonly query?: Record<string, string> } = {},
   ): Promise<unknown> {
-    return (await this.#requests()).send({ method, path, ...more });
+    return send({ method, path, ...more }, await this.#opened());
   }
 }
 
@@ -192,5 +181,94 @@ async function orFailure<T>(work: Promise<T>): Promise<T> {
 }
 
 function uidOf(object: unknown): string | undefined {
-  return stringOf(fieldsOf(fieldsOf(object)["metadata"])["uid"]);
+  return stringOf(valueAt(object, "metadata", "uid"));
+}
+
+interface ApiCall {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: object;
+  /** Default: application/json. */
+  readonly contentType?: string;
+}
+
+/**
+ * Bytes of one answer: a chunk of a list has megabytes, the largest objects in each place of one these. What listens at
+ * the address may be any program. Logs come by here with a limit of their own; exec and port-forward are streams.
+ */
+const MOST_BYTES = 256 << 20;
+
+/** Milliseconds of one request. */
+const PATIENCE_MS = 60_000;
+
+/** Objects that one answer has at most, as kubectl asks for them. */
+const CHUNK = "500";
+
+/**
+ * A request with the client library's credentials, trust and proxies. JSON is given as it is: the library's own models
+ * leave out fields that they do not know, and what is written back would lack them.
+ *
+ * @returns the answer's JSON
+ * @throws ApiError for another status than 2xx; CommandFailure when there is no answer
+ */
+async function send(call: ApiCall, opened: OpenKubeconfig): Promise<unknown> {
+  const answer = await text(call, opened);
+  try {
+    return JSON.parse(answer);
+  } catch (error) {
+    throw notJson(answer, opened, error);
+  }
+}
+
+/** The same as it is. */
+async function text(call: ApiCall, opened: OpenKubeconfig): Promise<string> {
+  const { requestMs = PATIENCE_MS, server } = opened;
+  const signal = signalWithin(requestMs);
+  const answer = await answerTo(call, opened, signal).catch((error: unknown) => {
+    if (error instanceof LargeAnswer)
+      throw new CommandFailure(`the API server ${server} ${error.message}`, { cause: error });
+    if (error instanceof ConnectionError) throw new CommandFailure(error.message, { cause: error });
+    throw unreachable(signal?.aborted === true ? new Error(`no answer within ${requestMs / 1_000} s`) : error, opened);
+  });
+  if (answer.status < 200 || answer.status > 299) throw refusal(answer.status, answer.text, opened);
+  return answer.text;
+}
+
+/** All objects of a collection, in as many answers as the server makes of them. */
+async function objectsOf(call: Omit<ApiCall, "method">, opened: OpenKubeconfig): Promise<readonly unknown[]> {
+  const items: unknown[] = [];
+  let next: string | undefined;
+  do {
+    const query = { ...call.query, limit: CHUNK, ...(next !== undefined && { continue: next }) };
+    const answer = fieldsOf(await send({ ...call, method: "GET", query }, opened));
+    for (const item of itemsOf(answer["items"])) items.push(item);
+    next = stringOf(fieldsOf(answer["metadata"])["continue"]) || undefined;
+  } while (next !== undefined);
+  return items;
+}
+
+async function answerTo(
+  { method, path, query = {}, body, contentType = "application/json" }: ApiCall,
+  { config, server }: OpenKubeconfig,
+  signal: AbortSignal | undefined,
+) {
+  const options: RequestOptions = { method };
+  await config.applyToHTTPSOptions(options);
+  const url = new URL(server + path);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  const content = body === undefined ? undefined : JSON.stringify(body);
+  const headers = {
+    ...options.headers,
+    accept: "application/json",
+    "user-agent": `fairlead/${version}`,
+    ...(content !== undefined && { "content-type": contentType, "content-length": Buffer.byteLength(content) }),
+  };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const ask = url.protocol === "https:" ? overTLS : overHttp;
+    ask(url, { ...options, headers, ...(signal && { signal }) }, resolve)
+      .on("error", reject)
+      .end(content);
+  });
+  return { status: response.statusCode ?? 0, text: await boundedText(response, MOST_BYTES, "no API server") };
 }

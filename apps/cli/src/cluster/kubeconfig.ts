@@ -1,5 +1,22 @@
-import { fieldsOf, isObject, itemsOf, type RawObject, systemClock, textAt, valueAt } from "@fairlead/base";
+/** A kubeconfig as kubectl reads it: files, credentials, impersonation, time limits. */
+
+import type { RequestOptions } from "node:https";
+import { dirname, resolve } from "node:path";
 import {
+  fieldsOf,
+  isObject,
+  itemsOf,
+  objectAt,
+  objectsAt,
+  type RawObject,
+  stringOf,
+  systemClock,
+  textAt,
+  valueAt,
+} from "@fairlead/base";
+import { parseDuration } from "@fairlead/config";
+import {
+  type ApiConnection,
   bearerToken,
   ConnectionError,
   type Credentials,
@@ -13,11 +30,7 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import type { Context } from "../frame/context.ts";
 import { UsageError } from "../frame/errors.ts";
 import { accessOf, type ClusterAccess, isInPod, kubeconfigFiles } from "./access.ts";
-import { impersonation } from "./impersonation.ts";
-import { mergedKubeconfig } from "./merged.ts";
-import { requestTimeoutOf } from "./request-timeout.ts";
 
-/** A cluster as the client library knows it. */
 export interface OpenKubeconfig {
   readonly config: KubeConfig;
   /** Base URL without a trailing slash. */
@@ -36,8 +49,6 @@ const opened = new WeakMap<Context["env"], Map<string, Promise<OpenKubeconfig>>>
 /**
  * The cluster that is meant, with its credentials, as kubectl finds them: certificates, tokens, programs (`exec`),
  * OpenID Connect (`auth-provider`), a pod's service account.
- *
- * @throws ConnectionError naming the file, the field and what would be right
  */
 export function openKubeconfig(access: ClusterAccess, context: Pick<Context, "env" | "warn">): Promise<OpenKubeconfig> {
   const known = opened.get(context.env) ?? new Map<string, Promise<OpenKubeconfig>>();
@@ -70,7 +81,7 @@ async function open(
 /** `--server` without a kubeconfig: no credentials. */
 const NO_FILE: Kubeconfig = { file: "--server", context: "", cluster: {}, user: {} };
 
-/** As client-go: a name for TLS is that of the kubeconfig's own server. @throws UsageError for what is not a URL */
+/** As client-go: a name for TLS is that of the kubeconfig's own server. */
 function withServer(chosen: Kubeconfig, { server }: ClusterAccess): Kubeconfig {
   if (server === undefined) return chosen;
   const url = URL.parse(server);
@@ -185,4 +196,155 @@ function authenticator(ask: () => Promise<Credentials>): Parameters<KubeConfig["
       if (tls.key !== undefined) options.key = tls.key;
     },
   };
+}
+
+/** The same cluster for lists and watches of Services, EndpointSlices and Nodes, which are not the library's. */
+export function connectionOf({ config, server, file }: OpenKubeconfig): ApiConnection {
+  const proxyUrl = config.getCurrentCluster()?.proxyUrl;
+  if (proxyUrl !== undefined && !/^https?:\/\//.test(proxyUrl)) {
+    throw new ConnectionError(`${file}: proxy-url must be an http or https URL to read a cluster's services`);
+  }
+  return {
+    server,
+    ...(proxyUrl !== undefined && { proxyUrl }),
+    credentials: async () => {
+      const options: RequestOptions = {};
+      await config.applyToHTTPSOptions(options);
+      return { headers: headersOf(options), tls: tlsOf(options) };
+    },
+  };
+}
+
+function headersOf({ headers = {}, auth }: RequestOptions): Headers {
+  const texts = Object.entries(headers).map(([name, value]) => {
+    return [name.toLowerCase(), Array.isArray(value) ? value.map(String) : String(value)];
+  });
+  const basic = auth == null ? {} : { authorization: `Basic ${Buffer.from(auth).toString("base64")}` };
+  return { ...basic, ...Object.fromEntries(texts) };
+}
+
+function tlsOf({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions) {
+  return {
+    ...(ca != null && { ca: String(ca) }),
+    ...(cert != null && { cert: String(cert) }),
+    ...(key != null && { key: String(key) }),
+    ...(servername !== undefined && { servername }),
+    ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+  };
+}
+
+export interface WrittenKubeconfig {
+  readonly file: string;
+  readonly raw: RawObject;
+}
+
+/**
+ * Several kubeconfigs as one, as kubectl reads `$KUBECONFIG`: of two entries with a name the first one counts, and the
+ * first `current-context`. A path in a file is relative to that file's folder.
+ */
+export function mergedKubeconfig(files: readonly WrittenKubeconfig[]): RawObject {
+  const current = files.map(({ raw }) => textAt(raw, "current-context")).find((name) => name !== undefined);
+  return {
+    clusters: entries(files, "clusters", (entry, folder) => {
+      return { ...entry, cluster: withPaths(objectAt(entry, "cluster"), folder, ["certificate-authority"]) };
+    }),
+    users: entries(files, "users", (entry, folder) => ({ ...entry, user: userIn(objectAt(entry, "user"), folder) })),
+    contexts: entries(files, "contexts", (entry) => entry),
+    ...(current !== undefined && { "current-context": current }),
+  };
+}
+
+function entries(
+  files: readonly WrittenKubeconfig[],
+  list: string,
+  absolute: (entry: RawObject, folder: string) => RawObject,
+): readonly RawObject[] {
+  const byName = new Map<string | undefined, RawObject>();
+  for (const { file, raw } of files) {
+    for (const entry of objectsAt(raw, list)) {
+      const name = textAt(entry, "name");
+      if (!byName.has(name)) byName.set(name, absolute(entry, dirname(file)));
+    }
+  }
+  return [...byName.values()];
+}
+
+function userIn(user: RawObject, folder: string): RawObject {
+  const exec = objectAt(user, "exec");
+  // A name without a slash is looked for in PATH.
+  const isPath = textAt(exec, "command")?.includes("/") === true;
+  return {
+    ...withPaths(user, folder, ["client-certificate", "client-key", "tokenFile"]),
+    ...(isPath && { exec: withPaths(exec, folder, ["command"]) }),
+  };
+}
+
+function withPaths(of: RawObject, folder: string, fields: readonly string[]): RawObject {
+  const paths = fields.flatMap((field) => {
+    const path = textAt(of, field);
+    return path === undefined ? [] : [[field, resolve(folder, path)]];
+  });
+  return { ...of, ...Object.fromEntries(paths) };
+}
+
+/** Headers of a request; one with several values is a line for each. */
+type Headers = Readonly<Record<string, string | string[]>>;
+
+/**
+ * The headers by which an API server takes requests for those of another user
+ * (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation).
+ *
+ * @param user of the kubeconfig: `as`, `as-groups`, `as-uid` and `as-user-extra`; options go before them
+ */
+function impersonation({ as, "as-group": asked = [] }: ClusterAccess, user: RawObject): Headers {
+  const name = as ?? textAt(user, "as");
+  const groups = asked.length > 0 ? [...asked] : textsOf(user["as-groups"]);
+  const uid = textAt(user, "as-uid");
+  const extra = Object.entries(fieldsOf(user["as-user-extra"])).map(([key, values]): [string, string[]] => {
+    return [`impersonate-extra-${encodeURIComponent(key)}`, textsOf(values).map(header("as-user-extra"))];
+  });
+  if (name === undefined || name === "") {
+    if (asked.length > 0) throw new UsageError("--as-group: name the user with --as, too");
+    return {};
+  }
+  return {
+    "impersonate-user": header(as === undefined ? "as" : "--as")(name),
+    ...(groups.length > 0 && {
+      "impersonate-group": groups.map(header(asked.length > 0 ? "--as-group" : "as-groups")),
+    }),
+    ...(uid !== undefined && { "impersonate-uid": header("as-uid")(uid) }),
+    ...Object.fromEntries(extra.filter(([, values]) => values.length > 0)),
+  };
+}
+
+/** A value as it is sent; what would end the header, or become another name on the way, is refused. */
+function header(from: string): (value: string) => string {
+  return (value) => {
+    if (/^[ -~]+$/.test(value)) return value;
+    throw new UsageError(`${from}=${value}: must be a name of ASCII characters, none of them a control character`);
+  };
+}
+
+function textsOf(list: unknown): string[] {
+  return itemsOf(list).flatMap((one) => stringOf(one) ?? []);
+}
+
+/**
+ * What `--request-timeout` says, as kubectl reads it: `5s`, `1m30s`, or whole seconds.
+ *
+ * @returns milliseconds; `Infinity` for 0; undefined: it is not given
+ */
+export function requestTimeoutOf({ "request-timeout": text }: ClusterAccess): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : parseDuration(text);
+  if (ms !== undefined && ms >= 0 && ms <= LONGEST_MS) return ms === 0 ? Number.POSITIVE_INFINITY : ms;
+  throw new UsageError(`--request-timeout=${text}: must be a time such as 5s, 1m or 30 (seconds); 0 means no limit`);
+}
+
+/** What timers take. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Aborts when a request took too long; undefined: none is too long. */
+export function signalWithin(ms: number): AbortSignal | undefined {
+  return ms === Number.POSITIVE_INFINITY ? undefined : AbortSignal.timeout(Math.ceil(ms));
 }

@@ -1,4 +1,5 @@
-/** Where objects are in the API. */
+import { fieldsOf, itemsOf, stringOf, valueAt } from "@fairlead/base";
+
 export interface Resource {
   /** `v1`, `apps/v1` */
   readonly apiVersion: string;
@@ -8,14 +9,12 @@ export interface Resource {
   readonly namespace?: string;
 }
 
-/** Which objects of a resource. */
 export interface Selection {
   /** `name=value`, several with commas between. */
   readonly labels?: string;
   readonly fields?: string;
 }
 
-/** An object to be written. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -48,4 +47,15 @@ export const SERVICES: Resource = { apiVersion: "v1", plural: "services" };
 
 export function inNamespace(resource: Resource, namespace: string): Resource {
   return { ...resource, namespace };
+}
+
+/** "": it has none. */
+export function nameOf(object: unknown): string {
+  return stringOf(valueAt(object, "metadata", "name")) ?? "";
+}
+
+/** Whether a Node or a pod is ready. */
+export function isReady(object: unknown): boolean {
+  const conditions = itemsOf(valueAt(object, "status", "conditions")).map(fieldsOf);
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
 }

@@ -1,6 +1,6 @@
 import type { NodeState, StatePart } from "@fairlead/inspect";
 import type { Runner } from "@fairlead/kernel";
-import type { Style } from "./style.ts";
+import type { Style } from "./terminal.ts";
 
 export interface HttpAnswer {
   readonly status: number;
@@ -10,23 +10,18 @@ export interface HttpAnswer {
 /** Everything outside of a command that it may use; tests give their own. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Writes to standard output. */
   readonly out: (text: string) => void;
-  /** Writes to standard error: warnings, one a line. */
   readonly warn: (line: string) => void;
   /** Colors of standard output: none where it is no terminal or NO_COLOR is set. */
   readonly style: Style;
-  /** Reads standard input to its end. */
   readonly readStandardInput: () => Promise<Uint8Array>;
   /** Runs `work` and reports on standard error what takes longer than a second. */
   readonly progress: <T>(what: string, work: () => Promise<T>) => Promise<T>;
-  /** One GET of a port of this host's loopback. */
   readonly askHere: (port: number, path: string) => Promise<HttpAnswer>;
   /** What the kernel of this host holds: these parts, or all. */
   readonly stateHere: (parts?: readonly StatePart[]) => Promise<NodeState>;
   /** What is asked is an archive of another time: nothing stands in for what it lacks. */
   readonly isArchive?: true;
-  /** Starts programs on this host. */
   readonly runner: Runner;
   /** Aborts with SIGINT, SIGTERM and SIGHUP, and when nothing reads standard output anymore. */
   readonly signal: AbortSignal;

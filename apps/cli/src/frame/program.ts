@@ -1,10 +1,9 @@
-import { Command as Commander, CommanderError, Option } from "commander";
-import type { ArgumentSpec, Command } from "./command.ts";
-import { EXIT_CODES } from "./errors.ts";
-import { commandFirst } from "./leading-options.ts";
-import type { OptionSpec } from "./options.ts";
+/** Reads a command line, and says what is wrong with it. */
 
-/** What the command line asks for. */
+import { Command as Commander, CommanderError, Option } from "commander";
+import type { ArgumentSpec, Command, OptionSpec } from "./command.ts";
+import { EXIT_CODES } from "./errors.ts";
+
 export type Request =
   | {
       readonly kind: "run";
@@ -37,8 +36,6 @@ export function readCommandLine(given: readonly string[], options: ProgramOption
   for (const one of [program, ...program.commands]) one.exitOverride().configureOutput(silent);
   if (argv.length === 0) return { kind: "print", text: program.helpInformation() };
   const known = options.commands.find(({ name }) => name === argv[0]);
-  const missing = known && withoutValue(argv, known);
-  if (missing !== undefined) return { kind: "usage-error", message: missing };
   const unknown = unknownCommand(argv, options);
   try {
     // By itself: with --help behind it commander would print the help of all.
@@ -51,15 +48,6 @@ export function readCommandLine(given: readonly string[], options: ProgramOption
     return { kind: "usage-error", message: `${error.message.replace(/^error: /, "")}\n${hint}${usage}` };
   }
   return request ?? { kind: "print", text: printed };
-}
-
-/** What an option says where another one, or nothing, follows in place of its value. */
-function withoutValue(argv: readonly string[], { options }: Command): string | undefined {
-  const found = Object.entries(options).find(([name, spec]) => {
-    const at = argv.indexOf(`--${name}`);
-    return spec.withoutValue !== undefined && at >= 0 && (argv[at + 1] ?? "--").startsWith("--");
-  });
-  return found && `--${found[0]}: ${found[1].withoutValue}\n`;
 }
 
 /** Options that another command of kubectl's or of ours has, and what to use here. */
@@ -167,4 +155,23 @@ function examples(program: string, { examples: all }: Command): string {
 
 function exitCodes(): string {
   return EXIT_CODES.map(([code, meaning]) => `  ${code}  ${meaning}\n`).join("");
+}
+
+/**
+ * A command line whose options stand before the command (`--context NAME status`), as kubectl takes them, with the
+ * command first. One that begins with its command, or has none, is given back as it is.
+ */
+function commandFirst(argv: readonly string[], commands: readonly Command[]): readonly string[] {
+  if (argv[0]?.startsWith("-") !== true) return argv;
+  const takeValues = new Set(commands.flatMap(({ options }) => Object.entries(options).flatMap(valueOptions)));
+  const isCommand = (word: string) => commands.some(({ name }) => name === word);
+  const at = argv.findIndex((word, index) => isCommand(word) && !takeValues.has(argv[index - 1] ?? ""));
+  const [command] = at < 0 ? [] : argv.slice(at, at + 1);
+  return command === undefined ? argv : [command, ...argv.slice(0, at), ...argv.slice(at + 1)];
+}
+
+/** `--namespace`, `-n`: the word behind one of them is its value. */
+function valueOptions([name, { short, placeholder }]: [string, Command["options"][string]]): readonly string[] {
+  if (placeholder === undefined) return [];
+  return short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
 }

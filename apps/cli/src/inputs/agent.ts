@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import { errorText } from "@fairlead/base";
 import { type AgentConfig, formatError, parseArguments, withMode } from "@fairlead/config";
 import { type FilterOptions, Memory, parseMemory } from "@fairlead/endpoint-filter";
-import { MODES, type Mode } from "@fairlead/inspect";
+import { MODES, type Mode, whyUnread } from "@fairlead/inspect";
 import { filterSettings, type NetworksOnceParts, networksSettings } from "@fairlead/intake";
+import type { agentOptions } from "../facts/options.ts";
+import type { OptionValues } from "../frame/command.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
-import type { OptionValues } from "../frame/options.ts";
 import type { ProxyConfig } from "../node/proxy-config.ts";
 import { version } from "../version.ts";
-import type { agentOptions } from "./cluster-options.ts";
 
 type AgentValues = Omit<OptionValues<typeof agentOptions>, "mode"> & { readonly mode: AgentConfig["mode"] | undefined };
 
@@ -32,11 +32,6 @@ export interface SetupOptions {
   readonly base?: ProxyConfig | undefined;
 }
 
-/**
- * Reads the options as the agent would read its own.
- *
- * @throws CommandFailure naming each wrong value; UsageError for a flag that the agent does not have
- */
 export function agentSetup(
   options: AgentValues,
   { warn }: Pick<Context, "warn">,
@@ -46,8 +41,13 @@ export function agentSetup(
   const own = options.config === undefined ? base : undefined;
   const parsed =
     own === undefined
-      ? parseArguments(given, { readFile: readText, version })
-      : parseArguments(proxyArguments(own), { readFile: () => own.text, version, overrides: given });
+      ? parseArguments(given, { readFile: readText, version, platform: "any" })
+      : parseArguments(proxyArguments(own), {
+          readFile: () => own.text,
+          version,
+          overrides: given,
+          platform: "any",
+        });
   if (parsed.kind === "usage-error") throw new UsageError(`--agent-flag: ${parsed.message.split("\n", 1)[0]}`);
   if (parsed.kind === "invalid") throw new CommandFailure(parsed.errors.map(formatError).join("\n"));
   if (parsed.kind !== "run") throw new UsageError("--agent-flag: that flag cannot be used here: it prints and exits");
@@ -66,13 +66,9 @@ export function agentSetup(
   };
 }
 
-/**
- * The configuration of a proxy, without options.
- *
- * @throws CommandFailure when this version cannot read it
- */
+/** The configuration of a proxy, without options. */
 export function proxySettings(proxy: ProxyConfig): AgentConfig {
-  const parsed = parseArguments(proxyArguments(proxy), { readFile: () => proxy.text, version });
+  const parsed = parseArguments(proxyArguments(proxy), { readFile: () => proxy.text, version, platform: "any" });
   if (parsed.kind === "run") return inRunningMode(parsed.config, proxy);
   const errors =
     parsed.kind === "invalid"
@@ -90,6 +86,14 @@ function inRunningMode(config: AgentConfig, proxy: ProxyConfig | undefined): Age
   const running = MODES.find((one) => one === proxy?.mode);
   const isGiven = config.provenance["mode"]?.startsWith("--") === true;
   return running === undefined || running === config.mode || isGiven ? config : withMode(config, running);
+}
+
+export function demandReadable(mode: Mode): void {
+  const why = whyUnread(mode);
+  if (why === undefined) return;
+  throw new CommandFailure(
+    `mode ${mode}: ${why}; without a look at a node, fairlead plan and fairlead explain say what is served`,
+  );
 }
 
 /** For what does not read networks' objects. */
@@ -126,7 +130,7 @@ function modeOf({ mode }: AgentConfig, anyMode: boolean): Mode {
 }
 
 function memoryOf(file: string | undefined, scope: FilterOptions, warn: Context["warn"]): Memory {
-  if (file === undefined) return Memory.empty;
+  if (file === undefined) return new Memory();
   const { memory, reason } = parseMemory(memoryText(file), scope);
   if (reason !== undefined) warn(`--memory=${file}: ${reason}`);
   return memory;
@@ -142,4 +146,25 @@ function memoryText(file: string): string {
 
 function readText(file: string): string {
   return readFileSync(file, "utf8");
+}
+
+export function setupOf(config: AgentConfig): AgentSetup {
+  const mode = MODES.find((one) => one === config.mode);
+  if (mode === undefined) {
+    throw new CommandFailure(`mode ${config.mode}: no plan can be made for it; use ${MODES.join(" or ")}`);
+  }
+  const filter = filterSettings(config);
+  if (!filter.ok) throw new CommandFailure(filter.errors.join("\n"));
+  return {
+    mode,
+    config,
+    filter: filter.options,
+    networks: networksSettings(config, filter.options),
+    memory: new Memory(),
+  };
+}
+
+/** The same agent in another mode: what the configuration does not set follows the mode. */
+export function inMode(setup: AgentSetup, mode: Mode): AgentSetup {
+  return { ...setup, mode, config: withMode(setup.config, mode) };
 }

@@ -1,18 +1,20 @@
+/** Which configuration counts: what options say, what the running proxy has, what it is installed with. */
+
 import { hostname } from "node:os";
-import { errorText } from "@fairlead/base";
+import { errorText, fieldsOf } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
+import { createManifestsSnapshot, type OtherSubscription } from "@fairlead/watch";
 import { hasCluster } from "../cluster/access.ts";
 import { ApiError } from "../cluster/api-error.ts";
+import type { clusterOptions } from "../facts/options.ts";
+import type { OptionValues } from "../frame/command.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import type { OptionValues } from "../frame/options.ts";
 import { portsOf, proxyHere, proxyIn } from "../node/agent-endpoint.ts";
 import { agentsOf, placedAgent } from "../node/agent-pods.ts";
 import { installedConfig, type ProxyConfig, podConfig, runningConfig } from "../node/proxy-config.ts";
 import { type AgentSetup, agentSetup, proxySettings } from "./agent.ts";
-import type { clusterOptions } from "./cluster-options.ts";
-import { contradictions } from "./contradictions.ts";
-import { configInFiles } from "./files-config.ts";
+import { orFailure } from "./cluster-access.ts";
 
 type Values = Omit<OptionValues<typeof clusterOptions>, "mode"> & { readonly mode: AgentConfig["mode"] | undefined };
 
@@ -39,14 +41,18 @@ export interface Configured {
   /** Undefined: nothing has to be said. */
   readonly remark?: string | undefined;
   /** What the running proxy says of itself; undefined: none answers. */
-  readonly running?: { readonly mode: string } | undefined;
+  readonly running?: RunningProxy | undefined;
+}
+
+export interface RunningProxy {
+  readonly mode: string;
+  /** Asks its metrics port for another page. */
+  readonly page: NonNullable<ProxyConfig["page"]>;
 }
 
 /**
  * How the proxy of a node is set up: as the running one says, else as the ConfigMap says that it is installed with; the
  * options override either, and are compared with it.
- *
- * @throws CommandFailure when nothing is known, or an option is wrong
  */
 export async function configurationOf(
   options: Values,
@@ -60,8 +66,8 @@ export async function configurationOf(
   if (found !== undefined) {
     for (const line of contradictions(found.proxy.from, found.settings, setup.config)) context.warn(line);
     const after = reasons.length === 0 ? "" : `; ${reasons.join("; ")}`;
-    const { mode } = found.proxy;
-    const running = mode === undefined ? undefined : { mode };
+    const { mode, page } = found.proxy;
+    const running = mode === undefined || page === undefined ? undefined : { mode, page };
     return { setup, running, remark: `${found.proxy.from}, ${setup.config.mode} mode${after}` };
   }
   const because = reasons.join("; ");
@@ -74,7 +80,6 @@ export async function configurationOf(
   );
 }
 
-/** Says where the configuration is from. */
 export function sayConfiguration({ remark }: Configured, { warn }: Pick<Context, "warn">): void {
   if (remark !== undefined) warn(`configuration: ${remark}`);
 }
@@ -147,4 +152,84 @@ function clusterSources(options: Values, node: string | undefined, context: Cont
       }
     },
   ];
+}
+
+/** What decides about packets; how a proxy reaches its API server and logs does not. */
+const DECIDES =
+  /^(?:mode|clusterCIDR|detectLocal.*|nodePortAddresses|serviceProxyName|serviceNetwork|featureGates\..*|multiCNI\..*|(?:iptables|nftables)\.(?:masquerade|localhost).*|ipvs\.(?:scheduler|strictARP))$/;
+
+/**
+ * Where what a user gives differs from what the proxy has, a line each.
+ *
+ * @param from what messages call the proxy
+ */
+function contradictions(from: string, proxy: AgentConfig, used: AgentConfig): readonly string[] {
+  return Object.entries(used.provenance).flatMap(([path, name]) => {
+    const [theirs, ours] = [shown(proxy, path), shown(used, path)];
+    if (!DECIDES.test(path) || proxy.provenance[path] === name || theirs === ours) return [];
+    return [`${from} has ${path} ${theirs}, ${optionOf(name)} says ${ours}: the latter is used`];
+  });
+}
+
+/** As the command line tool calls it. */
+function optionOf(name: string): string {
+  return name === "--proxy-mode" ? "--mode" : name;
+}
+
+function shown({ kubeProxyConfiguration, fairleadConfiguration, mode }: AgentConfig, path: string): string {
+  if (path === "mode") return mode;
+  const value = at(kubeProxyConfiguration, path) ?? at(fairleadConfiguration, path);
+  if (value === undefined || value === null || value === "") return "empty";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function at(root: unknown, path: string): unknown {
+  return path.split(".").reduce<unknown>((value, key) => fieldsOf(value)[key], root);
+}
+
+const KIND = "KubeProxyConfiguration";
+const CONFIG_MAPS = { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true } as const;
+
+/** The configuration in the ConfigMap that manifests have. */
+async function configInFiles(
+  paths: readonly string[],
+  { readStandardInput, signal }: Pick<Context, "readStandardInput" | "signal">,
+): Promise<ProxyConfig> {
+  const found: ProxyConfig[] = [];
+  const configMaps: OtherSubscription = {
+    resource: CONFIG_MAPS,
+    decode: (raw) => {
+      found.push(...configsIn(raw));
+      return undefined;
+    },
+    onChange: () => {},
+    onState: () => {},
+  };
+  const source = createManifestsSnapshot({
+    paths,
+    nodeName: "",
+    readStandardInput,
+    // Most files have none, and are not parsed twice.
+    prepare: (contents) =>
+      contents.map((one) =>
+        Buffer.from(one.buffer, one.byteOffset, one.byteLength).includes(KIND) ? one : new Uint8Array(),
+      ),
+  });
+  await orFailure("-f ", source.run({ others: [configMaps] }, signal));
+  const [first, second] = found;
+  if (first === undefined) throw new CommandFailure("the files have no ConfigMap with a KubeProxyConfiguration");
+  if (second !== undefined) {
+    throw new CommandFailure(`the files have several configurations: ${found.map(({ from }) => from).join(", ")}`);
+  }
+  return first;
+}
+
+function configsIn(raw: unknown): readonly ProxyConfig[] {
+  const { metadata, data } = fieldsOf(raw);
+  const { namespace = "default", name } = fieldsOf(metadata);
+  return Object.values(fieldsOf(data)).flatMap((text) =>
+    typeof text === "string" && text.includes(`kind: ${KIND}`)
+      ? [{ from: `ConfigMap ${namespace}/${name}`, flags: [], text }]
+      : [],
+  );
 }

@@ -1,25 +1,41 @@
-import type { NodeState, Problem } from "@fairlead/core";
+/** The objects that a command looks at, of manifests or of a cluster. */
+
+import type { AgentConfig } from "@fairlead/config";
+import { type NodeState, type Problem, type ServiceKey, serviceOfProblem } from "@fairlead/core";
 import {
   type Cluster,
-  leaveOutOthers,
   type NamedService,
   type ReadOptions,
   readCluster,
   readNodes,
+  relatedServices,
   type Target,
   whyIgnored,
 } from "@fairlead/inspect";
 import { selectionOf } from "@fairlead/intake";
-import { type ApiConnection, createManifestsSnapshot, type ObjectSource } from "@fairlead/watch";
-import { forbiddenIn } from "../cluster/forbidden.ts";
+import {
+  type ApiConnection,
+  createManifestsSnapshot,
+  createManifestsSource,
+  type ObjectSource,
+  type SourceReport,
+} from "@fairlead/watch";
+import { type Forbidden, forbiddenIn, mayNot } from "../cluster/api-error.ts";
+import type { sourceOptions } from "../facts/options.ts";
+import type { OptionValues } from "../frame/command.ts";
 import type { Context } from "../frame/context.ts";
-import { CommandFailure } from "../frame/errors.ts";
-import type { OptionValues } from "../frame/options.ts";
-import { apiSource, connect, nodeNameOf, warnOf } from "./api-source.ts";
-import { orFailure } from "./cluster-access.ts";
-import type { sourceOptions } from "./cluster-options.ts";
-import { ALL_RIGHTS, type Rights, withoutRight } from "./rights.ts";
-import { failureOf, lateSignal, Refused } from "./server-failure.ts";
+import { CommandFailure, UsageError } from "../frame/errors.ts";
+import {
+  apiSource,
+  connect,
+  failureOf,
+  failureText,
+  lateSignal,
+  nodeNameOf,
+  orFailure,
+  Refused,
+  warnOf,
+} from "./cluster-access.ts";
 
 type SourceValues = OptionValues<typeof sourceOptions> & { readonly namespace?: string | undefined };
 
@@ -35,11 +51,7 @@ export interface ReadCluster extends Cluster {
   readonly otherNodes: readonly string[] | undefined;
 }
 
-/**
- * The objects as they are now, of manifests or of a cluster. What is wrong with single ones is warned of.
- *
- * @throws CommandFailure when they cannot be read
- */
+/** The objects as they are now, of manifests or of a cluster. What is wrong with single ones is warned of. */
 export async function clusterNow(
   options: SourceValues,
   context: Context,
@@ -47,8 +59,18 @@ export async function clusterNow(
 ): Promise<ReadCluster> {
   const from = options.file.length > 0 ? fromManifests : fromApi;
   const cluster = await from(options, context, wanted);
-  warnOfProblems(cluster.problems, context);
+  const related = wanted.about && relatedServices(cluster.state, wanted.about);
+  warnOfProblems(
+    cluster.problems.filter((problem) => concerns(problem, related)),
+    context,
+  );
   return cluster;
+}
+
+/** Of objects that have nothing to do with what is asked about, nothing is said. */
+function concerns(problem: Problem, services: ReadonlySet<ServiceKey> | undefined): boolean {
+  const service = serviceOfProblem(problem);
+  return services === undefined || service === undefined || services.has(service);
 }
 
 /** The value stands there as JSON already. */
@@ -63,7 +85,7 @@ export function warnOfProblems(problems: readonly Problem[], { warn }: Pick<Cont
 async function fromManifests(
   options: SourceValues,
   context: Context,
-  { about, ...wanted }: ReadRequest,
+  { about: _, ...wanted }: ReadRequest,
 ): Promise<ReadCluster> {
   const { readStandardInput, signal } = context;
   const otherNodes: string[] = [];
@@ -78,8 +100,6 @@ async function fromManifests(
       else warnOf(report, context);
     },
     onOtherNode: (name) => otherNodes.push(name),
-    // What describes networks has nothing to do with one service, and says whose it is.
-    ...(about && wanted.networks === undefined && { prepare: (contents) => leaveOutOthers(contents, about) }),
   });
   const cluster = await context.progress(`reading ${options.file.join(", ")}`, () =>
     orFailure("-f ", readCluster(source, signal, wanted)),
@@ -136,11 +156,7 @@ async function readAllowed(
   }
 }
 
-/**
- * All Nodes of manifests or of a cluster, by their names in their order.
- *
- * @throws CommandFailure when they cannot be read, or may not be
- */
+/** All Nodes of manifests or of a cluster, by their names in their order. */
 export async function allNodes(options: SourceValues, context: Context): Promise<ReadonlyMap<string, NodeState>> {
   return readOnce(options, context, (source, signal) =>
     context.progress("reading nodes", () => orFailure("nodes: ", readNodes(source, signal))),
@@ -150,8 +166,6 @@ export async function allNodes(options: SourceValues, context: Context): Promise
 /**
  * Why a proxy has nothing to do with a Service, whatever it is labeled; undefined: there is no such Service, or
  * nothing.
- *
- * @throws CommandFailure when it cannot be read
  */
 export async function whyNotProxied(
   service: NamedService,
@@ -191,4 +205,73 @@ async function readOnce<T>(
   } catch (error) {
     throw [down.signal, ...tooLong].find(({ aborted }) => aborted)?.reason ?? refused ?? error;
   }
+}
+
+/** What of a cluster its user may read. */
+interface Rights {
+  readonly without: NonNullable<ReadOptions["without"]>;
+  readonly namespace: string | undefined;
+}
+
+const ALL_RIGHTS: Rights = { without: new Set(), namespace: undefined };
+
+interface LessRights {
+  readonly rights: Rights;
+  /** What the answer lacks, and the rule that is missing. */
+  readonly remark: string;
+}
+
+/**
+ * How to go on where something may not be read.
+ *
+ * @param asked the namespace that is asked about; undefined: all are
+ * @returns undefined: nothing can be done without it
+ */
+function withoutRight(rights: Rights, forbidden: Forbidden, asked: string | undefined): LessRights | undefined {
+  const { resource } = forbidden;
+  const { without } = rights;
+  if (resource === "nodes" && !without.has("node")) {
+    return {
+      rights: { ...rights, without: new Set([...without, "node"]) },
+      remark: `planned without zone and addresses of the node (--node-address gives them): ${mayNot(forbidden)}`,
+    };
+  }
+  if (resource === "servicecidrs" && !without.has("serviceCIDRs")) {
+    return {
+      rights: { ...rights, without: new Set([...without, "serviceCIDRs"]) },
+      remark: `planned without the ranges of ClusterIPs: ${mayNot(forbidden)}`,
+    };
+  }
+  const ofServices = resource === "services" || resource === "endpointslices";
+  if (!ofServices || asked === undefined || rights.namespace !== undefined) return undefined;
+  return {
+    rights: { ...rights, namespace: asked },
+    remark: `only services of namespace ${asked} are known: ${mayNot(forbidden)}`,
+  };
+}
+
+/**
+ * The objects and every change of them, of one manifest path or of a cluster. What goes wrong is warned of and tried
+ * again.
+ */
+export async function liveSource(
+  options: OptionValues<typeof sourceOptions>,
+  config: Pick<AgentConfig, "serviceNetwork" | "serviceProxyName">,
+  context: Context,
+  onReport: (report: SourceReport) => void = () => {},
+): Promise<ObjectSource> {
+  const selection = { nodeName: nodeNameOf(options), ...selectionOf(config) };
+  const [path, ...others] = options.file;
+  const reported = (report: SourceReport) => {
+    onReport(report);
+    warnOf(report, context);
+  };
+  if (path === undefined) {
+    return apiSource(await connect(options, context), selection, (report) => {
+      if (report.type === "failing") context.warn(failureText(report));
+      reported(report);
+    });
+  }
+  if (path === "-" || others.length > 0) throw new UsageError("--file: only one file or folder can be followed");
+  return createManifestsSource({ path, ...selection, onReport: reported });
 }

@@ -31,7 +31,6 @@ export interface Installation {
   readonly options: InstallationOptions;
   /** Of the agent, in addition to --config, --hostname-override and --state-dir. */
   readonly flags: readonly string[];
-  /** The files of its ConfigMap. */
   readonly files: { readonly "config.conf": string; readonly "kubeconfig.conf": string };
 }
 
@@ -41,7 +40,6 @@ export function fingerprint(installation: Installation): string {
   return shortHash([files, daemonSet({ options, flags, configMap: "", placement: "everywhere", fingerprint: "" })]);
 }
 
-/** An object of the API. */
 interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;

@@ -6,7 +6,6 @@ import { type MigrationState, type NodeState, otherProxy, type Placement, type P
 
 /** How long is waited, in milliseconds. */
 interface Patience {
-  /** Between two looks. */
   readonly lookMs: number;
   /** Until what is waited for must be there, or one node less is waited for: a rollout takes so long for each. */
   readonly waitMs: number;
@@ -17,13 +16,11 @@ interface Patience {
 }
 
 export interface MigrateOptions {
-  /** The proxy that every node is to have. */
   readonly goal: ProxyName;
   /** False: nodes are changed without a look into their kernel. */
   readonly verify: boolean;
   readonly patience: Patience;
   readonly clock: Clock;
-  /** Called before each step. */
   readonly onStep: (step: Step) => void;
   /** Aborted: ends after the step that is being done; the next run goes on there. */
   readonly signal: AbortSignal;
@@ -68,7 +65,6 @@ export interface MigrationPort {
   assign(node: string, to: ProxyName): Promise<void>;
   /** As assign, and leaves the reason on the node. */
   putBack(node: string, to: ProxyName, reason: string): Promise<void>;
-  /** Marks the node as served well by a proxy. */
   prove(node: string, proxy: ProxyName): Promise<void>;
   /** Takes labels and marks off all nodes. */
   unmark(): Promise<void>;

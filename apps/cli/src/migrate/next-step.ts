@@ -11,7 +11,6 @@ import {
 
 /** What this run knows in addition to the cluster. A run that begins anew knows nothing and loses nothing. */
 export interface Session {
-  /** Nodes that were verified before their change. */
   readonly checked: ReadonlySet<string>;
   /** What went wrong; nothing is changed after it but that node, which goes back. */
   readonly failure?: { readonly node: string; readonly reason: string };

@@ -3,7 +3,8 @@
  * their pods.
  */
 
-import { fieldsOf, itemsOf, type RawObject, stringOf } from "@fairlead/base";
+import { fieldsOf, itemsOf, objectAt, type RawObject, stringOf, valueAt } from "@fairlead/base";
+import { isReady, nameOf } from "../cluster/resources.ts";
 
 /** What a migration looks at: DaemonSets, Nodes and pods as JSON, and what they say about it. */
 
@@ -120,7 +121,6 @@ export function otherProxy(proxy: ProxyName): ProxyName {
   return proxy === "fairlead" ? "kube-proxy" : "fairlead";
 }
 
-/** Who is to serve a node. */
 export function assignedProxy(state: MigrationState, { label }: Pick<NodeState, "label">): ProxyName {
   return label ?? (state.kubeProxy.placement === "labeled" ? "fairlead" : "kube-proxy");
 }
@@ -155,7 +155,7 @@ export const OPTIONS_ANNOTATION = "fairlead.dev/migrate-options";
 
 /** What a DaemonSet, straight from JSON, makes its pods of. */
 export function podSpecOf(daemonSet: unknown): RawObject {
-  return fieldsOf(fieldsOf(fieldsOf(fieldsOf(daemonSet)["spec"])["template"])["spec"]);
+  return fieldsOf(valueAt(daemonSet, "spec", "template", "spec"));
 }
 
 /** Where a DaemonSet places its pods, as far as a migration has a say in it. */
@@ -182,7 +182,6 @@ export function placementPatch(proxy: ProxyName, daemonSet: unknown, placement: 
   return { spec: { template: { spec: { affinity } } } };
 }
 
-/** The terms as they are to be. */
 export function placedTerms(proxy: ProxyName, daemonSet: unknown, placement: Placement): readonly object[] {
   const requirement = requirementOf(proxy, placement);
   const terms = bareTerms(daemonSet);
@@ -208,10 +207,9 @@ function installed(daemonSet: unknown, wanted: WantedFairlead | undefined): Inst
 }
 
 function nodeState(node: unknown, pods: NodeState["pods"], mode: string | undefined): NodeState {
-  const conditions = itemsOf(fieldsOf(fieldsOf(node)["status"])["conditions"]).map(fieldsOf);
   return {
     name: nameOf(node),
-    ready: conditions.some(({ type, status }) => type === "Ready" && status === "True"),
+    ready: isReady(node),
     label: proxyNamed(labelOf(node, PROXY_LABEL)),
     proven: PROXIES.find((proxy) => annotationOf(node, PROVEN_ANNOTATION) === provenText(proxy, mode)),
     problem: annotationOf(node, PROBLEM_ANNOTATION),
@@ -243,13 +241,13 @@ function podsByNode({ kubeProxy, fairlead, pods }: ClusterObjects): ReadonlyMap<
   const found = new Map<string, Partial<Record<ProxyName, PodState>>>();
   const owners = new Map<string, readonly [ProxyName, unknown]>();
   for (const [proxy, daemonSet] of [["kube-proxy", kubeProxy] as const, [FAIRLEAD, fairlead] as const]) {
-    const uid = stringOf(fieldsOf(fieldsOf(daemonSet)["metadata"])["uid"]);
+    const uid = stringOf(valueAt(daemonSet, "metadata", "uid"));
     if (uid !== undefined) owners.set(uid, [proxy, daemonSet]);
   }
   for (const pod of pods) {
-    const references = itemsOf(fieldsOf(fieldsOf(pod)["metadata"])["ownerReferences"]).map(fieldsOf);
+    const references = itemsOf(valueAt(pod, "metadata", "ownerReferences")).map(fieldsOf);
     const [proxy, daemonSet] = references.map(({ uid }) => owners.get(stringOf(uid) ?? "")).find(Boolean) ?? [];
-    const node = stringOf(fieldsOf(fieldsOf(pod)["spec"])["nodeName"]);
+    const node = stringOf(valueAt(pod, "spec", "nodeName"));
     if (proxy === undefined || node === undefined) continue;
     const others = found.get(node) ?? {};
     // While one ends and the next one starts, the older is what is there.
@@ -259,15 +257,13 @@ function podsByNode({ kubeProxy, fairlead, pods }: ClusterObjects): ReadonlyMap<
 }
 
 function podState(pod: unknown, daemonSet: unknown): PodState {
-  const metadata = fieldsOf(fieldsOf(pod)["metadata"]);
-  const status = fieldsOf(fieldsOf(pod)["status"]);
-  const conditions = itemsOf(status["conditions"]).map(fieldsOf);
+  const metadata = objectAt(pod, "metadata");
+  const status = objectAt(pod, "status");
   const containers = [...itemsOf(status["initContainerStatuses"]), ...itemsOf(status["containerStatuses"])].map(
     fieldsOf,
   );
-  const isReady = conditions.some((one) => one["type"] === "Ready" && one["status"] === "True");
   return {
-    ready: isReady && metadata["deletionTimestamp"] === undefined,
+    ready: isReady(pod) && metadata["deletionTimestamp"] === undefined,
     current: isCurrent(pod, daemonSet),
     restarts: containers.reduce((sum, { restartCount }) => sum + (Number(restartCount) || 0), 0),
   };
@@ -277,7 +273,7 @@ function podState(pod: unknown, daemonSet: unknown): PodState {
 function isCurrent(pod: unknown, daemonSet: unknown): boolean {
   const { generation, observed } = generations(daemonSet);
   if (generation !== observed) return false;
-  if (fieldsOf(fieldsOf(fieldsOf(daemonSet)["spec"])["updateStrategy"])["type"] === "OnDelete") return true;
+  if (valueAt(daemonSet, "spec", "updateStrategy", "type") === "OnDelete") return true;
   const template = annotationOf(daemonSet, "deprecated.daemonset.template.generation");
   const made = labelOf(pod, "pod-template-generation");
   return template === undefined || made === undefined || template === made;
@@ -288,16 +284,12 @@ function generations(daemonSet: unknown): { readonly generation: unknown; readon
   return { generation: fieldsOf(metadata)["generation"], observed: fieldsOf(status)["observedGeneration"] };
 }
 
-function nameOf(object: unknown): string {
-  return stringOf(fieldsOf(fieldsOf(object)["metadata"])["name"]) ?? "";
-}
-
 function labelOf(object: unknown, key: string): string | undefined {
-  return stringOf(fieldsOf(fieldsOf(fieldsOf(object)["metadata"])["labels"])[key]);
+  return stringOf(valueAt(object, "metadata", "labels", key));
 }
 
 function annotationOf(object: unknown, key: string): string | undefined {
-  return stringOf(fieldsOf(fieldsOf(fieldsOf(object)["metadata"])["annotations"])[key]);
+  return stringOf(valueAt(object, "metadata", "annotations", key));
 }
 
 /** On which nodes a proxy's DaemonSet places its pods, and the patch that changes it. */
@@ -334,7 +326,7 @@ function bareTerms(daemonSet: unknown): readonly RawObject[] {
 }
 
 function termsOf(daemonSet: unknown): readonly RawObject[] {
-  const affinity = fieldsOf(fieldsOf(podSpecOf(daemonSet)["affinity"])["nodeAffinity"]);
+  const affinity = objectAt(podSpecOf(daemonSet)["affinity"], "nodeAffinity");
   const required = fieldsOf(affinity["requiredDuringSchedulingIgnoredDuringExecution"]);
   return itemsOf(required["nodeSelectorTerms"]).map(fieldsOf);
 }

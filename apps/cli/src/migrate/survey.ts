@@ -6,9 +6,11 @@ import {
   errorText,
   fieldsOf,
   itemsOf,
+  objectAt,
   parseCIDRLeniently,
   type RawObject,
   stringOf,
+  valueAt,
 } from "@fairlead/base";
 import { type AgentConfig, formatError, type ParseResult, parseArguments } from "@fairlead/config";
 import { cidrsOf, networkSource, type ResourceRef, type SourceName, sourceKinds } from "@fairlead/networks";
@@ -113,7 +115,6 @@ export function isKubeProxyImage(image: string): boolean {
   return /(?:^|\/)kube-proxy(?:[:@]|$)/.test(image);
 }
 
-/** Reads kube-proxy's DaemonSet, straight from JSON. */
 export function kubeProxySetup(daemonSet: unknown): KubeProxySetup {
   const pod = podSpecOf(daemonSet);
   const containers = itemsOf(pod["containers"]).map(fieldsOf);
@@ -172,7 +173,7 @@ interface MountedFile {
 }
 
 function textIn({ configMap, key }: MountedFile, configMaps: SurveyObjects["configMaps"]): string | undefined {
-  return stringOf(fieldsOf(fieldsOf(configMaps.get(configMap))["data"])[key]);
+  return stringOf(valueAt(configMaps.get(configMap), "data", key));
 }
 
 /** What the agent makes of what it would be given, on a node of any name. */
@@ -193,7 +194,7 @@ function configFindings(parsed: ParseResult): readonly SurveyFinding[] {
 }
 
 function serverFindings(kubeconfig: string, apiService: unknown): readonly SurveyFinding[] {
-  const spec = fieldsOf(fieldsOf(apiService)["spec"]);
+  const spec = objectAt(apiService, "spec");
   const served = new Set([...itemsOf(spec["clusterIPs"]), spec["clusterIP"]]);
   return serversOf(kubeconfig).map((server) => {
     const host = URL.canParse(server) ? new URL(server).hostname.replace(/^\[(.*)\]$/, "$1") : "";
@@ -216,8 +217,6 @@ type OwnSettings = Pick<InstallationOptions, "excludeClusterCIDRs" | "mode">;
 /**
  * kube-proxy's file as Fairlead's DaemonSet mounts it: the kubeconfig next to it, another mode where one is asked for,
  * other networks' CIDRs in the second document. All else, comments included, stays.
- *
- * @throws Error when it is no YAML
  */
 function fairleadConfig(text: string, { excludeClusterCIDRs, mode }: OwnSettings): string {
   const documents = [...parseAllDocuments(text)];
@@ -244,12 +243,10 @@ function kubeconfigPathIn(text: string): string | undefined {
   return paths.find((path) => typeof path === "string" && path !== "") as string | undefined;
 }
 
-/** The API servers of a kubeconfig. */
 function serversOf(kubeconfig: string): readonly string[] {
   return clustersOf(parseAllDocuments(kubeconfig)[0]?.toJS()).map(({ server }) => server);
 }
 
-/** A kubeconfig with another API server. */
 function withServer(kubeconfig: string, server: string): string {
   const [document] = parseAllDocuments(kubeconfig);
   if (document === undefined) return kubeconfig;

@@ -17,7 +17,6 @@ import { type AgentAccess, type Agents, agentsOf, findAgentPod } from "./agent-p
 import { stateIn } from "./read-state.ts";
 import { familiesOfPlanText, isPlanText, plannedState, rulesFailure } from "./rules.ts";
 
-/** Which kernel a command's options name. */
 interface NamedKernel {
   readonly live: boolean;
   readonly on: string | undefined;
@@ -26,11 +25,9 @@ interface NamedKernel {
 
 type KernelValues = NamedKernel & AgentAccess;
 
-/** The kernel that is asked about. */
 export interface NodeKernel {
   /** The addresses of the node's interfaces; absent where only rules are known. */
   readonly addresses?: readonly string[];
-  /** The families that it speaks of. */
   readonly families: readonly IPFamily[];
   /** @param localAddresses what counts as the node's own where only rules are known */
   state(family: IPFamily, localAddresses: readonly string[]): Promise<KernelState>;
@@ -55,12 +52,7 @@ export async function openKernel(options: KernelValues, context: Context): Promi
   };
 }
 
-/**
- * The state of the node that the options name, or of this host.
- *
- * @param parts default: all
- * @throws CommandFailure when the node cannot be reached
- */
+/** The state of the node that the options name, or of this host. */
 export async function stateOf(
   options: Pick<KernelValues, "on"> & AgentAccess,
   context: Pick<Context, "stateHere" | "env" | "warn">,
@@ -71,11 +63,7 @@ export async function stateOf(
   return stateIn(await runnerOn(on, agentsOf(options, context)), parts);
 }
 
-/**
- * The addresses of a node's own interfaces, without those of services.
- *
- * @throws CommandFailure when they were not read
- */
+/** The addresses of a node's own interfaces, without those of services. */
 export function interfaceAddresses(state: NodeState): readonly string[] {
   return orFailure(() => partOf(state, "addresses")).map(({ address }) => address);
 }
@@ -84,7 +72,6 @@ export function interfaceAddresses(state: NodeState): readonly string[] {
  * What reading a state gives.
  *
  * @param what stands before the reason
- * @throws CommandFailure for a part that was not read, and for what is no listing
  */
 export function orFailure<T>(read: () => T, what?: string): T {
   try {
@@ -95,18 +82,13 @@ export function orFailure<T>(read: () => T, what?: string): T {
   }
 }
 
-/** @throws UsageError for options that name more than one kernel */
 export function oneKernel({ live, on, rules }: NamedKernel): void {
   if ([live, on !== undefined, rules !== undefined].filter(Boolean).length > 1) {
     throw new UsageError("--live, --on and --rules are mutually exclusive: each names another kernel");
   }
 }
 
-/**
- * Starts programs on the node that the options name, or here.
- *
- * @throws CommandFailure when it cannot be reached
- */
+/** Starts programs on the node that the options name, or here. */
 export function runnerFor(
   options: Pick<KernelValues, "on"> & AgentAccess,
   context: Pick<Context, "runner" | "env" | "warn">,

@@ -1,8 +1,8 @@
-import { fieldsOf, itemsOf, type RawObject, stringOf } from "@fairlead/base";
+import { fieldsOf, itemsOf, objectAt, type RawObject, stringOf } from "@fairlead/base";
 import type { ClusterAccess } from "../cluster/access.ts";
 import { ApiError } from "../cluster/api-error.ts";
 import { type Cluster, openCluster } from "../cluster/cluster.ts";
-import type { Container } from "../cluster/pod-runner.ts";
+import type { Container } from "../cluster/pods.ts";
 import { inNamespace, PODS, type Resource, type Selection, SYSTEM_NAMESPACE } from "../cluster/resources.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
@@ -12,14 +12,12 @@ export interface AgentAccess extends ClusterAccess {
   readonly "service-proxy-name"?: string | undefined;
 }
 
-/** The agents that are meant, in their cluster. */
 export interface Agents {
   readonly cluster: Cluster;
   /** The service proxy name of the agents that are meant; default: the nodes' first proxies. */
   readonly instance?: string | undefined;
 }
 
-/** The cluster and the agents that a command's options name. */
 export function agentsOf(options: AgentAccess, context: Pick<Context, "env" | "warn">): Agents {
   return { cluster: openCluster(options, context), instance: options["service-proxy-name"] };
 }
@@ -28,19 +26,20 @@ export function agentsOf(options: AgentAccess, context: Pick<Context, "env" | "w
 const INSTANCE_LABEL = "fairlead.dev/service-proxy-name";
 
 /**
- * Labels by which agents are found: the chart's, and those of kubeadm's DaemonSet in which only the image was changed.
+ * Labels by which agents are found: the chart's, those of kubeadm's DaemonSet in which only the image was changed, and
+ * those of Windows nodes.
  */
-const FIRST_SELECTORS = [`app.kubernetes.io/name=fairlead,!${INSTANCE_LABEL}`, "k8s-app=kube-proxy"] as const;
+const FIRST_SELECTORS = [
+  `app.kubernetes.io/name=fairlead,!${INSTANCE_LABEL}`,
+  "k8s-app=kube-proxy",
+  "app.kubernetes.io/name=fairlead-windows",
+] as const;
 
 function selectorsOf({ instance = "" }: Agents): readonly string[] {
   return instance === "" ? FIRST_SELECTORS : [`${INSTANCE_LABEL}=${instance}`];
 }
 
-/**
- * The running agent of a node.
- *
- * @throws CommandFailure when the pods cannot be listed, or no agent runs there
- */
+/** The running agent of a node. */
 export async function findAgentPod(node: string, agents: Agents): Promise<Container> {
   const found = await placedAgent(node, agents);
   if (found !== undefined) return found.container;
@@ -53,7 +52,6 @@ export async function findAgentPod(node: string, agents: Agents): Promise<Contai
  *
  * @param node undefined: any
  * @returns undefined: there is none
- * @throws CommandFailure when the pods cannot be listed
  */
 export async function placedAgent(node: string | undefined, agents: Agents): Promise<PlacedPod | undefined> {
   const onNode = node === undefined ? "" : `spec.nodeName=${node},`;
@@ -64,11 +62,7 @@ export async function placedAgent(node: string | undefined, agents: Agents): Pro
   return undefined;
 }
 
-/**
- * The running agents of all nodes, by the nodes' names: two lists, however many there are.
- *
- * @throws CommandFailure when the pods cannot be listed
- */
+/** The running agents of all nodes, by the nodes' names: a list for each selector, however many there are. */
 export async function agentPods(agents: Agents): Promise<ReadonlyMap<string, Container>> {
   const byNode = new Map<string, Container>();
   for (const labels of selectorsOf(agents)) {
@@ -101,10 +95,12 @@ async function podsOf({ cluster }: Agents, selection: Selection): Promise<readon
 }
 
 function podIn(pod: unknown): readonly PlacedPod[] {
-  const { name, namespace } = fieldsOf(fieldsOf(pod)["metadata"]);
-  const spec = fieldsOf(fieldsOf(pod)["spec"]);
+  const { name, namespace } = objectAt(pod, "metadata");
+  const spec = objectAt(pod, "spec");
   const node = stringOf(spec["nodeName"]);
   const container = stringOf(fieldsOf(itemsOf(spec["containers"])[0])["name"]);
   if (node === undefined || container === undefined) return [];
-  return [{ node, container: { name: stringOf(name) ?? "", namespace: stringOf(namespace) ?? "", container }, spec }];
+  const at = { name: stringOf(name) ?? "", namespace: stringOf(namespace) ?? "", container };
+  const windows = fieldsOf(spec["nodeSelector"])["kubernetes.io/os"] === "windows";
+  return [{ node, container: { ...at, ...(windows && { windows }) }, spec }];
 }

@@ -9,7 +9,7 @@ import {
   type Runner,
   type Tracking,
 } from "@fairlead/kernel";
-import { CONNECTIONS } from "./calls.ts";
+import { CONNECTIONS } from "./host.ts";
 
 /** Prints what this host tracks, for `podTracking`. */
 export async function printConnections(
@@ -62,7 +62,6 @@ export async function countConnections(tracking: Tracking): Promise<StateParts["
   return { counts: Object.fromEntries(sorted), complete: read < MOST };
 }
 
-/** All items of a listing. */
 export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const collected: Item[] = [];
   for await (const item of items) collected.push(item);

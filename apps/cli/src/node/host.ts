@@ -21,10 +21,9 @@ export function lazyRunner(): Runner {
 /** Milliseconds that an agent gets to answer. */
 export const PATIENCE_MS = 15_000;
 
-/** One GET of a port of this host's loopback. */
 export async function askLoopback(port: number, path: string): Promise<HttpAnswer> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(PATIENCE_MS) });
-  const { answerText } = await import("../cluster/pod-port.ts");
+  const { answerText } = await import("../cluster/pods.ts");
   return { status: response.status, text: await answerText(response.body ?? [], path) };
 }
 
@@ -32,3 +31,14 @@ async function load(): Promise<Runner> {
   const { createRunner } = await import("@fairlead/kernel");
   return createRunner();
 }
+
+/** What one `fairlead` calls another one with, in the pod of a node's agent. */
+
+/** It prints the state of the pod's node as JSON, or the parts of it that follow: one start in place of dozens. */
+export const STATE = "__state";
+
+/** It prints the connections that the kernel tracks, a line of JSON each; with `--follow` then what becomes of them. */
+export const CONNECTIONS = "__connections";
+
+/** It asks the agent of its network namespace for a full sync. */
+export const FULL_SYNC = "__full-sync";

@@ -1,6 +1,6 @@
 /** The configuration of a node's proxy: what the running one serves, or what it is installed with. */
 
-import { fieldsOf, isObject, parseJSON, stringOf } from "@fairlead/base";
+import { fieldsOf, isObject, parseJSON, stringOf, valueAt } from "@fairlead/base";
 import { ApiError } from "../cluster/api-error.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { CONFIG_MAPS, DAEMON_SETS, inNamespace, SYSTEM_NAMESPACE } from "../cluster/resources.ts";
@@ -14,12 +14,13 @@ export interface ProxyConfig {
   /** Where it is from, for messages: `the proxy on node-a`. */
   readonly from: string;
   readonly flags: readonly string[];
-  /** The file of --config. */
   readonly text: string;
   /** The mode that really runs; absent: that of the configuration. */
   readonly mode?: string;
   /** It is that of kube-proxy. */
   readonly ofKubeProxy?: boolean;
+  /** Asks the running proxy for another page of its metrics port; absent: none runs. */
+  readonly page?: (path: string) => Promise<string>;
 }
 
 /** What kube-proxy does not know: Fairlead's own annotation. */
@@ -29,7 +30,6 @@ const AS_KUBE_PROXY = ["--ownership-annotation=false"];
  * The configuration that a running proxy serves, Fairlead's or kube-proxy's.
  *
  * @param from what messages call the proxy
- * @throws CommandFailure when it does not serve it, or not in a form that this version knows
  */
 export async function runningConfig(way: ProxyAccess, port: number, from: string): Promise<ProxyConfig> {
   const answer = fieldsOf(parseJSON(await okText(way, port, "/configz")));
@@ -52,14 +52,13 @@ export async function runningConfig(way: ProxyAccess, port: number, from: string
     text: documents.join("\n---\n"),
     ...(mode !== "" && { mode }),
     ofKubeProxy: !isObject(fairlead),
+    page: (path) => okText(way, port, path),
   };
 }
 
 /**
  * The configuration that a node's proxy was started with: its pod's command line, and the ConfigMap that it has as the
  * file of --config.
- *
- * @throws CommandFailure when it cannot be read
  */
 export async function podConfig({ node, spec, container }: PlacedPod, cluster: Cluster): Promise<ProxyConfig> {
   return mountedConfig(kubeProxySetup(templateOf(spec)), container.namespace, node, cluster);
@@ -71,7 +70,6 @@ const NAMES = ["fairlead", "kube-proxy"];
  * The configuration that the cluster's only service proxy is installed with, for a reader who may not list pods.
  *
  * @param node undefined: any
- * @throws CommandFailure when there is none, two, or it cannot be read
  */
 export async function installedConfig(node: string | undefined, cluster: Cluster): Promise<ProxyConfig> {
   const found = await Promise.all(
@@ -121,7 +119,7 @@ async function configMapConfig(
   const name = `ConfigMap ${namespace}/${configMap}`;
   const found = await cluster.get(inNamespace(CONFIG_MAPS, namespace), configMap);
   if (found === undefined) throw new CommandFailure(`${name} is not there`);
-  const text = stringOf(fieldsOf(fieldsOf(found)["data"])[key]);
+  const text = stringOf(valueAt(found, "data", key));
   if (text === undefined) throw new CommandFailure(`${name} has no ${key}`);
   return { from: name, flags, text };
 }

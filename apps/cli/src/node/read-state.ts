@@ -1,3 +1,8 @@
+/**
+ * Reads the state of a node: on the node itself by netlink, and where its image has no `fairlead` by the programs that
+ * it has.
+ */
+
 import { DEVICE } from "@fairlead/backend-ipvs";
 import { errorText, IP_FAMILIES, itemsOf, numberOf, stringOf, textAt, valueAt } from "@fairlead/base";
 import {
@@ -25,18 +30,14 @@ import {
   openNetfilterSocket,
   openRouteSocket,
   openTracking,
+  parseIpJson,
   type Runner,
   readNftTables,
 } from "@fairlead/kernel";
-import { NFT_FAMILY, type NftTable, readTablesFromJson } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, type NftTable, readTables } from "@fairlead/netfilter/nft";
 import { parseRecentList, ticksPerSecond } from "@fairlead/trace";
-import { STATE } from "./calls.ts";
 import { collect, countConnections } from "./connections.ts";
-
-/**
- * Reads the state of a node: on the node itself by netlink, and where its image has no `fairlead` by the programs that
- * it has.
- */
+import { STATE } from "./host.ts";
 
 /** Whether a table of nftables is one of iptables' nft variant: they are read as iptables notes them. */
 export function isOfIptables(name: string): boolean {
@@ -48,12 +49,7 @@ const OF_IPTABLES: ReadonlySet<string> = new Set(["filter", "nat", "mangle", "ra
 /** Milliseconds and bytes that a listing of a very large kernel may take. */
 const LIMITS = { timeoutMs: 120_000, maxStdout: 1 << 30 };
 
-/**
- * The state of the node whose programs the runner starts, in one start where they have this `fairlead`.
- *
- * @param parts default: all
- * @throws RangeError for what is no state
- */
+/** The state of the node whose programs the runner starts, in one start where they have this `fairlead`. */
 export async function stateIn(runner: Runner, parts: readonly StatePart[] = STATE_PARTS): Promise<NodeState> {
   let printed: string;
   try {
@@ -65,11 +61,7 @@ export async function stateIn(runner: Runner, parts: readonly StatePart[] = STAT
   return parseNodeState(printed);
 }
 
-/**
- * What `fairlead __state PART…` prints.
- *
- * @throws RangeError for a part that this version does not know
- */
+/** What `fairlead __state PART…` prints. */
 export async function stateText(names: readonly string[], runner: Runner): Promise<string> {
   const parts = names.filter(isStatePart);
   const unknown = names.filter((name) => !isStatePart(name));
@@ -152,7 +144,7 @@ const SETTINGS = [
 
 /** As `ip -json -details address` lists them: a master by its name. Busybox's ip knows no JSON. */
 function devicesIn(text: string): StateParts["devices"] {
-  const all = itemsOf(JSON.parse(text));
+  const all = itemsOf(parseIpJson(text));
   const numbers = new Map(all.map((one) => [textAt(one, "ifname"), numberOf(valueAt(one, "ifindex"))]));
   return all.flatMap((one) => {
     const [name, index] = [textAt(one, "ifname"), numberOf(valueAt(one, "ifindex"))];
@@ -167,7 +159,7 @@ function devicesIn(text: string): StateParts["devices"] {
 async function routes(runner: Runner, family: IPFamily): Promise<readonly StateRoute[]> {
   const flag = family === "IPv4" ? "-4" : "-6";
   const { stdout } = await runner.run(["ip", "-json", flag, "route", "show"], LIMITS);
-  return itemsOf(JSON.parse(stdout.trim() || "[]")).flatMap((one) => {
+  return itemsOf(parseIpJson(stdout)).flatMap((one) => {
     const destination = textAt(one, "dst");
     if (destination === undefined) return [];
     const [type, metric] = [textAt(one, "type") ?? "unicast", numberOf(valueAt(one, "metric"))];
@@ -236,8 +228,8 @@ async function tablesByTool(runner: Runner): Promise<readonly NftTable[]> {
   const names = (await namesByTool(runner)).filter(({ family, name }) => known.includes(family) && !isOfIptables(name));
   const tables: NftTable[] = [];
   for (const { family, name } of names) {
-    const { stdout } = await runner.run(["nft", "-j", "list", "table", family, name], LIMITS);
-    tables.push(...readTablesFromJson(JSON.parse(stdout)));
+    const { stdout } = await runner.run(["nft", "-a", "list", "table", family, name], LIMITS);
+    tables.push(...readTables(stdout));
   }
   return tables;
 }

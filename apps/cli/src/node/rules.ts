@@ -14,7 +14,7 @@ import {
   setsOf,
 } from "@fairlead/inspect";
 import { LazySaveParser, RuleParseError, type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
-import { NFT_FAMILY, type NftTable, readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, type NftTable, readTables } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
@@ -30,8 +30,7 @@ export interface ReadRules {
 /**
  * The rules of a file, or of standard input (`-`).
  *
- * @param file what iptables-save, ip6tables-save, nft list, nft -j list or fairlead plan printed
- * @throws CommandFailure when they cannot be read
+ * @param file what iptables-save, ip6tables-save, nft list or fairlead plan printed
  */
 export async function readRules(
   file: string,
@@ -62,19 +61,26 @@ const OTHER_OUTPUTS: readonly (readonly [begins: RegExp, hint: string])[] = [
     /^(?:IP Virtual Server version|Prot +LocalAddress:Port|-A +-[tuf] )/,
     "this is ipvsadm, which has no rules: give the output of iptables-save, or look at the node with --on NODE",
   ],
+  [/^\s*\{\s*"nftables"/, "this is nft -j: give the output of nft list ruleset, without -j"],
+  [
+    /^\{"HostCompute(?:Network|Endpoints)"/,
+    "this is a plan of kernelspace mode, through which no packet can be followed",
+  ],
   [/^(?:```|~~~)/, "this is Markdown: leave out its lines with ``` and give what is between them"],
+  [/^-[PN] /, "this is iptables -S, of one table and without its name: give the output of iptables-save"],
+  [/^(?:create|add) \S+ \S/, "this is ipset, which has no rules: give the output of iptables-save"],
+  [/^\S*[$#] ?\S/, "this is copied from a terminal: leave out the prompt and give what the command printed"],
   [/^(?:\[\d+:\d+\] )?-[AI] /, "this is a part of iptables-save: give all of its output, with *nat and COMMIT"],
 ];
 
 /** The heading of a part: a comment with a program that plans are written for. */
 const HEADING = /^# ((?:ip6?tables-restore|ipset|ipvsadm|ip|nft) .*)$/;
 
-/** Whether a text that begins so is what `fairlead plan`, `nft list` or `nft -j list` prints. */
+/** Whether a text that begins so is what `fairlead plan` or `nft list` prints. */
 export function isPlanText(beginning: string): boolean {
-  return HEADING.test(beginning.split("\n", 1)[0] ?? "") || isListing(beginning);
+  return HEADING.test(beginning.split("\n", 1)[0] ?? "") || TABLE.test(beginning);
 }
 
-/** The families that such a text speaks of. */
 export function familiesOfPlanText(text: string): readonly IPFamily[] {
   if (/^# ip6tables-restore /m.test(text)) return ["IPv6"];
   const ofTables = IP_FAMILIES.filter((family) => tablesIn(text, family).length > 0);
@@ -108,11 +114,7 @@ export function ipvsObjectsIn(parts: readonly ProgramText[]): IpvsObjects {
   };
 }
 
-/**
- * As `stateOfParts`, of what `fairlead plan` prints; rules have the numbers of its lines.
- *
- * @throws RangeError and RuleParseError for what is no such text
- */
+/** As `stateOfParts`, of what `fairlead plan` prints; rules have the numbers of its lines. */
 export function plannedState(text: string, family: IPFamily, host: Environment): PlannedState {
   return stateOfParts(partsOf(text), family, host);
 }
@@ -134,12 +136,15 @@ async function readText(pieces: AsyncIterable<string>, family: IPFamily): Promis
   const parser = new LazySaveParser({ family });
   let plan: string | undefined;
   let begun = false;
+  let blank = true;
   for await (const piece of pieces) {
     if (!begun && isPlanText(piece)) plan = "";
     begun = true;
+    blank &&= piece.trim() === "";
     if (plan === undefined) parser.push(piece);
     else plan += piece;
   }
+  if (blank) throw new RangeError("is empty: run iptables-save, or nft list ruleset, as root");
   return plan === undefined ? { rules: parser.end(), nftables: [], environment: {} } : planIn(plan, family);
 }
 
@@ -161,21 +166,9 @@ async function* rulesText(
 /** How `nft list` begins. */
 const TABLE = /^(?:#.*\n)*table \S+ \S+ \{/;
 
-/** How `nft -j list` begins. */
-const JSON_LISTING = /^\s*\{\s*"nftables"\s*:/;
-
-function isListing(text: string): boolean {
-  return TABLE.test(text) || JSON_LISTING.test(text);
-}
-
-/**
- * The tables of one family in a text that `nft list`, `nft -j list` or `fairlead plan` printed.
- *
- * @throws SyntaxError when it begins as JSON and is not
- */
+/** The tables of one family in a text that `nft list` or `fairlead plan` printed. */
 function tablesIn(text: string, family: IPFamily): readonly NftTable[] {
-  const tables = JSON_LISTING.test(text) ? readTablesFromJson(JSON.parse(text)) : readTables(text);
-  return tables.filter((table) => table.family === NFT_FAMILY[family]);
+  return readTables(text).filter((table) => table.family === NFT_FAMILY[family]);
 }
 
 function textTo(name: string, parts: readonly ProgramText[]): string {
@@ -192,7 +185,7 @@ function piecesOf(parts: readonly ProgramText[], wanted: (program: string) => bo
  */
 function partsOf(text: string): readonly ProgramText[] {
   const parts = new Map<string, string[]>();
-  let program = isListing(text) ? "nft" : "";
+  let program = TABLE.test(text) ? "nft" : "";
   for (const [at, line] of text.split("\n").entries()) {
     program = HEADING.exec(line)?.[1]?.split(" ", 1)[0] ?? program;
     const lines = parts.get(program) ?? [];

@@ -69,8 +69,6 @@ export class ArchiveWriter {
 
 /**
  * The files of an archive by their paths in its folder. Nothing is written to disk; links and devices are passed over.
- *
- * @throws CommandFailure for what is no such archive, is too large, or has a file twice
  */
 export async function readArchive(
   file: string,

@@ -15,10 +15,7 @@ export class Sysdump {
   /** Those of which anything is here. */
   readonly nodes: readonly string[];
 
-  /**
-   * @param file for messages
-   * @throws CommandFailure for an archive of another form
-   */
+  /** @param file for messages */
   constructor(file: string, files: ReadonlyMap<string, string>) {
     this.#file = file;
     this.#files = files;
@@ -36,12 +33,10 @@ export class Sysdump {
     });
   }
 
-  /** All objects, as manifests. */
   get objects(): Uint8Array {
     return Buffer.from(this.#files.get(PATHS.objects) ?? "[]");
   }
 
-  /** @throws CommandFailure when there is none, or it is of another version */
   state(node: string): NodeState {
     const text = this.#files.get(PATHS.state(node));
     if (text === undefined) throw new CommandFailure(`--sysdump=${this.#file}: nothing of the kernel of ${node}`);
@@ -71,7 +66,6 @@ export class Sysdump {
   }
 }
 
-/** @throws CommandFailure when it cannot be read, or is no archive of `fairlead sysdump` */
 export async function openSysdump(file: string): Promise<Sysdump> {
   let content: Uint8Array;
   try {
@@ -102,11 +96,7 @@ interface Replayed<Options> {
   readonly context: Context;
 }
 
-/**
- * What a command is given in the place of its options and context. Without --sysdump these themselves.
- *
- * @throws UsageError for an option that names another source or kernel; CommandFailure when the archive cannot be read
- */
+/** What a command is given in the place of its options and context. Without --sysdump these themselves. */
 export async function fromSysdump<Options extends DumpableOptions>(
   options: Options,
   context: Context,
@@ -118,7 +108,6 @@ export async function fromSysdump<Options extends DumpableOptions>(
   return replayedOn(dump, chosenNode(dump, options), options, context);
 }
 
-/** @throws UsageError */
 export function noOtherSource({ file, kubeconfig, context, server, as, live, rules }: DumpableOptions): void {
   const others = Object.entries({ file: file.length > 0 || undefined, kubeconfig, context, server, as, rules });
   const given = others.filter(([, value]) => value !== undefined).map(([name]) => `--${name}`);
@@ -135,7 +124,6 @@ const NO_PROGRAMS: Runner = {
   },
 };
 
-/** The options and the context with which a command looks at one node of a dump. */
 export function replayedOn<Options extends DumpableOptions>(
   dump: Sysdump,
   node: string,

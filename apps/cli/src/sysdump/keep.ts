@@ -1,7 +1,8 @@
-/** What an archive keeps of a value, put together from parts. */
+/** What an archive keeps of a value: the fields that a table names, each with a value of a form that no secret has. */
 
-import { fieldsOf, isAbsent, isObject, parseAddressLeniently, parseCIDRLeniently } from "@fairlead/base";
+import { isAbsent, isObject, parseAddressLeniently, parseCIDRLeniently } from "@fairlead/base";
 import { INVALID_VALUE } from "@fairlead/config";
+import { parse } from "yaml";
 
 /**
  * What a dump keeps of a value, straight from JSON and untrusted; undefined: nothing. Only what is named is kept,
@@ -10,89 +11,100 @@ import { INVALID_VALUE } from "@fairlead/config";
 export type Keep = (value: unknown) => unknown;
 
 /**
- * Of an object the fields that are named; of anything else nothing. A value of the wrong form becomes `INVALID_VALUE`:
- * an archive must not say that a field is unset that is set.
+ * Names of fields by the path of the object that has them, `spec.ports`; lists on the way, and JSON or YAML in a text,
+ * are passed through. A field alone keeps what is `plain`. The name `*` stands for every plain name.
  */
-export function fields(of: Readonly<Record<string, Keep>>): Keep {
-  const names = Object.entries(of);
-  return (value) => {
-    if (!isObject(value)) return undefined;
-    const kept = names.flatMap(([name, keep]) => {
-      if (!Object.hasOwn(value, name) || isAbsent(value[name])) return [];
-      return [[name, keep(value[name]) ?? INVALID_VALUE] as const];
-    });
-    return Object.fromEntries(kept);
-  };
+export type KeptFields = Readonly<Record<string, readonly (string | readonly [name: string, keep: Keep])[]>>;
+
+/**
+ * Of an object the fields of the tables. A value of the wrong form becomes `INVALID_VALUE`: an archive must not say
+ * that a field is unset that is set. Where tables overlap the first one counts.
+ */
+export function fields(...tables: readonly KeptFields[]): Keep {
+  const tree: Tree = new Map();
+  for (const table of tables) {
+    for (const [path, names] of Object.entries(table)) {
+      const at = namesIn(path);
+      if (names.length === 0) insert(tree, at, new Map());
+      for (const field of names) {
+        const [name, keep] = typeof field === "string" ? [field, plain] : field;
+        insert(tree, [...at, name], keep);
+      }
+    }
+  }
+  return (value) => keptOf(tree, value);
 }
 
-/** Of a list the items of which anything is kept. */
-export function listOf(keep: Keep): Keep {
-  return (value) => {
-    if (!Array.isArray(value)) return undefined;
-    return value.map(keep).filter((item) => item !== undefined);
-  };
+/** The names of a path: `\\.` stands for a dot in a name, and `[]` behind one for a list. */
+function namesIn(path: string): readonly string[] {
+  const names = path.split(/(?<!\\)\./).map((name) => name.replace(/\[\]$/, "").replaceAll("\\.", "."));
+  return names.filter((name) => name !== "");
 }
 
-/** Of an object every field whose name and value have these forms. */
-export function recordOf(name: RegExp, keep: Keep): Keep {
-  return (value) => {
-    const kept = Object.entries(fieldsOf(value)).flatMap(([key, inner]) => {
-      const found = name.test(key) ? keep(inner) : undefined;
-      return found === undefined ? [] : [[key, found] as const];
-    });
-    return Object.fromEntries(kept);
-  };
-}
+/** Numbers, flags, and texts as Kubernetes' fields have them; free text, keys and tokens are none. */
+export const plain: Keep = (value) => {
+  if (Array.isArray(value)) return value.map(plain).filter((item) => item !== undefined);
+  if (typeof value === "number" || typeof value === "boolean") return value;
+  if (typeof value !== "string") return undefined;
+  return PLAIN.test(value) || parseAddressLeniently(value) !== undefined ? value : undefined;
+};
 
-/** A text of this form. */
+/** A CIDR, or several with commas between, or a list. */
+export const cidrs: Keep = (value) => {
+  if (Array.isArray(value)) return value.map(cidrs).filter((item) => item !== undefined);
+  if (typeof value !== "string") return undefined;
+  return value.split(",").every((one) => one === "" || parseCIDRLeniently(one.trim()) !== undefined)
+    ? value
+    : undefined;
+};
+
 export function text(form: RegExp): Keep {
   return (value) => (typeof value === "string" && form.test(value) ? value : undefined);
 }
 
-export function oneOf(...values: readonly string[]): Keep {
-  return (value) => (values.some((one) => one === value) ? value : undefined);
-}
-
-/** What the first of them keeps that keeps anything. */
-export function either(...keeps: readonly Keep[]): Keep {
-  return (value) => {
-    for (const keep of keeps) {
-      const kept = keep(value);
-      if (kept !== undefined) return kept;
-    }
-    return undefined;
-  };
-}
-
-export const flag: Keep = (value) => (typeof value === "boolean" ? value : undefined);
-export const number: Keep = (value) => (typeof value === "number" ? value : undefined);
-
-/** A name of an object (RFC 1123 subdomain). */
-export const name = text(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/);
-/** RFC 3339. */
-export const time = text(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/);
-
-export const address: Keep = (value) =>
-  typeof value === "string" && parseAddressLeniently(value) !== undefined ? value : undefined;
-
-export const cidr: Keep = (value) =>
-  typeof value === "string" && parseCIDRLeniently(value.trim()) !== undefined ? value : undefined;
-
-/** One CIDR, or several with commas between. */
-export const cidrs: Keep = (value) =>
-  typeof value === "string" && value.split(",").every((one) => one === "" || cidr(one) !== undefined)
-    ? value
-    : undefined;
-
-/** A JSON text, of which as much is kept; it is written anew. */
-export function jsonText(keep: Keep): Keep {
+/** A text in YAML, or JSON, of which as much is kept; it is written anew, as JSON. */
+export function yamlText(keep: Keep): Keep {
   return (value) => {
     if (typeof value !== "string") return undefined;
     try {
-      const kept = keep(JSON.parse(value));
-      return kept === undefined ? undefined : JSON.stringify(kept);
+      const parsed: unknown = parse(value, { maxAliasCount: 0, schema: "core" });
+      return typeof parsed === "object" && parsed !== null ? JSON.stringify(keep(parsed)) : undefined;
     } catch {
       return undefined;
     }
   };
+}
+
+/** A time (RFC 3339); names, lists and versions of small letters, digits and marks; one word, as `ClientIP`, `IPv4`. */
+const PLAIN = /^(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)|(?:[a-z0-9][a-z0-9.,:=/+_-]{0,252})?|[A-Za-z]{1,40}\d?)$/;
+
+/** Keys of maps that their authors choose. */
+const KEY = /^[a-z0-9][a-z0-9.-]{0,62}$/;
+
+type Tree = Map<string, Tree | Keep>;
+
+function insert(tree: Tree, [name = "", ...rest]: readonly string[], keep: Tree | Keep): void {
+  const known = tree.get(name);
+  if (rest.length === 0) {
+    if (known === undefined) tree.set(name, keep);
+    return;
+  }
+  if (typeof known === "function") return;
+  const inner: Tree = known ?? new Map();
+  tree.set(name, inner);
+  insert(inner, rest, keep);
+}
+
+function keptOf(tree: Tree, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => keptOf(tree, item)).filter((item) => item !== undefined);
+  if (typeof value === "string") return yamlText((parsed) => keptOf(tree, parsed))(value);
+  if (!isObject(value)) return undefined;
+  const kept = [...tree].flatMap(([name, inner]) =>
+    (name === "*" ? Object.keys(value).filter((key) => KEY.test(key)) : [name]).flatMap((key) => {
+      if (!Object.hasOwn(value, key) || isAbsent(value[key])) return [];
+      const found = typeof inner === "function" ? inner(value[key]) : keptOf(inner, value[key]);
+      return [[key, found ?? INVALID_VALUE] as const];
+    }),
+  );
+  return Object.fromEntries(kept);
 }

@@ -1,9 +1,10 @@
 /** What an archive keeps of a node: its kernel's state, the pages and the log of its agent. */
 
-import { type ConfigurationKind, shareableConfiguration } from "@fairlead/config";
+import { parseJSON } from "@fairlead/base";
+import { type ConfigurationKind, PROXY_MODES, shareableConfiguration } from "@fairlead/config";
 import type { NodeState, RuleListing } from "@fairlead/inspect";
 import type { NftRule, NftTable } from "@fairlead/netfilter/nft";
-import { cidr, fields, jsonText, type Keep, listOf, name, number, oneOf, text, time } from "./keep.ts";
+import { fields, type Keep, type KeptFields, text } from "./keep.ts";
 
 /** The state without the texts that other programs chose: comments, prefixes of logs, names of strings. */
 export function shareableState({ rules, tables, problems, ...state }: NodeState): NodeState {
@@ -21,38 +22,25 @@ export function configuration(kind: ConfigurationKind): Keep {
   return (value) => shareableConfiguration(kind, value, withoutSecrets);
 }
 
-const NAMED = /^[a-z0-9][a-z0-9./-]{0,252}$/;
-
 const WHY = text(/^[^"]{0,500}$/);
-const OWNERSHIP = fields({
-  services: listOf(
-    fields({
-      service: text(NAMED),
-      ipFamily: oneOf("IPv4", "IPv6"),
-      ownership: oneOf("ours", "foreign", "mixed"),
-      why: (value) => WHY(typeof value === "string" ? withoutSecrets(value.replaceAll(/"[^"]*"/g, "…")) : value),
-      decidingCIDRs: listOf(cidr),
-      ownEndpoints: number,
-      excludedEndpoints: number,
-      frontends: name,
-    }),
-  ),
-  networks: fields({
-    sources: listOf(fields({ source: name, side: name, state: name })),
-    cidrs: listOf(
-      fields({
-        cidr,
-        side: name,
-        source: name,
-        stage: name,
-        since: time,
-        objects: listOf(text(/^[A-Za-z0-9./-]{1,300}$/)),
-      }),
-    ),
-    conflicts: listOf(fields({ cidr, with: cidr })),
-    heldBack: number,
-  }),
-});
+/** Kinds and names. */
+const OBJECTS: Keep = (value) => (Array.isArray(value) ? value.filter((one) => OBJECT.test(String(one))) : undefined);
+const OBJECT = /^[A-Za-z0-9./-]{1,300}$/;
+const OWNERSHIP: KeptFields = {
+  services: [
+    "service",
+    "ipFamily",
+    "ownership",
+    ["why", (value) => WHY(typeof value === "string" ? withoutSecrets(value.replaceAll(/"[^"]*"/g, "…")) : value)],
+    "decidingCIDRs",
+    "ownEndpoints",
+    "excludedEndpoints",
+    "frontends",
+  ],
+  "networks.sources": ["source", "side", "state"],
+  "networks.cidrs": ["cidr", "side", "source", "stage", "since", ["objects", OBJECTS]],
+  "networks.conflicts": ["cidr", "side", "within"],
+};
 
 /** What stands in place of what may be a secret. */
 const LEFT_OUT = "[left out]";
@@ -75,7 +63,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 /** Small and capital letters and digits in one word: no word of a log, but what keys and tokens look like. */
 const RANDOM = /[A-Za-z0-9_+=~-]{12,}/g;
 
-const MODE = oneOf("", "iptables", "ipvs", "nftables", "userspace");
+const MODE = text(new RegExp(`^(?:${PROXY_MODES.join("|")})?$`));
 
 /** Metrics of proxies and of their process. */
 const OF_PROXY = /^(?:# (?:HELP|TYPE) )?(?:fairlead|kubeproxy|kubernetes|rest_client|process|nodejs|go)_/;
@@ -85,12 +73,14 @@ const PAGES: Readonly<Record<string, (page: string) => string | undefined>> = {
   "/proxyMode": (page) => (MODE(page.trim()) === undefined ? undefined : page.trim()),
   "/configz": jsonPage(
     fields({
-      "kubeproxy.config.k8s.io": configuration("KubeProxyConfiguration"),
-      "fairlead.dev": configuration("FairleadConfiguration"),
-      commandLine: fields({ "userspace-only": oneOf("true", "false") }),
+      "": [
+        ["kubeproxy.config.k8s.io", configuration("KubeProxyConfiguration")],
+        ["fairlead.dev", configuration("FairleadConfiguration")],
+      ],
+      commandLine: ["userspace-only"],
     }),
   ),
-  "/ownership": jsonPage(OWNERSHIP),
+  "/ownership": jsonPage(fields(OWNERSHIP)),
   "/metrics": (page) =>
     `${page
       .split("\n")
@@ -164,8 +154,8 @@ function shareableTable({ chains, sets, ...table }: NftTable): NftTable {
   };
 }
 
-/** The prefix of a log, in nft's text and in its JSON: of a step that is not known what may say anything. */
-const PREFIX = /("?prefix"?:? ?)"(?:[^"\\]|\\.)*"/g;
+/** The prefix of a log: of a step that is not known what may say anything. */
+const PREFIX = /(prefix )"(?:[^"\\]|\\.)*"/g;
 
 function shareableRule({ expressions, ...rule }: NftRule): NftRule {
   return {
@@ -180,11 +170,10 @@ function withoutComment<T extends { readonly comment?: string }>(one: T): T {
   return one.comment === undefined ? one : { ...one, comment: LEFT_OUT };
 }
 
-function jsonPage(keep: ReturnType<typeof fields>) {
-  const kept = jsonText(keep);
-  return (page: string): string | undefined => {
-    const found = kept(page);
-    return typeof found === "string" ? found : undefined;
+function jsonPage(keep: Keep): (page: string) => string | undefined {
+  return (page) => {
+    const parsed = parseJSON(page);
+    return parsed === undefined ? undefined : JSON.stringify(keep(parsed));
   };
 }
 

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type MigrateOptions, migrate } from "../../src/migrate/migrate.ts";
 import type { ProxyName } from "../../src/migrate/state.ts";
-import { InstantClock } from "./support/instant-clock.ts";
-import { assignments, type Fault, Killed, SimulatedCluster } from "./support/simulated-cluster.ts";
+import { assignments, type Fault, InstantClock, Killed, SimulatedCluster } from "./simulated-cluster.ts";
 
 const PATIENCE = { lookMs: 1_000, waitMs: 60_000, holdMs: 5_000, verifyMs: 3_000 };
 
@@ -13,7 +12,6 @@ async function run(cluster: SimulatedCluster, goal: ProxyName, more: Partial<Mig
   return migrate(cluster, { ...options, ...more });
 }
 
-/** Runs it again after each kill. */
 async function runKilled(cluster: SimulatedCluster, goal: ProxyName, kills: readonly number[]) {
   for (const after of kills) {
     cluster.killAfter = after;

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { survey } from "../../src/migrate/survey.ts";
-import { API_SERVICE, CONFIG_CONF, CONFIG_MAP, KUBE_PROXY, KUBECONFIG_CONF, kubeProxyWith } from "./support/objects.ts";
+import {
+  API_SERVICE,
+  CONFIG_CONF,
+  CONFIG_MAP,
+  KUBE_PROXY,
+  KUBECONFIG_CONF,
+  kubeProxyWith,
+} from "./simulated-cluster.ts";
 
 const objects = {
   kubeProxy: KUBE_PROXY,

@@ -1,9 +1,7 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { LightApiServer, type PodName, printed } from "@fairlead/testkit/api-server";
+import { Kubeconfigs } from "./files.ts";
 
 /** What runs on the cluster's nodes. */
 export interface NodesState {
@@ -12,6 +10,7 @@ export interface NodesState {
     readonly labels: Readonly<Record<string, string>>;
     readonly name: string;
     readonly container: string;
+    readonly nodeSelector?: Readonly<Record<string, string>>;
   }[];
   /** What programs print, by the whole command or by its first word. */
   readonly programs: Readonly<Record<string, string>>;
@@ -37,19 +36,14 @@ export class NodeCluster {
     response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
   });
   #state: NodesState = { pods: [], programs: {}, endpoint: {} };
-  #folder = "";
   /** Of a file with the contexts `nodes` (the current one) and `production`. */
   kubeconfig = "";
 
   async start(): Promise<void> {
     const server = await this.api.start();
     await new Promise<void>((resolve) => this.#agent.listen(0, "127.0.0.1", resolve));
-    this.#folder = await mkdtemp(join(tmpdir(), "fairlead-nodes-"));
-    this.kubeconfig = join(this.#folder, "kubeconfig");
-    const contexts = ["nodes", "production"].map((name) => ({ name, context: { cluster: "c", user: "u" } }));
-    const users = [{ name: "u", user: {} }];
-    const config = { clusters: [{ name: "c", cluster: { server } }], users, contexts, "current-context": "nodes" };
-    await writeFile(this.kubeconfig, JSON.stringify(config));
+    const contexts = ["nodes", "production"].map((name) => ({ name, context: { cluster: "nodes", user: "nodes" } }));
+    this.kubeconfig = new Kubeconfigs().write("nodes", { server }, {}, { contexts });
     this.api.pods = {
       exec: (pod, container, argv) => this.#exec(pod, container, argv),
       connect: (pod, port) => this.#connect(pod, port),
@@ -60,7 +54,6 @@ export class NodeCluster {
     await this.api.stop();
     this.#agent.closeAllConnections();
     await new Promise((resolve) => this.#agent.close(resolve));
-    await rm(this.#folder, { recursive: true });
   }
 
   set(state: NodesState): void {
@@ -69,10 +62,10 @@ export class NodeCluster {
     this.connections.length = 0;
     this.api.requests.length = 0;
     for (const key of this.api.store.list("/api/v1/pods").map(keyOf)) this.api.store.delete("/api/v1/pods", key);
-    for (const { name, labels, node, container } of state.pods) {
+    for (const { name, labels, node, container, nodeSelector = {} } of state.pods) {
       this.api.store.put("/api/v1/pods", {
         metadata: { namespace: NAMESPACE, name, labels },
-        spec: { nodeName: node, containers: [{ name: container }] },
+        spec: { nodeName: node, nodeSelector, containers: [{ name: container }] },
         status: { phase: "Running" },
       });
     }

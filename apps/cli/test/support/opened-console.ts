@@ -15,11 +15,7 @@ export async function printedAddress(
   return { base, token };
 }
 
-/**
- * `fairlead console` in this process, asked as its page asks.
- *
- * @param signal the test's
- */
+/** `fairlead console` in this process, asked as its page asks. */
 export async function openedConsole(
   signal: AbortSignal,
   args: readonly string[],

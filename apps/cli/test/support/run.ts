@@ -1,9 +1,9 @@
 import { Followed } from "@fairlead/base/testing";
-import type { Runner } from "@fairlead/kernel";
+import { type Argv, CommandError, type Runner } from "@fairlead/kernel";
 import { FakeRunner } from "@fairlead/kernel/fake";
 import { runCommandLine } from "../../src/cli.ts";
 import type { Context } from "../../src/frame/context.ts";
-import { plain } from "../../src/frame/style.ts";
+import { plain } from "../../src/frame/terminal.ts";
 import { askLoopback } from "../../src/node/host.ts";
 import { readState } from "../../src/node/read-state.ts";
 
@@ -71,21 +71,13 @@ export async function fairlead(
 
 /** A command that runs until it is closed. */
 export interface RunningCommand extends AsyncDisposable {
-  /**
-   * Waits until the output matches.
-   *
-   * @throws Error with the end of the output where the command ends before, or the test
-   */
+  /** Waits until the output matches. */
   prints(pattern: RegExp): Promise<RegExpExecArray>;
   /** Interrupts it. */
   close(): Promise<Run>;
 }
 
-/**
- * Starts a command line in this process.
- *
- * @param signal the test's
- */
+/** Starts a command line in this process. */
 export function started(
   signal: AbortSignal,
   argv: readonly string[],
@@ -107,6 +99,24 @@ export function started(
     close,
     [Symbol.asyncDispose]: async () => {
       await close().catch(() => {});
+    },
+  };
+}
+
+/** A host whose programs print this, by the whole command; others are not installed. Notes what is started. */
+export function programs(printed: Readonly<Record<string, string>>): Runner & { readonly started: string[] } {
+  const started: string[] = [];
+  const run = async (argv: Argv) => {
+    started.push(argv.join(" "));
+    const stdout = printed[argv.join(" ")];
+    if (stdout === undefined) throw new CommandError({ argv, reason: "not-found" });
+    return { stdout, stderr: "" };
+  };
+  return {
+    started,
+    run,
+    async *stream(argv) {
+      yield (await run(argv)).stdout;
     },
   };
 }

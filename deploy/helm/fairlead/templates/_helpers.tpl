@@ -23,13 +23,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{/* Of the controller, which is no agent: tools find agents by fairlead's name. */}}
-{{- define "fairlead.slicesSelector" -}}
-app.kubernetes.io/name: fairlead-slices
+{{- define "fairlead.controllerSelector" -}}
+app.kubernetes.io/name: fairlead-controller
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
-{{- define "fairlead.slicesLabels" -}}
-{{ include "fairlead.slicesSelector" . }}
+{{- define "fairlead.controllerLabels" -}}
+{{ include "fairlead.controllerSelector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}

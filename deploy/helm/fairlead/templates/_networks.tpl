@@ -5,7 +5,6 @@ calico-ippools: [{ apiGroups: [crd.projectcalico.org, projectcalico.org], resour
 cilium-pools: [{ apiGroups: [cilium.io], resources: [ciliumpodippools] }]
 cilium-nodes: [{ apiGroups: [cilium.io], resources: [ciliumnodes] }]
 ovn-kubernetes-nodes: []
-ovn-kubernetes-udns: []
 flannel: [{ apiGroups: [""], resources: [configmaps], resourceNames: [kube-flannel-cfg] }]
 antrea-ippools: [{ apiGroups: [crd.antrea.io], resources: [ippools] }]
 spiderpool: [{ apiGroups: [spiderpool.spidernet.io], resources: [spiderippools] }]

@@ -6,7 +6,6 @@ import { PROGRAMS } from "../check.ts";
 import type { PublishedPackage } from "../push.ts";
 import type { Install, Scratch } from "./rehearsal.ts";
 
-/** A package manager as its users have it, in a project of its own. */
 export interface PackageManager {
   readonly name: string;
   readonly version: Argv;
@@ -14,7 +13,6 @@ export interface PackageManager {
   readonly files: (registry: string) => Readonly<Record<string, string>>;
   /** It fails with any other exit code than 0: a warning that ends so stops a user's CI. */
   readonly add: Argv;
-  /** Runs a module with the project's packages. */
   readonly run: Argv;
   /** Runs a program of the project's packages. */
   readonly exec: Argv;
@@ -85,8 +83,6 @@ export interface Project {
 /**
  * Installs all packages by a package manager in a new project, imports each library, calls the kernel through compiled
  * code, and runs each program.
- *
- * @throws Error when it prints something else; CommandError when it fails
  */
 export async function tryManager(runner: Runner, manager: PackageManager, project: Project): Promise<Install> {
   const { dir, registry, packages } = project;
@@ -149,7 +145,6 @@ const PUBLISH = /^(changesets\/action)\/publish@([0-9a-f]{40})$/;
  * The action that publishes, out of the release workflow.
  *
  * @param workflow text of release.yaml
- * @throws Error when no step uses it
  */
 export function publishAction(workflow: string): ActionUse {
   const { jobs }: { jobs: Readonly<Record<string, { readonly steps?: readonly Step[] }>> } = parse(workflow);

@@ -22,7 +22,6 @@ export interface Rehearsal {
 /** One step of a release: commands of the workflow. */
 export interface RehearsalStep {
   readonly name: string;
-  /** @throws Error when a release would fail here */
   run(rehearsal: Rehearsal): Promise<StepResult>;
 }
 
@@ -48,7 +47,6 @@ export function release(scratch: Scratch, ...args: readonly string[]): Promise<s
   return scratch.inCheckout(["pnpm", "--silent", "release", ...args]);
 }
 
-/** The version that the checkout has now. */
 export async function versionOf({ checkout }: Scratch): Promise<string> {
   const { version } = JSON.parse(await readFile(join(checkout, "apps/agent/package.json"), "utf8"));
   return String(version);

@@ -259,13 +259,12 @@ interface Platform {
 }
 
 /**
- * Installs a plugin as krew does: the archive of the manifest's platform by its sum, the files that the manifest
- * takes out of it, and a link by which kubectl finds the program.
+ * Installs a plugin as krew does: the archive of the manifest's platform by its sum, the files that the manifest takes
+ * out of it, and a link by which kubectl finds the program.
  *
  * @param archive the file that the manifest's address leads to, once it is released
  * @param into an empty folder
  * @returns the program's path
- * @throws Error when the archive is not the one that the manifest names
  */
 async function installPlugin(runner: Runner, manifest: string, archive: string, into: string): Promise<string> {
   const { metadata, spec } = parse(await readFile(manifest, "utf8"));

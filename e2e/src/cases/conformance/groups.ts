@@ -17,7 +17,6 @@ import {
   type RawObject,
 } from "@fairlead/testkit";
 
-/** Rows with equal options, which share one cluster. */
 export interface CaseGroup {
   readonly options: AgentOptions;
   readonly rows: readonly ConformanceCase[];
@@ -100,12 +99,10 @@ function mergedState(rows: readonly ConformanceCase[], index: number): readonly 
   return [...new Map(objects.map((object) => [keyOf(object), object])).values()];
 }
 
-/** The filter as the agent makes it from its options. */
 export function filterFor(options: AgentOptions): EndpointFilter {
   return createEndpointFilter({ ...options, excludeCIDRs: options.excludeClusterCIDRs });
 }
 
-/** iptables mode over the kernel in memory. */
 export function fakeIptables(variant: "nft" | "legacy"): BackendsUnderTest {
   return {
     filter: filterFor,
@@ -117,7 +114,6 @@ export function fakeIptables(variant: "nft" | "legacy"): BackendsUnderTest {
   };
 }
 
-/** ipvs mode over the kernel in memory. */
 export const fakeIpvs: BackendsUnderTest = {
   filter: filterFor,
   open: (family) => {

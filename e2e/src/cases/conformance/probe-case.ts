@@ -68,9 +68,11 @@ export async function strays(
   expected: Outcome,
   options?: ProbeOptions,
 ): Promise<readonly string[]> {
-  const observed = await probeCase(lab, row, expected, options);
+  const { observed, slowestMs } = await probeCase(lab, row, expected, options);
   const differ = differences(expectedWays(expected), observed, { probabilities: false });
-  if (!row.sticky) return differ;
+  // A SYN that is lost on the way is drawn anew a second later: the time tells that from a rule that never draws.
+  const seen = `${requestsFor(expected)} requests, the slowest in ${slowestMs} ms: ${sharesText(observed)}`;
+  if (!row.sticky) return differ.map((text) => `${text} (${seen})`);
   const wrong = differ.filter((text) => text.startsWith("went"));
   return observed.size === 1 ? wrong : [...wrong, `did not stay with one endpoint: ${[...observed.keys()].join(", ")}`];
 }
@@ -79,26 +81,38 @@ export async function strays(
 const PATIENCE_MS = 60_000;
 const SILENCE_MS = 400;
 
+interface Probed {
+  readonly observed: OutcomeShares;
+  /** 0 where nobody measures it. */
+  readonly slowestMs: number;
+}
+
 /** Sends real packets for a row and gives where they ended, with how often as the probability. */
 async function probeCase(
   lab: Lab,
   row: ConformanceCase,
   expected: Outcome,
   { patienceMs = PATIENCE_MS, moreAddresses = [], sctpSockets = false }: ProbeOptions = {},
-): Promise<OutcomeShares> {
+): Promise<Probed> {
   const { packet } = row;
-  if (answersPassBy(packet, expected)) return probeUnanswered(lab, packet, requestsFor(expected));
-  if (packet.protocol === "SCTP" && !sctpSockets) return probeSctp(lab, packet, requestsFor(expected));
+  const tracked = async (observed: Promise<OutcomeShares>) => ({ observed: await observed, slowestMs: 0 });
+  if (answersPassBy(packet, expected)) return tracked(probeUnanswered(lab, packet, requestsFor(expected)));
+  if (packet.protocol === "SCTP" && !sctpSockets) return tracked(probeSctp(lab, packet, requestsFor(expected)));
   const timeoutMs = expected.verdict === "drop" ? SILENCE_MS : patienceMs;
   const results = await endings(lab, row, expected, timeoutMs);
   const own = [...nodeAddresses, ...Array.from(moreAddresses, (address) => hostPart(socketText(address, 0)))];
   const ends = results.map((result) => endOf(row, result, own));
   const otherPort = mostlyWithOtherPort(ends);
   const masked = ({ way, differs }: End) => differs === "address" || (packet.from === NODE_A && otherPort.has(way));
-  return waysOf(ends.map((end) => ({ way: wayTo(end.way, masked(end)), probability: 1 / ends.length })));
+  return {
+    observed: waysOf(ends.map((end) => ({ way: wayTo(end.way, masked(end)), probability: 1 / ends.length }))),
+    slowestMs: Math.round(Math.max(0, ...results.map(({ ms = 0 }) => ms))),
+  };
 }
 
-function endings(lab: Lab, row: ConformanceCase, expected: Outcome, timeoutMs: number): Promise<readonly Ending[]> {
+type Timed = Ending & { readonly ms?: number };
+
+function endings(lab: Lab, row: ConformanceCase, expected: Outcome, timeoutMs: number): Promise<readonly Timed[]> {
   const { packet } = row;
   const { protocol } = packet;
   if (protocol === "SCTP") return askSctp(lab, packet, requestsFor(expected), timeoutMs);
@@ -121,12 +135,16 @@ function requests(
   };
 }
 
+function sharesText(observed: OutcomeShares): string {
+  return Array.from(observed, ([way, share]) => `${Math.round(share * 100)} % to ${way}`).join(", ");
+}
+
 /** As many as it takes so that one of the endpoints is missed once in ten million times. */
 function requestsFor(expected: Outcome): number {
-  const landings = expected.verdict === "endpoints" ? expected.landings : [];
-  if (landings.length <= 1) return 3;
-  const rarest = Math.min(...landings.map(({ probability }) => probability));
-  return Math.ceil(Math.log(1e-7 / landings.length) / Math.log(1 - rarest));
+  const { landings, refused } = expected.verdict === "endpoints" ? expected : { landings: [] };
+  const chances = [...landings.map(({ probability }) => probability), ...(refused === undefined ? [] : [refused])];
+  if (chances.length <= 1) return 3;
+  return Math.ceil(Math.log(1e-7 / chances.length) / Math.log(1 - Math.min(...chances)));
 }
 
 interface End {
@@ -245,7 +263,6 @@ async function probeUnanswered(lab: Lab, packet: CasePacket, count: number): Pro
   return waysOf(ends.map((way) => ({ way, probability: 1 / ends.length })));
 }
 
-/** What connection tracking of node-a says of one packet. */
 interface Tracked {
   readonly sport: number;
   readonly endpoint: string;
@@ -278,7 +295,6 @@ function isOf({ protocol, source, destination, port }: CasePacket, entry: Readon
 
 const CLIENT = fileURLToPath(new URL("sctp-ask.pl", import.meta.url));
 
-/** Asks as the packet says, so many times, one after the other. */
 async function askSctp(
   lab: Lab,
   { from, source, destination, port }: CasePacket,

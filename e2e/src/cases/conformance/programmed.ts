@@ -23,13 +23,10 @@ import { type ConformanceCase, ipvsEnvironment } from "@fairlead/testkit";
 import type { Environment } from "@fairlead/trace";
 import { type CaseGroup, syncGroup } from "./groups.ts";
 
-/** node-a of a lab with the iptables of both families, in one variant. */
 export interface ProgrammedLab {
   /** Takes node-a through the group's history and gives what its kernel then holds, as iptables-save prints it. */
   program(group: CaseGroup): Promise<Readonly<Record<IPFamily, RuleSet>>>;
-  /** What the kernel holds now. */
   read(): Promise<Readonly<Record<IPFamily, RuleSet>>>;
-  /** Removes everything that was programmed. */
   cleanup(): Promise<void>;
 }
 
@@ -70,11 +67,9 @@ export interface IpvsNodeState {
   readonly environment: Environment;
 }
 
-/** node-a of a lab with everything that ipvs mode programs. */
 export interface ProgrammedIpvs {
   /** Takes node-a through the group's history and gives what its kernel then holds. */
   program(group: CaseGroup): Promise<IpvsNodeState>;
-  /** Removes everything that was programmed. */
   cleanup(): Promise<void>;
 }
 
@@ -109,7 +104,6 @@ export async function ipvsPorts(lab: Lab, way: IpvsClient = "netlink"): Promise<
   return rules.map((client) => ({ ...shared, rules: client }));
 }
 
-/** @throws IptablesError as `ipvsPorts` */
 export async function programmedIpvs(lab: Lab, way: IpvsClient): Promise<ProgrammedIpvs> {
   const ports = await ipvsPorts(lab, way);
   const backends = ports.map((port) => createIpvsBackend(port));
@@ -136,7 +130,6 @@ export function portsOf(rows: readonly ConformanceCase[]): LabOptions {
   };
 }
 
-/** What either of them has. */
 export function bothPorts(one: LabOptions, other: LabOptions): LabOptions {
   const both = (ports: keyof LabOptions) => ({
     tcp: unique([...one[ports].tcp, ...other[ports].tcp]),

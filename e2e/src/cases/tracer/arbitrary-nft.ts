@@ -222,7 +222,6 @@ function drawn(of: NftTable["family"]): readonly Expression[] {
   ];
 }
 
-/** The sets that rules of random tables look into. */
 function setsOf(family: IPFamily): readonly NftSet[] {
   const address = family === "IPv4" ? "ipv4_addr" : "ipv6_addr";
   const frontend = [address, "inet_proto", "inet_service"] as const;

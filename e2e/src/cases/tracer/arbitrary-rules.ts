@@ -243,7 +243,6 @@ export const senders = {
   elsewhere: [outside, stranger, clientB, NODE_B],
 } as const;
 
-/** @param family of all of its addresses */
 export function sentPackets(family: IPFamily): fc.Arbitrary<SentPacket> {
   const everywhere = destinationsOf(family, [webA1, webA2]);
   const here = fc

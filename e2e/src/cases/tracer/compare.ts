@@ -16,12 +16,10 @@ import {
 import { createTracer, type Environment, type Landing, landings, type Packet, type Rules } from "@fairlead/trace";
 import { type SentPacket, senders } from "./arbitrary-rules.ts";
 
-/** What the kernel of node-a did with a packet. */
 type SendOutcome =
   | { readonly verdict: "reject" | "drop" }
   | { readonly verdict: "accept"; readonly destination: string; readonly masqueraded: boolean };
 
-/** What the two said and did. */
 interface Comparison {
   /** A line for each packet of which the tracer says something else than happened. */
   readonly differences: readonly string[];
@@ -107,7 +105,6 @@ function isThat({ verdict, destination, masqueraded }: Landing, fate: SendOutcom
 
 interface Shipment extends SentPacket {
   readonly sourcePort: number;
-  /** Whether the tracer says that the sender will hear of it: then it is worth waiting. */
   readonly answered: boolean;
 }
 

@@ -20,17 +20,13 @@ export interface Bench {
   readonly node: ClusterNode;
   /** Good on the node. */
   readonly kubeconfig: string;
-  /** Where the operator is, with the nodes behind the API server. */
   readonly operator: Operator;
   /** The node's proxy while no case is under way. */
   readonly proxy: NodeProxy;
-  /** Runs a shell's line on the node. */
   sh(line: string): Promise<string>;
   /** `fairlead doctor` on the node, as root. @param before a program that starts it */
   doctor(args?: readonly string[], before?: readonly string[]): Promise<readonly Diagnosis[]>;
-  /** The operator's kubeconfig with that user's rights only. */
   operatorAs(user: string): Promise<string>;
-  /** A kubeconfig for the node that differs in fields. */
   otherKubeconfig(fields: { readonly server?: string; readonly as?: string }): Promise<string>;
 }
 
@@ -70,7 +66,6 @@ export async function openBench(scene: Scene, proxy: NodeProxy): Promise<Bench> 
   };
 }
 
-/** With everything that a doctor on the node cannot know by itself. */
 export function fullyGiven({ kubeconfig: file, scene }: Bench): readonly string[] {
   return ["--kubeconfig", file, ...serviceCIDRs(scene)];
 }
@@ -104,14 +99,12 @@ export async function runPrinted({ sh, operator }: Bench, { commands }: Printed)
   }
 }
 
-/** Asks the doctor. */
 export type Ask = () => Promise<readonly Diagnosis[]>;
 
 export type Later = (undo: () => Promise<unknown>) => void;
 
 /** A state in which doctor gives an advice, and what following it to the letter is. */
 export interface AdviceCase {
-  readonly advice: AdviceName;
   readonly what: string;
   /** Makes the state. @returns how doctor is asked in it; default: with all that it can be given */
   readonly make: (bench: Bench, later: Later) => Promise<Ask | undefined> | Promise<void>;
@@ -129,6 +122,8 @@ export interface AdviceCase {
   readonly check?: string;
 }
 
+export type AdviceCases = Readonly<Partial<Record<AdviceName, AdviceCase | readonly AdviceCase[]>>>;
+
 interface Stage {
   readonly ways: readonly TrafficFlow[];
   readonly by: readonly { readonly name: string }[];
@@ -140,7 +135,12 @@ interface Stage {
  *
  * @returns what became of the requests
  */
-export async function followAdvice(bench: Bench, one: AdviceCase, { ways, by }: Stage): Promise<TrafficSeen> {
+export async function followAdvice(
+  bench: Bench,
+  advice: AdviceName,
+  one: AdviceCase,
+  { ways, by }: Stage,
+): Promise<TrafficSeen> {
   const usual: Ask = () => bench.doctor(fullyGiven(bench));
   await using undo = new AsyncDisposableStack();
   const later: Later = (undoIt) => undo.defer(async () => void (await undoIt()));
@@ -148,7 +148,7 @@ export async function followAdvice(bench: Bench, one: AdviceCase, { ways, by }: 
   await served();
   const during = one.interrupts === true ? undefined : startTraffic(ways, later, LONGEST_MS);
   const ask = (await one.make(bench, later)) ?? usual;
-  const found = await finding(one, ask);
+  const found = await finding(advice, one.check, ask);
   const after = (await (one.follow ?? runPrinted)(bench, printed(found))) ?? usual;
   await served();
   const traffic = during ?? startTraffic(ways, later, LONGEST_MS);
@@ -159,7 +159,6 @@ export async function followAdvice(bench: Bench, one: AdviceCase, { ways, by }: 
   return seen;
 }
 
-/** What is not good, a line each. */
 export function textOf(all: readonly Diagnosis[]): string {
   const lines = all.filter(({ state }) => state !== "good");
   return lines
@@ -169,8 +168,8 @@ export function textOf(all: readonly Diagnosis[]): string {
 
 const LONGEST_MS = 300_000;
 
-/** An agent may be in the middle of its start. @throws Error when the advice is not given */
-async function finding({ advice, check }: AdviceCase, ask: Ask): Promise<Diagnosis> {
+/** An agent may be in the middle of its start. */
+async function finding(advice: AdviceName, check: string | undefined, ask: Ask): Promise<Diagnosis> {
   let found: Diagnosis | undefined;
   await until(`advice ${advice}`, async () => {
     const all = await ask();

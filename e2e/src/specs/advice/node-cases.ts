@@ -5,12 +5,11 @@ import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { until } from "../expect.ts";
 import { configFlag } from "../operator.ts";
 import { able } from "../spec.ts";
-import { type AdviceCase, type Bench, fullyGiven, given, printed, runPrinted } from "./bench.ts";
+import { type AdviceCase, type AdviceCases, type Bench, fullyGiven, given, printed, runPrinted } from "./bench.ts";
 
 /** A setting of the node's network that is off. */
 function setting(key: string, why: string): AdviceCase {
   return {
-    advice: "sysctl",
     what: why,
     check: key,
     anyProxy: true,
@@ -38,7 +37,6 @@ const WITHOUT_SET = `
 
 const LEGACY = "iptables-legacy -t nat";
 
-/** What a proxy that ran in the legacy variant left. */
 const leftInLegacy: AdviceCase["make"] = async ({ sh }, later) => {
   later(() => sh(`${LEGACY} -F; ${LEGACY} -X`));
   const jump = `-m comment --comment "kubernetes service portals" -j KUBE-SERVICES`;
@@ -58,13 +56,13 @@ function routesInPods({ scene }: Bench): readonly (readonly [flag: string, cidr:
   ];
 }
 
-/** What is in the node's kernel, by any program. */
-export const kernelCases: readonly AdviceCase[] = [
-  setting("net.ipv4.ip_forward", "IPv4 is not forwarded"),
-  setting("net.ipv6.conf.all.forwarding", "IPv6 is not forwarded"),
-  setting("net.bridge.bridge-nf-call-iptables", "pods on one bridge meet no rules"),
-  {
-    advice: "rp-filter",
+export const kernelCases = {
+  sysctl: [
+    setting("net.ipv4.ip_forward", "IPv4 is not forwarded"),
+    setting("net.ipv6.conf.all.forwarding", "IPv6 is not forwarded"),
+    setting("net.bridge.bridge-nf-call-iptables", "pods on one bridge meet no rules"),
+  ],
+  "rp-filter": {
     what: "a strict filter on a second uplink, whose clients are answered by it",
     make: async (bench, later) => {
       const { node, scene, sh } = bench;
@@ -76,8 +74,7 @@ export const kernelCases: readonly AdviceCase[] = [
       await node.agent.restart({ flags });
     },
   },
-  {
-    advice: "let-through",
+  "let-through": {
     what: "FORWARD drops by default, as Docker sets it",
     anyProxy: true,
     interrupts: true,
@@ -87,8 +84,7 @@ export const kernelCases: readonly AdviceCase[] = [
     },
     follow: async ({ sh }) => void (await sh("iptables -P FORWARD ACCEPT")),
   },
-  {
-    advice: "check-tables",
+  "check-tables": {
     what: "a firewall has a table",
     anyProxy: true,
     stays: true,
@@ -98,8 +94,16 @@ export const kernelCases: readonly AdviceCase[] = [
     },
     follow: async ({ sh }) => void (await sh("nft list table inet firewalld")),
   },
-  {
-    advice: "one-variant",
+  "left-dns-rules": {
+    what: "node-local DNS was killed, and left its rules",
+    anyProxy: true,
+    make: async ({ sh }, later) => {
+      const rule = "PREROUTING -d 169.254.20.10 -p udp --dport 53 -j NOTRACK";
+      later(() => sh(`iptables -t raw -D ${rule} 2>/dev/null || true`));
+      await sh(`iptables -t raw -I ${rule}`);
+    },
+  },
+  "one-variant": {
     what: "a firewall uses the other variant",
     anyProxy: true,
     make: async ({ sh }) => void (await sh("iptables-legacy -A INPUT -p tcp --dport 9 -j DROP")),
@@ -108,8 +112,7 @@ export const kernelCases: readonly AdviceCase[] = [
         "iptables-nft -A INPUT -p tcp --dport 9 -j DROP; iptables-legacy -D INPUT -p tcp --dport 9 -j DROP",
       )),
   },
-  {
-    advice: "remove-other-variant",
+  "remove-other-variant": {
     what: "a proxy that ran in the other variant left its rules",
     anyProxy: true,
     make: async (bench, later) => {
@@ -118,8 +121,7 @@ export const kernelCases: readonly AdviceCase[] = [
       await leftInLegacy(bench, later);
     },
   },
-  {
-    advice: "decide-variant",
+  "decide-variant": {
     what: "both variants have rules of a proxy, and kubelet has left no hint",
     anyProxy: true,
     modes: ["iptables"],
@@ -133,8 +135,7 @@ export const kernelCases: readonly AdviceCase[] = [
       await runPrinted(bench, printed(left));
     },
   },
-  {
-    advice: "kube-ovn-set",
+  "kube-ovn-set": {
     what: "ipvs mode left the set for which kube-ovn rejects",
     anyProxy: true,
     make: async ({ sh }, later) => {
@@ -146,8 +147,7 @@ export const kernelCases: readonly AdviceCase[] = [
       await sh(WITHOUT_SET);
     },
   },
-  {
-    advice: "pod-network",
+  "pod-network": {
     what: "the pod network's routes are gone",
     anyProxy: true,
     interrupts: true,
@@ -178,13 +178,13 @@ export const kernelCases: readonly AdviceCase[] = [
     },
     follow: async (bench) => void (await restorers.get(bench)?.()),
   },
-];
+} satisfies AdviceCases;
 
 /** What a pod network does when it comes up again. */
 const restorers = new WeakMap<Bench, () => Promise<unknown>>();
 
 /** Without a view of the host's processes, as in a pod. */
-export const ELSEWHERE = ["unshare", "--pid", "--fork", "--mount-proc"];
+const ELSEWHERE = ["unshare", "--pid", "--fork", "--mount-proc"];
 
 const BESIDE = fileURLToPath(new URL("programs/beside-main.ts", import.meta.url));
 const OTHER_PORT = "--metrics-bind-address=127.0.0.1:10299";
@@ -193,7 +193,6 @@ const INSTANCE = "edge";
 
 const swapTo = (node: ClusterNode, proxy: Bench["proxy"]) => able(node.agent.swap)(proxy);
 
-/** The tables of nftables mode, loaded while a proxy serves in another one. */
 async function leftTables({ node, proxy, sh }: Bench): Promise<void> {
   await swapTo(node, { mode: "nftables" });
   const tables = await Promise.all(TABLES.map((table) => sh(`nft list table ${table} 2>/dev/null || true`)));
@@ -208,16 +207,14 @@ async function leftTables({ node, proxy, sh }: Bench): Promise<void> {
 }
 
 /** Who serves, and what is left of it. */
-export const proxyCases: readonly AdviceCase[] = [
-  {
-    advice: "start-agent",
+export const proxyCases = {
+  "start-agent": {
     what: "no proxy runs",
     anyProxy: true,
     make: async ({ node }) => node.agent.kill(),
     follow: async ({ node }) => node.agent.restart(),
   },
-  {
-    advice: "one-proxy",
+  "one-proxy": {
     what: "two proxies run",
     make: async (bench, later) => {
       const { node, proxy, kubeconfig } = bench;
@@ -231,15 +228,13 @@ export const proxyCases: readonly AdviceCase[] = [
     },
     follow: async (bench) => void (await seconds.get(bench)?.()),
   },
-  {
-    advice: "delete-left-tables",
+  "delete-left-tables": {
     what: "tables of nftables mode are left, and the proxy serves in iptables mode",
     anyProxy: true,
     modes: ["iptables"],
     make: leftTables,
   },
-  {
-    advice: "make-table",
+  "make-table": {
     what: "the mode's table is gone, and the agent is",
     modes: ["nftables"],
     interrupts: true,
@@ -250,26 +245,25 @@ export const proxyCases: readonly AdviceCase[] = [
     },
     follow: async ({ node }) => node.agent.restart(),
   },
-  {
-    advice: "start-proxy-first",
-    what: "tables serve, and no proxy runs: it is started",
-    anyProxy: true,
-    modes: ["nftables"],
-    make: async ({ node }) => node.agent.kill(),
-    follow: async ({ node }) => node.agent.restart(),
-  },
-  {
-    advice: "start-proxy-first",
-    what: "tables serve, and no proxy runs: it is started in another mode",
-    modes: ["nftables"],
-    make: async ({ node, proxy }, later) => {
-      later(() => swapTo(node, proxy));
-      await node.agent.kill();
+  "start-proxy-first": [
+    {
+      what: "tables serve, and no proxy runs: it is started",
+      anyProxy: true,
+      modes: ["nftables"],
+      make: async ({ node }) => node.agent.kill(),
+      follow: async ({ node }) => node.agent.restart(),
     },
-    follow: async ({ node, proxy }) => swapTo(node, { ...proxy, mode: "iptables" }),
-  },
-  {
-    advice: "ask-running-proxy",
+    {
+      what: "tables serve, and no proxy runs: it is started in another mode",
+      modes: ["nftables"],
+      make: async ({ node, proxy }, later) => {
+        later(() => swapTo(node, proxy));
+        await node.agent.kill();
+      },
+      follow: async ({ node, proxy }) => swapTo(node, { ...proxy, mode: "iptables" }),
+    },
+  ],
+  "ask-running-proxy": {
     what: "tables serve, and the proxy does not answer where it is asked",
     modes: ["nftables"],
     make: async ({ node }, later) => {
@@ -278,8 +272,7 @@ export const proxyCases: readonly AdviceCase[] = [
     },
     follow: async (bench) => () => bench.doctor([...fullyGiven(bench), "--mode", "nftables"]),
   },
-  {
-    advice: "look-in-host-processes",
+  "look-in-host-processes": {
     what: "processes cannot be seen, and the proxy does not answer where it is asked",
     check: "proxies on this node",
     make: async (bench, later) => {
@@ -289,8 +282,7 @@ export const proxyCases: readonly AdviceCase[] = [
     },
     follow: async (bench) => () => bench.doctor(fullyGiven(bench)),
   },
-  {
-    advice: "instance",
+  instance: {
     what: "an agent with a service proxy name was killed, and its tables are removed",
     make: async ({ node }, later) => {
       const instance = await able(node.startInstance)(INSTANCE);
@@ -298,6 +290,6 @@ export const proxyCases: readonly AdviceCase[] = [
       await instance.kill();
     },
   },
-];
+} satisfies AdviceCases;
 
 const seconds = new WeakMap<Bench, () => Promise<void>>();

@@ -12,7 +12,6 @@ const COMMON: Pick<Spec, "suite" | "about" | "eachFamily" | "alone" | "unfit"> =
   suite: "faults",
   about: ["cli"],
   eachFamily: false,
-  alone: true,
   unfit: (shape) =>
     onlyIn(["iptables", "nftables"], "doctor's advice is followed in iptables and nftables mode")(shape) ??
     needs("attack", "agents have to be processes of this machine")(shape) ??
@@ -50,10 +49,22 @@ const healthy: Spec = {
 
 export const doctorsAdvice: readonly Spec[] = [followed, followedBesideKubeProxy, healthy];
 
-export const adviceCases: readonly AdviceCase[] = [...kernelCases, ...proxyCases, ...accessCases, ...networkCases];
+const OPTIONS = "what doctor is given or may see is another; nothing on a node changes";
 
-/** Advices that no case follows, and why. */
-export const NOT_FOLLOWED: Readonly<Partial<Record<AdviceName, string>>> = {
+/** The doctor's advices: the states of a node in which each is given, or why none is made here. */
+const ADVICES: Readonly<Record<AdviceName, AdviceCase | readonly AdviceCase[] | string>> = {
+  "look-as-root": OPTIONS,
+  "install-iptables": OPTIONS,
+  "install-ip": OPTIONS,
+  "give-cidrs": OPTIONS,
+  "give-kubeconfig": OPTIONS,
+  "read-settings": OPTIONS,
+  "reach-api-server": OPTIONS,
+  "services-overlap": OPTIONS,
+  "nodes-overlap": OPTIONS,
+  "one-side": OPTIONS,
+  "within-other": OPTIONS,
+  "pods-bridge": "asks for a look at the node's own bridge; nothing on a node changes",
   "kernel-part": "what a kernel lacks is the machine's, and no test loads modules into it",
   "fast-path-kernel":
     "changes the configuration or the machine's kernel, and this ground's kernel need not have flowtables",
@@ -68,24 +79,35 @@ export const NOT_FOLLOWED: Readonly<Partial<Record<AdviceName, string>>> = {
   underlay:
     "begins with “nothing”, and is about learned CIDRs: the networks specs have one on the nodes' own addresses",
   "two-sources": "asks two networks' owners which of them is to give a range away; nothing on a node changes",
+  "program-gateways": "needs the Gateway API and its controller; the command's test reads its objects",
   "leave-isolated": "needs kube-ovn or OVN-Kubernetes; the command's test follows it on their objects",
   "explain-services": "asks for a look at what Services ask for; nothing on a node changes",
   "kept-cidrs": "begins with “nothing”; the networks specs wait for the removal delay",
+  "refused-objects": "what a kernel lacks is the machine's; the backend's tests have a kernel in memory that lacks it",
+  "shared-dns-address": "needs ipvs mode's device, which this ground's kernel need not have",
+  ...kernelCases,
+  ...proxyCases,
+  ...accessCases,
+  ...networkCases,
 };
 
-/** Each in turn, on one node under requests. */
+const CASES = (Object.keys(ADVICES) as AdviceName[]).flatMap((advice) => {
+  const cases = ADVICES[advice];
+  return typeof cases === "string" ? [] : [cases].flat().map((one) => ({ advice, one }));
+});
+
 async function followAll(scene: Scene, proxy: NodeProxy): Promise<Figures> {
   const bench = await openBench(scene, proxy);
   await serve(bench);
   const stage = await openStage(scene);
-  const fit = adviceCases.filter(
-    ({ modes, anyProxy }) =>
+  const fit = CASES.filter(
+    ({ one: { modes, anyProxy } }) =>
       (modes?.includes(proxy.mode) ?? true) && (proxy.kubeProxy === undefined || anyProxy === true),
   );
   let [requests, failed] = [0, 0];
-  for (const one of fit) {
-    const seen = await followAdvice(bench, one, stage).catch((error: Error) => {
-      throw new Error(`${one.advice}, ${one.what}: ${error.message}`, { cause: error });
+  for (const { advice, one } of fit) {
+    const seen = await followAdvice(bench, advice, one, stage).catch((error: Error) => {
+      throw new Error(`${advice}, ${one.what}: ${error.message}`, { cause: error });
     });
     requests += seen.requests;
     failed += seen.failures.length;
@@ -101,7 +123,7 @@ async function serve({ scene, node, proxy }: Bench): Promise<void> {
   await swap(proxy);
 }
 
-/** However it is asked. @throws Error when something is bad, or an advice has a command */
+/** However it is asked. */
 async function saidOf(bench: Bench): Promise<readonly Diagnosis[]> {
   const { node, operator, proxy } = bench;
   const ways = [

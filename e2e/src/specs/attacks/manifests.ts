@@ -3,61 +3,11 @@
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { until } from "../expect.ts";
 import type { Figures, Scene, Spec } from "../spec.ts";
 import { type Attack, type Attacked, underAttack } from "./under-attack.ts";
-
-const LARGE_MIB = 300;
-
-const CYCLE = `apiVersion: v1
-kind: Service
-metadata: &itself
-  name: cycle
-  annotations:
-    itself: *itself
-spec:
-  clusterIP: 10.96.9.9
-  ports: [{ port: 80 }]
-`;
-const DEPTH = 50_000;
-
-const HEAD = '{"apiVersion":"v1","kind":"Service","metadata":{"name":';
-
-const small: readonly (readonly [name: string, text: () => Iterable<string>])[] = [
-  ["a-cycle.yaml", () => [CYCLE]],
-  ["b-deep.json", deep],
-  ["c-deep.yaml", deep],
-];
-
-const READ_MS = 5_000;
-
-export const hostileManifests: readonly Spec[] = [
-  underAttackFromManifests({
-    name: "attack: a cyclic alias and deep nesting among the manifests",
-    act: async (attacked, mirror) => {
-      await addSmall(mirror);
-      await sleep(READ_MS);
-      return { meanwhile: await attacked.change("meanwhile") };
-    },
-  }),
-  underAttackFromManifests({
-    name: "attack: a cyclic alias and deep nesting among the manifests before the agent starts",
-    before: addSmall,
-    act: async (attacked) => ({ meanwhile: await attacked.change("meanwhile") }),
-  }),
-  underAttackFromManifests({
-    name: `attack: a manifest of ${LARGE_MIB} MiB`,
-    act: async (attacked, mirror) => {
-      await mirror.add("d-large.json", large());
-      await mirror.add("e-large.yaml", large());
-      await sleep(READ_MS);
-      return { meanwhile: await attacked.change("meanwhile") };
-    },
-  }),
-];
 
 const PORTS = [{ port: 80 }];
 const fields = { namespace: "large", ports: PORTS } as const;
@@ -98,20 +48,24 @@ export interface Mirror {
   drop(name: string): Promise<void>;
 }
 
-const CLAIMING = 12_000;
+/** The end of a hang: how long so many rules take is the machine's affair, what they cost is not. */
+const SERVED_MS = 600_000;
+/** Processor time of the agent and its tools; 100,000 endpoints took 71 s of it in iptables mode. */
+const MOST_SECONDS = 180;
 
-const CLAIMS_SERVED_MS = 300_000;
+const CLAIMING = 12_000;
 
 const MOST_LOG_LINES = 1_000;
 
 export const claims: Spec = underAttackFromManifests({
   name: `attack: ${CLAIMING.toLocaleString("en")} services claim one external address`,
+  mostSeconds: MOST_SECONDS,
   unfit: (_, family) => (family === "IPv4" ? undefined : "claims an IPv4 address"),
   act: async (attacked, mirror) => {
     const { scene, node } = attacked;
     const linesBefore = (await node.agent.log()).split("\n").length;
     await mirror.add("claims.json", claimants(scene.cluster.gateAddress(node, scene.family)));
-    const meanwhile = await attacked.change("meanwhile", CLAIMS_SERVED_MS);
+    const meanwhile = await attacked.change("meanwhile", SERVED_MS);
     const lines = (await node.agent.log()).split("\n").length - linesBefore;
     if (lines > MOST_LOG_LINES) throw new Error(`wanted ${MOST_LOG_LINES} lines in the log at most; ${lines} came`);
     await mirror.drop("claims.json");
@@ -124,11 +78,12 @@ const ENDPOINTS = 100_000;
 /** The rules of 100,000 endpoints are text of 40 MB, and what is known of each stays. */
 const MOST_MIB = 1_024;
 
-const SERVED_MS = 180_000;
-
 export const manyEndpoints: Spec = underAttackFromManifests({
   name: `attack: ${ENDPOINTS.toLocaleString("en")} endpoints in one service`,
   mostMiB: MOST_MIB,
+  mostSeconds: MOST_SECONDS,
+  // It says so when no step of a sync ends within 2 × syncPeriod, by the clock: one with so many rules may take longer.
+  mayBeUnwell: true,
   unfit: (_, family) => (family === "IPv4" ? undefined : "has IPv4 endpoints"),
   act: async (attacked, mirror) => {
     await mirror.add("large.json", objects());
@@ -138,22 +93,6 @@ export const manyEndpoints: Spec = underAttackFromManifests({
     return { meanwhile, again };
   },
 });
-
-const MIB = "x".repeat(1 << 20);
-
-function* deep() {
-  yield `${HEAD}"deep","annotations":${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}}}`;
-}
-
-function* large() {
-  yield `${HEAD}"large","annotations":{"a":"`;
-  for (let at = 0; at < LARGE_MIB; at++) yield MIB;
-  yield '"}}}';
-}
-
-async function addSmall(mirror: Mirror): Promise<void> {
-  for (const [name, text] of small) await mirror.add(name, text());
-}
 
 const SERVICES = "/api/v1/services";
 const SLICES = "/apis/discovery.k8s.io/v1/endpointslices";

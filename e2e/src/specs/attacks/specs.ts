@@ -4,16 +4,56 @@ import { chmod, mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { IPFamily } from "@fairlead/core";
 import { agentFile } from "@fairlead/lab/agent";
 import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { folderPrefix } from "@fairlead/lab/support/run-inventory";
-import { able, type Figures, notIn, type Scene, type Spec } from "../spec.ts";
-import { credentials, datagrams, lists } from "./api-servers.ts";
-import { claims, hostileManifests, manyEndpoints } from "./manifests.ts";
-import { hostileComments, otherWriters } from "./other-writers.ts";
+import { expectAnswers, until } from "../expect.ts";
+import { PORTS } from "../faults/stage.ts";
+import { able, type Figures, notIn, onlyIn, type Scene, type Spec } from "../spec.ts";
+import { datagrams, silent } from "./api-servers.ts";
+import { claims, manyEndpoints } from "./manifests.ts";
+import { otherWriters } from "./other-writers.ts";
 import { type Attacked, startProgram, underAttack, untilLogged } from "./under-attack.ts";
 
 const CONNECTIONS = 2_000;
+
+const LOOPBACK: Readonly<Record<IPFamily, string>> = { IPv4: "127.0.0.1", IPv6: "::1" };
+
+/** Clients of one relay may be many and idle: those of another find descriptors. */
+const relayed: Spec = underAttack({
+  name: `attack: ${CONNECTIONS.toLocaleString("en")} connections held at one node port's relay, where 1,024 files may be open`,
+  unfit: onlyIn(["nftables"], "other modes relay no node port on a loopback address"),
+  start: () => ({
+    openFiles: 1_024,
+    flags: ["--feature-gates=KubeProxyNFTablesLocalhostNodePorts=true", "--nodeport-addresses=primary,localhost"],
+  }),
+  act: async (attacked) => {
+    const { scene, node } = attacked;
+    const pods = { selector: { app: "web" }, ports: PORTS, type: "NodePort" } as const;
+    const [held, other] = [await scene.service("held", pods), await scene.service("other", pods)];
+    const atOther = { to: LOOPBACK[scene.family], port: other.nodePort };
+    await expectAnswers(node, { ...atOther, port: held.nodePort }, attacked);
+    const script = await startProgram(attacked, "half-open", String(CONNECTIONS), String(held.nodePort));
+    const refused = await untilRefused(attacked);
+    await expectAnswers(node, atOther, attacked);
+    const meanwhile = await attacked.change("meanwhile");
+    await script.stop();
+    return { refused, meanwhile };
+  },
+});
+
+/** Resolves when relays have refused clients because of a limit. */
+async function untilRefused({ node }: Attacked): Promise<string> {
+  let refused = "";
+  await until("refused clients of a relay", async () => {
+    const metrics = await node.agent.get("/metrics");
+    const limits = /^fairlead_relay_refused_total\{reason="\w+-limit"\} ([1-9]\d*)$/m;
+    refused = limits.exec(metrics)?.[1] ?? "";
+    return refused === "" ? "none" : undefined;
+  });
+  return refused;
+}
 
 /** What the lock was once: a socket of this name in the abstract namespace. */
 const NAME = "fairlead-proxy";
@@ -37,12 +77,7 @@ const heldOpen: readonly Spec[] = [
   squatted,
   held("the lock's socket", "fairlead"),
   held("the health and the metrics port", "10256", "10249"),
-];
-
-const pipelines: readonly Spec[] = [
-  pipelined(10_249, "/metrics", 2_000, 1),
-  pipelined(10_249, "/metrics", 10_000, 3),
-  pipelined(10_256, "/healthz", 2_000, 50),
+  relayed,
 ];
 
 const OPEN_MS = 2_000;
@@ -80,30 +115,6 @@ function held(where: string, ...to: readonly string[]): Spec {
       const open = await script.ask("open");
       await script.stop();
       return { open, meanwhile };
-    },
-  });
-}
-
-const LAST_MS = 10_000;
-
-/** @param requests on each connection, without waiting for an answer */
-function pipelined(port: number, path: string, requests: number, connections: number): Spec {
-  return underAttack({
-    name: `attack: ${connections} × ${requests.toLocaleString("en")} pipelined GET ${path}`,
-    act: async (attacked) => {
-      const script = await startProgram(
-        attacked,
-        "pipeline",
-        String(port),
-        path,
-        String(requests),
-        String(connections),
-      );
-      const meanwhile = await attacked.change("meanwhile");
-      await sleep(LAST_MS);
-      const sent = await script.ask("sent");
-      await script.stop();
-      return { sent, meanwhile };
     },
   });
 }
@@ -193,13 +204,9 @@ const badTools: readonly Spec[] = [stopped, lying];
 /** What others do to an agent on purpose, or could. */
 export const attacks: readonly Spec[] = [
   datagrams,
-  ...hostileComments,
-  ...pipelines,
   ...heldOpen,
-  ...hostileManifests,
   inspector,
-  ...credentials,
-  ...lists,
+  silent,
   claims,
   manyEndpoints,
   otherWriters,

@@ -1,18 +1,15 @@
 /** Agents that are killed, stopped, or whose clock steps. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { flushArgv, noteOthersRules } from "@fairlead/lab/faults";
-import type { Client, ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
+import type { ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectNoAlarm, expectUntouched, requireLogged } from "../expect.ts";
 import { needsExcluded, openOwners } from "../multi-cni/untouched.ts";
-import { able, needs, notIn, onlyIn, type Scene, type Spec } from "../spec.ts";
+import { able, needs, onlyIn, type Scene, type Spec } from "../spec.ts";
 import {
-  COMMON,
   each,
   expectLate,
   figures,
   openStage,
-  PORTS,
   restoreAgents,
   startTraffic,
   type TrafficSeen,
@@ -55,57 +52,7 @@ const diskFull = withoutLoss(
   },
 );
 
-/** How often agents look whether their rules are there, and time to write them on a busy machine. */
-const REPAIR_MS = 2_000 + 28_000;
-
-const flushed: Spec = {
-  ...COMMON,
-  name: "tables flushed: whole again within a sync period",
-  unfit: onlyIn(["iptables", "userspace"], "flushes the tables of iptables mode"),
-  run: async (scene) => {
-    const { ways, caller, by, atService } = await openStage(scene);
-    const traffic = startTraffic(ways, scene.later);
-    await sleep(1_000);
-    await each(scene, async (node) => {
-      scene.later(await noteOthersRules(node, scene.family));
-      for (const table of ["nat", "filter"]) await node.run(flushArgv(scene.family, table));
-    });
-    await expectAnswers(caller, atService, { by });
-    const seen = await traffic.stop();
-    if (seen.longestGapMs > REPAIR_MS) {
-      throw new Error(`wanted a gap of ${REPAIR_MS} ms at most; it was ${Math.round(seen.longestGapMs)} ms`);
-    }
-    return { ...figures(seen), "gap allowed": `${REPAIR_MS} ms` };
-  },
-};
-
-const remembered: Spec = {
-  ...COMMON,
-  name: "session affinity outlasts a restart of the agents, and other endpoints that come and go",
-  eachFamily: true,
-  unfit: notIn(["userspace"], "in userspace mode the agent itself remembers clients"),
-  run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const callers = await Promise.all([first, first, second].map((node) => scene.pod({ node })));
-    const webs = await Promise.all([first, first, second, second].map((node) => scene.pod({ node, app: "web" })));
-    const service = await scene.service("web", { sessionAffinity: "ClientIP", selector: { app: "web" }, ports: PORTS });
-    const to = service.clusterIP;
-    for (const caller of callers) await expectAnswered(caller, to, scene);
-    const before = await Promise.all(callers.map((caller) => answererOf(caller, to)));
-    const still = async (when: string) => {
-      const now = await Promise.all(callers.map((caller) => answererOf(caller, to)));
-      if (now.join() !== before.join()) throw new Error(`wanted ${before.join()} ${when}; came ${now.join()}`);
-    };
-    await each(scene, ({ agent }) => agent.restart());
-    await still("after a restart");
-    await scene.pod({ node: second, app: "web" });
-    await webs.find(({ name }) => !before.includes(name))?.remove();
-    await sleep(1_000);
-    await still("beside endpoints that come and go");
-  },
-};
-
-export const agents: readonly Spec[] = [killed, frozen, diskFull, flushed, remembered];
+export const agents: readonly Spec[] = [killed, frozen, diskFull];
 
 const HOUR_MS = 3_600_000;
 
@@ -137,24 +84,6 @@ const ofKernel = withoutLoss(
 
 export const clock: readonly Spec[] = [ofAgents, ofKernel];
 
-/** Who answers a client, which has to be one and the same. */
-async function answererOf(from: Client, to: string): Promise<string> {
-  const results = await from.send({ protocol: "TCP", to, port: 80, count: 12, parallel: 4, timeoutMs: 15_000 });
-  const servers = new Set(results.map((result) => (result.kind === "answer" ? result.server : result.kind)));
-  const [only = "", ...others] = servers;
-  if (others.length > 0) throw new Error(`wanted one endpoint for ${from.name}; came ${[...servers].join(", ")}`);
-  return only;
-}
-
-async function expectAnswered(from: Client, to: string, { until }: Scene): Promise<void> {
-  await until(`an answer for ${from.name}`, () =>
-    answererOf(from, to).then(
-      (server) => (["lost", "refused", "error"].includes(server) ? server : undefined),
-      (error: unknown) => String(error),
-    ),
-  );
-}
-
 /** Lines begin with the time, as klog writes it: `I1121 11:20:03.123456`. */
 function isStepped(line: string): boolean {
   const [, month, day, hours, minutes] = /^[IWE](\d\d)(\d\d) (\d\d):(\d\d)/.exec(line) ?? [];
@@ -166,12 +95,11 @@ function isStepped(line: string): boolean {
   return Math.abs(reported.getTime() - now.getTime()) > HOUR_MS / 2;
 }
 
-const OF_BOTH_PROXIES = { suite: "swap", eachFamily: false, alone: true } as const;
+const OF_BOTH_PROXIES = { suite: "swap", eachFamily: false } as const;
 
 /** Long enough for the slowest start in a guest. */
 const LONGEST_MS = 300_000;
 
-/** Traffic at the cluster IP, the node port and over UDP while one proxy takes over from another on every node. */
 async function takeOver(scene: Scene, stage: SwapSetup, proxy: NodeProxy): Promise<TrafficSeen> {
   const traffic = startTraffic(stage.ways, scene.later, LONGEST_MS);
   await expectAnswers(stage.caller, stage.atService, { by: stage.by });
@@ -222,7 +150,6 @@ function swap(name: string, turns: (mode: string) => readonly (readonly [name: s
   };
 }
 
-/** All turns as one. */
 function together(turns: readonly TrafficSeen[]): TrafficSeen {
   return {
     requests: turns.reduce((sum, { requests }) => sum + requests, 0),
@@ -247,7 +174,6 @@ const withKubeProxy: Spec = {
     needsProcesses(shape) ?? (kubeProxy === "" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined),
 };
 
-/** From a mode to iptables mode and back. */
 function betweenModes(own: string): Spec {
   return {
     ...swap(`from ${own} mode to iptables mode and back, without a failed request`, () => [

@@ -8,8 +8,6 @@ import { type Figures, nearAndFar, type Scene, type Spec } from "../spec.ts";
 
 export { each, restoreAgents } from "../spec.ts";
 
-export const COMMON = { suite: "faults", eachFamily: false, alone: true } as const;
-
 export const PORTS = [{ port: 80 }];
 
 /** Two endpoints that serve all the while, and everybody who calls them. */
@@ -33,18 +31,14 @@ export async function openStage(scene: Scene) {
   return { caller, by, atService, ways };
 }
 
-/**
- * A fault during which no request may fail.
- *
- * @param fault may give further figures
- */
 export function withoutLoss(
   name: string,
   fault: (scene: Scene) => Promise<Figures | undefined> | Promise<void>,
   fields: Pick<Spec, "unfit" | "about"> = {},
 ): Spec {
   return {
-    ...COMMON,
+    suite: "faults",
+    eachFamily: false,
     ...fields,
     name,
     run: async (scene) => {
@@ -60,7 +54,6 @@ export function withoutLoss(
   };
 }
 
-/** A service and its endpoint that come now are served on every node. */
 export async function expectLate(
   scene: Scene,
   { name = "late", withinMs }: { readonly name?: string; readonly withinMs?: number } = {},
@@ -72,7 +65,7 @@ export async function expectLate(
 }
 
 /** How long traffic may last, in milliseconds: everything takes longer in a guest, where requests are few. */
-export function longestTraffic({ cluster }: Scene): number | undefined {
+function longestTraffic({ cluster }: Scene): number | undefined {
   return cluster.ownKernel === true ? 300_000 : undefined;
 }
 
@@ -86,7 +79,6 @@ export interface TrafficSeen {
   readonly endedEarly: boolean;
 }
 
-/** A client and what it asks. */
 export interface TrafficFlow {
   readonly from: Client;
   readonly to: string;
@@ -103,7 +95,6 @@ const LONGEST_MS = 600_000;
 
 /** Requests that go on until they are stopped, or their time is over; each on a connection of its own. */
 interface Traffic {
-  /** Ends it. */
   stop(): Promise<TrafficSeen>;
 }
 
@@ -136,7 +127,6 @@ export function startTraffic(ways: readonly TrafficWay[], later: Scene["later"],
 
 const MOST_SHOWN = 20;
 
-/** @throws Error when a request has failed */
 export function withoutFailure(seen: TrafficSeen): Figures {
   const reported = figures(seen);
   if (seen.failures.length === 0) return reported;
@@ -153,7 +143,6 @@ export function figures({ requests, failures, longestGapMs }: TrafficSeen): Figu
   };
 }
 
-/** Full syncs of an agent so far. */
 export async function fullSyncs({ agent }: ClusterNode): Promise<number> {
   const text = await agent.get("/metrics");
   const counts = text.matchAll(/^kubeproxy_sync_full_proxy_rules_duration_seconds_count\{.*\} (\d+)$/gm);

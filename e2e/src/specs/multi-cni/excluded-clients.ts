@@ -168,7 +168,7 @@ const ownBalancer: Spec = {
     await expectAnswers(caller, target, { by: [near, far], seen });
     await expectNoTrace(scene, service.clusterIP);
     const restarts = Promise.all(cluster.nodes.map(({ agent }) => agent.restart()));
-    const during = await caller.send({ protocol: "TCP", ...target, count: 200, parallel: 2, timeoutMs: 2_500 });
+    const during = await caller.send({ protocol: "TCP", ...target, count: 200, parallel: 2, timeoutMs: 15_000 });
     await restarts;
     const failed = during.filter(({ kind }) => kind !== "answer");
     if (failed.length > 0) throw new Error(`${failed.length} of 200 requests failed: ${JSON.stringify(failed[0])}`);

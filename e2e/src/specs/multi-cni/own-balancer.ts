@@ -212,7 +212,6 @@ async function leadOver({ cluster, nodes, family, later }: Scene, { clusterIP }:
   later(async () => void (await cluster.apiServer.run(["ip", "route", "del", ...route])));
 }
 
-/** It is asked for each ConfigMap of the spec's namespace, and nothing is made without its word. */
 function configuration(namespace: string, caBundle: string): ApiObject {
   const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] };
   return {
@@ -231,7 +230,6 @@ function configuration(namespace: string, caBundle: string): ApiObject {
   };
 }
 
-/** Makes a ConfigMap. @returns why the API server has not made it; `made`: it has */
 async function ask({ cluster, namespace }: Scene, labels: Readonly<Record<string, string>> = {}): Promise<string> {
   const metadata = { generateName: "one-", namespace, labels, name: "" };
   return cluster.api.create({ apiVersion: "v1", kind: "ConfigMap", metadata }).then(

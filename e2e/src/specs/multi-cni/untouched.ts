@@ -1,13 +1,18 @@
 /** Services that belong to another network: nothing of them is in the kernel. */
 
 import type { IPFamily } from "@fairlead/core";
+import type { Argv, RunResult } from "@fairlead/kernel";
 import { LET_PASS } from "@fairlead/lab/modes";
 import type { ClusterShape, NetworkShape } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectUntouched, until } from "../expect.ts";
 import type { Scene } from "../spec.ts";
 
 /** Waits until no node's rules say a word of the address: no jump, no REJECT, no entry of a set that leads to one. */
-export async function expectNoTrace({ cluster }: Scene, address: string, withinMs?: number): Promise<void> {
+export async function expectNoTrace(
+  { cluster }: { readonly cluster: { readonly nodes: readonly { readonly run: Run }[] } },
+  address: string,
+  withinMs?: number,
+): Promise<void> {
   const nothing = async () => {
     const found = await Promise.all(cluster.nodes.map((node) => traces(node.run, address)));
     const lines = found.flat();
@@ -116,7 +121,7 @@ function ownerIn(text: string, key: string, family: string): string {
   return found.excludedEndpoints === 0 ? "without endpoints" : found.ownership;
 }
 
-type Run = Scene["nodes"][0]["run"];
+type Run = (argv: Argv) => Promise<RunResult>;
 
 async function traces(run: Run, address: string): Promise<readonly string[]> {
   // Tools of modes that are not there have nothing to say.

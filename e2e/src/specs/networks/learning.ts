@@ -101,7 +101,6 @@ export async function makeVpc(scene: Scene, name: string, status: unknown): Prom
   await scene.cluster.api.patch(`${objectPath(vpc)}/status`, { status });
 }
 
-/** The object with what operators accepted. */
 export function accepted(...cidrs: readonly string[]): ApiObject {
   const metadata = { namespace: "kube-system", name: "fairlead-networks" };
   return {
@@ -189,7 +188,7 @@ export async function openOthers(scene: Scene) {
     await expectForeign(scene, theirs.name);
     await expectNoTrace(scene, theirs.clusterIP);
   };
-  return { caller, by, atOurs, foreign };
+  return { caller, atOurs, foreign };
 }
 
 interface Role extends ApiObject {

@@ -18,7 +18,7 @@ export async function untilOwners(scene: Scene, wanted: Readonly<Record<string, 
 }
 
 /** Waits until every agent knows so many endpoints of a service, on whichever side they are. */
-export async function untilEndpoints(scene: Scene, service: string, count: number): Promise<void> {
+async function untilEndpoints(scene: Scene, service: string, count: number): Promise<void> {
   await untilRows(scene, `${count} endpoints of ${service}`, (rows) => {
     const { ownEndpoints = 0, excludedEndpoints = 0 } = rows.get(service) ?? {};
     return ownEndpoints + excludedEndpoints === count ? [] : [`${ownEndpoints} here, ${excludedEndpoints} there`];
@@ -36,7 +36,7 @@ export async function untilAllAgree({ cluster, until }: Scene): Promise<void> {
 }
 
 /** How often services have changed owners on each node since its agent started. */
-export async function ownerChanges({ cluster }: Pick<Scene, "cluster">): Promise<readonly number[]> {
+async function ownerChanges({ cluster }: Pick<Scene, "cluster">): Promise<readonly number[]> {
   return Promise.all(
     cluster.nodes.map(async ({ agent }) => {
       const values = (await agent.get("/metrics")).matchAll(/^fairlead_ownership_changes_total\{.*\} (\d+)$/gm);
@@ -45,11 +45,7 @@ export async function ownerChanges({ cluster }: Pick<Scene, "cluster">): Promise
   );
 }
 
-/**
- * Runs something during which services change owners exactly so often on each node.
- *
- * @throws Error when they did so more or less often
- */
+/** Runs something during which services change owners exactly so often on each node. */
 export async function withOwnerChanges(scene: Scene, count: number, act: () => Promise<void>): Promise<void> {
   const before = await ownerChanges(scene);
   await act();
@@ -63,7 +59,6 @@ export async function withOwnerChanges(scene: Scene, count: number, act: () => P
 /** Services with one pod each, which move from network to network. */
 export interface Fleet {
   readonly names: readonly string[];
-  /** A client's requests to the ClusterIP of each. */
   atClusterIPs(from: Client): readonly TrafficFlow[];
   /** The same at the node ports of the first node. */
   atNodePorts(from: Client): readonly TrafficFlow[];
@@ -202,7 +197,6 @@ const PATIENCE_MS = 90_000;
  * Asks without a pause until a whole round is as it is wanted.
  *
  * @returns when the first of those requests ended after which none was otherwise
- * @throws Error when there is no such round in time
  */
 async function untilAll(
   { from, target }: ServiceProbe,

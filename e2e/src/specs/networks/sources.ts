@@ -50,7 +50,6 @@ export const everySource: Spec = {
   name: "what each network's own resources say is learned, from a real API server",
   suite: "networks",
   eachFamily: false,
-  alone: true,
   unfit: needs("learn"),
   run: async (scene) => {
     await allow(scene);
@@ -77,7 +76,6 @@ export const defaultVpc: Spec = {
   name: "kube-ovn's default VPC has another name: its Vpc tells, may not be read at first, and goes with its CRD",
   suite: "networks",
   eachFamily: false,
-  alone: true,
   unfit: (shape) => needs("learn")(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
   run: async (scene) => {
     const { caller, atOurs, foreign } = await openOthers(scene);
@@ -123,7 +121,6 @@ const THERE = { IPv4: "10.253.1.3", IPv6: "fd00:253::3" } as const;
 export const userDefined: Spec = {
   name: "a user-defined network of OVN-Kubernetes: ClusterIPs and node ports of its namespace are left to it, and tools show the mirrored endpoints",
   suite: "networks",
-  alone: true,
   unfit: needs("learn"),
   run: async (scene) => {
     const { cluster, namespace, family, nodes } = scene;

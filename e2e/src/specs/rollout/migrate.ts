@@ -9,7 +9,7 @@ import { parseDocument } from "yaml";
 import { expectAnswers, until } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/stage.ts";
 import { backToFairlead, kubectlSystem, needsKubelets, removeProxy, whole } from "../operator.ts";
-import { nearAndFar, type Scene, type ServiceHandle, type Spec } from "../spec.ts";
+import { nearAndFar, onlyIn, type Scene, type ServiceHandle, type Spec } from "../spec.ts";
 
 const MIGRATE_MS = 8 * 60_000;
 /** Well below the time after which a run is taken for dead. */
@@ -17,7 +17,7 @@ const REFUSED_MS = 30_000;
 const HOLD = ["--hold=2", "--timeout=120"];
 const APPLY = ["--apply", `--image=${FAIRLEAD_IMAGE}`, ...HOLD];
 
-const COMMON = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
+const COMMON = { suite: "rollout", eachFamily: false, unfit: needsKubelets } as const;
 
 const migrated: Spec = {
   ...COMMON,
@@ -26,7 +26,7 @@ const migrated: Spec = {
     const kubernetes = whole(cluster);
     await withKubeProxy(cluster, scene.later);
     const traffic = await startLoad(scene);
-    await killedHalfWay(cluster, APPLY);
+    await killedHalfWay(cluster, APPLY, async () => (await labeled(whole(cluster))).length > 0);
     await migrate(cluster, ["--apply", ...HOLD]);
     if ((await labeled(kubernetes)).length !== cluster.nodes.length + 1) throw new Error("not every node was changed");
     await expectServed(scene, "migrated");
@@ -84,8 +84,36 @@ const stopped: Spec = {
   },
 };
 
+const TO_NFTABLES = ["--to-mode", "nftables", ...APPLY];
+
+const migratedMode: Spec = {
+  ...COMMON,
+  name: "fairlead migrate --to-mode nftables: node by node, killed half way and gone on with, and back to kube-proxy, under load",
+  about: ["cli"],
+  unfit: (shape) => onlyIn(["iptables"], "nodes begin in iptables mode")(shape) ?? needsKubelets(shape),
+  run: async (scene, cluster) => {
+    await withKubeProxy(cluster, scene.later);
+    await expectServed(scene, "before");
+    const traffic = await startLoad(scene);
+    const report = await fairlead(cluster, ["migrate", "--to-mode", "nftables"], { timeoutMs: MIGRATE_MS });
+    if (!/^From iptables to nftables mode: /m.test(report.out))
+      throw new Error(`wanted a report; came:\n${report.out}`);
+    await killedHalfWay(cluster, TO_NFTABLES, async () => (await modesOf(cluster)).includes("nftables"));
+    if (!(await modesOf(cluster)).includes("iptables")) throw new Error("wanted a node that has not changed");
+    await migrate(cluster, TO_NFTABLES);
+    await modesAre(cluster, "nftables");
+    await expectServed(scene, "in-nftables");
+    await migrate(cluster, ["--revert", ...HOLD]);
+    await modesAre(cluster, "iptables");
+    await expectServed(scene, "back");
+    const seen = await traffic.stop();
+    if (seen.endedEarly) throw new Error(`wanted traffic all the while; it ended after ${TRAFFIC_MS} ms`);
+    return withoutFailure(seen);
+  },
+};
+
 /** The command line tool as administrators use it. */
-export const migrations: readonly Spec[] = [migrated, stopped];
+export const migrations: readonly Spec[] = [migrated, stopped, migratedMode];
 
 async function withKubeProxy(cluster: Cluster, later: (undo: () => Promise<void>) => void): Promise<void> {
   const kubernetes = whole(cluster);
@@ -95,7 +123,6 @@ async function withKubeProxy(cluster: Cluster, later: (undo: () => Promise<void>
   await removeProxy(kubernetes, "fairlead");
 }
 
-/** @throws Error with what it printed */
 async function migrate(
   cluster: Cluster,
   args: readonly string[],
@@ -115,7 +142,11 @@ async function refused(cluster: Cluster, args: readonly string[]): Promise<void>
 }
 
 /** Killed as soon as the first node has changed, and another run was refused. */
-async function killedHalfWay(cluster: Cluster, args: readonly string[]): Promise<void> {
+async function killedHalfWay(
+  cluster: Cluster,
+  args: readonly string[],
+  hasChanged: () => Promise<boolean>,
+): Promise<void> {
   const kill = new AbortController();
   const run = migrate(cluster, args, kill.signal).then(
     () => "it came to its end",
@@ -123,7 +154,7 @@ async function killedHalfWay(cluster: Cluster, args: readonly string[]): Promise
   );
   const changed = until(
     "the first node's change",
-    async () => ((await labeled(whole(cluster))).length > 0 ? undefined : "none yet"),
+    async () => ((await hasChanged()) ? undefined : "none yet"),
     MIGRATE_MS / 2,
   );
   const ended = await Promise.race([run, changed.then(() => undefined)]);
@@ -133,14 +164,30 @@ async function killedHalfWay(cluster: Cluster, args: readonly string[]): Promise
   await run;
 }
 
-/** Whether Fairlead's pod on a node has become ready. */
+function modesOf({ nodes }: Pick<Cluster, "nodes">): Promise<readonly string[]> {
+  return Promise.all(
+    nodes.map(({ agent }) =>
+      agent.get("/proxyMode").then(
+        (mode) => mode.trim(),
+        () => "",
+      ),
+    ),
+  );
+}
+
+async function modesAre(cluster: Cluster, mode: string): Promise<void> {
+  await until(`every node in ${mode} mode`, async () => {
+    const modes = await modesOf(cluster);
+    return modes.every((one) => one === mode) ? undefined : modes.join();
+  });
+}
+
 async function isReady(cluster: Cluster, { name }: ClusterNode): Promise<boolean> {
   const selector = ["--selector=app.kubernetes.io/name=fairlead", `--field-selector=spec.nodeName=${name}`];
   const ready = "--output=jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}";
   return (await kubectlSystem(whole(cluster), "get", "pods", ...selector, ready)).stdout === "True";
 }
 
-/** Nodes that are to have Fairlead. */
 async function labeled({ kubectl }: WholeKubernetes): Promise<readonly string[]> {
   const { stdout } = await kubectl(["get", "nodes", "--selector=fairlead.dev/proxy=fairlead", "--output=name"]);
   return stdout.split("\n").filter(Boolean);
@@ -152,11 +199,6 @@ export interface ToolResult {
   readonly out: string;
 }
 
-/**
- * The command line tool as administrators use it.
- *
- * @throws CommandError for other exit codes
- */
 export async function fairlead(
   cluster: Pick<Cluster, "kubernetes" | "apiServer">,
   [command, ...args]: readonly [command: string, ...args: string[]],
@@ -173,7 +215,6 @@ export async function fairlead(
   }
 }
 
-/** @throws Error with what it printed where it ended otherwise */
 async function fairleadEnds(
   code: ToolResult["code"],
   cluster: Pick<Cluster, "kubernetes" | "apiServer">,
@@ -235,7 +276,7 @@ export function repairsAtOnce({ mode }: Pick<Cluster, "mode">): boolean {
   return modeNamed(mode).repairMs <= AT_ONCE_MS;
 }
 
-/** An operator takes something of a service away on a node, by hand. @throws Error in modes that cannot be broken so */
+/** An operator takes something of a service away on a node, by hand. */
 export async function deleteService(
   { cluster, family, namespace }: Scene,
   node: ClusterNode,
@@ -250,7 +291,6 @@ export async function deleteService(
  * Edits kube-proxy's file and has it taken over: each agent is a new one, on one node after the other.
  *
  * @param takeOver ends when every node has it
- * @throws Error where an agent was not replaced, or two were away at once
  */
 async function changeConfiguration(cluster: Cluster, takeOver: () => Promise<void>, withinMs: number): Promise<void> {
   const kubernetes = whole(cluster);
@@ -294,7 +334,6 @@ interface Agent {
   readonly isReady: boolean;
 }
 
-/** Fairlead's pods. */
 async function agents(kubernetes: WholeKubernetes): Promise<readonly Agent[]> {
   const selector = "--selector=app.kubernetes.io/name=fairlead";
   const row = "{.metadata.uid} {.status.conditions[?(@.type=='Ready')].status}";

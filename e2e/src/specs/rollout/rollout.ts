@@ -18,9 +18,8 @@ import {
   type ToolResult,
   TRAFFIC_MS,
 } from "./migrate.ts";
-import { migratedMode } from "./migrate-mode.ts";
 
-const common = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
+const common = { suite: "rollout", eachFamily: false, unfit: needsKubelets } as const;
 
 const swap: Spec = {
   ...common,
@@ -87,7 +86,6 @@ const nodesLookedAt: Spec = {
   name: "fairlead status and verify --all-nodes: the node on which somebody deletes a rule is named, until it is repaired",
   suite: "rollout",
   eachFamily: false,
-  alone: true,
   unfit: needsKubelets,
   run: async (scene, cluster) => {
     const [, second] = scene.nodes;
@@ -109,7 +107,7 @@ const nodesLookedAt: Spec = {
   },
 };
 
-export const rollout: readonly Spec[] = [swap, ...migrations, migratedMode, nodesLookedAt, founding];
+export const rollout: readonly Spec[] = [swap, ...migrations, nodesLookedAt, founding];
 
 const START_MS = 60_000;
 

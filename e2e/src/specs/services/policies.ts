@@ -54,83 +54,6 @@ const healthCheck: Spec = {
   },
 };
 
-const NODE_PORT_ADDRESSES = "fairlead.dev/node-port-addresses";
-
-const chosenNodePorts: Spec = {
-  name: "node ports on chosen networks: on the node's, on others, and with a value that cannot be read, which is reported",
-  suite: "services",
-  run: async (scene) => {
-    const { cluster, family } = scene;
-    const [first] = scene.nodes;
-    const web = await scene.pod({ node: first, app: "web" });
-    const to = first.addresses[family] ?? "";
-    const spec = { type: "NodePort", selector: { app: "web" }, ports: PORTS };
-    const own = { [NODE_PORT_ADDRESSES]: `${to}/${family === "IPv4" ? 32 : 128}` };
-    const service = await scene.service("web", spec, own);
-    const target = { to, port: service.nodePort };
-    await expectAnswers(cluster.outside, target, { by: [web] });
-    for (const value of ["192.0.2.0/24,2001:db8::/64", "eth1"]) {
-      await service.annotate(NODE_PORT_ADDRESSES, value);
-      await expectRefused(cluster.outside, target);
-      await expectAnswers(first, { to: service.clusterIP, port: 80 }, { by: [web] });
-      await scene.until(`a line about ${value}`, async () => {
-        const lines = (await first.agent.log()).split("\n");
-        const isAbout = (line: string) =>
-          [value, NODE_PORT_ADDRESSES, scene.namespace].every((one) => line.includes(one));
-        return lines.some(isAbout) ? undefined : lines.at(-2);
-      });
-    }
-    await service.annotate(NODE_PORT_ADDRESSES, null);
-    await expectAnswers(cluster.outside, target, { by: [web] });
-  },
-};
-
-const internalLocal: Spec = {
-  name: "internalTrafficPolicy Local: pods and nodes without an endpoint beside them are dropped, in ipvs mode refused",
-  suite: "services",
-  run: async (scene) => {
-    const expectNobody = { refused: expectRefused, lost: expectLost }[modeNamed(scene.cluster.mode).emptyInternalLocal];
-    const [first, second] = scene.nodes;
-    const [web, near, far] = await Promise.all([
-      scene.pod({ node: first, app: "web" }),
-      scene.pod({ node: first }),
-      scene.pod({ node: second }),
-    ]);
-    const service = await scene.service("web", {
-      internalTrafficPolicy: "Local",
-      selector: { app: "web" },
-      ports: PORTS,
-    });
-    const target = { to: service.clusterIP, port: 80 };
-    await expectAnswers(near, target, { by: [web] });
-    await expectAnswers(first, target, { by: [web] });
-    await expectNobody(far, target);
-    await expectNobody(second, target);
-  },
-};
-
-const sourceRanges: Spec = {
-  name: "loadBalancerSourceRanges: the load balancer's address is closed to others, the ClusterIP is not",
-  suite: "services",
-  run: async (scene) => {
-    const { cluster, family } = scene;
-    const { outside, strangerAddresses } = cluster;
-    const [node] = scene.nodes;
-    const [web, caller] = await Promise.all([scene.pod({ node, app: "web" }), scene.pod({ node })]);
-    const range = `${outside.addresses[family]}/${family === "IPv4" ? 32 : 128}`;
-    const spec = { type: "LoadBalancer", loadBalancerSourceRanges: [range], selector: { app: "web" }, ports: PORTS };
-    const service = await scene.service("web", spec);
-    const to = cluster.gateAddress(node, family);
-    await service.setIngress([to]);
-    const source = strangerAddresses[family] ?? "";
-    await expectAnswers(outside, { to, port: 80 }, { by: [web] });
-    await expectLost(outside, { to, port: 80, source });
-    await expectLost(caller, { to, port: 80 });
-    await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: [web] });
-    await expectAnswers(outside, { to: node.addresses[family] ?? "", port: service.nodePort, source }, { by: [web] });
-  },
-};
-
 const nobody: Spec = {
   name: "no endpoints: refused at every address until one comes, and again when it is gone",
   suite: "services",
@@ -155,11 +78,4 @@ const nobody: Spec = {
   },
 };
 
-export const policies: readonly Spec[] = [
-  externalLocal,
-  healthCheck,
-  chosenNodePorts,
-  internalLocal,
-  sourceRanges,
-  nobody,
-];
+export const policies: readonly Spec[] = [externalLocal, healthCheck, nobody];

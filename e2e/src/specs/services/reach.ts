@@ -1,5 +1,6 @@
-import { modeNamed, servesLocalhost } from "@fairlead/lab/modes";
+import { modeNamed } from "@fairlead/lab/modes";
 import { type Client, type Cluster, DNS_PORT, type DnsRecord, type Pod } from "@fairlead/lab/provider/cluster";
+import { PLAIN_TOOL } from "@fairlead/lab/support/machine";
 import { expectAnswers, expectBytes, expectRefused, type Target } from "../expect.ts";
 import { able, nearAndFar, needs, type Scene, type Spec } from "../spec.ts";
 
@@ -28,22 +29,6 @@ const nodePort: Spec = {
     const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports: PORTS });
     for (const node of cluster.nodes) {
       await askEveryone(scene, { to: node.addresses[family] ?? "", port: service.nodePort }, caller, by);
-    }
-  },
-};
-
-const localhost: Spec = {
-  name: "NodePort on 127.0.0.1 of each node",
-  suite: "services",
-  unfit: ({ mode }, family) =>
-    servesLocalhost(modeNamed(mode)) && family === "IPv4"
-      ? undefined
-      : "only IPv4 has it, and only iptables and userspace mode",
-  run: async (scene) => {
-    const { by } = await nearAndFar(scene);
-    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports: PORTS });
-    for (const node of scene.cluster.nodes) {
-      await expectAnswers(node, { to: "127.0.0.1", port: service.nodePort }, { by });
     }
   },
 };
@@ -83,7 +68,7 @@ const hairpin: Spec = {
   },
 };
 
-export const reach: readonly Spec[] = [clusterIP, nodePort, localhost, external, hairpin];
+export const reach: readonly Spec[] = [clusterIP, nodePort, external, hairpin];
 
 type Source = { readonly seen: string } | { readonly notSeen: string };
 
@@ -102,30 +87,6 @@ export function keptSource({ cluster, family }: Scene, caller: Client): Source {
 }
 
 const ENDPOINT_PORTS = [{ port: 80 }];
-
-const affinity: Spec = {
-  name: "session affinity: a client stays with one endpoint",
-  suite: "services",
-  run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const [caller, ...webs] = await Promise.all([
-      scene.pod({ node: first }),
-      ...[first, first, second, second].map((node) => scene.pod({ node, app: "web" })),
-    ]);
-    const service = await scene.service("web", {
-      sessionAffinity: "ClientIP",
-      selector: { app: "web" },
-      ports: ENDPOINT_PORTS,
-    });
-    const target = { to: service.clusterIP, port: 80 };
-    await scene.until("one endpoint for all requests", async () => {
-      const results = await caller.send({ protocol: "TCP", ...target, count: 24, parallel: 4, timeoutMs: 2_500 });
-      const servers = new Set(results.map((result) => (result.kind === "answer" ? result.server : result.kind)));
-      const [only = ""] = servers;
-      return servers.size === 1 && webs.some(({ name }) => name === only) ? undefined : [...servers].join(", ");
-    });
-  },
-};
 
 const terminating: Spec = {
   name: "terminating endpoints: passed over while others are ready, used when there is nobody else",
@@ -177,7 +138,7 @@ const sameNode: Spec = {
   },
 };
 
-export const endpoints: readonly Spec[] = [affinity, terminating, zones, sameNode];
+export const endpoints: readonly Spec[] = [terminating, zones, sameNode];
 
 /** Pods keep their address, everybody else is masqueraded. */
 async function askEveryone({ cluster, family }: Scene, target: Target, caller: Pod, by: readonly Pod[]): Promise<void> {
@@ -316,6 +277,91 @@ export const dns: Spec = {
       const wrong = answers.filter((came) => came !== clusterIP);
       return wrong.length === 0 ? undefined : wrong.join(", ");
     });
+  },
+};
+
+/** As kubelet names it to pods, and as a cluster of IPv6 has it. */
+const LOCAL_DNS = { IPv4: "169.254.20.10", IPv6: "fd00:53::10" } as const;
+
+/** What its own program makes for each of its addresses (kubernetes/dns, cmd/node-cache/app/cache_app.go). */
+const LOCAL_DNS_RULES = `
+  for address in $ADDRESSES; do for protocol in tcp udp; do
+    $TOOL -w -t raw $HOW PREROUTING -p $protocol -d $address --dport 53 -j NOTRACK
+    $TOOL -w -t filter $HOW INPUT -p $protocol -d $address --dport 53 -j ACCEPT
+    $TOOL -w -t raw $HOW OUTPUT -p $protocol -s $address --sport 53 -j NOTRACK
+    $TOOL -w -t filter $HOW OUTPUT -p $protocol -s $address --sport 53 -j ACCEPT
+    $TOOL -w -t raw $HOW OUTPUT -p $protocol -d $address --dport 53 -j NOTRACK
+  done; done
+`;
+
+/** A device of any kind, since kernels need not have dummies, and one for each family: both may be asked at once. */
+const START_LOCAL_DNS = `
+  ip link add $DEVICE type veth peer name $DEVICE-peer
+  ip link set $DEVICE up && ip link set $DEVICE-peer up
+  for address in $ADDRESSES; do ip address add $address dev $DEVICE $DETECTION; done
+  dnsmasq --conf-file=/dev/null --no-resolv --no-hosts --no-poll --user=root --bind-interfaces $LISTEN \
+    --pid-file=$PID_FILE --host-record=$RECORD
+${LOCAL_DNS_RULES}`;
+
+const END_LOCAL_DNS = `
+  ip link delete $DEVICE 2>/dev/null || exit 0
+  kill $(cat $PID_FILE)
+${LOCAL_DNS_RULES}`;
+
+const ANSWERS = {
+  IPv4: { cluster: "192.0.2.1", node: "192.0.2.2" },
+  IPv6: { cluster: "2001:db8::1", node: "2001:db8::2" },
+} as const;
+
+export const localDns: Spec = {
+  name: "DNS: node-local DNS answers its node's pods, at the Service's address as well; the Service does where it is not",
+  suite: "services",
+  unfit: (shape) =>
+    needs("dns", BRINGS_DNS[shape.provider])(shape) ??
+    (shape.provider === "netns" ? undefined : "its device and its rules are made on a node's namespace"),
+  run: async (scene) => {
+    const { family, nodes, cluster } = scene;
+    const [first, second] = nodes;
+    const [server, caller, other, web] = await Promise.all([
+      scene.pod({ node: second, app: "dns" }),
+      scene.pod({ node: first }),
+      scene.pod({ node: second }),
+      scene.pod({ node: second, app: "web" }),
+    ]);
+    const name = "name.test";
+    const type = family === "IPv4" ? "A" : "AAAA";
+    const { cluster: clusters, node: nodesOwn } = ANSWERS[family];
+    await able(server.serveDns)([{ name, type, value: clusters }]);
+    const { clusterIP } = await scene.service("dns", { selector: { app: "dns" }, ports: CLUSTER_DNS_PORTS });
+    const served = await scene.service("web", { selector: { app: "web" }, ports: [{ port: 80 }] });
+    const answers = (from: Pod, to: string, wanted: string) =>
+      scene.until(`${wanted} from ${to} for ${from.name}`, async () => {
+        const came = await able(from.lookUp)(to, { name, type }).then(String, String);
+        return came === wanted ? undefined : came;
+      });
+    await answers(caller, clusterIP, clusters);
+    // Where the Service's address is on a device of the proxy, upstream leaves it out, too.
+    const own = modeNamed(cluster.mode).ownsAddresses ? [LOCAL_DNS[family]] : [LOCAL_DNS[family], clusterIP];
+    const environment = [
+      `ADDRESSES=${own.join(" ")}`,
+      // By address: packets of IPv6 count for the device by which they come.
+      `LISTEN=${own.map((address) => `--listen-address=${address}`).join(" ")}`,
+      `TOOL=${PLAIN_TOOL[family]}`,
+      `DEVICE=local-${family.toLowerCase()}`,
+      `DETECTION=${family === "IPv6" ? "nodad" : ""}`,
+      `PID_FILE=/tmp/fairlead-e2e-${process.pid}-${scene.namespace}.dns`,
+      `RECORD=${name},${nodesOwn}`,
+    ];
+    const run = (script: string, how: "-I" | "-D") =>
+      first.run(["env", ...environment, `HOW=${how}`, "sh", "-ec", script]);
+    const end = async () => void (await run(END_LOCAL_DNS, "-D"));
+    scene.later(end);
+    await run(START_LOCAL_DNS, "-I");
+    for (const to of own) await answers(caller, to, nodesOwn);
+    await answers(other, clusterIP, clusters);
+    await expectAnswers(caller, { to: served.clusterIP, port: 80 }, { by: [web] });
+    await end();
+    await answers(caller, clusterIP, clusters);
   },
 };
 

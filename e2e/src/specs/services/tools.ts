@@ -52,7 +52,6 @@ export const tools: Spec = {
   },
 };
 
-/** The watch package's own tests against a real API server, in this cluster. */
 export const watch: Spec = {
   name: "watch: its tests against the real API server",
   ...apiServerTests("packages/watch/", "test/watch.apiserver.test.ts"),
@@ -81,8 +80,6 @@ export const firstHour: Spec = {
   suite: "faults",
   about: ["cli"],
   eachFamily: false,
-  // Its nodes get other proxies.
-  alone: true,
   unfit: (shape) =>
     onlyIn(["iptables"], "its nodes begin in iptables mode")(shape) ??
     needs("browser", "a browser has to run beside the API server")(shape),
@@ -102,7 +99,6 @@ export const firstHour: Spec = {
   },
 };
 
-/** What of the answers is looked at. */
 interface Explanation {
   readonly families: readonly {
     readonly ownership: { readonly ownership: string };
@@ -158,18 +154,12 @@ const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
 
 const NFTABLES: NodeProxy = { mode: "nftables" };
 
-/** With fewer nodes than proxies more than one round, so that each is asked. */
 function roundsFor(nodes: number, provider: ClusterShape["provider"]): readonly (readonly NodeProxy[])[] {
   // A cluster with kubelets has its image.
   const program = kubeProxy === "" && provider !== "netns" ? "kube-proxy" : kubeProxy;
-  if (program === "") return [[IPTABLES, NFTABLES]];
-  const third: NodeProxy = { mode: "iptables", kubeProxy: program };
-  return nodes > 2
-    ? [[IPTABLES, NFTABLES, third]]
-    : [
-        [IPTABLES, NFTABLES],
-        [third, NFTABLES],
-      ];
+  const upstream = ["iptables", "nftables"].map((mode): NodeProxy => ({ mode, kubeProxy: program }));
+  const all = [IPTABLES, NFTABLES, ...(program === "" ? [] : upstream)];
+  return Array.from({ length: Math.ceil(all.length / nodes) }, (_, at) => all.slice(at * nodes, (at + 1) * nodes));
 }
 
 function nameOf({ mode, kubeProxy: program }: NodeProxy): string {
@@ -211,7 +201,6 @@ async function firstCommands(scene: Scene, operator: Operator, nodes: readonly C
   }
 }
 
-/** @throws Error with the last answer when the command does not come to end with code 0 */
 function green(scene: Scene, { ask }: Operator, ...args: readonly string[]): Promise<void> {
   return scene.until(`${args.join(" ")} to find nothing wrong`, async () => {
     try {

@@ -112,7 +112,6 @@ async function setUpNode(node: CniNode, { nodes, families, folder, daemon }: Cni
   await daemon({ node, name: `${node.name}-bird`, argv: [...argv] });
 }
 
-/** @throws Error when the blocks of the other nodes do not come to be in this node's kernel */
 async function routesCome({ name, runner }: CniNode, nodes: readonly CniNode[], family: IPFamily): Promise<void> {
   const wanted = nodes.filter((other) => other.name !== name).map(({ index }) => blocks.subnet(family, index));
   await waitUntil(`BIRD's routes on ${name} (${family})`, READY_MS, async () => {

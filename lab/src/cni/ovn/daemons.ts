@@ -8,7 +8,6 @@ import type { Argv, Runner } from "@fairlead/kernel";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type CniGround, type CniNode, nodeSubnets } from "../flavor.ts";
 
-/** A command of ovn-nbctl with its arguments. */
 export type NbCommand = readonly string[];
 
 /** Where the agents of all nodes find OVN's southbound database. */

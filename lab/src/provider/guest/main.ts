@@ -5,9 +5,10 @@ import { loadFlavor } from "../../cni/flavor.ts";
 import { createApiClient } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { applyLines, applySettings, kernelSettings, runnerIn } from "../../wire.ts";
+import type { Cluster } from "../cluster.ts";
 import { openCluster, type ReachControlPlane } from "../netns/cluster.ts";
-import { clusterCalls } from "./server.ts";
-import { answerOver, fabricEndLines, fabricPair, type GuestSettings, guestLines } from "./wire.ts";
+import { shareOver } from "./remote.ts";
+import { fabricEndLines, fabricPair, type GuestCluster, type GuestSettings, guestLines } from "./wire.ts";
 
 /**
  * Runs in the guest: a cluster of namespaces whose control plane is outside, for the machine's side to work with. Ends
@@ -23,17 +24,17 @@ const machine = connect(settings.port, settings.host);
 await new Promise((resolve, reject) => machine.on("connect", resolve).on("error", reject));
 const ended = new Promise((resolve) => machine.on("close", resolve));
 
-const progress = Promise.withResolvers<(line: string) => void>();
-const cluster = progress.promise.then(async (notify) =>
-  openCluster({
-    shape: settings.shape,
-    flavors: await Promise.all(settings.request.cni.map(loadFlavor)),
-    folder,
-    progress: notify,
-    controlPlane: reachControlPlane,
-  }),
+const progress = shareOver(machine, async () =>
+  shared(
+    await openCluster({
+      shape: settings.shape,
+      flavors: await Promise.all(settings.request.cni.map(loadFlavor)),
+      folder,
+      progress: (line) => progress(line),
+      controlPlane: reachControlPlane,
+    }),
+  ),
 );
-progress.resolve(answerOver(machine, clusterCalls(cluster)));
 await ended;
 process.exit(0);
 
@@ -53,9 +54,18 @@ async function reachControlPlane(...[{ fabric }, opened]: Parameters<ReachContro
     ca,
     proxyKubeconfig: settings.proxyKubeconfig,
     adminKubeconfig: settings.adminKubeconfig,
-    startControllers: elsewhere,
     stopApiServer: elsewhere,
     startApiServer: elsewhere,
     dispose: async () => {},
+  };
+}
+
+/** Without what is of use only on the machine that the nodes are on. */
+function shared({ nodes, outside: { name, addresses, send }, startPod, state }: Cluster): GuestCluster {
+  return {
+    nodes: nodes.map(({ namespacePid: _, ...node }) => node),
+    outside: { name, addresses, send },
+    startPod,
+    state,
   };
 }

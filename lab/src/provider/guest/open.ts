@@ -6,16 +6,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bracketed } from "@fairlead/base";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import type { ApiClient } from "../../control-plane/api-client.ts";
 import { PORT as API_PORT, type ControlPlane, relayArgv } from "../../control-plane/control-plane.ts";
 import { orDispose, startDaemon } from "../../support/processes.ts";
 import { type GuestLink, guestProgram, startGuest } from "../../uml/boot.ts";
 import { applyLines, applySettings, kernelSettings, runnerIn } from "../../wire.ts";
-import type { Cluster, ClusterNode, ClusterShape, Pod, WantedPod } from "../cluster.ts";
+import type { Cluster, ClusterShape } from "../cluster.ts";
 import { gatesBefore, openControlPlane } from "../netns/control-plane.ts";
 import { familiesOnly, gateAddress, gateCounter, STRANGER_ADDRESS } from "../netns/ground.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
-import { type Ask, askOver, type GuestSettings, MACHINE_END, machineLines, type OpenedCluster, TAP } from "./wire.ts";
+import { remoteOver } from "./remote.ts";
+import { type GuestCluster, type GuestSettings, MACHINE_END, machineLines, TAP } from "./wire.ts";
 
 /**
  * A cluster in User-Mode Linux: its nodes, pods and agents are namespaces and processes of the guest; the control
@@ -49,23 +49,27 @@ async function build({ request, shape, folder, progress }: Parts, opened: AsyncD
   const [family = "IPv4"] = shape.families;
   progress("the control plane answers; User-Mode Linux boots");
   const settings = guestSettings(request, shape, outside);
-  const ask = askOver(await bootAndConnect(outside, settings, folder, opened), progress);
-  const cluster = await ask("open");
-  return remoteCluster({
-    shape,
-    opened: cluster,
-    ask,
+  const cluster = await remoteOver<GuestCluster>(await bootAndConnect(outside, settings, folder, opened), progress);
+  const gates = gateCounter();
+  return {
+    ...shape,
+    ...cluster,
     api: controlPlane.api,
+    strangerAddresses: familiesOnly(shape.families, STRANGER_ADDRESS),
+    gateAddress: (node, of) => gateAddress[of](shape.nodeNames.indexOf(node.name) + 1, gates()),
+    // Its namespaces cannot be entered from here.
+    tour: [],
     apiServer: {
       url: controlPlane.url,
       token: controlPlane.token,
+      ca: controlPlane.ca,
       run: (argv) => runnerIn(namespace).run(argv),
       stop: controlPlane.stopApiServer,
       start: controlPlane.startApiServer,
       ...(certificate !== undefined && gatesBefore({ namespace, family, host, certificate, nodes: cluster.nodes })),
     },
     dispose: () => opened.disposeAsync(),
-  });
+  };
 }
 
 /** What a guest's cluster has outside of it: the machine's end of the link, and the control plane there. */
@@ -84,7 +88,6 @@ function guestSettings(request: ClusterRequest, shape: ClusterShape, { host, con
   return { request, shape, apiServer, proxyKubeconfig, adminKubeconfig, host, port: CALLS_PORT };
 }
 
-/** Boots the guest, and gives its connection. */
 async function bootAndConnect(
   { namespace, link }: Outside,
   settings: GuestSettings,
@@ -140,86 +143,4 @@ async function openOutside(
   opened.defer(() => controlPlane.dispose());
   const host = MACHINE_END[request.families[0] ?? "IPv4"];
   return { namespace, link: { namespace, tap: TAP }, host, controlPlane };
-}
-
-interface RemoteParts {
-  readonly shape: ClusterShape;
-  readonly opened: OpenedCluster;
-  readonly ask: Ask;
-  readonly api: ApiClient;
-  readonly apiServer: Cluster["apiServer"];
-  /** Ends the guest as well. */
-  readonly dispose: () => Promise<void>;
-}
-
-/** A cluster in the guest as specs work with it. */
-function remoteCluster({ shape, opened, ask, api, apiServer, dispose }: RemoteParts): Cluster {
-  const nodes = opened.nodes.map((node) => remoteNode(node, ask));
-  const gates = gateCounter();
-  return {
-    ...shape,
-    nodes,
-    api,
-    apiServer,
-    outside: { name: "outside", addresses: opened.outside, send: (probe) => ask("send", "outside", probe) },
-    strangerAddresses: familiesOnly(shape.families, STRANGER_ADDRESS),
-    startPod: (wanted) => startPod(wanted, ask),
-    gateAddress: (node, family) => gateAddress[family](shape.nodeNames.indexOf(node.name) + 1, gates()),
-    // Its namespaces cannot be entered from here.
-    tour: [],
-    state: () => ask("state"),
-    dispose,
-  };
-}
-
-function remoteNode({ name, zone, addresses }: OpenedCluster["nodes"][number], ask: Ask): ClusterNode {
-  return {
-    name,
-    zone,
-    addresses,
-    send: (probe) => ask("send", name, probe),
-    run: (argv) => ask("run", name, argv),
-    startLocalInstance: async (instance) => {
-      await ask("startLocalInstance", name, instance);
-      return { remove: () => ask("removeLocalInstance", name, instance) };
-    },
-    agent: {
-      get: (path) => ask("agentGet", name, path),
-      status: (family, port) => ask("agentStatus", name, family, port),
-      log: () => ask("agentLog", name),
-      kill: () => ask("agent", name, "kill"),
-      restart: (how = {}) => ask("restartAgent", name, how),
-      swap: (proxy) => ask("swapAgent", name, proxy),
-      signal: (signal) => ask("agent", name, signal),
-    },
-  };
-}
-
-async function startPod(wanted: WantedPod, ask: Ask): Promise<Pod> {
-  const { node, network, namespace } = wanted;
-  const { name, addresses } = await ask("startPod", { ...wanted, node: node.name });
-  let removed: Promise<void> | undefined;
-  return {
-    name,
-    addresses,
-    network,
-    node,
-    namespace,
-    send: (probe) => ask("send", name, probe),
-    setReady: (ready) => ask("setPodReady", name, ready),
-    setLabels: (labels) => ask("setPodLabels", name, labels),
-    startScript: async (file, args = []) => {
-      const script = await ask("startPodScript", name, file, args);
-      return {
-        ready: script.ready,
-        ask: (line) => ask("askScript", script.name, line),
-        stop: () => ask("stopScript", script.name),
-      };
-    },
-    terminate: () => ask("pod", name, "terminate"),
-    remove: () => {
-      removed ??= ask("pod", name, "remove");
-      return removed;
-    },
-  };
 }

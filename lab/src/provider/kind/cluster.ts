@@ -35,7 +35,9 @@ import {
   type NewCluster,
   openApi,
   openOutside,
+  PATIENCE_MS,
 } from "./kind-cluster.ts";
+import { addGateways, addMetalLB } from "./load-balancer.ts";
 import { cluster, containerNetwork, type Machine, openMachine, published as publishedSet } from "./machine.ts";
 import { addKubeProxy, giveProxies } from "./mixed.ts";
 import { installers, installNetworks, misplacedNetwork, NODE_FOLDER } from "./networks/install.ts";
@@ -63,7 +65,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
   const { shape, request, folder } = parts;
   const { families } = shape;
   const { images, machine, kind, workers, outside, networks, reached, start } = await openWithFairlead(parts, opened);
-  const { api, url, token, kubeconfig } = reached;
+  const { api, url, token, ca, kubeconfig } = reached;
   const [nodes, sender] = await Promise.all([
     Promise.all(workers.map((node, index) => openNode(kind, node, index, { shape, start }, opened))),
     peerIn(outside, "outside", opened),
@@ -72,6 +74,9 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
   opened.defer(pods.dispose);
   const index = ({ name }: ClusterNode) => workers.findIndex((worker) => worker.name === name) + 1;
   const gates = gateCounter();
+  const { programs } = images;
+  const { progress } = parts;
+  const added = { cluster: kind, families, kubernetes: request.kubernetes, kubectl: programs.kubectl, progress };
   return {
     ...shape,
     nodes,
@@ -85,6 +90,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     apiServer: {
       url,
       token,
+      ca,
       run: (argv, options) => machine.runner.run(argv, options),
       namespace: machine.network.namespace,
       ...notOurs,
@@ -96,6 +102,8 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       kubectlProgram: images.programs.kubectl,
       addFairlead: () => start.apply({}),
       addKubeProxy: () => addKubeProxy(kind, shape.mode),
+      addLoadBalancer: once(() => addMetalLB(added)),
+      addGateways: once(() => addGateways(added)),
       giveProxies: (proxies) =>
         giveProxies({ cluster: kind, shape, kubectl: images.programs.kubectl, apiServer: url }, proxies),
     },
@@ -104,6 +112,18 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     tour: tourOf(machine, kind, kubeconfig),
     state: () => clusterState({ nodes: pairs(workers, nodes), networks: networks.running, folder }),
     dispose: () => opened.disposeAsync(),
+  };
+}
+
+/** What failed is tried again by the next that asks for it. */
+function once(act: () => Promise<void>): () => Promise<void> {
+  const done: Promise<void>[] = [];
+  return async () => {
+    if (done.length === 0) done.push(act());
+    await done[0]?.catch((error: unknown) => {
+      done.length = 0;
+      throw error;
+    });
   };
 }
 
@@ -184,7 +204,6 @@ function pairs(workers: readonly KindNode[], nodes: readonly ClusterNode[]) {
 
 /** Says that a pod is ready, alongside the kubelet. */
 const GATE = "fairlead.dev/ready";
-const START_MS = 90_000;
 const PAUSE_MS = 100;
 
 /** What pods are made of. */
@@ -210,6 +229,7 @@ function numberedPods(ground: PodGround) {
  */
 async function openPod(ground: PodGround, name: string, wanted: WantedPod, undo: AsyncDisposableStack) {
   const { api, families } = ground;
+  await serviceAccountIn(api, wanted.namespace);
   const created = await api.create(podObject(name, wanted, { ...IDLE, ...ground.inNetwork(wanted.network, name) }));
   const path = objectPath({ apiVersion: "v1", kind: "Pod", metadata: created.metadata });
   undo.defer(() => api.delete(path));
@@ -234,13 +254,20 @@ const IDLE = {
   containers: [{ name: "peer", image: PAUSE_IMAGE, lifecycle: { preStop: { sleep: { seconds: GRACE_SECONDS } } } }],
 };
 
+/** Pods are refused until a controller has made their namespace's account. */
+export async function serviceAccountIn(api: Pick<ApiClient, "get">, namespace: string): Promise<void> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
+  const isThere = () => api.get(path).then(Boolean, () => undefined);
+  await waitUntil(path, PATIENCE_MS, isThere, PAUSE_MS);
+}
+
 async function addressesOf(api: ApiClient, path: string, families: readonly IPFamily[]) {
   const started = async () => {
     const { status } = (await api.get(path)) as PodStatus;
     const running = status?.phase === "Running" && status.podIPs?.length === families.length;
     return running ? status.podIPs?.map(({ ip }) => ip) : undefined;
   };
-  const ips = await waitUntil(`the start of ${path}`, START_MS, started, PAUSE_MS);
+  const ips = await waitUntil(`the start of ${path}`, PATIENCE_MS, started, PAUSE_MS);
   return Object.fromEntries(families.map((family) => [family, ips.find((ip) => familyOf(ip) === family)]));
 }
 

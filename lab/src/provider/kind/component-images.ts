@@ -15,7 +15,7 @@ import type { ClusterPrograms } from "./machine.ts";
  */
 type ImagePart = "tools" | Readonly<Record<string, string>>;
 
-interface LocalImage {
+export interface LocalImage {
   readonly names: readonly string[];
   readonly parts: readonly ImagePart[];
   readonly entrypoint?: readonly string[];

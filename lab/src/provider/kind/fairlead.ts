@@ -14,7 +14,7 @@ import type { AgentOnNode, AgentStart, ClusterShape } from "../cluster.ts";
 import { networkCIDRs, SYNC_PERIOD_MS } from "../netns/agent.ts";
 import { asksOf, requireMode } from "../pod-handle.ts";
 import type { Progress } from "../provider.ts";
-import type { KindCluster, KindNode } from "./kind-cluster.ts";
+import { type KindCluster, type KindNode, PATIENCE_MS, rolledOut } from "./kind-cluster.ts";
 
 /** As the manifests of deploy/ name it. */
 export const FAIRLEAD_IMAGE = `ghcr.io/fairlead-dev/fairlead:${await agentVersion()}`;
@@ -35,8 +35,6 @@ export async function buildFairleadImage(folder: string, progress: Progress): Pr
   return archive;
 }
 
-const ROLLOUT = "--timeout=180s";
-
 /** Brings Fairlead onto the cluster, or changes it, as its users do. Resolves when it serves so on every node. */
 export async function installFairlead(
   cluster: KindCluster,
@@ -46,12 +44,8 @@ export async function installFairlead(
 ): Promise<void> {
   const manifests = await fairleadManifests(createRunner(), kubectl, shape, how);
   await cluster.kubectl(["apply", "-f", "-"], { input: manifests.map((one) => JSON.stringify(one)).join("\n---\n") });
-  await cluster.kubectl(["-n", "kube-system", "rollout", "status", "daemonset/fairlead", ROLLOUT], {
-    timeoutMs: 200_000,
-  });
+  await rolledOut(cluster, "fairlead");
 }
-
-const START_MS = 60_000;
 
 /** Fairlead's pod on a node. @param start of all of them: another one is a rollout of the DaemonSet */
 export async function agentOn(
@@ -77,7 +71,7 @@ export async function agentOn(
       if (await start.change(how)) return;
       const { name } = await pod();
       await cluster.kubectl(["-n", "kube-system", "delete", "pod", name, "--wait=true"]);
-      await waitUntil(`Fairlead on ${node.name}`, START_MS, async () => {
+      await waitUntil(`Fairlead on ${node.name}`, PATIENCE_MS, async () => {
         const next = await pod().catch(() => undefined);
         return next?.ready === true && next.name !== name ? true : undefined;
       });
@@ -93,6 +87,12 @@ export async function overlayNames(): Promise<readonly string[]> {
   return (await readdir(overlays)).sort();
 }
 
+/** The manifests of an overlay as they are. @param kubectl the program */
+export async function overlayManifests(runner: Runner, kubectl: string, overlay: string): Promise<readonly Manifest[]> {
+  const { stdout } = await runner.run([kubectl, "kustomize", join(overlays, overlay)]);
+  return parseAllDocuments(stdout).map((document): Manifest => document.toJS());
+}
+
 /** The manifests of deploy/, with the values that each cluster has of its own, and what agents are started with. */
 export async function fairleadManifests(
   runner: Runner,
@@ -100,8 +100,7 @@ export async function fairleadManifests(
   shape: ClusterShape,
   { overlay, apiServer, start }: { readonly overlay: string; readonly apiServer: string; readonly start: AgentStart },
 ): Promise<readonly Manifest[]> {
-  const { stdout } = await runner.run([kubectl, "kustomize", join(overlays, overlay)]);
-  const manifests = parseAllDocuments(stdout).map((document): Manifest => document.toJS());
+  const manifests = await overlayManifests(runner, kubectl, overlay);
   const configMap = manifests.find(({ kind }) => kind === "ConfigMap");
   if (configMap === undefined) return manifests;
   const filled = withValues(configMap, shape, apiServer, start);

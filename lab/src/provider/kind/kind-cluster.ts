@@ -62,11 +62,38 @@ interface KindSettings {
 
 export type NewCluster = Pick<KindSettings, "families" | "workers" | "podCIDRs" | "mounts">;
 
-const LOAD_MS = 5 * 60_000;
+/** What takes seconds takes minutes on a busy machine: only what hangs takes all of it. */
+export const PATIENCE_MS = 15 * 60_000;
+
+/** Above the patience of the program that is run, which says more. */
+const MORE_MS = 30_000;
+
+/**
+ * Resolves when a DaemonSet runs on every node.
+ *
+ * @throws Error with its pods and their last words when it does not come to that
+ */
+export async function rolledOut(
+  { kubectl }: Pick<KindCluster, "kubectl">,
+  daemonSet: string,
+  namespace = "kube-system",
+) {
+  const of = [`--namespace=${namespace}`, `daemonset/${daemonSet}`];
+  try {
+    await kubectl(["rollout", "status", ...of, `--timeout=${PATIENCE_MS / 1000}s`], {
+      timeoutMs: PATIENCE_MS + MORE_MS,
+    });
+  } catch (error) {
+    const questions = [
+      ["get", "pods", `--namespace=${namespace}`, "--output=wide"],
+      ["logs", ...of, "--all-pods", "--all-containers", "--prefix", "--tail=20"],
+    ];
+    const answers = questions.map((args) => kubectl(args).then(({ stdout }) => stdout, messageOf));
+    throw new Error([messageOf(error), ...(await Promise.all(answers))].join("\n"), { cause: error });
+  }
+}
 
 const NAME_FLAG = "--name=fairlead";
-
-const CREATE_MS = 15 * 60_000;
 
 /** @throws Error with what kind said, and the last words of its nodes */
 export async function createKindCluster(
@@ -77,7 +104,7 @@ export async function createKindCluster(
 ): Promise<KindCluster> {
   const { docker, kind } = toolsOf(machine, images.programs.kind);
   await rejectAtTheEnd(machine.network.runner, wanted.families);
-  await docker(images.node.taken, { timeoutMs: LOAD_MS });
+  await docker(images.node.taken, { timeoutMs: PATIENCE_MS });
   await docker(networkArgs(wanted.families));
   const config = join(folder, "kind.json");
   const serviceCIDRs = wanted.families.map((family) => serviceRange[family]);
@@ -86,7 +113,7 @@ export async function createKindCluster(
   await writeFile(config, kindConfig({ ...wanted, containerdPatches, mounts, serviceCIDRs }));
   const files = [`--config=${config}`, `--kubeconfig=${join(folder, "kind.kubeconfig")}`];
   const create = ["create", "cluster", NAME_FLAG, `--image=${images.node.name}`, "--retain", ...files];
-  await kind(create, { timeoutMs: CREATE_MS }).catch((error) => failedCreation(error, docker));
+  await kind(create, { timeoutMs: PATIENCE_MS }).catch((error) => failedCreation(error, docker));
   const { stdout } = await kind(["get", "nodes", NAME_FLAG]);
   const names = stdout.split("\n").filter(Boolean).sort();
   const nodes = await Promise.all(names.map((name) => describeNode(docker, name, wanted.families)));
@@ -98,7 +125,7 @@ export async function createKindCluster(
     kubectl: (args, options) =>
       controlPlane.exec(["kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", ...args], options),
     loadImage: async (archive) =>
-      void (await kind(["load", "image-archive", NAME_FLAG, archive], { timeoutMs: LOAD_MS })),
+      void (await kind(["load", "image-archive", NAME_FLAG, archive], { timeoutMs: PATIENCE_MS })),
   };
 }
 
@@ -168,6 +195,8 @@ interface KindApi {
   readonly url: string;
   /** May do everything. */
   readonly token: string;
+  /** PEM; what the API server's certificate is signed by. */
+  readonly ca: string;
   /** A file for whoever reaches the nodes' network and may do everything. */
   readonly kubeconfig: string;
 }
@@ -202,7 +231,7 @@ export async function openApi(
   const file = join(folder, "admin.kubeconfig");
   await writeFile(caFile, ca);
   await writeFile(file, kubeconfig({ server: url, caFile, token }), { mode: 0o600 });
-  return { api, url, token, kubeconfig: file };
+  return { api, url, token, ca, kubeconfig: file };
 }
 
 const NETWORK = "fairlead-e2e";

@@ -3,7 +3,7 @@
 import { createRunner } from "@fairlead/kernel";
 import type { ClusterShape, NodeProxy } from "../cluster.ts";
 import { fairleadManifests, type Manifest } from "./fairlead.ts";
-import type { KindCluster } from "./kind-cluster.ts";
+import { type KindCluster, PATIENCE_MS, rolledOut } from "./kind-cluster.ts";
 
 const KUBE_PROXY = "kube-proxy";
 
@@ -42,8 +42,6 @@ interface Ground {
 /** Names the DaemonSet that a node has in place of Fairlead's own. */
 const LABEL = "fairlead.dev/test-proxy";
 
-const ROLLOUT = { timeoutMs: 200_000 } as const;
-
 /** Gives nodes other proxies; those that are not named have Fairlead's own DaemonSet. */
 export async function giveProxies(
   { cluster, shape, kubectl, apiServer }: Ground,
@@ -68,9 +66,7 @@ export async function giveProxies(
   const unlabeled = { matchExpressions: [{ key: LABEL, operator: "DoesNotExist" }] };
   const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [unlabeled] } };
   await placeOn(cluster, "fairlead", { affinity: wanted.size === 0 ? null : { nodeAffinity } });
-  for (const name of ["fairlead", ...wanted]) {
-    await cluster.kubectl([...SYSTEM, "rollout", "status", `daemonset/${name}`, "--timeout=180s"], ROLLOUT);
-  }
+  for (const name of ["fairlead", ...wanted]) await rolledOut(cluster, name);
   await removeOthers(cluster, wanted);
 }
 
@@ -81,9 +77,7 @@ export async function addKubeProxy({ controlPlane, kubectl }: KindCluster, mode:
   const { stdout: own } = await controlPlane.exec(["cat", "/kind/kubeadm.conf"]);
   await controlPlane.exec(["tee", CONFIG], { input: `${own.trimEnd()}\n---\n${settings(mode)}\n` });
   await controlPlane.exec(["kubeadm", "init", "phase", "addon", "kube-proxy", `--config=${CONFIG}`]);
-  await kubectl(["-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", "--timeout=180s"], {
-    timeoutMs: 200_000,
-  });
+  await rolledOut({ kubectl }, "kube-proxy");
 }
 
 function placed(daemonSet: DaemonSet, name: string): Manifest {
@@ -118,7 +112,8 @@ async function removeOthers({ kubectl }: KindCluster, wanted: ReadonlySet<string
   const names = stdout.split("\n").map((line) => line.replace("daemonset.apps/", ""));
   const ours = names.filter((name) => name === KUBE_PROXY || name.startsWith("fairlead-"));
   for (const name of ours) {
-    if (!wanted.has(name)) await kubectl([...SYSTEM, "delete", "daemonset", name, "--cascade=foreground"], ROLLOUT);
+    if (!wanted.has(name))
+      await kubectl([...SYSTEM, "delete", "daemonset", name, "--cascade=foreground"], { timeoutMs: PATIENCE_MS });
   }
 }
 

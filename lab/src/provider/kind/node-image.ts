@@ -19,7 +19,13 @@ import { fileURLToPath } from "node:url";
 import { DEBIAN_RELEASE } from "@fairlead/deploy/image";
 import type { Runner } from "@fairlead/kernel";
 import { nodePackages, TAGS, toolPackages } from "../../../kind/versions.ts";
-import { cacheFolder, controlPlanePrograms, kubernetesVersion, providePrograms } from "../../control-plane/programs.ts";
+import {
+  cacheFolder,
+  controlPlanePrograms,
+  type GoModule,
+  kubernetesVersion,
+  providePrograms,
+} from "../../control-plane/programs.ts";
 import { isThere } from "../../support/machine.ts";
 import type { Progress } from "../provider.ts";
 import { buildImages, buildPause, componentImages } from "./component-images.ts";
@@ -85,7 +91,12 @@ export async function provideImages(runner: Runner, kubernetes: string, progress
   await make(pause, "pause", () => buildPause(runner, pause));
   const archive = join(components, "components.tar");
   await make(archive, "the images of the control plane and of test pods", async () => {
-    const sources = { kubernetes: version, programs, pause, moduleFolder: await moduleFolder(runner, version) };
+    const sources = {
+      kubernetes: version,
+      programs,
+      pause,
+      moduleFolder: await moduleFolder(runner, { path: "k8s.io/kubernetes", version }),
+    };
     await buildImages(runner, componentImages(sources), toolsRoot, archive);
   });
   const node = join(folder, "node.tar");
@@ -180,10 +191,13 @@ async function setUpSystemd(dir: string): Promise<void> {
   await writeFile(journal, `${await readFile(journal, "utf8").catch(() => "[Journal]\n")}\nReadKMsg=no\n`);
 }
 
-/** Where Go keeps the source of Kubernetes; it is fetched when it is not there. */
-async function moduleFolder(runner: Runner, version: string): Promise<string> {
+/** Where Go keeps the source of a module; it is fetched when it is not there. */
+export async function moduleFolder(
+  runner: Runner,
+  { path, version }: Pick<GoModule, "path" | "version">,
+): Promise<string> {
   const argv = ["env", "-C", tmpdir(), "GOFLAGS=-mod=mod", "GOWORK=off", "go"] as const;
-  const { stdout } = await runner.run([...argv, "mod", "download", "-json", `k8s.io/kubernetes@${version}`]);
+  const { stdout } = await runner.run([...argv, "mod", "download", "-json", `${path}@${version}`]);
   return String(JSON.parse(stdout).Dir);
 }
 

@@ -3,7 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
-import { KUBE_OVN_IMAGES, MANIFESTS, nodeImage } from "../../../kind/published.ts";
+import { KUBE_OVN_IMAGES, MANIFESTS, nodeImage } from "../../../kind/versions.ts";
 import { cacheFolder, kubernetesVersion, providePrograms } from "../../control-plane/programs.ts";
 import { isThere } from "../../support/machine.ts";
 import { SERVICE_CIDRS } from "../netns/ground.ts";

@@ -9,7 +9,6 @@ import type { AgentOnNode, AgentStart, ClusterShape, Instance, NodeProxy } from 
 import { asksOf } from "../pod-handle.ts";
 import type { GroundNode } from "./ground.ts";
 
-/** The built agent in a node's namespace. */
 interface NodeAgent extends AgentOnNode {
   dispose(): Promise<void>;
 }
@@ -56,10 +55,6 @@ export async function startNodeAgent(
       proxy = next;
       agent = await start();
     },
-    remove: async () => {
-      await end("stop");
-      await cleanUp(namespace, proxy.kubeProxy, flags(proxy, {}));
-    },
     signal: async (signal) => void process.kill(agent.pid, signal),
     stepClock: async (offsetMs) => {
       await stepClockTo(folder, offsetMs);
@@ -89,7 +84,7 @@ export async function startNodeInstance(
     },
     remove: async () => {
       await agent.stop();
-      await cleanUp(namespace, undefined, flags);
+      await cleanUp(namespace, flags);
     },
     kill: async () => void (await agent.kill()),
     dispose: async () => void (await agent.kill()),
@@ -140,15 +135,15 @@ export function proxyFlags(
  * How long what was flushed may stay away. In ipvs mode everything is read each time, and guests are slow: the default.
  */
 export const SYNC_PERIOD_MS = 2_000;
-export const IPVS_SYNC_PERIOD_MS = 30_000;
+const IPVS_SYNC_PERIOD_MS = 30_000;
 
-/** The pod CIDRs of the networks that Fairlead serves, or of those that it leaves alone, here and elsewhere. */
+/** The pod CIDRs of the networks that Fairlead serves, or of those that it leaves alone. */
 export function networkCIDRs(
-  { networks, elsewhere = {} }: ClusterShape,
+  { networks }: ClusterShape,
   wanted: Pick<ClusterShape["networks"][0], "excluded">,
 ): readonly string[] {
-  const here = networks.filter(({ excluded }) => excluded === wanted.excluded).map(({ podCIDRs }) => podCIDRs);
-  return [...here, ...(wanted.excluded ? [elsewhere] : [])].flatMap((podCIDRs) => Object.values(podCIDRs));
+  const those = networks.filter(({ excluded }) => excluded === wanted.excluded);
+  return those.flatMap(({ podCIDRs }) => Object.values(podCIDRs));
 }
 
 /** It takes a second, but for a slow guest. */
@@ -158,15 +153,8 @@ interface NodeInstance extends Instance {
   dispose(): Promise<void>;
 }
 
-/** @throws Error with its log when it fails */
-async function cleanUp(
-  namespace: GroundNode["namespace"],
-  kubeProxy: string | undefined,
-  flags: readonly string[],
-): Promise<void> {
-  const cleaning =
-    kubeProxy === undefined ? { flags: [...flags, "--cleanup"] } : { flags: ["--cleanup"], program: kubeProxy };
-  const { exitCode, log } = await startAgent(namespace, cleaning).ended;
+async function cleanUp(namespace: GroundNode["namespace"], flags: readonly string[]): Promise<void> {
+  const { exitCode, log } = await startAgent(namespace, { flags: [...flags, "--cleanup"] }).ended;
   if (exitCode !== 0) throw new Error(`--cleanup ended with ${exitCode}:\n${log}`);
 }
 
@@ -212,14 +200,13 @@ const FULL_DISK =
 /** What an agent may be given alongside its flags. @param folder of the agent's own, for its state and its clock */
 async function startSettings(
   folder: string,
-  { stateDiskFull = false, ownClock = false, env = {}, openFiles, memory, bundle }: AgentStart,
+  { stateDiskFull = false, ownClock = false, env = {}, openFiles, memory }: AgentStart,
 ): Promise<Omit<AgentSettings, "flags">> {
   const state = stateFolder(folder, memory);
   await mkdir(state, { recursive: true });
   await stepClockTo(folder, 0);
   const clock = ownClock ? { NODE_OPTIONS: `--import=${PRELOAD}`, FAIRLEAD_E2E_CLOCK: clockFile(folder) } : {};
   return {
-    ...(bundle !== undefined && { bundle }),
     env: { ...clock, ...env },
     behind: [
       ...(openFiles === undefined ? [] : ["prlimit", `--nofile=${openFiles}:${openFiles}`]),

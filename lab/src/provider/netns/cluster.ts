@@ -30,7 +30,6 @@ import {
 } from "./ground.ts";
 import { startKubelet } from "./kubelet.ts";
 import { nodeObject, nodeStatus, numberedPods } from "./pods.ts";
-import { startProxyPods } from "./proxy-pods.ts";
 
 /**
  * Starts the control plane, or finds the way to one.
@@ -52,7 +51,6 @@ export function openCluster(parts: ClusterParts): Promise<Cluster> {
   return orDispose((opened) => build(parts, opened));
 }
 
-/** Programs that the flavors of a request run. */
 export function programsOf(flavors: readonly CniFlavor[]): readonly NeededProgram[] {
   return flavors.flatMap(({ name, programs }) => programs.map((one) => ({ by: name, ...one })));
 }
@@ -71,7 +69,6 @@ export async function lackingDevices(flavors: readonly CniFlavor[]): Promise<rea
   return lacking.filter((one) => one !== undefined);
 }
 
-/** Families that the request names and a flavor cannot have. */
 export function lackingFamilies(flavors: readonly CniFlavor[], { families }: ClusterRequest): readonly Lack[] {
   return flavors.flatMap(({ name, podCIDRs }) =>
     families.filter((family) => podCIDRs[family] === undefined).map((family) => ({ what: `${name} has no ${family}` })),
@@ -130,11 +127,11 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     apiServer: {
       url: controlPlane.url,
       token: controlPlane.token,
+      ca: controlPlane.ca,
       run: (argv, options) => runnerIn(ground.fabric).run(argv, options),
       stop: controlPlane.stopApiServer,
       start: controlPlane.startApiServer,
       namespace: ground.fabric,
-      startScript: (file, args) => startScript(ground.fabric, file, args),
       ...(certificate !== undefined &&
         gatesBefore({ namespace: ground.fabric, family, host: FABRIC_ADDRESS[family], certificate, nodes })),
     },
@@ -152,8 +149,6 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
         };
         return startKubelet({ ...kubelet, folder: join(folder, `pods-${namespace}`) }, namespace);
       },
-      runProxyPods: (kubeProxy) =>
-        startProxyPods({ nodes: ground.nodes, controlPlane, folder: join(folder, "proxy-pods"), kubeProxy }),
     }),
     gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
     tour: ground.nodes.map(({ name, namespace }) => `${name}: ${namespace.argvPrefix.join(" ")} bash`),

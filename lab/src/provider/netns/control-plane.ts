@@ -55,17 +55,12 @@ interface GatePlace {
 
 const scriptNamed = (name: string) => fileURLToPath(new URL(`../../control-plane/${name}`, import.meta.url));
 
-const HOSTILE = scriptNamed("hostile-main.ts");
-const BUSY = scriptNamed("busy-main.ts");
+const SILENT = scriptNamed("silent-main.ts");
 
-/** What can be put before an API server. */
-export function gatesBefore(
-  place: GatePlace,
-): Required<Pick<ApiServerControl, "expireWatches" | "turnHostile" | "turnBusy">> {
+export function gatesBefore(place: GatePlace): Required<Pick<ApiServerControl, "expireWatches" | "turnSilent">> {
   return {
     expireWatches: (ms) => expireWatches(place, ms),
-    turnHostile: (way, node) => openGate(place, { file: HOSTILE, more: [way], nodes: [node] }),
-    turnBusy: (path) => openGate(place, { file: BUSY, more: [path] }),
+    turnSilent: (node) => openGate(place, { file: SILENT, nodes: [node] }),
   };
 }
 
@@ -73,10 +68,9 @@ const API_PORT = String(PORT);
 const GATE_PORT = "6444";
 const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 
-/** A script that stands before the API server; its arguments are CERTIFICATE KEY PORT HOST HOST-PORT, and `more`. */
+/** A script that stands before the API server; its arguments are CERTIFICATE KEY PORT HOST HOST-PORT. */
 interface Gate {
   readonly file: string;
-  readonly more?: readonly string[];
   /** Whose requests come to it; default: those of all nodes. */
   readonly nodes?: GatePlace["nodes"];
 }
@@ -87,10 +81,10 @@ interface Gate {
  */
 async function openGate(
   { namespace, family, host, certificate: { certFile, keyFile }, nodes: all }: GatePlace,
-  { file, more = [], nodes = all }: Gate,
+  { file, nodes = all }: Gate,
 ): Promise<Script> {
   const runner = runnerIn(namespace);
-  const gate = await startScript(namespace, file, [certFile, keyFile, GATE_PORT, host, API_PORT, ...more]);
+  const gate = await startScript(namespace, file, [certFile, keyFile, GATE_PORT, host, API_PORT]);
   const sources = nodes.map(({ addresses }) => addresses[family] ?? "");
   const rule = ["-p", "tcp", "--dport", API_PORT, "-j", "REDIRECT", "--to-ports", GATE_PORT];
   const nat = (verb: "-A" | "-D") =>

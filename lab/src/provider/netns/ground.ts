@@ -88,7 +88,6 @@ export async function routeFromOutside(runner: Runner, families: readonly IPFami
   }
 }
 
-/** A namespace for a pod, with the settings of a host. */
 export async function podNamespace({ fabric }: Ground): Promise<NetworkNamespace> {
   const namespace = await createNamespace({ beside: fabric });
   await applySettings(runnerIn(namespace), host);
@@ -152,9 +151,6 @@ export const SERVICE_CIDRS: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.
 
 export const PREFIX_LENGTH: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
 
-/** Of pods that a cluster has services of, and that are in none of its networks. */
-export const ELSEWHERE_CIDRS: Readonly<Record<IPFamily, string>> = { IPv4: "10.251.0.0/16", IPv6: "fd00:251::/48" };
-
 /** Of the bridge that the nodes are on. */
 export const FABRIC_NETWORK: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.0/24", IPv6: "fd00:30::/64" };
 
@@ -177,7 +173,6 @@ export function nodeName(index: number): string {
   return `node-${"abcdefgh"[index - 1] ?? index}`;
 }
 
-/** The addresses that a cluster of these families has. */
 export function familiesOnly(
   families: readonly IPFamily[],
   addresses: Readonly<Record<IPFamily, string>>,

@@ -16,18 +16,15 @@ import { type ClusterNode, DNS_PORT, type DnsQuestion, type DnsRecord, POD_PORTS
 import { podHandle, podObject, podStarter } from "../pod-handle.ts";
 import { type Ground, type GroundNode, podNamespace } from "./ground.ts";
 
-/** What pods are made of. */
 interface PodGround {
   readonly ground: Ground;
   readonly api: ApiClient;
   readonly networks: ReadonlyMap<string, PodNetwork>;
   /** For logs. */
   readonly folder: string;
-  /** @throws Error when it is none of this cluster */
   groundNode(node: ClusterNode): GroundNode;
 }
 
-/** Starts pods, and numbers them by node and network. */
 export function numberedPods(place: PodGround) {
   const counts = new Map<string, number>();
   const attach = (node: GroundNode, network: string, undo: AsyncDisposableStack) => {
@@ -173,7 +170,6 @@ function pieces(text: string): readonly string[] {
   return Array.from({ length: count }, (_, at) => text.slice(at * TEXT_PIECE, (at + 1) * TEXT_PIECE));
 }
 
-/** @throws Error with what the resolver said */
 async function lookUp(runner: Runner, server: string, { name, type }: DnsQuestion): Promise<readonly string[]> {
   const { stdout } = await runner.run([process.execPath, "--no-warnings", RESOLVE, server, name, type]);
   return JSON.parse(stdout);

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import {
   type ClientRequest,
   createServer,
@@ -8,7 +7,6 @@ import {
 } from "node:http";
 import { request as overTls } from "node:https";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { textAt } from "@fairlead/base";
@@ -18,15 +16,13 @@ import { execa } from "execa";
 /**
  * An API server whose nodes are namespaces, with the pods of their agents: it lists those, starts programs and reaches
  * ports in the namespaces, and gives every other request on to the real server. What the real one does not allow an
- * impersonated user is refused in its words, of pods as well. Arguments: the real one's URL,
- * and as JSON a process in the namespace of each node; or a folder with a file for each pod of the real server,
- * which lists them then. Its token is in FAIRLEAD_FRONT_TOKEN: a command line is what errors print. The first line that
- * it prints is its own URL.
+ * impersonated user is refused in its words, of pods as well. Arguments: the real one's URL, and as JSON a process in
+ * the namespace of each node. Its token is in FAIRLEAD_FRONT_TOKEN: a command line is what errors print. The first line
+ * that it prints is its own URL.
  */
 const [, , server = "", nodes = "{}"] = process.argv;
 const { FAIRLEAD_FRONT_TOKEN: token = "" } = process.env;
-const isFolder = nodes.startsWith("/");
-const pids: ReadonlyMap<string, number> = new Map(isFolder ? [] : Object.entries(JSON.parse(nodes)));
+const pids: ReadonlyMap<string, number> = new Map(Object.entries(JSON.parse(nodes)));
 const NAMESPACE = "kube-system";
 
 const pods = [...pids.keys()].map((nodeName) => ({
@@ -43,7 +39,7 @@ const PODS = new Set(["/api/v1/pods", `/api/v1/namespaces/${NAMESPACE}/pods`]);
 
 const front = createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://front");
-  if (isFolder || request.method !== "GET" || !PODS.has(pathname)) return void forward(request, response);
+  if (request.method !== "GET" || !PODS.has(pathname)) return void forward(request, response);
   void refusal(request).then((refused) => {
     const items = pods.filter(selection(searchParams));
     const list = { kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "1" }, items };
@@ -67,7 +63,7 @@ front.listen(0, "127.0.0.1", () => {
 const PIPE = 'exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat <&3 & cat >&3; wait';
 
 function inNamespace({ name }: PodName, argv: readonly string[]): PodProgram {
-  const pid = isFolder ? pidIn(join(nodes, name)) : pids.get(name.replace(/^fairlead-/, ""));
+  const pid = pids.get(name.replace(/^fairlead-/, ""));
   const env = { ...process.env, XTABLES_LOCKFILE: `/proc/${pid}/ns/net` };
   const options = { env, stdin: "pipe", buffer: false, reject: false } as const;
   const [program, ...args] = ["nsenter", "-t", String(pid), "-n", "--", ...argv] as const;
@@ -98,15 +94,6 @@ function refusal(request: IncomingMessage): Promise<Refusal | undefined> {
     sent.on("error", reject);
     sent.end();
   });
-}
-
-/** Of a pod that is gone: no namespace, so that nothing starts. */
-function pidIn(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "gone";
-  }
 }
 
 function forward(request: IncomingMessage, response: ServerResponse): void {

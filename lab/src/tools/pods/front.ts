@@ -15,11 +15,8 @@ export interface FrontSettings {
   /** The real API server. */
   readonly server: string;
   readonly token: string;
-  /**
-   * A process in the network namespace of each node, by the nodes' names, which then have a pod each; or a folder with
-   * a file for each pod that the API server has, by its name, with such a process.
-   */
-  readonly nodes: ReadonlyMap<string, number> | string;
+  /** A process in the network namespace of each node, by the nodes' names, which have a pod each. */
+  readonly nodes: ReadonlyMap<string, number>;
 }
 
 /** Starts an API server for tools that look into the agents' pods, alongside the real one, which has no kubelets. */
@@ -29,7 +26,7 @@ export async function startPodFront(
 ): Promise<PodFront> {
   const argv = [process.execPath, "--no-warnings", "--conditions=@fairlead/source", MAIN, server];
   const [program = "", ...rest] = [...argvPrefix, "setpriv", "--pdeathsig", "KILL", ...argv];
-  const args = [...rest, typeof nodes === "string" ? nodes : JSON.stringify(Object.fromEntries(nodes))];
+  const args = [...rest, JSON.stringify(Object.fromEntries(nodes))];
   const child = execa(program, args, {
     env: { ...env, FAIRLEAD_FRONT_TOKEN: token },
     stdin: "ignore",

@@ -1,6 +1,13 @@
 /** Rules that lead a packet to its Service's chains. */
 
-import type { EndpointSetName, Frontend, ServicePortGroup, SourceClass } from "@fairlead/core";
+import {
+  type AllowedSources,
+  type EndpointSetName,
+  type Frontend,
+  refusesShare,
+  type ServicePortGroup,
+  type SourceClass,
+} from "@fairlead/core";
 import { comment, jump, type Match, type Rule, type Table, type Target } from "@fairlead/netfilter";
 import {
   EXTERNAL_SERVICES,
@@ -11,7 +18,16 @@ import {
   PROXY_FIREWALL,
   SERVICES,
 } from "./group-names.ts";
-import { destinationPort, protocolName, proxied, reject, resetting, toAddress } from "./rule-parts.ts";
+import {
+  destinationPort,
+  exceptLoopback,
+  host,
+  protocolName,
+  proxied,
+  reject,
+  resetting,
+  toAddress,
+} from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** A rule of a group in one of the chains that all groups share. */
@@ -33,7 +49,7 @@ export interface DispatchRule {
 export function dispatchesIn(group: ServicePortGroup, table: DispatchRule["table"]): boolean {
   if (table === "nat") return group.frontends.some(reachesEndpoints);
   if (group.healthCheckPort !== undefined) return true;
-  return group.frontends.some((frontend) => isGated(frontend) || refusal(frontend) !== undefined);
+  return group.frontends.some((frontend) => isGated(frontend) || refusal(group, frontend) !== undefined);
 }
 
 /** What a group adds to the shared chains, in the order of its frontends. */
@@ -43,8 +59,8 @@ export function dispatchRules(group: ServicePortGroup, context: RenderContext): 
   for (const frontend of group.frontends) {
     if (reachesEndpoints(frontend))
       rules.push(...excludedRules(group, frontend, "nat"), ...natRules(group, frontend, names, context));
-    if (isGated(frontend)) rules.push(gateRule(group, frontend, names));
-    const verdict = refusal(frontend);
+    const verdict = refusal(group, frontend);
+    if (isGated(frontend)) rules.push(...gateRules(group, frontend, verdict, names, context));
     if (verdict !== undefined) {
       rules.push(...excludedRules(group, frontend, "filter"), ...refusalRules(group, frontend, verdict, context));
     }
@@ -58,10 +74,17 @@ export function externalFrontend(group: ServicePortGroup): Frontend | undefined 
   return group.frontends.find((frontend) => frontend.reach === "external" && reachesEndpoints(frontend));
 }
 
-/** A frontend with the gate that all gated ones of the group share. */
-export function gatedFrontend(group: ServicePortGroup): Frontend | undefined {
-  return group.frontends.find(isGated);
+/** A frontend that only some sources may use. */
+export type Gated = Frontend & { readonly gate: AllowedSources };
+
+/** One of each kind that only some sources may use: the others of the kind have the same gate. */
+export function gatedFrontends(group: ServicePortGroup): readonly Gated[] {
+  const kinds = new Map<Frontend["kind"], Gated>();
+  for (const frontend of group.frontends) if (isGated(frontend)) kinds.set(frontend.kind, frontend);
+  return kinds.size === 0 ? UNGATED : [...kinds.values()];
 }
+
+const UNGATED: readonly Gated[] = [];
 
 const CLASSES: readonly SourceClass[] = ["outside", "node", "pod"];
 
@@ -76,7 +99,7 @@ function natRules(
   names: GroupNames,
   context: RenderContext,
 ): readonly DispatchRule[] {
-  if (frontend.address === undefined) return nodePortRules(group, frontend.port, names, context);
+  if (frontend.address === undefined) return nodePortRules(group, frontend, names, context);
   const rule = {
     ...toAddress(frontend.address, group.protocol, frontend.port, `${group.name} ${FRONTEND_LABELS[frontend.kind]}`),
     target: jump(ENTRY_CHAINS[frontend.reach](frontend, names)),
@@ -103,7 +126,7 @@ function excludedRules(
 /** The node may have an address in the other network. */
 const NOT_FROM_NODE: Match = { kind: "addrtype", srcType: { negated: true, value: "LOCAL" } };
 
-const FRONTEND_LABELS = {
+export const FRONTEND_LABELS = {
   "cluster-ip": "cluster IP",
   "external-ip": "external IP",
   "load-balancer": "loadbalancer IP",
@@ -112,8 +135,12 @@ const FRONTEND_LABELS = {
 
 const ENTRY_CHAINS = {
   internal: (frontend, names) => names.set[internalSet(frontend) ?? "cluster"],
-  external: (frontend, names) => (isGated(frontend) ? names.firewall : names.external),
+  external: (frontend, names) => entryChain(frontend, names),
 } as const satisfies Record<Frontend["reach"], (frontend: Frontend, names: GroupNames) => string>;
+
+function entryChain(frontend: Frontend, names: GroupNames): string {
+  return isGated(frontend) ? names.firewall(frontend.kind) : names.external;
+}
 
 /** Where filter asks for addresses; node ports have an end of the second one. */
 const REFUSAL_CHAINS = {
@@ -123,14 +150,15 @@ const REFUSAL_CHAINS = {
 
 function nodePortRules(
   group: ServicePortGroup,
-  port: number,
+  frontend: Frontend,
   names: GroupNames,
   context: RenderContext,
 ): readonly DispatchRule[] {
+  const { port } = frontend;
   const protocol = { value: protocolName(group.protocol) };
   const matches = [comment(group.name), destinationPort(group.protocol, port)];
   const key = `${protocol.value} ${port}`;
-  const target = jump(names.external);
+  const target = jump(entryChain(frontend, names));
   const rule = entry("nat", NODE_PORTS, key, { protocol, matches, target });
   if (!context.localhost || !context.counters.has(LOCALHOST_ACCEPTED_COUNTER)) return [rule];
   const counted: Rule = {
@@ -142,11 +170,31 @@ function nodePortRules(
   return [entry("nat", NODE_PORTS, key, counted), rule];
 }
 
-/** Drops what the group's KUBE-FW chain did not let on. */
-function gateRule(group: ServicePortGroup, frontend: Frontend, names: GroupNames): DispatchRule {
-  const remark = `${group.name} traffic not accepted by ${names.firewall}`;
-  const rule = toAddress(frontend.address ?? "", group.protocol, frontend.port, remark);
-  return entry("filter", PROXY_FIREWALL, frontendKey(group, frontend), { ...rule, target: { kind: "drop" } });
+/**
+ * Drops what the KUBE-FW chain of the frontend did not let on. What it let on and no endpoint takes comes here as well,
+ * before the rules that refuse: where clients are to be refused, these are.
+ */
+function gateRules(
+  group: ServicePortGroup,
+  frontend: Gated,
+  verdict: "reject" | "drop" | undefined,
+  names: GroupNames,
+  context: RenderContext,
+): readonly DispatchRule[] {
+  const key = frontendKey(group, frontend);
+  const remark = `${group.name} traffic not accepted by ${names.firewall(frontend.kind)}`;
+  const served = frontend.address === undefined ? exceptLoopback(context) : {};
+  const dropped: Rule = { ...served, ...refusedPackets(group, frontend, remark), target: { kind: "drop" } };
+  const admitted = verdict === "reject" ? sourcesOf(frontend.gate) : [];
+  const refused = admitted.flatMap((source) =>
+    refusals(group, frontend, "reject", context).map((rule) => ({ ...served, ...rule, source })),
+  );
+  return [...refused, dropped].map((rule) => entry("filter", PROXY_FIREWALL, key, rule));
+}
+
+/** The sources that a gate lets on, as rules name them. */
+export function sourcesOf({ ranges, addresses }: AllowedSources): readonly NonNullable<Rule["source"]>[] {
+  return [...ranges.map((cidr) => ({ cidr })), ...addresses.map(host)];
 }
 
 function refusalRules(
@@ -155,13 +203,27 @@ function refusalRules(
   verdict: "reject" | "drop",
   context: RenderContext,
 ): readonly DispatchRule[] {
-  const remark = `${group.name} has no ${verdict === "drop" ? "local " : ""}endpoints`;
-  const target: Target = verdict === "drop" ? { kind: "drop" } : reject(context.family);
-  const refused = { ...refusedPackets(group, frontend, remark), target };
-  const rules = group.protocol === "TCP" && context.node.resetStaleTCP ? [resetting(refused), refused] : [refused];
   const key = frontendKey(group, frontend);
   const end = ({ address: "head", "node-port": "tail" } as const)[frontend.at];
+  const rules = refusals(group, frontend, verdict, context);
+  // Before KUBE-FORWARD, which lets on what nat has marked for masquerading; a gate refuses there by itself.
+  if (refusesShare(group, frontend))
+    return isGated(frontend) ? [] : rules.map((rule) => entry("filter", PROXY_FIREWALL, key, rule));
   return rules.map((rule) => entry("filter", REFUSAL_CHAINS[frontend.reach], key, rule, end));
+}
+
+function refusals(
+  group: ServicePortGroup,
+  frontend: Frontend,
+  verdict: "reject" | "drop",
+  context: RenderContext,
+): readonly Rule[] {
+  const isElsewhere = verdict === "drop" || group.cluster.length > 0;
+  const why = refusesShare(group, frontend) ? "refuses a share" : `has no ${isElsewhere ? "local " : ""}endpoints`;
+  const remark = `${group.name} ${why}`;
+  const target: Target = verdict === "drop" ? { kind: "drop" } : reject(context.family);
+  const refused = { ...refusedPackets(group, frontend, remark), target };
+  return group.protocol === "TCP" && context.node.resetStaleTCP ? [resetting(refused), refused] : [refused];
 }
 
 function refusedPackets({ protocol }: ServicePortGroup, { address, port }: Frontend, remark: string): Rule {
@@ -206,15 +268,15 @@ function reachesEndpoints(frontend: Frontend): boolean {
  * What filter does with the frontend's packets that nat has not sent on. One verdict is enough for all source classes:
  * those that are proxied do not come to filter with the frontend's address anymore.
  */
-function refusal(frontend: Frontend): "reject" | "drop" | undefined {
+function refusal(group: ServicePortGroup, frontend: Frontend): "reject" | "drop" | undefined {
   for (const source of CLASSES) {
     const { verdict } = frontend.treatments[source];
     if (verdict === "reject" || verdict === "drop") return verdict;
   }
-  return undefined;
+  return refusesShare(group, frontend) ? "reject" : undefined;
 }
 
 /** An address that only some sources may use, and that nat sends on for those. */
-function isGated(frontend: Frontend): boolean {
+function isGated(frontend: Frontend): frontend is Gated {
   return frontend.gate !== undefined && reachesEndpoints(frontend);
 }

@@ -17,7 +17,7 @@ import {
   PROXY_FIREWALL,
   SERVICES,
 } from "./group-names.ts";
-import { type ChainRules, host } from "./rule-parts.ts";
+import { type ChainRules, exceptLoopback, host } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** Chains that all groups put rules into, by table. */
@@ -198,11 +198,6 @@ function invalidRule(context: RenderContext): Rule {
     matches: context.counters.has(INVALID_DROPPED_COUNTER) ? [invalid, counter] : [invalid],
     target: { kind: "drop" },
   };
-}
-
-function exceptLoopback(context: RenderContext): Pick<Rule, "destination"> {
-  if (context.family === "IPv6") return { destination: { negated: true, cidr: "::1/128" } };
-  return context.localhost ? {} : { destination: { negated: true, cidr: "127.0.0.0/8" } };
 }
 
 type ServiceTable = keyof typeof DISPATCH_CHAINS;

@@ -1,7 +1,7 @@
 /** Names of chains and their pages. */
 
 import { socketText } from "@fairlead/base";
-import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { endpointChainName, hashedName, servicePortChainName } from "@fairlead/netfilter";
 
 /**
@@ -15,7 +15,8 @@ export interface GroupNames {
   /** By the endpoint set that they spread over. */
   readonly set: Readonly<Record<EndpointSetName, string>>;
   readonly external: string;
-  readonly firewall: string;
+  /** Of the sources that a kind of frontend lets in. */
+  readonly firewall: (kind: Frontend["kind"]) => string;
 }
 
 export function groupNames({ name, protocol }: ServicePortGroup): GroupNames {
@@ -25,9 +26,14 @@ export function groupNames({ name, protocol }: ServicePortGroup): GroupNames {
   return {
     set: { cluster, local: `KUBE-SVL-${hash}` },
     external: `KUBE-EXT-${hash}`,
-    firewall: `KUBE-FW-${hash}`,
+    firewall: (kind) => FIREWALLS[kind]?.(name, protocol) ?? `KUBE-FW-${hash}`,
   };
 }
+
+/** Kinds with source ranges of their own, which kube-proxy has for load balancers only. No port's name has a space. */
+const FIREWALLS: { readonly [Kind in Frontend["kind"]]?: (name: string, protocol: string) => string } = {
+  "node-port": (name, protocol) => servicePortChainName("FW", `${name} node port`, protocol),
+};
 
 /** Those of its endpoints, too. */
 export interface ChainNames extends GroupNames {

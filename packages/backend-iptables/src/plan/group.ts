@@ -1,10 +1,18 @@
 /** The chains of one group of Services. */
 
-import type { AllowedSources, EndpointSetName, Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
+import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
 import { comment, fromPods, jump, type Match, type Rule } from "@fairlead/netfilter";
-import { type DispatchRule, dispatchRules, externalFrontend, gatedFrontend } from "./dispatch.ts";
+import {
+  type DispatchRule,
+  dispatchRules,
+  externalFrontend,
+  FRONTEND_LABELS,
+  type Gated,
+  gatedFrontends,
+  sourcesOf,
+} from "./dispatch.ts";
 import { type ChainNames, chainNames, type GroupNames, MARK_MASQ } from "./group-names.ts";
-import { type ChainRules, host, proxied } from "./rule-parts.ts";
+import { type ChainRules, proxied } from "./rule-parts.ts";
 import { endpointChains, setChains } from "./set-chains.ts";
 import type { RenderContext } from "./settings.ts";
 
@@ -50,7 +58,8 @@ export function* groupRules(group: ServicePortGroup | undefined, context: Render
 
 /** How many chains `serviceChains` gives, without pages. */
 export function serviceChainCount(group: ServicePortGroup): number {
-  return serviceChainKinds(group).length;
+  const sets = [group.cluster, group.local].filter(({ length }) => length > 0);
+  return sets.length + (externalFrontend(group) === undefined ? 0 : 1) + gatedFrontends(group).length;
 }
 
 /** The KUBE-SVC, -SVL, -EXT and -FW chains of a group, each after those that it jumps to. */
@@ -61,22 +70,9 @@ function* serviceChains(group: ServicePortGroup, context: RenderContext, names: 
   const external = externalFrontend(group);
   if (external !== undefined)
     yield { chain: names.external, rules: [...externalRules(group, external, names, context)] };
-  const gated = gatedFrontend(group);
-  if (gated?.gate !== undefined) yield firewallChain(group, gated.gate, names);
-}
-
-function serviceChainKinds(group: ServicePortGroup): readonly (EndpointSetName | "external" | "firewall")[] {
-  const there = {
-    cluster: group.cluster.length > 0,
-    local: group.local.length > 0,
-    external: externalFrontend(group) !== undefined,
-    firewall: gatedFrontend(group) !== undefined,
-  };
-  return (["cluster", "local", "external", "firewall"] as const).filter((kind) => there[kind]);
-}
-
-function firewallChain(group: ServicePortGroup, sources: NonNullable<Frontend["gate"]>, names: GroupNames): ChainRules {
-  return { chain: names.firewall, rules: firewallRules(group, sources, names) };
+  for (const gated of gatedFrontends(group)) {
+    yield { chain: names.firewall(gated.kind), rules: firewallRules(group, gated, names) };
+  }
 }
 
 /**
@@ -130,15 +126,12 @@ function remark(what: string, group: ServicePortGroup): Match {
   return comment(`${what} for ${group.name} external destinations`);
 }
 
-/**
- * KUBE-FW: lets the allowed sources of a load-balancer address on; the others come to KUBE-PROXY-FIREWALL untranslated.
- */
-function firewallRules(group: ServicePortGroup, sources: AllowedSources, names: GroupNames): readonly Rule[] {
-  const matches = [comment(`${group.name} loadbalancer IP`)];
+/** KUBE-FW: lets the allowed sources of an address on; the others come to KUBE-PROXY-FIREWALL untranslated. */
+function firewallRules(group: ServicePortGroup, { kind, gate }: Gated, names: GroupNames): readonly Rule[] {
+  const matches = [comment(`${group.name} ${FRONTEND_LABELS[kind]}`)];
   const target = jump(names.external);
   return [
-    ...sources.ranges.map((cidr): Rule => ({ source: { cidr }, matches, target })),
-    ...sources.addresses.map((address): Rule => ({ source: host(address), matches, target })),
+    ...sourcesOf(gate).map((source): Rule => ({ source, matches, target })),
     { matches: [comment(`other traffic to ${group.name} will be dropped by KUBE-PROXY-FIREWALL`)] },
   ];
 }

@@ -46,6 +46,12 @@ export function resetting(rule: Rule): Rule {
   return { ...rule, matches, target: { kind: "reject", with: "tcp-reset" } };
 }
 
+/** Loopback addresses serve no node ports where what listens there is the node's own. */
+export function exceptLoopback(context: RenderContext): Pick<Rule, "destination"> {
+  if (context.family === "IPv6") return { destination: { negated: true, cidr: "::1/128" } };
+  return context.localhost ? {} : { destination: { negated: true, cidr: "127.0.0.0/8" } };
+}
+
 /** What `-d ADDRESS -p PROTOCOL … --dport PORT` selects: packets to one frontend. */
 export function toAddress(address: string, protocol: Protocol, port: number, remark: string): Rule {
   return {

@@ -20,13 +20,27 @@ interface EndpointSet {
 export function* setChains(set: EndpointSet): Generator<ChainRules> {
   const { name, names } = set;
   const pages = names.pagers[name].pages(names.set[name]);
+  const weights = weightsOf(set);
   for (const { chain, knownChain, endpoints } of pages) {
-    const rules = () => spread(choices(endpoints, set), endpoints.length, set);
+    const rules = () => spread(choices(endpoints, set, weights), totalOf(endpoints, weights), set);
     yield { chain, rules: ruleList(spreadSize(endpoints, set), rules) };
     if (!remembers(set)) continue;
     yield { chain: knownChain, rules: ruleList(endpoints.length, () => sticky(endpoints, set)) };
   }
-  yield { chain: names.set[name], rules: setRules(set, pages) };
+  yield { chain: names.set[name], rules: setRules(set, pages, weights) };
+}
+
+/** What endpoints weigh; undefined: all alike. */
+type Weights = ReadonlyMap<PlanEndpoint, number> | undefined;
+
+function weightsOf({ group, name }: EndpointSet): Weights {
+  const { endpoints } = group.weights?.[name] ?? {};
+  return endpoints && new Map(group[name].map((endpoint, at) => [endpoint, endpoints[at] ?? 1]));
+}
+
+function totalOf(endpoints: readonly PlanEndpoint[], weights: Weights): number {
+  if (weights === undefined) return endpoints.length;
+  return endpoints.reduce((sum, endpoint) => sum + (weights.get(endpoint) ?? 1), 0);
 }
 
 /** The KUBE-SEP chains of a group: one for each endpoint that one of its sets has. */
@@ -45,19 +59,31 @@ export function* endpointChains(
 }
 
 /** Made while they are read: there is one for each endpoint or page, or two. */
-function setRules(set: EndpointSet, pages: readonly Page[]): RuleList {
+function setRules(set: EndpointSet, pages: readonly Page[], weights: Weights): RuleList {
   const { group, name, context } = set;
   const endpoints = group[name];
   const internal = group.frontends.filter((one) => one.reach === "internal" && internalSet(one) === name);
   const masquerading = internal.flatMap((frontend) => [...masqueradeRules(group, frontend, context)]);
   const flat = pages.length === 0;
   const known = remembers(set) ? (flat ? endpoints : pages).length : 0;
-  const size = masquerading.length + known + spreadSize(flat ? endpoints : pages, set);
+  const total = totalOf(endpoints, weights);
+  const refused = refusal(set, total);
+  const size = masquerading.length + known + refused.length + spreadSize(flat ? endpoints : pages, set);
   return ruleList(size, function* () {
     yield* masquerading;
     if (known > 0) yield* flat ? sticky(endpoints, set) : knownFirst(pages);
-    yield* spread(flat ? choices(endpoints, set) : pages.map(pageChoice), endpoints.length, set);
+    yield* refused;
+    const pageChoice = ({ chain, endpoints }: Page) => ({ chain, weight: totalOf(endpoints, weights), remark: [] });
+    yield* spread(flat ? choices(endpoints, set, weights) : pages.map(pageChoice), total, set);
   });
+}
+
+/** Keeps the share that is refused from being translated, wherever it came from: the table filter refuses it. */
+function refusal({ group, name, context }: EndpointSet, total: number): readonly Rule[] {
+  const { refused = 0 } = group.weights?.[name] ?? {};
+  if (refused === 0 || context.lacking.has("statistic")) return [];
+  const share = randomly(refused, refused + total);
+  return [{ matches: [comment(`${group.name} refuses a share`), share], target: { kind: "accept" } }];
 }
 
 function ruleList(length: number, rules: () => Iterator<Rule>): RuleList {
@@ -84,20 +110,17 @@ function* knownFirst(pages: readonly Page[]): Generator<Rule> {
   for (const { knownChain } of pages) yield { matches: [], target: jump(knownChain) };
 }
 
-/** Where packets may go, and how many endpoints that stands for. */
+/** Where packets may go, and what that weighs; endpoints that weigh alike weigh 1. */
 interface Choice {
   readonly chain: string;
   readonly weight: number;
   readonly remark: readonly Match[];
 }
 
-function pageChoice({ chain, endpoints }: Page): Choice {
-  return { chain, weight: endpoints.length, remark: [] };
-}
-
-function* choices(endpoints: readonly PlanEndpoint[], set: EndpointSet): Generator<Choice> {
+function* choices(endpoints: readonly PlanEndpoint[], set: EndpointSet, weights: Weights): Generator<Choice> {
   for (const endpoint of endpoints) {
-    yield { chain: set.names.endpoint(endpoint), weight: 1, remark: remark(endpoint, set) };
+    const weight = weights?.get(endpoint) ?? 1;
+    yield { chain: set.names.endpoint(endpoint), weight, remark: remark(endpoint, set) };
   }
 }
 

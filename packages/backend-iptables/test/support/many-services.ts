@@ -1,8 +1,8 @@
 import type { Backend, ForwardingPlan } from "@fairlead/core";
 import { FakeIptables } from "@fairlead/kernel/fake";
+import { clusterIPGroup, endpoints, planOf } from "@fairlead/testkit/plans";
 import { expect } from "vitest";
 import { createIptablesBackend } from "../../src/index.ts";
-import { clusterIPGroup, endpoints, planOf } from "./groups.ts";
 import type { RecordingPort } from "./recording-port.ts";
 
 /** Services with two endpoints each, and behind them some without. */

@@ -73,7 +73,7 @@ export async function sync(
   await createIptablesBackend(port, { ...backend, counters }).sync(cluster.plan(port.family));
 }
 
-export function differences(
+export function recordedDifferences(
   { text, family }: Recording,
   actual: RuleSet,
   chains: CompareOptions["chains"] = () => true,

@@ -87,11 +87,16 @@ const NOWHERE: readonly (string | undefined)[] = [UNSERVED, "drop", "reject"];
 
 /**
  * Whether a packet's end is right between two states: as in one of them, or refused where one of them leads it nowhere
- * (nat has let go of an address, and the rule of filter that drops some of its clients goes after that).
+ * (nat has let go of an address, and the rule of filter that drops some of its clients goes after that). A refused
+ * share of the connections may be dropped as well: nat lets it go by.
  */
 export function isEndBetween(end: string, before: string | undefined, after: string | undefined): boolean {
-  if (end === before || end === after) return true;
+  if (dropped(end) === dropped(before) || dropped(end) === dropped(after)) return true;
   return (end === "drop" || end === "reject") && (NOWHERE.includes(before) || NOWHERE.includes(after));
+}
+
+function dropped(end: string | undefined): string | undefined {
+  return end?.replace(/\breject$/, "drop");
 }
 
 function endOf({ verdict, destination, masqueraded, probability, translated }: Outcome): string {

@@ -32,13 +32,13 @@ export interface PlanContext {
   readonly resetStaleTCP: boolean;
 }
 
-export function planContext(settings: IpvsSettings, node: NodePlan, lacking: ReadonlySet<Scheduler>): PlanContext {
+/** All of it that follows from the settings and the node's part of a plan. */
+export function nodeContext(settings: IpvsSettings, node: NodePlan): Omit<PlanContext, "lacking"> {
   return {
     family: settings.family,
     mark: 2 ** settings.masqueradeBit,
     masqueradeAll: node.masqueradeAll ?? false,
     scheduler: settings.scheduler,
-    lacking,
     detector: node.detector,
     nodePortAddresses: nodePortAddresses(node),
     nodeAddresses: new Set(node.nodeAddresses),
@@ -52,8 +52,8 @@ export function rendersGroupsAlike(a: PlanContext, b: PlanContext): boolean {
   if (a.resetStaleTCP !== b.resetStaleTCP) return false;
   return (
     sameList(a.nodePortAddresses, b.nodePortAddresses) &&
-    sameList([...a.nodeAddresses], [...b.nodeAddresses]) &&
-    sameList([...a.otherNodes], [...b.otherNodes])
+    sameSet(a.nodeAddresses, b.nodeAddresses) &&
+    sameSet(a.otherNodes, b.otherNodes)
   );
 }
 
@@ -105,12 +105,22 @@ const BY_SOURCE: SchedulerOptions = { scheduler: "mh", flags: [] };
 /**
  * The scheduler that the service asks for; undefined where it asks for none, or for one that does not exist. What it
  * asks for by name comes before a balance that every mode knows.
+ *
+ * @param standard that of services that ask for none
  */
-export function askedScheduler({ annotations, balance }: ServicePortGroup): SchedulerOptions | undefined {
-  const asked = annotations[SCHEDULER_ANNOTATION];
-  if (asked !== undefined && isScheduler(asked)) return schedulerOptions(asked);
-  return balance === "source-hash" ? BY_SOURCE : undefined;
+export function askedScheduler(group: ServicePortGroup, standard: Scheduler): SchedulerOptions | undefined {
+  const asked = schedulerByName(group) ?? (group.balance === "source-hash" ? BY_SOURCE : undefined);
+  const heeding = group.weights && HEEDING[asked?.scheduler ?? standard];
+  return heeding === undefined ? asked : schedulerOptions(heeding);
 }
+
+function schedulerByName({ annotations }: ServicePortGroup): SchedulerOptions | undefined {
+  const asked = annotations[SCHEDULER_ANNOTATION];
+  return asked !== undefined && isScheduler(asked) ? schedulerOptions(asked) : undefined;
+}
+
+/** What is used in place of schedulers that heed no weights, where endpoints do not weigh alike. */
+const HEEDING: Readonly<Partial<Record<Scheduler, Scheduler>>> = { rr: "wrr", lc: "wlc" };
 
 /** What is wrong with the annotation, for its service's owner. */
 export function schedulerProblem({ service, annotations }: ServicePortGroup): string | undefined {
@@ -156,6 +166,11 @@ const LOOPBACK = /^(?:127\.|::1$)/;
 
 /** fe80::/10 */
 const LINK_LOCAL = /^fe[89ab]/i;
+
+/** In the same order; of one node it is the same set. */
+function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  return a === b || sameList([...a], [...b]);
+}
 
 function sameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, at) => item === b[at]);

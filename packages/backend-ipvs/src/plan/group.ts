@@ -1,12 +1,20 @@
 /** What one group of Services comes to: members of sets and virtual servers. */
 
-import { familyOf, hostCIDR } from "@fairlead/base";
-import type { EndpointSetName, Frontend, PlanEndpoint, Protocol, ServicePortGroup, Treatment } from "@fairlead/core";
+import { familyOf, hostCIDR, inAnyOf } from "@fairlead/base";
+import type {
+  AllowedSources,
+  EndpointSetName,
+  Frontend,
+  PlanEndpoint,
+  Protocol,
+  ServicePortGroup,
+  Treatment,
+} from "@fairlead/core";
 import { renderServerKey, type VirtualServer, type VirtualServerKey } from "@fairlead/netfilter";
 import { askedScheduler, type PlanContext, type SchedulerOptions, schedulerOptions } from "./context.ts";
 import type { SetKey } from "./sets.ts";
 
-/** A load balancer's address that the node itself may not use: no source range of the service contains the node. */
+/** An address that the node itself may not use: no source range of the service contains the node. */
 export interface BarredAddress {
   readonly address: string;
   readonly protocol: "tcp" | "udp" | "sctp";
@@ -44,16 +52,18 @@ export function groupObjects(group: ServicePortGroup, context: PlanContext): Gro
       ...memberships(group, context),
       ...addresses.map((address): Membership => ({ set: "KUBE-IPVS-IPS", member: address })),
     ],
-    barred: barredAddresses(group),
+    barred: barredAddresses(group, context),
   };
 }
 
-/** A virtual server that has to be there. Its destinations have weight 1 and are reached by masquerading (`-m`). */
+/** A virtual server that has to be there. Its destinations are reached by masquerading (`-m`). */
 export interface WantedServer {
   /** `renderServerKey` of the server. */
   readonly key: string;
   readonly server: VirtualServer;
   readonly endpoints: readonly PlanEndpoint[];
+  /** In the order of the endpoints; absent: each has weight 1. */
+  readonly weights?: readonly number[];
   /**
    * Where connections to endpoints that are gone are to end: the endpoints that there are, ready or not, of which
    * others drain. Absent: whatever is not wanted any more drains.
@@ -76,13 +86,33 @@ function boundAddresses(group: ServicePortGroup, { nodeAddresses, otherNodes }: 
   return [...new Set(addresses)];
 }
 
-function barredAddresses(group: ServicePortGroup): readonly BarredAddress[] {
+function barredAddresses(group: ServicePortGroup, context: PlanContext): readonly BarredAddress[] {
   const protocol = ({ TCP: "tcp", UDP: "udp", SCTP: "sctp" } as const)[group.protocol];
-  return servedFrontends(group).flatMap(({ address, port, gate }) => {
-    if (address === undefined || gate === undefined) return [];
-    return gate.addresses.includes(address) ? [] : [{ address, protocol, port }];
+  return servedFrontends(group).flatMap((frontend) => {
+    const { kind, port, gate } = frontend;
+    if (gate === undefined) return [];
+    const admits = ADMITS[kind](gate);
+    return frontendAddresses(frontend, context)
+      .filter((address) => !admits(address))
+      .map((address) => ({ address, protocol, port }));
   });
 }
+
+type Admits = (gate: AllowedSources) => (address: string) => boolean;
+
+/** kube-proxy asks only whether a range contains the node's address, which says what else stands in the gate. */
+const byAddress: Admits =
+  ({ addresses }) =>
+  (address) =>
+    addresses.includes(address);
+
+/** Whether the node may reach an address from that very address. */
+const ADMITS = {
+  "cluster-ip": byAddress,
+  "external-ip": byAddress,
+  "load-balancer": byAddress,
+  "node-port": ({ ranges }) => inAnyOf(ranges),
+} as const satisfies Record<Frontend["kind"], Admits>;
 
 /** All set members that a group needs, the addresses on the service device aside. */
 function* memberships(group: ServicePortGroup, context: PlanContext): Generator<Membership> {
@@ -159,7 +189,10 @@ function setNetworks(cidr: string): readonly string[] {
 
 function* nodePortMembers(group: ServicePortGroup, frontend: Frontend, context: PlanContext): Generator<Membership> {
   // On some of the node's addresses only: the sets of node ports do not distinguish addresses.
-  if (frontend.address !== undefined) return yield* externalMembers(group, frontend);
+  if (frontend.address !== undefined) {
+    yield* externalMembers(group, frontend);
+    return yield* sourceMembers(frontend, memberOf(group, frontend));
+  }
   const [all, local] = NODE_PORT_SETS[group.protocol];
   const addresses = frontendAddresses(frontend, context);
   const ports = addresses.length === 0 ? [] : [String(frontend.port)];
@@ -168,6 +201,7 @@ function* nodePortMembers(group: ServicePortGroup, frontend: Frontend, context: 
     yield { set: all, member };
     if (keepsSource(frontend)) yield { set: local, member };
   }
+  for (const host of hosts) yield* sourceMembers(frontend, host);
 }
 
 function addressPort(group: ServicePortGroup, address: string, port: number): string {
@@ -189,9 +223,14 @@ function wantedServers(group: ServicePortGroup, context: PlanContext): readonly 
       };
       const key = renderServerKey(where);
       if (servers.has(key)) continue;
-      const endpoints = endpointsOf(group, frontend);
       const server = { ...where, ...options };
-      servers.set(key, { key, server, endpoints, ...ends, nodePort: frontend.at === "node-port" });
+      servers.set(key, {
+        key,
+        server,
+        ...endpointsOf(group, frontend),
+        ...ends,
+        nodePort: frontend.at === "node-port",
+      });
     }
   }
   return [...servers.values()];
@@ -211,7 +250,7 @@ function serverOptions(group: ServicePortGroup, context: PlanContext): Omit<Virt
 }
 
 function schedulerOf(group: ServicePortGroup, context: PlanContext): SchedulerOptions {
-  const asked = askedScheduler(group);
+  const asked = askedScheduler(group, context.scheduler);
   return asked === undefined || context.lacking.has(asked.scheduler) ? schedulerOptions(context.scheduler) : asked;
 }
 
@@ -228,9 +267,10 @@ function servedFrontends(group: ServicePortGroup): readonly Frontend[] {
   return group.frontends.filter((frontend) => proxied(frontend) !== undefined);
 }
 
-function endpointsOf(group: ServicePortGroup, frontend: Frontend): readonly PlanEndpoint[] {
+function endpointsOf(group: ServicePortGroup, frontend: Frontend): Pick<WantedServer, "endpoints" | "weights"> {
   const set: EndpointSetName = proxied(frontend)?.set ?? "cluster";
-  return group[set];
+  const weights = group.weights?.[set]?.endpoints;
+  return { endpoints: group[set], ...(weights && { weights }) };
 }
 
 /** The client's address is kept, as externalTrafficPolicy Local asks for. */

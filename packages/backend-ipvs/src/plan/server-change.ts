@@ -12,6 +12,12 @@ interface ServerChange {
   readonly draining: ReadonlyMap<string, DestinationKey>;
 }
 
+/** As much of a wanted server as its change follows from. */
+interface Destinations extends Pick<WantedServer, "server" | "weights"> {
+  readonly endpoints: readonly DestinationKey[];
+  readonly present?: readonly DestinationKey[];
+}
+
 /** A server as it is; a service may have a hundred thousand destinations. */
 interface PresentServer extends VirtualServer {
   readonly destinations: Iterable<Destination>;
@@ -22,7 +28,7 @@ interface PresentServer extends VirtualServer {
  * endpoint is gone and its connections are to end (`WantedServer.present`). UDP and SCTP know no end of a connection,
  * or not here; theirs go at once (as upstream). Yields after each destination.
  */
-export function* serverChange(wanted: WantedServer, present: PresentServer): Generator<void, ServerChange> {
+export function* serverChange(wanted: Destinations, present: PresentServer): Generator<void, ServerChange> {
   const { server } = wanted;
   const there = new Map<string, Destination>();
   for (const one of present.destinations) {
@@ -30,21 +36,21 @@ export function* serverChange(wanted: WantedServer, present: PresentServer): Gen
     yield;
   }
   const additions: ServerCommand[] = sameServer(server, present) ? [] : [{ kind: "edit-server", server }];
-  for (const endpoint of wanted.endpoints) {
+  for (const destination of activeDestinations(wanted)) {
     yield;
-    const text = socketText(endpoint.address, endpoint.port);
+    const text = destinationText(destination);
     const known = there.get(text);
     there.delete(text);
-    if (known?.weight === 1 && known.forwarding === "masquerade") continue;
+    if (known?.weight === destination.weight && known.forwarding === destination.forwarding) continue;
     const kind = known === undefined ? "add-destination" : "edit-destination";
-    additions.push({ kind, server, destination: activeDestination(endpoint) });
+    additions.push({ kind, server, destination });
   }
   return { additions, ...(yield* leave(wanted, there)) };
 }
 
 type Leaving = Pick<ServerChange, "removals" | "draining">;
 
-function* leave(wanted: WantedServer, unwanted: ReadonlyMap<string, Destination>): Generator<void, Leaving> {
+function* leave(wanted: Destinations, unwanted: ReadonlyMap<string, Destination>): Generator<void, Leaving> {
   const { server } = wanted;
   const draining = yield* drainingOf(wanted, unwanted);
   const removals: ServerCommand[] = [];
@@ -58,7 +64,7 @@ function* leave(wanted: WantedServer, unwanted: ReadonlyMap<string, Destination>
 
 /** Which of the destinations that are not wanted anymore may keep their connections. */
 function* drainingOf(
-  { server, present }: WantedServer,
+  { server, present }: Destinations,
   unwanted: ReadonlyMap<string, Destination>,
 ): Generator<void, ReadonlyMap<string, Destination>> {
   if (server.protocol !== "TCP" || unwanted.size === 0) return new Map();
@@ -74,31 +80,35 @@ function* drainingOf(
 }
 
 /** What makes a virtual server that is not there. */
-export function* newServer({ server, endpoints }: WantedServer): Generator<ServerCommand> {
+export function* newServer(wanted: WantedServer): Generator<ServerCommand> {
+  const { server } = wanted;
   yield { kind: "add-server", server };
-  for (const endpoint of endpoints) {
-    yield { kind: "add-destination", server, destination: activeDestination(endpoint) };
-  }
+  for (const destination of activeDestinations(wanted)) yield { kind: "add-destination", server, destination };
 }
 
 /** The state that a server has been brought to, with what drains there. */
-export function programmedState(
-  { server, endpoints }: WantedServer,
-  draining: Iterable<DestinationKey>,
-): PresentServer {
-  return { ...server, destinations: programmedDestinations(endpoints, draining) };
+export function programmedState(wanted: WantedServer, draining: Iterable<DestinationKey>): PresentServer {
+  return { ...wanted.server, destinations: programmedDestinations(wanted, draining) };
 }
 
 function* programmedDestinations(
-  active: Iterable<DestinationKey>,
+  wanted: WantedServer,
   draining: Iterable<DestinationKey>,
 ): Generator<Destination, void, void> {
-  for (const one of active) yield activeDestination(one);
-  for (const one of draining) yield { ...activeDestination(one), weight: 0 };
+  yield* activeDestinations(wanted);
+  for (const one of draining) yield destinationOf(one, 0);
 }
 
-function activeDestination({ address, port }: DestinationKey): Destination {
-  return { address, port, weight: 1, forwarding: "masquerade" };
+/** Those that get connections. */
+export function* activeDestinations({
+  endpoints,
+  weights = [],
+}: Pick<Destinations, "endpoints" | "weights">): Generator<Destination, void, void> {
+  for (const [at, endpoint] of endpoints.entries()) yield destinationOf(endpoint, weights[at] ?? 1);
+}
+
+function destinationOf({ address, port }: DestinationKey, weight: number): Destination {
+  return { address, port, weight, forwarding: "masquerade" };
 }
 
 export function destinationText({ address, port }: DestinationKey): string {

@@ -1,10 +1,10 @@
 import { slices } from "@fairlead/base";
 import type { PlanEndpoint } from "@fairlead/core";
 import type { Destination, ServerCommand, VirtualServer } from "@fairlead/netfilter";
+import { changeOf, clusterIPGroup, nodePlan, planOf } from "@fairlead/testkit/plans";
 import { expect } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../../src/index.ts";
 import { FakeNode } from "./fake-node.ts";
-import { changeOf, clusterIPGroup, planOf } from "./world.ts";
 
 /** Reads of endpoints' addresses that one turn of the event loop may do: a few milliseconds. */
 const MOST = 5_000;
@@ -79,18 +79,19 @@ export async function expectShortTurns(count: number): Promise<void> {
   const endpoints = Array.from({ length: count }, (_, i) =>
     watched({ address: `10.${144 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`, port: 8080, local: false }),
   );
-  const group = (cluster: readonly PlanEndpoint[]) => clusterIPGroup("10.96.0.10", cluster);
-  const [one, all] = [group(endpoints.slice(0, 1)), group(endpoints)];
-  expect(await longest(() => backend.sync(planOf(one)))).toBeLessThan(MOST);
-  expect(await longest(() => backend.apply(planOf(all), changeOf(one, all)))).toBeLessThan(MOST);
+  const node = nodePlan({ kind: "none" });
+  const plan = (cluster: readonly PlanEndpoint[]) => planOf([clusterIPGroup("web", "10.96.0.10", cluster)], node);
+  const [one, all] = [plan(endpoints.slice(0, 1)), plan(endpoints)];
+  expect(await longest(() => backend.sync(one))).toBeLessThan(MOST);
+  expect(await longest(() => backend.apply(all, changeOf(one, all)))).toBeLessThan(MOST);
   expect(weightsOf().get(1)).toHaveLength(count);
-  expect(await longest(async () => expect(await backend.difference(planOf(all))).toBeUndefined())).toBeLessThan(MOST);
-  expect(await longest(() => backend.apply(planOf(one), changeOf(all, one)))).toBeLessThan(MOST);
+  expect(await longest(async () => expect(await backend.difference(all)).toBeUndefined())).toBeLessThan(MOST);
+  expect(await longest(() => backend.apply(one, changeOf(all, one)))).toBeLessThan(MOST);
   expect(weightsOf().get(0)).toHaveLength(count - 1);
   wait(3_600_000);
   expect(await longest(() => backend.maintain())).toBeLessThan(MOST);
   expect(weightsOf().get(1)).toHaveLength(1);
   expect(weightsOf().get(0)).toBeUndefined();
-  expect(await longest(() => backend.sync(planOf(all)))).toBeLessThan(MOST);
+  expect(await longest(() => backend.sync(all))).toBeLessThan(MOST);
   expect(weightsOf().get(1)).toHaveLength(count);
 }

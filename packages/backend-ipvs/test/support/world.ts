@@ -1,10 +1,10 @@
-import { familyOf } from "@fairlead/base";
-import type { ForwardingPlan, PlanChange, PlanEndpoint, PlannerOptions, ServicePortGroup } from "@fairlead/core";
+import type { PlanChange, PlannerOptions } from "@fairlead/core";
+import { compareRuleSets } from "@fairlead/netfilter";
 import { type GoldenNode, goldenNode, goldenPlannerOptions, ipvsEnvironment } from "@fairlead/testkit";
-import { traceSlots, World } from "@fairlead/testkit/histories";
+import { type SlotChanges, traceSlots, World } from "@fairlead/testkit/histories";
 import type { Environment, Outcome } from "@fairlead/trace";
-import { DEVICE, ipvsSemantics } from "../../src/index.ts";
-import type { FakeNode } from "./fake-node.ts";
+import { createIpvsBackend, DEVICE, type IpvsModeBackend, type IpvsOptions, ipvsSemantics } from "../../src/index.ts";
+import { FakeNode, objectsOf } from "./fake-node.ts";
 
 export function plannerOptions(node: GoldenNode, more: Partial<PlannerOptions> = {}): PlannerOptions {
   return goldenPlannerOptions(node, ipvsSemantics, more);
@@ -51,43 +51,6 @@ export function wrongEnds(now: Ends, before: Ends, after: Ends): string[] {
   });
 }
 
-/** Plans of one service, made by hand. */
-
-const PROXY = { verdict: "proxy", set: "cluster", masquerade: true } as const;
-
-export function clusterIPGroup(address: string, cluster: readonly PlanEndpoint[]): ServicePortGroup {
-  return {
-    ...{
-      id: "default/web/tcp",
-      name: "default/web",
-      service: "default/web",
-      family: familyOf(address),
-      protocol: "TCP",
-    },
-    ...{ cluster, local: [], serving: cluster, endpointCount: cluster.length, annotations: {} },
-    frontends: [
-      {
-        ...{ kind: "cluster-ip", reach: "internal", at: "address", address, port: 80, policy: "Cluster" },
-        treatments: { pod: PROXY, node: PROXY, outside: PROXY },
-      },
-    ],
-  };
-}
-
-export function planOf(group: ServicePortGroup): ForwardingPlan {
-  return {
-    ...{ family: group.family, groups: new Map([[group.id, group]]), endpointCount: group.endpointCount },
-    node: { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } },
-    healthChecks: new Map(),
-    foreignClusterIPs: new Set(),
-  };
-}
-
-export function changeOf(before: ServicePortGroup, after: ServicePortGroup): PlanChange {
-  const groups = new Map([[before.id, { before, after }]]);
-  return { family: after.family, groups, healthChecks: new Map(), foreignClusterIPs: { added: [], removed: [] } };
-}
-
 function environmentOf({ servers, sets, links }: FakeNode): Environment {
   const addresses = links.device(DEVICE) ?? [];
   return ipvsEnvironment({ servers: servers.servers(), sets: sets.sets(), addresses });
@@ -101,4 +64,86 @@ function endOf({ verdict, destination, masqueraded, translated }: Outcome): stri
 
 function isServed(ends: ReadonlySet<string>): boolean {
   return ends.size > 0 && !ends.has(UNSERVED) && !ends.has(REFUSED);
+}
+
+/** A backend over a node in memory, with a clock that stands still until it is told. */
+export class Live {
+  readonly node: FakeNode;
+  readonly world: World;
+  readonly problems: string[] = [];
+  backend: IpvsModeBackend;
+  now = 0;
+  readonly #options: IpvsOptions;
+
+  constructor({
+    node = new FakeNode(),
+    world = openWorld(),
+    options = {},
+  }: {
+    readonly node?: FakeNode;
+    readonly world?: World;
+    readonly options?: IpvsOptions;
+  } = {}) {
+    this.node = node;
+    this.world = world;
+    const onProblem = (problem: string) => void this.problems.push(problem);
+    this.#options = { clock: { monotonic: () => this.now }, onProblem, ...options };
+    this.backend = this.#start();
+  }
+
+  /** Another process in the place of this one. */
+  async restart(): Promise<void> {
+    this.backend = this.#start();
+    await this.backend.sync(this.world.plan);
+  }
+
+  async sync(): Promise<void> {
+    await this.backend.sync(this.world.plan);
+  }
+
+  async change(steps: SlotChanges): Promise<void> {
+    await this.apply(this.world.change(steps));
+  }
+
+  async apply(change: PlanChange | undefined): Promise<void> {
+    if (change !== undefined) await this.backend.apply(this.world.plan, change);
+  }
+
+  /** Lets a time go by and calls maintain as often as it asks for it. */
+  async wait(ms: number): Promise<void> {
+    const end = this.now + ms;
+    for (;;) {
+      const next = await this.backend.maintain();
+      if (next === undefined || this.now + next > end) break;
+      this.now += next;
+    }
+    this.now = end;
+    await this.backend.maintain();
+  }
+
+  /** How the node differs from one that was started fresh with the same services; nobody is connected anymore. */
+  async differences(): Promise<unknown[]> {
+    await this.wait(120_000);
+    const { node } = await live([], { world: this.world });
+    const objects = { ours: objectsOf(this.node), fresh: objectsOf(node) };
+    const rules = compareRuleSets(node.rules.IPv4.ruleSet(), this.node.rules.IPv4.ruleSet());
+    const more = objects.ours.filter((one) => !objects.fresh.includes(one)).map((one) => `more: ${one}`);
+    const fewer = objects.fresh.filter((one) => !objects.ours.includes(one)).map((one) => `missing: ${one}`);
+    return [...more, ...fewer, ...rules];
+  }
+
+  #start(): IpvsModeBackend {
+    return createIpvsBackend(this.node.port("IPv4"), this.#options);
+  }
+}
+
+/** Synced with nothing, then changed batch by batch. */
+export async function live(
+  batches: readonly SlotChanges[],
+  options: ConstructorParameters<typeof Live>[0] = {},
+): Promise<Live> {
+  const made = new Live(options);
+  await made.sync();
+  for (const batch of batches) await made.change(batch);
+  return made;
 }

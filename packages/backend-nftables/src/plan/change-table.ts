@@ -4,12 +4,13 @@ import type { ServicePortGroup } from "@fairlead/core";
 import type { Hex, NftBatch, SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import { changeFrame } from "./frame-chains.ts";
-import { firewall } from "./frame-sets.ts";
+import { firewalls } from "./frame-sets.ts";
 import { type GroupParts, groupParts } from "./group-parts.ts";
 import { identityOf, type Memory, type Placement, place } from "./placement.ts";
 import { type ElementChanges, poolChanges } from "./pools.ts";
 import { addStructures, countParts, type Programmed } from "./programmed.ts";
 import { stickyChanges } from "./sticky.ts";
+import { weightedChanges } from "./weighted.ts";
 import { IN_ONE_MESSAGE } from "./write-table.ts";
 
 /** What a change comes to once the kernel has taken the batch. */
@@ -86,6 +87,7 @@ class TableUpdate {
       yield* poolChanges(was.uses.get(key), is.uses.get(key), this.endpoints);
     }
     yield* stickyChanges(before, after, this.endpoints);
+    weightedChanges(before, after, this.endpoints);
     changeElements(was.numbers, is.numbers, this.endpoints);
     changeElements(was.offloaded, is.offloaded, this.#offloaded);
     changeElements(was.entries, is.entries, this.#entries);
@@ -118,13 +120,16 @@ class TableUpdate {
   /** A chain of before may still be there, empty: it is written anew. */
   #firewall(before: Placement | undefined, after: Placement | undefined): void {
     const { context } = this.#programmed;
-    const was = before && firewall(before.group, context);
-    const is = after && firewall(after.group, context);
-    if (was !== undefined && is?.name !== was.name) this.#stale.push(was.name);
-    if (is === undefined || sameText(was, is)) return;
-    this.#batch.addChain(is).flushChain(is.name);
-    for (const rule of is.rules) this.#batch.addRule(is.name, rule);
-    this.#inUse.push(is.name);
+    const was = before === undefined ? [] : firewalls(before.group, context);
+    const is = after === undefined ? [] : firewalls(after.group, context);
+    for (const { name } of was) if (!is.some((one) => one.name === name)) this.#stale.push(name);
+    for (const chain of is) {
+      const old = was.find(({ name }) => name === chain.name);
+      if (sameText(old, chain)) continue;
+      this.#batch.addChain(chain).flushChain(chain.name);
+      for (const rule of chain.rules) this.#batch.addRule(chain.name, rule);
+      this.#inUse.push(chain.name);
+    }
   }
 }
 
@@ -149,6 +154,7 @@ function sameText(a: unknown, b: unknown): boolean {
 
 /** Elements that come and go, gathered by their set until all are known. */
 class Collected implements ElementChanges {
+  readonly #cleared = new Set<string>();
   readonly #deleted = new Map<string, Hex[]>();
   readonly #added = new Map<string, SetElement[]>();
 
@@ -156,6 +162,10 @@ class Collected implements ElementChanges {
     const list = this.#added.get(set);
     if (list === undefined) this.#added.set(set, [element]);
     else list.push(element);
+  }
+
+  clear(set: string): void {
+    this.#cleared.add(set);
   }
 
   delete(set: string, key: Hex): void {
@@ -173,6 +183,7 @@ class Collected implements ElementChanges {
 
   /** A step for each message. */
   *writeDeleted(to: NftBatch): Generator<void> {
+    for (const set of this.#cleared) to.flushSet(set);
     for (const [set, keys] of this.#deleted) {
       for (const some of pieces(keys)) {
         to.deleteElements(set, some);

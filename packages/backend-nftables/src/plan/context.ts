@@ -2,6 +2,7 @@
 
 import { isLoopback } from "@fairlead/base";
 import type {
+  EndpointSetName,
   ForwardingPlan,
   IPFamily,
   LocalTrafficDetector,
@@ -138,6 +139,19 @@ export function firewallChain(name: string, protocol: string): string {
   return `firewall-${hashedAndCut(pathOf(name, protocol))}`;
 }
 
+/** That of the source ranges of its node port, which kube-proxy has not. */
+export function nodePortFirewallChain(name: string, protocol: string): string {
+  return `firewall-nodeports-${hashedAndCut(pathOf(name, protocol))}`;
+}
+
+/**
+ * The chain and the map of a set whose endpoints do not weigh alike. What is behind the last slash tells it from chains
+ * of classes, whatever the port is called.
+ */
+export function weightedName(name: string, protocol: string, set: EndpointSetName): string {
+  return `weighted-${hashedAndCut(pathOf(name, protocol)).slice(0, LONGEST_WEIGHTED)}/${set}`;
+}
+
 /** Where kube-proxy remembers the clients of an endpoint of a service port: their addresses. */
 export function kubeProxyAffinitySet(name: string, protocol: string, { address, port }: PlanEndpoint): string {
   return `affinity-${hashedAndCut(`${pathOf(name, protocol)}__${address.replaceAll(":", ".")}/${port}`)}`;
@@ -163,6 +177,9 @@ export function commentText(text: string): string {
 function nodePortAddresses({ nodePortAddresses: chosen }: NodePlan): PlanContext["nodePortAddresses"] {
   return chosen.kind === "all" ? "all" : chosen.addresses.filter((address) => !isLoopback(address));
 }
+
+/** The same, with room for what clients with affinity are led by, before and behind it. */
+const LONGEST_WEIGHTED = 170;
 
 /** NFT_NAME_MAXLEN without its zero byte, and kube-proxy's room for a prefix. */
 const LONGEST_BASE = 240;

@@ -1,3 +1,9 @@
+/**
+ * Established connections of services in a flowtable: their packets meet no rule of any table at prerouting, forward
+ * and postrouting. An allow list decides which ones, so that other programs' connections are left alone, and the list
+ * is data: neither an endpoint nor a device that comes or goes changes a rule.
+ */
+
 import type { Frontend, ServicePortGroup } from "@fairlead/core";
 import {
   type Expression,
@@ -11,12 +17,6 @@ import {
 import type { PlanContext } from "./context.ts";
 import { EXCLUDED, FOREIGN, tellsClients } from "./context.ts";
 import { addressKey, type EmptySet, frontendKey, nodePortKey, nodePortKeyTypes } from "./keys.ts";
-
-/**
- * Established connections of services in a flowtable: their packets meet no rule of any table at prerouting, forward
- * and postrouting. An allow list decides which ones, so that other programs' connections are left alone, and the list
- * is data: neither an endpoint nor a device that comes or goes changes a rule.
- */
 
 /** The name of the flowtable. */
 export const FLOWTABLE = "fast-path";

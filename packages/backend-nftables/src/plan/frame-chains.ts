@@ -19,6 +19,8 @@ import {
   firewallHooks,
   frameElements,
   frameSets,
+  LOOPBACK,
+  nodePortDispatch,
 } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
 import type { ElementChanges } from "./pools.ts";
@@ -228,21 +230,6 @@ function loopbackRefusals({ family, refusedOnLoopback }: PlanContext): readonly 
     name: loopbackRefusalChain(protocol),
     rules: [{ expressions: refuse }],
   }));
-}
-
-const LOOPBACK = { ip: "127.0.0.0/8", ip6: "::1/128" } as const;
-
-/** @param anyAddress what else a packet is asked for where node ports are served on every address */
-function nodePortDispatch(
-  { family, nodePortAddresses }: PlanContext,
-  map: string,
-  anyAddress: readonly Expression[],
-): NftRule {
-  const served =
-    nodePortAddresses === "all"
-      ? [...anyAddress, ...addressIn(family, "daddr", LOOPBACK[family], "!=")]
-      : lookUp(family, ["daddr"], "nodeport-ips");
-  return { expressions: [...served, ...lookUp(family, ["l4proto", "dport"], map, "verdict")] };
 }
 
 /** The kernel takes an interval by its two ends, and checks each against all: they go and come together. */

@@ -1,8 +1,8 @@
 /** The sets and maps that are always there, and the chains that source ranges and clients outside need. */
 
 import { hostCIDR } from "@fairlead/base";
-import type { AllowedSources, ServicePortGroup } from "@fairlead/core";
-import type { BaseChain, NftFamily, NftRule } from "@fairlead/netfilter/nft";
+import type { AllowedSources, Frontend, FrontendKind, ServicePortGroup } from "@fairlead/core";
+import type { BaseChain, Expression, NftFamily, NftRule } from "@fairlead/netfilter/nft";
 import {
   addressHex,
   intervalElements,
@@ -17,6 +17,7 @@ import {
   FOREIGN,
   firewallChain,
   LOOPBACK_REFUSALS,
+  nodePortFirewallChain,
   type PlanContext,
   tellsClients,
 } from "./context.ts";
@@ -66,27 +67,53 @@ export function frameElements(context: PlanContext): ReadonlyMap<string, readonl
 }
 
 /**
- * The chain of a service port that only some may use: a rule for each range that may, then the drop. kube-proxy has one
- * rule with an anonymous set, which costs the kernel a walk over the whole transaction.
+ * The chains of a service port that only some may use, of each kind of frontend: a rule for each range that may, then
+ * the drop. kube-proxy has one rule with an anonymous set, which costs the kernel a walk over the whole transaction.
  */
-export function firewall(
+export function firewalls(
   { name, protocol, frontends }: ServicePortGroup,
   { family }: PlanContext,
-): NftChain | undefined {
-  const gate = frontends.find((frontend) => frontend.gate !== undefined)?.gate;
-  if (gate === undefined) return undefined;
-  const rules = allowed(gate).map((cidr) => ({
-    expressions: [...statements.addressIn(family, "saddr", cidr), ...statements.verdict({ kind: "return" })],
-  }));
-  return {
-    name: firewallChain(name, protocol),
-    rules: [...rules, { expressions: statements.verdict({ kind: "drop" }) }],
-  };
+): readonly NftChain[] {
+  const gates = new Map<string, AllowedSources>();
+  for (const { kind, gate } of frontends) {
+    if (gate !== undefined) gates.set(FIREWALL_CHAINS[kind](name, protocol), gate);
+  }
+  return Array.from(gates, ([chain, gate]) => {
+    const rules = allowed(gate).map((cidr) => ({
+      expressions: [...statements.addressIn(family, "saddr", cidr), ...statements.verdict({ kind: "return" })],
+    }));
+    return { name: chain, rules: [...rules, { expressions: statements.verdict({ kind: "drop" }) }] };
+  });
 }
+
+/** The chain of a kind of frontend that only some may use. */
+export const FIREWALL_CHAINS = {
+  "cluster-ip": firewallChain,
+  "external-ip": firewallChain,
+  "load-balancer": firewallChain,
+  "node-port": nodePortFirewallChain,
+} as const satisfies Record<FrontendKind, typeof firewallChain>;
 
 /** The chain and the map that lead packets to the source ranges of services. kube-proxy always has them. */
 const CHECK = "firewall-check";
+const HOOKS = ["filter-prerouting-pre-dnat", "filter-output-pre-dnat"] as const;
 const MAP = "firewall-ips";
+/** Those to the source ranges of node ports are there only where a service has such. */
+const NODE_PORTS_CHECK = "firewall-nodeports-check";
+const NODE_PORTS_HOOKS = ["filter-prerouting-nodeports", "filter-output-nodeports"] as const;
+const NODE_PORTS_MAP = "firewall-nodeports";
+
+/** The maps of source ranges by the chains that ask them, which may outlast the last service that has ranges. */
+export const RANGE_CHECKS: ReadonlyMap<string, string> = new Map([
+  ...[CHECK, ...HOOKS].map((chain) => [chain, MAP] as const),
+  ...[NODE_PORTS_CHECK, ...NODE_PORTS_HOOKS].map((chain) => [chain, NODE_PORTS_MAP] as const),
+]);
+
+/** The map that asks for a frontend's source ranges. */
+export const FIREWALL_MAPS = {
+  address: MAP,
+  "node-port": NODE_PORTS_MAP,
+} as const satisfies Record<Frontend["at"], string>;
 
 export function firewallCheck({ family }: Pick<PlanContext, "family">): NftChain {
   return { name: CHECK, rules: [dispatch(family, MAP)] };
@@ -94,16 +121,33 @@ export function firewallCheck({ family }: Pick<PlanContext, "family">): NftChain
 
 export function firewallHooks(context: Pick<PlanContext, "beside">): readonly NftChain[] {
   const base = baseChain(context);
-  return [
-    base("filter", "prerouting", -110, "filter-prerouting-pre-dnat", CHECK),
-    base("filter", "output", -110, "filter-output-pre-dnat", CHECK),
-  ];
+  return [base("filter", "prerouting", -110, HOOKS[0], CHECK), base("filter", "output", -110, HOOKS[1], CHECK)];
 }
 
 /** With the fast path it comes with the first service that has source ranges. */
 export const firewallNeed: Need = {
   id: CHECK,
   make: (context) => ({ sets: [firewallMap(context)], chains: [firewallCheck(context), ...firewallHooks(context)] }),
+};
+
+/** Comes with the first service whose node port has source ranges. */
+export const nodePortFirewallNeed: Need = {
+  id: NODE_PORTS_CHECK,
+  make: (context) => {
+    const base = baseChain(context);
+    const comment = "nodeports that are subject to source ranges";
+    return {
+      sets: [{ name: NODE_PORTS_MAP, key: nodePortKeyTypes, data: "verdict", flags: [], comment }],
+      chains: [
+        {
+          name: NODE_PORTS_CHECK,
+          rules: [nodePortDispatch(context, NODE_PORTS_MAP, statements.addressTypeIs("daddr", "local"))],
+        },
+        base("filter", "prerouting", -110, NODE_PORTS_HOOKS[0], NODE_PORTS_CHECK),
+        base("filter", "output", -110, NODE_PORTS_HOOKS[1], NODE_PORTS_CHECK),
+      ],
+    };
+  },
 };
 
 /** Intervals are no single elements: they are written all together. */
@@ -140,6 +184,21 @@ export function baseChain({ beside }: Pick<PlanContext, "beside">) {
     })),
   });
 }
+
+/** @param anyAddress what else a packet is asked for where node ports are served on every address */
+export function nodePortDispatch(
+  { family, nodePortAddresses }: PlanContext,
+  map: string,
+  anyAddress: readonly Expression[],
+): NftRule {
+  const served =
+    nodePortAddresses === "all"
+      ? [...anyAddress, ...statements.addressIn(family, "daddr", LOOPBACK[family], "!=")]
+      : statements.lookUp(family, ["daddr"], "nodeport-ips");
+  return { expressions: [...served, ...statements.lookUp(family, ["l4proto", "dport"], map, "verdict")] };
+}
+
+export const LOOPBACK = { ip: "127.0.0.0/8", ip6: "::1/128" } as const;
 
 /** Leads a packet where a map has it go, by its destination. */
 export function dispatch(family: NftFamily, map: string): NftRule {

@@ -1,6 +1,6 @@
 /** What one group of Services comes to: chains, elements, pools. */
 
-import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
+import { type Frontend, refusesShare, type ServicePortGroup, type Treatment } from "@fairlead/core";
 import {
   addressHex,
   type Expression,
@@ -10,16 +10,9 @@ import {
   statements,
   type Verdict,
 } from "@fairlead/netfilter/nft";
-import {
-  commentText,
-  firewallChain,
-  LOOPBACK_REFUSALS,
-  loopbackRefusalChain,
-  type PlanContext,
-  RESET_OR_DROP,
-} from "./context.ts";
+import { commentText, LOOPBACK_REFUSALS, loopbackRefusalChain, type PlanContext, RESET_OR_DROP } from "./context.ts";
 import { isOffloaded, type Offloaded, offloadedFrontend } from "./fast-path.ts";
-import { firewallNeed } from "./frame-sets.ts";
+import { FIREWALL_CHAINS, FIREWALL_MAPS, firewallNeed, nodePortFirewallNeed } from "./frame-sets.ts";
 import { addressKey, hairpinKey, nodePortKey, numberValue } from "./keys.ts";
 import { fromNode, fromPods, markForMasquerading } from "./masquerade.ts";
 import type { Placement } from "./placement.ts";
@@ -138,16 +131,21 @@ class Collector {
   }
 
   #frontend(frontend: Frontend): void {
-    const { name, protocol } = this.#placement.group;
+    const { group } = this.#placement;
+    const { name, protocol } = group;
     const { at, address, port, treatments } = frontend;
     const key = address === undefined ? nodePortKey(protocol, port) : addressKey(address, protocol, port);
     const family = MAPS_OF[at];
     const sets = SETS[family];
-    const refused = this.#refusals[treatments.outside.verdict];
+    // What draws no endpoint comes to the chains that refuse as it was sent.
+    const { verdict } = treatments.outside;
+    const refused = this.#refusals[verdict === "proxy" && refusesShare(group, frontend) ? "reject" : verdict];
     if (refused !== undefined) this.#entry(sets.noEndpoints, key, refused);
     if (frontend.gate !== undefined) {
-      this.#entry("firewall-ips", key, { kind: "goto", chain: firewallChain(name, protocol) }, false);
-      if (this.#context.fastPath) this.#needs.push(firewallNeed);
+      const chain = FIREWALL_CHAINS[frontend.kind](name, protocol);
+      this.#entry(FIREWALL_MAPS[at], key, { kind: "goto", chain }, false);
+      if (at === "node-port") this.#needs.push(nodePortFirewallNeed);
+      else if (this.#context.fastPath) this.#needs.push(firewallNeed);
     }
     if (this.#refusedOnLoopback && at === "node-port") {
       this.#entry(LOOPBACK_REFUSALS, key, { kind: "goto", chain: loopbackRefusalChain(protocol) });
@@ -227,7 +225,7 @@ class Collector {
     // What is remembered of a service port is asked for in the set that the endpoints are of.
     const kind = kinds[memory === undefined ? (as ?? treatment.set) : treatment.set];
     this.#uses.set(`${kind.prefix}${key}`, { kind, key, pool });
-    const { chain, needs } = poolChain(kind, pool, group.affinitySeconds);
+    const { chain, needs } = poolChain(kind, treatment.set, pool, group);
     this.#needs.push(...needs);
     if (memory !== undefined) this.#number(frontendsMap(kind), key, memory.number);
     return chain;

@@ -1,6 +1,6 @@
 /** Where a Service's endpoints are kept: its class, its slots, and the numbers that clients are remembered by. */
 
-import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import type { EndpointSetName, PlanEndpoint, ServicePortGroup, SetWeights } from "@fairlead/core";
 
 /** Where the endpoints of one set of a service port stand: in which class, and in which slots. */
 export interface Pool {
@@ -9,6 +9,8 @@ export interface Pool {
   readonly slots: readonly PlanEndpoint[];
   /** The slots are a table into which a hash of the client's address leads; each endpoint has many. */
   readonly hashed?: true;
+  /** Of the slots, which are in no class: packets draw from a map of the set's own. */
+  readonly weights?: SetWeights;
 }
 
 /** What is remembered of a group that is in the kernel. */
@@ -94,16 +96,26 @@ export function maglevSize(endpoints: number): number {
 /**
  * Maglev's look-up table (Eisenbud and others, NSDI 2016, section 3.4): endpoints take turns, and each takes the first
  * slot of a sequence of its own that is still free. The same endpoints give the same table on every node; one that
- * comes or goes moves few slots of the others.
+ * comes or goes moves few slots of the others. One that weighs less passes some of its turns.
  *
  * @param endpoints in one order everywhere, at least one
  */
-export function maglevTable(endpoints: readonly PlanEndpoint[], size: number): readonly PlanEndpoint[] {
+export function maglevTable(
+  endpoints: readonly PlanEndpoint[],
+  size: number,
+  weights: readonly number[] = [],
+): readonly PlanEndpoint[] {
   const sequences = endpoints.map((endpoint) => sequenceOf(`${endpoint.address} ${endpoint.port}`, size));
   const slots: (PlanEndpoint | undefined)[] = new Array(size).fill(undefined);
+  const most = weights.reduce((one, other) => Math.max(one, other), 1);
+  // Each has its first turn at once.
+  const due = endpoints.map((_, at) => most - (weights[at] ?? most));
   for (let filled = 0; filled < size; ) {
     for (const [index, sequence] of sequences.entries()) {
       if (filled === size) break;
+      const sum = (due[index] ?? 0) + (weights[index] ?? most);
+      due[index] = sum < most ? sum : sum - most;
+      if (sum < most) continue;
       while (slots[sequence.next] !== undefined) sequence.next = (sequence.next + sequence.step) % size;
       slots[sequence.next] = endpoints[index];
       filled++;
@@ -176,13 +188,16 @@ export function identityOf({ service, protocol, frontends: [first] }: ServicePor
 function placeSet(group: ServicePortGroup, set: EndpointSetName, before: Pool | undefined): Pool | undefined {
   const endpoints = group[set];
   if (endpoints.length === 0 || !isUsed(group, set)) return undefined;
-  if (group.balance === "source-hash" && group.affinitySeconds === undefined) return placeByHash(endpoints);
-  return placeByDraw(endpoints, before?.hashed ? undefined : before);
+  const weights = group.weights?.[set];
+  if (group.balance === "source-hash" && group.affinitySeconds === undefined)
+    return placeByHash(endpoints, weights?.endpoints);
+  if (weights !== undefined) return { size: 0, slots: endpoints, weights };
+  return placeByDraw(endpoints, before?.hashed || before?.weights ? undefined : before);
 }
 
-function placeByHash(endpoints: readonly PlanEndpoint[]): Pool {
+function placeByHash(endpoints: readonly PlanEndpoint[], weights: readonly number[] | undefined): Pool {
   const size = maglevSize(endpoints.length);
-  return { size, slots: maglevTable(endpoints, size), hashed: true };
+  return { size, slots: maglevTable(endpoints, size, weights), hashed: true };
 }
 
 function placeByDraw(endpoints: readonly PlanEndpoint[], before: Pool | undefined): Pool {

@@ -88,6 +88,8 @@ export function externalNeed(chain: string): Need {
 
 /** Takes elements that go and elements that come. */
 export interface ElementChanges {
+  /** All elements go that a set of intervals had before. */
+  clear(set: string): void;
   delete(set: string, key: Hex): void;
   add(set: string, element: SetElement): void;
 }
@@ -105,7 +107,7 @@ export function* poolChanges(
   if (use === undefined) return;
   const { kind, key } = use;
   const inClass = (pool: Pool | undefined) => ({
-    slots: pool?.slots ?? [],
+    slots: pool?.weights === undefined ? (pool?.slots ?? []) : [],
     map: pool && poolMapName(kind, pool),
     key: (slot: number) => key + slotKey(slot),
   });
@@ -130,7 +132,7 @@ function drawAndTranslate(kind: PoolKind, map: string, modulus: number, family: 
 }
 
 /** Looks the endpoint up by what was loaded, and translates to it; where there is none, the rule ends. */
-function translateBy(map: string, family: PlanContext["family"]) {
+export function translateBy(map: string, family: PlanContext["family"]) {
   return [
     { kind: "lookup", set: map, from: 0, to: 0 },
     { kind: "nat", family, address: 0, port: family === "ip" ? 1 : 4 },

@@ -3,7 +3,7 @@
 import type { Hex, NftChain, NftFlowtable, NftRule, NftSet, SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import type { GroupParts, SharedElement } from "./group-parts.ts";
-import { Numbers, type Placement } from "./placement.ts";
+import { Numbers, type Placement, type Pool } from "./placement.ts";
 import type { ElementChanges, Need } from "./pools.ts";
 
 /** What a table was written of, and is changed from. */
@@ -39,7 +39,13 @@ export function nothingProgrammed(context: PlanContext): Programmed {
 export function countParts({ sizes, tally }: Programmed, { entries, uses, shared }: GroupParts, by: 1 | -1): void {
   tally.count(shared, by);
   sizes.services += by * entries.size;
-  for (const { pool } of uses.values()) sizes.endpoints += by * pool.slots.length;
+  // One that is weighted has a map of its own, whichever frontends lead there.
+  const weighted = new Set<Pool>();
+  for (const { pool } of uses.values()) {
+    if (weighted.has(pool)) continue;
+    if (pool.weights !== undefined) weighted.add(pool);
+    sizes.endpoints += by * pool.slots.length;
+  }
 }
 
 /** Makes the sets and chains that are not there yet. */

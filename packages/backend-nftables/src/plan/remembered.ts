@@ -1,9 +1,8 @@
 /** Where clients of an earlier table are taken from when the table is written anew. */
 
 import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { type Hex, hostHex, lengthOf, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
+import { type Hex, hostHex, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
 import { commentText, kubeProxyAffinitySet } from "./context.ts";
-import { groupParts } from "./group-parts.ts";
 import { addressKey, endpointValue, nodePortKey, rememberedValue } from "./keys.ts";
 import { endpointName, type Memory, type PlacedBefore, type Placement } from "./placement.ts";
 import { POOL_KINDS } from "./pools.ts";
@@ -12,7 +11,7 @@ import type { Before } from "./write-table.ts";
 
 /** Whether a set holds clients, or says which endpoint they belong to: this mode's own, and kube-proxy's. */
 export function remembers({ name }: Pick<NftSet, "name">): boolean {
-  return isOwn(name) || isEarlier(name) || isKubeProxys(name);
+  return isOwn(name) || isKubeProxys(name);
 }
 
 /**
@@ -44,7 +43,7 @@ export class Remembered implements Before {
    */
   *clients(placements: ReadonlyMap<string, Placement>): Generator<SetElement | undefined> {
     const found = new Map<Hex, SetElement>();
-    for (const source of [kubeProxyClients, ownClients, earlierClients]) {
+    for (const source of [kubeProxyClients, ownClients]) {
       const latest = new Map<Hex, SetElement>();
       for (const known of source(this.#sets, placements)) {
         const element = known && elementOf(known);
@@ -178,54 +177,6 @@ function numberBefore({ placement: { group } }: Sticky, sets: ReadonlyMap<string
   const element = sets.get(frontendsMap(cluster))?.elements.get(key);
   if (typeof element?.value !== "string" || element.comment !== commentText(group.service)) return undefined;
   return element.value.slice(NUMBER);
-}
-
-/**
- * Versions before this one had a set of clients for each slot and timeout, and for each slot a map of the endpoints
- * that had it, by frontend.
- */
-const SLOT = /^((?:nodeport-)?(?:local-)?)sticky-endpoints-(\d+)$/;
-const EARLIER_CLIENTS = /^((?:nodeport-)?(?:local-)?)clients-\d+-(\d+)$/;
-
-function isEarlier(name: string): boolean {
-  return SLOT.test(name) || EARLIER_CLIENTS.test(name);
-}
-
-/** Clients as such a table has them: each frontend had its own. */
-function* earlierClients(
-  sets: ReadonlyMap<string, NftSet>,
-  placements: ReadonlyMap<string, Placement>,
-): Generator<Known | undefined> {
-  if (![...sets.keys()].some((name) => EARLIER_CLIENTS.test(name))) return;
-  const frontends = yield* stickyFrontends(placements);
-  for (const [name, set] of sets) {
-    const [, prefix, slot] = EARLIER_CLIENTS.exec(name) ?? [];
-    if (prefix === undefined) continue;
-    const address = 2 * lengthOf(set.key.slice(0, 1));
-    const endpoints = sets.get(`${prefix}sticky-endpoints-${slot}`)?.elements;
-    for (const { key, expires = 0 } of set.elements.values()) {
-      const [client, frontend] = [key.slice(0, address), key.slice(address)];
-      const value = endpoints?.get(frontend)?.value;
-      const sticky = frontends.get(prefix + frontend);
-      const endpoint = typeof value === "string" ? sticky?.endpoints.get(value) : undefined;
-      yield sticky && endpoint !== undefined ? { ...sticky, client, endpoint, expires } : undefined;
-    }
-  }
-}
-
-/** By prefix of the sets' names and key. */
-function* stickyFrontends(placements: ReadonlyMap<string, Placement>) {
-  const frontends = new Map<Hex, Sticky & { readonly endpoints: ReadonlyMap<Hex, number> }>();
-  for (const sticky of stickyOf(placements.values())) {
-    const found = { ...sticky, endpoints: numbersByValue(sticky) };
-    for (const { kind, key } of groupParts(sticky.placement).uses.values()) {
-      // The ClusterIP's stood there under internal policy Local, too.
-      for (const prefix of new Set([kind.prefix, kind.prefix.replace("local-", "")]))
-        frontends.set(prefix + key, found);
-    }
-    yield undefined;
-  }
-  return frontends;
 }
 
 /** kube-proxy has a set of clients for each endpoint of a service port. */

@@ -1,6 +1,6 @@
 /** Session affinity: chains and sets of clients, and their changes. */
 
-import type { EndpointSetName, PlanEndpoint, Protocol } from "@fairlead/core";
+import type { EndpointSetName, PlanEndpoint, Protocol, ServicePortGroup } from "@fairlead/core";
 import { type Expression, type Hex, hostHex, type NftChain, type NftRule, statements } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import { addressType, type EmptySet, endpointValue, protocolKey, rememberedValue, slotKey } from "./keys.ts";
@@ -18,25 +18,62 @@ import {
   STEP,
   type Structure,
 } from "./pools.ts";
+import { rememberedNeed, weightedNeed } from "./weighted.ts";
 
 const knownChain = (prefix: string, timeout: number) => `${prefix}sticky-${timeout}`;
 const goneChain = (prefix: string, timeout: number) => `${prefix}sticky-gone-${timeout}`;
 
-/** @returns the chain that leads to the endpoints of pools of a size and timeout, and what has to be there for it */
-function stickyChain(kind: PoolKind, size: number, timeout: number): PoolChain {
-  const chain = `${knownChain(kind.prefix, timeout)}-${size}`;
+/** Where a client draws that is not known. */
+interface Drawn {
+  /** Behind the timeout in the chain's name. */
+  readonly name: string | number;
+  readonly needs: readonly Need[];
+  /** What draws, where it is looked up, and what is said of it, rule by rule. */
+  readonly draws: readonly {
+    readonly load: (to: number) => Expression;
+    readonly set: string;
+    /** It is drawn from endpoints of all service ports. */
+    readonly shared: boolean;
+    readonly comment: string;
+  }[];
+  /** Where those go who cannot be remembered; undefined: what draws nothing is refused. */
+  readonly chain: string | undefined;
+}
+
+function fromClass(kind: PoolKind, size: number): Drawn {
+  const draws = moduliOf(size).map((modulus) => ({
+    load: (to: number): Expression => ({ kind: "numgen", modulus, to }),
+    set: slotMap(kind.set),
+    shared: true,
+    comment: `one of ${modulus} slots by chance`,
+  }));
+  return { name: size, needs: [poolNeed(kind, size)], draws, chain: poolName(kind, size) };
+}
+
+function byWeight({ set }: PoolKind, group: ServicePortGroup): Drawn {
+  const need = weightedNeed(group, set);
+  const remembered = rememberedNeed(need);
+  const load = (to: number): Expression => ({ kind: "meta", key: "random", to });
+  const draws = [{ load, set: remembered.id, shared: false, comment: "one by chance and weight" }];
+  const refuses = group.weights?.[set]?.refused !== undefined;
+  return { name: need.id, needs: [need, remembered], draws, chain: refuses ? undefined : need.id };
+}
+
+/** @returns the chain that leads to endpoints for a timeout, and what has to be there for it */
+function stickyChain(kind: PoolKind, drawn: Drawn, timeout: number): PoolChain {
+  const chain = `${knownChain(kind.prefix, timeout)}-${drawn.name}${drawn.chain === undefined ? "/refusing" : ""}`;
   const known = knownChain(kind.prefix, timeout);
   const gone = goneChain(kind.prefix, timeout);
   return {
     chain,
     needs: [
-      poolNeed(kind, size),
+      ...drawn.needs,
       clientsNeed,
       frontendsNeed(kind),
       endpointsNeed(kind),
       { id: known, make: (context) => chainOnly(known, knownRules(kind, timeout, context)) },
       { id: gone, make: (context) => chainOnly(gone, goneRules(kind, timeout, context)) },
-      { id: chain, make: (context) => chainOnly(chain, drawRules(kind, timeout, size, context)) },
+      { id: chain, make: (context) => chainOnly(chain, drawRules(kind, timeout, drawn, context)) },
     ],
   };
 }
@@ -157,29 +194,29 @@ function goneRules(kind: PoolKind, timeout: number, { family }: PlanContext): re
  * packets that come at the same time go the same way. Where no more clients can be remembered, all are served as if the
  * service remembered none.
  */
-function drawRules(kind: PoolKind, timeout: number, size: number, { family }: PlanContext): readonly NftRule[] {
+function drawRules(kind: PoolKind, timeout: number, drawn: Drawn, { family }: PlanContext): readonly NftRule[] {
   const { client, number, remembered } = REGISTERS[family];
   const toKnown = statements.jump(knownChain(kind.prefix, timeout));
   const toGone = statements.jump(goneChain(kind.prefix, timeout));
-  const draws = moduliOf(size).map(
-    (modulus): NftRule => ({
+  const draws = drawn.draws.map(
+    ({ load, set, shared, comment }): NftRule => ({
       expressions: [
         ...frontendNumber(kind, family),
-        { kind: "numgen", modulus, to: client },
-        { kind: "lookup", set: slotMap(kind.set), from: number, to: remembered },
+        load(client),
+        { kind: "lookup", set, from: shared ? number : client, to: remembered },
         asMark(remembered),
         statements.load(family, "saddr", client),
         { kind: "dynset", set: CLIENTS, operation: "add", from: number, value: remembered, timeout: timeout * 1000 },
         ...toKnown,
       ],
-      comment: `one of ${modulus} slots by chance`,
+      comment,
     }),
   );
   return [
     { expressions: toKnown },
     { expressions: [...rememberedEndpoint(kind, family), ...toGone] },
     ...draws,
-    { expressions: statements.goTo(poolName(kind, size)) },
+    ...(drawn.chain === undefined ? [] : [{ expressions: statements.goTo(drawn.chain) }]),
   ];
 }
 
@@ -243,7 +280,7 @@ interface Made {
 
 /** To draw from. */
 function* slotElements(sticky: StickyPool | undefined): Generator<Made> {
-  if (sticky === undefined) return;
+  if (sticky === undefined || sticky.pool.weights !== undefined) return;
   const number = hostHex(sticky.memory.number);
   for (const [slot, endpoint] of sticky.pool.slots.entries()) {
     const mark = numberOf(endpoint, sticky);
@@ -287,8 +324,14 @@ function* changesOf(before: Iterable<Made>, after: Iterable<Made>, set: string, 
 }
 
 /** How a frontend's packets get to a pool: by a hash of the client, by what is remembered of it, or by chance. */
-export function poolChain(kind: PoolKind, pool: Pool, affinitySeconds: number | undefined): PoolChain {
-  const { size, hashed } = pool;
-  if (affinitySeconds !== undefined) return stickyChain(kind, size, affinitySeconds);
+export function poolChain(kind: PoolKind, set: EndpointSetName, pool: Pool, group: ServicePortGroup): PoolChain {
+  const { size, hashed, weights } = pool;
+  const { affinitySeconds } = group;
+  if (affinitySeconds !== undefined)
+    return stickyChain(kind, weights ? byWeight(kind, group) : fromClass(kind, size), affinitySeconds);
+  if (weights !== undefined) {
+    const need = weightedNeed(group, set);
+    return { chain: need.id, needs: [need] };
+  }
   return { chain: poolMapName(kind, pool), needs: [hashed ? hashedNeed(kind, size) : poolNeed(kind, size)] };
 }

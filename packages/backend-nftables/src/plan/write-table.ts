@@ -16,7 +16,7 @@ import {
 import { DEFAULTS, EXCLUDED, LOOPBACK_REFUSALS, type PlanContext, type PlanSettings, planContext } from "./context.ts";
 import { flowtable } from "./fast-path.ts";
 import { frameChains } from "./frame-chains.ts";
-import { excludedElements, firewall, frameElements, frameSets } from "./frame-sets.ts";
+import { excludedElements, firewalls, frameElements, frameSets } from "./frame-sets.ts";
 import { type Entry, groupParts } from "./group-parts.ts";
 import { type PlacedBefore, place } from "./placement.ts";
 import { type ElementChanges, poolChanges } from "./pools.ts";
@@ -29,6 +29,7 @@ import {
   type TableWriter,
 } from "./programmed.ts";
 import { CLIENTS, stickyChanges } from "./sticky.ts";
+import { weightedChanges } from "./weighted.ts";
 
 /** What a table that is made anew takes over from the one that is there. */
 export interface Before {
@@ -163,10 +164,10 @@ function* writeGroup(
   const parts = groupParts(placement, programmed.context);
   countParts(programmed, parts, 1);
   addStructures(parts.needs, programmed, to);
-  const ranges = firewall(group, programmed.context);
-  if (ranges !== undefined) addChain(ranges, to);
+  for (const ranges of firewalls(group, programmed.context)) addChain(ranges, to);
   for (const use of parts.uses.values()) yield* poolChanges(undefined, use, elements);
   yield* stickyChanges(undefined, placement, elements);
+  weightedChanges(undefined, placement, elements);
   for (const { set, element } of parts.numbers.values()) elements.add(set, element);
   for (const { set, element } of parts.offloaded.values()) elements.add(set, element);
   return parts.entries.values();
@@ -207,6 +208,10 @@ class ElementBuffers implements ElementChanges {
     const buffer = this.#added.get(set);
     if (buffer === undefined) this.#added.set(set, [element]);
     else if (buffer.push(element) >= IN_ONE_MESSAGE) this.#write(set, buffer);
+  }
+
+  clear(set: string): void {
+    this.delete(set, "");
   }
 
   delete(set: string, key: Hex): void {

@@ -16,8 +16,8 @@ const ADDRESSES = {
 } as const;
 
 /**
- * Of each kind of frontend, policy and protocol one, with and without affinity, and one that is balanced by its
- * clients' addresses: everything that a table can have.
+ * Of each kind of frontend, policy and protocol one, with and without affinity and weights, and one that is balanced by
+ * its clients' addresses: everything that a table can have.
  */
 export function planOfEveryKind(family: IPFamily, name = "web"): ForwardingPlan {
   const { pods, node } = ADDRESSES[family];
@@ -30,9 +30,14 @@ export function planOfEveryKind(family: IPFamily, name = "web"): ForwardingPlan 
     ...groupOfEveryKind(family, `${name}-hashed`, HASHED, "TCP"),
     balance: "source-hash",
   };
+  const weights = { cluster: { endpoints: [9, 9, 2], refused: 5 }, local: { endpoints: [1], refused: 3 } };
+  const weighted = [undefined, 600].map((affinity, at) => ({
+    ...groupOfEveryKind(family, `${name}-weighted-${at}`, HASHED + 1 + at, "TCP", affinity),
+    weights,
+  }));
   return {
     family,
-    groups: new Map([...groups, hashed].map((group) => [group.id, group])),
+    groups: new Map([...groups, hashed, ...weighted].map((group) => [group.id, group])),
     node: {
       detector: { kind: "cidrs", cidrs: [pods] },
       nodePortAddresses: { kind: "list", addresses: [node] },
@@ -41,11 +46,11 @@ export function planOfEveryKind(family: IPFamily, name = "web"): ForwardingPlan 
     },
     healthChecks: new Map(),
     foreignClusterIPs: new Set([ADDRESSES[family].service(200)]),
-    endpointCount: 3 * (groups.length + 1),
+    endpointCount: 3 * (groups.length + 3),
   };
 }
 
-/** A number that no other has. */
+/** From here on numbers that no other has. */
 const HASHED = 9;
 
 export function groupOfEveryKind(

@@ -1,11 +1,18 @@
+import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import { VirtualClock } from "@fairlead/base/testing";
 import type { ForwardingPlan, IPFamily, PlannerOptions } from "@fairlead/core";
 import { FakeNftables } from "@fairlead/kernel/fake";
-import type { BatchObject, NftBatch } from "@fairlead/netfilter/nft";
-import { goldenNode, NETWORKS } from "@fairlead/testkit";
+import { type BatchObject, NFT_FAMILY, type NftBatch } from "@fairlead/netfilter/nft";
+import {
+  type GoldenNode,
+  goldenNode,
+  goldenPlannerOptions,
+  goldenScenarios,
+  NETWORKS,
+  TestCluster,
+} from "@fairlead/testkit";
 import { type SlotState, World } from "@fairlead/testkit/histories";
-import { createNftablesBackend, type NftablesOptions, type NftablesPort } from "../../src/index.ts";
-import { plannerOptions } from "./golden.ts";
+import { createNftablesBackend, type NftablesOptions, type NftablesPort, nftablesSemantics } from "../../src/index.ts";
 
 export type Batches = readonly (readonly (readonly [number, SlotState | undefined])[])[];
 
@@ -94,4 +101,36 @@ function emptyPlan(family: IPFamily): ForwardingPlan {
 
 function objectsOf(batch: NftBatch): readonly BatchObject[] {
   return Array.from({ length: batch.count }, (_, at) => batch.objectOf(at + 1)).filter((one) => one !== undefined);
+}
+
+/** What the agent plans with in this mode: node ports are served on the node's own addresses only. */
+export function plannerOptions(node: GoldenNode, more: Partial<PlannerOptions> = {}): PlannerOptions {
+  const of = (values: readonly string[], family: IPFamily) =>
+    values.filter((value) => familyOf(value.split("/")[0] ?? "") === family);
+  const byFamily = <T>(value: (family: IPFamily) => T) => ({ IPv4: value("IPv4"), IPv6: value("IPv6") });
+  return goldenPlannerOptions(node, nftablesSemantics, {
+    nodePortAddresses: byFamily((family) => ({ kind: "list", addresses: of(node.addresses, family) })),
+    serviceCIDRs: byFamily((family) => of(node.serviceCIDRs, family)),
+    ...more,
+  });
+}
+
+interface Recording {
+  readonly name: string;
+  readonly family: IPFamily;
+  readonly plan: ForwardingPlan;
+  /** The table, as `nft list ruleset` printed what kube-proxy made. */
+  readonly text: string;
+}
+
+export function recordings(): readonly Recording[] {
+  return goldenScenarios().flatMap(({ name, objects, node, nft }) => {
+    const cluster = new TestCluster(plannerOptions(node));
+    cluster.put(...objects);
+    cluster.replan();
+    return IP_FAMILIES.flatMap((family) => {
+      const [, text] = new RegExp(`^(table ${NFT_FAMILY[family]} kube-proxy \\{\n.*?\n\\}\n)`, "ms").exec(nft) ?? [];
+      return text === undefined ? [] : [{ name, family, plan: cluster.plan(family), text }];
+    });
+  });
 }

@@ -114,9 +114,13 @@ function toNodePorts(chain: string, context: RenderContext): readonly Rule[] {
       .map((address) => ({ destination: { cidr: hostCIDR(address) }, matches: [NODE_PORTS], target }));
   }
   const matches: readonly Match[] = [{ kind: "addrtype", dstType: { value: "LOCAL" } }, NODE_PORTS];
-  if (servesLoopback(context)) return [{ matches, target }];
-  const cidr = context.family === "IPv4" ? "127.0.0.0/8" : "::1/128";
-  return [{ destination: { negated: true, cidr }, matches, target }];
+  return [{ ...exceptLoopback(context), matches, target }];
+}
+
+/** Loopback addresses serve no node ports where what listens there is the node's own. */
+export function exceptLoopback(context: RenderContext): Pick<Rule, "destination"> {
+  if (servesLoopback(context)) return {};
+  return { destination: { negated: true, cidr: context.family === "IPv4" ? "127.0.0.0/8" : "::1/128" } };
 }
 
 function servesLoopback({ family, localhostNodePorts }: RenderContext): boolean {

@@ -14,6 +14,7 @@ import { comment, fromPods, type Match, type Rule, type Target } from "@fairlead
 import {
   type ChainRule,
   EXTERNAL_SERVICES,
+  exceptLoopback,
   NODEPORT_CONTAINER,
   NODEPORT_HOST,
   NODEPORT_NON_LOCAL,
@@ -23,7 +24,7 @@ import {
   SERVICES,
 } from "./chains.ts";
 import type { RelayPorts, RenderContext } from "./context.ts";
-import { proxied, refusal, relayedSets } from "./relays.ts";
+import { CLASSES, proxied, refusal, relayedSets } from "./relays.ts";
 
 /** Everything that a group has in the chains of this mode, in order. */
 export function groupRules(group: ServicePortGroup, ports: RelayPorts, context: RenderContext): readonly ChainRule[] {
@@ -40,28 +41,55 @@ function refusalRules(
   group: ServicePortGroup,
   frontend: Frontend,
   ports: RelayPorts,
-  { family }: RenderContext,
+  context: RenderContext,
 ): readonly ChainRule[] {
   const verdict = refusal(frontend, (set) => ports(group, set) !== undefined);
-  const rules: ChainRule[] = [];
-  if (frontend.gate !== undefined && proxied(frontend.treatments.outside)) {
-    const rule = toFrontend(group.protocol, frontend, `${group.name} traffic not accepted by source ranges`);
-    rules.push({ table: "filter", chain: PROXY_FIREWALL, rule: { ...rule, target: { kind: "drop" } } });
-  }
-  if (verdict === undefined) return rules;
-  const chain = REFUSAL_CHAINS[frontend.reach];
-  const rule = toFrontend(
-    group.protocol,
-    frontend,
-    `${group.name} has no ${verdict === "drop" ? "local " : ""}endpoints`,
-  );
-  const matches = frontend.address === undefined ? [...rule.matches, LOCAL_DESTINATION] : rule.matches;
-  const target = verdict === "drop" ? ({ kind: "drop" } as const) : reject(family);
-  const refused = { table: "filter", chain, rule: { ...rule, matches, target } } as const;
-  if (frontend.address === undefined) return [...rules, refused];
+  const { gate, reach, address } = frontend;
+  const isGated = gate !== undefined && CLASSES.some((source) => proxied(frontend.treatments[source]));
+  const gates = isGated ? gateRules(group, frontend, verdict, context) : [];
+  if (verdict === undefined) return gates;
+  const refused: ChainRule = {
+    table: "filter",
+    chain: REFUSAL_CHAINS[reach],
+    rule: refusedBy(group, frontend, verdict, context),
+  };
+  if (address === undefined) return [...gates, refused];
   // Each goes to the top, so that the last one stands first.
   const excluded = fromExcluded(group.protocol, frontend, group.name);
-  return [...rules, ...[refused, ...excluded.map((each) => ({ ...refused, rule: each }))].map(onTop)];
+  return [...gates, ...[refused, ...excluded.map((each) => ({ ...refused, rule: each }))].map(onTop)];
+}
+
+/** Clients that the source ranges do not let in are dropped; those that they let in and no relay takes, refused. */
+function gateRules(
+  group: ServicePortGroup,
+  frontend: Frontend,
+  verdict: "reject" | "drop" | undefined,
+  context: RenderContext,
+): readonly ChainRule[] {
+  const admitted = verdict === "reject" ? allowed(frontend.gate) : [];
+  const refused = admitted.map((origin) => ({ ...refusedBy(group, frontend, "reject", context), ...origin }));
+  const dropped: Rule = { ...gatedPackets(group, frontend, context), target: { kind: "drop" } };
+  return [...refused, dropped].map((rule): ChainRule => ({ table: "filter", chain: PROXY_FIREWALL, rule }));
+}
+
+function refusedBy(
+  group: ServicePortGroup,
+  frontend: Frontend,
+  verdict: "reject" | "drop",
+  { family }: RenderContext,
+): Rule {
+  const isElsewhere = verdict === "drop" || group.cluster.length > 0;
+  const remark = `${group.name} has no ${isElsewhere ? "local " : ""}endpoints`;
+  const rule = toFrontend(group.protocol, frontend, remark);
+  const matches = frontend.address === undefined ? [...rule.matches, LOCAL_DESTINATION] : rule.matches;
+  return { ...rule, matches, target: verdict === "drop" ? { kind: "drop" } : reject(family) };
+}
+
+/** Packets to a frontend that no rule of nat let on. */
+function gatedPackets(group: ServicePortGroup, frontend: Frontend, context: RenderContext): Rule {
+  const rule = toFrontend(group.protocol, frontend, `${group.name} traffic not accepted by source ranges`);
+  if (frontend.address !== undefined) return rule;
+  return { ...exceptLoopback(context), ...rule, matches: [...rule.matches, LOCAL_DESTINATION] };
 }
 
 const REFUSAL_CHAINS = {

@@ -18,7 +18,7 @@ export function proxied(treatment: Treatment): treatment is Proxied {
   return treatment.verdict === "proxy";
 }
 
-const CLASSES: readonly SourceClass[] = ["outside", "node", "pod"];
+export const CLASSES: readonly SourceClass[] = ["outside", "node", "pod"];
 
 /** The sets that some packet goes to: each has a relay of its own. */
 export function relayedSets(group: ServicePortGroup): readonly EndpointSetName[] {

@@ -2,10 +2,10 @@
 
 import { connect, type Socket } from "node:net";
 import { nextTurn, socketText } from "@fairlead/base";
-import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import type { EndpointSetName, PlanEndpoint, ServicePortGroup, SetWeights } from "@fairlead/core";
 import type { RelayRequest } from "./relay.ts";
 
-type Sets = Pick<ServicePortGroup, EndpointSetName | "affinitySeconds">;
+type Sets = Pick<ServicePortGroup, EndpointSetName | "affinitySeconds" | "weights">;
 
 /** Endpoints by `endpointKey`: a service may have a hundred thousand, and is asked for one with each connection. */
 type Index = ReadonlyMap<string, PlanEndpoint>;
@@ -27,6 +27,7 @@ export class Balancer {
   #sets: Sets = { cluster: [], local: [] };
   #byKey: Readonly<Record<EndpointSetName, Index>> = { cluster: new Map(), local: new Map() };
   readonly #turn = { cluster: 0, local: 0 };
+  #turns: Readonly<Partial<Record<EndpointSetName, Turns>>> = {};
   /** In the order of last use. */
   readonly #clients = new Map<string, Remembered>();
 
@@ -45,6 +46,8 @@ export class Balancer {
    */
   *update(sets: Sets): Generator<void, void, void> {
     const byKey = { cluster: yield* indexOf(sets.cluster), local: yield* indexOf(sets.local) };
+    const { cluster, local } = sets.weights ?? {};
+    this.#turns = { ...(cluster && { cluster: new Turns(cluster) }), ...(local && { local: new Turns(local) }) };
     this.#sets = sets;
     this.#byKey = byKey;
     if (sets.affinitySeconds === undefined) this.#clients.clear();
@@ -62,6 +65,7 @@ export class Balancer {
    * @param client the address that packets come from
    * @param failed endpoints that this client could not be connected to just now, by `endpointKey`; taken again when all
    * failed
+   * @returns undefined: there is none, or the connection is of the share that is refused
    */
   choose(set: EndpointSetName, client: string, failed: ReadonlySet<string>): PlanEndpoint | undefined {
     const chosen = this.#remembered(set, client, failed) ?? this.#next(set, failed);
@@ -71,14 +75,25 @@ export class Balancer {
 
   #next(set: EndpointSetName, failed: ReadonlySet<string>): PlanEndpoint | undefined {
     const endpoints = this.#sets[set];
-    const start = this.#turn[set];
+    const start = this.#start(set, failed.size > 0);
+    if (start === undefined) return undefined;
     // One more than there may be of those that failed is enough.
     const tries = Math.min(endpoints.length, failed.size + 1);
     const order = Array.from({ length: tries }, (_, step) => (start + step) % endpoints.length);
     const index = order.find((at) => !failed.has(endpointKey(endpoints[at]))) ?? order[0];
     if (index === undefined) return undefined;
-    this.#turn[set] = index + 1;
+    if (this.#turns[set] === undefined) this.#turn[set] = index + 1;
     return endpoints[index];
+  }
+
+  /** Where to begin; a client that was given to an endpoint is not refused because that failed. */
+  #start(set: EndpointSetName, isGiven: boolean): number | undefined {
+    const turns = this.#turns[set];
+    if (turns === undefined) return this.#turn[set];
+    for (;;) {
+      const start = turns.at(this.#turn[set]++);
+      if (start !== undefined || !isGiven) return start;
+    }
   }
 
   #remembered(set: EndpointSetName, client: string, failed: ReadonlySet<string>): PlanEndpoint | undefined {
@@ -102,6 +117,43 @@ export class Balancer {
       this.#clients.delete(client);
     }
   }
+}
+
+/** Turns of endpoints that do not weigh alike: in a round each has as many as it weighs, far from each other. */
+class Turns {
+  /** What the endpoints weigh up to each of them, itself included. */
+  readonly #ends: readonly number[];
+  readonly #round: number;
+  /** Has no divisor in common with the round, so that a round comes to each number once. */
+  readonly #step: number;
+
+  constructor({ endpoints, refused = 0 }: SetWeights) {
+    let sum = 0;
+    this.#ends = endpoints.map((weight) => (sum += weight));
+    this.#round = sum + refused;
+    let step = Math.round(this.#round * GOLDEN);
+    while (divisor(step, this.#round) !== 1) step += 1;
+    this.#step = step;
+  }
+
+  /** @returns the place of an endpoint; undefined: it is the turn of what is refused */
+  at(turn: number): number | undefined {
+    const number = ((turn % this.#round) * this.#step) % this.#round;
+    let [low, high] = [0, this.#ends.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#ends[middle] ?? 0) > number) high = middle;
+      else low = middle + 1;
+    }
+    return low < this.#ends.length ? low : undefined;
+  }
+}
+
+/** Steps of this part of a round come back to where they have been as late as can be. */
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b);
 }
 
 export function endpointKey(endpoint: PlanEndpoint | undefined): string {

@@ -1,6 +1,7 @@
 /** What a relay is, and how one is opened. */
 
-import type { Clock } from "@fairlead/base";
+import { networkInterfaces } from "node:os";
+import { type Clock, isLoopback } from "@fairlead/base";
 import type { IPFamily, PlanEndpoint } from "@fairlead/core";
 import type { RefusalReason, RelayTraffic, SocketBudget } from "./traffic.ts";
 
@@ -48,8 +49,13 @@ export interface OpenRelay {
   close(): void;
 }
 
-/** Why so many sockets may not be opened; undefined: they may. */
-export function reachedLimit({ service, traffic }: RelayRequest, count: number): RefusalReason | undefined {
+/** Why a client may not have so many sockets; undefined: it may. */
+export function whyRefused(
+  { address, service, traffic }: RelayRequest,
+  client: string,
+  count: number,
+): RefusalReason | undefined {
+  if (isLoopback(address) && !isOfThisNode(client)) return "not-local";
   if (!service.sockets.has(count)) return "service-limit";
   return traffic.sockets.has(count) ? undefined : "total-limit";
 }
@@ -61,3 +67,12 @@ export function takeSockets({ service, traffic }: RelayRequest, count: number): 
 }
 
 export const LOOPBACK: Readonly<Record<IPFamily, string>> = { IPv4: "127.0.0.1", IPv6: "::1" };
+
+/**
+ * Where route_localnet is set, which iptables mode needs and leaves behind, neighbors on the network reach loopback
+ * addresses (CVE-2020-8558).
+ */
+function isOfThisNode(client: string): boolean {
+  if (isLoopback(client)) return true;
+  return Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === client));
+}

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { dial } from "./balancer.ts";
-import { type OpenRelay, type RelayRequest, reachedLimit, takeSockets } from "./relay.ts";
+import { type OpenRelay, type RelayRequest, takeSockets, whyRefused } from "./relay.ts";
 import type { Live, RelayedConnection } from "./traffic.ts";
 
 const BACKLOG = 1_024;
@@ -41,9 +41,9 @@ async function take(client: Socket, request: RelayRequest): Promise<void> {
   const gone = new AbortController();
   const leave = () => gone.abort();
   client.on("error", leave).on("close", leave);
-  const limit = reachedLimit(request, 2);
-  if (limit !== undefined) {
-    traffic.refused(limit);
+  const refusal = whyRefused(request, client.remoteAddress ?? "", 2);
+  if (refusal !== undefined) {
+    traffic.refused(refusal);
     client.resetAndDestroy();
     return;
   }

@@ -2,7 +2,7 @@
 export interface TrafficCounts {
   /** TCP connections and UDP flows connected to an endpoint. */
   readonly accepted: Readonly<Record<"TCP" | "UDP", number>>;
-  /** Those that got none: a limit was reached, no endpoint could be connected, or there was none. */
+  /** Those that got none: at a limit, without an endpoint or one that could be connected, or not of this node. */
   readonly refused: Readonly<Record<RefusalReason, number>>;
   /** Endpoints that could not be connected and were passed over for the next. */
   readonly passedOver: number;
@@ -16,7 +16,7 @@ export interface TrafficCounts {
   readonly maxSockets: number;
 }
 
-export type RefusalReason = "service-limit" | "total-limit" | "unreachable" | "no-endpoint";
+export type RefusalReason = "service-limit" | "total-limit" | "unreachable" | "no-endpoint" | "not-local";
 export type Direction = "to-endpoint" | "to-client";
 
 /** A connection or flow that can be ended from outside. */
@@ -59,7 +59,7 @@ export class RelayTraffic {
   readonly listening = new Set<ListeningRelay>();
   readonly #live = new Set<Live>();
   readonly #accepted = { TCP: 0, UDP: 0 };
-  readonly #refused = { "service-limit": 0, "total-limit": 0, unreachable: 0, "no-endpoint": 0 };
+  readonly #refused = { "service-limit": 0, "total-limit": 0, unreachable: 0, "no-endpoint": 0, "not-local": 0 };
   readonly #bytes = { "to-endpoint": 0, "to-client": 0 };
   #passedOver = 0;
   #onIdle = () => {};

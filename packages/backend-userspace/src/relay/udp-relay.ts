@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { isIPv6 } from "node:net";
 import type { PlanEndpoint } from "@fairlead/core";
 import { DIAL_TIMEOUTS, endpointKey } from "./balancer.ts";
-import { MAX_QUEUED_BYTES, type OpenRelay, type RelayRequest, reachedLimit, takeSockets } from "./relay.ts";
+import { MAX_QUEUED_BYTES, type OpenRelay, type RelayRequest, takeSockets, whyRefused } from "./relay.ts";
 import type { ListeningRelay, Live, RelayedConnection } from "./traffic.ts";
 
 export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
@@ -28,9 +28,9 @@ export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
   });
 
   function open(key: string, client: string, clientPort: number): UdpFlow | undefined {
-    const limit = reachedLimit(request, 1);
-    if (limit !== undefined) {
-      traffic.refused(limit);
+    const refusal = whyRefused(request, client, 1);
+    if (refusal !== undefined) {
+      traffic.refused(refusal);
       return undefined;
     }
     const flow = new UdpFlow({

@@ -2,12 +2,14 @@ import type { Report } from "../report.ts";
 import type { ConfigInput } from "../resolve/input.ts";
 import { type Instance, instanceDefaults } from "../resolve/instance.ts";
 import type { ProxyMode } from "../types.ts";
+import { modeOf } from "./modes.ts";
 
 /** Which services the agent is for, and what it does where nothing is said. */
-export function resolveInstance({ kubeProxy, fairlead, options }: ConfigInput, report: Report): Instance {
+export function resolveInstance(input: ConfigInput, report: Report): Instance {
+  const { fairlead, options } = input;
   const { serviceProxyName = "", serviceNetwork = false } = fairlead;
   const defaults = instanceDefaults(serviceProxyName);
-  const mode = kubeProxy.mode ?? defaults.mode;
+  const mode = modeOf(input, defaults);
   if (serviceNetwork) checkNetwork(serviceProxyName, mode, report);
   if (serviceProxyName === "") return { serviceProxyName, serviceNetwork, defaults };
   if (!isLabelValue(serviceProxyName)) {
@@ -53,6 +55,8 @@ function whyNotBeside(mode: ProxyMode, userspaceOnly: boolean): string | undefin
       return "its chains have the same names as kube-proxy's";
     case "ipvs":
       return "it uses the same chains, virtual servers and device (kube-ipvs0) as kube-proxy";
+    case "kernelspace":
+      return "it programs the load balancers of the node, as kube-proxy does";
     case "userspace":
       return userspaceOnly ? undefined : "its chains have the same names as kube-proxy's, without --userspace-only";
   }

@@ -1,31 +1,34 @@
-import { familyOf, IP_FAMILIES, type IPFamily, isLoopback, parseCIDRLeniently } from "@fairlead/base";
+/** The settings of each mode, and what they mean for the others: node ports, the fast path, relays. */
+
+import { familyOf, IP_FAMILIES, type IPFamily, isLoopback, parseAddress, parseCIDRLeniently } from "@fairlead/base";
 import { formatDuration } from "../duration.ts";
 import type { Report } from "../report.ts";
 import { isGateOn } from "../resolve/gates.ts";
 import { type ConfigInput, canonicalList, periodOf } from "../resolve/input.ts";
 import type { InstanceDefaults } from "../resolve/instance.ts";
+import { MODE_FORM } from "../table/kube-proxy.ts";
 import { enumeration } from "../table/scalars.ts";
 import type {
   AgentConfig,
   FastPathSettings,
   IptablesSettings,
   IpvsSettings,
+  KernelspaceSettings,
   LoopbackNodePorts,
   NftablesSettings,
   ProxyMode,
   UserspaceSettings,
 } from "../types.ts";
 
-/** The settings of each mode, and what they mean for the others: node ports, the fast path, relays. */
-
 type ModeSettings = Pick<
   AgentConfig,
-  "mode" | "iptables" | "ipvs" | "nftables" | "userspace" | "portRange" | "resetStaleTCP"
+  "mode" | "iptables" | "ipvs" | "nftables" | "userspace" | "kernelspace" | "portRange" | "resetStaleTCP"
 >;
 
 /** Settings of every mode, and of the one in use; what the others say wrong does not matter, as for kube-proxy. */
 export function resolveModes(input: ConfigInput, defaults: InstanceDefaults, report: Report): ModeSettings {
-  const mode = input.kubeProxy.mode ?? defaults.mode;
+  const mode = modeOf(input, defaults);
+  checkPlatform(input, mode, report);
   if (mode === "ipvs" && !isGateOn(input, "KubeProxyIPVS"))
     report.error("mode", "needs the feature gate KubeProxyIPVS=true");
   const iptables = resolveIptables(input);
@@ -35,8 +38,9 @@ export function resolveModes(input: ConfigInput, defaults: InstanceDefaults, rep
     ipvs: { ...iptables, ...resolveIpvs(input, mode === "ipvs", report) },
     nftables,
     userspace: { ...iptables, ...resolveUserspace(input, mode === "userspace", report) },
+    kernelspace: { ...iptables, ...resolveKernelspace(input, mode === "kernelspace", report) },
   };
-  checkPeriods(mode === "userspace" ? "iptables" : mode, settings[mode], report);
+  checkPeriods(mode === "userspace" || mode === "kernelspace" ? "iptables" : mode, settings[mode], report);
   if (mode === "nftables" && (nftables.masqueradeBit < 0 || nftables.masqueradeBit > 31)) {
     report.error("nftables.masqueradeBit", "must be a whole number from 0 to 31");
   }
@@ -49,20 +53,61 @@ export function resolveModes(input: ConfigInput, defaults: InstanceDefaults, rep
   };
 }
 
+/** The mode that is asked for; Windows has one only. */
+export function modeOf({ kubeProxy, platform }: ConfigInput, defaults: Pick<InstanceDefaults, "mode">): ProxyMode {
+  return kubeProxy.mode ?? (platform === "windows" ? "kernelspace" : defaults.mode);
+}
+
+function checkPlatform({ platform }: ConfigInput, mode: ProxyMode, report: Report): void {
+  if (platform === "linux" && mode === "kernelspace") report.error("mode", `only works on Windows; ${MODE_FORM}`);
+  if (platform === "windows" && mode !== "kernelspace") {
+    report.error("mode", "only works on Linux; must be kernelspace, or empty for it");
+  }
+}
+
+/** kube-proxy's on Windows (cmd/kube-proxy/app/server_windows.go). */
+const ROOT_ENDPOINT = "cbr0";
+
+function resolveKernelspace(
+  input: ConfigInput,
+  inUse: boolean,
+  report: Report,
+): Omit<KernelspaceSettings, keyof IptablesSettings> {
+  const { networkName, sourceVip, enableDSR, rootHnsEndpointName, forwardHealthCheckVip } = input.kubeProxy.winkernel;
+  if (inUse && enableDSR === true && !isGateOn(input, "WinDSR")) {
+    report.error("winkernel.enableDSR", "needs the feature gate WinDSR=true");
+  }
+  if (inUse && (sourceVip ?? "") !== "" && parseAddress(sourceVip ?? "") === undefined) {
+    report.error("winkernel.sourceVip", "must be an IP address, such as 10.244.1.2");
+  }
+  return {
+    networkName: networkName ?? "",
+    sourceVip: sourceVip ?? "",
+    enableDSR: enableDSR ?? false,
+    rootHnsEndpointName: rootHnsEndpointName || ROOT_ENDPOINT,
+    forwardHealthCheckVip: forwardHealthCheckVip ?? false,
+    overlay: isGateOn(input, "WinOverlay"),
+  };
+}
+
 /** Where node ports are served when nothing is said; kube-proxy's nftables mode differs from its others. */
 export function defaultNodePortAddresses(mode: ProxyMode): readonly string[] {
   return [mode === "nftables" ? "primary" : "all"];
 }
 
-/** nftables mode serves no loopback address without the gate, whatever the selectors say (upstream: silently). */
-export function warnOfLoopbackNodePorts(
+/** What `nodePortAddresses` says and the mode does not do; upstream is silent. */
+export function warnOfNodePortAddresses(
   { mode, features, nodePortAddresses }: Pick<AgentConfig, "mode" | "features" | "nodePortAddresses">,
   report: Report,
 ): void {
+  const warn = (what: string) => report.warn(`${report.name("nodePortAddresses")}: ${what}`);
+  // Upstream: pkg/proxy/winkernel/proxier.go:698, "windows listens to all node addresses".
+  if (mode === "kernelspace" && nodePortAddresses.some((one) => one !== "all"))
+    warn("ignored; Windows serves node ports at all addresses of the node");
   if (mode !== "nftables" || features.nftLocalhostNodePorts) return;
   if (!IP_FAMILIES.some((family) => namesLoopback(nodePortAddresses, family))) return;
-  report.warn(
-    `${report.name("nodePortAddresses")}: nftables mode does not serve node ports on loopback addresses; the feature gate ` +
+  warn(
+    "nftables mode does not serve node ports on loopback addresses; the feature gate " +
       "KubeProxyNFTablesLocalhostNodePorts=true relays TCP there",
   );
 }
@@ -116,7 +161,6 @@ function resolveIptables(input: ConfigInput): IptablesSettings {
   };
 }
 
-/** The schedulers of the kernel. */
 const SCHEDULERS = ["rr", "wrr", "lc", "wlc", "lblc", "lblcr", "sh", "dh", "sed", "nq", "mh", "fo", "ovf", "twos"];
 
 const DEFAULT_SCHEDULER = "rr";
@@ -166,7 +210,7 @@ interface Periods {
   readonly minSyncPeriodMs: number;
 }
 
-function checkPeriods(block: Exclude<ProxyMode, "userspace">, periods: Periods, report: Report): void {
+function checkPeriods(block: Exclude<ProxyMode, "userspace" | "kernelspace">, periods: Periods, report: Report): void {
   const { syncPeriodMs, minSyncPeriodMs } = periods;
   if (syncPeriodMs <= 0) report.error(`${block}.syncPeriod`, "must be greater than 0, such as 30s");
   if (minSyncPeriodMs < 0) report.error(`${block}.minSyncPeriod`, "must not be negative");
@@ -222,6 +266,7 @@ function resolveUserspace(
 /** Why a mode has no use for it; absent: it has. */
 const USELESS: Partial<Readonly<Record<ProxyMode, string>>> = {
   userspace: "the agent itself terminates the connections",
+  kernelspace: "Windows lets no program end the connections of a load balancer",
 };
 
 function resolveResetStaleTCP({ fairlead }: ConfigInput, mode: ProxyMode, report: Report): boolean {

@@ -1,9 +1,9 @@
+/** By which interfaces answers leave, and the numbers that this takes. */
+
 import type { Report } from "../report.ts";
 import type { ConfigInput } from "../resolve/input.ts";
 import type { AgentConfig, ReplyViaSettings } from "../types.ts";
 import { KUBELET_DROP, MARK_RANGES, markText, ROUTING_TABLES, RULE_PRIORITIES } from "../used-numbers.ts";
-
-/** By which interfaces answers leave, and the numbers that this takes. */
 
 /**
  * The table of nftables that marks connections for `replyVia`, in both families. No agent with a service proxy name has
@@ -32,7 +32,8 @@ export function resolveReplyVia(
   const { replyVia, replyRouting } = fairlead;
   if (replyVia === undefined) return undefined;
   const { mode, serviceProxyName } = config;
-  if (mode === "userspace") report.error("replyVia", "works in iptables, nftables and ipvs mode");
+  if (mode === "userspace" || mode === "kernelspace")
+    report.error("replyVia", "works in iptables, nftables and ipvs mode");
   if (mode === "nftables" && config.nftables.fastPath !== undefined) {
     report.error(
       "replyVia",

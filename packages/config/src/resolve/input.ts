@@ -4,6 +4,7 @@ import { parseCIDR } from "../address.ts";
 import type { Report } from "../report.ts";
 import type { FairleadInput } from "../table/fairlead.ts";
 import type { KubeProxyInput } from "../table/kube-proxy.ts";
+import type { Platform } from "../types.ts";
 
 /** What the configuration is made from: documents that have been read, from flags or from a file. */
 export interface ConfigInput {
@@ -11,6 +12,9 @@ export interface ConfigInput {
   readonly origin: "file" | "flags";
   readonly kubeProxy: KubeProxyInput;
   readonly fairlead: FairleadInput;
+  readonly platform: Platform;
+  /** The folder for state where none is said; undefined: Linux'. */
+  readonly stateDir: string | undefined;
   /** Flags alongside the documents. */
   readonly options: CommandOptions;
 }

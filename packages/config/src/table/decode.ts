@@ -90,7 +90,6 @@ function emptyBefore(raw: RawObject, [key]: readonly PropertyKey[], blocks: read
   return keys.slice(0, keys.indexOf(String(key))).findLast((one) => blocks.includes(one) && isEmpty(raw[one]));
 }
 
-/** Paths of the blocks that have a field of the name. */
 function blocksWith(schema: z.core.$ZodType, name: string, prefix = ""): readonly string[] {
   return Object.entries(shapeOf(schema) ?? {}).flatMap(([key, field]) => {
     const shape = shapeOf(field);

@@ -76,7 +76,7 @@ export const fairleadSchema = z.strictObject({
   serviceNetwork: field(flag, {
     flag: "service-network",
     group: "networks",
-    help: "Use only EndpointSlices that fairlead-slices writes, which lead to pods' secondary networks. Needs --service-proxy-name and nftables mode.",
+    help: "Use only EndpointSlices that fairlead-controller writes, which lead to pods' secondary networks. Needs --service-proxy-name and nftables mode.",
     meaning: "only endpoints on pods' secondary networks ([page](secondary-networks.md))",
   }),
   multiCNI: block("networks", {

@@ -30,22 +30,25 @@ export const KIND = "KubeProxyConfiguration";
 export const HEALTHZ_PORT = 10_256;
 export const METRICS_PORT = 10_249;
 
-const PROXY_MODES = ["iptables", "ipvs", "nftables", "userspace"] as const;
-const MODE_FORM = `must be ${enumeration(PROXY_MODES)}, or empty for iptables`;
+const LINUX_MODES = ["iptables", "ipvs", "nftables", "userspace"] as const;
+/** All modes; a node of the cluster may run on Windows. */
+export const PROXY_MODES = [...LINUX_MODES, "kernelspace"] as const;
+
+/** What the mode must be on Linux. */
+export const MODE_FORM = `must be ${enumeration(LINUX_MODES)}, or empty for iptables`;
 
 const mode = text
   .transform((value, context) => {
     const known = PROXY_MODES.find((name) => name === value);
     if (known !== undefined) return known;
-    const windows = value === "kernelspace" ? "only works on Windows; " : "";
-    context.addIssue({ code: "custom", message: `${windows}${MODE_FORM}` });
+    context.addIssue({ code: "custom", message: MODE_FORM });
     return z.NEVER;
   })
   .meta({ enum: [...PROXY_MODES] });
 
 const NO_BUFFERS = "no effect here: lines are written at once, at one level";
 const NO_BUFFERS_HELP = "No effect: each line is written at once.";
-const WINDOWS = { notApplicable: "Windows only" };
+const WINDOWS = { note: "of kernelspace mode, on [Windows](windows.md)" };
 
 const outputRouting = (format: "text" | "json") => {
   const row = {
@@ -77,12 +80,12 @@ const vmodule = z.array(
   { error: "must be a list of {filePattern, verbosity}" },
 );
 
-/** The block of each mode. */
 const BLOCKS = {
   iptables: "iptables",
   ipvs: "ipvs",
   nftables: "nftables",
   userspace: "iptables",
+  kernelspace: "iptables",
 } as const satisfies Readonly<Record<(typeof PROXY_MODES)[number], string>>;
 
 type Block = (typeof BLOCKS)[keyof typeof BLOCKS];
@@ -339,11 +342,32 @@ export const kubeProxySchema = z.strictObject({
     }),
   }),
   winkernel: block("windows", {
-    networkName: field(text, { ...WINDOWS, flag: "network-name" }),
-    sourceVip: field(text, { ...WINDOWS, flag: "source-vip" }),
-    enableDSR: field(flag, { ...WINDOWS, flag: "enable-dsr" }),
-    rootHnsEndpointName: field(text, { ...WINDOWS, flag: "root-hnsendpoint-name" }),
-    forwardHealthCheckVip: field(flag, { ...WINDOWS, flag: "forward-healthcheck-vip" }),
+    networkName: field(text, {
+      ...WINDOWS,
+      flag: "network-name",
+      help: "Name of the HCN network of the pods. Default: the environment variable KUBE_NETWORK.",
+    }),
+    sourceVip: field(text, {
+      ...WINDOWS,
+      flag: "source-vip",
+      help: "On an overlay network, the address that packets to pods leave from.",
+    }),
+    enableDSR: field(flag, {
+      ...WINDOWS,
+      flag: "enable-dsr",
+      help: "Endpoints answer the clients of ClusterIPs directly (direct server return).",
+    }),
+    rootHnsEndpointName: field(text, {
+      ...WINDOWS,
+      flag: "root-hnsendpoint-name",
+      default: "cbr0",
+      help: "Name of the HCN endpoint that stands for the node, for --forward-healthcheck-vip.",
+    }),
+    forwardHealthCheckVip: field(flag, {
+      ...WINDOWS,
+      flag: "forward-healthcheck-vip",
+      help: "Lead health checks of load-balancer addresses to the node.",
+    }),
   }),
   detectLocalMode: field(oneOf(LOCAL_MODES, ", or empty for ClusterCIDR"), {
     flag: "detect-local-mode",
@@ -447,7 +471,7 @@ export const kubeProxySchema = z.strictObject({
     external: () => undefined,
   }),
   windowsRunAsService: field(flag, {
-    ...WINDOWS,
+    notApplicable: "a service manager such as WinSW or NSSM runs the agent on [Windows](windows.md)",
     flag: "windows-service",
     group: "windows",
     external: () => undefined,

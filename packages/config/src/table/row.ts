@@ -24,7 +24,6 @@ export const GROUPS = {
 
 export type Group = keyof typeof GROUPS;
 
-/** A flag of the command line, of a field or by itself. */
 interface FlagRow {
   readonly group?: Group;
   /** Default: what the field's value type has. */

@@ -27,7 +27,6 @@ interface ClusterOptions {
   readonly now: () => number;
   /** Takes what cannot be used of the objects. */
   readonly unusable: Pick<UnusableObjects, "take">;
-  /** The services that came, changed or went, once the first state is known. */
   readonly onServices: (rows: readonly ServiceRow[], gone: readonly ServiceKey[]) => void;
   /** A node that came, changed or (undefined) went. */
   readonly onNode: (name: string, node: NodeState | undefined) => void;
@@ -62,6 +61,7 @@ export class LiveCluster {
       state: this.state,
       mirrored: this.mirrored,
       nodeOf: (name) => this.#nodes.of(name),
+      nodes: () => this.#nodes.all,
       learned: () => this.#learning?.now(),
     });
     this.#plans.first = options.nodeName ?? "";
@@ -94,11 +94,7 @@ export class LiveCluster {
     return this.#ready.promise;
   }
 
-  /**
-   * Where the objects come from: what is not followed can be read once.
-   *
-   * @throws Error before `follow`
-   */
+  /** Where the objects come from: what is not followed can be read once. */
   get source(): ObjectSource {
     if (this.#source === undefined) throw new Error("no objects are followed yet");
     return this.#source;
@@ -152,12 +148,10 @@ export class LiveCluster {
     return this.#turns.run(async () => work(await this.#plans.of(nodeName)));
   }
 
-  /** Who served a service before, since this was started. */
   ownersOf(service: ServiceKey): ServiceAnswer["owners"] {
     return { since: this.#startedAt, changes: this.#owners.of(service) };
   }
 
-  /** Every service, in the order of the state, in portions. */
   async *rows(portion: number): AsyncGenerator<readonly ServiceRow[], void, void> {
     let rows: ServiceRow[] = [];
     for (const key of [...this.state.keys()]) {
@@ -186,6 +180,7 @@ export class LiveCluster {
   #node(name: string, node: NodeState | undefined): void {
     const { isChanged, isOutdated } = this.#nodes.take(name, node);
     if (isOutdated) this.#plans.outdate(name);
+    if (isChanged) this.#plans.outdateOthers(name);
     if (isChanged) this.#options.onNode(name, node);
   }
 
@@ -296,7 +291,6 @@ export class OwnerHistory {
   }
 }
 
-/** What became of a Node. */
 interface NodeNews {
   /** Anything that decides about endpoints, node ports and local traffic. */
   readonly isChanged: boolean;
@@ -304,7 +298,6 @@ interface NodeNews {
   readonly isOutdated: boolean;
 }
 
-/** The Nodes that there are, and the one that is looked from even after it was deleted. */
 class KnownNodes {
   readonly all = new Map<string, NodeState>();
   readonly #isLookedFrom: (name: string) => boolean;
@@ -315,7 +308,6 @@ class KnownNodes {
     this.#isLookedFrom = isLookedFrom;
   }
 
-  /** Whether the node that is looked from was deleted. */
   get isDeleted(): boolean {
     return this.#deleted !== undefined;
   }

@@ -21,15 +21,12 @@ import type { UnusableAnswer, UnusableRow } from "../protocol.ts";
 import type { AgentSetup } from "./plans.ts";
 
 interface Followed {
-  /** Services and slices go there. */
   readonly state: ClusterState;
   /** Slices that OVN-Kubernetes mirrors go there. */
   readonly mirrored: MirroredSlices;
   readonly setup: Pick<AgentSetup, "mode" | "config">;
   readonly unusable: Pick<UnusableObjects, "take">;
-  /** A service or a slice changed. */
   readonly onChange: () => void;
-  /** A mirrored slice of this service came, changed or went. */
   readonly onMirrored: (service: ServiceKey) => void;
   /** A node came, changed or (undefined) went. */
   readonly onNode: (name: string, node: NodeState | undefined) => void;
@@ -176,7 +173,6 @@ const MOST_KEPT = 10_000;
 export class UnusableObjects {
   readonly #rows = new Map<string, readonly UnusableRow[]>();
   readonly #now: () => number;
-  /** Called after each change. */
   onChange: () => void = () => {};
 
   /** @param now milliseconds since the epoch */

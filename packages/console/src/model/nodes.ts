@@ -5,6 +5,7 @@ import { type AgentStatus, type Flow, trafficByService } from "@fairlead/inspect
 import type { SourceReport } from "@fairlead/watch";
 import type {
   FamilyFindings,
+  FlowCounts,
   FlowsAnswer,
   FlowsSince,
   NodeRow,
@@ -14,7 +15,6 @@ import type {
 } from "../protocol.ts";
 import { bytesOf, hangs } from "../ways.ts";
 
-/** What can be looked at of a node. */
 export interface NodePorts {
   /** Whether a node can be looked at from here at all. */
   readonly reaches: (node: string) => boolean;
@@ -28,7 +28,6 @@ export interface NodePorts {
 /** What can be looked at of a node, one by one: a kernel takes seconds, and an agent may stop meanwhile. */
 export type Look = "agent" | "kernel" | "traffic";
 
-/** What is known of a node by looking. */
 export type NodeReading = Pick<NodeRow, Look>;
 
 interface NodePollerOptions {
@@ -56,7 +55,6 @@ export class NodePoller {
     this.#options = options;
   }
 
-  /** What is known of a node, however old. */
   of(node: string): NodeReading {
     return this.#known.get(node) ?? {};
   }
@@ -146,6 +144,9 @@ export function shownFlows(flows: readonly Flow[]): Pick<FlowsAnswer, "traffic" 
 
 interface FlowLook {
   readonly at: number;
+  readonly began: number;
+  /** In all looks since it began. */
+  readonly total: { readonly opened: number; readonly bytes: number };
   /** Bytes so far, by connection. */
   readonly bytes: ReadonlyMap<string, number>;
 }
@@ -156,7 +157,7 @@ const MOST_WATCHED = 8;
 /** A look after a longer pause begins anew: what came and went meanwhile was never seen. */
 const LONGEST_MS = 15_000;
 
-/** What has come since the look before, of the connections in view. */
+/** Counts the connections in view, and what they carry, from look to look. */
 export class FlowRates {
   /** What was looked at last comes last. */
   readonly #looks = new Map<string, FlowLook>();
@@ -165,29 +166,38 @@ export class FlowRates {
    * @param what is looked at: a node, or a service on it
    * @param flows all of its connections
    * @param at milliseconds since the epoch
-   * @returns undefined: no look before, or too long ago
+   * @returns the counts, and what has come since the look before; without that: there was none, or it is too long ago
    */
-  take(what: string, flows: readonly Flow[], at: number): FlowsSince | undefined {
-    const before = this.#looks.get(what);
-    const look = { at, bytes: new Map(flows.map((flow) => [idOf(flow), bytesOf(flow)])) };
+  take(what: string, flows: readonly Flow[], at: number): { readonly counts: FlowCounts; readonly since?: FlowsSince } {
+    const known = this.#looks.get(what);
+    const before = known !== undefined && at > known.at && at - known.at <= LONGEST_MS ? known : undefined;
+    const bytes = new Map(flows.map((flow) => [idOf(flow), bytesOf(flow)]));
+    const came = before === undefined ? { opened: 0, bytes: 0 } : difference(before, bytes);
+    const { opened, bytes: carried } = before?.total ?? { opened: 0, bytes: 0 };
+    const total = { opened: opened + came.opened, bytes: carried + came.bytes };
+    const began = before?.began ?? at;
+    this.#keep(what, { at, began, total, bytes });
+    const isCounted =
+      flows.length === 0 || flows.some(({ sent, received }) => sent !== undefined || received !== undefined);
+    const shown = (of: FlowLook["total"]) => ({ opened: of.opened, ...(isCounted && { bytes: of.bytes }) });
+    return {
+      counts: { began, ...shown(total) },
+      ...(before !== undefined && { since: { ms: at - before.at, ...shown(came) } }),
+    };
+  }
+
+  #keep(what: string, look: FlowLook): void {
     this.#looks.delete(what);
     this.#looks.set(what, look);
     const [oldest] = this.#looks.keys();
     if (this.#looks.size > MOST_WATCHED && oldest !== undefined) this.#looks.delete(oldest);
-    if (before === undefined || at <= before.at || at - before.at > LONGEST_MS) return undefined;
-    const counted =
-      flows.length === 0 || flows.some(({ sent, received }) => sent !== undefined || received !== undefined);
-    const { opened, bytes } = difference(before, look);
-    return { ms: at - before.at, opened, ...(counted && { bytes }) };
   }
 }
 
-/** Whether the source of the objects answers, from what it reports. */
 export class SourceHealth {
   readonly #now: () => number;
   #answer: SourceAnswer = {};
   #changed = Promise.withResolvers<void>();
-  /** Called after each change. */
   onChange: () => void = () => {};
 
   /** @param now milliseconds since the epoch */
@@ -242,7 +252,7 @@ function partsOf(one: string): readonly [node: string, look: Look] {
   return [one.slice(0, at), one.slice(at + 1) as Look];
 }
 
-function difference(before: FlowLook, { bytes: now }: FlowLook): { readonly opened: number; readonly bytes: number } {
+function difference(before: FlowLook, now: FlowLook["bytes"]): FlowLook["total"] {
   let [opened, bytes] = [0, 0];
   for (const [id, count] of now) {
     const known = before.bytes.get(id);

@@ -3,8 +3,8 @@
 import { inSlices } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { ClusterState, NodeState, ServiceKey } from "@fairlead/core";
-import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
-import { type Mode, nodeOptions, type PlannedNode, planNodeSteps, podFacts } from "@fairlead/inspect";
+import { type FilterOptions, Memory } from "@fairlead/endpoint-filter";
+import { factsOf, type Mode, nodeOptions, type PlannedNode, planNodeSteps, podFacts } from "@fairlead/inspect";
 import type { LearnedOnce, MirroredSlices, NetworksOnceParts } from "@fairlead/intake";
 
 interface PlansParts {
@@ -14,6 +14,8 @@ interface PlansParts {
   readonly mirrored: MirroredSlices;
   /** The Node as it is, or was last; undefined: there is none. */
   readonly nodeOf: (name: string) => NodeState | undefined;
+  /** Those that there are. */
+  readonly nodes: () => ReadonlyMap<string, NodeState>;
   /** What the agents have learned of networks by now; undefined: they learn nothing. */
   readonly learned: () => LearnedOnce | undefined;
 }
@@ -21,13 +23,12 @@ interface PlansParts {
 /** A plan with what its agent would remember by now. */
 interface KeptPlan {
   planned: PlannedNode;
-  memory: Memory;
+  readonly memory: Memory;
 }
 
 /** Plans that are kept: each has every service. */
 const MOST_PLANS = 6;
 
-/** The plans of the nodes in view. */
 export class Plans {
   /** The node whose plan is always there. */
   first = "";
@@ -88,7 +89,9 @@ export class Plans {
     const planned = await inSlices(planNodeSteps(this.#request(nodeName)));
     const [oldest] = [...this.#kept.keys()].filter((name) => name !== this.first);
     if (this.#kept.size >= MOST_PLANS && oldest !== undefined) this.#kept.delete(oldest);
-    this.#kept.set(nodeName, { planned, memory: this.setupOf(nodeName).memory.apply(planned.remembered) });
+    const memory = new Memory(this.setupOf(nodeName).memory.entries());
+    memory.apply(planned.remembered);
+    this.#kept.set(nodeName, { planned, memory });
     return planned;
   }
 
@@ -97,7 +100,7 @@ export class Plans {
     for (const [nodeName, plan] of this.#kept) {
       if (this.#outdated.has(nodeName)) continue;
       const step = await inSlices(plan.planned.planner.replan(this.#parts.state, services, plan.memory));
-      plan.memory = plan.memory.apply(step.memory);
+      plan.memory.apply(step.memory);
     }
     await this.of(this.first);
   }
@@ -114,11 +117,32 @@ export class Plans {
     await this.replan(concerned);
   }
 
+  /** A Node came, changed or went, which is another one for all others. */
+  outdateOthers(than: string): void {
+    const others = new Set([this.first, ...this.#kept.keys()]);
+    for (const name of others) if (name !== than && this.#knowsOthers(name)) this.outdate(name);
+  }
+
+  #knowsOthers(nodeName: string): boolean {
+    return factsOf(this.setupOf(nodeName).mode).needs.otherNodes === true;
+  }
+
+  #others(nodeName: string): { readonly otherAddresses?: readonly string[] } {
+    if (!this.#knowsOthers(nodeName)) return {};
+    const others = [...this.#parts.nodes().values()].filter(({ name }) => name !== nodeName);
+    return { otherAddresses: [...new Set(others.flatMap(({ addresses }) => addresses))].sort() };
+  }
+
   #request(nodeName: string) {
     const { state, mirrored, nodeOf } = this.#parts;
     const [node, learned] = [nodeOf(nodeName), this.#parts.learned()];
     const [serviceCIDRs, addresses] = [this.#serviceCIDRs, this.#addresses.get(nodeName)];
-    const known = { ...(node && { node }), ...(serviceCIDRs && { serviceCIDRs }), ...(learned && { learned }) };
+    const known = {
+      ...(node && { node }),
+      ...(serviceCIDRs && { serviceCIDRs }),
+      ...(learned && { learned }),
+      ...this.#others(nodeName),
+    };
     return {
       ...this.setupOf(nodeName),
       cluster: { state, mirrored, problems: [], ...known },

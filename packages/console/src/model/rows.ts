@@ -13,12 +13,7 @@ interface RowParts {
   readonly planner: Planner;
 }
 
-/**
- * What the list says of a service.
- *
- * @param nodeName the node that is looked from
- * @returns undefined: there is no such service
- */
+/** What the list says of a service. */
 export function serviceRow(
   { state, mirrored, planner }: RowParts,
   service: ServiceKey,

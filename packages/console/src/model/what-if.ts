@@ -51,8 +51,6 @@ interface Side {
 /**
  * Plans a node as if the change had been made. Both sides are what agents decide that start now, without what an agent
  * keeps for a while of objects that are gone.
- *
- * @throws RequestError for a change that is none
  */
 export async function changedPlans(
   cluster: LiveCluster,
@@ -133,11 +131,7 @@ function differing(before: PlannedNode, after: PlannedNode): readonly ServiceKey
   return [...found].sort();
 }
 
-/**
- * How the agents would be set up.
- *
- * @throws RequestError saying what would be right
- */
+/** How the agents would be set up. */
 function changedSetup(setup: AgentSetup, { configuration, excludeCIDR }: Change): AgentSetup {
   const configured = configuration.trim() === "" ? setup : configuredSetup(setup, configuration);
   const { config, filter: before } = configured;

@@ -1,6 +1,6 @@
 /** Samples of a quantity over time. */
 
-import type { FlowsAnswer } from "../protocol.ts";
+import type { FlowCounts, FlowsAnswer } from "../protocol.ts";
 
 /** What one look at connections says; null: unknown. */
 export interface Sample {
@@ -10,18 +10,26 @@ export interface Sample {
   readonly opened: number | null;
   /** In both directions. */
   readonly bytes: number | null;
+  /** So far; absent: not counted. */
+  readonly counts?: FlowCounts;
 }
 
 /** A look every two seconds: five minutes. */
 const MOST = 150;
 
 /** The samples with that of an answer; the oldest go. */
-export function withSample(samples: readonly Sample[], { at, since }: FlowsAnswer): readonly Sample[] {
+export function withSample(samples: readonly Sample[], { at, counts }: FlowsAnswer): readonly Sample[] {
   const last = samples.at(-1);
   if (last !== undefined && at <= last.at) return samples;
-  const second = (count: number | undefined) =>
-    since === undefined || count === undefined ? null : (count * 1_000) / since.ms;
-  return [...samples, { at, opened: second(since?.opened), bytes: second(since?.bytes) }].slice(-MOST);
+  const before = last?.counts?.began === counts?.began ? last : undefined;
+  const second = (quantity: Quantity) => {
+    const [from, to] = [before?.counts?.[quantity], counts?.[quantity]];
+    return before === undefined || from === undefined || to === undefined
+      ? null
+      : ((to - from) * 1_000) / (at - before.at);
+  };
+  const sample = { at, opened: second("opened"), bytes: second("bytes"), ...(counts && { counts }) };
+  return [...samples, sample].slice(-MOST);
 }
 
 /** Seconds since the epoch, and the values there; null leaves a gap. */

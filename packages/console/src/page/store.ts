@@ -9,7 +9,6 @@ export class Store {
   readonly nodes = new Map<string, NodeRow>();
   facts: ConsoleFacts | undefined;
   unusable: UnusableAnswer = { objects: 0, rows: [] };
-  /** Whether the objects' source answers. */
   source: SourceAnswer = {};
   /** When the last change of an object was taken in, by the server's clock. */
   objectsAt = 0;
@@ -21,6 +20,8 @@ export class Store {
   #stream = "";
   #view: { readonly nodes: readonly string[]; readonly traffic: boolean } = { nodes: [], traffic: false };
   #pending = false;
+  /** Whether a view is on its way to the server, and whether another one is to follow. */
+  readonly #telling = { now: false, again: false };
   readonly #readers = new Set<() => void>();
 
   /** Names of all services, in their order. */
@@ -31,6 +32,7 @@ export class Store {
 
   connect(): void {
     const events = new EventSource("events");
+    document.addEventListener("visibilitychange", () => void this.#tellView());
     const on = <K extends keyof StreamEvents>(name: K, take: (data: StreamEvents[K]) => void) => {
       events.addEventListener(name, (event) => {
         take(JSON.parse(event.data));
@@ -93,9 +95,23 @@ export class Store {
     if (this.rows.size !== before || gone.length > 0) this.#keys = undefined;
   }
 
+  /** One at a time: of two at once the older one can come last. Of those that wait only the newest is sent. */
   async #tellView(): Promise<void> {
+    this.#telling.again = true;
+    if (this.#telling.now) return;
+    this.#telling.now = true;
+    while (this.#telling.again) {
+      this.#telling.again = false;
+      await this.#sendView();
+    }
+    this.#telling.now = false;
+  }
+
+  async #sendView(): Promise<void> {
     if (this.#stream === "" || this.facts?.kernels !== true) return;
-    const body = JSON.stringify({ stream: this.#stream, ...this.#view });
+    // Nodes are not looked at for a page that is not in view.
+    const view = document.hidden ? { nodes: [], traffic: false } : this.#view;
+    const body = JSON.stringify({ stream: this.#stream, ...view });
     // A stream that is gone comes back with another name, and tells again.
     await fetch("api/view", { method: "POST", body }).catch(() => undefined);
   }

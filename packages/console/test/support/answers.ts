@@ -124,8 +124,9 @@ const FLOWS: readonly Flow[] = [
 function flows(query: URLSearchParams): FlowsAnswer {
   const service = query.get("service");
   const found = FLOWS.filter((one) => service === null || one.service === service);
-  const since = { ms: 2_000, opened: 3 + (Date.now() % 5), bytes: 400_000 };
-  return { node: query.get("node") ?? "", at: Date.now(), since, ...shownFlows(found) };
+  const at = Date.now();
+  const counts = { began: 0, opened: Math.round(at / 500), bytes: at * 200 };
+  return { node: query.get("node") ?? "", at, counts, ...shownFlows(found) };
 }
 
 function learned(query: URLSearchParams): LearnedAnswer {
@@ -175,6 +176,41 @@ export const cannedAnswers: Answers = {
     "/api/doctor": async (query) => doctor(query),
   },
   posts: { "/api/what-if": async () => whatIf },
+};
+
+/** What an attacker would write wherever text can be written. */
+export const MARKUP = `<img src=x onerror="globalThis.hacked=1">"'\`</script><script>globalThis.hacked=1</script>`;
+
+/** Fields whose values are words of a fixed list, numbers as text, or addresses that are read. */
+const FIXED =
+  /^(?:address|after|before|cidr|condition|conflicts|family|frontend|kind|owner|ownership|protocol|side|since|stage|state|verdict)$/;
+
+/** The same, with markup behind every text that others than us can write. */
+function withMarkup(value: unknown): unknown {
+  if (typeof value === "string") return `${value} ${MARKUP}`;
+  if (Array.isArray(value)) return value.map(withMarkup);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [
+      key,
+      typeof one === "string" && FIXED.test(key) ? one : withMarkup(one),
+    ]),
+  );
+}
+
+/** The commands' answers with markup in them. */
+export const hostileAnswers: Answers = {
+  gets: Object.fromEntries(
+    Object.entries(cannedAnswers.gets).map(([path, answer]) => [
+      path,
+      async (query, body) => {
+        const given = withMarkup(await answer(query, body));
+        // The page asks for one node and waits for that one's answer.
+        return { ...(given as object), ...(query.get("node") !== null && { node: query.get("node") }) };
+      },
+    ]),
+  ),
+  posts: { "/api/what-if": async () => withMarkup(whatIf) },
 };
 
 /** Kernels that are as planned, and agents that are well; node-a tracks connections. */

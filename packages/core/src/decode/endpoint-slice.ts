@@ -74,7 +74,6 @@ function reasonToIgnore(metadata: Metadata, slice: RawObject): string | undefine
   return slice["addressType"] === "FQDN" ? "addressType FQDN cannot be proxied" : undefined;
 }
 
-/** How the endpoints of one slice are read. */
 interface EndpointReading {
   readonly family: IPFamily;
   readonly refused: readonly SpecialAddress[];
@@ -101,7 +100,35 @@ function readSlice(
     endpoints: readEndpoints(itemsOf(slice["endpoints"]), { ...reading, family }, problems),
   };
   const triggerTime = readTriggerTime(metadata.annotations[TRIGGER_TIME_ANNOTATION], problems);
-  return triggerTime === undefined ? base : { ...base, triggerTime };
+  const share = readShare(metadata.annotations, itemsOf(slice["endpoints"]).length, problems);
+  return triggerTime === undefined ? { ...base, ...share } : { ...base, ...share, triggerTime };
+}
+
+/** Annotation of an EndpointSlice: its share of the Service's new connections, split evenly among its endpoints. */
+const WEIGHT_ANNOTATION = "fairlead.dev/weight";
+/** Annotation of an EndpointSlice without endpoints: "true" has its share refused, in place of given to the others. */
+const REFUSED_ANNOTATION = "fairlead.dev/weight-refused";
+const HEAVIEST = 1_000_000;
+
+function readShare(
+  annotations: RawObject,
+  endpoints: number,
+  problems: ProblemList,
+): Pick<EndpointSlice, "weight" | "refused"> {
+  const [weight, refused] = [annotations[WEIGHT_ANNOTATION], annotations[REFUSED_ANNOTATION]];
+  const add = (value: unknown, reason: string) => problems.add("metadata.annotations", value, reason);
+  const isWeight = typeof weight === "string" && /^\d{1,7}$/.test(weight) && Number(weight) <= HEAVIEST;
+  if (!isAbsent(weight) && !isWeight) {
+    const reason = `must be a whole number from 0 to ${HEAVIEST}; each endpoint of this slice weighs 1`;
+    add(weight, `${WEIGHT_ANNOTATION} ${reason}`);
+  }
+  const share = isWeight ? { weight: Number(weight) } : {};
+  if (isAbsent(refused) || refused === "false") return share;
+  if (refused !== "true") add(refused, `${REFUSED_ANNOTATION} must be true or false; using false`);
+  else if (!isWeight) add(refused, `${REFUSED_ANNOTATION} needs ${WEIGHT_ANNOTATION}; nothing is refused`);
+  else if (endpoints > 0) add(refused, `${REFUSED_ANNOTATION} is for a slice without endpoints; nothing is refused`);
+  else return { ...share, refused: true };
+  return share;
 }
 
 function readFamily(value: unknown, problems: ProblemList): IPFamily | undefined {

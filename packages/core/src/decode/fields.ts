@@ -161,6 +161,19 @@ export function readServicePorts(spec: RawObject, intern: Intern, problems: Prob
   return [...ports.values()];
 }
 
+/**
+ * Annotation of a Service: "Proxy" or "VIP" (the default), what its load-balancer addresses are where the cloud does
+ * not say (KEP-1860). The API server fills in VIP where the cloud sets no ipMode, so that "Proxy" goes before that.
+ */
+export const LOAD_BALANCER_IP_MODE = "fairlead.dev/load-balancer-ip-mode";
+
+export const IP_MODES: readonly unknown[] = ["Proxy", "VIP"];
+
+/** Whether packets to an address of status.loadBalancer come here with that address still on them. */
+export function arrivesAsSent(ipMode: unknown, annotations: RawObject): boolean {
+  return (isAbsent(ipMode) || ipMode === "VIP") && annotations[LOAD_BALANCER_IP_MODE] !== "Proxy";
+}
+
 /** Absent means TCP, as in the API. */
 export function readProtocol(field: string, value: unknown, problems: ProblemList): Protocol | undefined {
   const known = protocolOf(value);

@@ -15,17 +15,24 @@ import {
 import type { Service } from "../objects.ts";
 import type { ProblemList } from "../problem.ts";
 import { onlyLocal } from "../traffic-policy.ts";
+import { arrivesAsSent, IP_MODES, LOAD_BALANCER_IP_MODE } from "./fields.ts";
 
 /** Annotations with this prefix are ours. */
 export const ANNOTATION_PREFIX = "fairlead.dev/";
+
+/** Annotation of a Service: who may use its node ports (`nodePortRanges`). */
+export const NODE_PORT_SOURCE_RANGES = `${ANNOTATION_PREFIX}node-port-source-ranges`;
 
 /** All annotations of Services that any part of Fairlead reads; docs/annotations.md describes them. */
 const SERVICE_ANNOTATIONS: readonly string[] = [
   "balance",
   "fast-path",
   "ipvs-scheduler",
+  "load-balancer-ip-mode",
   "local-port",
+  "no-local-endpoint",
   "node-port-addresses",
+  "node-port-source-ranges",
   "ownership",
 ].map((name) => `${ANNOTATION_PREFIX}${name}`);
 
@@ -52,9 +59,10 @@ export function noteService(raw: RawObject, annotations: RawObject, service: Ser
   const spec = fieldsOf(raw["spec"]);
   const type = stringOf(spec["type"]) || "ClusterIP";
   const ingress = itemsOf(fieldsOf(fieldsOf(raw["status"])["loadBalancer"])["ingress"]).map(fieldsOf);
-  const seen: Seen = { spec, type, ingress, service, problems };
+  const seen: Seen = { spec, type, ingress, annotations, service, problems };
   noteRanges(seen);
   noteIngress(seen);
+  noteIPMode(seen);
   noteFamilies(seen);
   notePorts(seen);
   notePolicies(seen);
@@ -66,13 +74,14 @@ interface Seen {
   readonly type: string;
   /** status.loadBalancer.ingress */
   readonly ingress: readonly RawObject[];
+  readonly annotations: RawObject;
   readonly service: Service;
   readonly problems: ProblemList;
 }
 
 const RANGES = "spec.loadBalancerSourceRanges";
 
-function noteRanges({ spec, type, ingress, service, problems }: Seen): void {
+function noteRanges({ spec, type, ingress, annotations, service, problems }: Seen): void {
   const written = itemsOf(spec["loadBalancerSourceRanges"]).flatMap((one) => stringOf(one)?.trim() || []);
   if (written.length === 0) return;
   if (type !== "LoadBalancer") {
@@ -83,20 +92,20 @@ function noteRanges({ spec, type, ingress, service, problems }: Seen): void {
   for (const family of IP_FAMILIES) {
     const own = ranges.filter((range) => range.family === family);
     const addresses = service.loadBalancerIPs.filter((address) => familyOf(address) === family);
-    if (own.length === 0 && addresses.length > 0)
+    if (own.length === 0 && addresses.length > 0 && !service.unreadableSourceRanges)
       problems.add(RANGES, written, `has no ${family} range: ${addresses.join(", ")} is open to every client`, "open");
     if (own.length > 1 && own.some(({ prefixLength }) => prefixLength === 0))
       problems.add(RANGES, written, `has a range of all ${family} clients: the others have no effect`, "note");
   }
   const nodePorts = service.ports.flatMap(({ nodePort }) => nodePort ?? []);
-  if (nodePorts.length > 0) {
-    const reason = `does not limit the node ports: every client that reaches a node may use ${nodePorts.join(", ")}`;
+  if (nodePorts.length > 0 && annotations[NODE_PORT_SOURCE_RANGES] === undefined) {
+    const reason = `does not limit the node ports: every client that reaches a node may use ${nodePorts.join(", ")}; the annotation ${NODE_PORT_SOURCE_RANGES} does`;
     problems.add(RANGES, undefined, reason, "note");
   }
   if (service.externalIPs.length > 0)
     problems.add(RANGES, undefined, `does not limit the external IPs ${service.externalIPs.join(", ")}`, "note");
-  if (ingress.some(({ ipMode }) => ipMode === "Proxy"))
-    problems.add(RANGES, undefined, "is left to the load balancer where status says ipMode Proxy", "note");
+  if (ingress.some(({ ipMode }) => !arrivesAsSent(ipMode, annotations)))
+    problems.add(RANGES, undefined, "is left to the load balancer where the ipMode is Proxy", "note");
 }
 
 function noteIngress({ spec, type, ingress, service: { loadBalancerIPs }, problems }: Seen): void {
@@ -120,6 +129,34 @@ function noteIngress({ spec, type, ingress, service: { loadBalancerIPs }, proble
       "spec.loadBalancerIP",
       asked,
       `is not in status: ${loadBalancerIPs.join(", ")} is served instead`,
+      "note",
+    );
+}
+
+function noteIPMode({ type, ingress, annotations, problems }: Seen): void {
+  const value = annotations[LOAD_BALANCER_IP_MODE];
+  if (value === undefined) return;
+  const field = "metadata.annotations";
+  if (!IP_MODES.includes(value)) {
+    problems.add(field, value, `${LOAD_BALANCER_IP_MODE} must be ${IP_MODES.join(" or ")}; using what status says`);
+    return;
+  }
+  const own = ingress.flatMap(({ ip, ipMode }) => (stringOf(ip) && ipMode === "Proxy" ? [ip] : []));
+  const others = ingress.flatMap(({ ip }) => (stringOf(ip) && !own.includes(ip) ? [ip] : []));
+  if (type !== "LoadBalancer" && ingress.length === 0)
+    problems.add(field, value, `${LOAD_BALANCER_IP_MODE} has no effect with type ${type}`, "note");
+  else if (value === "VIP" && own.length > 0)
+    problems.add(
+      field,
+      value,
+      `${LOAD_BALANCER_IP_MODE} has no effect on ${own.join(", ")}: status says Proxy`,
+      "note",
+    );
+  else if (value === "Proxy" && others.length > 0)
+    problems.add(
+      "status.loadBalancer.ingress",
+      others,
+      `is left to the load balancer: the annotation ${LOAD_BALANCER_IP_MODE} is Proxy`,
       "note",
     );
 }
@@ -168,6 +205,14 @@ function notePolicies({ spec, type, service, problems }: Seen): void {
   const check = spec["healthCheckNodePort"];
   if (!isAbsent(check) && check !== 0 && !(type === "LoadBalancer" && onlyLocal(service.externalTrafficPolicy)))
     note("healthCheckNodePort", "is not opened: it needs type LoadBalancer and externalTrafficPolicy Local");
+  const hasNodePorts = service.ports.some(({ nodePort }) => nodePort !== undefined);
+  if (service.annotations[NODE_PORT_SOURCE_RANGES] !== undefined && !hasNodePorts)
+    problems.add(
+      "metadata.annotations",
+      service.annotations[NODE_PORT_SOURCE_RANGES],
+      `${NODE_PORT_SOURCE_RANGES} has no effect: no port of this Service has a node port`,
+      "note",
+    );
   if (!isAbsent(spec["sessionAffinityConfig"]) && service.affinitySeconds === undefined)
     note("sessionAffinityConfig", "has no effect without sessionAffinity ClientIP");
   const { trafficDistribution } = service;

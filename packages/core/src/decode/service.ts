@@ -16,6 +16,7 @@ import { ProblemList } from "../problem.ts";
 import { onlyLocal, TRAFFIC_POLICIES } from "../traffic-policy.ts";
 import {
   AMBIGUOUS,
+  arrivesAsSent,
   checkNames,
   type Decoded,
   type Intern,
@@ -116,8 +117,8 @@ function readService(
     clusterIPs,
     ports,
     externalIPs,
-    loadBalancerIPs: readIngressAddresses(raw, problems),
-    loadBalancerSourceRanges: readSourceRanges(spec, problems),
+    loadBalancerIPs: readIngressAddresses(raw, metadata.annotations, problems),
+    ...readSourceRanges(spec, problems),
     internalTrafficPolicy: readPolicy("internalTrafficPolicy", spec, problems),
     externalTrafficPolicy,
     annotations: readAnnotations(metadata.annotations, annotations),
@@ -214,15 +215,15 @@ function readAnnotations(annotations: RawObject, wanted?: ReadonlySet<string>): 
 }
 
 /**
- * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP).
+ * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (`arrivesAsSent`).
  * Loopback and link-local ones are left to those who hand them out: no other program may write the status.
  */
-function readIngressAddresses(raw: RawObject, problems: ProblemList): readonly string[] {
+function readIngressAddresses(raw: RawObject, annotations: RawObject, problems: ProblemList): readonly string[] {
   const ingress = itemsOf(fieldsOf(fieldsOf(raw["status"])["loadBalancer"])["ingress"]);
   const found = new Set<string>();
   ingress.forEach((item, i) => {
     const { ip, ipMode } = fieldsOf(item);
-    if (!isAbsent(ipMode) && ipMode !== "VIP") return;
+    if (!arrivesAsSent(ipMode, annotations)) return;
     const address = readAddress(`status.loadBalancer.ingress[${i}].ip`, ip, UNUSABLE, problems);
     if (address !== undefined) found.add(address.text);
   });
@@ -231,18 +232,26 @@ function readIngressAddresses(raw: RawObject, problems: ProblemList): readonly s
 
 /**
  * spec.loadBalancerSourceRanges, trimmed of the white space that the API lets pass. A range of length 0 admits every
- * client of its family, so it replaces that family's ranges.
+ * client of its family, so it replaces that family's ranges. Where none can be read nobody is admitted: the API refuses
+ * such a Service, and one that comes by another way was not meant to be open.
  */
-function readSourceRanges(spec: RawObject, problems: ProblemList): readonly string[] {
+function readSourceRanges(
+  spec: RawObject,
+  problems: ProblemList,
+): Pick<Service, "loadBalancerSourceRanges" | "unreadableSourceRanges"> {
+  let unreadable = 0;
   const ranges = itemsOf(spec["loadBalancerSourceRanges"]).flatMap((value, i) => {
     const text = typeof value === "string" ? value.trim() : undefined;
     if (text === "") return [];
     const cidr = text === undefined ? undefined : parseCIDRLeniently(text);
     if (cidr !== undefined) return [cidr];
+    unreadable += 1;
     problems.add(`spec.loadBalancerSourceRanges[${i}]`, value, "must be a CIDR, as 192.0.2.0/24");
     return [];
   });
   const open = new Set(ranges.filter((range) => range.prefixLength === 0).map((range) => range.family));
   const closed = ranges.filter((range) => !open.has(range.family)).map((range) => range.text);
-  return compact([...new Set(closed)]);
+  const loadBalancerSourceRanges = compact([...new Set(closed)]);
+  if (ranges.length > 0 || unreadable === 0) return { loadBalancerSourceRanges };
+  return { loadBalancerSourceRanges, unreadableSourceRanges: true };
 }

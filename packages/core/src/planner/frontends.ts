@@ -67,8 +67,10 @@ interface FrontendKindFacts {
   readonly allocated: boolean;
   /** What its claim to an address is worth against others. */
   readonly rank: ClaimRank;
-  /** loadBalancerSourceRanges hold at it. */
-  readonly gated: boolean;
+  /** `ModeSemantics.terminatingStandIn`: endpoints that terminate may stand in for ready ones at it. */
+  readonly takesTerminating: boolean;
+  /** `ModeSemantics.preserveDestination`: what such a Service keeps to this node at it. */
+  readonly preserves?: "destination" | "node";
   /** Where a Service has it. */
   addresses(service: Service, externalIPs: boolean): readonly string[];
 }
@@ -81,7 +83,7 @@ export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFact
     at: "address",
     allocated: true,
     rank: "allocated",
-    gated: false,
+    takesTerminating: true,
     addresses: ({ clusterIPs }) => clusterIPs,
   },
   "external-ip": {
@@ -90,7 +92,7 @@ export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFact
     at: "address",
     allocated: false,
     rank: "written",
-    gated: false,
+    takesTerminating: false,
     addresses: (service, externalIPs) => (externalIPs ? service.externalIPs : []),
   },
   "load-balancer": {
@@ -99,7 +101,8 @@ export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFact
     at: "address",
     allocated: false,
     rank: "status",
-    gated: true,
+    takesTerminating: true,
+    preserves: "destination",
     addresses: ({ loadBalancerIPs }) => loadBalancerIPs,
   },
   "node-port": {
@@ -108,7 +111,8 @@ export const FRONTEND_KINDS: { readonly [Kind in FrontendKind]: FrontendKindFact
     at: "node-port",
     allocated: false,
     rank: "chosen",
-    gated: false,
+    takesTerminating: false,
+    preserves: "node",
     addresses: () => [],
   },
 };

@@ -1,25 +1,19 @@
 /** One port of a service in the plan: its frontends with endpoints, treatment, balance and source ranges. */
 
-import { contains, familyOf } from "@fairlead/base";
+import { familyOf } from "@fairlead/base";
 import type { ModeSemantics } from "../backend.ts";
-import { compact } from "../data.ts";
 import type { OwnershipDecision } from "../filter.ts";
 import type { EndpointSlice, IPFamily, Protocol, Service, ServiceKey, ServicePortSpec } from "../objects.ts";
-import type {
-  AllowedSources,
-  EndpointSetName,
-  Frontend,
-  FrontendKind,
-  PlanEndpoint,
-  ServicePortGroup,
-} from "../plan.ts";
+import type { EndpointSetName, Frontend, FrontendKind, PlanEndpoint, ServicePortGroup, SetWeights } from "../plan.ts";
 import { candidates } from "../select/candidates.ts";
-import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
+import { type EndpointSets, endpointSets, type Selecting } from "../select/endpoint-sets.ts";
+import { sliceWeights } from "../select/weights.ts";
 import { onlyLocal } from "../traffic-policy.ts";
 import { CLAIM_RANKS, type ClaimRank, type GroupClaims } from "./claims.ts";
 import { claimKey, FRONTEND_KINDS, type FrontendSpec, frontendSpecs, type Leaves } from "./frontends.ts";
+import { type Gates, gatesOf } from "./gates.ts";
 import type { PlannerOptions } from "./options.ts";
-import { isLeft, LEFT_ALONE, type TreatmentFacts, treatments } from "./treatments.ts";
+import { isLeft, LEFT_ALONE, preserving, type TreatmentFacts, treatments } from "./treatments.ts";
 
 /** What a group is made from. */
 export interface GroupInput {
@@ -38,6 +32,8 @@ export interface GroupInput {
 /** The endpoints of a group: all that costs time where there are many, and hangs on no other service. */
 export interface GroupEndpoints {
   readonly sets: EndpointSets;
+  /** `ServicePortGroup.weights`, whichever sets are used. */
+  readonly weights: Readonly<Record<EndpointSetName, SetWeights | undefined>>;
   /** Distinct ones. */
   readonly count: number;
 }
@@ -49,12 +45,16 @@ export interface GroupEndpoints {
  */
 export function* groupEndpoints(
   { port: { name, protocol } }: GroupDraft,
-  { slices, family, excludes, options }: GroupInput,
+  { service, slices, family, excludes, options }: GroupInput,
   before: ServicePortGroup | undefined,
 ): Generator<void, GroupEndpoints> {
-  const found = yield* candidates(slices, { family, name, protocol, excludes });
-  const sets = yield* endpointSets(found, options, before);
-  if (excludes === undefined || protocol !== "TCP" || !options.resetStaleTCP) return { sets, count: found.length };
+  const query = { family, name, protocol, excludes };
+  const found = yield* candidates(slices, query);
+  const sets = yield* endpointSets(found, selecting(options, service, family), before);
+  const divided = yield* sliceWeights(slices, query, found, weighing(service.annotations, options.semantics));
+  const weights = { cluster: yield* divided.of(sets.cluster), local: yield* divided.of(sets.local) };
+  const rest = { weights, count: found.length };
+  if (excludes === undefined || protocol !== "TCP" || !options.resetStaleTCP) return { sets, ...rest };
   // What another network serves is there, too: connections to it go on.
   const named = yield* candidates(slices, { family, name, protocol });
   const all = named.map(({ endpoint: { address, nodeName }, port }) => ({
@@ -62,7 +62,7 @@ export function* groupEndpoints(
     port,
     local: nodeName === options.nodeName,
   }));
-  return { sets: { ...sets, all }, count: found.length };
+  return { sets: { ...sets, all }, ...rest };
 }
 
 /**
@@ -84,13 +84,13 @@ export function buildGroup(
   draft: GroupDraft,
   held: readonly FrontendSpec[],
   input: GroupInput,
-  { sets, count }: GroupEndpoints,
+  { sets, weights, count }: GroupEndpoints,
 ): BuiltGroup {
   const { service, family } = input;
   const { protocol } = draft.port;
   const balance = balanceOf(service.annotations, input.options.semantics);
   const fastPath = fastPathOf(service.annotations);
-  const frontends = buildFrontends(held, treatmentFacts(draft, sets, input), input);
+  const frontends = buildFrontends(held, treatmentFacts(draft, sets, input), sets, input);
   const group: ServicePortGroup = {
     id: draft.id,
     name: draft.name,
@@ -103,6 +103,7 @@ export function buildGroup(
     endpointCount: count,
     frontends,
     annotations: service.annotations,
+    ...usedWeights(frontends, weights),
     ...(sets.onNode.length === 0 ? undefined : { onNode: sets.onNode }),
     ...(sets.all !== sets.serving && outlastsReadiness(protocol, input.options) ? { present: sets.all } : undefined),
     ...(balance === undefined ? undefined : { balance }),
@@ -210,6 +211,35 @@ export function fastPathProblem(annotations: Annotations): { value: string; reas
   return { value, reason: `${FAST_PATH_ANNOTATION} must be ${VALUES.join(" or ")}; using off` };
 }
 
+/**
+ * Annotation of a Service: what becomes of packets under a traffic policy Local on a node without an endpoint of it.
+ * "reject" answers, so that clients try elsewhere at once; "drop" (the default) lets them wait
+ * (kubernetes/kubernetes#121371 asks for it).
+ */
+const NO_LOCAL_ENDPOINT_ANNOTATION = "fairlead.dev/no-local-endpoint";
+
+const NO_LOCAL_ENDPOINT_VALUES: readonly string[] = ["drop", "reject"];
+
+/** What is wrong with the annotation, or that it has no effect. */
+export function noLocalEndpointProblem(
+  service: Service,
+): { value: string; reason: string; effect?: "note" } | undefined {
+  const value = service.annotations[NO_LOCAL_ENDPOINT_ANNOTATION];
+  if (value === undefined) return undefined;
+  if (!NO_LOCAL_ENDPOINT_VALUES.includes(value)) {
+    const reason = `${NO_LOCAL_ENDPOINT_ANNOTATION} must be ${NO_LOCAL_ENDPOINT_VALUES.join(" or ")}; using drop`;
+    return { value, reason };
+  }
+  if (onlyLocal(service.internalTrafficPolicy) || onlyLocal(service.externalTrafficPolicy)) return undefined;
+  const reason = `${NO_LOCAL_ENDPOINT_ANNOTATION} has no effect: no traffic policy of this Service is Local`;
+  return { value, reason, effect: "note" };
+}
+
+/** Whether a node without an endpoint of the service refuses what the policy Local keeps on it. */
+export function refusesWithoutLocal({ annotations }: Pick<Service, "annotations">): boolean {
+  return annotations[NO_LOCAL_ENDPOINT_ANNOTATION] === "reject";
+}
+
 /** Whether conntrack entries are looked at whose conversations end with their endpoint only. */
 function outlastsReadiness(protocol: Protocol, { resetStaleTCP }: PlannerOptions): boolean {
   return protocol === "SCTP" || (protocol === "TCP" && resetStaleTCP === true);
@@ -218,11 +248,12 @@ function outlastsReadiness(protocol: Protocol, { resetStaleTCP }: PlannerOptions
 function treatmentFacts(
   draft: GroupDraft,
   sets: EndpointSets,
-  { options, family, masqueradesPods }: GroupInput,
+  { service, options, family, masqueradesPods }: GroupInput,
 ): TreatmentFacts {
   return {
     anyEndpoint: sets.any,
     localEndpoint: sets.local.length > 0,
+    refusesWithoutLocal: refusesWithoutLocal(service),
     usesClusterEndpoints: draft.frontends.some(
       (one) => FRONTEND_KINDS[one.kind].reach === "external" || !onlyLocal(one.policy),
     ),
@@ -233,35 +264,73 @@ function treatmentFacts(
   };
 }
 
+/** Where the mode has them stand in for load balancers only, a service without has nothing but ready endpoints. */
+export function selecting(options: SelectingOptions, service: Service, family: IPFamily): Selecting {
+  const { nodeName, zone, nodeHints, semantics } = options;
+  const standIns =
+    semantics.terminatingStandIn === undefined || service.loadBalancerIPs.some((ip) => familyOf(ip) === family);
+  const { ignoresHints } = semantics;
+  const weights = weighing(service.annotations, semantics);
+  return { nodeName, zone, nodeHints, standIns, ...(ignoresHints && { ignoresHints }), ...(weights && { weights }) };
+}
+
+type SelectingOptions = Pick<PlannerOptions, "nodeName" | "zone" | "nodeHints" | "semantics">;
+
 function buildFrontends(
   held: readonly FrontendSpec[],
   facts: TreatmentFacts,
+  { ready }: EndpointSets,
   { service, family, options, excludedClients }: GroupInput,
 ): readonly Frontend[] {
-  const sources = allowedSources(service, family, options.nodeIPs[family]);
+  const { semantics } = options;
+  const gates: Gates = semantics.ignoresSourceRanges ? {} : gatesOf(service, family, options.nodeIPs[family]);
+  const preserved = preservesDestination(service.annotations, semantics);
+  const ofReady = { ...facts, anyEndpoint: ready.cluster, localEndpoint: ready.local };
   return held.map((spec) => {
-    const { gated, allocated } = FRONTEND_KINDS[spec.kind];
-    return buildFrontend(spec, facts, {
-      ...(gated && sources !== undefined && { gate: sources }),
+    const { allocated, takesTerminating, preserves } = FRONTEND_KINDS[spec.kind];
+    const balanced = preserves === "destination" && semantics.preserveDestination !== undefined && !spec.left;
+    const own = semantics.terminatingStandIn === undefined || takesTerminating ? facts : ofReady;
+    const gate = gates[spec.kind];
+    return buildFrontend(spec, own, preserved ? preserves : undefined, {
+      ...(balanced && fromLoadBalancer(spec, preserved, ready)),
+      ...(gate && { gate }),
       ...(allocated && excludedClients !== undefined && { excludedClients }),
     });
   });
 }
 
+function fromLoadBalancer(
+  { policy }: FrontendSpec,
+  preservesDestination: boolean,
+  ready: EndpointSets["ready"],
+): Pick<Frontend, "fromLoadBalancer"> {
+  const set = onlyLocal(policy) ? "local" : "cluster";
+  return { fromLoadBalancer: { preservesDestination, ready: ready[set] } };
+}
+
+function preservesDestination(annotations: Annotations, { preserveDestination: name }: ModeSemantics): boolean {
+  return name !== undefined && annotations[name] === "true";
+}
+
 function buildFrontend(
   spec: FrontendSpec,
   facts: TreatmentFacts,
-  clients: Pick<Frontend, "gate" | "excludedClients">,
+  preserves: "destination" | "node" | undefined,
+  clients: Pick<Frontend, "gate" | "excludedClients" | "fromLoadBalancer">,
 ): Frontend {
   const { kind, address, port, policy } = spec;
   const { reach, at } = FRONTEND_KINDS[kind];
+  const treated = () =>
+    preserves === undefined || onlyLocal(policy)
+      ? treatments(reach, policy, facts)
+      : preserving(preserves === "destination", facts);
   return {
     kind,
     reach,
     at: address === undefined ? at : "address",
     port,
     policy,
-    treatments: spec.left ? LEFT_ALONE : treatments(reach, policy, facts),
+    treatments: spec.left ? LEFT_ALONE : treated(),
     ...(address === undefined ? undefined : { address }),
     ...clients,
   };
@@ -271,6 +340,17 @@ function usesSet(frontends: readonly Frontend[], set: EndpointSetName): boolean 
   return frontends.some(({ treatments: { pod, node, outside } }) =>
     [pod, node, outside].some((treatment) => treatment.verdict === "proxy" && treatment.set === set),
   );
+}
+
+function usedWeights(
+  frontends: readonly Frontend[],
+  { cluster, local }: GroupEndpoints["weights"],
+): Pick<ServicePortGroup, "weights"> {
+  const weights = {
+    ...(cluster && usesSet(frontends, "cluster") && { cluster }),
+    ...(local && usesSet(frontends, "local") && { local }),
+  };
+  return Object.keys(weights).length === 0 ? {} : { weights };
 }
 
 function noLocal(frontends: readonly Frontend[], sets: EndpointSets): Omit<BuiltGroup, "group"> {
@@ -287,6 +367,12 @@ function balanceOf(annotations: Annotations, { sourceHash }: ModeSemantics): Ser
   return sourceHash === true && annotations[BALANCE_ANNOTATION] === SOURCE_HASH ? SOURCE_HASH : undefined;
 }
 
+/** What the mode can do with the weights of a service's slices: no hash of a client's address refuses a share. */
+export function weighing(annotations: Annotations, semantics: ModeSemantics): ModeSemantics["weights"] {
+  const { weights } = semantics;
+  return weights !== undefined && balanceOf(annotations, semantics) !== undefined ? "without refusals" : weights;
+}
+
 interface BalanceProblem {
   readonly value: string;
   readonly reason: string;
@@ -297,16 +383,11 @@ function fastPathOf({ [FAST_PATH_ANNOTATION]: value = "on" }: Annotations): Serv
   return value === "on" ? undefined : "off";
 }
 
-const NONE: readonly string[] = [];
-
-/**
- * The clients that may use the load-balancer addresses of a service in a family; undefined: all. A node that such an
- * address is bound to reaches it with that address as its source, so where the node is admitted these are as well.
- */
-function allowedSources(service: Service, family: IPFamily, nodeIP: string | undefined): AllowedSources | undefined {
-  const ranges = service.loadBalancerSourceRanges.filter((range) => familyOf(range) === family);
-  if (ranges.length === 0) return undefined;
-  const nodeIsIn = nodeIP !== undefined && ranges.some((range) => contains(range, nodeIP));
-  const own = service.loadBalancerIPs.filter((ip) => familyOf(ip) === family);
-  return { ranges: compact(ranges), addresses: nodeIsIn ? compact(own) : NONE };
+/** Whether a share of a frontend's connections is refused: that of an EndpointSlice without endpoints. */
+export function refusesShare(
+  { weights }: Pick<ServicePortGroup, "weights">,
+  { treatments: { pod, node, outside } }: Pick<Frontend, "treatments">,
+): boolean {
+  if (weights === undefined) return false;
+  return [pod, node, outside].some((one) => one.verdict === "proxy" && weights[one.set]?.refused !== undefined);
 }

@@ -6,7 +6,8 @@ import type { EndpointSlice, IPFamily, Service } from "../objects.ts";
 import { type Problem, printableValue } from "../problem.ts";
 import { onlyLocal } from "../traffic-policy.ts";
 import { FRONTEND_KINDS } from "./frontends.ts";
-import { balanceProblem, fastPathProblem } from "./group.ts";
+import { nodePortRangesProblem } from "./gates.ts";
+import { balanceProblem, fastPathProblem, noLocalEndpointProblem, weighing } from "./group.ts";
 import type { PlannerOptions } from "./options.ts";
 import { isFirstFamily, type ServiceDraft } from "./service-plan.ts";
 
@@ -18,7 +19,14 @@ export function problemOf({ namespace, name }: Pick<Service, "namespace" | "name
 
 /** All that is wrong with a service in a family now; what two families have in common is the first one's. */
 export function serviceProblems(draft: ServiceDraft): readonly Problem[] {
-  const found = [...ofOwner(draft), ...ofAnnotations(draft), ...ofAddresses(draft), ...ofEndpoints(draft)];
+  const found = [
+    ...ofOwner(draft),
+    ...ofAnnotations(draft),
+    ...ofWeights(draft),
+    ...ofSourceRanges(draft),
+    ...ofAddresses(draft),
+    ...ofEndpoints(draft),
+  ];
   return found.length === 0 ? NONE : found.map((one) => problemOf(draft.input.service, one));
 }
 
@@ -44,15 +52,47 @@ const ANNOTATIONS = "metadata.annotations";
 
 function ofAnnotations({ groups, nodePorts, input }: ServiceDraft): readonly Found[] {
   const { service, family, options } = input;
-  const once = groups.length > 0 && isFirstFamily(service, family, options);
-  const found = [
+  const isFirst = isFirstFamily(service, family, options);
+  const once = groups.length > 0 && isFirst;
+  const found: readonly (Omit<Found, "field"> | undefined)[] = [
     once ? balanceProblem(service.annotations, options.semantics) : undefined,
     once ? fastPathProblem(service.annotations) : undefined,
+    once ? noLocalEndpointProblem(service) : undefined,
     nodePorts?.problem,
+    groups.length > 0 ? nodePortRangesProblem(service, family, isFirst, options.semantics) : undefined,
   ];
   return found.flatMap((one) =>
-    one === undefined ? [] : [{ field: ANNOTATIONS, value: printableValue(one.value), reason: one.reason }],
+    one === undefined ? [] : [{ ...one, field: ANNOTATIONS, value: printableValue(one.value) }],
   );
+}
+
+/** What the mode cannot do of what the slices ask for. */
+function ofWeights({ groups, input: { service, slices, family, options } }: ServiceDraft): readonly Found[] {
+  const can = weighing(service.annotations, options.semantics);
+  if (groups.length === 0 || can === "and refusals" || !isFirstFamily(service, family, options)) return [];
+  const found = (reason: string): readonly Found[] => [{ field: ANNOTATIONS, value: "", reason }];
+  if (can === undefined && slices.some(({ weight = 0 }) => weight > 0))
+    return found("fairlead.dev/weight: this mode cannot weigh endpoints; they weigh alike");
+  if (!slices.some(({ refused }) => refused)) return [];
+  const where = options.semantics.weights === can ? "this mode" : "fairlead.dev/balance source-hash";
+  return found(`fairlead.dev/weight-refused: ${where} cannot refuse a share; the other endpoints get it`);
+}
+
+/** Bad ranges are problems of their own: here is what becomes of the addresses. */
+function ofSourceRanges({ groups, input: { service, family, options } }: ServiceDraft): readonly Found[] {
+  const { loadBalancerSourceRanges: ranges, unreadableSourceRanges = false, loadBalancerIPs } = service;
+  const isLimited = ranges.length > 0 || unreadableSourceRanges;
+  if (!isLimited || loadBalancerIPs.length === 0 || groups.length === 0) return [];
+  if (!isFirstFamily(service, family, options)) return [];
+  const field = "spec.loadBalancerSourceRanges";
+  const addresses = loadBalancerIPs.join(", ");
+  if (options.semantics.ignoresSourceRanges) {
+    const reason = `is not enforced in this mode: ${addresses} is open to every client`;
+    return [{ field, value: ranges.length === 0 ? "" : printableValue(ranges), reason, effect: "open" }];
+  }
+  return unreadableSourceRanges
+    ? [{ field, value: "", reason: `has no CIDR: ${addresses} lets no client in`, effect: "lost" }]
+    : [];
 }
 
 function ofAddresses({ groups, input: { service, family, options } }: ServiceDraft): readonly Found[] {

@@ -49,12 +49,14 @@ const NO_MEMORY: OwnershipMemory = { get: () => undefined };
 export function planOnce(objects: Iterable<unknown>, options: PlanOnceOptions): PlannedOnce {
   const { serviceProxyName, ...rest } = options;
   const state = new ClusterState();
+  const { preserveDestination } = options.semantics;
+  const asked = preserveDestination === undefined ? {} : { annotations: new Set([preserveDestination]) };
   const problems: Problem[] = [];
   const notices: Problem[] = [];
   for (const raw of withoutLists(objects)) {
     const { kind } = fieldsOf(raw);
     if (kind === "Service") {
-      const decoded = decodeService(raw, undefined, serviceProxyName ? { serviceProxyName } : {});
+      const decoded = decodeService(raw, undefined, { ...(serviceProxyName && { serviceProxyName }), ...asked });
       if (decoded.object !== undefined) state.upsertService(decoded.object);
       problems.push(...decoded.problems);
       notices.push(...(decoded.notices ?? []));

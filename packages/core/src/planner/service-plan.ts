@@ -1,6 +1,6 @@
 /** One service in the plan, from its draft to its finished groups, and at which addresses it opens node ports. */
 
-import { familyOf, inAnyOf, parseCIDRLeniently } from "@fairlead/base";
+import { familyOf, inAnyOf } from "@fairlead/base";
 import { compact } from "../data.ts";
 import type { OwnershipDecision } from "../filter.ts";
 import type { IPFamily, Service } from "../objects.ts";
@@ -9,6 +9,7 @@ import type { Problem } from "../problem.ts";
 import { countLocalReady } from "../select/local-ready.ts";
 import type { GroupClaims } from "./claims.ts";
 import { claimKey, type Leaves, type ServiceClaims } from "./frontends.ts";
+import { readCIDRs } from "./gates.ts";
 import {
   type BuiltGroup,
   buildGroup,
@@ -122,7 +123,16 @@ export function* serviceEndpoints(
 type Holder = (claim: string) => string | undefined;
 
 const NO_ENDPOINTS: GroupEndpoints = {
-  sets: { cluster: [], local: [], serving: [], onNode: [], all: [], any: false },
+  sets: {
+    cluster: [],
+    local: [],
+    serving: [],
+    onNode: [],
+    all: [],
+    any: false,
+    ready: { cluster: false, local: false },
+  },
+  weights: { cluster: undefined, local: undefined },
   count: 0,
 };
 
@@ -260,9 +270,3 @@ function closed(problem?: NodePortChoice["problem"]): NodePortChoice {
 }
 
 const CLOSED: NodePortChoice = { addresses: [] };
-
-/** Undefined: one of them is no CIDR. */
-function readCIDRs(value: string): readonly string[] | undefined {
-  const cidrs = value.split(",").map((one) => parseCIDRLeniently(one.trim())?.text);
-  return cidrs.every((cidr) => cidr !== undefined) ? cidrs : undefined;
-}

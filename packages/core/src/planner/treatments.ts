@@ -7,6 +7,8 @@ export interface TreatmentFacts {
   /** Whether anything can be reached, from whatever node. */
   readonly anyEndpoint: boolean;
   readonly localEndpoint: boolean;
+  /** The Service asks for an answer where there is no local endpoint, whatever the mode does there by itself. */
+  readonly refusesWithoutLocal: boolean;
   /**
    * Whether some frontend of the service port uses cluster endpoints at all (internal policy Cluster, or an external
    * one).
@@ -32,6 +34,15 @@ export const LEFT_ALONE: Treatments = { pod: LEAVE, node: LEAVE, outside: LEAVE 
 /** Whether another network serves a frontend. */
 export function isLeft(frontend: { readonly treatments: Treatments }): boolean {
   return frontend.treatments.outside.verdict === "leave";
+}
+
+/**
+ * `ModeSemantics.preserveDestination` under policy Cluster: endpoints of this node only, as under Local.
+ *
+ * @param destination the destination is kept, and the client's address with it
+ */
+export function preserving(destination: boolean, facts: TreatmentFacts): Treatments {
+  return uniform(toLocal(facts)(!destination));
 }
 
 export function treatments(reach: Reach, policy: TrafficPolicy, facts: TreatmentFacts): Treatments {
@@ -71,6 +82,7 @@ function toCluster(facts: TreatmentFacts): ByMasquerade {
 function toLocal(facts: TreatmentFacts): ByMasquerade {
   if (!facts.anyEndpoint) return unreachable("local", facts);
   if (facts.localEndpoint) return proxyTo("local");
+  if (facts.refusesWithoutLocal) return unreachable("local", facts);
   if (facts.semantics.localWithoutEndpoints === "drop") return () => DROP;
   return proxyTo(facts.usesClusterEndpoints ? "cluster" : "local");
 }

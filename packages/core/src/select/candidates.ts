@@ -8,6 +8,8 @@ export interface Candidate {
   readonly key: string;
   readonly endpoint: SliceEndpoint;
   readonly port: number;
+  /** Its slice weighs 0: it gets no new connections. */
+  readonly weightless?: true;
 }
 
 /** Which endpoints of a service are wanted. */
@@ -21,9 +23,9 @@ export interface CandidateQuery {
 
 /**
  * The distinct endpoints of a service port in order. Where one address stands in several slices (an endpoint that
- * moves, or an address that a new pod got while the old one still terminates), the one that doesn't terminate is taken,
- * then the ready one, then the serving one, then that of the slice with the smaller name: never the one that came last,
- * since the result must not hang on the order of events.
+ * moves, or an address that a new pod got while the old one still terminates), one whose slice weighs something is
+ * taken, then the one that doesn't terminate, then the ready one, then the serving one, then that of the slice with the
+ * smaller name: never the one that came last, since the result must not hang on the order of events.
  *
  * Yields where there are many.
  *
@@ -52,12 +54,14 @@ function collect(slice: EndpointSlice, port: number, query: CandidateQuery, foun
   for (const endpoint of slice.endpoints) {
     if (query.excludes?.(endpoint)) continue;
     const host = slice.family === "IPv6" ? `[${endpoint.address}]` : endpoint.address;
-    found.push({ key: `${host}:${port}`, endpoint, port });
+    const candidate = { key: `${host}:${port}`, endpoint, port };
+    found.push(slice.weight === 0 ? { ...candidate, weightless: true } : candidate);
   }
 }
 
 function byKeyThenPreference(a: Candidate, b: Candidate): number {
   if (a.key !== b.key) return a.key < b.key ? -1 : 1;
+  if (a.weightless !== b.weightless) return a.weightless ? 1 : -1;
   return preference(b.endpoint) - preference(a.endpoint);
 }
 

@@ -1,6 +1,7 @@
+import type { ModeSemantics } from "../backend.ts";
 import { TURN } from "../data.ts";
 import type { SliceEndpoint } from "../objects.ts";
-import type { PlanEndpoint, ServicePortGroup } from "../plan.ts";
+import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import type { Candidate } from "./candidates.ts";
 import { type NodeTopology, topologyFilter } from "./topology.ts";
 
@@ -21,10 +22,21 @@ export interface EndpointSets {
   readonly all: readonly PlanEndpoint[];
   /** Whether anything can be reached, from whatever node. */
   readonly any: boolean;
+  /** Whether the members of each set are ready, and none stands in for them; empty sets are not. */
+  readonly ready: Readonly<Record<EndpointSetName, boolean>>;
+}
+
+/** Where is planned for, and which endpoints may stand in there. */
+export interface Selecting extends NodeTopology {
+  /** False: those that serve while they terminate never stand in for ready ones. */
+  readonly standIns?: boolean;
+  /** Of the mode. */
+  readonly weights?: ModeSemantics["weights"];
 }
 
 interface Usable {
   readonly source: SliceEndpoint;
+  readonly weightless?: true | undefined;
   readonly planned: PlanEndpoint;
 }
 
@@ -37,24 +49,29 @@ const NONE: readonly PlanEndpoint[] = [];
  */
 export function* endpointSets(
   candidates: readonly Candidate[],
-  place: NodeTopology,
+  place: Selecting,
   before?: Pick<ServicePortGroup, "serving" | "onNode">,
 ): Generator<void, EndpointSets> {
   const known = yield* knownEndpoints(before);
   const all: Usable[] = [];
-  for (const { endpoint, port } of candidates) {
+  for (const { endpoint, port, weightless } of candidates) {
     const { address } = endpoint;
     const local = endpoint.nodeName !== undefined && endpoint.nodeName === place.nodeName;
     const old = known.get(address);
     const same = old !== undefined && old.port === port && old.local === local;
-    all.push({ source: endpoint, planned: same ? old : { address, port, local } });
+    all.push({ source: endpoint, weightless, planned: same ? old : { address, port, local } });
     if (all.length % TURN === 0) yield;
   }
   const usable = where(all, ({ source }) => source.ready || source.serving);
   const serving = plannedOf(usable);
-  const cluster = pickCluster(usable, place);
+  const weighing = where(usable, ({ weightless }) => weightless !== true);
+  const cluster = pickCluster(weighing, place);
   if (all.length >= TURN) yield;
-  const local = sameOrNew(plannedOf(pickReady(usable.filter((one) => one.planned.local))), serving);
+  const here = pickReady(
+    weighing.filter((one) => one.planned.local),
+    place,
+  );
+  const local = sameOrNew(plannedOf(here), serving);
   return {
     serving,
     cluster: cluster === usable ? serving : sameOrNew(plannedOf(cluster), serving),
@@ -62,6 +79,7 @@ export function* endpointSets(
     onNode: sameOrNew(plannedOf(all.filter((one) => one.planned.local)), local, serving),
     all: usable === all ? serving : plannedOf(all),
     any: cluster.length > 0,
+    ready: { cluster: cluster[0]?.source.ready === true, local: here[0]?.source.ready === true },
   };
 }
 
@@ -75,8 +93,8 @@ function* knownEndpoints(
   return known;
 }
 
-function pickCluster(usable: readonly Usable[], place: NodeTopology): readonly Usable[] {
-  const picked = pickReady(usable);
+function pickCluster(usable: readonly Usable[], place: Selecting): readonly Usable[] {
+  const picked = pickReady(usable, place);
   if (!picked[0]?.source.ready) return picked;
   const left = topologyFilter(
     picked.map((one) => one.source),
@@ -86,9 +104,9 @@ function pickCluster(usable: readonly Usable[], place: NodeTopology): readonly U
 }
 
 /** The ready ones; if there is none, those that serve while they terminate (KEP-1669). */
-function pickReady(usable: readonly Usable[]): readonly Usable[] {
+function pickReady(usable: readonly Usable[], { standIns = true }: Selecting): readonly Usable[] {
   const ready = where(usable, (one) => one.source.ready);
-  return ready.length > 0 ? ready : usable.filter((one) => one.source.serving && one.source.terminating);
+  return ready.length > 0 || !standIns ? ready : usable.filter((one) => one.source.serving && one.source.terminating);
 }
 
 /** Mostly it is all of them, and then the same array. */

@@ -26,7 +26,7 @@ export function hintsOutcome(
   query: CandidateQuery,
   place: NodeTopology,
 ): HintsOutcome {
-  const all = toEnd(candidates(slices, query)).map(({ endpoint }) => endpoint);
+  const all = toEnd(candidates(slices, query)).flatMap((one) => (one.weightless ? [] : one.endpoint));
   const ready = all.filter((endpoint) => endpoint.ready);
   const noNode = whyNoNodeHints(ready, place);
   if (noNode === undefined) return { counts: "node" };
@@ -36,11 +36,15 @@ export function hintsOutcome(
 }
 
 function whyNoNodeHints(ready: readonly SliceEndpoint[], place: NodeTopology): string | undefined {
+  if (place.ignoresHints) return IGNORED;
   if (place.nodeHints === false) return "the feature gate PreferSameTrafficDistribution is off";
   return whyNoHints(ready, ({ nodeHints }) => nodeHints, place.nodeName, "node");
 }
 
-function whyNoZoneHints(ready: readonly SliceEndpoint[], { zone }: NodeTopology): string | undefined {
+const IGNORED = "this mode does not use hints";
+
+function whyNoZoneHints(ready: readonly SliceEndpoint[], { zone, ignoresHints }: NodeTopology): string | undefined {
+  if (ignoresHints) return IGNORED;
   if (zone === undefined) return "the node has no zone (label topology.kubernetes.io/zone)";
   return whyNoHints(ready, ({ zoneHints }) => zoneHints, zone, "zone");
 }

@@ -5,7 +5,8 @@ import { preference } from "./candidates.ts";
 
 /**
  * How many distinct addresses of ready endpoints a service has on this node, whatever their ports: what its health
- * check answers (upstream: LocalReadyEndpoints). Yields where there are many.
+ * check answers (upstream: LocalReadyEndpoints). Those that weigh 0 do not count: a load balancer must not send
+ * connections for them. Yields where there are many.
  */
 export function* countLocalReady(
   slices: readonly EndpointSlice[],
@@ -16,7 +17,7 @@ export function* countLocalReady(
   const byAddress = new Map<string, SliceEndpoint>();
   let seen = 0;
   for (const slice of slices) {
-    if (slice.family !== family || slice.ports.length === 0) continue;
+    if (slice.family !== family || slice.ports.length === 0 || slice.weight === 0) continue;
     if (seen >= TURN) yield;
     seen = (seen >= TURN ? 0 : seen) + slice.endpoints.length;
     for (const endpoint of slice.endpoints) {

@@ -6,6 +6,8 @@ export interface NodeTopology {
   readonly zone?: string | undefined;
   /** False: hints for nodes do not count. */
   readonly nodeHints?: boolean | undefined;
+  /** No hint counts. */
+  readonly ignoresHints?: true;
 }
 
 /**
@@ -18,6 +20,7 @@ export function topologyFilter(
   ready: readonly SliceEndpoint[],
   place: NodeTopology,
 ): ((endpoint: SliceEndpoint) => boolean) | undefined {
+  if (place.ignoresHints) return undefined;
   const hintedForNode = (endpoint: SliceEndpoint) => endpoint.nodeHints?.includes(place.nodeName) ?? false;
   const allHinted = place.nodeHints !== false && ready.every((endpoint) => endpoint.nodeHints !== undefined);
   if (allHinted && ready.some(hintedForNode)) return hintedForNode;

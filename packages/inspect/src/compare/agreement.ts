@@ -1,3 +1,5 @@
+/** Whether a kernel does with packets to services what a plan, or another kernel, wants. */
+
 import { bracketed } from "@fairlead/base";
 import {
   FRONTEND_KINDS,
@@ -7,27 +9,21 @@ import {
   type ServicePortGroup,
   type Treatment,
 } from "@fairlead/core";
-import type { Packet } from "@fairlead/trace";
-import { isExcluded, lets, type Probe, probesOf, type Source } from "./probes.ts";
+import { endpointProbesOf, isExcluded, lets, type Probe, probesOf, type Source } from "./probes.ts";
 import type { Finding } from "./rules.ts";
 import {
-  type Comparison,
   compared,
-  type Followed,
   follow,
   type KernelState,
   type OutcomeShares,
   ownSource,
   sameWays,
-  tracedWays,
   UNTOUCHED,
   type View,
   viewOf,
   wantedWays,
   waysText,
 } from "./ways.ts";
-
-/** Whether a kernel does with packets to services what a plan, or another kernel, wants. */
 
 /** One kind of packet of a frontend, what the plan wants with it and what the kernel does. */
 export interface PacketFinding {
@@ -36,6 +32,8 @@ export interface PacketFinding {
   readonly wanted: OutcomeShares;
   /** Absent: it cannot be told, for the reason. */
   readonly found?: OutcomeShares;
+  /** What is found where other programs masquerade it as well, which is no disagreement. */
+  readonly masqueraded?: OutcomeShares;
   readonly problem?: string;
 }
 
@@ -83,32 +81,40 @@ export function agrees(finding: PacketFinding, { letsNodeOut }: Pick<ModeSemanti
 export function examine(group: ServicePortGroup, probe: Probe, view: View): PacketFinding {
   const { kind, address, port } = probe.frontend;
   const source = asSent(probe.source, address, view);
-  const wanted = wantedWays(treatmentOf(probe.frontend, source), group, source.address);
+  const wanted = wantedWays(treatmentOf(probe.frontend, source), group, source.address, probe.frontend);
   const followed = follow(view, { ...probe.packet, source: source.address });
   const refused = refusal(probe.frontend, source);
   const isRefused = refused !== undefined && compared(followed, refused).kind === "same";
   const finding = { frontend: { kind, address, port }, source, wanted: isRefused ? refused : wanted };
   const comparison = compared(followed, finding.wanted);
   if (comparison.kind === "unknown") return { ...finding, problem: comparison.problem };
-  return { ...finding, found: comparison.kind === "different" ? comparison.ways : finding.wanted };
+  if (comparison.kind === "different") return { ...finding, found: comparison.ways };
+  return {
+    ...finding,
+    found: finding.wanted,
+    ...(comparison.kind === "masqueraded" && { masqueraded: comparison.ways }),
+  };
 }
 
 /**
- * Sends packets through what is expected and through what is there, and gives those that end elsewhere, or with another
- * probability. Where only rules outside a service proxy's chains masquerade, as pod networks do with what leaves them,
- * the finding says so. A step is a packet.
+ * The same with packets from the endpoints too, as findings. Where only rules outside a service proxy's chains
+ * masquerade, as pod networks do with what leaves them, the finding says so. A step is a packet.
  */
-export function* compareProbes(
-  expected: KernelState,
-  actual: KernelState,
-  probes: Iterable<Pick<Probe, "service" | "packet">>,
+export function* trafficFindings(
+  groups: Iterable<ServicePortGroup>,
+  node: NodePlan,
+  kernel: KernelState,
+  nodeAddress: string | undefined,
+  semantics: Pick<ModeSemantics, "letsNodeOut">,
 ): Generator<void, readonly Finding[], void> {
-  const [wanted, found] = [viewOf(expected), viewOf(actual)];
+  const view = viewOf(kernel);
   const findings: Finding[] = [];
-  for (const { service, packet } of probes) {
-    yield;
-    const finding = findingOf(follow(wanted, packet), follow(found, packet));
-    if (finding !== undefined) findings.push({ ...finding, service, where: `traffic ${packetText(packet)}` });
+  for (const group of groups) {
+    for (const probe of [...probesOf(group, node, nodeAddress), ...endpointProbesOf(group, node, nodeAddress)]) {
+      yield;
+      const found = differenceOf(examine(group, probe, view), semantics);
+      if (found !== undefined) findings.push({ ...found, service: group.name, where: `traffic ${packetText(probe)}` });
+    }
   }
   return findings;
 }
@@ -143,17 +149,18 @@ function refusal({ gate, treatments }: Frontend, source: Source): OutcomeShares 
   return leadsOn || lets(gate, source.address) ? undefined : new Map([[verdict, 1]]);
 }
 
-function findingOf(want: Followed, have: Followed): Pick<Finding, "kind" | "what" | "others"> | undefined {
-  if ("problem" in want) return { kind: "unknown", what: want.problem };
-  const expected = tracedWays(want.outcomes);
-  const comparison: Comparison = compared(have, expected);
-  if (comparison.kind === "same") return undefined;
-  if (comparison.kind === "unknown") return { kind: "unknown", what: comparison.problem };
-  const what = `${waysText(comparison.ways)}, expected ${waysText(expected)}`;
-  return { kind: "different", what, ...(comparison.kind === "masqueraded" && { others: true as const }) };
+/** @returns undefined: the plan is met */
+function differenceOf(
+  finding: PacketFinding,
+  semantics: Pick<ModeSemantics, "letsNodeOut">,
+): Pick<Finding, "kind" | "what" | "others"> | undefined {
+  const { wanted, found, masqueraded, problem = "" } = finding;
+  if (found === undefined) return { kind: "unknown", what: problem };
+  if (masqueraded === undefined && agrees(finding, semantics)) return undefined;
+  const what = `${waysText(masqueraded ?? found)}, expected ${waysText(wanted)}`;
+  return { kind: "different", what, ...(masqueraded && { others: true }) };
 }
 
-function packetText({ protocol, source, destination, dport }: Packet): string {
-  const to = bracketed(destination);
-  return `${protocol} ${source} → ${to}${dport === undefined ? "" : `:${dport}`}`;
+function packetText({ packet: { protocol, source, destination, dport } }: Probe): string {
+  return `${protocol} ${source} → ${bracketed(destination)}${dport === undefined ? "" : `:${dport}`}`;
 }

@@ -1,6 +1,6 @@
-import type { Difference, DifferenceTarget } from "./group-differences.ts";
-
 /** How long a service has differed, and which one is looked at next. */
+
+import type { Difference, DifferenceTarget } from "./group-differences.ts";
 
 /** One subject that differs, and since when. */
 export interface TrackedDifference {

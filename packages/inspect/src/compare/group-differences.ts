@@ -1,11 +1,11 @@
+/** How packets to a service port differ from the plan, affinity included. */
+
 import { socketText } from "@fairlead/base";
 import type { IPFamily, NodePlan, ServicePortGroup } from "@fairlead/core";
 import type { Environment, Exploration, Outcome, Packet, Tracer } from "@fairlead/trace";
 import { agrees, examine, type PacketFinding } from "./agreement.ts";
 import { allProbesOf, type Probe, packetText } from "./probes.ts";
 import { type OutcomeShares, UNTOUCHED, type View, waysText } from "./ways.ts";
-
-/** How packets to a service port differ from the plan, affinity included. */
 
 /**
  * What becomes of packets to one service port, against the plan. Rules are looked at by what they do: any mode's are

@@ -1,7 +1,10 @@
 /** Virtual servers, sets and addresses of a kernel against those expected, and as payloads make them. */
 
-import { socketText } from "@fairlead/base";
+import { serverChange } from "@fairlead/backend-ipvs";
+import { socketText, toEnd } from "@fairlead/base";
 import {
+  type Destination,
+  type DestinationKey,
   parseSetCommand,
   ServerReader,
   type SetMember,
@@ -26,8 +29,8 @@ export interface IpvsCompareOptions {
 }
 
 /**
- * How the virtual servers, sets and addresses of a kernel differ from those expected. Destinations of weight 0 that
- * no service expects are ones that drain.
+ * How the virtual servers, sets and addresses of a kernel differ from those expected. TCP destinations of weight
+ * 0 that no service expects are ones that drain.
  */
 export function compareIpvs(
   expected: IpvsObjects,
@@ -46,11 +49,7 @@ export function compareIpvs(
   ];
 }
 
-/**
- * The virtual servers that a payload of `ipvsadm --restore` makes where there are none.
- *
- * @throws Error for a line that is no such command
- */
+/** The virtual servers that a payload of `ipvsadm --restore` makes where there are none. */
 export function serversOf(payload: string): readonly VirtualServerState[] {
   const reader = new ServerReader();
   const complete = linesOf(payload).flatMap((line) => reader.push(line) ?? []);
@@ -58,11 +57,7 @@ export function serversOf(payload: string): readonly VirtualServerState[] {
   return last === undefined ? complete : [...complete, last];
 }
 
-/**
- * The sets that a payload of `ipset restore` makes where there are none.
- *
- * @throws Error for a line that is no such command, or that deletes
- */
+/** The sets that a payload of `ipset restore` makes where there are none. */
 export function setsOf(payload: string): readonly SetState[] {
   const sets = new Map<string, SetState & { readonly members: Set<SetMember> }>();
   for (const line of linesOf(payload)) {
@@ -116,6 +111,7 @@ function nameOf({ protocol, address, port }: VirtualServerState): string {
   return `virtual server ${protocol} ${socketText(address, port)}`;
 }
 
+/** What the agent would do to the server, as findings. */
 function compareServer(
   expected: VirtualServerState,
   actual: VirtualServerState | undefined,
@@ -123,28 +119,31 @@ function compareServer(
 ): Finding[] {
   const where = nameOf(expected);
   if (actual === undefined) return [{ kind: "missing", where, what: "the virtual server", ...of }];
-  const [wanted, found] = [settings(expected), settings(actual)];
-  const setting: Finding[] =
-    wanted === found ? [] : [{ kind: "different", where, what: `${found}, expected ${wanted}`, ...of }];
-  const before = new Map(expected.destinations.map((one) => [`${one.address} ${one.port}`, one]));
-  const after = new Map(actual.destinations.map((one) => [`${one.address} ${one.port}`, one]));
-  const differing = [...new Set([...before.keys(), ...after.keys()])].flatMap((key): Finding[] => {
-    const [want, have] = [before.get(key), after.get(key)];
-    if (want === undefined)
-      return have === undefined || have.weight === 0
-        ? []
-        : [{ kind: "extra", where, what: `destination ${key}`, ...of }];
-    if (have === undefined) return [{ kind: "missing", where, what: `destination ${key}`, ...of }];
-    if (want.weight === have.weight && want.forwarding === have.forwarding) return [];
-    const text = ({ weight, forwarding }: typeof want) => `${forwarding}, weight ${weight}`;
-    return [{ kind: "different", where, what: `destination ${key}: ${text(have)}, expected ${text(want)}`, ...of }];
+  const { additions, removals } = toEnd(serverChange({ server: expected, endpoints: expected.destinations }, actual));
+  const there = new Map(actual.destinations.map((one) => [destinationText(one), one]));
+  return [...additions, ...removals].flatMap((command): Finding[] => {
+    if (command.kind === "edit-server")
+      return [{ kind: "different", where, what: `${settings(actual)}, expected ${settings(expected)}`, ...of }];
+    if (!("destination" in command)) return [];
+    const what = destinationText(command.destination);
+    if (command.kind === "add-destination") return [{ kind: "missing", where, what, ...of }];
+    const found = there.get(what);
+    if (command.kind === "delete-destination" || found === undefined || removals.includes(command))
+      return [{ kind: "extra", where, what, ...of }];
+    const text = ({ weight, forwarding }: Destination) => `${forwarding}, weight ${weight}`;
+    return [
+      { kind: "different", where, what: `${what}: ${text(found)}, expected ${text(command.destination)}`, ...of },
+    ];
   });
-  return [...setting, ...differing];
 }
 
-function settings({ scheduler, flags, persistenceSeconds }: VirtualServerState): string {
+function destinationText({ address, port }: DestinationKey): string {
+  return `destination ${address} ${port}`;
+}
+
+function settings({ scheduler, flags, persistenceSeconds, others = [] }: VirtualServerState): string {
   const persistence = persistenceSeconds === undefined ? "" : `, persistent for ${persistenceSeconds} s`;
-  return `scheduler ${[scheduler, ...flags].join(",")}${persistence}`;
+  return [`scheduler ${[scheduler, ...flags].join(",")}${persistence}`, ...others].join(" ");
 }
 
 function compareIpsets(

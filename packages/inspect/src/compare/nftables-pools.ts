@@ -45,7 +45,7 @@ export function* pooledEndpoints(table: NftTable): Generator<void, ReadonlyMap<s
 
 /** What is there for services with affinity has numbers in it, in the order in which they were needed. */
 const OF_CLASS =
-  /(?:^|-)(?:endpoints-\d+|sticky-(?:gone-)?\d+(?:-\d+)?)$|^(?:local-)?sticky-(?:clients|slots|endpoints)$|^sticky-(?:ips|nodeports)$/;
+  /(?:^|-)(?:endpoints-\d+|sticky-(?:gone-)?\d+(?:-\d+)?)$|^(?:local-)?sticky-(?:clients|slots|endpoints)$|^sticky-(?:ips|nodeports)$|^weighted-.*\/sticky$/;
 
 /** Whether a chain or set is there for a class: one that nothing needs may stay, and one may not be there yet. */
 export function isOfClass(name: string): boolean {

@@ -1,5 +1,6 @@
-/** How a table of nftables in a kernel differs from the one that a plan stands for, as data. */
+/** How a table of nftables in a kernel differs from the one that a plan stands for, as a report shows it. */
 
+import { differencesOf, RANGE_CHECKS, type Sameness, type TableDifference } from "@fairlead/backend-nftables";
 import {
   type Hex,
   lengthOf,
@@ -14,10 +15,10 @@ import { isOfClass, pooledEndpoints, verdictMeaning } from "./nftables-pools.ts"
 import type { Finding } from "./rules.ts";
 
 /**
- * How a table of a kernel differs from the one that a plan stands for, as data: chains, rules, sets, elements. In which
+ * How a table of a kernel differs from the one that a plan stands for: what a backend would repair, but that in which
  * slots endpoints stand, which class a service is in, comments and remembered clients make no difference, nor does what
  * kube-proxy has for a service in chains of its own (`isKubeProxyTable`).
- * A step is a chain, an element or a frontend.
+ * A step is an element or a frontend.
  *
  * @param actual undefined: there is no such table
  */
@@ -25,19 +26,18 @@ export function* compareNftables(
   expected: NftTable,
   actual: NftTable | undefined,
 ): Generator<void, readonly Finding[], void> {
-  const name = `table ${expected.family} ${expected.name}`;
-  if (actual === undefined) return [{ kind: "missing", where: name, what: "the table" }];
+  const differences = yield* differencesOf(expected, actual, IN_MEANING);
+  if (actual === undefined) return differences.flatMap((one) => commonFindings(one, expected, expected));
   const ownerOf = yield* ownersIn(expected, actual);
   const elsewhere = kubeProxyKeys(actual);
-  const kubeProxys = elsewhere.size > 0;
+  const counted = differences.filter(elsewhere.size > 0 ? countsForKubeProxy : () => true);
   return [
-    ...compareChains(expected, actual, kubeProxys),
-    ...(yield* compareSets(expected, actual, ownerOf, kubeProxys)),
+    ...counted.filter(isInUse(actual)).flatMap((one) => commonFindings(one, expected, actual)),
+    ...counted.flatMap((one) => elementFindings(one, ownerOf)),
     ...(yield* comparePools(expected, actual, ownerOf, elsewhere)),
   ];
 }
 
-/** The services of which a table has anything, as its elements name them. */
 export function servicesInTable({ sets }: NftTable): ReadonlySet<string> {
   return new Set(
     [...sets.values()].flatMap(({ elements }) => [...elements.values()].flatMap((one) => serviceOf(one) ?? [])),
@@ -90,43 +90,105 @@ function* comparePools(
   return findings;
 }
 
-/**
- * How chains and their rules differ. Chains that nothing leads to make no difference.
- *
- * @param kubeProxys as `isKubeProxyTable` has it of the actual one
- */
-function compareChains(expected: NftTable, actual: NftTable, kubeProxys: boolean): readonly Finding[] {
-  const wanted = [...expected.chains.values()].flatMap((chain) => {
-    const there = actual.chains.get(chain.name);
-    // It needs no other chains than the hooks', and what of its own is missing packets tell.
-    if (kubeProxys && (there === undefined ? chain.base === undefined : isFirewallChain(chain.name))) return [];
-    if (there !== undefined) return compareChain(chain, there, expected, actual);
-    return isOfClass(chain.name) ? [] : [{ kind: "missing", where: `chain ${chain.name}`, what: "the chain" } as const];
-  });
-  const led = chainsLedTo(actual);
-  const isOthers = (name: string) => !expected.chains.has(name) && !isOfClass(name) && !isKubeProxyChain(name);
-  const extra = [...actual.chains.values()].filter(
-    ({ name, base }) => isOthers(name) && (base !== undefined || led.has(name)),
-  );
-  return [
-    ...wanted,
-    ...extra.map(({ name }): Finding => ({ kind: "extra", where: `chain ${name}`, what: "the chain" })),
-  ];
+const IN_MEANING: Sameness = {
+  rulesKey: ({ rules }, table) => rules.map((rule) => ruleText(rule, table)).join("\n"),
+  sameValue: (wanted, found, sets) =>
+    kubeProxyChain(found) !== undefined || elementText(sets.wanted, wanted) === elementText(sets.found, found),
+  // Endpoints of classes are compared by `comparePools`, anonymous sets as parts of the rules that they stand in.
+  ignores: ({ name, flags }) => isOfClass(name) || flags.includes("anonymous"),
+};
+
+/** kube-proxy needs no other chains than the hooks', and what of its own is missing packets tell. */
+function countsForKubeProxy(one: TableDifference): boolean {
+  if (one.object === "set") return one.kind !== "missing";
+  if (one.object === "rules") return !isFirewallChain(one.wanted.name);
+  if (one.object !== "chain" || one.kind === "extra") return true;
+  return one.kind === "missing" ? one.wanted.base !== undefined : !isFirewallChain(one.wanted.name);
 }
 
-function compareChain(wanted: NftChain, found: NftChain, expected: NftTable, actual: NftTable): readonly Finding[] {
+/** Chains that nothing leads to make no difference, nor do those of a class that is not needed, or not there yet. */
+function isInUse(actual: NftTable): (one: TableDifference) => boolean {
+  const led = chainsLedTo(actual);
+  return (one) => {
+    if (one.object !== "chain" || one.kind === "different") return true;
+    if (one.kind === "missing") return !isOfClass(one.wanted.name);
+    const { name, base } = one.found;
+    if (isOfClass(name) || isKubeProxyChain(name) || asksNothing(actual, name)) return false;
+    return base !== undefined || led.has(name);
+  };
+}
+
+/** It asks for source ranges that no service has anymore: it goes with the next full sync. */
+function asksNothing({ sets }: NftTable, chain: string): boolean {
+  const map = RANGE_CHECKS.get(chain);
+  return map !== undefined && (sets.get(map)?.elements.size ?? 0) === 0;
+}
+
+/** What all services share. */
+function commonFindings(one: TableDifference, expected: NftTable, actual: NftTable): readonly Finding[] {
+  switch (one.object) {
+    case "table": {
+      const where = `table ${expected.family} ${expected.name}`;
+      if (one.kind === "missing") return [{ kind: "missing", where, what: "the table" }];
+      return [{ kind: "different", where, what: "dormant: its rules are not in effect" }];
+    }
+    case "chain": {
+      const { name } = one.kind === "extra" ? one.found : one.wanted;
+      const where = `chain ${name}`;
+      if (one.kind !== "different") return [{ kind: one.kind, where, what: "the chain" }];
+      return [{ kind: "different", where, what: `${baseText(one.found)}, expected ${baseText(one.wanted)}` }];
+    }
+    case "rules":
+      return ruleFindings(one.wanted, one.found, expected, actual);
+    case "set":
+      if (one.kind === "missing") return [{ kind: "missing", where: nameOf(one.wanted), what: "the set" }];
+      if (one.kind === "extra") return [];
+      return [
+        {
+          kind: "different",
+          where: nameOf(one.wanted),
+          what: `${typeText(one.found)}, expected ${typeText(one.wanted)}`,
+        },
+      ];
+    case "flowtable": {
+      // nft does not list whether it counts; where it is missing, and its devices, are compared where they are known.
+      if (one.kind !== "different" || one.found.priority === one.wanted.priority) return [];
+      const what = `priority ${one.found.priority}, expected ${one.wanted.priority}`;
+      return [{ kind: "different", where: `flowtable ${one.wanted.name}`, what }];
+    }
+    default:
+      return [];
+  }
+}
+
+function ruleFindings(wanted: NftChain, found: NftChain, expected: NftTable, actual: NftTable): readonly Finding[] {
   const where = `chain ${wanted.name}`;
-  const [base, foundBase] = [baseText(wanted), baseText(found)];
-  const bases: readonly Finding[] =
-    base === foundBase ? [] : [{ kind: "different", where, what: `${foundBase}, expected ${base}` }];
   const texts = wanted.rules.map((rule) => ruleText(rule, expected));
   const foundTexts = found.rules.map((rule) => ruleText(rule, actual));
-  if (texts.join("\n") === foundTexts.join("\n")) return bases;
   const missing = without(texts, foundTexts).map((what): Finding => ({ kind: "missing", where, what }));
   const extra = without(foundTexts, texts).map((what): Finding => ({ kind: "extra", where, what }));
-  const moved: readonly Finding[] =
-    missing.length + extra.length > 0 ? [] : [{ kind: "different", where, what: "its rules stand in another order" }];
-  return [...bases, ...missing, ...extra, ...moved];
+  if (missing.length + extra.length > 0) return [...missing, ...extra];
+  return [{ kind: "different", where, what: "its rules stand in another order" }];
+}
+
+function elementFindings(one: TableDifference, ownerOf: OwnerOf): readonly Finding[] {
+  const finding = (set: NftSet, kind: Finding["kind"], { key }: SetElement, what: string): Finding => {
+    const service = ownerOf(key);
+    return { kind, where: nameOf(set), what, ...(service !== undefined && { service }) };
+  };
+  const extra = (set: NftSet) => (element: SetElement) => finding(set, "extra", element, elementText(set, element));
+  if (one.object === "set" && one.kind === "extra" && !one.found.flags.includes("dynamic"))
+    return [...one.found.elements.values()].map(extra(one.found));
+  if (one.object !== "elements") return [];
+  const { wanted: set, found: there } = one;
+  return [
+    ...one.missing.map((element) => finding(set, "missing", element, elementText(set, element))),
+    ...one.different.map(({ wanted, found }) => {
+      const what = `${elementText(there, found)}, expected ${elementText(set, wanted)}`;
+      return finding(set, "different", wanted, what);
+    }),
+    ...one.extra.map(extra(there)),
+  ];
 }
 
 function baseText({ base }: NftChain): string {
@@ -161,67 +223,6 @@ function chainsLedTo({ chains, sets }: NftTable): ReadonlySet<string> {
     }
   }
   return led;
-}
-
-/**
- * How sets and their elements differ; what packets put into them is theirs, and pools are not looked at. A step is an
- * element.
- *
- * @param kubeProxys as `isKubeProxyTable` has it of the actual one
- */
-function* compareSets(
-  expected: NftTable,
-  actual: NftTable,
-  ownerOf: OwnerOf,
-  kubeProxys: boolean,
-): Generator<void, readonly Finding[], void> {
-  const findings: (readonly Finding[])[] = [];
-  for (const name of new Set([...expected.sets.keys(), ...actual.sets.keys()])) {
-    const [wanted, found] = [expected.sets.get(name), actual.sets.get(name)];
-    // Anonymous sets are compared as parts of the rules that they stand in.
-    if (isOfClass(name) || [wanted, found].some((set) => set?.flags.includes("anonymous"))) continue;
-    if (wanted !== undefined && found !== undefined) findings.push(yield* compareSet(wanted, found, ownerOf));
-    else if (found !== undefined) findings.push(yield* compareElements(emptied(found), found, ownerOf));
-    else if (wanted !== undefined && !kubeProxys) {
-      findings.push([{ kind: "missing", where: nameOf(wanted), what: "the set" }]);
-    }
-  }
-  return findings.flat();
-}
-
-function* compareSet(wanted: NftSet, found: NftSet, ownerOf: OwnerOf): Generator<void, readonly Finding[], void> {
-  const [type, foundType] = [typeText(wanted), typeText(found)];
-  if (type === foundType) return yield* compareElements(wanted, found, ownerOf);
-  return [{ kind: "different", where: nameOf(wanted), what: `${foundType}, expected ${type}` }];
-}
-
-function emptied(set: NftSet): NftSet {
-  return { ...set, elements: new Map() };
-}
-
-function* compareElements(wanted: NftSet, found: NftSet, ownerOf: OwnerOf): Generator<void, readonly Finding[], void> {
-  if (found.flags.includes("dynamic")) return [];
-  const finding = (kind: Finding["kind"], { key }: SetElement, what: string): Finding => {
-    const service = ownerOf(key);
-    return { kind, where: nameOf(wanted), what, ...(service !== undefined && { service }) };
-  };
-  const findings: Finding[] = [];
-  for (const [id, element] of wanted.elements) {
-    yield;
-    const there = found.elements.get(id);
-    const text = elementText(wanted, element);
-    if (there === undefined) findings.push(finding("missing", element, text));
-    else {
-      const foundText = elementText(found, there);
-      const isSame = text === foundText || kubeProxyChain(there) !== undefined;
-      if (!isSame) findings.push(finding("different", element, `${foundText}, expected ${text}`));
-    }
-  }
-  for (const [id, element] of found.elements) {
-    yield;
-    if (!wanted.elements.has(id)) findings.push(finding("extra", element, elementText(found, element)));
-  }
-  return findings;
 }
 
 function nameOf({ name, data }: NftSet): string {

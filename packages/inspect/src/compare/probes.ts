@@ -1,3 +1,5 @@
+/** Packets to a service port, from a source of each class. */
+
 import { addressRange, bracketed, inAnyOf, isLoopback, prefixLengthOf, wordsText } from "@fairlead/base";
 import type {
   AllowedSources,
@@ -9,8 +11,6 @@ import type {
   SourceClass,
 } from "@fairlead/core";
 import type { Packet } from "@fairlead/trace";
-
-/** Packets to a service port, from a source of each class. */
 
 /** The first packet of a connection to a service, of a kind that rules may tell from others. */
 export interface Probe {
@@ -37,13 +37,13 @@ export function* probesOf(
   ]);
 }
 
-/** Packets from the group's first endpoint, which may come to itself. */
+/** Packets from the first endpoint on this node, which may come to itself. */
 export function* endpointProbesOf(
   group: ServicePortGroup,
   node: NodePlan,
   nodeAddress: string | undefined,
 ): Generator<Probe, void, void> {
-  const [endpoint] = group.cluster;
+  const endpoint = group.cluster.find(({ local }) => local);
   if (endpoint === undefined) return;
   const source: Source = { class: "pod", address: endpoint.address, inInterface: podInterface(node.detector) };
   yield* probesFrom(group, node, nodeAddress, () => [source]);

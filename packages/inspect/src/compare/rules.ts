@@ -1,3 +1,5 @@
+/** How the rules of a kernel differ from those expected, by service. */
+
 import {
   compareRuleSets,
   isServiceChain,
@@ -7,8 +9,6 @@ import {
   type SavedRules,
   type Table,
 } from "@fairlead/netfilter";
-
-/** How the rules of a kernel differ from those expected, by service. */
 
 /**
  * How the rules of a kernel differ from those expected, but for what makes no difference: counters, the order of rules
@@ -67,7 +67,6 @@ export function* servicesIn(rules: SavedRules): Generator<void, ReadonlySet<stri
   return found;
 }
 
-/** What of the kernel is not as it should be. */
 export interface Finding {
   /**
    * missing: it should be there; extra: it should not; different: something else is in its place; unknown: what becomes

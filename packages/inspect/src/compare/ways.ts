@@ -1,5 +1,7 @@
+/** What becomes of a packet: where it ends, with which share, and whether two answers are the same. */
+
 import { socketText } from "@fairlead/base";
-import type { ServicePortGroup, Treatment } from "@fairlead/core";
+import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import {
@@ -14,8 +16,6 @@ import {
   withoutOthersMasquerade,
 } from "@fairlead/trace";
 
-/** What becomes of a packet: where it ends, with which share, and whether two answers are the same. */
-
 /**
  * Where the packets of one source to one destination end, with the share of each end: `10.144.1.5:8080`,
  * `10.144.1.5:8080 masqueraded`, `reject`, `drop`, or `untouched`.
@@ -25,20 +25,31 @@ export type OutcomeShares = ReadonlyMap<string, number>;
 /** What becomes of packets that nothing takes. */
 export const UNTOUCHED = "untouched";
 
-/** What the plan wants for packets from an address. */
-export function wantedWays(treatment: Treatment, group: ServicePortGroup, source: string): OutcomeShares {
+/**
+ * What the plan wants for packets from an address.
+ *
+ * @param frontend where others are dropped, what the weights refuse is as well: rules have one verdict for all of it
+ */
+export function wantedWays(
+  treatment: Treatment,
+  group: ServicePortGroup,
+  source: string,
+  { treatments }: Pick<Frontend, "treatments">,
+): OutcomeShares {
   if (treatment.verdict === "leave") return new Map([[UNTOUCHED, 1]]);
   if (treatment.verdict !== "proxy") return new Map([[treatment.verdict, 1]]);
   const endpoints = group[treatment.set];
   // A virtual server without destinations refuses.
   if (endpoints.length === 0) return new Map([["reject", 1]]);
-  return sumOfShares(
-    endpoints.map(({ address, port }) => [
-      // A pod that reaches itself has to answer the node, or it would answer itself past the translation.
-      wayTo(socketText(address, port), treatment.masquerade || address === source),
-      1 / endpoints.length,
-    ]),
-  );
+  const { endpoints: weights = [], refused = 0 } = group.weights?.[treatment.set] ?? {};
+  const total = endpoints.reduce((sum, _, at) => sum + (weights[at] ?? 1), refused);
+  const shares = endpoints.map(({ address, port }, at): [string, number] => [
+    // A pod that reaches itself has to answer the node, or it would answer itself past the translation.
+    wayTo(socketText(address, port), treatment.masquerade || address === source),
+    (weights[at] ?? 1) / total,
+  ]);
+  const refusal = Object.values(treatments).some(({ verdict }) => verdict === "drop") ? "drop" : "reject";
+  return sumOfShares(refused === 0 ? shares : [...shares, [refusal, refused / total]]);
 }
 
 /** What rules do, as the tracer found out; of an exploration the shares among all of its outcomes. */

@@ -1,6 +1,5 @@
 import type { Problem } from "@fairlead/core";
 import type { OwnershipRow, PodNetwork } from "@fairlead/intake";
-import type { AdviceName } from "./advice.ts";
 
 /**
  * What a node's doctor knows of it. Undefined stands for what could not be looked at, for want of rights or of a
@@ -9,7 +8,6 @@ import type { AdviceName } from "./advice.ts";
 export interface NodeFacts {
   /** Of the mode that should run here. */
   readonly needs: ModeNeeds;
-  /** Whether the rules of the kernel may be read and written. */
   readonly mayReadRules: boolean;
   /** The iptables that this host uses; absent: there is none. */
   readonly variant?: "nft" | "legacy";
@@ -17,6 +15,8 @@ export interface NodeFacts {
   readonly rules: readonly RuleCount[];
   /** What other networks left in the kernel that serves services, or rejects them. */
   readonly others: OthersFacts;
+  /** Where node-local DNS answers, by the rules that it makes. Absent: they may not be read. */
+  readonly nodeLocalDNS?: readonly NodeLocalDNS[];
   /** Names of tables that nft has alongside those of iptables: `ip kube-proxy`. */
   readonly nftTables: readonly string[] | undefined;
   /** The service proxy name of the agent that is looked at; absent: it is the node's first proxy. */
@@ -25,14 +25,16 @@ export interface NodeFacts {
   readonly instances?: readonly Instance[];
   /** By path below /proc/sys; absent keys are not there. */
   readonly sysctls: Readonly<Record<string, string | undefined>>;
-  /** Whether a part of the kernel is there, by its name. */
   readonly kernel: Readonly<Record<string, boolean | undefined>>;
   /** Processes that serve as a proxy on this node, as far as they are seen. */
   readonly proxies: readonly { readonly pid: number; readonly name: string }[];
   /** What the running proxy says of itself; absent: none answers. */
   readonly running?: {
-    readonly mode: string /** The tables of nftables that its mode programs, by name. */;
+    readonly mode: string;
+    /** The tables of nftables that its mode programs, by name. */
     readonly nftTables: readonly string[];
+    /** Objects that it leaves out, since the kernel refuses them; absent: it does not say, as kube-proxy. */
+    readonly refused?: number | undefined;
   };
   /** Whether every process of the node can be seen. */
   readonly allProcesses: boolean;
@@ -66,7 +68,6 @@ export interface IsolatedService {
   readonly isServed: boolean;
 }
 
-/** What a node shows of the fast path (nftables.fastPath). */
 export interface FastPathFacts {
   /** Whether the kernel has them. */
   readonly flowtables: boolean | undefined;
@@ -89,7 +90,6 @@ export interface FastPathFacts {
   }[];
 }
 
-/** What the cluster says of services that are left to other networks. */
 export interface NetworksFacts {
   /** Services that the API server calls from a node. */
   readonly called: {
@@ -123,7 +123,6 @@ export interface Instance {
   readonly running: boolean | undefined;
 }
 
-/** What a mode needs of a node alongside what every mode needs. */
 export interface ModeNeeds {
   /** The iptables tables that it writes; empty: it works without iptables. */
   readonly iptables: readonly string[];
@@ -133,7 +132,6 @@ export interface ModeNeeds {
   readonly nftTables?: readonly string[];
 }
 
-/** A part of the kernel that may be missing. */
 export interface KernelPart {
   readonly name: string;
   /** What to do where it is missing. */
@@ -157,10 +155,18 @@ export interface OthersFacts {
   readonly kubeOVNRejects: readonly string[] | undefined;
   /** Whether a proxy's rules ask ipsets of services, as ipvs mode's do. */
   readonly servesBySets: boolean | undefined;
-  /** Chains of Cilium. */
   readonly ciliumChains: readonly string[] | undefined;
   /** BPF maps that are pinned where tc's programs have theirs, by name. */
   readonly pinnedMaps: readonly string[] | undefined;
+}
+
+/** An address at which node-local DNS keeps packets from connection tracking, and so from services. */
+export interface NodeLocalDNS {
+  readonly address: string;
+  /** What has its rules: `iptables-nft`. */
+  readonly tool: string;
+  /** Those that have the address. Undefined: they cannot be seen. */
+  readonly devices: readonly string[] | undefined;
 }
 
 export interface NamedCIDR {
@@ -197,16 +203,6 @@ export type ApiFacts =
       readonly cilium: ObjectReading<string>;
       /** kube-ovn's Subnets that are in a VPC. Absent: there are none, or they may not be read. */
       readonly subnets?: readonly { readonly name: string; readonly vpc: string; readonly cidr: string }[];
+      /** Gateways of our controller, and why one is not programmed. Absent: none is there, or they may not be read. */
+      readonly gateways?: readonly { readonly gateway: string; readonly waitsFor?: string }[];
     };
-
-/** One thing that was looked at. */
-export interface Diagnosis {
-  readonly check: string;
-  /** bad: services do not work; warning: they may not, or not all of them; unknown: it could not be looked at. */
-  readonly state: "good" | "warning" | "bad" | "unknown";
-  readonly found: string;
-  /** What to do; absent where all is good. */
-  readonly advice?: string;
-  /** Which of all advices that is. */
-  readonly adviceName?: AdviceName;
-}

@@ -1,261 +1,337 @@
-/** What the doctor says of other networks. */
+/** The doctor's rows about networks: routes and CIDRs, and networks that serve services themselves or undo rules. */
 
-import { LEAVING_RULES, type OwnershipRow } from "@fairlead/intake";
-import { type Advice, advice, asRoot } from "./advice.ts";
-import { bad, good, unknown, warning } from "./diagnosis.ts";
-import type { AgentDecisions, Diagnosis, IsolatedService, NodeFacts, ObjectReading } from "./facts.ts";
-import { named } from "./rules.ts";
+import { addressRange, containsCIDR, familyOf, overlap, rangesOverlap } from "@fairlead/base";
+import type { NamedCIDR, NodeFacts, ObjectReading } from "./facts.ts";
+import { AS_ROOT, line, lines, listed } from "./table.ts";
 
-/** Where services are left to other networks: whether anyone is left without an answer, and whether nodes agree. */
-export function networks({ networks: facts }: NodeFacts): readonly Diagnosis[] {
-  if (facts === undefined) return [];
-  const { called, agents } = facts;
-  if ("problem" in agents) return [calledServices(called), unasked(agents.problem)];
-  if (agents.length === 0) return [calledServices(called), unasked("no agent's pod is found")];
-  const silent = agents.filter((one) => "problem" in one).map(({ node }) => node);
-  const answered = agents.filter(isAnswered);
-  return [calledServices(called), decisions(answered, silent), ...kept(answered)];
+const ofPods = ({ cidrs }: NodeFacts) => cidrs.filter(({ use }) => use === "pods");
+
+const podRoutes = lines(
+  (facts): readonly { readonly cidr?: string; readonly covering?: readonly string[] | undefined }[] => {
+    const cidrs = ofPods(facts).map(({ cidr }) => ({
+      cidr,
+      covering: facts.routes?.filter((route) => overlap(route, cidr)),
+    }));
+    return cidrs.length === 0 ? [{}] : cidrs;
+  },
+  ({ cidr }) => (cidr === undefined ? "route to pods" : `route to pods in ${cidr}`),
+  [
+    {
+      unknown: "give-cidrs",
+      when: ({ cidr }) => cidr === undefined,
+      found: "their CIDRs are not known",
+      advice: "give --cluster-cidr",
+    },
+    {
+      unknown: "install-ip",
+      when: ({ covering }) => covering === undefined,
+      found: "routes cannot be listed",
+      advice: "install ip (iproute2)",
+    },
+    {
+      when: ({ cidr = "", covering = [] }) => covering.some((route) => containsCIDR(route, cidr)),
+      found: ({ covering = [] }) => covering.join(", "),
+    },
+    {
+      when: ({ covering = [] }) => covering.length > 0,
+      found: ({ covering = [] }) => `${covering.length} routes to parts of it`,
+    },
+    {
+      warning: "pod-network",
+      found: "none but a default route",
+      advice: "look whether the pod network runs on this node: endpoints elsewhere are not reached without it",
+    },
+  ],
+);
+
+type Pair = readonly [one: NamedCIDR, other: NamedCIDR];
+
+/** One network may have subnets within another one of its own. */
+function mayNot(one: NamedCIDR, other: NamedCIDR): boolean {
+  if (one.use !== other.use) return true;
+  return one.source !== undefined && other.source !== undefined && one.source.id !== other.source.id;
 }
 
-/** Networks that serve services themselves, or take the proxy's rules away. */
-export function otherNetworks(facts: NodeFacts): readonly Diagnosis[] {
-  return [kubeOVN(facts), calico(facts), cilium(facts)];
-}
-
-/** Services whose pods nodes reach by no address that EndpointSlices have: they are their own network's to serve. */
-export function isolated({ isolated: services = [], api }: NodeFacts): readonly Diagnosis[] {
-  if (services.length === 0) return [];
-  const check = "Services in networks that nodes do not share";
-  const subnets = api.kind === "answers" ? api.subnets : undefined;
-  const served = services.filter(({ isServed }) => isServed);
-  if (served.length === 0) return [good(check, `left to their networks: ${byNetwork(services, subnets)}`)];
-  const rules = [...new Set(served.map(({ network }) => LEAVING_RULES[network.kind]))];
-  const what = `add ${rules.join(" and ")} to multiCNI.serviceRules: what is served of them here leads nowhere, or to another pod`;
-  return [
-    warning(
-      check,
-      `served here, where no node can reach the pods: ${byNetwork(served, subnets)}`,
-      advice("leave-isolated", what),
-    ),
-  ];
-}
-
-/** Services, and nodes, that a line names; the others are counted. */
-const MOST_NAMED = 5;
-
-function unasked(problem: string): Diagnosis {
-  const what = "allow list of pods and create of pods/portforward, or ask with --kubeconfig of an operator";
-  return unknown("decisions of the nodes", problem, advice("reach-agents", what));
-}
-
-function calledServices({ unanswered, unlisted }: NonNullable<NodeFacts["networks"]>["called"]): Diagnosis {
-  const check = "Services that the API server calls";
-  if (unanswered.length > 0) {
-    const found = namedNetworks(
-      unanswered.map(({ service, objects }) => `${service} (${objects.slice(0, 2).join(", ")})`),
-    );
-    const what =
-      "set excludedFrontends: excluded-clients, or annotate them fairlead.dev/ownership: ours: they are left to another network, and " +
-      "calls from nodes are not answered here";
-    return bad(check, `left unanswered: ${found}`, advice("answer-calls", what));
-  }
-  if (unlisted.length === 0) return good(check, "each is answered on nodes");
-  const what = "ask with --kubeconfig of an operator who may";
-  return unknown(check, `may not list ${unlisted.join(", ")}`, advice("list-calls", what));
-}
-
-type Answered = Exclude<AgentDecisions, { readonly problem: string }>;
-
-function isAnswered(one: AgentDecisions): one is Answered {
-  return !("problem" in one);
-}
-
-/** What most nodes decide about a service is what the others are compared with. */
-function decisions(agents: readonly Answered[], silent: readonly string[]): Diagnosis {
-  const check = "decisions of the nodes";
-  const rows = agents.flatMap(({ node, services }) => services.map((row) => ({ node, row })));
-  const withEndpoints = rows.filter(({ row }) => row.ownEndpoints + row.excludedEndpoints > 0);
-  const byService = Map.groupBy(withEndpoints, ({ row }) => `${row.service} ${row.ipFamily}`);
-  const differing = new Map<string, string[]>();
-  for (const [service, these] of byService) {
-    const common = mostCommon(these.map(({ row }) => row.ownership));
-    for (const { node, row } of these) {
-      if (row.ownership === common) continue;
-      const text = `${service} ${row.ownership}, ${common} elsewhere`;
-      differing.set(node, [...(differing.get(node) ?? []), text]);
-    }
-  }
-  if (differing.size > 0) {
-    const found = namedNetworks(Array.from(differing, ([node, services]) => `${node}: ${namedNetworks(services)}`));
-    const what =
-      "wait for the removal delay, after which nodes that see the same objects decide the same; then compare versions, configurations and " +
-      "fairlead ownership --on NODE";
-    return warning(check, found, advice("compare-decisions", what));
-  }
-  if (silent.length > 0) {
-    const what = "look at these agents with `fairlead status`";
-    return unknown(
-      check,
-      `${namedNetworks(silent)}: no answer; the other ${agents.length} decide the same`,
-      advice("look-at-agents", what),
-    );
-  }
-  return good(check, `${agents.length} decide the same`);
-}
-
-function mostCommon(owners: readonly OwnershipRow["ownership"][]): OwnershipRow["ownership"] | undefined {
-  const counted = [...Map.groupBy(owners, (owner) => owner)];
-  return counted.sort(([a, as], [b, bs]) => bs.length - as.length || (a < b ? -1 : 1))[0]?.[0];
-}
-
-/** CIDRs that are in effect although no object defines them. */
-function kept(agents: readonly Answered[]): readonly Diagnosis[] {
-  const found = agents.flatMap(({ node, cidrs }) =>
-    cidrs.flatMap(({ cidr, source, kept: isKept }) =>
-      isKept === true ? [{ node, cidr: `${cidr} of ${source}` }] : [],
-    ),
+/** Each learned CIDR is in the list once for each source that has it. */
+function overlapping(cidrs: readonly NamedCIDR[]): readonly Pair[] {
+  const ranged = cidrs.map((named) => ({ named, range: addressRange(named.cidr) }));
+  return ranged.flatMap((one, at) =>
+    ranged
+      .slice(at + 1)
+      .filter((other) => mayNot(one.named, other.named) && rangesOverlap(one.range, other.range))
+      .map((other): Pair => [one.named, other.named]),
   );
-  if (found.length === 0) return [];
-  const byCIDR = Array.from(
-    Map.groupBy(found, ({ cidr }) => cidr),
-    ([cidr, these]) => `${cidr} (${namedNetworks(these.map(({ node }) => node))})`,
-  );
-  const what =
-    "nothing, they end with the removal delay, or once their source can be read; fairlead ownership --forget CIDR ends them now";
-  return [
-    warning("kept CIDRs", `no object defines them anymore: ${namedNetworks(byCIDR)}`, advice("kept-cidrs", what)),
-  ];
 }
 
-function namedNetworks(all: readonly string[]): string {
-  const more = all.length - MOST_NAMED;
-  return `${all.slice(0, MOST_NAMED).join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+/** A node has an address on its pods' bridge, which is in their CIDR, and another one that is the node's own. */
+function isOnBridge(pair: Pair, cidrs: readonly NamedCIDR[]): boolean {
+  const node = pair.find(({ use }) => use === "node");
+  if (node === undefined || pair.every(({ use }) => use !== "pods")) return false;
+  const pods = cidrs.filter(({ use }) => use === "pods");
+  const others = cidrs.filter(({ use, cidr }) => use === "node" && familyOf(cidr) === familyOf(node.cidr));
+  return others.some(({ cidr }) => pods.every((one) => !overlap(one.cidr, cidr)));
 }
+
+/** What overlaps, a line each, in this order, and last what is known of CIDRs. */
+const CIDR_LINES = {
+  services: "CIDRs of services",
+  nodes: "CIDRs with nodes",
+  underlay: "CIDRs with nodes",
+  both: "CIDRs on both sides",
+  within: "CIDRs within the other side's",
+  claimed: "CIDRs that two sources claim",
+  bridge: "CIDRs with nodes",
+  known: "CIDRs",
+} as const;
+
+type CIDRLineKind = keyof typeof CIDR_LINES;
+
+function kindOf(pair: Pair, cidrs: readonly NamedCIDR[]): CIDRLineKind {
+  const uses = new Set(pair.map(({ use }) => use));
+  if (uses.size === 1) return "claimed";
+  if (uses.has("services")) return "services";
+  if (!uses.has("node")) return pair[0].cidr === pair[1].cidr ? "both" : "within";
+  if (pair.some(({ source }) => source !== undefined)) return "underlay";
+  return isOnBridge(pair, cidrs) ? "bridge" : "nodes";
+}
+
+interface CIDRLine {
+  readonly kind: CIDRLineKind;
+  readonly found: string;
+  /** CIDRs that are not known, without which nothing is known about overlapping, and what would give them. */
+  readonly missing?: readonly (readonly [use: NamedCIDR["use"], what: string])[];
+}
+
+function cidrLines({ cidrs }: NodeFacts): readonly CIDRLine[] {
+  const byKind = Map.groupBy(overlapping(cidrs), (pair) => kindOf(pair, cidrs));
+  const kinds = Object.keys(CIDR_LINES) as CIDRLineKind[];
+  const lines = kinds.flatMap((kind) => {
+    const pairs = byKind.get(kind)?.map(([one, other]) => `${cidrText(one)} and ${cidrText(other)}`);
+    return pairs === undefined ? [] : [{ kind, found: `overlapping: ${listed(pairs, "; ")}` }];
+  });
+  const missing = COMPARED.filter(([use]) => cidrs.every((one) => one.use !== use));
+  if (lines.length > 0 && missing.length === 0) return lines;
+  const known = cidrs.map(({ use, cidr }) => `${use} ${cidr}`);
+  // What overlaps has lines of its own.
+  const found = missing.length > 0 && lines.length > 0 ? "" : listed(known, ", ", 10);
+  return [...lines, { kind: "known", found, missing }];
+}
+
+function cidrText({ use, cidr, source }: NamedCIDR): string {
+  const from = source === undefined ? "" : ` of ${source.id} (${source.objects.slice(0, 3).join(", ")})`;
+  return `${use} ${cidr}${from}`;
+}
+
+const are = (wanted: CIDRLineKind) => ({
+  when: ({ kind }: CIDRLine) => kind === wanted,
+  found: ({ found }: CIDRLine) => found,
+});
+
+/** Without one of these nothing is known about overlapping; excluded pods need not be there. */
+const COMPARED: NonNullable<CIDRLine["missing"]> = [
+  ["pods", "give --cluster-cidr"],
+  ["services", "give --service-cidr"],
+  ["node", "install ip (iproute2)"],
+];
+
+/** CIDRs that must not have an address in common, or that two sources claim; and what is known of CIDRs. */
+const cidrRows = lines(cidrLines, ({ kind }) => CIDR_LINES[kind], [
+  {
+    bad: "services-overlap",
+    ...are("services"),
+    advice:
+      "networks must not overlap: give the pods, or the services, other addresses; a packet to a service cannot be distinguished " +
+      "from one to a pod or a node, and a learned CIDR that overlaps is refused",
+  },
+  {
+    bad: "nodes-overlap",
+    ...are("nodes"),
+    advice:
+      "leave the nodes' addresses out of the CIDRs: a service whose endpoints are nodes (default/kubernetes) would be taken for " +
+      "a pod's; or have the CIDRs learned (--exclude-cidrs-from), which leaves out nodes' addresses",
+  },
+  {
+    warning: "underlay",
+    ...are("underlay"),
+    advice:
+      "nothing, if it is an underlay: endpoints at nodes' addresses decide nothing; else give the network addresses of its own",
+  },
+  {
+    bad: "one-side",
+    ...are("both"),
+    advice:
+      "name the CIDR on one side: the owner of an address is ambiguous; ours takes precedence, or what was written over what was learned",
+  },
+  {
+    warning: "within-other",
+    ...are("within"),
+    advice:
+      "nothing, if one network has its range within the other's: the longest prefix decides; else have them not overlap",
+  },
+  {
+    warning: "two-sources",
+    ...are("claimed"),
+    advice:
+      "look which network gives out these addresses and take the range from the other: two pods may get one address, and only " +
+      "one of them is reached",
+  },
+  {
+    warning: "pods-bridge",
+    ...are("bridge"),
+    advice:
+      "nothing, if it is this node's address on its pods' bridge; else leave the nodes' addresses out of the CIDRs",
+  },
+  { when: ({ missing = [] }) => missing.length === 0, found: ({ found }) => found },
+  {
+    unknown: "give-cidrs",
+    found: ({ found, missing = [] }) => {
+      const rest = found === "" ? "" : `; the others do not overlap: ${found}`;
+      return `those of ${missing.map(([use]) => use).join(" and ")} are not known${rest}`;
+    },
+    advice: ({ missing = [] }) => missing.map(([, what]) => what).join(", "),
+  },
+]);
+
+const rejects = ({ others }: NodeFacts) => others.kubeOVNRejects?.join("; ") ?? "";
 
 /**
  * kube-ovn (pkg/daemon/gateway_linux.go) puts these rules first into filter's INPUT and OUTPUT as soon as the ipset
  * KUBE-CLUSTER-IP exists. In ipvs mode packets to services go through INPUT as they are; elsewhere their destination
  * was changed before.
  */
-function kubeOVN({ others: { kubeOVNRejects: rules, servesBySets } }: NodeFacts): Diagnosis {
-  const check = "kube-ovn's REJECT of services";
-  if (rules === undefined || servesBySets === undefined) return unknown(check, "rules may not be read", asRoot());
-  if (rules.length === 0) return good(check, "none");
-  const found = rules.join("; ");
-  if (servesBySets) {
-    return bad(
-      check,
-      found,
-      advice(
-        "kube-ovn-mode",
-        "use iptables or nftables mode, or set iptables.masqueradeAll (--masquerade-all): in ipvs mode these rules reject TCP to each " +
-          "ClusterIP from whoever is not masqueraded, so pods of our own network reach none; deleted by hand they come back",
-      ),
-    );
-  }
-  return warning(
-    check,
-    found,
-    advice(
-      "kube-ovn-set",
+const kubeOVN = line("kube-ovn's REJECT of services", [
+  {
+    unseen: ({ others }) => others.kubeOVNRejects === undefined || others.servesBySets === undefined,
+    found: "rules may not be read",
+  },
+  { when: ({ others }) => others.kubeOVNRejects?.length === 0, found: "none" },
+  {
+    bad: "kube-ovn-mode",
+    when: ({ others }) => others.servesBySets === true,
+    found: rejects,
+    advice:
+      "use iptables or nftables mode, or set iptables.masqueradeAll (--masquerade-all): in ipvs mode these rules reject TCP to each " +
+      "ClusterIP from whoever is not masqueraded, so pods of our own network reach none; deleted by hand they come back",
+  },
+  {
+    warning: "kube-ovn-set",
+    found: rejects,
+    advice:
       "remove the ipset that ipvs mode left with `ipset destroy KUBE-CLUSTER-IP`: kube-ovn makes these rules for it; outside of " +
-        "ipvs mode they meet only what no rule serves",
-    ),
-  );
+      "ipvs mode they meet only what no rule serves",
+  },
+]);
+
+/** What a network's settings say, and what it pinned on the node. */
+interface Signs<T> {
+  readonly reading: ObjectReading<T> | undefined;
+  /** Undefined: not known. */
+  readonly value: T | undefined;
+  /** Its own; undefined: they cannot be listed. */
+  readonly maps: readonly string[] | undefined;
 }
 
-const SAYS = { calico: "FelixConfiguration default", cilium: "ConfigMap kube-system/cilium-config" } as const;
+function signs<T>(reading: ObjectReading<T> | undefined, { others }: NodeFacts, own: RegExp): Signs<T> {
+  const value = reading?.kind === "found" ? reading.value : undefined;
+  return { reading, value, maps: others.pinnedMaps?.filter((name) => own.test(name)) };
+}
+
+const isKnown = ({ reading }: Signs<unknown>) => reading !== undefined && reading.kind !== "forbidden";
+const hasMaps = ({ maps = [] }: Signs<unknown>) => maps.length > 0;
+const mapsText = ({ maps = [] }: Signs<unknown>) => `its maps of services are pinned on this node: ${maps.join(", ")}`;
+
+/** Where nothing speaks for a network: whether everything that would was looked at. */
+const bySigns = (object: string) =>
+  [
+    { when: isKnown, found: "no" },
+    { when: ({ maps }: Signs<unknown>) => maps !== undefined, found: "no sign of it on this node" },
+    {
+      unknown: "read-settings",
+      found: ({ reading }: Signs<unknown>) => {
+        const why = reading === undefined ? `no API server was asked for ${object}` : `${object} may not be read`;
+        return `pinned BPF maps cannot be listed, and ${why}`;
+      },
+      advice: `${AS_ROOT}; or give a --kubeconfig that may read it`,
+    },
+  ] as const;
+
+const FELIX = "FelixConfiguration default";
+const LEAVE_TO_CALICO =
+  "have Calico program iptables or nftables (bpfEnabled: false), or run no other service proxy: it serves services itself";
 
 /** Calico with BPF serves all services; its clean-up deletes the chains and tables of kube-proxy, which are ours. */
-function calico({ others: { pinnedMaps }, api }: NodeFacts): Diagnosis {
-  const check = "Calico with BPF";
-  const reading = api.kind === "answers" ? api.calico : undefined;
-  const maps = pinnedMaps?.filter((name) => /^cali_v[46]_nat_fe/.test(name)) ?? [];
-  const leave =
-    "have Calico program iptables or nftables (bpfEnabled: false), or run no other service proxy: it serves services itself";
-  if (reading?.kind === "found" && reading.value.enabled) {
-    const { cleansUp } = reading.value;
-    const found = `${SAYS.calico} has bpfEnabled: true${cleansUp ? ", and its clean-up deletes a proxy's chains and tables" : ""}`;
-    const what = cleansUp ? `${leave}; at the least set bpfKubeProxyIptablesCleanupEnabled: false` : leave;
-    return bad(check, found, advice("calico-bpf", what));
-  }
-  if (maps.length > 0) {
-    return warning(
-      check,
-      `its maps of services are pinned on this node: ${maps.join(", ")}`,
-      advice("calico-maps", `${leave}; maps that BPF mode left do nothing`),
-    );
-  }
-  return bySigns(check, reading, pinnedMaps, SAYS.calico);
-}
+const calico = lines(
+  (facts) => [signs(facts.api.kind === "answers" ? facts.api.calico : undefined, facts, /^cali_v[46]_nat_fe/)],
+  "Calico with BPF",
+  [
+    {
+      bad: "calico-bpf",
+      when: ({ value }) => value?.enabled === true,
+      found: ({ value }) =>
+        `${FELIX} has bpfEnabled: true${value?.cleansUp ? ", and its clean-up deletes a proxy's chains and tables" : ""}`,
+      advice: ({ value }) =>
+        `${LEAVE_TO_CALICO}${value?.cleansUp ? "; at the least set bpfKubeProxyIptablesCleanupEnabled: false" : ""}`,
+    },
+    {
+      warning: "calico-maps",
+      when: hasMaps,
+      found: mapsText,
+      advice: `${LEAVE_TO_CALICO}; maps that BPF mode left do nothing`,
+    },
+    ...bySigns(FELIX),
+  ],
+);
 
-/**
- * A Cilium that replaces kube-proxy translates before any rule sees a packet: what is programmed alongside it does
- * nothing.
- */
-function cilium({ others: { pinnedMaps, ciliumChains }, api }: NodeFacts): Diagnosis {
-  const check = "Cilium in kube-proxy's place";
-  const reading = api.kind === "answers" ? api.cilium : undefined;
-  const leave =
-    "set kubeProxyReplacement: false in Cilium's values, or run no other service proxy: Cilium translates before any rule sees a packet";
-  if (reading?.kind === "found") {
-    const value = reading.value;
-    if (!REPLACING.has(value)) return good(check, `no: kube-proxy-replacement is ${JSON.stringify(value)}`);
-    return bad(
-      check,
-      `${SAYS.cilium} has kube-proxy-replacement: ${JSON.stringify(value)}`,
-      advice("cilium-replaces", leave),
-    );
-  }
-  const maps = pinnedMaps?.filter((name) => /^cilium_lb[46]_services/.test(name)) ?? [];
-  if (maps.length > 0) {
-    const found = `its maps of services are pinned on this node: ${maps.join(", ")}; whether it replaces kube-proxy they do not say`;
-    return warning(check, found, look(leave));
-  }
-  if (ciliumChains !== undefined && ciliumChains.length > 0) {
-    const found = `there are its chains: ${ciliumChains.slice(0, 3).join(", ")}; whether it replaces kube-proxy they do not say`;
-    return warning(check, found, look(leave));
-  }
-  return bySigns(check, reading, pinnedMaps, SAYS.cilium);
-}
-
-function look(leave: string): Advice {
-  return advice("cilium-look", `look into ${SAYS.cilium}: kube-proxy-replacement. If it is true: ${leave}`);
-}
+const CILIUM_CONFIG = "ConfigMap kube-system/cilium-config";
+const LEAVE_TO_CILIUM =
+  "set kubeProxyReplacement: false in Cilium's values, or run no other service proxy: Cilium translates before any rule sees a packet";
+const LOOK = `look into ${CILIUM_CONFIG}: kube-proxy-replacement. If it is true: ${LEAVE_TO_CILIUM}`;
 
 /** What Cilium has called it; `partial` and `probe` are of versions before 1.14. */
 const REPLACING: ReadonlySet<string> = new Set(["true", "strict", "partial", "probe"]);
 
-/** Nothing speaks for it; whether everything that would was looked at. */
-function bySigns(
-  check: string,
-  reading: ObjectReading<unknown> | undefined,
-  maps: readonly string[] | undefined,
-  object: string,
-): Diagnosis {
-  if (reading !== undefined && reading.kind !== "forbidden") return good(check, "no");
-  if (maps !== undefined) return good(check, "no sign of it on this node");
-  const why = reading === undefined ? `no API server was asked for ${object}` : `${object} may not be read`;
-  return unknown(check, `pinned BPF maps cannot be listed, and ${why}`, {
-    ...asRoot("or give a --kubeconfig that may read it"),
-    name: "read-settings",
-  });
-}
+/** A Cilium that replaces kube-proxy translates before any rule sees a packet: rules next to it do nothing. */
+const cilium = lines(
+  (facts) => {
+    const reading = facts.api.kind === "answers" ? facts.api.cilium : undefined;
+    return [{ ...signs(reading, facts, /^cilium_lb[46]_services/), chains: facts.others.ciliumChains ?? [] }];
+  },
+  "Cilium in kube-proxy's place",
+  [
+    {
+      bad: "cilium-replaces",
+      when: ({ value }) => value !== undefined && REPLACING.has(value),
+      found: ({ value }) => `${CILIUM_CONFIG} has kube-proxy-replacement: ${JSON.stringify(value)}`,
+      advice: LEAVE_TO_CILIUM,
+    },
+    {
+      when: ({ value }) => value !== undefined,
+      found: ({ value }) => `no: kube-proxy-replacement is ${JSON.stringify(value)}`,
+    },
+    {
+      warning: "cilium-look",
+      when: hasMaps,
+      found: (at) => `${mapsText(at)}; whether it replaces kube-proxy they do not say`,
+      advice: LOOK,
+    },
+    {
+      warning: "cilium-look",
+      when: ({ chains }) => chains.length > 0,
+      found: ({ chains }) =>
+        `there are its chains: ${chains.slice(0, 3).join(", ")}; whether it replaces kube-proxy they do not say`,
+      advice: LOOK,
+    },
+    ...bySigns(CILIUM_CONFIG),
+  ],
+);
 
-/** `VPC blue (Subnet blue-net 10.0.1.0/24): shop/api, shop/web` */
-function byNetwork(services: readonly IsolatedService[], subnets: readonly VPCSubnet[] = []): string {
-  const groups = Map.groupBy(services, ({ network: { kind, name } }) => `${kind} ${name}`);
-  const lines = Array.from(groups, ([network, these]) => {
-    const [first] = these;
-    const own = first?.network.kind === "VPC" ? subnets.filter(({ vpc }) => vpc === first.network.name) : [];
-    const where =
-      own.length === 0 ? network : `${network} (${named(own.map(({ name, cidr }) => `Subnet ${name} ${cidr}`))})`;
-    return `${where}: ${named([...new Set(these.map(({ service }) => service))].sort())}`;
-  });
-  const more = lines.length - MOST_NETWORKS;
-  return `${lines.slice(0, MOST_NETWORKS).join("; ")}${more > 0 ? `; and ${more} more networks` : ""}`;
-}
+const excludedClients = lines(({ tellsClients }) => [tellsClients ?? []].flat(), "excluded clients", [
+  { when: (tells) => tells, found: "other networks' ClusterIPs are served to all but their own pods" },
+  {
+    warning: "excluded-clients",
+    found: "this mode cannot distinguish clients: ClusterIPs of other networks are left to them for all clients",
+    advice: "use iptables or nftables mode, or --excluded-frontends=cluster-ip, which says the same",
+  },
+]);
 
-const MOST_NETWORKS = 5;
-
-type VPCSubnet = NonNullable<Extract<NodeFacts["api"], { kind: "answers" }>["subnets"]>[number];
+export const networkRows = [podRoutes, cidrRows, kubeOVN, calico, cilium, excludedClients] as const;

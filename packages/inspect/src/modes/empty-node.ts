@@ -1,7 +1,9 @@
 /** An empty node in memory, which notes what backends would start. */
 
 import type { IpvsPort } from "@fairlead/backend-ipvs";
+import type { HcnPort, Network } from "@fairlead/backend-windows";
 import { slices } from "@fairlead/base";
+import type { ForwardingPlan } from "@fairlead/core";
 import {
   BUILTIN_CHAINS,
   type ChainState,
@@ -71,9 +73,43 @@ export function emptyIpvs(family: IPFamily, texts: ProgramTexts): IpvsPort {
   };
 }
 
-/** Text that the agent would give to a program. */
+/**
+ * HCN of a node that has its own pods. Ids are addresses, which say more than Windows' own.
+ *
+ * @param kind of the network
+ */
+export function emptyHcn(
+  { groups }: ForwardingPlan,
+  texts: ProgramTexts,
+  kind: Pick<Network, "Type" | "Policies">,
+): HcnPort {
+  const used = [...groups.values()].flatMap(({ cluster, local }) => [...cluster, ...local]);
+  const pods = new Set(used.flatMap(({ address, local }) => (local ? [address] : [])));
+  const made = async (call: string, settings: object, id: string) => {
+    await texts.add([call], [`${JSON.stringify(settings)}\n`]);
+    return id;
+  };
+  const endpoint = async (id: string) => ({ ID: id, HostComputeNetwork: "", IpConfigurations: [{ IpAddress: id }] });
+  const nothing = async () => undefined;
+  return {
+    version: async () => ({ Major: 15, Minor: 5 }),
+    network: async (name) => ({ ID: name, Name: name, ...kind }),
+    endpointIds: async () => [...pods],
+    endpoint,
+    endpointByName: endpoint,
+    loadBalancerIds: async () => [],
+    loadBalancer: nothing,
+    createEndpoint: (settings) => made("HcnCreateEndpoint", settings, settings.IpConfigurations?.[0]?.IpAddress ?? ""),
+    createLoadBalancer: (settings) => made("HcnCreateLoadBalancer", settings, ""),
+    deleteEndpoint: nothing,
+    modifyLoadBalancer: nothing,
+    deleteLoadBalancer: nothing,
+  };
+}
+
+/** Text that the agent would give to a program, or to functions of a library. */
 export interface ProgramText {
-  /** The program with its arguments, as it would be started. */
+  /** The program with its arguments, as it would be started; a function, one line of the text for each call. */
   readonly argv: readonly [program: string, ...args: string[]];
   /** Its pieces as they were written: where it is large, putting them together takes longer than using them. */
   readonly pieces: readonly string[];

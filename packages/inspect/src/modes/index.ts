@@ -1,12 +1,12 @@
 import type { ModeFacts } from "@fairlead/core";
 import { iptables } from "./iptables.ts";
 import { ipvs } from "./ipvs.ts";
-import type { InspectedMode } from "./mode.ts";
+import { kernelspace } from "./kernelspace.ts";
+import type { DryRunSettings, InspectedMode } from "./mode.ts";
 import { nftables } from "./nftables.ts";
 
-const modes = [iptables, ipvs, nftables] as const satisfies readonly InspectedMode[];
+const modes = [iptables, ipvs, nftables, kernelspace] as const satisfies readonly InspectedMode[];
 
-/** The name of a mode that plans can be made for. */
 export type Mode = (typeof modes)[number]["facts"]["name"];
 
 /** The modes that plans can be made for. */
@@ -21,4 +21,19 @@ export function modeOf(name: Mode): InspectedMode {
 /** What holds for a mode on every node. */
 export function factsOf(name: Mode): ModeFacts {
   return modeOf(name).facts;
+}
+
+/** Why what a mode programs cannot be read, nor packets be followed through it; undefined: they can. */
+export function whyUnread(name: Mode): string | undefined {
+  return modeOf(name).unread;
+}
+
+/** Why what a mode writes with a configuration cannot be said; undefined: `dryRun` does. */
+export function whyUnwritten(name: Mode, settings: DryRunSettings): string | undefined {
+  return modeOf(name).unwritten?.(settings);
+}
+
+/** What becomes of packets that the plan refuses or drops, where a mode has no rule for it. */
+export function unservedIn(name: Mode): string | undefined {
+  return modeOf(name).unserved;
 }

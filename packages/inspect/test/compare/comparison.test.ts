@@ -1,32 +1,32 @@
 import { toEnd } from "@fairlead/base";
 import { parseSave } from "@fairlead/netfilter";
 import { readTables } from "@fairlead/netfilter/nft";
+import { goldenNode, goldenPlannerOptions, TestCluster, webA1, workload } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { compareProbes } from "../../src/index.ts";
+import { factsOf, trafficFindings } from "../../src/index.ts";
 
-const packet = {
-  family: "IPv4",
-  protocol: "tcp",
-  source: "198.51.100.7",
-  destination: "10.96.0.80",
-  sport: 40_000,
-  dport: 80,
-  inInterface: "eth0",
-} as const;
+const { semantics } = factsOf("iptables");
+const detectors = { IPv4: { kind: "none" } } as const;
+const cluster = new TestCluster(goldenPlannerOptions(goldenNode(false), semantics, { detectors }));
+cluster.put(...workload(1, { endpoints: [webA1] }).objects);
+cluster.replan();
+const { groups, node } = cluster.plan("IPv4");
 
 const EXPECTED = `*nat
 :PREROUTING ACCEPT [0:0]
--A PREROUTING -d 10.96.0.80/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination 10.144.1.5:8080
+:POSTROUTING ACCEPT [0:0]
+-A PREROUTING -d 10.96.2.1/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination 10.144.1.5:8080
+-A POSTROUTING -s 10.144.1.5/32 -d 10.144.1.5/32 -j MASQUERADE
 COMMIT
 `;
 
-/** What is found where the kernel has a table of another program as well. */
+/** What is found of packets from outside where the kernel has a table of another program as well. */
 function findings(rules: string, { iptables = EXPECTED, objects = "" } = {}) {
   const chain = `chain forward {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\t${rules}\n\t}`;
   const nftables = readTables(`table ip firewall {\n${objects}\n\t${chain}\n}\n`);
-  const expected = { ruleSet: parseSave(EXPECTED), environment: {} };
   const actual = { ruleSet: parseSave(iptables), nftables, environment: {} };
-  return toEnd(compareProbes(expected, actual, [{ service: "default/web", packet }]));
+  const found = toEnd(trafficFindings(groups.values(), node, actual, undefined, semantics));
+  return found.filter(({ where }) => where === "traffic tcp 198.51.100.7 → 10.96.2.1:80");
 }
 
 describe("rules of others that make no difference", () => {
@@ -59,7 +59,7 @@ describe("what cannot be decided is unknown, never different", () => {
 });
 
 test("what differs whatever such a rule does is different", () => {
-  const iptables = EXPECTED.replace("10.144.1.5", "10.144.1.6");
+  const iptables = EXPECTED.replace("10.144.1.5:", "10.144.1.6:");
   expect(findings("limit rate over 5/second drop", { iptables })).toMatchObject([{ kind: "different" }]);
   expect(findings("limit rate 5/second accept", { iptables })).toMatchObject([
     { kind: "different", what: "10.144.1.6:8080, expected 10.144.1.5:8080" },

@@ -59,6 +59,11 @@ describe("ipvs mode's objects", () => {
       [`default/web different: ${SERVER}: scheduler rr, persistent for 60 s, expected scheduler rr`],
     ],
     [
+      "options that no service asks for",
+      servers({ others: ["-M", "24"] }),
+      [`default/web different: ${SERVER}: scheduler rr -M 24, expected scheduler rr`],
+    ],
+    [
       "a set's member missing",
       sets({ members: new Set() }),
       ["default/web missing: ipset KUBE-CLUSTER-IP: 10.96.0.80,tcp:80"],

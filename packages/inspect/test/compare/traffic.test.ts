@@ -1,9 +1,7 @@
 import { toEnd } from "@fairlead/base";
 import { parseSave } from "@fairlead/netfilter";
-import { type NftTable, readTables, tableText } from "@fairlead/netfilter/nft";
+import { addressHex, type NftTable } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
-import { runs } from "@fairlead/tooling/runs";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compareTraffic, dryTables, type TrafficOutcome, waysText } from "../../src/index.ts";
 import { planned, settingsOf } from "../support/scenario.ts";
@@ -105,132 +103,16 @@ test("two recordings: what one has and the other has not", () => {
   expect(found.some((line) => line.includes("10.96.0.1:443"))).toBe(false);
 });
 
-describe("destinations whose rules are the same are not traced", () => {
-  const recordings = goldenScenarios().map(({ iptables }) => iptables);
-  const endpoints = [...new Set(recordings.flatMap((text) => text.match(/(?<=to-destination )\S+/g) ?? []))];
-  const foreign = [
-    ["nat", "-A PREROUTING -s 10.144.0.0/16 -j ACCEPT"],
-    ["nat", "-A OUTPUT -d 10.96.0.0/12 -p tcp -j RETURN"],
-    ["nat", "-A POSTROUTING -j LOG"],
-    ["nat", `-A PREROUTING -d ${NODE_ADDRESS}/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination ${endpoints[0]}`],
-    ["nat", `-A PREROUTING -p tcp -m tcp --dport 443 -j DNAT --to-destination ${endpoints[1]?.split(":")[0]}`],
-    ["nat", "-A PREROUTING -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 8080"],
-    ["nat", "-A PREROUTING ! -d 10.96.0.1/32 -p tcp -m tcp --dport 1:1024 -m limit --limit 5/min -j DROP"],
-    // Met by what has been translated only.
-    ...endpoints.slice(0, 4).map((to) => ["filter", `-A FORWARD -d ${to.split(":")[0]}/32 -j DROP`]),
-    ["filter", "-A FORWARD -p tcp -m tcp --dport 8080 -j DROP"],
-  ] as const;
-
-  const edit = fc.record({
-    line: fc.nat(),
-    how: fc.constantFrom("gone", "twice", "swapped", "share", "endpoint", "port", "host", "foreign"),
-    other: fc.nat(),
-  });
-
-  /** What somebody might do to one rule. */
-  function edited(text: string, { line, how, other }: typeof edit extends fc.Arbitrary<infer Edit> ? Edit : never) {
-    const lines = text.split("\n");
-    const rules = lines.flatMap((one, at) => (one.startsWith("-A ") ? [at] : []));
-    const at = rules[line % rules.length] ?? 0;
-    const [rule = "", next = ""] = [lines[at], lines[at + 1]];
-    const made = {
-      gone: [next],
-      twice: [rule, rule, next],
-      swapped: next.startsWith("-A ") ? [next, rule] : [rule, next],
-      share: [rule.replace(/probability \S+/, "probability 0.12500000000"), next],
-      endpoint: [rule.replace(/to-destination \S+/, `to-destination ${endpoints[other % endpoints.length]}`), next],
-      port: [rule.replace(/dport \d+/, `dport ${[80, 443, 30_105][other % 3]}`), next],
-      host: [rule.replace(/-d [\d.]+\/32/, `-d ${["10.96.0.1", "10.96.1.5", NODE_ADDRESS][other % 3]}/32`), next],
-      foreign: [rule, next],
-    }[how];
-    lines.splice(at, 2, ...made);
-    const changed = lines.join("\n");
-    if (how !== "foreign") return changed;
-    const [table, added] = foreign[other % foreign.length] ?? foreign[0];
-    // Before all other rules of its table.
-    return changed.replace(new RegExp(`\\*${table}\\n(?::.*\\n)*`), (head) => `${head}${added}\n`);
-  }
-
-  test("which leaves the answer as it is", () => {
-    const listing = fc.constantFrom(...recordings).filter((text) => !text.includes("ip6tables"));
-    fc.assert(
-      fc.property(listing, fc.array(edit, { maxLength: 3 }), (text, edits) => {
-        const before = { ruleSet: parseSave(text), environment: { localAddresses: [NODE_ADDRESS] } };
-        const after = { ...before, ruleSet: parseSave(edits.reduce(edited, text)) };
-        // Other surroundings, of which nobody can say that they are the same: everything is traced.
-        const elsewhere = { ...after, environment: { ...after.environment, broadcastAddresses: [] } };
-        expect(compareTraffic(before, after, "IPv4", NODE_ADDRESS)).toEqual(
-          compareTraffic(before, elsewhere, "IPv4", NODE_ADDRESS),
-        );
-      }),
-      { numRuns: runs(105) },
-    );
-  });
-});
-
-describe("destinations of which tables of nftables say the same are not traced", async () => {
-  const all = goldenScenarios().flatMap(({ objects }) => objects);
-  const objects = [
-    ...new Map(all.map((one) => [`${one.kind} ${one.metadata.namespace}/${one.metadata.name}`, one])).values(),
-  ];
-  const { node } = goldenScenario("01-clusterip");
-  const plan = await planned({ objects, node }, { mode: "nftables" });
-  const text = toEnd(dryTables(plan.planner.plan("IPv4"), settingsOf(node, "nftables")))
-    .map(tableText)
-    .join("");
-  const lines = text.split("\n");
-  /** Elements that others stand before and behind. */
-  const elements = lines.flatMap((line, at) => (/^\t\t\t {5}.*,$/.test(line) ? [at] : []));
-  const rules = lines.flatMap((line, at) => (line.startsWith("\t\tip ") ? [at] : []));
-  const addresses = [...new Set(text.match(/\b10\.(?:96|144)\.\d+\.\d+\b(?!\/)/g) ?? [])];
-  const chains = [...text.matchAll(/goto (\S+?),?\s/g)].map(([, name = ""]) => name);
-
-  const edit = fc.record({ at: fc.nat(), how: fc.constantFrom("gone", "to", "key", "chain", "rule"), other: fc.nat() });
-  type Edit = typeof edit extends fc.Arbitrary<infer One> ? One : never;
-
-  function edited(before: readonly string[], { at, how, other }: Edit): readonly string[] {
-    const places = how === "rule" ? rules : elements;
-    const place = places[at % places.length] ?? 0;
-    const line = before[place] ?? "";
-    const address = addresses[other % addresses.length] ?? "";
-    const made = {
-      gone: "",
-      to: line.replace(/: 10\.\d+\.\d+\.\d+/, `: ${address}`),
-      key: line.replace(/10\.\d+\.\d+\.\d+/, address),
-      chain: line.replace(/goto [^\s,]+/, `goto ${chains[other % chains.length]}`),
-      rule: `\t\tip daddr ${address} drop`,
-    }[how];
-    return before.with(place, made);
-  }
-
-  const state = (nftables: readonly NftTable[]) => ({
-    ruleSet: parseSave(""),
-    nftables,
-    environment: { localAddresses: [NODE_ADDRESS] },
-  });
-
-  test("which leaves the answer as it is", () => {
-    expect(elements.length).toBeGreaterThan(50);
-    fc.assert(
-      fc.property(fc.array(edit, { minLength: 1, maxLength: 2 }), (edits) => {
-        const before = state(readTables(text));
-        const after = state(readTables(edits.reduce(edited, lines).join("\n")));
-        const elsewhere = { ...after, environment: { ...after.environment, broadcastAddresses: [] } };
-        expect(compareTraffic(before, after, "IPv4", NODE_ADDRESS)).toEqual(
-          compareTraffic(before, elsewhere, "IPv4", NODE_ADDRESS),
-        );
-      }),
-      { numRuns: runs(10) },
-    );
-  });
-
-  test("but where what they are translated to is met by what differs", () => {
-    const [, endpoint = ""] = /: (10\.144\.\d+\.\d+) \. /.exec(text) ?? [];
-    const after = text.replace(
-      /set cluster-ips \{[^}]*?elements = \{ /,
-      (begin) => `${begin}${endpoint},\n\t\t\t     `,
-    );
-    const { changes } = compareTraffic(state(readTables(text)), state(readTables(after)), "IPv4", NODE_ADDRESS);
-    expect(changes.flatMap((one) => ("ways" in one.after ? [...one.after.ways.keys()] : []))).toContain("reject");
-  });
+test("a set of nftables that stops what packets are translated to", async () => {
+  const scenario = goldenScenario("05-nodeport");
+  const plan = await planned(scenario, { mode: "nftables" });
+  const [table] = toEnd(dryTables(plan.planner.plan("IPv4"), settingsOf(scenario.node, "nftables")));
+  const unserved = table?.sets.get("cluster-ips");
+  if (table === undefined || unserved === undefined) throw new Error("the plan has no set cluster-ips");
+  const key = addressHex("10.144.1.5");
+  const stopping = { ...unserved, elements: new Map([...unserved.elements, [key, { key }]]) };
+  const stopped = { ...table, sets: new Map([...table.sets, [unserved.name, stopping]]) };
+  const held = (one: NftTable) => ({ ruleSet: parseSave(""), nftables: [one], environment });
+  const { changes } = compareTraffic(held(table), held(stopped), "IPv4", NODE_ADDRESS);
+  expect(changes.flatMap(({ after }) => ("ways" in after ? [...after.ways.keys()] : []))).toContain("reject");
 });

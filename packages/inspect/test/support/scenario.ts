@@ -18,7 +18,6 @@ export function settingsOf({ clusterCIDRs }: GoldenNode, mode: Mode) {
   return { mode, config: configOf([`--cluster-cidr=${clusterCIDRs.join(",")}`, `--proxy-mode=${mode}`]).config };
 }
 
-/** Objects of a test as a cluster's. */
 function clusterOf(objects: readonly RawObject[], nodeName = "node-a") {
   const readStandardInput = async () => Buffer.from(JSON.stringify(objects));
   const source = createManifestsSnapshot({ paths: ["-"], nodeName, readStandardInput });

@@ -1,6 +1,6 @@
 /** What an entry of connection tracking is, and how the text of the conntrack tool gives it. */
 
-import { canonicalCIDR } from "@fairlead/netfilter";
+import { parseAddress } from "@fairlead/base";
 import type { IPFamily, Protocol } from "../family.ts";
 
 /** What is read of a connection tracking entry: the destination that the client called, and the one that answers. */
@@ -193,7 +193,8 @@ function directions(line: string): Direction[] {
   }));
 }
 
-function canonical(direction: Direction): Direction {
-  const address = (text: string) => canonicalCIDR(text).split("/")[0] ?? text;
-  return { ...direction, source: address(direction.source), destination: address(direction.destination) };
+/** @returns undefined where an address is not one */
+function canonical(direction: Direction): Direction | undefined {
+  const [source, destination] = [parseAddress(direction.source), parseAddress(direction.destination)];
+  return source && destination && { ...direction, source: source.text, destination: destination.text };
 }

@@ -196,15 +196,11 @@ export class FakeModules implements Modules {
     this.#loadable = new Set(loadable);
   }
 
-  async has(name: string): Promise<boolean> {
-    return this.#loaded.has(name);
-  }
-
   async load(name: string): Promise<ModuleResult> {
-    if (this.#loaded.has(name)) return { ok: true, how: "loaded" };
+    if (this.#loaded.has(name)) return { ok: true };
     if (!this.#loadable.has(name)) return { ok: false, reason: `kernel module ${name} is missing: not found` };
     this.#loaded.add(name);
-    return { ok: true, how: "modprobe" };
+    return { ok: true };
   }
 }
 
@@ -258,7 +254,6 @@ export class FakeNfacct implements Nfacct {
   }
 }
 
-/** The routes and rules of one family. */
 interface FamilyRouting {
   main: readonly RouteEntry[];
   own: TableRoute[];
@@ -325,18 +320,10 @@ export class FakeSysctl implements Sysctl {
     return this.#values.get(key);
   }
 
-  async set(key: string, value: string | number): Promise<SysctlResult> {
-    return this.#change(key, String(value), (present) => present === String(value));
-  }
-
-  async raise(key: string, value: number): Promise<SysctlResult> {
-    return this.#change(key, String(value), (present) => Number(present) >= value);
-  }
-
-  #change(key: string, value: string, enough: (present: string) => boolean): SysctlResult {
-    const before = this.#values.get(key);
+  async set(key: string, wanted: string | number): Promise<SysctlResult> {
+    const [before, value] = [this.#values.get(key), String(wanted)];
     if (before === undefined) return { outcome: "missing", reason: `sysctl ${key} does not exist` };
-    if (enough(before)) return { outcome: "kept", value: before };
+    if (before === value) return { outcome: "kept", value: before };
     if (this.readOnly) {
       return { outcome: "refused", reason: `sysctl ${key} cannot be changed (/proc/sys is read-only)` };
     }

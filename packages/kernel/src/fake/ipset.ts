@@ -1,6 +1,7 @@
 /** ipset in memory, line by line. */
 
 import {
+  DEFAULT_MAX_ELEMENTS,
   type RefusedCommand,
   RefusedCommands,
   renderSetCommand,
@@ -29,8 +30,6 @@ interface FakeSet extends SetState {
   readonly maxElements?: number;
 }
 
-const MAX_ELEMENTS = 65_536;
-
 /** The ipsets of the kernel in memory. Given to a `FakeIptables` as `sets`, rules may name those that are here. */
 export class FakeIpset implements IpsetClient {
   /** What goes wrong, and which calls there were. */
@@ -44,7 +43,7 @@ export class FakeIpset implements IpsetClient {
     this.faults = options.faults ?? new Faults();
     this.#inUse = options.inUse ?? (() => false);
     this.#netlink = options.netlink ?? false;
-    this.#maxElements = options.maxElements ?? MAX_ELEMENTS;
+    this.#maxElements = options.maxElements ?? DEFAULT_MAX_ELEMENTS;
   }
 
   /** Whether there is a set of this name. */

@@ -66,7 +66,6 @@ export function carryOut(
   return undefined;
 }
 
-/** The work on a table whose rules the kernel looks at. */
 interface Work {
   readonly kernel: FakeKernel;
   readonly draft: TableDraft;
@@ -158,7 +157,6 @@ function add(draft: TableDraft, chain: string, index: number, rule: Rule): strin
   return undefined;
 }
 
-/** Why the kernel does not have a rule in a chain. */
 function kernelFault(work: Work, chain: string, rule: Rule): string | undefined {
   const { kernel, draft } = work;
   const lacking = extensionsOf(rule).find((name) => kernel.lacking.has(name));
@@ -178,7 +176,6 @@ function extensionsOf({ matches, target }: Rule): string[] {
   return target?.kind === "unknown" ? [...modules, target.name] : modules;
 }
 
-/** Whether target and matches go with the table and the rule's own protocol. */
 function wellFormed(draft: TableDraft, { target, matches, protocol: named }: Rule): boolean {
   const protocol = named?.negated === true ? undefined : named?.value;
   const limits = target && LIMITS[target.kind];

@@ -165,11 +165,7 @@ async function isAnyLegacyTableThere(family: IPFamily): Promise<boolean | undefi
   return loaded && loaded.length > 0;
 }
 
-/**
- * The legacy tables that are in use in the network namespace of this process.
- *
- * @throws Error when the kernel does not say
- */
+/** The legacy tables that are in use in the network namespace of this process. */
 async function loadedLegacyTables(family: IPFamily): Promise<readonly string[]> {
   try {
     const names = (await readFile(LEGACY_TABLE_NAMES[family], "utf8")).trim();
@@ -289,11 +285,7 @@ function digest(entries: Buffer, family: IPFamily): string {
   return createHash("sha256").update(entries).digest("base64");
 }
 
-/**
- * The number that every transaction of nf_tables in the namespace raises.
- *
- * @throws Error when the kernel does not tell it
- */
+/** The number that every transaction of nf_tables in the namespace raises. */
 async function generation(socket: NetlinkSocket): Promise<number> {
   const type = (SUBSYSTEM << 8) | MESSAGES.getGeneration;
   await socket.send(encodeRequest({ type, flags: FLAGS.request, addressFamily: 0, attributes: new Uint8Array() }));
@@ -325,9 +317,6 @@ const TARGET = { name: 2, data: 32, nameBytes: 29 } as const;
 const HEAD = "ERROR";
 const CHAIN_NAME_BYTES = 30;
 
-/**
- * @throws Error without the right to open a raw socket
- */
 async function openLegacyTables(family: IPFamily): Promise<LegacyTables> {
   const { default: koffi } = await import("koffi");
   const libc = koffi.load(null);
@@ -357,11 +346,7 @@ async function openLegacyTables(family: IPFamily): Promise<LegacyTables> {
   };
 }
 
-/**
- * Where each entry begins.
- *
- * @throws Error for an entry without a length
- */
+/** Where each entry begins. */
 function* entryStarts(entries: Buffer, family: IPFamily): Generator<number, void, void> {
   for (let at = 0; at < entries.length; ) {
     yield at;
@@ -371,11 +356,7 @@ function* entryStarts(entries: Buffer, family: IPFamily): Generator<number, void
   }
 }
 
-/**
- * The names of the chains that somebody made; those that are built in have none in the kernel.
- *
- * @throws Error for an entry without a length
- */
+/** The names of the chains that somebody made; those that are built in have none in the kernel. */
 function* chainNames(entries: Buffer, family: IPFamily): Generator<string, void, void> {
   for (const at of entryStarts(entries, family)) {
     const target = at + entries.readUInt16LE(at + OFFSETS_AT[family]);

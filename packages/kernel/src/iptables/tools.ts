@@ -113,7 +113,6 @@ const OLDEST = [1, 8, 7] as const;
  * it.
  *
  * @returns undefined where there are none
- * @throws IptablesError of kind "too-old"
  */
 async function findTools(runner: Runner, family: IPFamily, variant: Variant): Promise<Tools | undefined> {
   const plain = family === "IPv4" ? "iptables" : "ip6tables";

@@ -1,5 +1,6 @@
 export {
   createNamespace,
+  inside,
   type NamespaceOptions,
   type NamespaceSupport,
   type NetlinkSockets,

@@ -1,11 +1,11 @@
 /** Network namespaces for tests, each held by a process, of a plain user too. */
 
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { errorText } from "@fairlead/base";
 import { execa } from "execa";
-import type { OpenListening } from "../netlink/listening.ts";
+import { loadKoffi, type OpenListening } from "../netlink/listening.ts";
 import { type OpenNetlink, type OpenTransactions, socketsIn } from "../netlink/socket.ts";
 import { searchPath } from "../process-runner.ts";
 
@@ -98,6 +98,26 @@ export interface NetlinkSockets {
 /** How netlink is reached in a namespace, by a process with the rights to enter it: root, where root has made it. */
 export function netlinkIn({ pid }: Pick<NetworkNamespace, "pid">): NetlinkSockets {
   return socketsIn(`/proc/${pid}/ns/net`);
+}
+
+/**
+ * Has this process be in a namespace while it does something: its main thread, and so the sockets that it opens and the
+ * processes that it starts. Only root can; a plain user enters one by `argvPrefix`.
+ */
+export async function inside<T>({ pid }: Pick<NetworkNamespace, "pid">, work: () => Promise<T>): Promise<T> {
+  const koffi = await loadKoffi();
+  const setns = koffi.load(null).func("int setns(int, int)");
+  const enter = (descriptor: number) => {
+    if (setns(descriptor, 0) !== 0)
+      throw new Error(`cannot enter or leave a network namespace: errno ${koffi.errno()}`);
+  };
+  const [own, other] = [openSync("/proc/thread-self/ns/net", "r"), openSync(`/proc/${pid}/ns/net`, "r")];
+  try {
+    enter(other);
+    return await work().finally(() => enter(own));
+  } finally {
+    for (const descriptor of [own, other]) closeSync(descriptor);
+  }
 }
 
 /**

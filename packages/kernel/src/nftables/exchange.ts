@@ -3,14 +3,7 @@
 import { getSystemErrorMap } from "node:util";
 import { errorCode } from "@fairlead/base";
 import { Attributes, AttributeWriter, findAttribute } from "@fairlead/netfilter/netlink";
-import {
-  type BatchObject,
-  FAMILY_NUMBERS,
-  type Hex,
-  type NftBatch,
-  type NftFamily,
-  nftNumbers,
-} from "@fairlead/netfilter/nft";
+import { type BatchObject, FAMILY_NUMBERS, type NftBatch, type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
 import { decodeReplies, encodeRequest, type Reply } from "../netlink/messages.ts";
 import { dump } from "../netlink/requests.ts";
 import { DATAGRAM_SIZE, type NetlinkSocket, type TransactionSocket } from "../netlink/socket.ts";
@@ -126,7 +119,7 @@ export async function generationOf(
   throw new Error("netlink: no reply about the generation of nf_tables");
 }
 
-const { CHAIN, ELEMENT, ELEMENTS, DATA_VALUE, FLAGS, LIST_ITEM, MESSAGES, RULE, SUBSYSTEM } = nftNumbers;
+const { CHAIN, ELEMENTS, FLAGS, MESSAGES, RULE, SUBSYSTEM } = nftNumbers;
 
 /** Attributes of a table's name in requests for it, its chains, rules and sets: the same number in each. */
 const TABLE_NAME = 1;
@@ -166,17 +159,6 @@ export function encodeDumpOfSet(family: NftFamily, table: string, set: string): 
 export function encodeDumpOfChain(family: NftFamily, table: string, chain: string): Buffer {
   const attributes = new AttributeWriter(128).text(RULE.table, table).text(RULE.chain, chain);
   return request("getRule", family, FLAGS.request | FLAGS.dump, attributes);
-}
-
-/** Asks for the elements of these keys; the kernel answers ENOENT where one of them is not there. */
-export function encodeLookUp(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Buffer {
-  const attributes = new AttributeWriter(4096).text(ELEMENTS.table, table).text(ELEMENTS.set, set);
-  attributes.nest(ELEMENTS.list, (list) => {
-    for (const key of keys) {
-      list.nest(LIST_ITEM, (item) => item.nest(ELEMENT.key, (value) => value.hex(DATA_VALUE, key)));
-    }
-  });
-  return request("getElement", family, FLAGS.request, attributes);
 }
 
 /** Decodes each object of a listing as it comes, so that nothing large is left to be done at once. */

@@ -1,11 +1,11 @@
 /** The nftables client: transactions and listings by netlink. */
 
 import { systemClock, type Timers } from "@fairlead/base";
-import type { Hex, NftBatch, NftFamily, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import type { NftBatch, NftFamily, NftSet, NftTable } from "@fairlead/netfilter/nft";
 import { type OpenListening, openListening } from "../netlink/listening.ts";
 import { type OpenTransactions, openTransactionSocket } from "../netlink/socket.ts";
 import { generationOf, OVERHEAD, send } from "./exchange.ts";
-import { counted, lookUp, readSets, readTable } from "./read.ts";
+import { counted, readSets, readTable } from "./read.ts";
 import { type Listener, type NftablesNews, type NftablesWatchOptions, watch } from "./watch.ts";
 
 /** How nf_tables is reached. */
@@ -49,7 +49,6 @@ export async function openNftables(options: NftablesOptions = {}): Promise<Nftab
     generation: () => inTurn(generation),
     table: (family, name) => inTurn(() => readTable(socket, family, name)),
     sets: (family, table, wanted) => inTurn(() => readSets(socket, family, table, wanted)),
-    elements: (family, table, set, keys) => inTurn(() => lookUp(socket, family, table, set, keys)),
     counted: (family, table, chain) => inTurn(() => counted(socket, family, table, chain)),
     watch: (wanted) =>
       watch({ listen, timers, listeners, ownPort: () => ownPort, generation: () => inTurn(generation) }, wanted),
@@ -97,12 +96,6 @@ export interface NftablesClient {
     table: string,
     wanted: (set: Omit<NftSet, "elements">) => boolean,
   ): Promise<ReadonlyMap<string, NftSet>>;
-  /**
-   * What a set has of these keys; the cost is that of the keys, not of the set.
-   *
-   * @returns an element for each key that is there
-   */
-  elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]>;
   /**
    * The packets that the rules of a chain have counted since they were written; the cost is that of the chain.
    *

@@ -10,7 +10,6 @@ import {
   decodeRule,
   decodeSet,
   elementKey,
-  type Hex,
   isDormant,
   NFT_FAMILY,
   type NftChain,
@@ -34,7 +33,6 @@ import {
   encodeDumpOfSet,
   encodeGet,
   encodeGetChain,
-  encodeLookUp,
   exchange,
   listing,
 } from "./exchange.ts";
@@ -125,30 +123,6 @@ export async function withElements(
   return filled;
 }
 
-/** Keys in one request: the answer fits into one datagram. */
-const KEYS_AT_ONCE = 100;
-
-/** `NftablesClient.elements` */
-export async function lookUp(
-  socket: NetlinkSocket,
-  family: NftFamily,
-  table: string,
-  set: string,
-  keys: readonly Hex[],
-): Promise<readonly SetElement[]> {
-  const found: SetElement[] = [];
-  for (let at = 0; at < keys.length; at += KEYS_AT_ONCE) {
-    const some = keys.slice(at, at + KEYS_AT_ONCE);
-    const together = await ask(socket, encodeLookUp(family, table, set, some), `looking into set ${set}`);
-    // One key that is not there ends the request: then each is asked for by itself.
-    if (together !== undefined) found.push(...together);
-    else
-      for (const key of some)
-        found.push(...((await ask(socket, encodeLookUp(family, table, set, [key]), `looking into set ${set}`)) ?? []));
-  }
-  return found;
-}
-
 const { EXPRESSION, RULE } = nftNumbers;
 
 /** `NftablesClient.counted` */
@@ -229,8 +203,6 @@ function withRules(
 /**
  * The kernel begins each datagram of a listing anew from its count of elements so far: while it resizes the set after
  * many insertions, some come twice and others not at all. So a listing in which one stands twice is read again.
- *
- * @throws Error when that does not end
  */
 async function elementsOf(socket: NetlinkSocket, request: Buffer, what: string): Promise<NftSet["elements"]> {
   for (let reading = 0; reading < READINGS; reading++) {
@@ -246,20 +218,6 @@ async function elementsOf(socket: NetlinkSocket, request: Buffer, what: string):
     await nextTurn();
   }
   throw new Error(`netlink: ${what} changes faster than it can be read`);
-}
-
-/** @returns undefined: a key is not there */
-async function ask(socket: NetlinkSocket, request: Buffer, what: string): Promise<readonly SetElement[] | undefined> {
-  const received = await exchange(socket, request);
-  const errors = received.flatMap(({ reply }) =>
-    reply.kind === "result" && reply.errno !== 0 ? [new NetlinkError(what, reply.errno)] : [],
-  );
-  const fatal = errors.find(({ code }) => code !== "ENOENT");
-  if (fatal !== undefined) throw fatal;
-  if (errors.length > 0) return undefined;
-  return received.flatMap(({ reply, bytes }) =>
-    reply.kind === "data" ? decodeElements(attributes(bytes, reply.attributes)).elements : [],
-  );
 }
 
 function packetsOf(name: string | undefined, data: Attributes | undefined): number {

@@ -1,5 +1,6 @@
 import { attribute, nest } from "@fairlead/netfilter/netlink";
 import { expect } from "vitest";
+import { withCommandFile } from "../../src/conntrack/conntrack.ts";
 import type { Conntrack, ConntrackFlow, Runner } from "../../src/index.ts";
 
 export const flow = (change: Partial<ConntrackFlow> = {}): ConntrackFlow => ({
@@ -44,26 +45,11 @@ export const cases: readonly Case[] = [
   { name: "everything", delete: tracked, left: [] },
 ];
 
-/**
- * One sweep after the other, in a table that has `tracked`: each deletes entries that look like one of its flows. Gives
- * the keys of all that each has seen.
- */
-export type Sweeps = (...each: readonly (readonly ConntrackFlow[])[]) => Promise<readonly (readonly string[])[]>;
-
-/** Sweeps by a client. */
-export function sweepsBy(conntrack: Conntrack): Sweeps {
-  return async (...each) => {
-    const seen: (readonly string[])[] = [];
-    for (const doomed of each) seen.push(await sweepAll(conntrack, doomed));
-    return seen;
-  };
-}
-
-export async function check(sweeps: Sweeps, given: Case): Promise<void> {
+/** In a table that has `tracked`: a sweep sees all, deletes what looks like a flow of the case, and leaves the rest. */
+export async function check(conntrack: Conntrack, given: Case): Promise<void> {
   const keys = (flows: readonly ConntrackFlow[]) => flows.map(flowKey).toSorted();
-  const [first = [], second = []] = await sweeps(given.delete, []);
-  expect(first.toSorted()).toEqual(keys(tracked));
-  expect(second.toSorted()).toEqual(keys(given.left));
+  expect((await sweepAll(conntrack, given.delete)).toSorted()).toEqual(keys(tracked));
+  expect((await sweepAll(conntrack, [])).toSorted()).toEqual(keys(given.left));
 }
 
 /** Zones of other networks, as conntrack takes and prints them: of both directions, or of one. */
@@ -75,13 +61,13 @@ const OTHER_ZONES = [
 ] as const;
 
 /** On the kernel: entries that differ from ours by their zone only are not read, and outlive whatever is deleted. */
-export async function checkZones(runner: Runner, sweeps: Sweeps): Promise<void> {
+export async function checkZones(runner: Runner, conntrack: Conntrack): Promise<void> {
   const flows = [flow(), flow({ protocol: "SCTP" }), v6];
-  for (const [client, entry] of [...flows, ...flows].entries()) await track(runner, entry, client);
-  for (const [at, { option, number }] of OTHER_ZONES.entries()) {
-    for (const entry of flows) await track(runner, entry, 100 + at, [option, number]);
-  }
-  const [seen = []] = await sweeps(flows);
+  const elsewhere = OTHER_ZONES.flatMap(({ option, number }, at) =>
+    flows.map((entry): Tracked => [entry, 100 + at, `${option} ${number}`]),
+  );
+  await track(runner, [...clientsOf([...flows, ...flows]), ...elsewhere]);
+  const seen = await sweepAll(conntrack, flows);
   expect(seen.toSorted()).toEqual([...flows, ...flows].map(flowKey).toSorted());
   for (const { family, protocol } of flows) {
     const argv = ["conntrack", "-L", "-f", family.toLowerCase(), "-p", protocol.toLowerCase()] as const;
@@ -90,30 +76,35 @@ export async function checkZones(runner: Runner, sweeps: Sweeps): Promise<void> 
   }
 }
 
-/** Makes an entry as if a client had sent a packet; each call is another client. */
-export async function track(
-  runner: Runner,
-  entry: ConntrackFlow,
-  client: number,
-  options: readonly string[] = [],
-): Promise<void> {
-  const source = entry.family === "IPv4" ? "10.144.9.9" : "fd00:144::9";
-  const port = String(20_000 + client);
-  const state = {
-    TCP: ["--state", "ESTABLISHED"],
-    UDP: [],
-    SCTP: ["--state", "ESTABLISHED", "--orig-vtag", "1", "--reply-vtag", "2"],
-  };
-  const original = [
-    ["-s", source, "-d", entry.originalDestination],
-    ["--sport", port, "--dport", String(entry.originalPort)],
-  ];
-  const reply = [
-    ["-r", entry.replySource, "-q", source],
-    ["--reply-port-src", String(entry.replyPort), "--reply-port-dst", port],
-  ];
-  const more = [...original, ...reply, state[entry.protocol], options].flat();
-  await runner.run(["conntrack", "-I", "-p", entry.protocol.toLowerCase(), "-t", "1000", ...more]);
+/** Each is of another client. */
+export function clientsOf(flows: readonly ConntrackFlow[]): readonly Tracked[] {
+  return flows.map((entry, client) => [entry, client]);
+}
+
+/** An entry, the number of its client, and more words of conntrack. */
+export type Tracked = readonly [entry: ConntrackFlow, client: number, options?: string];
+
+/** Makes entries as if clients had sent packets: one process for all. */
+export async function track(runner: Runner, entries: Iterable<Tracked>): Promise<void> {
+  // It prints each entry.
+  const silent = ["sh", "-c", 'exec conntrack -R "$0" >/dev/null'] as const;
+  await withCommandFile(Array.from(entries, insertion), (path) => runner.run([...silent, path]));
+}
+
+const STATE = {
+  TCP: "--state ESTABLISHED",
+  UDP: "",
+  SCTP: "--state ESTABLISHED --orig-vtag 1 --reply-vtag 2",
+} as const;
+
+/** A line for `conntrack -R`. */
+function insertion([entry, client, options = ""]: Tracked): string {
+  const source = entry.family === "IPv4" ? `10.144.${(client >> 8) & 0xff}.${client & 0xff}` : `fd00:144::9:${client}`;
+  const sourcePort = 20_000 + (client % 10_000);
+  const original = `-s ${source} -d ${entry.originalDestination} --sport ${sourcePort} --dport ${entry.originalPort}`;
+  const reply = `-r ${entry.replySource} -q ${source} --reply-port-src ${entry.replyPort} --reply-port-dst ${sourcePort}`;
+  const protocol = `-p ${entry.protocol.toLowerCase()} -t 1000 ${STATE[entry.protocol]}`;
+  return `-I ${protocol} ${original} ${reply} ${options}\n`;
 }
 
 export const port = (number: number) => Buffer.from([number >> 8, number & 0xff]);

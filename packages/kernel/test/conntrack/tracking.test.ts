@@ -38,6 +38,10 @@ describe("what conntrack prints", () => {
     ],
     ["another zone's", LINE.replace(" mark=0", " mark=0 zone=5")],
     ["the summary", "conntrack v1.4.7 (conntrack-tools): 2 flow entries have been shown."],
+    [
+      "an address that is none",
+      "tcp 6 100 ESTABLISHED src=10.0.0.999 dst=10.96.0.10 sport=1 dport=80 src=10.1.0.5 dst=10.0.0.9 sport=8080 dport=1",
+    ],
   ])("no entry: %s", (_what, line) => {
     expect(parseConnection(line, "IPv4")).toBeUndefined();
   });

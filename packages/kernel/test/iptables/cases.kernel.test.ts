@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, test } from "vitest";
-import { createRunner, type IptablesClient, openIptables, type Runner } from "../../src/index.ts";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { type IptablesClient, openIptables } from "../../src/index.ts";
 import { createNamespace, type NetworkNamespace } from "../../src/netns/index.ts";
-import { kernelSuite } from "../kernel-test.ts";
+import { kernelSuite, runnerIn } from "../kernel-test.ts";
 import { cases } from "./cases.ts";
-import { checkAbsentChain, checkCase } from "./check-case.ts";
+import { checkCase, checkLooks } from "./check-case.ts";
 
 kernelSuite("on the kernel", () => {
   describe.for([
@@ -13,22 +13,23 @@ kernelSuite("on the kernel", () => {
     ["IPv6", "legacy"],
   ] as const)("%s, %s", ([family, variant]) => {
     let namespace: NetworkNamespace | undefined;
-    let runner: Runner;
     let client: IptablesClient;
+    let begin: (text: string) => Promise<unknown>;
 
     beforeAll(async () => {
       namespace = await createNamespace();
-      runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+      const runner = runnerIn(namespace);
       client = await openIptables(runner, { family, variant });
+      const tool = `${family === "IPv4" ? "iptables" : "ip6tables"}-${variant}-restore`;
+      // Without --noflush, which empties the tables.
+      begin = (text) => runner.run([tool, "-w", "5"], { input: `*nat\nCOMMIT\n*filter\nCOMMIT\n${text}` });
     });
     afterAll(() => namespace?.dispose());
 
-    beforeEach(async () => {
-      const tool = `${family === "IPv4" ? "iptables" : "ip6tables"}-${variant}-restore`;
-      await runner.run([tool, "-w", "5"], { input: "*nat\nCOMMIT\n*filter\nCOMMIT\n" });
+    test.for(cases)("$name", (given) => checkCase(client, given, { begin }));
+    test("chains are asked for by name, and one is not there", async () => {
+      await begin("");
+      await checkLooks(client);
     });
-
-    test.for(cases)("$name", (given) => checkCase(client, given));
-    test("chains are asked for by name, and one is not there", () => checkAbsentChain(client));
   });
 });

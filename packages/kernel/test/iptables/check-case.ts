@@ -8,7 +8,7 @@ import {
 } from "@fairlead/netfilter";
 import { expect } from "vitest";
 import { type IPFamily, type IptablesClient, IptablesError, type Variant } from "../../src/index.ts";
-import type { Case, Refused } from "./cases.ts";
+import { type Case, cases, type Refused } from "./cases.ts";
 
 /**
  * `$HOST`, `$OTHER`: addresses; `$TO`: an address for DNAT; `$WITH`: a reject type; each of the family that is tested.
@@ -38,18 +38,20 @@ const TABLES = ["filter", "nat"] as const;
 type Saved = ReadonlyMap<Table, TableState>;
 
 /**
- * Runs a case and compares what happened with what it says. Each look is a process: as few as will do.
+ * Runs a case in empty tables and compares what happened with what it says. Each look is a process: as few as will do.
  *
+ * @param begin restores what is there first; default: the client
  * @param isFake the client blames the line that nft blames, in its own words
  */
 export async function checkCase(
   client: IptablesClient,
   { given, when, refused, after }: Case,
-  isFake = false,
+  { begin = (text) => client.restore(text), isFake = false }: CheckOptions = {},
 ): Promise<void> {
   const { family, variant } = client;
-  if (given !== undefined) await client.restore(inFamily(given, family));
-  const expectedAfter = after === undefined ? dump(await client.saveTables(TABLES)) : canonical(after, family);
+  await begin(inFamily(given ?? "", family));
+  const isUnchanged = after === undefined && given !== undefined;
+  const expectedAfter = isUnchanged ? dump(await client.saveTables(TABLES)) : canonical(after ?? [], family);
   const payload = inFamily(when, family);
   const outcome = await client.restore(payload).then(
     () => undefined,
@@ -58,19 +60,25 @@ export async function checkCase(
   const expected = refused && pick(refused, isFake ? "nft" : variant);
   if (expected === undefined) expect(outcome).toBeUndefined();
   else checkRefusal(outcome, isFake ? { ...expected, message: /./ } : expected, payload);
-  const saved = await client.saveTables(TABLES);
-  for (const [table, state] of saved) {
-    expect(state).toEqual(await client.save(table));
-    expect(await client.texts(table, chainsOf(state))).toEqual(textsOf(state));
-  }
-  expect(dump(saved)).toEqual(expectedAfter);
+  expect(dump(await client.saveTables(TABLES))).toEqual(expectedAfter);
 }
 
-/** Chains asked for by name hold what the listing of the table says, also alongside one that is not there. */
-export async function checkAbsentChain(client: IptablesClient): Promise<void> {
+interface CheckOptions {
+  readonly begin?: (text: string) => Promise<unknown>;
+  readonly isFake?: boolean;
+}
+
+/** All tables, one table, chains by their names, also alongside one that is not there: each look says the same. */
+export async function checkLooks(client: IptablesClient): Promise<void> {
+  const { when = "" } = cases.find(({ name }) => name === "the rules of a service") ?? {};
+  await client.restore(inFamily(when, client.family));
   await client.restore("*nat\n:ONE - [0:0]\n:TWO - [0:0]\n-A ONE -j TWO\n-A TWO -j RETURN\nCOMMIT\n");
-  const state = await client.save("nat");
-  expect(await client.texts("nat", ["NOPE", ...chainsOf(state)])).toEqual(textsOf(state));
+  await client.restore(inFamily("*filter\n:ONE - [0:0]\n-A FORWARD -d $HOST -g ONE\nCOMMIT\n", client.family));
+  for (const [table, state] of await client.saveTables(TABLES)) {
+    expect(state).toEqual(await client.save(table));
+    expect(await client.texts(table, chainsOf(state))).toEqual(textsOf(state));
+    expect(await client.texts(table, ["NOPE", ...chainsOf(state)])).toEqual(textsOf(state));
+  }
 }
 
 function chainsOf({ chains }: TableState): readonly string[] {

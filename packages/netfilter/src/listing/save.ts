@@ -208,7 +208,6 @@ function states(chains: ReadonlyMap<string, EagerChain>): ReadonlyMap<string, Ch
   return new Map([...chains].map(([name, { state }]) => [name, state]));
 }
 
-/** What takes the rules of a chain. */
 interface ChainSink {
   add(block: RuleBlock): void;
 }
@@ -241,7 +240,6 @@ interface ReadTable<Chain> {
   readonly chains: Map<string, Chain>;
 }
 
-/** Sorts the rules of iptables-save by table and chain. */
 class SaveReader<Chain extends ChainSink> {
   readonly #open: (declared: Omit<ChainState, "rules">, table: Table) => Chain;
   readonly #lenient: boolean;

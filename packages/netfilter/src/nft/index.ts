@@ -2,7 +2,6 @@ export { COUNTER, PORT_UNREACHABLE } from "./expressions/actions.ts";
 export { type Verdict, verdictText } from "./expressions/kind.ts";
 export { ADDRESS_TYPES, CT_DIRECTIONS } from "./expressions/loads.ts";
 export { type Expression, expressionKinds, kindOf } from "./expressions/table.ts";
-export { readTablesFromJson } from "./json.ts";
 export {
   type BaseChain,
   elementKey,

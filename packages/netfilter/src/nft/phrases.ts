@@ -1,4 +1,4 @@
-/** What a rule says as nft writes it, whether read from text or JSON: fields, operators and values. */
+/** What a rule says as nft writes it: fields, operators and values. */
 
 import { parseAddressLeniently } from "@fairlead/base";
 import type { Register, Verdict } from "./expressions/kind.ts";
@@ -42,7 +42,7 @@ export type ListedSet = string | readonly ListedElement[];
 /** Operators as nft writes them; "in": one of these bits; "!": none of them. */
 export type Operator = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "!";
 
-/** What both kinds of listings say with a rule, one step of it. */
+/** What a listing says with a rule, one step of it. */
 export type Phrase =
   | {
       readonly kind: "match";
@@ -120,6 +120,7 @@ const FIELDS: ReadonlyMap<string, FieldFacts> = new Map([
   ["ip6 daddr", { load: payload("network", 24, 16), type: "ipv6_addr" }],
   ["meta l4proto", { load: (to: Register) => ({ kind: "meta", key: "l4proto", to }), type: "inet_proto" }],
   ["meta mark", { load: (to: Register) => ({ kind: "meta", key: "mark", to }), type: "mark" }],
+  ["meta random", { load: (to: Register) => ({ kind: "meta", key: "random", to }), type: "random" }],
   ["iifname", { load: (to: Register) => ({ kind: "meta", key: "iifname", to }), type: "ifname" }],
   ["oifname", { load: (to: Register) => ({ kind: "meta", key: "oifname", to }), type: "ifname" }],
   [
@@ -180,6 +181,7 @@ const READERS: Readonly<Record<DataType, (text: string) => Hex | undefined>> = {
   tcp_flag: (text) => flagsHex(text),
   mark: (text) => number(text, 0xffff_ffff, hostHex),
   integer: (text) => number(text, 0xffff_ffff, hostHex),
+  random: (text) => number(text, 0xffff_ffff, (value) => portHex(value >>> 16) + portHex(value & 0xffff)),
   ct_state: (text) => number(CT_STATES[text] ?? text, 0xffff_ffff, hostHex),
   ifname: (text) => nameHex(text),
 };
@@ -200,7 +202,8 @@ export function valueHex(types: readonly DataType[], text: string): Hex {
 /** @throws NotKnown for types that are not known here */
 export function dataTypes(names: readonly string[]): readonly DataType[] {
   return names.map((name) => {
-    if (!isDataType(name)) throw new NotKnown(name);
+    // It is a name for `integer` only here.
+    if (!isDataType(name) || name === "random") throw new NotKnown(name);
     return name;
   });
 }

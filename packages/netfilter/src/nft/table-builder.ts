@@ -1,4 +1,4 @@
-/** Puts a table together from what is read of it, in text or JSON. */
+/** Puts a table together from what is read of its text. */
 
 import { parseCIDRLeniently } from "@fairlead/base";
 import { compile, type Scope } from "./compile.ts";
@@ -102,11 +102,7 @@ export interface ReadPhrase {
 
 type Facts = Pick<NftSet, "key" | "data" | "objects" | "flags">;
 
-/**
- * The elements of a set, by their keys.
- *
- * @throws NotKnown for an element that is no value of the set's types
- */
+/** The elements of a set, by their keys. */
 function elementsOf(facts: Facts, listed: readonly ListedElement[]): NftSet["elements"] {
   const { key: types, flags } = facts;
   const elements = new Map<string, SetElement>();

@@ -12,6 +12,8 @@ export const DATA_TYPES = {
   mark: { id: 19, length: 4, text: (hex: Hex) => `0x${hostNumber(hex).toString(16).padStart(8, "0")}` },
   /** What numgen and hashes give, in the byte order of the machine. */
   integer: { id: 4, length: 4, text: (hex: Hex) => String(hostNumber(hex)) },
+  /** What `meta random` gives; nft calls it an integer, too. In network byte order, which intervals need. */
+  random: { id: 4, length: 4, text: (hex: Hex) => String(Number.parseInt(hex, 16)) },
   ct_state: { id: 26, length: 4, text: (hex: Hex) => ctStateText(hostNumber(hex)) },
   ifname: { id: 41, length: 16, text: (hex: Hex) => JSON.stringify(hexText(hex)) },
 } as const satisfies Readonly<Record<string, DataTypeFacts>>;
@@ -41,6 +43,11 @@ export function typesOf(id: number): readonly DataType[] | undefined {
     types.unshift(type);
   }
   return types.length === 0 ? undefined : types;
+}
+
+/** Keys of intervals are in network byte order, also those that nft calls integers. */
+export function keyTypesOf(types: readonly DataType[], isInterval: boolean): readonly DataType[] {
+  return isInterval && types.length === 1 && types[0] === "integer" ? ["random"] : types;
 }
 
 /** A value as nft prints it: `10.96.0.1 . tcp . 443`. */

@@ -58,7 +58,6 @@ export type Match =
 
 type Kinds = { readonly [Kind in TypedMatch["kind"]]: MatchKind<Extract<TypedMatch, { readonly kind: Kind }>> };
 
-/** One row for each kind. */
 const kinds: Kinds = {
   addrtype,
   comment,

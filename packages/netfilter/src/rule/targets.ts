@@ -171,7 +171,6 @@ const returned = verdictOf("return", "RETURN");
 
 type Kinds = { readonly [Kind in TypedTarget["kind"]]: TargetKind<Extract<TypedTarget, { readonly kind: Kind }>> };
 
-/** One row for each kind. */
 const kinds: Kinds = { accept, dnat, drop, mark: setMark, masquerade, redirect, reject, return: returned };
 
 interface Named {

@@ -189,8 +189,6 @@ function quoteString(field: string, text: string): string {
 
 /**
  * The text as one argument, quoted only where iptables-restore would else cut it: extensions print most values bare.
- *
- * @throws RuleTextError as `quoteString`
  */
 function quoteWord(field: string, text: string): string {
   checkText(field, text, MAX_ARGUMENT_BYTES);

@@ -182,8 +182,6 @@ function checkTable(table: Table): Table {
 /**
  * The rule as iptables-save 1.8.9 prints it after `-A CHAIN`, each word with a leading space; "" for a rule that
  * matches everything and does nothing.
- *
- * @throws RuleTextError when a text in it could not be read back as the same rule
  */
 function ruleWords(rule: Rule): string {
   let text = "";

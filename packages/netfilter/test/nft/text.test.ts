@@ -10,38 +10,17 @@ import {
   tableText,
 } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
+import { AttributeWriter } from "../../src/netlink/attributes.ts";
+import { elementKey, intervalElements } from "../../src/nft/index.ts";
 
-const { addressIn, addressTypeIs, dnatTo, flipMark, goTo, hasMark, interfaceIs, jump, load, lookUp, loadKey } =
-  statements;
+const { addressIn, dnatTo, goTo, interfaceIs, jump, load, loadKey } = statements;
 
+/** What kube-proxy's recordings have none of: those are read and printed as they are. */
 const rules: readonly (readonly [text: string, rule: NftRule["expressions"]])[] = [
-  ["ct state new jump firewall-check", [...statements.newConnection, ...jump("firewall-check")]],
-  ["ct state invalid drop", [...statements.invalidPacket, ...statements.verdict({ kind: "drop" })]],
-  [
-    "ip saddr != 10.144.0.0/16 meta mark set meta mark | 0x00004000",
-    [...addressIn("ip", "saddr", "10.144.0.0/16", "!="), ...statements.setMark(0x4000)],
-  ],
-  [
-    "ip6 daddr fd00:10:96::/108 drop",
-    [...addressIn("ip6", "daddr", "fd00:10:96::/108"), ...statements.verdict({ kind: "drop" })],
-  ],
-  [
-    "ip saddr 10.0.0.0/9 return",
-    [...addressIn("ip", "saddr", "10.0.0.0/9"), ...statements.verdict({ kind: "return" })],
-  ],
   [
     "ip saddr 10.201.0.10 accept",
     [...addressIn("ip", "saddr", "10.201.0.10"), ...statements.verdict({ kind: "accept" })],
   ],
-  [
-    "meta mark & 0x00004000 != 0x00000000 meta mark set meta mark ^ 0x00004000 masquerade fully-random",
-    [...hasMark(0x4000), ...flipMark(0x4000), ...statements.MASQUERADE],
-  ],
-  [
-    "ip daddr . meta l4proto . th dport vmap @service-ips",
-    lookUp("ip", ["daddr", "l4proto", "dport"], "service-ips", "verdict"),
-  ],
-  ["ip6 daddr @cluster-ips reject", [...lookUp("ip6", ["daddr"], "cluster-ips"), ...statements.rejectPacket("ip6")]],
   ["ct original ip daddr @nodeport-ips", statements.originallyTo("ip", "nodeport-ips")],
   ["ct original ip saddr @excluded-clients", statements.originallyFrom("ip", "excluded-clients")],
   [
@@ -56,10 +35,7 @@ const rules: readonly (readonly [text: string, rule: NftRule["expressions"]])[] 
       ...statements.originalService("ip", "service-nodeports", false),
     ],
   ],
-  ["fib saddr type local goto service-x", [...addressTypeIs("saddr", "local"), ...goTo("service-x")]],
-  ['iifname "cali*" goto service-x', [...interfaceIs("iifname", "cali*"), ...goTo("service-x")]],
   ['iifname != "cbr0" goto service-x', [...interfaceIs("iifname", "cbr0", "!="), ...goTo("service-x")]],
-  ["meta l4proto tcp dnat to 10.144.1.5:8080", [...statements.protocolIs("tcp"), ...dnatTo("ip", "10.144.1.5", 8080)]],
   [
     "meta l4proto sctp dnat to [fd00:144::5]:8080",
     [...statements.protocolIs("sctp"), ...dnatTo("ip6", "fd00:144::5", 8080)],
@@ -187,4 +163,29 @@ test.each([
   const chain = { name: "c", base: { type: "filter", hook, priority, policy: "accept" }, rules: [] } as const;
   const table = { family: "ip", name: "t", sets: new Map(), chains: new Map([["c", chain]]) } as const;
   expect(tableText(table)).toContain(`priority ${text};`);
+});
+
+test.each<[what: string, cidrs: readonly string[], keys: readonly string[]]>([
+  ["none", [], []],
+  ["one", ["10.0.0.0/24"], ["0a000000", "0a000100 end"]],
+  ["apart", ["10.0.0.0/24", "10.0.2.0/32"], ["0a000000", "0a000100 end", "0a000200", "0a000201 end"]],
+  ["one after the other", ["10.0.1.0/24", "10.0.2.0/23"], ["0a000100", "0a000400 end"]],
+  ["up to the highest address", ["255.0.0.0/8"], ["ff000000"]],
+  ["all", ["0.0.0.0/1", "128.0.0.0/1"], ["00000000"]],
+  ["IPv6", ["fd00::/64"], ["fd000000000000000000000000000000", "fd000000000000010000000000000000 end"]],
+])("%s", (_what, cidrs, keys) => {
+  expect(intervalElements(cidrs).map(elementKey)).toEqual(keys);
+});
+
+test("attributes are padded with zeros, also where the buffer had to grow", () => {
+  const writer = new AttributeWriter(8);
+  writer.nest(1, (inner) => inner.hex(2, "abcd").u8(3, 7)).text(4, "x");
+  expect(writer.bytes().toString("hex")).toBe("1400018006000200abcd00000500030007000000060004007800".padEnd(56, "0"));
+});
+
+test("what is longer than an attribute can be is refused", () => {
+  expect(() => new AttributeWriter().raw(1, new Uint8Array(65_532))).toThrow("an attribute of 65536 bytes; 65535");
+  expect(new AttributeWriter().raw(1, new Uint8Array(65_531)).length).toBe(65_536);
+  const half = new Uint8Array(40_000);
+  expect(() => new AttributeWriter().nest(1, (inner) => inner.raw(2, half).raw(2, half))).toThrow(RangeError);
 });

@@ -4,7 +4,6 @@ import type { IncomingMessage, Server } from "node:http";
 import { type Duplex, PassThrough, Readable, type Writable } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 
-/** A program that runs in a pod. */
 export interface PodProgram {
   readonly stdin: Writable;
   readonly stdout: Readable;

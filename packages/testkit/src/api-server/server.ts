@@ -8,8 +8,10 @@ import { objectAt, type RawObject, textAt, valueAt } from "@fairlead/base";
 import { type Pods, servePods } from "./pod-streams.ts";
 import { encodeEvent, encodeObject } from "./protobuf/encode.ts";
 import {
+  collectionOf,
   fail,
   json,
+  keyIn,
   kindIn,
   line,
   parsePath,
@@ -30,12 +32,13 @@ export interface SeenRequest {
 /** Answers a request in the server's place; false: the server answers after all. */
 export type Interceptor = (request: SeenRequest, response: ServerResponse) => boolean;
 
+type KindedObject = RawObject & { readonly kind: string };
+
 /** How lists and watches of one collection are answered. */
 interface Answers {
   list(response: ServerResponse, metadata: RawObject, items: readonly RawObject[]): ServerResponse;
   /** Of a watch's answer. */
   readonly contentType: string;
-  /** One event of a watch. */
   event(type: string, object: RawObject): string | Uint8Array;
 }
 
@@ -87,6 +90,15 @@ export class LightApiServer {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
+  put(objects: Iterable<KindedObject>): void {
+    for (const object of objects) this.store.put(collectionOf(object), object);
+  }
+
+  /** Deletes objects of any kind; of those that are not there nothing happens. */
+  remove(objects: Iterable<KindedObject>): void {
+    for (const object of objects) this.store.delete(collectionOf(object), keyIn(object));
+  }
+
   /** The next requests that match are answered by `interceptor`, once each. */
   intercept(interceptor: Interceptor): void {
     this.#interceptors.push(interceptor);
@@ -111,7 +123,6 @@ export class LightApiServer {
     this.#leave((response) => response.write(text, () => response.destroy()));
   }
 
-  /** Ends the open watches as their timeout would. */
   endWatches(): void {
     this.#leave((response) => response.end());
   }

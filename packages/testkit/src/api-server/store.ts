@@ -107,7 +107,6 @@ export function serveObject(
   return fail(response, 405, "MethodNotAllowed", `${method} is not supported`);
 }
 
-/** What a path of the API names. */
 export interface ResourcePath {
   /** The collection in all namespaces, such as `/api/v1/services`: what the store is asked with. */
   readonly collection: string;
@@ -142,18 +141,13 @@ export function kindIn(path: string): { readonly apiVersion: string; readonly ki
   return found && { apiVersion: found.apiVersion, kind: found.kind };
 }
 
-/**
- * The collection that objects of a kind are in.
- *
- * @throws Error for kinds that no proxy follows
- */
+/** The collection that objects of a kind are in. */
 export function collectionOf(wanted: { readonly kind: string }): string {
   const found = KINDS.find(({ kind }) => kind === wanted.kind);
   if (found === undefined) throw new Error(`${wanted.kind}: no proxy follows such objects`);
   return found.collection;
 }
 
-/** A line of a watch. */
 export function line(type: string, object: unknown): string {
   return `${JSON.stringify({ type, object })}\n`;
 }
@@ -192,7 +186,7 @@ function nameOf(metadata: Readonly<RawObject>, version: number): string | undefi
 /** Refuses to write over what is newer than what was read. */
 function replace(
   store: Store,
-  { collection }: ResourcePath,
+  { collection, status }: ResourcePath,
   stored: RawObject,
   body: unknown,
   response: ServerResponse,
@@ -200,7 +194,9 @@ function replace(
   const version = (raw: unknown) => textAt(objectAt(raw, "metadata"), "resourceVersion");
   if (version(body) !== undefined && version(body) !== version(stored))
     return fail(response, 409, "Conflict", "the object has been modified");
-  return json(response, 200, store.put(collection, isObject(body) ? { ...body, status: stored["status"] } : {}));
+  const written = isObject(body) ? body : {};
+  const after = status ? { ...stored, status: written["status"] } : { ...written, status: stored["status"] };
+  return json(response, 200, store.put(collection, after));
 }
 
 /** Who patches an object cannot set its status, nor the other way round. */

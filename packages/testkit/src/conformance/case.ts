@@ -93,8 +93,17 @@ export function packetFamily(packet: CasePacket): IPFamily {
 /** An endpoint of a workload: a host, ready unless it says otherwise. */
 export type WorkloadEndpoint = Host | ({ readonly host: Host } & Omit<EndpointFields, "address" | "nodeName">);
 
+interface WeightedFields {
+  /** As the annotation has it. */
+  readonly weight: string;
+  /** None: the share is refused. */
+  readonly endpoints: readonly WorkloadEndpoint[];
+}
+
 export interface WorkloadFields {
   readonly endpoints: readonly WorkloadEndpoint[];
+  /** Slices of their own, each with its weight, alongside the one of `endpoints`. */
+  readonly weighted?: readonly WeightedFields[];
   /** Default ["IPv4"]. */
   readonly families?: readonly IPFamily[];
   /** Families in which it has endpoints; default: all of them. */
@@ -133,7 +142,10 @@ export function workload(number: number, fields: WorkloadFields): Workload {
   const name = `svc-${number}`;
   const addresses = workloadAddresses(number, fields.port ?? 80);
   const families = fields.families ?? ["IPv4"];
-  const slices = (fields.servedFamilies ?? families).map((family) => slice(name, family, fields));
+  const shares = [fields, ...(fields.weighted ?? []).map((share) => ({ ...fields, ...share }))];
+  const slices = (fields.servedFamilies ?? families).flatMap((family) =>
+    shares.map((share, at) => slice(name, family, share, at)),
+  );
   return { ...addresses, objects: [service(name, serviceFields(addresses, families, fields)), ...slices] };
 }
 
@@ -149,7 +161,6 @@ type RowFields = Omit<CaseFields, "to" | "port" | "history"> &
 
 type Row = (name: string, workload: Workload, fields: RowFields) => ConformanceCase;
 
-/** Makes the rows of one topic. */
 export function rowsOf(topic: string): Row {
   return (name, workload, { before = [], ...fields }) =>
     conformanceCase(topic, name, {
@@ -198,7 +209,7 @@ export function nftablesRow(row: ConformanceCase): ConformanceCase {
 export function userspaceExpected({ expected: { iptables }, packet }: ConformanceCase): Outcome | Skip {
   if ("skip" in iptables || iptables.verdict !== "endpoints") return iptables;
   if (packet.protocol === "SCTP") return REJECT;
-  return { verdict: "endpoints", landings: iptables.landings.map((landing) => ({ ...landing, masqueraded: true })) };
+  return { ...iptables, landings: iptables.landings.map((landing) => ({ ...landing, masqueraded: true })) };
 }
 
 function workloadAddresses(number: number, port: number): Omit<Workload, "objects"> {
@@ -238,13 +249,20 @@ function serviceType({ loadBalancer, nodePort }: WorkloadFields) {
   return nodePort === true ? "NodePort" : "ClusterIP";
 }
 
-function slice(service: string, family: IPFamily, fields: WorkloadFields): RawObject {
-  const { protocol = "TCP", targetPort = 8080 } = fields;
-  return endpointSlice(`${service}-${family.toLowerCase()}`, {
+function slice(
+  service: string,
+  family: IPFamily,
+  fields: WorkloadFields & Partial<WeightedFields>,
+  at: number,
+): RawObject {
+  const { protocol = "TCP", targetPort = 8080, weight, endpoints } = fields;
+  const refused = endpoints.length === 0 && { "fairlead.dev/weight-refused": "true" };
+  return endpointSlice(`${service}-${family.toLowerCase()}${at === 0 ? "" : `-${at}`}`, {
+    ...(weight !== undefined && { annotations: { "fairlead.dev/weight": weight, ...refused } }),
     service,
     family,
     ports: [{ port: targetPort, protocol }],
-    endpoints: fields.endpoints.map((endpoint) => endpointFields(endpoint, family)),
+    endpoints: endpoints.map((endpoint) => endpointFields(endpoint, family)),
   });
 }
 

@@ -11,7 +11,7 @@ export const MODES: readonly Mode[] = ["iptables", "ipvs", "nftables"];
 export interface Landing {
   /** `10.144.1.5:8080`, `[fd00:144::1:5]:8080` */
   readonly endpoint: string;
-  /** 0…1; those of one packet add up to 1. */
+  /** 0…1; those of one packet add up to 1, with what is refused. */
   readonly probability: number;
   /** The endpoint sees the node as the sender. */
   readonly masqueraded: boolean;
@@ -19,7 +19,12 @@ export interface Landing {
 
 /** What becomes of a packet. */
 export type Outcome =
-  | { readonly verdict: "endpoints"; readonly landings: readonly Landing[] }
+  | {
+      readonly verdict: "endpoints";
+      readonly landings: readonly Landing[];
+      /** With which probability it is answered as by `reject`; absent: never. */
+      readonly refused?: number;
+    }
   /** Answered with ICMP port unreachable. */
   | { readonly verdict: "reject" }
   | { readonly verdict: "drop" }
@@ -69,6 +74,18 @@ function spread(to: readonly Host[], options: SpreadOptions, masquerade: (host: 
     masqueraded: masquerade(host),
   }));
   return { verdict: "endpoints", landings };
+}
+
+/**
+ * By weights, which add up to 1 with what is refused.
+ *
+ * @param outcome evenly to the same hosts
+ */
+export function weighted(outcome: Outcome, ...probabilities: readonly number[]): Outcome {
+  if (outcome.verdict !== "endpoints") return outcome;
+  const landings = outcome.landings.map((landing, at) => ({ ...landing, probability: probabilities[at] ?? 0 }));
+  const [refused] = probabilities.slice(landings.length);
+  return { verdict: "endpoints", landings, ...(refused !== undefined && { refused }) };
 }
 
 export function everyMode(outcome: Outcome): Expected {

@@ -6,11 +6,12 @@ import fc from "fast-check";
 import { TestCluster } from "../clusters.ts";
 import { endpointSlice, type RawObject, service } from "../objects.ts";
 
-/** A node in one mode, as a crowd meets it. */
 export interface CrowdNode {
   readonly options: PlannerOptions;
   readonly clock: VirtualClock;
   readonly nodeAddress: string;
+  /** How many clients there are. Default: 200. */
+  readonly clients?: number;
   /** Whether node port and ClusterIP lead a client to the same endpoint. */
   readonly sharesFrontends: boolean;
   /** Whether a port that gets another name keeps its clients. Default: yes. */
@@ -35,6 +36,9 @@ const CROWD_ENDPOINTS = 12;
 
 const TIMEOUTS = [600, 3600, 10_800] as const;
 
+/** Undefined: none has a weight. */
+type Weights = readonly [first: number, last: number] | undefined;
+
 type Condition = "ready" | "terminating" | "unready" | "none";
 
 const condition = fc.constantFrom<Condition>("ready", "ready", "ready", "terminating", "unready", "none");
@@ -51,6 +55,8 @@ type CrowdStep =
   | { readonly kind: "endpoints"; readonly conditions: readonly Condition[] }
   /** One goes and comes, so that others have to be left alone. */
   | { readonly kind: "toggle"; readonly at: number; readonly to: Condition }
+  /** What the slices of its first and its last six endpoints weigh. */
+  | { readonly kind: "weights"; readonly weights: Weights }
   | { readonly kind: "timeout"; readonly seconds: number }
   /** Seconds; fewer than the shortest timeout. */
   | { readonly kind: "wait"; readonly seconds: number }
@@ -73,6 +79,7 @@ const step: fc.Arbitrary<CrowdStep> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({ kind: fc.constant("toggle"), at: fc.nat({ max: CROWD_ENDPOINTS - 1 }), to: condition }),
   },
+  fc.record({ kind: fc.constant("weights"), weights: fc.constantFrom<Weights>([0, 1], [9, 1], [1, 3], undefined) }),
   fc.record({ kind: fc.constant("timeout"), seconds: fc.constantFrom(...TIMEOUTS) }),
   fc.record({ kind: fc.constant("wait"), seconds: fc.integer({ min: 1, max: 40 }) }),
   fc.constantFrom<CrowdStep>(
@@ -87,7 +94,6 @@ const step: fc.Arbitrary<CrowdStep> = fc.oneof(
   ),
 );
 
-/** @throws Error for the first step after which the rule does not hold, with what is wrong */
 export async function followCrowd(history: CrowdHistory, node: CrowdNode): Promise<void> {
   const crowd = new Crowd(node);
   await crowd.begin();
@@ -115,16 +121,18 @@ const LEAST_CHANCE = 1e-9;
  * What holds of the clients of one service with affinity, whatever happens to it: a client keeps its endpoint as long
  * as that was usable without a break; all others are spread by chance; and of a service that is gone nothing is known.
  */
-export class AffinityRule {
+class AffinityRule {
   readonly #kept = new Map<string, string>();
-  #usable: readonly string[] = [];
+  /** With the share of those that draw. */
+  #usable: ReadonlyMap<string, number> = new Map();
   #drawn = new Map<string, number>();
 
-  /** The endpoints from now on. */
-  endpoints(usable: readonly string[]): void {
-    this.#usable = usable;
+  /** The endpoints from now on, and what they weigh; absent: all alike. */
+  endpoints(usable: readonly string[], weights: readonly number[] = []): void {
+    const total = usable.reduce((sum, _, at) => sum + (weights[at] ?? 1), 0);
+    this.#usable = new Map(usable.map((endpoint, at) => [endpoint, (weights[at] ?? 1) / total]));
     this.#drawn = new Map();
-    for (const [client, endpoint] of this.#kept) if (!usable.includes(endpoint)) this.#kept.delete(client);
+    for (const [client, endpoint] of this.#kept) if (!this.#usable.has(endpoint)) this.#kept.delete(client);
   }
 
   /** The service is deleted, or its clients were away for too long. */
@@ -134,7 +142,7 @@ export class AffinityRule {
 
   /** A client that is known now, for another reason than a connection of before. */
   knows(client: string, endpoint: string): void {
-    if (this.#usable.includes(endpoint)) this.#kept.set(client, endpoint);
+    if (this.#usable.has(endpoint)) this.#kept.set(client, endpoint);
   }
 
   /** How many clients have an endpoint that they have to keep. */
@@ -144,9 +152,9 @@ export class AffinityRule {
 
   /** @returns what is wrong with a connection that came to `end` */
   met(client: string, end: string): string | undefined {
-    if (this.#usable.length === 0)
+    if (this.#usable.size === 0)
       return end.includes(":") ? `${client} came to ${end}; there is no endpoint` : undefined;
-    if (!this.#usable.includes(end)) return `${client} came to ${end}, which is no endpoint`;
+    if (!this.#usable.has(end)) return `${client} came to ${end}, which is no endpoint`;
     const kept = this.#kept.get(client);
     if (kept === undefined) this.#drawn.set(end, (this.#drawn.get(end) ?? 0) + 1);
     this.#kept.set(client, end);
@@ -156,11 +164,11 @@ export class AffinityRule {
   /** @returns what is wrong with the shares of those that drew since the last change */
   shares(): string | undefined {
     const drawn = [...this.#drawn.values()].reduce((sum, count) => sum + count, 0);
-    for (const endpoint of this.#usable) {
+    for (const [endpoint, share] of this.#usable) {
       const count = this.#drawn.get(endpoint) ?? 0;
-      const chance = 2 * this.#usable.length * tail(drawn, 1 / this.#usable.length, count);
+      const chance = 2 * this.#usable.size * tail(drawn, share, count);
       if (chance < LEAST_CHANCE)
-        return `${count} of ${drawn} drew ${endpoint}, one of ${this.#usable.length}: ${chance}`;
+        return `${count} of ${drawn} drew ${endpoint}, one of ${this.#usable.size} with ${share} of all: ${chance}`;
     }
     return undefined;
   }
@@ -183,6 +191,7 @@ interface CrowdService {
   readonly portName: string;
   readonly seconds: number;
   readonly conditions: readonly Condition[];
+  readonly weights?: Weights;
 }
 
 const FIRST_SERVICE: CrowdService = {
@@ -223,6 +232,8 @@ class Crowd {
         return this.#change({ ...before, conditions: step.conditions });
       case "toggle":
         return this.#change({ ...before, conditions: before.conditions.with(step.at, step.to) });
+      case "weights":
+        return this.#change({ ...before, weights: step.weights });
       case "timeout":
         return this.#change({ ...before, seconds: step.seconds });
       case "renamed":
@@ -253,7 +264,7 @@ class Crowd {
 
   /** @returns what is wrong */
   async connectAll(): Promise<string | undefined> {
-    for (const client of CROWD_CLIENTS) {
+    for (const client of this.#clients) {
       const wrong = await this.#connect(client);
       if (wrong !== undefined) return wrong;
     }
@@ -270,6 +281,10 @@ class Crowd {
       return other === end || !end.includes(":") ? undefined : `${client} came to ${end}, by the node port to ${other}`;
     const wrongThere = this.#rules.nodePort.met(client, other);
     return wrongThere && `by the node port: ${wrongThere}`;
+  }
+
+  get #clients(): readonly string[] {
+    return CROWD_CLIENTS.slice(0, this.#node.clients);
   }
 
   get #plan(): ForwardingPlan {
@@ -292,7 +307,8 @@ class Crowd {
     this.#cluster.remove(...gone.filter(({ metadata }) => !stays.has(metadata.name)));
     this.#cluster.put(...objects);
     this.#service = after;
-    for (const rule of Object.values(this.#rules)) rule.endpoints(usableEndpoints(after));
+    const usable = usableEndpoints(after);
+    for (const rule of Object.values(this.#rules)) rule.endpoints(usable, weightsOf(after, usable));
     await this.#apply();
   }
 
@@ -307,7 +323,7 @@ class Crowd {
     const usable = usableEndpoints(this.#service);
     if (afterKubeProxy === undefined) return;
     const clients = new Map(
-      usable.length === 0 ? [] : CROWD_CLIENTS.map((client, at) => [client, usable[(at * 7) % usable.length] ?? ""]),
+      usable.length === 0 ? [] : this.#clients.map((client, at) => [client, usable[(at * 7) % usable.length] ?? ""]),
     );
     for (const [client, endpoint] of clients) {
       for (const rule of Object.values(this.#rules)) rule.knows(client, endpoint);
@@ -319,8 +335,10 @@ class Crowd {
 const addressOf = (at: number) => `10.144.128.${at + 1}`;
 const PORT = 8080;
 
-function crowdObjects({ name, portName, seconds, conditions }: CrowdService): readonly RawObject[] {
-  const endpoints = conditions.flatMap((condition, at) =>
+const HALF = CROWD_ENDPOINTS / 2;
+
+function crowdObjects({ name, portName, seconds, conditions, weights }: CrowdService): readonly RawObject[] {
+  const endpoints = conditions.map((condition, at) =>
     condition === "none"
       ? []
       : [
@@ -340,14 +358,32 @@ function crowdObjects({ name, portName, seconds, conditions }: CrowdService): re
       ports: [{ name: portName, port: 80, targetPort: PORT, nodePort: CROWD_NODE_PORT }],
       affinitySeconds: seconds,
     }),
-    endpointSlice(name, { service: name, family: "IPv4", ports: [{ name: portName, port: PORT }], endpoints }),
+    ...[endpoints.slice(0, HALF), endpoints.slice(HALF)].map((half, at) =>
+      endpointSlice(`${name}-${at}`, {
+        ...{ service: name, family: "IPv4", ports: [{ name: portName, port: PORT }], endpoints: half.flat() },
+        ...(weights && { annotations: { "fairlead.dev/weight": String(weights[at]) } }),
+      }),
+    ),
   ];
 }
 
-/** Those that packets may go to: the ready ones, or where there is none those that still serve. */
-function usableEndpoints({ conditions }: CrowdService): readonly string[] {
+/** A slice's share is split among those of its endpoints that are usable. */
+function weightsOf({ weights }: CrowdService, usable: readonly string[]): readonly number[] {
+  if (weights === undefined) return [];
+  const halves = usable.map(halfOf);
+  return halves.map((half) => (weights[half] ?? 0) / halves.filter((one) => one === half).length);
+}
+
+function halfOf(endpoint: string): number {
+  return Number(endpoint.split(/[.:]/)[3]) > HALF ? 1 : 0;
+}
+
+/** Those that packets may go to and that weigh anything: the ready ones, or if there is none those that still serve. */
+function usableEndpoints({ conditions, weights }: CrowdService): readonly string[] {
   const of = (wanted: Condition) =>
-    conditions.flatMap((condition, at) => (condition === wanted ? [`${addressOf(at)}:${PORT}`] : []));
+    conditions
+      .flatMap((condition, at) => (condition === wanted ? [`${addressOf(at)}:${PORT}`] : []))
+      .filter((endpoint) => weights?.[halfOf(endpoint)] !== 0);
   const ready = of("ready");
   return ready.length > 0 ? ready : of("terminating");
 }

@@ -1,10 +1,8 @@
 export {
-  AffinityRule,
-  CROWD_CLIENTS,
   type CrowdHistory,
   type CrowdNode,
   crowdHistory,
   followCrowd,
   randomOf,
 } from "./crowd.ts";
-export { type CrowdKernel, servedCrowd } from "./traced-crowd.ts";
+export { type CrowdKernel, inRealTime, openRealCrowd, type RealCrowd, servedCrowd } from "./traced-crowd.ts";

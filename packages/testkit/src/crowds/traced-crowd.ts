@@ -1,11 +1,14 @@
 /** A crowd on the kernel in memory, or on any other. */
 
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import { VirtualClock } from "@fairlead/base/testing";
 import type { Backend } from "@fairlead/core";
+import type { Runner } from "@fairlead/kernel";
 import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Outcome, type Rules, type Tracer } from "@fairlead/trace";
-import type { CrowdNode } from "./crowd.ts";
+import { CROWD_CLIENTS, type CrowdHistory, type CrowdNode } from "./crowd.ts";
 
-/** What connections of a crowd find in a kernel, and leave there. */
 export interface CrowdKernel {
   /** Another one when anything but what connections leave has changed. */
   version(): unknown;
@@ -47,6 +50,73 @@ export function servedCrowd(
     },
     connect: (client, to) => packets.connect(client, to),
   };
+}
+
+/** A crowd whose packets are real. */
+export interface RealCrowd extends Pick<CrowdNode, "clock" | "nodeAddress" | "connect"> {
+  readonly connections: () => number;
+  readonly close: () => void;
+}
+
+/** Clients, endpoints and the node in the network namespace that this process is in, which has nothing else. */
+export async function openRealCrowd({ run }: Pick<Runner, "run">, nodeAddress: string): Promise<RealCrowd> {
+  const addresses = ["10.144.128.0/24", `${nodeAddress}/32`, ...CROWD_CLIENTS.map((client) => `${client}/32`)];
+  const lines = [
+    ...addresses.map((address) => `address add ${address} dev lo`),
+    // Routed to lo, what is rejected would not be answered.
+    "link add out type veth peer name far",
+    "link set far up",
+    "link set out up",
+    "route add 10.96.0.0/16 dev out",
+  ];
+  await run(["ip", "-batch", "-"], { input: `${lines.join("\n")}\n` });
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.end(`${socket.localAddress}:${socket.localPort}`);
+  });
+  server.listen(8080, "0.0.0.0");
+  await once(server, "listening");
+  let connections = 0;
+  return {
+    clock: new VirtualClock(),
+    nodeAddress,
+    connect: (client, { address, port }) => {
+      connections += 1;
+      return ask({ host: address, port, localAddress: client, localPort: FIRST_PORT + (connections % 40_000) });
+    },
+    connections: () => connections,
+    close: () => server.close(),
+  };
+}
+
+/** Nothing waits for a kernel's clock. */
+export function inRealTime(history: CrowdHistory): CrowdHistory {
+  return history.filter(({ step }) => step.kind !== "long-wait");
+}
+
+// Each connection has a source port of its own. The kernel remembers for 120 s what became of a SYN that was rejected,
+// and another one from the same port to the same address takes the same way, whatever the rules say by then.
+const FIRST_PORT = 20_000;
+
+interface Asked {
+  readonly host: string;
+  readonly port: number;
+  readonly localAddress: string;
+  readonly localPort: number;
+}
+
+async function ask(asked: Asked): Promise<string> {
+  const socket = connect({ ...asked, noDelay: true });
+  let text = "";
+  socket.setEncoding("utf8").on("data", (data: string) => {
+    text += data;
+  });
+  try {
+    await once(socket, "close");
+    return text;
+  } catch (error) {
+    return error instanceof Error && "code" in error ? String(error.code) : String(error);
+  }
 }
 
 /** Sends in place of all clients of which nothing is known: their packets are traced once. */

@@ -4,6 +4,7 @@ import type { IPFamily } from "@fairlead/netfilter";
 import {
   type BaseChain,
   type Expression,
+  hostHex,
   IP_FAMILY,
   type NftChain,
   type NftRule,
@@ -76,7 +77,6 @@ interface Branch {
   readonly assumed: Assumed | undefined;
 }
 
-/** A chain of a table of nftables. */
 class NftRuleChain implements Chain {
   readonly sibling: Chain["sibling"];
   readonly #table: NftTable;
@@ -154,6 +154,7 @@ function nextFirst(one: Branch, other: Branch): number {
 }
 
 type Draw = Extract<NonNullable<Result>, { readonly kind: "draw" }>;
+type Choice = Extract<NonNullable<Result>, { readonly kind: "choice" }>;
 
 /** More numbers than these are not tried one by one. */
 const MAX_DRAWN = 0x2_0000;
@@ -170,6 +171,8 @@ function evaluate(place: NftRuleContext, from: number): readonly Branch[] {
         return [branch(place, NEXT, false)];
       case "draw":
         return draw(place, result, at + 1);
+      case "choice":
+        return choose(place, result, at + 1);
       case "open":
         if (place.assumed === undefined) return assume(place, result.problem, at + 1);
         continue;
@@ -186,10 +189,15 @@ function branch({ walk, assumed }: NftRuleContext, step: RuleVerdict, matched: b
 
 function draw(place: NftRuleContext, { modulus, to }: Draw, from: number): readonly Branch[] {
   if (modulus > MAX_DRAWN) throw place.undecidable(`the tracer does not try ${modulus} numbers one by one`);
+  const among = Array.from({ length: modulus }, (_, number) => ({ value: hostHex(number), share: 1 / modulus }));
+  return choose(place, { to, among }, from);
+}
+
+function choose(place: NftRuleContext, { to, among }: Pick<Choice, "to" | "among">, from: number): readonly Branch[] {
   const merged = new Map<string, Branch[]>();
-  for (let number = 0; number < modulus; number += 1) {
-    const copy = copyOf(place, place.walk.probability / modulus);
-    copy.registers.loadNumber(to, number);
+  for (const { value, share } of among) {
+    const copy = copyOf(place, place.walk.probability * share);
+    copy.registers.load(to, value);
     for (const one of evaluate(copy, from)) merge(merged, one);
   }
   return [...merged.values()].flat();

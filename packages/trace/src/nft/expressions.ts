@@ -105,6 +105,8 @@ const meta: Evaluate<"meta"> = (expression, place) => {
     case "mark":
       registers.load(to, hostHex(walk.mark));
       return undefined;
+    case "random":
+      return randomKey(to, place);
     case "l4proto":
       registers.load(to, protocolHex(walk.protocol) ?? "??");
       registers.reason = `the number of the protocol ${walk.protocol} is not known`;
@@ -120,6 +122,15 @@ const meta: Evaluate<"meta"> = (expression, place) => {
     }
   }
 };
+
+/** The values that the set tells apart in which the rule looks the number up. */
+function randomKey(to: number, { rule, sets, registers }: NftRuleContext): Result {
+  const lookup = rule.expressions.find((one) => one.kind === "lookup" && one.from === to);
+  const set = lookup?.kind === "lookup" ? sets.get(lookup.set) : undefined;
+  if (set?.flags.includes("interval") && set.key[0] === "random") return { kind: "choice", among: sets.parts(set), to };
+  registers.loadUnknown(to, BYTES.mark, "a random number is not known");
+  return undefined;
+}
 
 function protocolHex(name: string): string | undefined {
   const number = PROTOCOLS[name] ?? Number(name);
@@ -391,8 +402,8 @@ const flowOffload: Evaluate<"flow-offload"> = ({ flowtable }, { walk }) => {
   };
 };
 
-/** Statements that let the packet on and change nothing that rules ask for, as nft lists them in text and in JSON. */
-const NEUTRAL = /^(?:log\b|meta (?:nftrace|priority|pkttype) set |\{"log":)/;
+/** Statements that let the packet on and change nothing that rules ask for, as nft lists them. */
+const NEUTRAL = /^(?:log\b|meta (?:nftrace|priority|pkttype) set )/;
 
 /**
  * Fields that a match begins with in nft's text; with `set` behind them it is a statement that changes the packet, with
@@ -418,9 +429,7 @@ const FIELDS = [
 ];
 
 /** What only says yes or no. */
-const TEST = new RegExp(
-  `^(?:\\{"(?:match|limit|quota|ct count)":|(?:${FIELDS.join("|")}|@[nt]h,\\S+) (?!.*\\b(?:set|vmap)\\b))`,
-);
+const TEST = new RegExp(`^(?:${FIELDS.join("|")}|@[nt]h,\\S+) (?!.*\\b(?:set|vmap)\\b)`);
 
 /** What has no type may be a match, which can't be decided, or make no difference; otherwise its effect is unknown. */
 const unknown: Evaluate<"unknown"> = ({ text, effect, to }, { registers, undecidable }) => {

@@ -1,6 +1,14 @@
 /** What a rule of nftables is evaluated with: registers, sets, and assumptions. */
 
-import { type Hex, hostHex, type NftRule, type NftSet, type NftTable, type SetElement } from "@fairlead/netfilter/nft";
+import {
+  type Hex,
+  hostHex,
+  lengthOf,
+  type NftRule,
+  type NftSet,
+  type NftTable,
+  type SetElement,
+} from "@fairlead/netfilter/nft";
 import type { Remembered } from "../environment.ts";
 import type { Host } from "../host.ts";
 import type { TraceError } from "../outcome.ts";
@@ -35,9 +43,18 @@ type End =
   | { readonly kind: "break" }
   /** Goes on with any of the numbers from 0 to before `modulus` in the register, each as probable. */
   | { readonly kind: "draw"; readonly modulus: number; readonly to: number }
+  /** Goes on with any of these values in the register, each as probable as it says. */
+  | { readonly kind: "choice"; readonly among: readonly Chance[]; readonly to: number }
   /** Whether the rule goes on can't be told. */
   | { readonly kind: "open"; readonly problem: string }
   | Exclude<RuleVerdict, { readonly kind: "next" }>;
+
+/** One of the values that a register may have, for all that come to the same. */
+interface Chance {
+  readonly value: Hex;
+  /** 0…1; those of one choice add up to 1. */
+  readonly share: number;
+}
 
 export const BREAK: End = { kind: "break" };
 
@@ -137,6 +154,15 @@ export class NftSets {
     }
     const element = this.#element(set, key);
     return element === undefined ? ABSENT : { kind: "found", value: element.value };
+  }
+
+  /** The first key of each part in which a set of intervals has all keys alike, and how many of all keys that is. */
+  parts(set: NftSet): readonly Chance[] {
+    const digits = 2 * lengthOf(set.key);
+    const bounds = new Set(["0".repeat(digits), ...[...set.elements.values()].map(({ key }) => key).sort()]);
+    const all = 16 ** digits;
+    const firsts = [...bounds].map((value) => ({ value, at: Number.parseInt(value, 16) }));
+    return firsts.map(({ value, at }, index) => ({ value, share: ((firsts[index + 1]?.at ?? all) - at) / all }));
   }
 
   #element(set: NftSet, key: Hex): SetElement | undefined {

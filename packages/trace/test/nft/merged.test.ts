@@ -1,20 +1,20 @@
-import { type Expression, hostHex, type NftTable, statements, type Verdict } from "@fairlead/netfilter/nft";
+import type { NftTable } from "@fairlead/netfilter/nft";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Exploration, explore } from "../../src/index.ts";
 import { HOST, packet } from "../rule-set.ts";
-import { type Rules, setOf, tableOf } from "./tables.ts";
-
-const { flipMark } = statements;
+import { tableOf } from "./tables.ts";
 
 /** A draw of three numbers, some of which lead somewhere. */
-type Draw = readonly (Verdict | undefined)[];
+type Draw = readonly (string | undefined)[];
 
-const drawOf = (name: string): readonly Expression[] => [
-  { kind: "numgen", modulus: 3, to: 0 },
-  { kind: "lookup", set: name, from: 0, to: "verdict" },
-];
+const drawOf = (name: string) => `numgen random mod 3 vmap @${name}`;
+
+const mapOf = (name: string, draw: Draw) => {
+  const elements = draw.flatMap((to, number) => (to === undefined ? [] : `${number} : ${to}`)).join(", ");
+  return `map ${name} {\ntype integer : verdict\n${elements && `elements = { ${elements} }`}\n}`;
+};
 
 /** What draws lead to, what the rule does before it draws, and how often it stands there. */
 interface Drawing {
@@ -23,23 +23,20 @@ interface Drawing {
   readonly times: number;
 }
 
-const UNKNOWN: readonly Expression[] = [
-  { kind: "payload", base: "network", offset: 1, length: 1, to: 1 },
-  { kind: "cmp", operator: "==", from: 1, value: "40" },
-];
-const BEFORE = { nothing: [], "a mark": flipMark(1), "an unknown match": UNKNOWN } as const;
+const BEFORE = {
+  nothing: "",
+  "a mark": "meta mark set meta mark ^ 0x1 ",
+  "an unknown match": "@nh,8,8 0x40 ",
+} as const;
 
 function drawings(
   chains: readonly string[],
   maxLength: number,
   befores: readonly Drawing["before"][],
 ): fc.Arbitrary<readonly Drawing[]> {
-  const calls = chains.flatMap((chain) => [
-    fc.constant<Verdict>({ kind: "jump", chain }),
-    fc.constant<Verdict>({ kind: "goto", chain }),
-  ]);
-  const end = fc.constantFrom<Verdict>({ kind: "accept" }, { kind: "drop" }, { kind: "return" }, { kind: "continue" });
-  const place = fc.option(fc.oneof(end, ...calls), { nil: undefined });
+  const calls = chains.flatMap((chain) => [`jump ${chain}`, `goto ${chain}`]);
+  const end = fc.constantFrom("accept", "drop", "return", "continue", ...calls);
+  const place = fc.option(end, { nil: undefined });
   return fc.array(
     fc.record({
       draw: fc.array(place, { minLength: 3, maxLength: 3 }),
@@ -59,17 +56,13 @@ const table = fc
     fc.record({ "forward filter": drawings([], 2, ["nothing", "an unknown match"]) }),
   )
   .map((chains): NftTable => {
+    const nameOf = (chain: string, at: number) => `${chain.replace(" ", "-")}-${at}`;
     const sets = Object.entries(chains).flatMap(([chain, all]) =>
-      all.map(({ draw }, at) => {
-        const elements = draw.flatMap((to, number) => (to === undefined ? [] : [[hostHex(number), to] as const]));
-        return setOf(`${chain} ${at}`, ["mark"], elements, { data: "verdict" });
-      }),
+      all.map(({ draw }, at) => mapOf(nameOf(chain, at), draw)),
     );
-    const rules = Object.entries(chains).map(([chain, all]): [string, Rules] => [
+    const rules = Object.entries(chains).map(([chain, all]) => [
       chain,
-      all.flatMap(({ before, times }, at) =>
-        new Array<readonly Expression[]>(times).fill([...BEFORE[before], ...drawOf(`${chain} ${at}`)]),
-      ),
+      all.flatMap(({ before, times }, at) => new Array<string>(times).fill(BEFORE[before] + drawOf(nameOf(chain, at)))),
     ]);
     return tableOf(Object.fromEntries(rules), sets);
   });
@@ -106,15 +99,8 @@ describe("merged ways", () => {
   });
 
   test("are as many as there are ends, however often is drawn", () => {
-    const ends: readonly Verdict[] = [{ kind: "accept" }, { kind: "drop" }];
-    const map = setOf(
-      "ends",
-      ["mark"],
-      ends.map((end, number) => [hostHex(number), end] as const),
-      { data: "verdict" },
-    );
-    const draws = new Array<readonly Expression[]>(8).fill(drawOf("ends"));
-    const rules = { nftables: [tableOf({ "forward filter": draws }, [map])] };
+    const draws = new Array<string>(8).fill(drawOf("ends"));
+    const rules = { nftables: [tableOf({ "forward filter": draws }, [mapOf("ends", ["accept", "drop"])])] };
     expect(explore(rules, packet(), HOST).outcomes).toHaveLength(17);
     expect(explore(rules, packet(), HOST, { merged: true }).outcomes).toHaveLength(3);
   });

@@ -84,7 +84,6 @@ export interface BookmarkEvent {
   readonly endsInitialEvents: boolean;
 }
 
-/** A line of a stream. */
 interface Line {
   /** UTF-8 without the line's end; only its beginning where `tooMuch` says why. */
   readonly text: string;
@@ -152,20 +151,12 @@ function whyTooDeep(line: string): string | undefined {
     : undefined;
 }
 
-/**
- * One line of a watch (metav1.WatchEvent).
- *
- * @throws ProtocolError
- */
+/** One line of a watch (metav1.WatchEvent). */
 function parseEvent(line: string): WatchEvent {
   const raw = parseLine(line);
   return eventOf(valueAt(raw, "type"), valueAt(raw, "object"), () => beginning(line));
 }
 
-/**
- * @param text the event for an error's message
- * @throws ProtocolError
- */
 function eventOf(type: unknown, object: unknown, text: () => string): WatchEvent {
   if (type === "ERROR") return { type, error: errorOfEvent(object) };
   if (!isObject(object)) throw new ProtocolError(`a watch event without an object: ${text()}`);

@@ -218,11 +218,7 @@ async function listPages(
   return head.resourceVersion;
 }
 
-/**
- * Reads one response of a list, item by item as it arrives.
- *
- * @throws ProtocolError, BrokenResponseError
- */
+/** Reads one response of a list, item by item as it arrives. */
 async function readList(
   chunks: AsyncIterable<Uint8Array>,
   session: ListSession,
@@ -246,7 +242,6 @@ async function give(item: ListItem, session: ListSession, yielding: Yield): Prom
   await yielding();
 }
 
-/** A watch from a version on. */
 function watchPath(spec: ResourceSpec, version: string, timeoutSeconds: number): string {
   return path(spec, {
     watch: "true",

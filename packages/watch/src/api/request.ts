@@ -12,7 +12,6 @@ import type { ApiRequest, ApiResponse, Transport } from "./http.ts";
 
 /** Notices a server that keeps its connections and says nothing, as one does whose process stands still. */
 interface Pulse {
-  /** Something came from the server. */
   heard(): void;
   /**
    * While a request waits for the server and nothing came, the server is asked for a sign of life.

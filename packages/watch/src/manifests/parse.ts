@@ -186,8 +186,6 @@ const LONG_LIST = 2 ** 16;
 /**
  * The objects of all documents of a YAML text. Others have their turn between two documents, and between two items of a
  * long list in block style, as kubectl writes it.
- *
- * @throws ManifestSyntaxError
  */
 async function* yamlObjects(content: Uint8Array): AsyncGenerator<unknown> {
   const yielding = slices();

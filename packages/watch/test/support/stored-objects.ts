@@ -1,8 +1,8 @@
+/** Objects as an API server writes them in JSON: what Go's `omitempty` leaves out is not there. */
+
 import { isObject } from "@fairlead/base";
 import fc from "fast-check";
 import type { Field, Message } from "../../src/protobuf-kinds.ts";
-
-/** Objects as an API server writes them in JSON: what Go's `omitempty` leaves out is not there. */
 
 const word = fc.oneof(fc.stringMatching(/^[a-z][a-z0-9.-]{0,40}$/), fc.string({ unit: "binary", minLength: 1 }));
 const anyText = fc.oneof(word, fc.constant(""));

@@ -66,17 +66,12 @@ export interface End {
 export interface Answer {
   /** The most probable first. */
   readonly ends: readonly End[];
-  /** The rules as text. */
   readonly rules: string;
   /** What was skipped of the objects. */
   readonly problems: readonly string[];
 }
 
-/**
- * Every way of the packet through the rules.
- *
- * @throws Error with a message for people: text that is not rules or YAML, a packet that cannot be
- */
+/** Every way of the packet through the rules. */
 export async function answer({ origin, text, node, from, to, protocol }: Question): Promise<Answer> {
   const environment = environmentOf(node);
   const family = from.includes(":") ? "IPv6" : "IPv4";
@@ -184,7 +179,6 @@ type DemoMode = "iptables" | "nftables";
  * The rules that Fairlead writes on a node for Services and EndpointSlices.
  *
  * @param objects YAML or JSON, with `---` between documents; a List is taken as its items
- * @throws Error for text that is not YAML
  */
 async function rulesFor(objects: string, mode: DemoMode, node: DemoNode, family: IPFamily): Promise<MadeRules> {
   const { plans, problems } = planOnce(objectsIn(objects), planOptions(node, SEMANTICS[mode]));

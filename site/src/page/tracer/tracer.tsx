@@ -58,7 +58,7 @@ async function answerOrProblem(question: Question): Promise<Shown> {
 const ORIGINS: Readonly<Record<RulesOrigin, string>> = {
   iptables: "Fairlead's in iptables mode, for these objects",
   nftables: "Fairlead's in nftables mode, for these objects",
-  pasted: "pasted: what iptables-save, nft list ruleset or nft --json list ruleset prints",
+  pasted: "pasted: what iptables-save or nft list ruleset prints",
 };
 
 const SENDERS = ["192.0.2.9", "10.144.1.20", "10.201.0.10"];

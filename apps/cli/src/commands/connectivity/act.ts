@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { familyOf, fieldsOf, type IPFamily, itemsOf, stringOf } from "@fairlead/base";
+import { familyOf, fieldsOf, type IPFamily, itemsOf, objectAt, stringOf, valueAt } from "@fairlead/base";
 import { ApiError } from "../../cluster/api-error.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
-import type { Container } from "../../cluster/pod-runner.ts";
-import { inNamespace, type Manifest, PODS, resourceOf } from "../../cluster/resources.ts";
+import type { Container } from "../../cluster/pods.ts";
+import { inNamespace, isReady, type Manifest, PODS, resourceOf } from "../../cluster/resources.ts";
 import { CommandFailure } from "../../frame/errors.ts";
-import type { TestPod } from "./model.ts";
 import { type PodSettings, type PodWanted, podObject } from "./objects.ts";
-import type { Line } from "./pod/probe.ts";
+import type { TestPod } from "./plan.ts";
+import type { Line } from "./pod.ts";
 
 /** Milliseconds between two looks, and until a pod has to run: its image may have to come first. */
 const LOOK_MS = 500;
@@ -15,7 +15,6 @@ const PATIENCE_MS = 180_000;
 
 const LOG = { lines: 20_000, bytes: 8 << 20, previous: false } as const;
 
-/** What the steps of the test act with. */
 export interface Acting {
   readonly cluster: Cluster;
   /** The service proxy name of the proxies that are tested; "": the nodes' first ones. */
@@ -26,7 +25,6 @@ export interface Acting {
   readonly warn: (line: string) => void;
 }
 
-/** Creates an object, or takes the one that is there. */
 export async function ensured({ cluster }: Pick<Acting, "cluster">, object: Manifest): Promise<unknown> {
   try {
     return await cluster.create(object);
@@ -40,14 +38,13 @@ export function startPod(acting: Acting, wanted: PodWanted): Promise<unknown> {
   return ensured(acting, podObject(acting.settings, wanted));
 }
 
-/** @throws CommandFailure when it does not become ready, with what the kubelet says of it */
 export async function readyPod(acting: Acting, name: string): Promise<TestPod> {
   const pods = inNamespace(PODS, acting.settings.namespace);
   const found = await waitFor(`pod ${name}`, acting, async () => {
     const pod = await acting.cluster.get(pods, name);
     return isReady(pod) ? { pod } : whyNot(pod);
   });
-  const ips = itemsOf(fieldsOf(fieldsOf(found.pod)["status"])["podIPs"]).flatMap((one) => {
+  const ips = itemsOf(valueAt(found.pod, "status", "podIPs")).flatMap((one) => {
     return stringOf(fieldsOf(one)["ip"]) ?? [];
   });
   return { name, addresses: Object.fromEntries(ips.map((ip): [IPFamily, string] => [familyOf(ip), ip])) };
@@ -71,7 +68,6 @@ export function linesUntil(
   });
 }
 
-/** What a container has printed so far. */
 export async function linesOf({ cluster, settings }: Acting, pod: string, container: string): Promise<readonly Line[]> {
   const from: Container = { namespace: settings.namespace, name: pod, container };
   return linesIn(await cluster.log(from, LOG).catch(notStarted));
@@ -92,11 +88,7 @@ function linesIn(log: string): readonly Line[] {
 /** Milliseconds until is said what is waited for. */
 const SILENT_MS = 10_000;
 
-/**
- * Looks again and again; a text is why it is not so yet. It is said once it has taken a while.
- *
- * @throws CommandFailure with the last of them
- */
+/** Looks again and again; a text is why it is not so yet. It is said once it has taken a while. */
 export async function waitFor<T extends object>(
   what: string,
   { signal, warn }: Pick<Acting, "signal" | "warn">,
@@ -120,16 +112,10 @@ export async function waitFor<T extends object>(
   }
 }
 
-function isReady(pod: unknown): boolean {
-  return itemsOf(fieldsOf(fieldsOf(pod)["status"])["conditions"])
-    .map(fieldsOf)
-    .some(({ type, status }) => type === "Ready" && status === "True");
-}
-
 /** `ErrImagePull: …`, else its phase. */
 function whyNot(pod: unknown): string {
-  const { phase, containerStatuses } = fieldsOf(fieldsOf(pod)["status"]);
-  const waiting = itemsOf(containerStatuses).map((one) => fieldsOf(fieldsOf(fieldsOf(one)["state"])["waiting"]));
+  const { phase, containerStatuses } = objectAt(pod, "status");
+  const waiting = itemsOf(containerStatuses).map((one) => fieldsOf(valueAt(one, "state", "waiting")));
   const reason = waiting.find((one) => stringOf(one["reason"]) !== undefined);
   if (reason === undefined) return `it is ${stringOf(phase) ?? "not there"}`;
   return [reason["reason"], reason["message"]].filter((part) => typeof part === "string").join(": ");

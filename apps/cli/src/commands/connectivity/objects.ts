@@ -1,13 +1,11 @@
 import type { IPFamily } from "@fairlead/base";
 import type { Manifest } from "../../cluster/resources.ts";
-import type { ServiceName } from "./model.ts";
-import type { Role } from "./pod/probe.ts";
+import type { ServiceName } from "./plan.ts";
+import type { Role } from "./pod.ts";
 
-/** Where servers listen, and services. */
 const SERVER_PORT = 8080;
 export const SERVICE_PORT = 80;
 
-/** On the namespace and all that is in it. */
 export const OWN_LABEL = { "app.kubernetes.io/managed-by": "fairlead-connectivity" } as const;
 const SERVES = "fairlead.dev/serves-";
 
@@ -28,7 +26,6 @@ const LOAD_BALANCER = {
   loadBalancerClass: "fairlead.dev/connectivity",
 } as const;
 
-/** All services of the test. */
 export const SERVED: readonly Served[] = [
   { name: "web", of: "both", spec: LOAD_BALANCER, external: true },
   { name: "web-local", of: "here", spec: { ...LOAD_BALANCER, externalTrafficPolicy: "Local" }, external: true },
@@ -80,7 +77,6 @@ export function serviceObject(
   };
 }
 
-/** How the pods of the test are run. */
 export interface PodSettings {
   readonly namespace: string;
   readonly image: string;

@@ -1,6 +1,56 @@
+/** The cases of a test: what they are made from, what they expect, and their table. */
+
 import type { IPFamily } from "@fairlead/base";
-import { type Ground, PLACES, type Place, type TestService } from "./model.ts";
-import type { Expected, Probe } from "./pod/probe.ts";
+import type { Style } from "../../frame/terminal.ts";
+import { tableText } from "../../frame/text.ts";
+import type { Expected, Probe } from "./pod.ts";
+
+/** Where a client is; `here` is the node with an endpoint of every service, `there` the other one. */
+export const PLACES = ["pod-here", "pod-there", "node-here", "node-there", "outside"] as const;
+export type Place = (typeof PLACES)[number];
+
+export interface TestNode {
+  readonly name: string;
+  readonly addresses: Readonly<Partial<Record<IPFamily, string>>>;
+}
+
+export interface TestPod {
+  readonly name: string;
+  readonly addresses: Readonly<Partial<Record<IPFamily, string>>>;
+}
+
+export interface TestService {
+  readonly name: ServiceName;
+  readonly clusterIPs: Readonly<Partial<Record<IPFamily, string>>>;
+  readonly port: number;
+  readonly nodePort?: number;
+  readonly externalIPs: Readonly<Partial<Record<IPFamily, string>>>;
+  readonly loadBalancerIPs: Readonly<Partial<Record<IPFamily, string>>>;
+}
+
+export type ServiceName =
+  | "web"
+  | "web-local"
+  | "web-internal"
+  | "web-sticky"
+  | "web-none"
+  | "web-headless"
+  | "web-hairpin";
+
+export interface Ground {
+  readonly namespace: string;
+  readonly families: readonly IPFamily[];
+  readonly here: TestNode;
+  readonly there: TestNode;
+  /** Servers: `web-a` is here, `web-b` there. */
+  readonly servers: Readonly<Record<"web-a" | "web-b", TestPod>>;
+  readonly services: readonly TestService[];
+  readonly places: readonly Place[];
+  /** Whether names are resolved: there is a cluster DNS. */
+  readonly dns: boolean;
+  /** Whether the outside has routes to the addresses of load balancers and to external IPs. */
+  readonly routed: boolean;
+}
 
 /** One packet's way that is judged: a row of the report has those of all places. */
 export interface Case {
@@ -145,4 +195,63 @@ function draft(
 ): Draft {
   const frontend = probe.protocol === "TCP" ? kind : `${kind}, ${probe.protocol}`;
   return { service: service.name, frontend, policy, family, place, probe: { ...probe, address, port } };
+}
+
+export interface Judged extends Pick<Case, "service" | "frontend" | "policy" | "family" | "place"> {
+  /** Where the packet was sent: `10.96.0.10:80`, or a name. */
+  readonly to: string;
+  /** What is wrong; absent: it is right. */
+  readonly complaint?: string;
+}
+
+/** One of what is not asked from places: affinity's rest, a rolling update, another network's service. */
+export interface Check {
+  readonly name: string;
+  /** Absent: it is right. */
+  readonly complaint?: string;
+  /** Why it was not done. */
+  readonly skipped?: string;
+}
+
+const HEADS: Readonly<Record<Place, string>> = {
+  "pod-here": "pod here",
+  "pod-there": "pod there",
+  "node-here": "node here",
+  "node-there": "node there",
+  outside: "outside",
+};
+
+/** A row for each frontend, a column for each place; what is wrong below. */
+export function reportText(cases: readonly Judged[], checks: readonly Check[], style: Style): string {
+  const rows = new Map<string, Judged[]>();
+  for (const one of cases) {
+    const key = [one.service, one.frontend, one.policy, one.family].join("|");
+    rows.set(key, [...(rows.get(key) ?? []), one]);
+  }
+  const head = ["service", "frontend", "policy", "family", ...PLACES.map((place) => HEADS[place])];
+  const table = tableText(
+    head,
+    Array.from(rows.values(), (row) => rowOf(row, style)),
+  );
+  const wrong = cases.flatMap((one) => (one.complaint === undefined ? [] : [`${style.bad("✗")} ${caseText(one)}\n`]));
+  return [table, "\n", ...checks.map((check) => checkText(check, style)), ...wrong].join("");
+}
+
+function rowOf(row: readonly Judged[], style: Style): readonly string[] {
+  const [first] = row;
+  const cells = PLACES.map((place) => {
+    const here = row.filter((one) => one.place === place);
+    if (here.length === 0) return "-";
+    return here.some(({ complaint }) => complaint !== undefined) ? style.bad("FAIL") : style.good("ok");
+  });
+  return [first?.service ?? "", first?.frontend ?? "", first?.policy ?? "", first?.family ?? "", ...cells];
+}
+
+function caseText({ service, frontend, policy, place, to, complaint }: Judged): string {
+  return `${service}: ${frontend} ${to} (${policy}) from ${HEADS[place]}: ${complaint}`;
+}
+
+function checkText({ name, complaint, skipped }: Check, style: Style): string {
+  if (skipped !== undefined) return `${style.dim("-")} ${name}: not tested: ${skipped}\n`;
+  return complaint === undefined ? `${style.good("✓")} ${name}\n` : `${style.bad("✗")} ${name}: ${complaint}\n`;
 }

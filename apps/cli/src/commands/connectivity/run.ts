@@ -1,23 +1,21 @@
-import { errorText } from "@fairlead/base";
-import { openCluster } from "../../cluster/cluster.ts";
-import type { CommandInput, ExitCode } from "../../frame/command.ts";
+/** `connectivity`: real packets to services of its own on two nodes. */
+
+import { readFile } from "node:fs/promises";
+import { errorText, familyOf, fieldsOf, type IPFamily, itemsOf, parseAddress, stringOf, valueAt } from "@fairlead/base";
+import { type Cluster, openCluster } from "../../cluster/cluster.ts";
+import { isReady, NODES, nameOf } from "../../cluster/resources.ts";
+import type { connectivityOptions } from "../../facts/clusters.ts";
+import { type CommandInput, type ExitCode, numberOf } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { numberOf } from "../../inputs/number.ts";
-import { counted, verdictText } from "../../output/findings.ts";
-import { print } from "../../output/output.ts";
+import { print } from "../../frame/output.ts";
+import { counted, verdictText } from "../../frame/text.ts";
+import { didYouMean } from "../../inputs/names.ts";
 import { version } from "../../version.ts";
 import type { Acting } from "./act.ts";
-import { agentImage, nodeModes } from "./agents.ts";
-import { judgedCases } from "./clients.ts";
-import { foreignService } from "./foreign.ts";
-import { PLACES } from "./model.ts";
-import { testNodes } from "./nodes.ts";
-import type { connectivityOptions } from "./options.ts";
-import { podScript } from "./pod-file.ts";
-import { rolledUpdate } from "./rolling.ts";
+import { agentImage, foreignService, judgedCases, nodeModes, rolledUpdate } from "./checks.ts";
+import { type Check, type Judged, PLACES, reportText, type TestNode } from "./plan.ts";
 import { hasDNS, notOwn, prepared, removeAll } from "./setup.ts";
-import { type Check, type Judged, reportText } from "./table.ts";
 
 type Values = CommandInput<typeof connectivityOptions>["options"];
 
@@ -60,11 +58,7 @@ export async function run({ options }: CommandInput<typeof connectivityOptions>,
   return wrong.length === 0 ? 0 : 1;
 }
 
-/**
- * Runs a test and takes away what it made. Why it failed is said before that: it may take minutes, or fail as well.
- *
- * @throws CommandFailure when either failed
- */
+/** Runs a test and takes away what it made. Why it failed is said before that: it may take minutes, or fail as well. */
 export async function andCleaned<T>(
   work: () => Promise<T>,
   clean: () => Promise<void>,
@@ -133,4 +127,58 @@ async function tested(
   ];
   const modes = await nodeModes(acting, nodes);
   return { nodes: nodes.map(({ name }) => ({ name, mode: modes.get(name) ?? "proxy unknown" })), cases, checks };
+}
+
+/**
+ * The two nodes of a test.
+ *
+ * @param asked names; none: the first two that are ready
+ */
+async function testNodes(cluster: Cluster, asked: readonly string[]): Promise<readonly [TestNode, TestNode]> {
+  const nodes = (await cluster.list(NODES)).map((raw) => ({ raw, node: nodeIn(raw) }));
+  const names = nodes.map(({ node }) => node.name);
+  for (const name of asked) {
+    if (names.includes(name)) continue;
+    const there = `there are: ${names.join(", ")}`;
+    throw new CommandFailure(`--node=${name}: there is no such Node; ${there}${didYouMean(name, names)}`);
+  }
+  const ready = nodes
+    .filter(({ raw }) => isReady(raw) && valueAt(raw, "spec", "unschedulable") !== true)
+    .map(({ node }) => node);
+  const wanted =
+    asked.length > 0 ? asked.flatMap((name) => nodes.find((one) => one.node.name === name)?.node ?? []) : ready;
+  const [here, there] = wanted;
+  if (here !== undefined && there !== undefined) return [here, there];
+  throw new CommandFailure(
+    `two nodes are needed that are ready; found: ${wanted.map(({ name }) => name).join(", ") || "none"}`,
+  );
+}
+
+function nodeIn(raw: unknown): TestNode {
+  const listed = itemsOf(valueAt(raw, "status", "addresses")).map(fieldsOf);
+  const own = listed.flatMap(({ type, address }): [IPFamily, string][] => {
+    const text = stringOf(address) ?? "";
+    return type === "InternalIP" && parseAddress(text) !== undefined ? [[familyOf(text), text]] : [];
+  });
+  return {
+    name: nameOf(raw),
+    addresses: Object.fromEntries(own.reverse()),
+  };
+}
+
+/** Alongside the bundle; from the sources: where the bundle is built. */
+const SCRIPT = new URL(
+  import.meta.url.endsWith(".ts") ? "../../../dist/connectivity-pod.js" : "./connectivity-pod.js",
+  import.meta.url,
+);
+
+/** What servers and clients run. */
+async function podScript(): Promise<string> {
+  try {
+    return await readFile(SCRIPT, "utf8");
+  } catch (error) {
+    throw new CommandFailure(`the pods' program is missing from this installation: ${errorText(error)}`, {
+      cause: error,
+    });
+  }
 }

@@ -1,10 +1,10 @@
-import { familyOf, fieldsOf, IP_FAMILIES, type IPFamily, itemsOf, stringOf } from "@fairlead/base";
+import { familyOf, fieldsOf, IP_FAMILIES, type IPFamily, itemsOf, objectAt, stringOf, valueAt } from "@fairlead/base";
 import { ApiError } from "../../cluster/api-error.ts";
-import { inNamespace, NAMESPACES, PODS, SERVICES } from "../../cluster/resources.ts";
+import { inNamespace, NAMESPACES, nameOf, PODS, SERVICES } from "../../cluster/resources.ts";
 import { CommandFailure } from "../../frame/errors.ts";
 import { type Acting, ensured, readyPod, startPod } from "./act.ts";
-import type { Ground, ServiceName, TestNode, TestService } from "./model.ts";
 import { namespaceObject, OWN_LABEL, SERVED, SERVICE_PORT, serverRole, serviceObject } from "./objects.ts";
+import type { Ground, ServiceName, TestNode, TestService } from "./plan.ts";
 
 export interface SetupRequest {
   readonly nodes: readonly [here: TestNode, there: TestNode];
@@ -27,11 +27,7 @@ export type Prepared = Omit<Ground, "places" | "dns"> & {
   readonly noExternalIPs?: string;
 };
 
-/**
- * Makes the namespace, the services and the servers, or takes those that a run has kept.
- *
- * @throws CommandFailure when that is refused, or a server does not become ready
- */
+/** Makes the namespace, the services and the servers, or takes those that a run has kept. */
 export async function prepared(acting: Acting, { nodes, external }: SetupRequest): Promise<Prepared> {
   const { namespace } = acting.settings;
   await ownNamespace(acting);
@@ -57,22 +53,20 @@ export async function prepared(acting: Acting, { nodes, external }: SetupRequest
   };
 }
 
-/** @throws CommandFailure for a namespace that another program made */
 async function ownNamespace(acting: Acting): Promise<void> {
   const { namespace } = acting.settings;
   const found = await ensured(acting, namespaceObject(namespace));
   if (!isOwn(found)) throw notOwn(namespace);
-  if (fieldsOf(fieldsOf(found)["metadata"])["deletionTimestamp"] !== undefined) {
+  if (valueAt(found, "metadata", "deletionTimestamp") !== undefined) {
     throw new CommandFailure(`--namespace=${namespace}: the last run's is still being deleted; run it again soon`);
   }
 }
 
 function isOwn(namespace: unknown): boolean {
-  const { labels } = fieldsOf(fieldsOf(namespace)["metadata"]);
+  const { labels } = objectAt(namespace, "metadata");
   return Object.entries(OWN_LABEL).every(([name, value]) => fieldsOf(labels)[name] === value);
 }
 
-/** A namespace that is there and that another program made. */
 export function notOwn(namespace: string): CommandFailure {
   return new CommandFailure(
     `--namespace=${namespace}: the namespace exists and was not created by this test; choose another name`,
@@ -82,7 +76,7 @@ export function notOwn(namespace: string): CommandFailure {
 /** Those in which the server gives ClusterIPs, and both nodes have addresses. */
 async function familiesOf(acting: Acting, nodes: SetupRequest["nodes"]): Promise<readonly IPFamily[]> {
   const kubernetes = await acting.cluster.get(inNamespace(SERVICES, "default"), "kubernetes");
-  const [primary] = itemsOf(fieldsOf(fieldsOf(kubernetes)["spec"])["ipFamilies"]);
+  const [primary] = itemsOf(valueAt(kubernetes, "spec", "ipFamilies"));
   const shared = IP_FAMILIES.filter((family) => nodes.every(({ addresses }) => addresses[family] !== undefined));
   const ordered = [...shared.filter((family) => family === primary), ...shared.filter((family) => family !== primary)];
   if (ordered.length < 2) return ordered;
@@ -102,7 +96,6 @@ async function madeServices(acting: Acting, families: readonly IPFamily[], exter
   const { cluster, settings } = acting;
   const queues = new Map(families.map((family) => [family, external.filter((one) => familyOf(one) === family)]));
   let count = 0;
-  /** One address of each family. */
   const addresses = (): readonly string[] => {
     count += 1;
     return families.flatMap((family) => {
@@ -124,7 +117,7 @@ async function madeServices(acting: Acting, families: readonly IPFamily[], exter
     });
     if (served.external === true) {
       const ingress = addresses().map((ip) => ({ ip }));
-      const before = itemsOf(fieldsOf(fieldsOf(fieldsOf(made)["status"])["loadBalancer"])["ingress"]);
+      const before = itemsOf(valueAt(made, "status", "loadBalancer", "ingress"));
       const at = inNamespace(SERVICES, settings.namespace);
       if (before.length === 0) await cluster.patchStatus(at, served.name, { status: { loadBalancer: { ingress } } });
       made = await cluster.get(at, served.name);
@@ -135,8 +128,8 @@ async function madeServices(acting: Acting, families: readonly IPFamily[], exter
 }
 
 function serviceIn(raw: unknown, name: ServiceName): TestService {
-  const spec = fieldsOf(fieldsOf(raw)["spec"]);
-  const ingress = itemsOf(fieldsOf(fieldsOf(fieldsOf(raw)["status"])["loadBalancer"])["ingress"]);
+  const spec = objectAt(raw, "spec");
+  const ingress = itemsOf(valueAt(raw, "status", "loadBalancer", "ingress"));
   const nodePort = fieldsOf(itemsOf(spec["ports"])[0])["nodePort"];
   return {
     name,
@@ -177,10 +170,8 @@ export async function removeAll({
   };
   for (const plural of [SERVICES, PODS]) {
     const resource = inNamespace(plural, namespace);
-    const names = (await cluster.list(resource, selection)).flatMap((one) => {
-      return stringOf(fieldsOf(fieldsOf(one)["metadata"])["name"]) ?? [];
-    });
-    await Promise.all(names.map((name) => cluster.remove(resource, name)));
+    const left = await cluster.list(resource, selection);
+    await Promise.all(left.map((one) => cluster.remove(resource, nameOf(one))));
   }
   await cluster.delete(NAMESPACES, namespace);
   return true;

@@ -1,11 +1,30 @@
-import { errorText } from "@fairlead/base";
-import type { ApiFacts } from "@fairlead/inspect";
-import { type Access, createApiSource, isAllowed } from "@fairlead/watch";
+/** What the API server allows, and what objects say. */
+
+import {
+  errorText,
+  GATEWAY_CONTROLLER,
+  GATEWAY_GROUP,
+  objectAt,
+  objectsAt,
+  type RawObject,
+  stringOf,
+  valueAt,
+} from "@fairlead/base";
+import type { ApiFacts, CalicoBPF } from "@fairlead/inspect";
+import {
+  type Access,
+  createApiSource,
+  isAllowed,
+  type ObjectSource,
+  type OtherResource,
+  type OtherState,
+  type OtherSubscription,
+} from "@fairlead/watch";
 import { type ClusterAccess, hasCluster } from "../../cluster/access.ts";
+import { nameOf } from "../../cluster/resources.ts";
 import type { Context } from "../../frame/context.ts";
 import { apiConnection } from "../../inputs/cluster-access.ts";
 import { version } from "../../version.ts";
-import { otherNetworks } from "./objects.ts";
 
 /** What system:node-proxier allows and the agent needs. */
 const NEEDED: readonly Access[] = [
@@ -46,4 +65,138 @@ export async function apiFacts(
 
 function accessText({ verb, group, resource }: Access): string {
   return `${verb} ${resource}${group === "" ? "" : `.${group}`}`;
+}
+
+type Answers = Pick<Extract<ApiFacts, { kind: "answers" }>, "calico" | "cilium" | "gateways" | "subnets">;
+
+/** Calico serves its settings under either group, as it is installed. */
+const FELIX: readonly OtherResource[] = ["crd.projectcalico.org/v1", "projectcalico.org/v3"].map((text) => {
+  const [group = "", version = ""] = text.split("/");
+  return { group, version, plural: "felixconfigurations", kind: "FelixConfiguration", namespaced: false };
+});
+
+const CILIUM_CONFIG: OtherResource = {
+  group: "",
+  version: "v1",
+  plural: "configmaps",
+  kind: "ConfigMap",
+  namespaced: true,
+  only: { namespace: "kube-system", name: "cilium-config" },
+};
+
+const SUBNETS: OtherResource = {
+  group: "kubeovn.io",
+  version: "v1",
+  plural: "subnets",
+  kind: "Subnet",
+  namespaced: false,
+};
+
+const [GATEWAY_CLASSES, GATEWAYS] = (
+  [
+    ["gatewayclasses", "GatewayClass"],
+    ["gateways", "Gateway"],
+  ] as const
+).map(
+  ([plural, kind]): OtherResource => ({
+    group: GATEWAY_GROUP,
+    version: "v1",
+    plural,
+    kind,
+    namespaced: kind === "Gateway",
+  }),
+) as [OtherResource, OtherResource];
+
+/**
+ * What the objects of other networks say of serving services.
+ *
+ * @param signal gives it up: what is not known then is taken for forbidden
+ */
+async function otherNetworks(source: ObjectSource, signal: AbortSignal): Promise<Answers> {
+  const resources = [...FELIX, CILIUM_CONFIG, SUBNETS, GATEWAY_CLASSES, GATEWAYS];
+  const known = await readOnce(source, resources, signal);
+  const felix = FELIX.map((resource) => known.get(resource));
+  const objects = felix.flatMap((one) => one?.objects ?? []);
+  const calico = objects.find((raw) => nameOf(raw) === "default");
+  const config = known.get(CILIUM_CONFIG);
+  const replacement = stringOf(valueAt(config?.objects[0], "data", "kube-proxy-replacement"));
+  const subnets = known.get(SUBNETS)?.objects.flatMap(vpcSubnet) ?? [];
+  const gateways = ownGateways(known.get(GATEWAY_CLASSES)?.objects ?? [], known.get(GATEWAYS)?.objects ?? []);
+  return {
+    ...(subnets.length > 0 && { subnets }),
+    ...(gateways.length > 0 && { gateways }),
+    calico: calico === undefined ? unsaid(felix) : { kind: "found", value: calicoBPF(calico) },
+    // A Cilium that says nothing does not replace it.
+    cilium: config?.objects.length === 1 ? { kind: "found", value: replacement ?? "false" } : unsaid([config]),
+  };
+}
+
+/** kube-ovn: pkg/apis/kubeovn/v1/subnet.go. */
+function vpcSubnet(raw: unknown): NonNullable<Answers["subnets"]> {
+  const spec = objectAt(raw, "spec");
+  const [name, vpc, cidr] = [nameOf(raw), stringOf(spec["vpc"]), stringOf(spec["cidrBlock"])];
+  return name && vpc && cidr ? [{ name, vpc, cidr }] : [];
+}
+
+/** Gateways of our controller's classes, and the first condition that keeps one from being programmed. */
+function ownGateways(classes: readonly unknown[], gateways: readonly unknown[]): NonNullable<Answers["gateways"]> {
+  const ours = classes.filter((raw) => valueAt(raw, "spec", "controllerName") === GATEWAY_CONTROLLER).map(nameOf);
+  return gateways.flatMap((raw) => {
+    if (!ours.includes(stringOf(valueAt(raw, "spec", "gatewayClassName")) ?? "")) return [];
+    const gateway = `${stringOf(valueAt(raw, "metadata", "namespace"))}/${nameOf(raw)}`;
+    const conditions = objectsAt(objectAt(raw, "status"), "conditions");
+    const lacking = ["Accepted", "Programmed"]
+      .map(
+        (type): RawObject =>
+          conditions.find((one) => one["type"] === type) ?? { reason: "Pending", message: `not ${type} yet` },
+      )
+      .find((one) => one["status"] !== "True");
+    return [lacking === undefined ? { gateway } : { gateway, waitsFor: `${lacking["reason"]}: ${lacking["message"]}` }];
+  });
+}
+
+interface Read {
+  readonly state: OtherState | undefined;
+  readonly objects: readonly unknown[];
+}
+
+function unsaid(read: readonly (Read | undefined)[]): { readonly kind: "absent" } | { readonly kind: "forbidden" } {
+  const whole = read.every((one) => one?.state === "listed" || one?.state === "absent");
+  return { kind: whole ? "absent" : "forbidden" };
+}
+
+/** Unless it says otherwise the clean-up is on (FelixConfiguration's own default). */
+function calicoBPF(raw: unknown): CalicoBPF {
+  const spec = objectAt(raw, "spec");
+  return {
+    enabled: spec["bpfEnabled"] === true,
+    cleansUp: spec["bpfKubeProxyIptablesCleanupEnabled"] !== false,
+  };
+}
+
+/** Reads resources that there may be or not, until each of them is known, and no longer. */
+async function readOnce(
+  source: ObjectSource,
+  resources: readonly OtherResource[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<OtherResource, Read>> {
+  const known = new Map<OtherResource, { state: OtherState | undefined; objects: unknown[] }>();
+  const done = new AbortController();
+  const others = resources.map((resource): OtherSubscription => {
+    const read: { state: OtherState | undefined; objects: unknown[] } = { state: undefined, objects: [] };
+    known.set(resource, read);
+    return {
+      resource,
+      decode: (raw) => raw,
+      onChange(change) {
+        if (change.type === "upsert") read.objects.push(change.object);
+      },
+      onState(state) {
+        read.state = state;
+        if ([...known.values()].every((one) => one.state !== undefined)) done.abort();
+      },
+    };
+  });
+  await source.run({ others }, AbortSignal.any([signal, done.signal]));
+  return known;
 }

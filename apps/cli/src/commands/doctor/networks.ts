@@ -1,23 +1,21 @@
 import { errorText } from "@fairlead/base";
-import { type AgentDecisions, type NetworksFacts, planNode } from "@fairlead/inspect";
+import { type AgentDecisions, type NamedCIDR, type NetworksFacts, planNode } from "@fairlead/inspect";
 import { ownershipReport } from "@fairlead/intake";
 import { accessOf } from "../../cluster/access.ts";
 import { NO_CALLS, type ReadCalls, readCalls, unanswered } from "../../cluster/called-services.ts";
 import { openCluster } from "../../cluster/cluster.ts";
+import type { doctorOptions } from "../../facts/nodes.ts";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
-import { nodeNameOf } from "../../inputs/api-source.ts";
+import { nodeNameOf } from "../../inputs/cluster-access.ts";
+import { learnedDoubts } from "../../inputs/planned.ts";
 import { clusterNow, type ReadCluster } from "../../inputs/source.ts";
-import { portsOf } from "../../node/agent-endpoint.ts";
-import { allOwnership, type NodeOwnership } from "../../node/agent-ownership.ts";
+import { allOwnership, type NodeOwnership, portsOf } from "../../node/agent-endpoint.ts";
 import { agentsOf } from "../../node/agent-pods.ts";
-import { type LearnedCIDRs, learnedCIDRs } from "./learned-cidrs.ts";
-import type { doctorOptions } from "./options.ts";
 
 type Options = CommandInput<typeof doctorOptions>["options"];
 
-/** What a cluster says of its networks, and of services that are left to them. */
 export interface ClusterNetworks {
   readonly learned: LearnedCIDRs | undefined;
   readonly facts: NetworksFacts;
@@ -75,4 +73,25 @@ function decisionsOf(one: NodeOwnership): AgentDecisions {
   if ("problem" in one) return one;
   const { services, networks } = one.ownership;
   return { node: one.node, services, cidrs: networks?.cidrs ?? [] };
+}
+
+interface LearnedCIDRs {
+  readonly cidrs: readonly NamedCIDR[];
+  readonly serviceCIDRs: readonly string[];
+}
+
+/** The CIDRs that an agent would learn, and those of services; what does not count is warned of. */
+function learnedCIDRs(
+  { learned, serviceCIDRs = [] }: Pick<ReadCluster, "learned" | "serviceCIDRs">,
+  context: Pick<Context, "warn">,
+): LearnedCIDRs | undefined {
+  if (learned === undefined) return undefined;
+  for (const line of learnedDoubts(learned)) context.warn(line);
+  const cidrs = learned.report.cidrs.filter(({ stage }) => stage !== "refused");
+  return {
+    serviceCIDRs,
+    cidrs: cidrs.map(({ cidr, side, source, objects }) => {
+      return { cidr, use: side === "own" ? "pods" : "excluded pods", source: { id: source, objects } };
+    }),
+  };
 }

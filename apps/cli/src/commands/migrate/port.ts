@@ -1,14 +1,16 @@
 /** The cluster of a migration: what is read and written by the Kubernetes client library. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
+import { fieldsOf, itemsOf, objectAt, stringOf } from "@fairlead/base";
 import { type Cluster, unlessMissing } from "../../cluster/cluster.ts";
-import type { Container } from "../../cluster/pod-runner.ts";
+import type { Container } from "../../cluster/pods.ts";
 import {
   CONFIG_MAPS,
   DAEMON_SETS,
   inNamespace,
+  isReady,
   NODES,
+  nameOf,
   PODS,
   type Resource,
   SERVICES,
@@ -35,7 +37,6 @@ import {
 } from "../../migrate/state.ts";
 import { isKubeProxy, kubeProxySetup, networkResources, type SurveyObjects } from "../../migrate/survey.ts";
 
-/** What Fairlead's pods live on. */
 const OWN_RESOURCES: readonly Resource[] = [
   { apiVersion: "v1", plural: "serviceaccounts", namespace: NAMESPACE },
   inNamespace(CONFIG_MAPS, NAMESPACE),
@@ -104,7 +105,6 @@ interface ObjectName {
   readonly name: string;
 }
 
-/** What is to be changed, and where in it kube-proxy's DaemonSet is. */
 export interface ChangedCluster {
   readonly cluster: Cluster;
   readonly kubeProxy: ObjectName;
@@ -117,7 +117,6 @@ const OWN_DAEMON_SETS = inNamespace(DAEMON_SETS, NAMESPACE);
  * it, which Fairlead's DaemonSet remembers.
  *
  * @param asked `NAMESPACE/NAME`
- * @throws CommandFailure when the migration under way has another one, or the cluster cannot be read
  */
 export async function kubeProxyName(cluster: Cluster, asked: string | undefined): Promise<ObjectName> {
   const fairlead = await cluster.get(OWN_DAEMON_SETS, FAIRLEAD);
@@ -138,11 +137,7 @@ export async function isForMigration({ cluster, kubeProxy: at }: ChangedCluster)
   return kubeProxy !== undefined && (fairlead === undefined || isManaged(fairlead));
 }
 
-/**
- * What a migration looks at.
- *
- * @throws CommandFailure when there is no kube-proxy, or the cluster cannot be read
- */
+/** What a migration looks at. */
 export async function clusterObjects({ cluster, kubeProxy: at }: ChangedCluster): Promise<ClusterObjects> {
   const [kubeProxy, fairlead] = await Promise.all([
     cluster.get(inNamespace(DAEMON_SETS, at.namespace), at.name),
@@ -171,11 +166,6 @@ export async function surveyObjects(
   return { kubeProxy, configMaps, apiService, networks: await networks(cluster) };
 }
 
-/**
- * Has a pod of Fairlead's image on a node while it is used.
- *
- * @throws CommandFailure when it does not start
- */
 export async function withCheckPod<T>(
   node: string,
   image: string,
@@ -197,11 +187,7 @@ export async function withCheckPod<T>(
   }
 }
 
-/**
- * What `--kube-proxy` was given, as `NAMESPACE/NAME`.
- *
- * @throws UsageError unless it is a name, or a namespace and a name
- */
+/** What `--kube-proxy` was given, as `NAMESPACE/NAME`. */
 export function givenDaemonSet(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const parts = text.split("/");
@@ -209,10 +195,6 @@ export function givenDaemonSet(text: string | undefined): string | undefined {
     throw new UsageError(`--kube-proxy=${text}: give DAEMONSET or NAMESPACE/DAEMONSET`);
   }
   return parts.length === 1 ? `${NAMESPACE}/${text}` : text;
-}
-
-function nameOf(object: unknown): string {
-  return stringOf(fieldsOf(fieldsOf(object)["metadata"])["name"]) ?? "";
 }
 
 function remembered(fairlead: unknown): string {
@@ -253,7 +235,7 @@ async function podsOf(daemonSet: unknown, namespace: string, cluster: Cluster): 
 }
 
 function metadataName(object: unknown): string {
-  const { namespace, name } = fieldsOf(fieldsOf(object)["metadata"]);
+  const { namespace, name } = objectAt(object, "metadata");
   return `${stringOf(namespace)}/${stringOf(name)}`;
 }
 
@@ -266,11 +248,10 @@ type Pod = ReturnType<typeof fieldsOf>;
 async function ready(look: () => Promise<Pod>, what: string, signal: AbortSignal): Promise<void> {
   const end = performance.now() + START_MS;
   for (;;) {
-    const status = fieldsOf((await look())["status"]);
-    const conditions = itemsOf(status["conditions"]).map(fieldsOf);
-    if (conditions.some(({ type, status: is }) => type === "Ready" && is === "True")) return;
+    const pod = await look();
+    if (isReady(pod)) return;
     if (performance.now() > end) {
-      throw new CommandFailure(`${what} is not ready after ${START_MS / 1000} s${waitingFor(status)}`);
+      throw new CommandFailure(`${what} is not ready after ${START_MS / 1000} s${waitingFor(objectAt(pod, "status"))}`);
     }
     await sleep(LOOK_MS, undefined, { signal });
   }
@@ -279,12 +260,11 @@ async function ready(look: () => Promise<Pod>, what: string, signal: AbortSignal
 /** `ErrImagePull: …`, as the kubelet says it. */
 function waitingFor(status: Pod): string {
   const [container] = itemsOf(status["containerStatuses"]).map(fieldsOf);
-  const { reason, message } = fieldsOf(fieldsOf(container?.["state"])["waiting"]);
+  const { reason, message } = objectAt(container?.["state"], "waiting");
   const said = [stringOf(reason), stringOf(message)].filter((text) => text !== undefined);
   return said.length === 0 ? "" : `: ${said.join(": ")}`;
 }
 
-/** Of `NAMESPACE/NAME`. */
 function objectName(text: string): ObjectName {
   const [namespace = "", name = ""] = text.split("/");
   return { namespace, name };

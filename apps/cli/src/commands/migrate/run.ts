@@ -1,13 +1,20 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+/** `migrate`: replaces kube-proxy node by node, or goes back. */
+
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { errorChainText, itemsOf, stringOf, systemClock } from "@fairlead/base";
+import { errorChainText, errorText, itemsOf, stringOf, systemClock } from "@fairlead/base";
+import { stringify } from "yaml";
 import { openCluster } from "../../cluster/cluster.ts";
+import type { migrateOptions } from "../../facts/clusters.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import type { Installation, InstallationOptions } from "../../migrate/manifests.ts";
+import { print } from "../../frame/output.ts";
+import { findingsText, tableText } from "../../frame/text.ts";
+import { fairleadObjects, type Installation, type InstallationOptions } from "../../migrate/manifests.ts";
 import { migrate, type Outcome } from "../../migrate/migrate.ts";
+import type { Step } from "../../migrate/next-step.ts";
 import {
   type ClusterObjects,
   FAIRLEAD,
@@ -15,15 +22,13 @@ import {
   KUBE_PROXY_DAEMON_SET,
   type MigrationState,
   migrationState,
+  type NodeState,
   type ProxyName,
   rememberedOptions,
 } from "../../migrate/state.ts";
 import { type Survey, survey } from "../../migrate/survey.ts";
-import { findingsText } from "../../output/findings.ts";
-import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";
 import { changingAlone } from "./holder.ts";
-import type { migrateOptions } from "./options.ts";
 import {
   type ChangedCluster,
   clusterObjects,
@@ -33,7 +38,6 @@ import {
   kubeProxyName,
   surveyObjects,
 } from "./port.ts";
-import { GOES_ON, nodesText, outcomeText, planText, stepText } from "./text.ts";
 import {
   answerText,
   checkReportOptions,
@@ -47,7 +51,6 @@ import {
   wantedMode,
 } from "./to-mode.ts";
 import { nodeVerifier } from "./verify.ts";
-import { writeManifests } from "./write.ts";
 
 type Values = CommandInput<typeof migrateOptions>["options"];
 
@@ -95,7 +98,6 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   return reported(outcome, goal, options, context);
 }
 
-/** @throws CommandFailure for Fairlead of another installation */
 function demandOwn({ fairlead }: ClusterObjects): void {
   if (fairlead === undefined || isManaged(fairlead)) return;
   throw new CommandFailure(
@@ -116,7 +118,6 @@ function patienceOf(options: Values): Patience {
   return { lookMs: LOOK_MS, verifyMs: Math.min(VERIFY_MS, waitMs), holdMs, waitMs };
 }
 
-/** What fits, and what would be installed. */
 interface Surveyed {
   readonly found: Survey;
   /** The same in kube-proxy's own mode, which is what kube-proxy serves. */
@@ -209,10 +210,10 @@ async function carryOut(
     // Only where the modes differ are they two: each is planned for by itself.
     if (installation?.options.mode === undefined) configs["kube-proxy"] = configs.fairlead;
     else await writeFile(configs["kube-proxy"], before?.files["config.conf"] ?? "");
-    using verifier =
+    const verifier =
       installation && nodeVerifier(installation, configs, { cluster: cluster.cluster, access: options }, context);
     const unseen = { kind: "unseen", reason: "kube-proxy's configuration cannot be read; see --skip-verify" } as const;
-    const port = clusterPort(cluster, installation, verifier?.verify ?? (async () => unseen));
+    const port = clusterPort(cluster, installation, verifier ?? (async () => unseen));
     let last: string | undefined;
     const onStep = (step: Parameters<typeof stepText>[0]) => {
       const line = stepText(step);
@@ -236,4 +237,87 @@ async function reported(outcome: Outcome, goal: ProxyName, { output }: Values, c
 function milliseconds(option: string, text: string): number {
   if (/^\d{1,5}$/.test(text)) return Number(text) * 1000;
   throw new UsageError(`${option}=${text}: give seconds, 0 to 99999`);
+}
+
+function nodesText({ nodes }: MigrationState): string {
+  const rows = nodes.map((node) => [node.name, node.ready ? "yes" : "no", servedBy(node), node.problem ?? ""]);
+  return tableText(["node", "ready", "served by", "problem"], rows);
+}
+
+/** By its pods, as they are. */
+function servedBy({ pods }: NodeState): string {
+  const names = (["kube-proxy", "fairlead"] as const).flatMap((proxy) => {
+    const pod = pods[proxy];
+    return pod === undefined ? [] : [pod.ready ? proxy : `${proxy} (not ready)`];
+  });
+  return names.join(", ") || "none";
+}
+
+function planText({ nodes }: MigrationState, image: string): string {
+  const left = nodes
+    .filter(({ label, proven }) => label !== "fairlead" || proven !== "fairlead")
+    .map(({ name }) => name);
+  if (left.length === 0) return "Every node has Fairlead.\n";
+  return [
+    "With --apply:",
+    "  1. kube-proxy's DaemonSet leaves nodes with the label fairlead.dev/proxy=fairlead; its pods start once more",
+    `  2. Fairlead's DaemonSet (${image}) is installed for nodes with that label`,
+    `  3. one after the other, verified before and after: ${left.join(", ")}`,
+    "  4. nodes to come get Fairlead; kube-proxy's DaemonSet stays, without pods, for --revert",
+    "",
+  ].join("\n");
+}
+
+/** A line of progress; undefined for what others report. */
+function stepText(step: Step): string | undefined {
+  switch (step.do) {
+    case "install":
+      return "Fairlead's objects are written";
+    case "uninstall":
+      return "Fairlead's objects are removed";
+    case "place":
+      return `${step.proxy}: ${PLACEMENT_TEXTS[step.placement]}`;
+    case "wait":
+      return `waiting: ${step.for.join("; ")}`;
+    case "check":
+      return `${step.node}: verified before its change`;
+    case "switch":
+      return `${step.node}: gets ${step.to}`;
+    case "prove":
+      return `${step.node}: verified with ${step.proxy}, and watched for a while`;
+    case "put-back":
+      return `${step.node}: put back to ${step.to}: ${step.reason}`;
+    case "unmark":
+      return "labels and marks are taken off the nodes";
+    case "stop":
+    case "done":
+      return undefined;
+  }
+}
+
+const PLACEMENT_TEXTS = {
+  everywhere: "on every node, as before",
+  "unless-other": "on nodes that are not the other's",
+  labeled: "only on nodes with its label",
+} as const;
+
+/** What to do after a failure. */
+const GOES_ON = "Correct that and run the command again: it continues.";
+
+function outcomeText(outcome: Outcome, goal: ProxyName): string {
+  if (outcome.kind === "done") return `Every node, and those to come, has ${goal}.\n`;
+  if (outcome.kind === "stopped") return `Stopped: ${outcome.reason}\n${GOES_ON}\n`;
+  return "Interrupted between two steps. Run the command again: it continues.\n";
+}
+
+/** Writes Fairlead's manifests as --apply would install them at first: for nodes with the label. */
+async function writeManifests(folder: string, installation: Installation): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    for (const object of fairleadObjects(installation, "labeled")) {
+      await writeFile(join(folder, `${object.kind.toLowerCase()}.yaml`), stringify(object, { lineWidth: 0 }));
+    }
+  } catch (error) {
+    throw new CommandFailure(`--output-dir=${folder}: ${errorText(error)}`, { cause: error });
+  }
 }

@@ -4,7 +4,7 @@
  */
 
 import { release } from "node:os";
-import { fieldsOf, socketText, stringOf, toEnd } from "@fairlead/base";
+import { socketText, stringOf, toEnd, valueAt } from "@fairlead/base";
 import { type AgentConfig, withMode } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import {
@@ -25,29 +25,25 @@ import {
   withoutProxy,
 } from "@fairlead/inspect";
 import type { Cluster } from "../../cluster/cluster.ts";
-import { NODES } from "../../cluster/resources.ts";
-import type { CommandInput, ExitCode } from "../../frame/command.ts";
+import { NODES, nameOf } from "../../cluster/resources.ts";
+import { type migrateOptions, reportOptions } from "../../facts/clusters.ts";
+import type { sourceOptions } from "../../facts/options.ts";
+import type { CommandInput, ExitCode, OptionValues } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
-import type { OptionValues } from "../../frame/options.ts";
-import type { Style } from "../../frame/style.ts";
-import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
-import { nodeNameOf } from "../../inputs/api-source.ts";
-import type { sourceOptions } from "../../inputs/cluster-options.ts";
+import { print } from "../../frame/output.ts";
+import type { Style } from "../../frame/terminal.ts";
+import { findingsText } from "../../frame/text.ts";
+import { type AgentSetup, agentSetup, demandReadable, inMode, setupOf } from "../../inputs/agent.ts";
+import { nodeNameOf } from "../../inputs/cluster-access.ts";
 import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
-import { inMode, setupOf } from "../../inputs/in-mode.ts";
 import { allNodes, clusterNow } from "../../inputs/source.ts";
 import { rememberedOptions } from "../../migrate/state.ts";
 import type { Survey } from "../../migrate/survey.ts";
 import { type NodeKernel, openKernel } from "../../node/access.ts";
-import { agentPages, type ProxyAccess, proxyIn } from "../../node/agent-endpoint.ts";
-import { eachNode } from "../../node/agent-ownership.ts";
+import { agentPages, eachNode, type ProxyAccess, proxyIn } from "../../node/agent-endpoint.ts";
 import { type Agents, agentPods, agentsOf } from "../../node/agent-pods.ts";
-import { findingsText } from "../../output/findings.ts";
-import { print } from "../../output/output.ts";
-import { type migrateOptions, reportOptions } from "./options.ts";
 
-/** What a change of the mode means for one node. */
 interface NodeReport {
   readonly node: string;
   readonly findings: readonly ModeFinding[];
@@ -64,7 +60,6 @@ export interface ModeAnswer {
 
 type Values = CommandInput<typeof migrateOptions>["options"];
 
-/** What of the cluster is read already. */
 interface ReadCluster {
   /** As the nodes' proxies are set up. */
   readonly config: AgentConfig;
@@ -72,10 +67,7 @@ interface ReadCluster {
   readonly nodes: readonly unknown[];
 }
 
-/**
- * @param read absent: manifests stand in the place of a cluster
- * @throws CommandFailure when objects, kernel or configuration cannot be read
- */
+/** @param read absent: manifests stand in the place of a cluster */
 export async function modeAnswer(
   to: Mode,
   options: Values,
@@ -83,6 +75,7 @@ export async function modeAnswer(
   context: Context,
 ): Promise<ModeAnswer> {
   const before = read === undefined ? agentSetup(given(options), context) : setupOf(read.config);
+  demandReadable(before.mode);
   const kernel = await openKernel(given(options), context);
   const only = options.on ?? (kernel === undefined ? options.node : nodeNameOf(options));
   const proxies = read && (await seenNodes(read.nodes, agentsOf(options, context), portOf(before), context));
@@ -120,7 +113,6 @@ export function answerText({ from, to, reports }: ModeAnswer, { style }: Context
   return reportText(from, to, reports, style);
 }
 
-/** As JSON. */
 export function dataOf({ from, to, reports }: ModeAnswer) {
   return { from, to, nodes: reports };
 }
@@ -136,7 +128,6 @@ const COUNTERS = {
   invalidPackets: "kubeproxy_iptables_ct_state_invalid_dropped_packets_total",
 } as const;
 
-/** @param metrics as Prometheus reads them */
 export function countersIn(metrics: string): Pick<SeenNode, keyof typeof COUNTERS> {
   const found = Object.entries(COUNTERS).flatMap(([field, name]) => {
     const value = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "m").exec(metrics)?.[1];
@@ -145,7 +136,6 @@ export function countersIn(metrics: string): Pick<SeenNode, keyof typeof COUNTER
   return Object.fromEntries(found);
 }
 
-/** @throws UsageError for options of a report on a mode without one */
 export function checkReportOptions(options: Values): void {
   const { "to-mode": toMode, file, apply, revert } = options;
   const reports = toMode !== undefined && !apply && !revert;
@@ -179,8 +169,6 @@ export function runningConfig(config: AgentConfig, fairlead: unknown): AgentConf
 /**
  * What the rules of other programs on the node mean for the change: those that read the chains of the mode that goes,
  * and those that stop packets which its rules had let pass.
- *
- * @param kernel as it is now
  */
 function firewallFindings(
   { before, after }: ModeChange,
@@ -229,7 +217,6 @@ function given(options: Values) {
   return { ...options, "service-proxy-name": undefined, "metrics-port": undefined, memory: undefined };
 }
 
-/** The host that this program runs on. */
 function thisHost(addresses: readonly string[]): SeenNode {
   return { kernel: release(), addresses };
 }
@@ -268,12 +255,8 @@ async function metricsOf(way: ProxyAccess, port: number) {
 }
 
 function kernelOf(node: unknown): Pick<SeenNode, "kernel"> {
-  const kernel = stringOf(fieldsOf(fieldsOf(fieldsOf(node)["status"])["nodeInfo"])["kernelVersion"]);
+  const kernel = stringOf(valueAt(node, "status", "nodeInfo", "kernelVersion"));
   return kernel === undefined ? {} : { kernel };
-}
-
-function nameOf(node: unknown): string {
-  return stringOf(fieldsOf(fieldsOf(node)["metadata"])["name"]) ?? "";
 }
 
 const REPORT_OPTIONS = Object.keys(reportOptions) as (keyof typeof reportOptions)[];
@@ -344,11 +327,7 @@ interface ReportRequest {
   readonly kernel?: NodeKernel | undefined;
 }
 
-/**
- * Plans each node in both modes, of objects that are read once.
- *
- * @throws CommandFailure when they cannot be read
- */
+/** Plans each node in both modes, of objects that are read once. */
 async function modeReport(
   request: ReportRequest,
   options: OptionValues<typeof sourceOptions>,
@@ -364,7 +343,9 @@ async function modeReport(
   for (const name of names) {
     const node = nodes.get(name);
     const plan = (setup: AgentSetup) => {
-      const own = { ...cluster, ...(node && { node }) };
+      const others = [...nodes.values()].filter((other) => other.name !== name);
+      const otherAddresses = others.flatMap(({ addresses }) => addresses).sort();
+      const own = { ...cluster, ...(node && { node }), otherAddresses };
       const planned = planNode({ ...setup, cluster: own, nodeName: name, ...(given && { addresses: given }) });
       return { planned, config: setup.config };
     };

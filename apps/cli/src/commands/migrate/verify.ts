@@ -6,7 +6,6 @@ import type { Cluster } from "../../cluster/cluster.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
 import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
-import { FollowedNodes } from "../../inputs/followed-nodes.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import type { Installation } from "../../migrate/manifests.ts";
 import type { Verified } from "../../migrate/migrate.ts";
@@ -19,17 +18,11 @@ import { withCheckPod } from "./port.ts";
 /** How many services that differ are named. */
 const NAMED = 5;
 
-/** Looks at nodes until it is disposed of. */
-export interface NodeVerifier extends Disposable {
-  verify(node: string, proxy: ProxyName): Promise<Verified>;
-}
-
 /**
  * Compares the kernels of nodes with what should be programmed there, from a pod of Fairlead's image that is on the
  * node only for that: kube-proxy's own has no tools, and the image is there before the node's proxy is changed.
  *
- * The cluster is read for the first node and followed for the others. Watches may be behind: a node that differs is
- * compared once more, with objects that are read after its rules.
+ * The objects are read after each node's rules, as its agent reads them when it starts.
  *
  * @param configs the files of what each proxy is given: they may be in different modes
  */
@@ -38,7 +31,7 @@ export function nodeVerifier(
   configs: Readonly<Record<ProxyName, string>>,
   { cluster, access }: { readonly cluster: Cluster; readonly access: ClusterAccess },
   context: Context,
-): NodeVerifier {
+): (node: string, proxy: ProxyName) => Promise<Verified> {
   const values = {
     file: [],
     ...accessOf(access),
@@ -53,47 +46,24 @@ export function nodeVerifier(
   } as const;
   // The survey has reported problems of single objects, or `fairlead verify` does.
   const quiet = { ...context, warn: () => {} };
-  const followed = new Map<string, Followed>();
-  // What a node's proxy is given counts, and not what runs there before.
-  const followedBy = (config: string) => {
-    const known = followed.get(config);
-    if (known !== undefined) return known;
-    const setup = agentSetup({ ...values, config }, quiet);
-    const nodes = new FollowedNodes(access, setup, quiet);
-    followed.set(config, { setup, nodes });
-    return { setup, nodes };
-  };
   const look = async (node: string, config: string, runner: Runner): Promise<Verified> => {
     const state = await stateIn(runner);
     const live = interfaceAddresses(state);
-    const { setup, nodes } = followedBy(config);
-    const judge = (planned: PlannedNode) => judged(planned, setup, state, quiet);
-    const first = await nodes.withPlan(node, live, judge);
-    if (first?.kind === "clean") return first;
+    // What a node's proxy is given counts, and not what runs there before.
+    const setup = agentSetup({ ...values, config }, quiet);
     const { planned } = await plannedNode({ ...values, config, node }, quiet, { live, setup });
-    return judge(planned);
+    return judged(planned, setup, state, quiet);
   };
-  return {
-    async verify(node, proxy) {
-      try {
-        return await withCheckPod(node, image, cluster, context.signal, async (pod) =>
-          look(node, configs[proxy], cluster.runner(pod)),
-        );
-      } catch (error) {
-        if (!(error instanceof CommandFailure || error instanceof CommandError)) throw error;
-        return { kind: "unseen", reason: errorText(error) };
-      }
-    },
-    [Symbol.dispose]: () => {
-      for (const { nodes } of followed.values()) nodes[Symbol.dispose]();
-    },
+  return async (node, proxy) => {
+    try {
+      return await withCheckPod(node, image, cluster, context.signal, async (pod) =>
+        look(node, configs[proxy], cluster.runner(pod)),
+      );
+    } catch (error) {
+      if (!(error instanceof CommandFailure || error instanceof CommandError)) throw error;
+      return { kind: "unseen", reason: errorText(error) };
+    }
   };
-}
-
-/** Nodes whose proxies are given the same. */
-interface Followed {
-  readonly setup: AgentSetup;
-  readonly nodes: FollowedNodes;
 }
 
 async function judged(planned: PlannedNode, setup: AgentSetup, state: NodeState, context: Context): Promise<Verified> {

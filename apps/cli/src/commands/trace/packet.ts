@@ -1,16 +1,23 @@
+/** The packet that options describe. */
+
 import { isIP } from "node:net";
-import { familyOf, isLoopback } from "@fairlead/base";
-import type { IPFamily, Protocol } from "@fairlead/core";
-import { addressIn, OUTER_INTERFACE, outsideAddress } from "@fairlead/inspect";
+import { familyOf, IP_FAMILIES, isLoopback } from "@fairlead/base";
+import { type IPFamily, nodePortChoice, type Protocol, type Service, type ServicePortSpec } from "@fairlead/core";
+import {
+  addressIn,
+  findTarget,
+  OUTER_INTERFACE,
+  outsideAddress,
+  type PlannedNode,
+  type Target,
+} from "@fairlead/inspect";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
-import { UsageError } from "../../frame/errors.ts";
-import type { OptionValues } from "../../frame/options.ts";
-import { portOf } from "../../frame/port.ts";
-import type { traceOptions } from "./options.ts";
+import type { traceOptions } from "../../facts/plans.ts";
+import { type OptionValues, portOf } from "../../frame/command.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
 
 type Values = OptionValues<typeof traceOptions>;
 
-/** Where the packet is sent to. */
 export interface Destination {
   readonly family: IPFamily;
   readonly address: string;
@@ -25,11 +32,7 @@ const PROTOCOLS_WITH_PORTS: ReadonlySet<string> = new Set(["tcp", "udp", "sctp"]
 export const NO_DESTINATION =
   "must be ADDRESS:PORT/PROTOCOL, such as 10.96.0.10:53/udp or [fd00::1]:80, or a service, such as shop/web:http or :30080";
 
-/**
- * A destination that is written as an address; undefined: it is none.
- *
- * @throws UsageError naming the option and what would be right
- */
+/** A destination that is written as an address; undefined: it is none. */
 export function socketDestination({ to }: Pick<Values, "to">): Destination | undefined {
   const [, bracketed, plain, port, protocol = "tcp"] = TO.exec(to ?? "") ?? [];
   const address = bracketed ?? plain ?? "";
@@ -43,8 +46,7 @@ export function socketDestination({ to }: Pick<Values, "to">): Destination | und
   return { family, address, protocol: name, ...(port !== undefined && { port: portOf("to", port) }) };
 }
 
-/** The destination of a service's frontend. */
-export function destinationAt(address: string, port: number, protocol: Protocol): Destination {
+function destinationAt(address: string, port: number, protocol: Protocol): Destination {
   return { family: familyOf(address), address, port, protocol: protocol.toLowerCase() };
 }
 
@@ -54,7 +56,6 @@ const SPORT = 40_000;
  * The packet that the options describe.
  *
  * @param environment what is known of the host: its addresses and routes decide who is the node and what comes in where
- * @throws UsageError naming the option and what would be right
  */
 export function readPacket(options: Values, destination: Destination, environment: Environment): Packet {
   const { family, address, port, protocol } = destination;
@@ -140,4 +141,55 @@ export function withFacts(options: Values, family: IPFamily, read: Environment, 
     }),
     ...(routes.length > 0 && { outInterface: routing(routes) }),
   };
+}
+
+/**
+ * Where a packet to a service goes: its primary ClusterIP, or for a node port the node's own address, the first one
+ * that the service chooses.
+ *
+ * @param text as the user wrote it, for messages
+ * @returns undefined: there is no such service
+ */
+export function serviceDestination(
+  planned: PlannedNode,
+  target: Exclude<Target, { kind: "address" }>,
+  text: string,
+): Destination | undefined {
+  const found = findTarget(planned, target);
+  const [first] = found;
+  const service = first && planned.state.service(first.service);
+  if (first === undefined || service === undefined) return undefined;
+  if (target.kind === "nodePort") return atNode(planned, service, target, text);
+  if (found.length > 1) {
+    const names = found.map((one) => one.service).join(", ");
+    throw new CommandFailure(`--to=${text}: that is an address of ${names}: name one of them, or a port`);
+  }
+  const { port, protocol } = onlyPort(service, first.port, text);
+  const [clusterIP = ""] = service.clusterIPs;
+  const isOwn = target.kind === "host" && addressesOf(service).includes(target.address);
+  return destinationAt(isOwn ? target.address : clusterIP, port, protocol);
+}
+
+function atNode(
+  { options }: PlannedNode,
+  service: Service,
+  { port, protocol }: Target & { kind: "nodePort" },
+  text: string,
+): Destination {
+  const chosen = IP_FAMILIES.flatMap((family) => nodePortChoice(service, family, options)?.addresses ?? []);
+  const address = chosen[0] ?? options.nodeIPs.IPv4 ?? options.nodeIPs.IPv6;
+  if (address !== undefined) return destinationAt(address, port, protocol);
+  throw new CommandFailure(`--to=${text}: no address of the node is known; give --node-address`);
+}
+
+function onlyPort({ ports }: Service, wanted: string | undefined, text: string): ServicePortSpec {
+  const fitting = ports.filter(({ name, port }) => wanted === undefined || name === wanted || String(port) === wanted);
+  const [only] = fitting;
+  if (only !== undefined && fitting.length === 1) return only;
+  const names = ports.map(({ name, port, protocol }) => `${name === "" ? port : name} (${port}/${protocol})`);
+  throw new CommandFailure(`--to=${text}: which port? There are: ${names.join(", ")}`);
+}
+
+function addressesOf({ clusterIPs, externalIPs, loadBalancerIPs }: Service): readonly string[] {
+  return [...clusterIPs, ...externalIPs, ...loadBalancerIPs];
 }

@@ -1,28 +1,49 @@
+/** `trace`: follows a packet through the rules of a plan, a kernel or a file. */
+
 import type { IPFamily } from "@fairlead/core";
-import { liveEnvironment, type NodeState, rulesOf, tablesOf } from "@fairlead/inspect";
+import {
+  dryRun,
+  liveEnvironment,
+  type NodeState,
+  type PlannedNode,
+  parseTarget,
+  rulesOf,
+  type Target,
+  tablesOf,
+} from "@fairlead/inspect";
+import { type Connection, listConnections, type Runner } from "@fairlead/kernel";
 import { type AskRoutes, createTracer, type Exploration, exploreAsking, type Packet } from "@fairlead/trace";
 import { hasCluster } from "../../cluster/access.ts";
+import type { traceOptions } from "../../facts/plans.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import { UsageError } from "../../frame/errors.ts";
-import { nodeNameOf } from "../../inputs/api-source.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { print } from "../../frame/output.ts";
+import { type AgentSetup, demandReadable } from "../../inputs/agent.ts";
+import { namespaceOf, nodeNameOf } from "../../inputs/cluster-access.ts";
+import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
+import { servicesLike } from "../../inputs/names.ts";
+import { demandThisHost, plannedNode } from "../../inputs/planned.ts";
 import { allNodes } from "../../inputs/source.ts";
-import { demandThisHost } from "../../inputs/this-host.ts";
 import { interfaceAddresses, oneKernel, orFailure, runnerFor, stateOf } from "../../node/access.ts";
-import { askRoutes } from "../../node/ask-routes.ts";
-import { type ReadRules, readRules } from "../../node/rules.ts";
-import { print } from "../../output/output.ts";
+import { collect } from "../../node/connections.ts";
+import { type ReadRules, readRules, stateOfParts } from "../../node/rules.ts";
 import { fromSysdump } from "../../sysdump/dump.ts";
-import { knownOf } from "./known.ts";
-import type { traceOptions } from "./options.ts";
-import { readPacket, withFacts } from "./packet.ts";
-import { readTraceDestination } from "./planned.ts";
-import { answerData, answerText } from "./show.ts";
+import {
+  type Destination,
+  NO_DESTINATION,
+  readPacket,
+  serviceDestination,
+  socketDestination,
+  withFacts,
+} from "./packet.ts";
+import { askRoutes } from "./routes.ts";
+import { answerData, answerText } from "./text.ts";
 
 type Values = CommandInput<typeof traceOptions>["options"];
 
 export async function run({ options: given }: CommandInput<typeof traceOptions>, around: Context): Promise<ExitCode> {
-  checkKernel(given);
+  oneKernel(given);
   const { options: opened, context } = await fromSysdump(given, around);
   const { destination, planned, clusterCIDRs = [] } = await readTraceDestination(opened, context);
   const options = opened["cluster-cidr"].length > 0 ? opened : { ...opened, "cluster-cidr": clusterCIDRs };
@@ -51,7 +72,6 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
   return arrives(exploration) ? 0 : 1;
 }
 
-/** The rules of a node, or of a file. */
 async function rulesFor(
   { rules: file }: Values,
   state: NodeState | undefined,
@@ -62,16 +82,6 @@ async function rulesFor(
   const environment = orFailure(() => liveEnvironment(state, family));
   const rules = orFailure(() => rulesOf(state, family), "rules");
   return { rules, nftables: tablesOf(state, family) ?? [], environment };
-}
-
-/** @throws UsageError for options that contradict each other */
-function checkKernel(given: Values): void {
-  oneKernel(given);
-  if (given.watch) {
-    throw new UsageError(
-      "--watch was removed: nft monitor trace or xtables-monitor --trace follows packets, fairlead flows connections",
-    );
-  }
 }
 
 /** A node that is named is not taken for this host. */
@@ -99,4 +109,129 @@ function arrives({ outcomes, undecided }: Exploration): boolean {
     undecided.length === 0 &&
     outcomes.every(({ verdict, routeUnknown }) => verdict === "accept" && routeUnknown === undefined)
   );
+}
+
+/** Where a packet goes, with the rules that it meets where those are a plan's. */
+export interface TraceDestination {
+  readonly destination: Destination;
+  /** What an agent would write for the manifests; absent: the rules are a file's or a kernel's. */
+  readonly planned?: ReadRules;
+  /** Where pods are, as the proxy has it; absent: it was not asked. */
+  readonly clusterCIDRs?: readonly string[];
+}
+
+/** Reads --to. A service by its name or node port is looked up in the manifests, or else in the cluster. */
+async function readTraceDestination(options: Values, context: Context): Promise<TraceDestination> {
+  const { to, file, rules, live, on } = options;
+  const socket = socketDestination(options);
+  const plans = file.length > 0 && rules === undefined && on === undefined && !live;
+  const here = !plans && rules === undefined && on === undefined;
+  if (socket !== undefined && !plans) return { destination: socket, ...(await podCIDRs(options, here, context)) };
+  const target = socket === undefined ? targetOf(to, await namespaceOf(options, context)) : undefined;
+  // Rules from elsewhere: the owner of the address is unknown there.
+  if (target?.kind === "host" && rules !== undefined && file.length === 0) throw noDestination(to);
+  const everywhere = !plans && target?.kind !== "nodePort";
+  const values = { ...options, node: options.node ?? on };
+  const proxy = { on, here, any: everywhere };
+  const { planned, setup } = await plannedNode(values, context, { everywhere, proxy, lenient: true });
+  demandReadable(planned.mode);
+  const destination = socket ?? (await destinationOf(planned, target, options, context));
+  const { clusterCIDRs } = setup.config;
+  return { destination, clusterCIDRs, ...(plans && { planned: await plannedRules(planned, setup, destination) }) };
+}
+
+/** Only where a sender is named by what it is, of a kernel that is looked at. */
+async function podCIDRs(
+  options: Values,
+  here: boolean,
+  context: Context,
+): Promise<Pick<TraceDestination, "clusterCIDRs">> {
+  const { from, on, "cluster-cidr": given } = options;
+  if ((from !== "pod" && from !== "outside") || given.length > 0 || (!here && on === undefined)) return {};
+  const configured = await configurationOf(options, { on, here }, context, { anyMode: true, lenient: true });
+  sayConfiguration(configured, context);
+  demandReadable(configured.setup.mode);
+  return { clusterCIDRs: configured.setup.config.clusterCIDRs };
+}
+
+function targetOf(to: string | undefined, namespace: string): Exclude<Target, { kind: "address" }> {
+  try {
+    const target = parseTarget(to ?? "", namespace);
+    if (target.kind !== "address") return target;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
+  throw noDestination(to);
+}
+
+function noDestination(to: string | undefined): UsageError {
+  return new UsageError(`--to${to === undefined ? "" : `=${to}`}: ${NO_DESTINATION}`);
+}
+
+async function destinationOf(
+  planned: PlannedNode,
+  target: Exclude<Target, { kind: "address" }> | undefined,
+  options: Values,
+  context: Context,
+): Promise<Destination> {
+  const { to = "" } = options;
+  const found = target && serviceDestination(planned, target, to);
+  if (found !== undefined) return found;
+  const like = target?.kind === "service" ? await servicesLike(target.service, options, context) : "";
+  throw new CommandFailure(`--to=${to}: there is no such service with a ClusterIP${like}`);
+}
+
+async function plannedRules(
+  { planner, mode, options }: PlannedNode,
+  { config }: AgentSetup,
+  { family }: Destination,
+): Promise<ReadRules> {
+  const own = options.nodeIPs[family];
+  const host = { localAddresses: own === undefined ? [] : [own] };
+  const { ruleSet, nftables, environment } = stateOfParts(
+    await dryRun(planner.plan(family), { mode, config }),
+    family,
+    host,
+  );
+  return { rules: ruleSet, nftables, environment };
+}
+
+export interface TrackedPacket {
+  /** The packet belongs to a connection that is known already, and goes where that was sent. */
+  readonly packet: Packet;
+  /** Other connections from there to there: where each of them leads. */
+  readonly connections: readonly Connection[];
+}
+
+/** @param exact whether the packet's source port is the one meant; else it is a new connection's */
+async function knownOf(runner: Runner, packet: Packet, exact: boolean): Promise<TrackedPacket> {
+  const { family, source, destination, sport, dport } = packet;
+  const protocol = protocolOf(packet.protocol);
+  if (protocol === undefined) return { packet, connections: [] };
+  const found = (await connectionsFrom(runner, family, protocol, source)).filter(
+    ({ original }) => original.destination === destination && original.destinationPort === dport,
+  );
+  const own = exact ? found.find(({ original }) => original.sourcePort === sport) : undefined;
+  if (own === undefined) return { packet, connections: found };
+  const { source: address, sourcePort: port } = own.reply;
+  const translated = address === destination && port === dport ? {} : { dnat: { address, port } };
+  return { packet: { ...packet, state: "ESTABLISHED", ...translated }, connections: found };
+}
+
+function protocolOf(name: string): "TCP" | "UDP" | "SCTP" | undefined {
+  return (["TCP", "UDP", "SCTP"] as const).find((one) => one.toLowerCase() === name);
+}
+
+/** None where conntrack-tools are missing or not permitted. */
+async function connectionsFrom(
+  runner: Runner,
+  family: Packet["family"],
+  protocol: "TCP" | "UDP" | "SCTP",
+  source: string,
+) {
+  try {
+    return await collect(listConnections(runner, family, protocol, { source }));
+  } catch {
+    return [];
+  }
 }

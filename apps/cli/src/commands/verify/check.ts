@@ -8,25 +8,22 @@ import {
   byService,
   compareIpvs,
   compareNftables,
-  compareProbes,
   compareRules,
   dryRun,
   dryTables,
-  endpointProbesOf,
   type Finding,
+  factsOf,
   hasForeignRules,
   type IpvsObjects,
   ipvsEnvironment,
   isKubeProxyTable,
-  type KernelState,
   type PlannedNode,
-  type Probe,
-  probesOf,
   renamedServices,
   restored,
   type ServiceReport,
   servicesIn,
   servicesInTable,
+  trafficFindings,
 } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
@@ -34,10 +31,8 @@ import type { Environment } from "@fairlead/trace";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { hasCounters, ipvsObjectsIn, payloadIn } from "../../node/rules.ts";
 
-/** What the kernel holds, of one family. */
 export interface KernelContents {
   readonly rules: SavedRules;
-  /** All tables of nftables alongside those of iptables. */
   readonly nftables: readonly NftTable[];
   /** Addresses and routes of the host, nothing of a mode. */
   readonly environment: Environment;
@@ -72,17 +67,16 @@ export async function check(
     ...fastPath.findings,
     ...(held.objects === undefined ? [] : compareIpvs(objects, held.objects, { serviceOf: servicesAt(plan) })),
   ];
-  const wanted = {
-    ruleSet: expected,
-    nftables: tables,
-    environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, objects),
-  };
   const found = {
     ruleSet: held.rules,
     nftables: held.nftables,
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, held.objects),
   };
-  const findings = await byMeaning(structure, plan, wanted, found, options.nodeIPs[family]);
+  const hasOthers = hasForeignRules(expected, held.rules) || hasOtherTables(tables, held.nftables);
+  const { semantics } = factsOf(mode);
+  const findings = await byMeaning(structure, plan, hasOthers, (groups) =>
+    inSlices(trafficFindings(groups, plan.node, found, options.nodeIPs[family], semantics)),
+  );
   const unknown = findings.filter(({ kind }) => kind === "unknown");
   const notes = findings.filter(({ others }) => others === true);
   const differences = findings.filter(({ kind, others }) => kind !== "unknown" && others === undefined);
@@ -97,10 +91,8 @@ export async function check(
   return { planned, services: byService(differences, names, await present(plan, tables, held)), ...noted };
 }
 
-/** What was found in one family. */
 export interface FamilyReport {
   readonly family: IPFamily;
-  /** How many services the plan has. */
   readonly planned: number;
   readonly services: readonly ServiceReport[];
   /** What others' rules do, and no difference; absent: nothing that is known. */
@@ -111,7 +103,6 @@ export interface FamilyReport {
   readonly unknown?: readonly Finding[];
 }
 
-/** How the table of a node is compared where the fast path is configured. */
 interface ComparedFastPath {
   /** The configuration that the table was made by. */
   readonly config: AgentConfig;
@@ -177,19 +168,19 @@ function tableNamed(tables: readonly NftTable[], { name }: NftTable): NftTable |
   return tables.find((table) => table.name === name);
 }
 
-/** A difference only in names does not count; what others' rules do to our traffic is. */
+/**
+ * A difference only in names does not count; what others' rules do to our traffic is.
+ *
+ * @param hasOthers rules of others are there, or kube-proxy's: packets to all services are followed
+ */
 async function byMeaning(
   structure: readonly Finding[],
-  plan: ForwardingPlan,
-  expected: KernelState & { readonly ruleSet: SavedRules },
-  actual: KernelState & { readonly ruleSet: SavedRules },
-  nodeAddress: string | undefined,
+  { groups }: ForwardingPlan,
+  hasOthers: boolean,
+  follow: (groups: readonly ServicePortGroup[]) => Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
   const renamed = renamedServices(structure);
-  const everybody =
-    hasForeignRules(expected.ruleSet, actual.ruleSet) || hasOtherTables(expected.nftables ?? [], actual.nftables ?? []);
-  const groups = [...plan.groups.values()].filter(({ name }) => everybody || renamed.has(name));
-  const traffic = await inSlices(compareProbes(expected, actual, probesTo(groups, plan, nodeAddress)));
+  const traffic = await follow([...groups.values()].filter(({ name }) => hasOthers || renamed.has(name)));
   const changed = new Set(
     traffic.flatMap(({ kind, service, others }) => (others || kind === "unknown" ? [] : [service])),
   );
@@ -199,17 +190,6 @@ async function byMeaning(
     // Where rules differ they say more than the packets that meet them.
     ...traffic.filter(({ service }) => !known.has(service)),
   ];
-}
-
-function* probesTo(
-  groups: Iterable<ServicePortGroup>,
-  { node }: ForwardingPlan,
-  nodeAddress: string | undefined,
-): Generator<Probe> {
-  for (const group of groups) {
-    yield* probesOf(group, node, nodeAddress);
-    yield* endpointProbesOf(group, node, nodeAddress);
-  }
 }
 
 /** Whether another program has nftables tables, or kube-proxy has written the one that is expected. */
@@ -229,7 +209,6 @@ function servicesAt(plan: ForwardingPlan): (address: string, port?: number) => s
     services.get(port === undefined ? address : `${address} ${port}`) ?? services.get(`port ${port ?? address}`);
 }
 
-/** The services of which a virtual server is there. */
 function servedBy(plan: ForwardingPlan, { servers }: IpvsObjects): ReadonlySet<string> {
   const serviceAt = servicesAt(plan);
   const names = servers.map(({ address, port }) => serviceAt(address, port));

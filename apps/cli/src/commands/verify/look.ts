@@ -16,15 +16,15 @@ import {
   rulesOf,
   tablesOf,
 } from "@fairlead/inspect";
-import type { Container } from "../../cluster/pod-runner.ts";
+import type { Container } from "../../cluster/pods.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import type { AgentSetup } from "../../inputs/agent.ts";
-import { demandServices } from "../../inputs/namespaces.ts";
-import { type ClusterValues, plannedNode } from "../../inputs/planned.ts";
-import { PlannedNodes } from "../../inputs/planned-nodes.ts";
+import { type AgentSetup, demandReadable } from "../../inputs/agent.ts";
+import { demandServices } from "../../inputs/names.ts";
+import { type ClusterValues, PlannedNodes, plannedNode } from "../../inputs/planned.ts";
+
 import { interfaceAddresses, orFailure } from "../../node/access.ts";
-import { eachNode } from "../../node/agent-ownership.ts";
+import { eachNode } from "../../node/agent-endpoint.ts";
 import { agentPods, agentsOf } from "../../node/agent-pods.ts";
 import { fastPathDevices } from "../../node/fast-path-devices.ts";
 import { stateIn } from "../../node/read-state.ts";
@@ -42,6 +42,7 @@ export async function reportsOf(
   held: Held,
   context: Pick<Context, "progress" | "readStandardInput" | "warn">,
 ): Promise<readonly FamilyReport[]> {
+  demandReadable(planned.mode);
   if ("rules" in held && hasObjects(planned)) {
     throw new UsageError(
       `--rules: ${planned.mode} mode has more than rules; leave it out and look at this host's kernel`,
@@ -59,7 +60,6 @@ export async function reportsOf(
   return reports;
 }
 
-/** What came of looking at one node. */
 export type NodeReport =
   | { readonly node: string; readonly families: readonly FamilyReport[] }
   /** It could not be looked at. */
@@ -68,8 +68,6 @@ export type NodeReport =
 /**
  * Compares the kernel of every node with what should be programmed there; a few nodes at once. The cluster is read
  * once.
- *
- * @throws CommandFailure when the cluster or its pods cannot be read
  */
 export async function verifyNodes(
   options: ClusterValues & { readonly namespace?: string | undefined },
@@ -108,7 +106,6 @@ export async function verifyNodes(
 
 type Values = ClusterValues & Parameters<typeof noOtherSource>[0];
 
-/** Compares each node of a dump with what should be programmed there. */
 export async function verifyDumped(options: Values, context: Context): Promise<readonly NodeReport[]> {
   noOtherSource(options);
   const dump = await openSysdump(options.sysdump ?? "");
@@ -124,11 +121,7 @@ export async function verifyDumped(options: Values, context: Context): Promise<r
   return reports;
 }
 
-/**
- * What differs on one node of a dump.
- *
- * @throws CommandFailure where the dump does not have what it takes
- */
+/** What differs on one node of a dump. */
 export async function reportsFromArchive(
   dump: Sysdump,
   node: string,

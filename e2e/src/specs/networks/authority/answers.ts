@@ -22,7 +22,6 @@ export const everyAnswer: Spec = {
   suite: "networks",
   about: ["endpoint-filter", "backend-iptables", "backend-nftables", "backend-userspace"],
   eachFamily: false,
-  alone: true,
   unfit: (shape) =>
     onlyOthers(shape) ?? needs("learn")(shape) ?? needsOwnLoadBalancer(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
   run: async (scene) => {
@@ -78,7 +77,6 @@ function answeredBy(service: Cell["service"], endpoints: number): string {
   return endpoints === 1 ? "by our endpoint" : "by both endpoints";
 }
 
-/** A line for each client and address, with the services in the same order. */
 function lines(cells: readonly Cell[], answers: ReadonlyMap<Cell, string>): Figures {
   const rows = Object.entries(Object.groupBy(cells, ({ row }) => row));
   const text = (cell: Cell) => `${cell.service} ${answers.get(cell) ?? "not asked"}`;
@@ -89,7 +87,6 @@ function fairleadLines(cells: readonly Cell[]): Figures {
   return lines(cells, new Map(cells.map((cell) => [cell, answeredBy(cell.service, cell.by.length)])));
 }
 
-/** The same of the real kube-proxy on the same nodes. */
 async function askKubeProxy(scene: Scene, cells: readonly Cell[]): Promise<Figures> {
   const { mode, networks } = scene.cluster;
   // It refuses several clusterCIDRs of a family.
@@ -160,7 +157,6 @@ async function openEndpoints(scene: Scene): Promise<Endpoints> {
   return { ours: [near, far], theirs: [theirNear, theirFar], mixed: [mixedNear, mixedFar], "kube-dns": [resolver] };
 }
 
-/** Its addresses, by what they are. */
 async function openService(scene: Scene, app: string): Promise<Readonly<Record<string, Target>>> {
   const { cluster, family, nodes } = scene;
   const [first, second] = nodes;

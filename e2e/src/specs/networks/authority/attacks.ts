@@ -1,11 +1,11 @@
-/** Users who write networks' objects, and what becomes of services. */
+/** What users who may write networks' objects can make, and what becomes of services. */
 
-import { type ApiClient, type ApiObject, collectionPath, objectPath } from "@fairlead/lab/control-plane/api-client";
+import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-client";
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { messageOf } from "@fairlead/lab/support/processes";
 import { needsExcluded } from "../../multi-cni/untouched.ts";
 import { each, needs, onlyIPv4, restoreAgents, type Scene, type Spec } from "../../spec.ts";
-import { type LearnedCIDR, make, untilLearned } from "../learning.ts";
+import { type LearnedCIDR, untilLearned } from "../learning.ts";
 import {
   type Bystanders,
   canaryGoes,
@@ -18,7 +18,7 @@ import {
 } from "./bystanders.ts";
 import { guardedRows, type NetworkAttack, openRows, type ReportedCIDR, type Step } from "./rows.ts";
 
-const COMMON = { suite: "networks", about: ["endpoint-filter", "networks"], eachFamily: false, alone: true } as const;
+const COMMON = { suite: "networks", about: ["endpoint-filter", "networks"], eachFamily: false } as const;
 
 /** The operator's own mistake: a list without any source. */
 const writtenList: Spec = {
@@ -73,39 +73,32 @@ function attacksOn(how: string, multiCNI: (scene: Scene) => unknown, rows: reado
 }
 
 /**
- * Does what the row says as its user, waits until every agent reports it, and takes it back. The canary's network comes
+ * Does what the row says, waits until every agent reports it, and takes it back. The canary's network comes
  * and goes meanwhile, so that a decision without consequences was taken for sure.
- *
- * @throws Error when a service changed hands, or something is reported otherwise
  */
 async function runAttack(at: Bystanders, attack: NetworkAttack): Promise<void> {
   try {
     await attackAndUndo(at, attack);
   } catch (error) {
-    throw new Error(`${attack.name}, by ${attack.who.name}: ${messageOf(error)}`, { cause: error });
+    throw new Error(`${attack.name}: ${messageOf(error)}`, { cause: error });
   }
 }
 
 async function attackAndUndo(at: Bystanders, attack: NetworkAttack): Promise<void> {
   const { scene } = at;
   const logs = await Promise.all(scene.cluster.nodes.map(({ agent }) => agent.log()));
-  const removals: (() => Promise<void>)[] = [];
-  for (const object of attack.before?.(at) ?? []) removals.push(await make(scene, object));
+  const { api } = scene.cluster;
   const steps = attack.steps(at);
-  const user = await restrictedUser(scene, attack.who, steps);
-  for (const step of steps) scene.later(() => undo(scene.cluster.api, step));
-  for (const step of steps) await act(user.api, step);
+  for (const step of steps) scene.later(() => undo(api, step));
+  for (const step of steps) await act(api, step);
   const reported = attack.reported(at);
   const complaint = ({ cidrs }: { readonly cidrs: readonly LearnedCIDR[] }) => complaintOf(reported, cidrs);
   await untilLearned(scene, attack.name, complaint);
   await untilLogged(at, logs, attack.logged?.(at));
-  await attack.meanwhile?.(at);
   const canaryIsBack = await canaryGoes(at);
   await expectOwners(at, "foreign");
   await untilLearned(scene, attack.name, complaint);
-  for (const step of steps.toReversed()) await undo(user.api, step);
-  await user.revoke();
-  for (const remove of removals) await remove();
+  for (const step of steps.toReversed()) await undo(api, step);
   await canaryIsBack();
   await expectOwners(at, "ours");
   await untilLearned(scene, `${attack.name}, taken back`, ({ cidrs }) => {
@@ -135,99 +128,16 @@ async function untilLogged({ scene }: Bystanders, before: readonly string[], wan
   });
 }
 
-async function act(user: ApiClient, step: Step): Promise<void> {
-  if ("create" in step) await user.create(step.create);
-  else await user.patch(pathOf(step), step.change);
+async function act(api: ApiClient, step: Step): Promise<void> {
+  if ("create" in step) await api.create(step.create);
+  else await api.patch(pathOf(step), step.change);
 }
 
-async function undo(user: ApiClient, step: Step): Promise<void> {
-  if ("create" in step) await user.delete(objectPath(step.create));
-  else if (step.back !== undefined) await user.patch(pathOf(step), step.back);
+async function undo(api: ApiClient, step: Step): Promise<void> {
+  if ("create" in step) await api.delete(objectPath(step.create));
+  else if (step.back !== undefined) await api.patch(pathOf(step), step.back);
 }
 
 function pathOf({ patch, part }: Extract<Step, { readonly patch: unknown }>): string {
   return part === undefined ? objectPath(patch) : `${objectPath(patch)}/${part}`;
-}
-
-interface Right {
-  readonly group: string;
-  readonly resource: string;
-  readonly subresource?: string;
-  readonly verb: string;
-}
-
-interface RestrictedUser {
-  readonly api: ApiClient;
-  revoke(): Promise<void>;
-}
-
-/**
- * A user who may do these steps and nothing else: in one namespace where all of them are there, else in the cluster.
- *
- * @returns the API with these rights, once the API server grants them
- */
-async function restrictedUser(
-  scene: Scene,
-  who: NetworkAttack["who"],
-  steps: readonly Step[],
-): Promise<RestrictedUser> {
-  const namespaces = new Set(steps.map((step) => objectOf(step).metadata.namespace));
-  const [namespace] = namespaces.size === 1 ? namespaces : [undefined];
-  const rights = steps.flatMap(rightsOf);
-  const removals: (() => Promise<void>)[] = [];
-  for (const one of grants(`${scene.namespace}-attacker`, namespace, who.name, rights)) {
-    removals.push(await make(scene, one));
-  }
-  const user = scene.cluster.api.as(who);
-  for (const right of rights) {
-    await scene.until(`${who.name} to be granted ${JSON.stringify(right)}`, async () =>
-      (await isAllowed(user, right, namespace)) ? undefined : "forbidden",
-    );
-  }
-  const secrets = { group: "", resource: "secrets", verb: "list" };
-  if (await isAllowed(user, secrets, namespace)) throw new Error(`wanted ${who.name} to have only its own rights`);
-  return { api: user, revoke: async () => void (await Promise.all(removals.map((remove) => remove()))) };
-}
-
-function objectOf(step: Step): ApiObject {
-  return "create" in step ? step.create : step.patch;
-}
-
-function rightsOf(step: Step): readonly Right[] {
-  const object = objectOf(step);
-  const [group = ""] = object.apiVersion.includes("/") ? object.apiVersion.split("/") : [""];
-  const resource = collectionPath(object).split("/").at(-1) ?? "";
-  if ("create" in step) return ["create", "delete"].map((verb) => ({ group, resource, verb }));
-  return [{ group, resource, verb: "patch", ...(step.part && { subresource: step.part }) }];
-}
-
-function grants(name: string, namespace: string | undefined, user: string, rights: readonly Right[]) {
-  const apiVersion = "rbac.authorization.k8s.io/v1";
-  const apiGroup = "rbac.authorization.k8s.io";
-  const kind = namespace === undefined ? "ClusterRole" : "Role";
-  const metadata = { name, ...(namespace !== undefined && { namespace }) };
-  const rules = rights.map(({ group, resource, subresource, verb }) => ({
-    apiGroups: [group],
-    resources: [subresource === undefined ? resource : `${resource}/${subresource}`],
-    verbs: [verb],
-  }));
-  return [
-    { apiVersion, kind, metadata, rules },
-    {
-      ...{ apiVersion, kind: `${kind}Binding`, metadata },
-      roleRef: { apiGroup, kind, name },
-      subjects: [{ apiGroup, kind: "User", name: user }],
-    },
-  ];
-}
-
-async function isAllowed(user: ApiClient, right: Right, namespace: string | undefined): Promise<boolean> {
-  const review = await user.create({
-    apiVersion: "authorization.k8s.io/v1",
-    kind: "SelfSubjectAccessReview",
-    metadata: { name: "" },
-    spec: { resourceAttributes: { ...right, ...(namespace !== undefined && { namespace }) } },
-  });
-  const { status }: { readonly status?: { readonly allowed?: boolean } } = JSON.parse(JSON.stringify(review));
-  return status?.allowed === true;
 }

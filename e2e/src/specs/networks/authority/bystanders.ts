@@ -102,8 +102,6 @@ export async function openBystanders(scene: Scene) {
 /**
  * Waits until every agent decided whose the canary is, which takes in all that came before, and looks at the others in
  * the same answer.
- *
- * @throws Error when a bystander has another owner
  */
 export async function expectOwners(at: Bystanders, canary: "ours" | "foreign"): Promise<void> {
   const key = `${at.scene.namespace}/${CANARY}`;
@@ -142,7 +140,6 @@ export function guarded({ cluster }: Scene): unknown {
     excludeCIDRsFrom: [
       { source: "kube-ovn-subnets", within: [...theirs, CIDR] },
       { source: "nodes", within: ["10.251.0.0/16"] },
-      "ovn-kubernetes-udns",
     ],
     excludedFrontends: "excluded-clients",
     serviceRules: [{ annotation: "ovn.kubernetes.io/vpc", notIn: [{ defaultVPC: true }], ownership: "foreign" }],
@@ -239,7 +236,6 @@ interface OwnershipPage {
   }[];
 }
 
-/** The owner of each service as every agent reports it now, in IPv4. */
 async function pages({ scene }: Bystanders): Promise<readonly OwnershipPage["services"][]> {
   return Promise.all(
     scene.cluster.nodes.map(async ({ agent }) => {

@@ -91,7 +91,6 @@ interface FollowedService {
 /** What a change of services and endpoints asks for. */
 interface ServiceChanges {
   readonly commands: readonly NbCommand[];
-  /** The services that changed and are there. */
   readonly services: readonly FollowedService[];
 }
 
@@ -178,7 +177,6 @@ const TIMEOUT_MS = 15_000;
  * Writes the annotation with the service's VPC.
  *
  * @returns the status; 404: the service has gone meanwhile
- * @throws Error when there is no answer
  */
 export async function annotate(
   { server, credentials }: ApiConnection,

@@ -15,6 +15,7 @@ import { waitUntil } from "../../../support/wait-until.ts";
 import { applyLines, applySettings, up, veth } from "../../../wire.ts";
 import { host } from "../../netns/ground.ts";
 import { daemonsHere, installFlavor } from "../../provider.ts";
+import { PATIENCE_MS } from "../kind-cluster.ts";
 import { imageName, type KindNetwork, type KindNetworkGround, networkImage, writeConfig } from "./network.ts";
 
 const SOCKET = "plugin.sock";
@@ -65,7 +66,6 @@ interface DaemonSetFields {
 
 const PODS = "/api/v1/namespaces/kube-system/pods";
 
-const START_MS = 120_000;
 const PAUSE_MS = 200;
 
 /**
@@ -86,7 +86,7 @@ export function daemonsInPods(fields: DaemonSetFields, api: ApiClient): CniGroun
       const { items } = (await api.get(`${PODS}?${of}`)) as PodList;
       return items.some(({ status }) => status?.containerStatuses?.[0]?.ready === true) ? true : undefined;
     };
-    await waitUntil(`the start of ${name} on ${daemon.node.name}`, START_MS, started, PAUSE_MS);
+    await waitUntil(`the start of ${name} on ${daemon.node.name}`, PATIENCE_MS, started, PAUSE_MS);
   };
 }
 
@@ -289,8 +289,6 @@ function whole(name: string): RegExp {
   return new RegExp(`(?<![\\w-])${name}(?![\\w-])`, "g");
 }
 
-const HOLD_MS = 10_000;
-
 /** A process in a namespace that the container runtime has made, so that interfaces can be moved there. */
 async function holdNamespace(node: CniNode, path: string): Promise<{ namespace: NetworkNamespace; holder: Daemon }> {
   const file = `/proc/${node.namespace.pid}/root${path}`;
@@ -299,7 +297,7 @@ async function holdNamespace(node: CniNode, path: string): Promise<{ namespace: 
   const nothing = async () => {};
   const around = { pid: 0, as: "root", argvPrefix, env: {}, dispose: nothing, [Symbol.asyncDispose]: nothing } as const;
   const holder = await startDaemon(around, { name: "pod", argv: ["sleep", "infinity"], logFile: "/dev/null" });
-  await waitUntil(`a process in ${path}`, HOLD_MS, async () => {
+  await waitUntil(`a process in ${path}`, PATIENCE_MS, async () => {
     const now = await readlink(`/proc/${holder.pid}/ns/net`).catch(() => "");
     return now === wanted ? true : undefined;
   });

@@ -7,7 +7,7 @@ import { type CniFlavor, masqueradeOutgoing } from "../../../cni/flavor.ts";
 import type { ApiClient } from "../../../control-plane/api-client.ts";
 import { applyLines, applySettings, type IpLines, route } from "../../../wire.ts";
 import type { ClusterRequest, Progress } from "../../provider.ts";
-import type { KindCluster, KindNode } from "../kind-cluster.ts";
+import { type KindCluster, type KindNode, PATIENCE_MS } from "../kind-cluster.ts";
 import type { Machine } from "../machine.ts";
 import { delegated } from "./delegated.ts";
 import { flannel, HOST_PORTS, type KindNetwork, type KindNetworkGround, type Source, writeConfig } from "./network.ts";
@@ -65,9 +65,8 @@ export async function installNetworks(ground: NetworksGround, opened: AsyncDispo
   for (const name of others) {
     await ground.cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(runtimeClass(name)) });
   }
-  await ground.cluster.kubectl(["wait", "--for=condition=Ready", "nodes", "--all", "--timeout=180s"], {
-    timeoutMs: 200_000,
-  });
+  const timeout = `--timeout=${PATIENCE_MS / 1000}s`;
+  await ground.cluster.kubectl(["wait", "--for=condition=Ready", "nodes", "--all", timeout], { timeoutMs: 0 });
   return {
     running,
     podSpec: (network) => (others.includes(network) ? { runtimeClassName: network } : {}),

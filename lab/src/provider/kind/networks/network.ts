@@ -16,7 +16,7 @@ import { isThere } from "../../../support/machine.ts";
 import { applySettings } from "../../../wire.ts";
 import type { Progress } from "../../provider.ts";
 import { buildImages } from "../component-images.ts";
-import type { ClusterImages, KindCluster } from "../kind-cluster.ts";
+import { type ClusterImages, type KindCluster, rolledOut } from "../kind-cluster.ts";
 import { fingerprint, flannel as flannelSet, type Machine } from "../machine.ts";
 import { debianRoot, rootFile } from "../node-image.ts";
 
@@ -150,8 +150,6 @@ interface NetworkPods {
   readonly daemonSet: string;
 }
 
-const PATIENCE = "--timeout=300s";
-
 /** Resolves when the DaemonSet runs on every node. */
 export async function applyManifest(
   { cluster }: KindNetworkGround,
@@ -161,7 +159,7 @@ export async function applyManifest(
   const input = objects.map((one) => JSON.stringify(one)).join("\n---\n");
   // Definitions of resources are too large for the annotation of an apply by the client.
   await cluster.kubectl(["apply", "--server-side", "-f", "-"], { input });
-  await cluster.kubectl(["-n", namespace, "rollout", "status", `daemonset/${daemonSet}`, PATIENCE], READY);
+  await rolledOut(cluster, daemonSet, namespace);
 }
 
 export function logsOf({ cluster }: KindNetworkGround, { namespace, daemonSet }: NetworkPods): KindNetwork {

@@ -2,7 +2,7 @@
 
 import type { Ownership } from "@fairlead/core";
 import type { Flow } from "@fairlead/inspect";
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, h } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { LearnedAnswer, ReadResult } from "../../protocol.ts";
 import type { Difference, Tone, Verdict } from "../findings.ts";
@@ -138,7 +138,6 @@ interface Props {
   readonly onNode: (node: string) => void;
 }
 
-/** One of the nodes that there are. */
 export function NodeChoice({ label, store, node, all, onNode }: Props) {
   const names = [...new Set([...(node === "" ? [] : [node]), ...store.nodes.keys()])].sort();
   return (
@@ -198,13 +197,48 @@ export function Stage({ stage }: { readonly stage: LearnedStage }) {
 /** On which side a CIDR is. */
 export const WHOSE = { own: "ours", excluded: "another network's" } as const;
 
-/** The titles of a table's columns; those of numbers come last. */
+/** A column: its title and what a row has in it, which may be a number, or as machines write it. */
+type Column<T> = readonly [title: string, cell: (row: T) => ComponentChildren, kind?: "number" | "mono"];
+
+interface TableProps<T> {
+  readonly label: string;
+  readonly rows: readonly T[];
+  readonly keyOf: (row: T) => string;
+  /** What the first one has names the row. */
+  readonly columns: readonly Column<T>[];
+  /** A name for the style sheet. */
+  readonly look?: string;
+}
+
+export function Table<T>({ label, rows, keyOf, columns, look = "" }: TableProps<T>) {
+  const titles = columns.map(([title]) => title);
+  const numbers = columns.flatMap(([title, , kind]) => (kind === "number" ? title : []));
+  return (
+    <Scroll label={label}>
+      <table class={look}>
+        <TableHead titles={titles} numbers={numbers} />
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(([title, cell, kind = ""], at) => {
+                const about = { class: kind, ...(at === 0 && { scope: "row" as const }) };
+                return h(at === 0 ? "th" : "td", { key: title, ...about }, cell(row));
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+/** The titles of a table's columns, of which some are of numbers. */
 export function TableHead(props: { readonly titles: readonly string[]; readonly numbers?: readonly string[] }) {
   const { titles, numbers = [] } = props;
   return (
     <thead>
       <tr>
-        {[...titles, ...numbers].map((title) => (
+        {titles.map((title) => (
           <th key={title} scope="col" class={numbers.includes(title) ? "number" : ""}>
             {title}
           </th>

@@ -78,7 +78,6 @@ function Frontend({
   );
 }
 
-/** Its way, for those that have an address. */
 function TraceLink({ frontend }: { readonly frontend: FrontendExplanation }) {
   const { address, port } = frontend;
   const name = frontendName(frontend);
@@ -136,7 +135,6 @@ function In({ membership }: { readonly membership: Membership }) {
 interface Props {
   readonly port: PortExplanation;
   readonly service: string;
-  /** The node that is looked from. */
   readonly node: string;
 }
 

@@ -7,7 +7,7 @@ import type { FlowsAnswer } from "../../protocol.ts";
 import { socket, type Tone } from "../findings.ts";
 import { serviceAddress } from "../router.ts";
 import { type Points, pointsOf, type Quantity, type Sample, summaryOf, withSample } from "../samples.ts";
-import { Badge, bytesText, Owner, Scroll, TableHead, Volume } from "./common.tsx";
+import { Badge, bytesText, Owner, Scroll, Table, TableHead, Volume } from "./common.tsx";
 import "uplot/dist/uPlot.min.css";
 
 interface FlowEndProps {
@@ -33,6 +33,8 @@ export function FlowEnd({ endpoint, relayed = false }: FlowEndProps) {
   );
 }
 
+const NUMBERS = ["Connections", "Unanswered", "Sent", "Received"];
+
 /** Connections by service port and endpoint, those with most of them first. */
 export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; readonly names: boolean }) {
   const { traffic } = answer;
@@ -40,10 +42,7 @@ export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; reado
   return (
     <Scroll label="Connections by service and endpoint">
       <table>
-        <TableHead
-          titles={["Service and endpoint", "Node"]}
-          numbers={["Connections", "Unanswered", "Sent", "Received"]}
-        />
+        <TableHead titles={["Service and endpoint", "Node", ...NUMBERS]} numbers={NUMBERS} />
         {traffic.map((service) => (
           <tbody key={`${service.service} ${service.protocol} ${service.port} ${service.owner}`}>
             <ServiceRow service={service} names={names} />
@@ -76,7 +75,7 @@ export function Curves({ answer }: { readonly answer: FlowsAnswer }) {
       </div>
       <details>
         <summary>The last looks as a table</summary>
-        <Table samples={samples} />
+        <Looks samples={samples} />
       </details>
     </section>
   );
@@ -161,26 +160,19 @@ function Summary({ samples, quantity }: Omit<CurveProps, "title">) {
 /** As many as one reads at once. */
 const MOST_ROWS = 15;
 
-function Table({ samples }: { readonly samples: readonly Sample[] }) {
+function Looks({ samples }: { readonly samples: readonly Sample[] }) {
   const cell = (value: number | null, quantity: Quantity) => (value === null ? "–" : TEXTS[quantity](value));
   return (
-    <Scroll label="The last looks">
-      <table>
-        <TableHead titles={["At"]} numbers={["New connections a second", "Bytes a second"]} />
-        <tbody>
-          {samples
-            .slice(-MOST_ROWS)
-            .toReversed()
-            .map(({ at, opened, bytes }) => (
-              <tr key={at}>
-                <th scope="row">{new Date(at).toLocaleTimeString()}</th>
-                <td class="number">{cell(opened, "opened")}</td>
-                <td class="number">{cell(bytes, "bytes")}</td>
-              </tr>
-            ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table
+      label="The last looks"
+      rows={samples.slice(-MOST_ROWS).toReversed()}
+      keyOf={({ at }) => `${at}`}
+      columns={[
+        ["At", ({ at }) => new Date(at).toLocaleTimeString()],
+        ["New connections a second", ({ opened }) => cell(opened, "opened"), "number"],
+        ["Bytes a second", ({ bytes }) => cell(bytes, "bytes"), "number"],
+      ]}
+    />
   );
 }
 

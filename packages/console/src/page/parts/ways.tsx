@@ -4,7 +4,7 @@ import type { NodeRow } from "../../protocol.ts";
 import { merged, type WayBand, type WayBox, type WayPicture, wayPicture } from "../../ways.ts";
 import { addressOf, serviceAddress } from "../router.ts";
 import type { Running } from "../store.ts";
-import { Age, Asking, bytesText, Failures, Scroll, TableHead, Watched } from "./common.tsx";
+import { Age, Asking, bytesText, Failures, Table, Watched } from "./common.tsx";
 
 interface WaysProps {
   /** Whose connections are summed up; undefined: none can be. */
@@ -44,7 +44,7 @@ function Tracked({ nodes }: { readonly nodes: readonly NodeRow[] }) {
         </p>
       )}
       {ways.length > 0 && <Picture picture={wayPicture(ways)} />}
-      {ways.length > 0 && <Table ways={ways} />}
+      {ways.length > 0 && <WayTable ways={ways} />}
       {read.length > 0 && ways.length === 0 && <p class="empty">No connection with a service is tracked on {on}.</p>}
       {nodes.every(({ traffic }) => traffic === undefined) && nodes.some(({ kernel }) => kernel !== undefined) && (
         <p class="quiet">No connections are looked at: an archive has none, and --live has its own host's only.</p>
@@ -137,26 +137,25 @@ function Bands({ bands, height }: { readonly bands: readonly WayBand[]; readonly
 /** As many as one reads. */
 const MOST_ROWS = 20;
 
-function Table({ ways }: { readonly ways: Ways }) {
+function WayTable({ ways }: { readonly ways: Ways }) {
   return (
     <details>
       <summary>The same as a table</summary>
-      <Scroll label="Where traffic goes, as a table">
-        <table>
-          <TableHead titles={["Frontend", "Service", "Node"]} numbers={["Connections", "Bytes"]} />
-          <tbody>
-            {ways.slice(0, MOST_ROWS).map(({ frontend, service, node, gone, connections, bytes }) => (
-              <tr key={`${frontend} ${service} ${node} ${gone}`}>
-                <td>{FRONTENDS[frontend]}</td>
-                <td>{service === "" ? "other services" : <a href={serviceAddress(service)}>{service}</a>}</td>
-                <td>{gone ? "gone: hangs" : node === "" ? "not translated" : node}</td>
-                <td class="number">{connections}</td>
-                <td class="number">{bytes === undefined ? "–" : bytesText(bytes)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label="Where traffic goes, as a table"
+        rows={ways.slice(0, MOST_ROWS)}
+        keyOf={({ frontend, service, node, gone }) => `${frontend} ${service} ${node} ${gone}`}
+        columns={[
+          ["Frontend", ({ frontend }) => FRONTENDS[frontend]],
+          [
+            "Service",
+            ({ service }) => (service === "" ? "other services" : <a href={serviceAddress(service)}>{service}</a>),
+          ],
+          ["Node", ({ node, gone }) => (gone ? "gone: hangs" : node === "" ? "not translated" : node)],
+          ["Connections", ({ connections }) => connections, "number"],
+          ["Bytes", ({ bytes }) => (bytes === undefined ? "–" : bytesText(bytes)), "number"],
+        ]}
+      />
       {ways.length > MOST_ROWS && <p class="quiet">and {ways.length - MOST_ROWS} more</p>}
     </details>
   );

@@ -2,7 +2,7 @@ import type { Diagnosis } from "@fairlead/inspect";
 import { useEffect, useState } from "preact/hooks";
 import type { DoctorAnswer } from "../../protocol.ts";
 import type { Tone, Verdict } from "../findings.ts";
-import { Age, Badge, NodeChoice, Scroll, TableHead, Waiting } from "../parts/common.tsx";
+import { Age, Badge, NodeChoice, Table, Waiting } from "../parts/common.tsx";
 import { addressOf, go } from "../router.ts";
 import { type Store, useAnswer } from "../store.ts";
 
@@ -91,42 +91,31 @@ function Checks({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
     .sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
   return (
     <>
-      {others.length > 0 && <Table diagnoses={others} />}
+      {others.length > 0 && <CheckTable diagnoses={others} />}
       {good.length > 0 && (
         <details open={others.length === 0}>
           <summary>
             {good.length} {good.length === 1 ? "check is" : "checks are"} good
           </summary>
-          <Table diagnoses={good} />
+          <CheckTable diagnoses={good} />
         </details>
       )}
     </>
   );
 }
 
-function Table({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
+function CheckTable({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
   return (
-    <Scroll label="Checks">
-      <table class="checks">
-        <TableHead titles={["Check", "State", "Found, and what to do"]} />
-        <tbody>
-          {diagnoses.map(({ check, state, found, advice }) => {
-            const [tone, text] = STATES[state];
-            return (
-              <tr key={`${check} ${found}`}>
-                <th scope="row">{check}</th>
-                <td>
-                  <Badge tone={tone} text={text} />
-                </td>
-                <td>
-                  {found}
-                  {advice !== undefined && <div>→ {advice}</div>}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table
+      label="Checks"
+      look="checks"
+      rows={diagnoses}
+      keyOf={({ check, found }) => `${check} ${found}`}
+      columns={[
+        ["Check", ({ check }) => check],
+        ["State", ({ state }) => <Badge tone={STATES[state][0]} text={STATES[state][1]} />],
+        ["Found, and what to do", ({ found, advice }) => [found, advice !== undefined && <div>→ {advice}</div>]],
+      ]}
+    />
   );
 }

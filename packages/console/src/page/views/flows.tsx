@@ -2,7 +2,7 @@ import type { Flow } from "@fairlead/inspect";
 import { useEffect } from "preact/hooks";
 import type { FlowsAnswer } from "../../protocol.ts";
 import { socket } from "../findings.ts";
-import { Age, NodeChoice, Scroll, TableHead, Volume, Waiting, Watched } from "../parts/common.tsx";
+import { Age, NodeChoice, Table, Volume, Waiting, Watched } from "../parts/common.tsx";
 import { Curves, FlowEnd, Traffic } from "../parts/traffic.tsx";
 import { addressOf, go, serviceAddress } from "../router.ts";
 import { type Polled, type Store, usePolled } from "../store.ts";
@@ -94,44 +94,27 @@ function Listed({ asked, node }: { readonly asked: Polled<FlowsAnswer>["asked"];
 
 function Connections({ flows }: { readonly flows: readonly Flow[] }) {
   return (
-    <Scroll label="Connections">
-      <table>
-        <TableHead titles={["Client", "Called", "Service", "Answered by", "State"]} numbers={["Sent", "Received"]} />
-        <tbody>
-          {flows.map((flow) => (
-            <Connection key={flowKey(flow)} flow={flow} />
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
-  );
-}
-
-function Connection({ flow }: { readonly flow: Flow }) {
-  const { client, frontend, protocol, service, port, endpoint, relayed, state, replied, sent, received } = flow;
-  return (
-    <tr>
-      <th scope="row" class="mono">
-        {socket(client.address, client.port)}
-      </th>
-      <td class="mono">
-        {protocol.toLowerCase()} {socket(frontend.address, frontend.port)}
-      </td>
-      <td>
-        <a href={serviceAddress(service)}>{service}</a>
-        {port === "" ? "" : `:${port}`}
-      </td>
-      <td>
-        <FlowEnd endpoint={endpoint} relayed={relayed} />
-      </td>
-      <td>{[...(state === undefined ? [] : [state.toLowerCase()]), ...(replied ? [] : ["unanswered"])].join(", ")}</td>
-      <td class="number">
-        <Volume volume={sent} />
-      </td>
-      <td class="number">
-        <Volume volume={received} />
-      </td>
-    </tr>
+    <Table
+      label="Connections"
+      rows={flows}
+      keyOf={flowKey}
+      columns={[
+        ["Client", ({ client }) => socket(client.address, client.port), "mono"],
+        [
+          "Called",
+          ({ protocol, frontend }) => `${protocol.toLowerCase()} ${socket(frontend.address, frontend.port)}`,
+          "mono",
+        ],
+        [
+          "Service",
+          ({ service, port }) => [<a href={serviceAddress(service)}>{service}</a>, port === "" ? "" : `:${port}`],
+        ],
+        ["Answered by", ({ endpoint, relayed }) => <FlowEnd endpoint={endpoint} relayed={relayed} />],
+        ["State", ({ state, replied }) => [state?.toLowerCase() ?? [], replied ? [] : "unanswered"].flat().join(", ")],
+        ["Sent", ({ sent }) => <Volume volume={sent} />, "number"],
+        ["Received", ({ received }) => <Volume volume={received} />, "number"],
+      ]}
+    />
   );
 }
 

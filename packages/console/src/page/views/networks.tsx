@@ -3,7 +3,7 @@
 import type { OwnershipRow } from "@fairlead/intake";
 import { useState } from "preact/hooks";
 import type { LearnedAnswer, NetworksAnswer } from "../../protocol.ts";
-import { Age, Badge, NodeChoice, Owner, Scroll, Stage, TableHead, Waiting, WHOSE } from "../parts/common.tsx";
+import { Age, NodeChoice, Owner, Stage, Table, Waiting, WHOSE } from "../parts/common.tsx";
 import { addressOf, serviceAddress } from "../router.ts";
 import { type Store, useAnswer } from "../store.ts";
 
@@ -24,27 +24,16 @@ export function NetworksView({ store }: { readonly store: Store }) {
         {cidrs.length === 0 ? (
           <p class="quiet">None is configured: every service is ours.</p>
         ) : (
-          <Scroll label="CIDRs">
-            <table>
-              <TableHead titles={["CIDR", "Whose", "From"]} />
-              <tbody>
-                {cidrs.map(({ cidr, whose, from }) => (
-                  <tr key={`${whose} ${cidr}`}>
-                    <th scope="row" class="mono">
-                      {cidr}
-                    </th>
-                    <td>
-                      <Badge
-                        tone={whose === "ours" ? "good" : "plain"}
-                        text={whose === "ours" ? "ours" : "another network's"}
-                      />
-                    </td>
-                    <td class="mono">{from}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
+          <Table
+            label="CIDRs"
+            rows={cidrs}
+            keyOf={({ cidr, whose }) => `${whose} ${cidr}`}
+            columns={[
+              ["CIDR", ({ cidr }) => cidr, "mono"],
+              ["Whose", ({ whose }) => <Owner ownership={whose === "ours" ? "ours" : "foreign"} />],
+              ["From", ({ from }) => from, "mono"],
+            ]}
+          />
         )}
       </div>
       {learned !== undefined && <LearnedHere networks={learned} at={planAt} />}
@@ -52,38 +41,17 @@ export function NetworksView({ store }: { readonly store: Store }) {
       {suggestedCIDRs.length > 0 && (
         <div class="panel">
           <h2>These look like another network's</h2>
-          <Scroll label="CIDRs">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">CIDR</th>
-                  <th scope="col" class="number">
-                    Endpoints
-                  </th>
-                  <th scope="col" class="number">
-                    Services
-                  </th>
-                  <th scope="col">
-                    <span class="quiet">What if</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {suggestedCIDRs.map(({ cidr, endpoints, services: count }) => (
-                  <tr key={cidr}>
-                    <th scope="row" class="mono">
-                      {cidr}
-                    </th>
-                    <td class="number">{endpoints}</td>
-                    <td class="number">{count}</td>
-                    <td>
-                      <a href={addressOf("what-if", [], { cidr })}>which traffic would change</a>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
+          <Table
+            label="CIDRs"
+            rows={suggestedCIDRs}
+            keyOf={({ cidr }) => cidr}
+            columns={[
+              ["CIDR", ({ cidr }) => cidr, "mono"],
+              ["Endpoints", ({ endpoints }) => endpoints, "number"],
+              ["Services", ({ services: count }) => count, "number"],
+              ["What if", ({ cidr }) => <a href={addressOf("what-if", [], { cidr })}>which traffic would change</a>],
+            ]}
+          />
         </div>
       )}
       <div class="panel">
@@ -169,33 +137,31 @@ function Report({ networks }: { readonly networks: Networks | undefined }) {
 
 function CIDRs({ cidrs }: Pick<Networks, "cidrs">) {
   return (
-    <Scroll label="Learned CIDRs">
-      <table>
-        <TableHead titles={["CIDR", "Whose", "State", "From", "Since"]} />
-        <tbody>
-          {cidrs.map(({ cidr, side, source, objects, stage, why, since }) => (
-            <tr key={`${side} ${source} ${cidr}`}>
-              <th scope="row" class="mono">
-                {cidr}
-              </th>
-              <td>{WHOSE[side]}</td>
-              <td>
-                <Stage stage={stage} /> {why}
-                {stage === "held" && (
-                  <>
-                    . <a href={addressOf("what-if", [], { cidr })}>What would change</a>
-                  </>
-                )}
-              </td>
-              <td>
-                {objects.join(", ")} <span class="quiet">{source}</span>
-              </td>
-              <td>{since === undefined ? "–" : new Date(since).toLocaleString()}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table
+      label="Learned CIDRs"
+      rows={cidrs}
+      keyOf={({ cidr, side, source }) => `${side} ${source} ${cidr}`}
+      columns={[
+        ["CIDR", ({ cidr }) => cidr, "mono"],
+        ["Whose", ({ side }) => WHOSE[side]],
+        ["State", LearnedState],
+        ["From", ({ objects, source }) => [objects.join(", "), " ", <span class="quiet">{source}</span>]],
+        ["Since", ({ since }) => (since === undefined ? "–" : new Date(since).toLocaleString())],
+      ]}
+    />
+  );
+}
+
+function LearnedState({ cidr, stage, why }: Networks["cidrs"][number]) {
+  return (
+    <>
+      <Stage stage={stage} /> {why}
+      {stage === "held" && (
+        <>
+          . <a href={addressOf("what-if", [], { cidr })}>What would change</a>
+        </>
+      )}
+    </>
   );
 }
 
@@ -206,30 +172,29 @@ const MOST = 300;
 function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[] }) {
   return (
     <>
-      <Scroll label="Services of other networks">
-        <table>
-          <TableHead titles={["Service", "Owner", "Why"]} numbers={["Our endpoints", "Others'"]} />
-          <tbody>
-            {rows
-              .slice(0, MOST)
-              .map(({ service, ipFamily, ownership, why, learnedFrom = [], ownEndpoints, excludedEndpoints }) => (
-                <tr key={`${service} ${ipFamily}`}>
-                  <th scope="row">
-                    <a href={serviceAddress(service)}>{service}</a> <span class="quiet">{ipFamily}</span>
-                  </th>
-                  <td>
-                    <Owner ownership={ownership} />
-                  </td>
-                  <td>
-                    {[why, ...learnedFrom.map(({ cidr, objects }) => `${cidr}: ${objects.join(", ")}`)].join("; ")}
-                  </td>
-                  <td class="number">{ownEndpoints}</td>
-                  <td class="number">{excludedEndpoints}</td>
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label="Services of other networks"
+        rows={rows.slice(0, MOST)}
+        keyOf={({ service, ipFamily }) => `${service} ${ipFamily}`}
+        columns={[
+          [
+            "Service",
+            ({ service, ipFamily }) => [
+              <a href={serviceAddress(service)}>{service}</a>,
+              " ",
+              <span class="quiet">{ipFamily}</span>,
+            ],
+          ],
+          ["Owner", ({ ownership }) => <Owner ownership={ownership} />],
+          [
+            "Why",
+            ({ why, learnedFrom = [] }) =>
+              [why, ...learnedFrom.map(({ cidr, objects }) => `${cidr}: ${objects.join(", ")}`)].join("; "),
+          ],
+          ["Our endpoints", ({ ownEndpoints }) => ownEndpoints, "number"],
+          ["Others'", ({ excludedEndpoints }) => excludedEndpoints, "number"],
+        ]}
+      />
       {rows.length > MOST && (
         <p class="quiet">
           and {rows.length - MOST} more: <a href="#/services?owner=foreign">the list of services</a> has them

@@ -3,7 +3,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { NodeRow, ServiceRow, UnusableAnswer } from "../../protocol.ts";
 import { agentVerdict, type Difference, differingServices, kernelVerdict, type Verdict } from "../findings.ts";
-import { Age, Badge, Failures, Findings, Looked, Scroll, TableHead } from "../parts/common.tsx";
+import { Age, Badge, Failures, Findings, Looked, Table, TableHead } from "../parts/common.tsx";
 import { Ways } from "../parts/ways.tsx";
 import { addressOf, serviceAddress } from "../router.ts";
 import { type Store, useRunning } from "../store.ts";
@@ -212,27 +212,18 @@ function Unusable({ unusable: { objects, rows } }: { readonly unusable: Unusable
       <h2>
         {objects} {objects === 1 ? "object" : "objects"} cannot be read, or not whole
       </h2>
-      <Scroll label="Objects that cannot be read">
-        <table>
-          <TableHead titles={["Object", "Field", "Value", "Why", "Found"]} />
-          <tbody>
-            {rows.map(({ object, at, field, value, why, file }) => (
-              <tr key={`${object} ${field} ${why}`}>
-                <th scope="row">{object}</th>
-                <td class="mono">{field === "" ? "–" : field}</td>
-                <td class="mono">{value === "" ? "–" : value}</td>
-                <td>
-                  {why}
-                  {file !== undefined && <div class="quiet">{file}</div>}
-                </td>
-                <td>
-                  <Age at={at} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label="Objects that cannot be read"
+        rows={rows}
+        keyOf={({ object, field, why }) => `${object} ${field} ${why}`}
+        columns={[
+          ["Object", ({ object }) => object],
+          ["Field", ({ field }) => field || "–", "mono"],
+          ["Value", ({ value }) => value || "–", "mono"],
+          ["Why", ({ why, file }) => [why, file !== undefined && <div class="quiet">{file}</div>]],
+          ["Found", ({ at }) => <Age at={at} />],
+        ]}
+      />
       {objects > told && <p class="quiet">and {objects - told} more objects</p>}
     </section>
   );

@@ -3,8 +3,8 @@
 import type { Ownership } from "@fairlead/core";
 import type { FamilyExplanation } from "@fairlead/inspect";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { FlowsAnswer, ServiceAnswer } from "../../protocol.ts";
-import { agentVerdict, type Difference, differencesOf, isAbout, kernelVerdict } from "../findings.ts";
+import type { FlowsAnswer, NodeRow, ServiceAnswer } from "../../protocol.ts";
+import { agentVerdict, type Difference, differencesOf, isAbout, kernelVerdict, type Verdict } from "../findings.ts";
 import {
   Age,
   Badge,
@@ -13,8 +13,7 @@ import {
   Looked,
   NodeChoice,
   Owner,
-  Scroll,
-  TableHead,
+  Table,
   Waiting,
   Watched,
 } from "../parts/common.tsx";
@@ -30,7 +29,6 @@ interface Props {
   readonly node: string;
 }
 
-/** Everything that decides about a service on a node. */
 export function ServiceView({ store, service, node }: Props) {
   const path = `api/service?${new URLSearchParams({ target: service, ...(node !== "" && { node }) })}`;
   // Another row: the service or its endpoints changed.
@@ -67,7 +65,6 @@ export function ServiceView({ store, service, node }: Props) {
   );
 }
 
-/** The node that is looked from, and those with endpoints. */
 function nodesOf(answer: ServiceAnswer | undefined, from: string): readonly string[] {
   const families = answer?.explanation.families ?? [];
   const endpoints = families.flatMap(({ ports }) => ports.flatMap((port) => port.endpoints));
@@ -88,11 +85,16 @@ function Family({
 }) {
   const { ownership, policies, ports } = family;
   const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, loadBalancerSourceRanges } = policies;
+  const { nodePortSourceRanges, refusesWithoutLocal } = policies;
   const facts = [
     `internal policy ${internalTrafficPolicy}`,
     `external policy ${externalTrafficPolicy}`,
     ...(affinitySeconds === undefined ? [] : [`a client stays with its endpoint for ${affinitySeconds} s`]),
     ...(loadBalancerSourceRanges.length === 0 ? [] : [`load balancer for ${loadBalancerSourceRanges.join(", ")} only`]),
+    ...(nodePortSourceRanges === undefined
+      ? []
+      : [`node ports for ${nodePortSourceRanges.ranges.join(", ") || "no client"} only`]),
+    ...(refusesWithoutLocal ? ["clients are refused where Local finds no endpoint"] : []),
   ];
   return (
     <section class="panel" aria-label={family.family}>
@@ -136,37 +138,27 @@ interface KernelsProps {
 /** The plan against the kernels of the nodes that matter to a service. */
 function Kernels({ store, nodes, differences }: KernelsProps) {
   const rows = nodes.flatMap((node) => store.nodes.get(node) ?? []);
+  const inKernel = (node: string, kernel: NodeRow["kernel"]): Verdict => {
+    if (kernel?.state !== "read") return kernelVerdict(kernel);
+    const differs = differences.some((one) => one.node === node);
+    return differs ? { tone: "bad", text: "differs" } : { tone: "good", text: "as planned" };
+  };
   return (
     <section class="panel" aria-label="Plan and kernel">
       <h2>Plan and kernel</h2>
-      <Scroll label="Plan and kernel">
-        <table>
-          <TableHead titles={["Node", "Agent", "This service in its kernel"]} />
-          <tbody>
-            {rows.map((row) => {
-              const { node, agent, kernel } = row;
-              const own = differences.filter((one) => one.node === node);
-              const verdict =
-                kernel?.state === "read"
-                  ? own.length > 0
-                    ? ({ tone: "bad", text: "differs" } as const)
-                    : ({ tone: "good", text: "as planned" } as const)
-                  : kernelVerdict(kernel);
-              return (
-                <tr key={node}>
-                  <th scope="row">{node}</th>
-                  <td>
-                    <Looked verdict={agentVerdict(row)} looked={agent} />
-                  </td>
-                  <td>
-                    <Looked verdict={verdict} looked={kernel} />
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label="Plan and kernel"
+        rows={rows}
+        keyOf={({ node }) => node}
+        columns={[
+          ["Node", ({ node }) => node],
+          ["Agent", (row) => <Looked verdict={agentVerdict(row)} looked={row.agent} />],
+          [
+            "This service in its kernel",
+            ({ node, kernel }) => <Looked verdict={inKernel(node, kernel)} looked={kernel} />,
+          ],
+        ]}
+      />
       <Failures looks={rows.flatMap(({ node, agent, kernel }) => [[node, agent] as const, [node, kernel] as const])} />
       <Findings differences={differences} />
     </section>
@@ -183,26 +175,18 @@ function OwnerHistory({ history: { since, changes } }: { readonly history: Servi
       ) : (
         <>
           <p class="quiet">Since this console was started at {timeText(since)}; it knows nothing from before.</p>
-          <Scroll label="Owners before">
-            <table>
-              <TableHead titles={["At", "Family", "Before", "Then", "Why"]} />
-              <tbody>
-                {changes.toReversed().map(({ at, family, before, after, why }) => (
-                  <tr key={`${at} ${family}`}>
-                    <th scope="row">{timeText(at)}</th>
-                    <td>{family}</td>
-                    <td>
-                      <Known ownership={before} />
-                    </td>
-                    <td>
-                      <Known ownership={after} />
-                    </td>
-                    <td>{why ?? "–"}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
+          <Table
+            label="Owners before"
+            rows={changes.toReversed()}
+            keyOf={({ at, family }) => `${at} ${family}`}
+            columns={[
+              ["At", ({ at }) => timeText(at)],
+              ["Family", ({ family }) => family],
+              ["Before", ({ before }) => <Known ownership={before} />],
+              ["Then", ({ after }) => <Known ownership={after} />],
+              ["Why", ({ why }) => why ?? "–"],
+            ]}
+          />
         </>
       )}
     </section>

@@ -161,7 +161,6 @@ interface Props {
   readonly namespaces: ReturnType<typeof namespacesOf>;
   /** Whether anything is known to differ. */
   readonly kernels: boolean;
-  /** The first service that is shown. */
   readonly first: string | undefined;
   readonly onFilter: (changed: Partial<ServiceFilter>) => void;
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { FateData, OwnerMove, WhatIfAnswer, WhatIfNetworks } from "../../protocol.ts";
-import { Age, Badge, Owner, Scroll, Stage, TableHead, Waiting, WHOSE } from "../parts/common.tsx";
+import { Age, Badge, Owner, Stage, Table, Waiting, WHOSE } from "../parts/common.tsx";
 import { serviceAddress } from "../router.ts";
 import { ask, type RequestState, type Store } from "../store.ts";
 
@@ -122,28 +122,18 @@ function Owners({ owners }: { readonly owners: readonly OwnerMove[] }) {
           text={owners.length === 1 ? "1 service changes hands" : `${owners.length} services change hands`}
         />
       </h3>
-      <Scroll label="Services that change hands">
-        <table>
-          <TableHead titles={["Service", "Family", "Now", "Then", "Why"]} />
-          <tbody>
-            {owners.slice(0, MOST).map(({ service, family, before, after, why }) => (
-              <tr key={`${service} ${family}`}>
-                <th scope="row">
-                  <a href={serviceAddress(service)}>{service}</a>
-                </th>
-                <td>{family}</td>
-                <td>
-                  <Owner ownership={before} />
-                </td>
-                <td>
-                  <Owner ownership={after} />
-                </td>
-                <td>{why}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label="Services that change hands"
+        rows={owners.slice(0, MOST)}
+        keyOf={({ service, family }) => `${service} ${family}`}
+        columns={[
+          ["Service", ({ service }) => <a href={serviceAddress(service)}>{service}</a>],
+          ["Family", ({ family }) => family],
+          ["Now", ({ before }) => <Owner ownership={before} />],
+          ["Then", ({ after }) => <Owner ownership={after} />],
+          ["Why", ({ why }) => why],
+        ]}
+      />
       {owners.length > MOST && <p class="quiet">and {owners.length - MOST} more</p>}
     </>
   );
@@ -166,23 +156,17 @@ function TrafficChanges({ families }: { readonly families: NonNullable<WhatIfAns
           text={changes.length === 1 ? "1 kind of traffic changes" : `${changes.length} kinds of traffic change`}
         />
       </h3>
-      <Scroll label="Traffic that changes">
-        <table>
-          <TableHead titles={["To", "From", "Now", "Then"]} />
-          <tbody>
-            {changes.map(({ family, destination, from, before, after }) => (
-              <tr key={`${family} ${destination} ${from.join()}`}>
-                <th scope="row" class="mono">
-                  {destination}
-                </th>
-                <td>{from.join(", ")}</td>
-                <td class="mono">{fateText(before)}</td>
-                <td class="mono">{fateText(after)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label="Traffic that changes"
+        rows={changes}
+        keyOf={({ family, destination, from }) => `${family} ${destination} ${from.join()}`}
+        columns={[
+          ["To", ({ destination }) => destination, "mono"],
+          ["From", ({ from }) => from.join(", ")],
+          ["Now", ({ before }) => fateText(before), "mono"],
+          ["Then", ({ after }) => fateText(after), "mono"],
+        ]}
+      />
     </>
   );
 }
@@ -208,28 +192,18 @@ function WhatIfCIDRs({ networks: { cidrs, problems, unread } }: { readonly netwo
       {cidrs.length === 0 ? (
         <p>The learned CIDRs stay as they are.</p>
       ) : (
-        <Scroll label="Learned CIDRs that change">
-          <table>
-            <TableHead titles={["CIDR", "Whose", "Now", "Then", "From"]} />
-            <tbody>
-              {cidrs.map(({ cidr, side, source, objects, before, after, why }) => (
-                <tr key={`${side} ${source} ${cidr}`}>
-                  <th scope="row" class="mono">
-                    {cidr}
-                  </th>
-                  <td>{WHOSE[side]}</td>
-                  <td>{before === undefined ? "not there" : <Stage stage={before} />}</td>
-                  <td>
-                    {after === undefined ? "gone" : <Stage stage={after} />} {why}
-                  </td>
-                  <td>
-                    {objects.join(", ")} <span class="quiet">{source}</span>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table
+          label="Learned CIDRs that change"
+          rows={cidrs}
+          keyOf={({ cidr, side, source }) => `${side} ${source} ${cidr}`}
+          columns={[
+            ["CIDR", ({ cidr }) => cidr, "mono"],
+            ["Whose", ({ side }) => WHOSE[side]],
+            ["Now", ({ before }) => (before === undefined ? "not there" : <Stage stage={before} />)],
+            ["Then", ({ after, why }) => [after === undefined ? "gone" : <Stage stage={after} />, " ", why]],
+            ["From", ({ objects, source }) => [objects.join(", "), " ", <span class="quiet">{source}</span>]],
+          ]}
+        />
       )}
     </>
   );

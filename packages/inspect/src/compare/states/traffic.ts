@@ -2,7 +2,7 @@
 
 import type { IPFamily, ModeSemantics, NodePlan, ServiceKey, ServicePortGroup } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
-import type { Environment, Packet, TraceError } from "@fairlead/trace";
+import type { Packet, TraceError } from "@fairlead/trace";
 import { agrees, examine, type PacketFinding } from "../agreement.ts";
 import { addressIn, OUTER_INTERFACE, probesOf, sourcesOf } from "../probes.ts";
 import {
@@ -17,8 +17,6 @@ import {
   viewOf,
 } from "../ways.ts";
 import { type Destination, destinationsOf, destinationText, rulesSaying, sourcesInNft } from "./destinations.ts";
-import { SameRules } from "./same-rules.ts";
-import { SameTables } from "./same-tables.ts";
 
 /** Where packets end, or why that is unknown. */
 export type TrafficOutcome = { readonly ways: OutcomeShares } | { readonly problem: string };
@@ -34,7 +32,7 @@ export interface TrafficChange {
 }
 
 export interface TrafficDifference {
-  /** Kinds of packets that were compared: traced through both, or found to meet the same rules in both. */
+  /** Kinds of packets that were traced through both. */
   readonly compared: number;
   readonly changes: readonly TrafficChange[];
   /** Kinds that only other programs masquerade, as pod networks do: not among the changes. */
@@ -61,10 +59,8 @@ export function compareTraffic(
   const senders = sendersOf([before, after], family, nodeAddress);
   const destinations = new Map([...destinationsOf(before, family), ...destinationsOf(after, family)]);
   const [old, now] = [viewOf(before), viewOf(after)];
-  const isSame = unchangedIn(before, after, senders, nodeAddress);
   const found = Array.from(destinations.values(), (destination) => {
     const packets = packetsTo(destination, senders, family, nodeAddress);
-    if (isSame(destination)) return { destination, packets, different: [] };
     const different = packets.flatMap(({ sender, packet }) => {
       const [was, is] = [follow(old, packet), follow(now, packet)];
       const one = { from: sender.name, before: fateOf(was), after: fateOf(is) };
@@ -136,42 +132,6 @@ interface Sender {
   readonly address: string;
   /** Absent: the node itself sends. */
   readonly inInterface?: string;
-}
-
-/**
- * Tells destinations whose packets meet the same rules on both sides, in the same surroundings: nothing differs there.
- */
-function unchangedIn(
-  before: KernelState,
-  after: KernelState,
-  senders: readonly Sender[],
-  nodeAddress: string | undefined,
-) {
-  if (!isSameEnvironment(before.environment, after.environment)) return () => false;
-  const rules = new SameRules(before.ruleSet, after.ruleSet);
-  const own = [...(before.environment.localAddresses ?? []), ...senders.map(({ address }) => address)];
-  const hasNft = [before, after].some(({ nftables = [] }) => nftables.length > 0);
-  const tables = hasNft ? new SameTables(before.nftables ?? [], after.nftables ?? [], own) : undefined;
-  // What rules of iptables translate to is not looked up in tables: alongside these they are to do nothing.
-  const hasBoth = hasNft && [before, after].some(({ ruleSet }) => hasTranslations(ruleSet));
-  return ({ protocol, address = nodeAddress, port }: Destination) => {
-    if (address === undefined || hasBoth) return false;
-    const heading = { address, port };
-    return rules.for(protocol, heading) && (tables?.for(heading) ?? true);
-  };
-}
-
-function hasTranslations(ruleSet: KernelState["ruleSet"]): boolean {
-  const chains = [...(ruleSet.get("nat")?.chains.values() ?? [])];
-  return chains.some(({ rules }) => rules.length > 0);
-}
-
-/** Of more than addresses nothing can be said but that it is the same thing. */
-function isSameEnvironment(a: Environment, b: Environment): boolean {
-  const { localAddresses: own = [], ...others } = a;
-  const { localAddresses: its = [], ...itsOthers } = b;
-  const isSimple = Object.keys(others).length + Object.keys(itsOthers).length === 0;
-  return a === b || (isSimple && [...own].join() === [...its].join());
 }
 
 function packetsTo(

@@ -3,24 +3,28 @@
 import {
   BUILTIN_CHAINS,
   type ChainState,
+  isServiceChain,
   type Rule,
   type RuleSet,
   renderRule,
   type SavedChain,
   type SavedRules,
 } from "@fairlead/netfilter";
+import { factsOf, MODES } from "../../modes/index.ts";
 import type { KernelState } from "../ways.ts";
 
+/** What modes keep on a node while they run, and a chain that kube-proxy had until 1.27. */
+const FIXED_CHAINS: ReadonlySet<string> = new Set([
+  ...MODES.flatMap((mode) => Object.values(factsOf(mode).keeps).flat()),
+  "KUBE-MARK-DROP",
+]);
+
 /**
- * The chains of a service proxy, in every mode and of every version. kubelet's own (KUBE-FIREWALL, …) and those of
+ * Whether it is a chain of a service proxy, in any mode, by its name. kubelet's own (KUBE-FIREWALL, …) and those of
  * others that begin alike (KUBE-ROUTER-…) are not.
  */
-const OWN_CHAIN =
-  /^KUBE-(?:SERVICES|EXTERNAL-SERVICES|NODEPORTS|NODE-PORT|POSTROUTING|FORWARD|MARK-MASQ|MARK-DROP|PROXY-FIREWALL|PROXY-CANARY|LOAD-BALANCER|SOURCE-RANGES-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER|(?:SVC|SVL|SEP|EXT|FW|XLB)-.+)$/;
-
-/** Whether it is a chain of a service proxy, by its name. */
 export function isProxyChain(name: string): boolean {
-  return OWN_CHAIN.test(name);
+  return FIXED_CHAINS.has(name) || isServiceChain(name);
 }
 
 /** In each family, of nftables mode. */

@@ -63,3 +63,16 @@ test("source ranges of a service without endpoints: iptables mode refuses everyb
     expect(inNftables([[1, { ...none, external }]])).toEqual([]);
   }
 });
+
+test("clients that a source range lets in are refused where there is no local endpoint, the others dropped", async () => {
+  const elsewhere = webState({
+    type: "LoadBalancer",
+    external: "Local",
+    refuses: true,
+    endpoints: ["none", "none", "ready"],
+  });
+  for (const ranges of [{ ranges: true }, { nodePortRanges: true }]) {
+    expect(await inIptables([[1, { ...elsewhere, ...ranges }]])).toEqual([]);
+    expect(inNftables([[1, { ...elsewhere, ...ranges }]])).toEqual([]);
+  }
+});

@@ -17,7 +17,7 @@ import { concerns, type NftablesNews, type NftablesWatchOptions } from "../../nf
 import type { Argv } from "../../runner.ts";
 import { type Fault, Faults } from "../faults.ts";
 import { timed } from "./objects.ts";
-import { type FakeSet, isThere, listed, listedElement, listedSet, tableKey } from "./state.ts";
+import { type FakeSet, isThere, listed, listedSet, tableKey } from "./state.ts";
 import { FakeRuleset } from "./transaction.ts";
 
 /** The kernel that the fake stands for. */
@@ -86,17 +86,6 @@ export class FakeNftables implements NftablesClient {
       const { sets = new Map<string, FakeSet>() } = this.#ruleset.tables.get(tableKey(family, table)) ?? {};
       const chosen = [...sets].filter(([, { facts }]) => wanted(facts));
       return new Map(chosen.map(([name, set]) => [name, listedSet(set, this.#clock.monotonic())]));
-    });
-  }
-
-  elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]> {
-    return this.#ask(["elements", family, table, set], () => {
-      const { elements } = this.#ruleset.tables.get(tableKey(family, table))?.sets.get(set) ?? {};
-      const now = this.#clock.monotonic();
-      return keys.flatMap((key) => {
-        const found = elements?.get(elementKey({ key }));
-        return found !== undefined && isThere(found, now) ? [listedElement(found, now)] : [];
-      });
     });
   }
 

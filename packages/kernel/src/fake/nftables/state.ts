@@ -84,7 +84,7 @@ export function listedSet({ facts, elements }: FakeSet, now: number): NftSet {
 }
 
 /** With the time that is left. */
-export function listedElement({ element, until }: FakeElement, now: number): SetElement {
+function listedElement({ element, until }: FakeElement, now: number): SetElement {
   return until === undefined ? element : { ...element, expires: Math.round(until - now) };
 }
 
@@ -182,7 +182,6 @@ export class Journal {
   }
 }
 
-/** The set that an expression looks into or writes to. */
 function setOf(expression: Expression): string | undefined {
   if (expression.kind === "objref") return "map" in expression ? expression.map : undefined;
   return expression.kind === "lookup" || expression.kind === "dynset" ? expression.set : undefined;

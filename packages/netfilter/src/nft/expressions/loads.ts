@@ -60,7 +60,7 @@ export type Meta =
   | { readonly kind: "meta"; readonly key: keyof typeof SETTABLE; readonly from: Register };
 
 /** enum nft_meta_keys, with nft's names. */
-const META_KEYS = { mark: 3, iifname: 6, oifname: 7, l4proto: 16 } as const;
+const META_KEYS = { mark: 3, iifname: 6, oifname: 7, l4proto: 16, random: 24 } as const;
 type MetaKey = keyof typeof META_KEYS;
 const SETTABLE = { mark: 3, nftrace: 12 } as const;
 
@@ -70,6 +70,7 @@ const FACTS = {
   iifname: { text: "iifname", type: "ifname", length: 16 },
   oifname: { text: "oifname", type: "ifname", length: 16 },
   l4proto: { text: "meta l4proto", type: "inet_proto", length: 1 },
+  random: { text: "meta random", type: "random", length: 4 },
 } as const;
 
 export const meta: ExpressionKind<Meta> = {

@@ -353,7 +353,6 @@ class ItemList<T> {
     this.#list.nest(LIST_ITEM, (to) => this.#write(item, to));
   }
 
-  /** Writes what waits. */
   end(): void {
     this.#list.digits(this.#waiting);
     this.#waiting = "";

@@ -16,7 +16,7 @@ import {
   type SetElement,
   type SetFlag,
 } from "../model.ts";
-import { FAMILY_NUMBERS, type Hex, type NamedObject, type NftFamily, objectOf, typesOf } from "../types.ts";
+import { FAMILY_NUMBERS, type Hex, keyTypesOf, type NamedObject, type NftFamily, objectOf, typesOf } from "../types.ts";
 import * as numbers from "./numbers.ts";
 import { commentOf, decodeDevices, decodeFlowtable } from "./objects.ts";
 
@@ -75,7 +75,8 @@ export function decodeForeignRule(of: Attributes, family: NftFamily): ChainsRule
 export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
   const name = of.text(numbers.SET.name) ?? "";
   const bits = of.u32(numbers.SET.flags) ?? 0;
-  const key = typesOf(of.u32(numbers.SET.keyType) ?? 0);
+  const types = typesOf(of.u32(numbers.SET.keyType) ?? 0);
+  const key = types && keyTypesOf(types, (bits & SET_FLAGS.interval) !== 0);
   const data = (bits & SET_FLAGS.map) === 0 ? undefined : dataOf(of.u32(numbers.SET.dataType) ?? 0);
   const objects = (bits & numbers.SET_OBJECT) === 0 ? undefined : objectsOf(of, name);
   if (key === undefined || data === "unknown") throw new UnreadableNft(`set ${name}: its types are not known`);
@@ -214,11 +215,7 @@ function dataOf(type: number): NftSet["data"] | "unknown" {
   return type === numbers.VERDICT_TYPE ? "verdict" : (typesOf(type) ?? "unknown");
 }
 
-/**
- * What the kernel evaluates for each element may decide whether it is found, but for a counter.
- *
- * @throws UnreadableNft
- */
+/** What the kernel evaluates for each element may decide whether it is found, but for a counter. */
 function onlyCounts(of: Attributes, at: { readonly expression: number; readonly expressions: number }, what: string) {
   const single = of.nested(at.expression);
   for (const one of [...(single === undefined ? [] : [single]), ...of.list(at.expressions)]) {

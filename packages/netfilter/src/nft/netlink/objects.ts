@@ -187,19 +187,19 @@ function number(value: number): Hex {
 /** enum nftnl_udata_set_types. */
 const SET = { keyByteOrder: 0, dataByteOrder: 1, keyTypeof: 3, dataTypeof: 4, dataInterval: 6 } as const;
 /** enum byteorder of nft. */
-const BYTE_ORDER = { unknown: 0, host: 1 } as const;
+const BYTE_ORDER = { unknown: 0, host: 1, network: 2 } as const;
 
 /**
  * What a set needs alongside its types to be printed as it was meant. Keys that numgen draws are numbers of the
- * machine's byte order (else slot 1 is printed as 16777216); concatenations that have one get the expressions of which
- * they are made.
+ * machine's byte order (else slot 1 is printed as 16777216); those, and concatenations that have one, get the
+ * expressions of which they are made.
  */
 function setUserData(
   { key, data, comment, flags }: Pick<NftSet, "key" | "data" | "comment" | "flags">,
   family: NftFamily,
 ): Hex {
   const remark = comment === undefined ? "" : commentData("set", comment);
-  if (!key.includes("integer")) return remark;
+  if (!key.includes("integer") && !key.includes("random")) return remark;
   if (flags.includes("anonymous")) {
     const order = fields([SET.keyByteOrder, number(BYTE_ORDER.host)], [SET.dataByteOrder, number(BYTE_ORDER.unknown)]);
     return order + fields([SET.dataInterval, number(0)]) + remark;
@@ -210,7 +210,7 @@ function setUserData(
       : [[SET.dataTypeof, data === "verdict" ? expression(EXPRESSIONS.verdict, "") : typeOf(data, family)]];
   return (
     fields(
-      [SET.keyByteOrder, number(key.length === 1 ? BYTE_ORDER.host : BYTE_ORDER.unknown)],
+      [SET.keyByteOrder, number(BYTE_ORDER[key.length > 1 ? "unknown" : key.includes("random") ? "network" : "host"])],
       [SET.dataByteOrder, number(BYTE_ORDER.unknown)],
       [SET.keyTypeof, typeOf(key, family)],
       ...values,
@@ -228,7 +228,7 @@ const PAYLOADS = {
   // "th" for what a map gives, and nft 1.0.6 takes no rule for a table that has such a map.
   tcp: { protocol: 8, dport: 2 },
 } as const;
-const META_L4PROTO = 16;
+const META = { mark: 3, inet_proto: 16, random: 24 } as const;
 /** Any modulus does: it is only of which kind the number is. */
 const NUMGEN = { random: 1, modulus: 0x1_0000 } as const;
 
@@ -250,8 +250,10 @@ function part(type: DataType, family: NftFamily): Hex {
       return payload(PAYLOADS[family].protocol, PAYLOADS[family].daddr);
     case "inet_service":
       return payload(PAYLOADS.tcp.protocol, PAYLOADS.tcp.dport);
+    case "mark":
+    case "random":
     case "inet_proto":
-      return expression(EXPRESSIONS.meta, fields([0, number(META_L4PROTO)]));
+      return expression(EXPRESSIONS.meta, fields([0, number(META[type])]));
     case "integer":
       return expression(
         EXPRESSIONS.numgen,

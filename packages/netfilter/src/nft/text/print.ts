@@ -113,7 +113,7 @@ function deviceText(name: string): string {
 function typeText({ key, data, objects }: NftSet): string {
   if (objects !== undefined) return `type ${key.join(" . ")} : ${objects}`;
   const value = data === undefined ? "" : ` : ${data === "verdict" ? "verdict" : data.join(" . ")}`;
-  return key.includes("integer")
+  return key.includes("integer") || key.includes("random")
     ? `typeof ${key.map((type) => TYPEOF[type]).join(" . ")}${typeofValue(key, data)}`
     : `type ${key.join(" . ")}${value}`;
 }
@@ -138,6 +138,7 @@ const TYPEOF: Readonly<Record<keyof typeof DATA_TYPES, string>> = {
   tcp_flag: "tcp flags",
   mark: "meta mark",
   integer: "numgen random mod 65536",
+  random: "meta random",
   ct_state: "ct state",
   ifname: "iifname",
 };
@@ -313,7 +314,9 @@ function intervalTexts(set: NftSet): readonly string[] {
     if (element.intervalEnd) return [];
     const end = sorted.slice(at + 1).find(({ intervalEnd }) => intervalEnd)?.key;
     const last = end === undefined ? "f".repeat(element.key.length) : before(end);
-    return [elementText(set, intervalText(element.key, last, DATA_TYPES[type].text), element)];
+    const { text } = DATA_TYPES[type];
+    const interval = type === "random" ? `${text(element.key)}-${text(last)}` : intervalText(element.key, last, text);
+    return [elementText(set, interval, element)];
   });
 }
 

@@ -41,7 +41,6 @@ export function readElements(tokens: readonly Token[]): readonly ListedElement[]
   ).map(readElement);
 }
 
-/** The first step of some. */
 function readStep(tokens: readonly Token[]): { readonly read: ReadPhrase; readonly length: number } {
   const reader = new TokenReader(tokens);
   try {
@@ -112,7 +111,10 @@ const ACTIONS: readonly { readonly words: readonly string[]; readonly read: (rea
   { words: ["masquerade"], read: readMasquerade },
   { words: ["reject"], read: readReject },
   { words: ["dnat"], read: readDnat },
-  { words: ["meta", "mark", "set"], read: readMark },
+  ...(["meta", "ct"] as const).map((of) => ({
+    words: [of, "mark", "set"],
+    read: (reader: TokenReader) => readMark(reader, of),
+  })),
   ...(["add", "update", "delete"] as const).map((operation) => ({
     words: [operation],
     read: (reader: TokenReader) => readRemember(reader, operation),
@@ -161,12 +163,23 @@ function readDnat(reader: TokenReader): Phrase {
   return { kind: "dnat-map", key, set };
 }
 
-/** `meta mark set meta mark | 0x4000`, `meta mark set 0x4000`. */
-function readMark(reader: TokenReader): Phrase {
-  const operator = reader.take("meta", "mark") ? reader.next().text : "=";
-  const bits = Number(reader.next().text);
-  if ((operator !== "|" && operator !== "^" && operator !== "=") || Number.isNaN(bits)) throw new NotKnown(operator);
+/** `meta mark set meta mark | 0x4000`, `meta mark set 0x4000`, `ct mark set ct mark & 0xffffcfff | 0x1000`. */
+function readMark(reader: TokenReader, of: "meta" | "ct"): Phrase {
+  const isChanged = reader.take(of, "mark");
+  const keep = isChanged && reader.take("&") ? numberIn(reader) : undefined;
+  const operator = isChanged ? reader.next().text : "=";
+  const bits = numberIn(reader);
+  if (keep !== undefined && operator === "|") return { kind: "mark-within", of, keep, bits };
+  const isKnown = operator === "|" || operator === "^" || operator === "=";
+  if (of === "ct" || keep !== undefined || !isKnown) throw new NotKnown(operator);
   return { kind: "mark", operator, bits };
+}
+
+/** @throws NotKnown */
+function numberIn(reader: TokenReader): number {
+  const { text } = reader.next();
+  if (text === "" || Number.isNaN(Number(text))) throw new NotKnown(text);
+  return Number(text);
 }
 
 /** `update @set { ip saddr timeout 5m }`, `add @map { ip saddr : meta mark }`. */

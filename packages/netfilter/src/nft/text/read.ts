@@ -24,6 +24,8 @@ import { cut, HANDLE, type Token, TokenReader, tokensOf } from "./tokens.ts";
  * Steps of rules that are not known here are expressions of the kind "unknown". Tables of other families than ip and
  * ip6, sets of types that are not known and other objects are left out; rules that look into such a set are not known
  * either.
+ *
+ * @throws SyntaxError the listing ends within a table
  */
 export function readTables(listing: string): readonly NftTable[] {
   const reader = new TokenReader(tokensOf(listing));
@@ -36,7 +38,7 @@ export function readTables(listing: string): readonly NftTable[] {
     const [family, name] = [reader.next().text, reader.next().text];
     // Else a command, of those that come before a table that takes another's place.
     if (!reader.take("{")) continue;
-    const block = reader.block();
+    const block = reader.wholeBlock(`table ${family} ${name}`);
     if (family === "ip" || family === "ip6") tables.push(readTable(family, name, block));
   }
   return tables;
@@ -137,11 +139,7 @@ function readPriority(reader: TokenReader): number {
 
 type Facts = Omit<NftSet, "elements">;
 
-/**
- * A set or a map, from what stands between its braces.
- *
- * @throws NotKnown when it has types that are not known here
- */
+/** A set or a map, from what stands between its braces. */
 function readSetBlock(
   name: string,
   content: readonly Token[],

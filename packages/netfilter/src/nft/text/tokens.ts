@@ -82,12 +82,29 @@ export class TokenReader {
 
   /** The pieces up to the brace that closes the one that was read last, which is read too. */
   block(): readonly Token[] {
+    return this.#block().pieces;
+  }
+
+  /**
+   * The same of what a listing must close.
+   *
+   * @param what it is, for the error
+   * @throws SyntaxError the listing ends within it
+   */
+  wholeBlock(what: string): readonly Token[] {
+    const { pieces, isClosed } = this.#block();
+    if (!isClosed) throw new SyntaxError(`the text ends within ${what}`);
+    return pieces;
+  }
+
+  #block(): { readonly pieces: readonly Token[]; readonly isClosed: boolean } {
     const from = this.#at;
-    for (let depth = 1; depth > 0 && !this.atEnd; ) {
+    let depth = 1;
+    while (depth > 0 && !this.atEnd) {
       const { text, quoted } = this.next();
       if (!quoted) depth += text === "{" ? 1 : text === "}" ? -1 : 0;
     }
-    return this.#tokens.slice(from, this.#at - 1);
+    return { pieces: this.#tokens.slice(from, this.#at - 1), isClosed: depth === 0 };
   }
 }
 

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { isObject, type RawObject } from "@fairlead/base";
 
-/** A field of a message. */
 export interface ProtobufField {
   readonly number: number;
   /** `string`, `int32`, … or a message's name. */

@@ -44,6 +44,7 @@ const gatedForNodes = workload(57, {
   sourceRanges: [NETWORKS.outside.IPv4, NETWORKS.nodes.IPv4],
 });
 const gatedForPods = workload(58, { endpoints: [webA1], loadBalancer: VIP, sourceRanges: [NETWORKS.calico.IPv4] });
+const gatedByNothing = workload(49, { endpoints: [webA1], loadBalancer: VIP, sourceRanges: ["the office"] });
 const gatedLocal = workload(59, {
   endpoints: [webA1, webB1],
   loadBalancer: VIP,
@@ -147,6 +148,11 @@ export const loadBalancerCases = [
     to: gatedForNodes.loadBalancerIP.IPv4,
     expected: everyMode(both),
     unreal: skip("the lab's node has no load-balancer address of its own"),
+  }),
+  loadBalancerRow("source ranges that cannot be read let no client in", gatedByNothing, {
+    to: gatedByNothing.loadBalancerIP.IPv4,
+    from: outside,
+    expected: everyMode(DROP),
   }),
   loadBalancerRow("source ranges do not gate the ClusterIP", gated, {
     from: clientA,

@@ -24,7 +24,6 @@ export interface WatchedFamilyParts {
   readonly onNews: (news: DifferenceEvent) => void;
 }
 
-/** One round through all services. */
 interface Round {
   /** When it ended. */
   readonly at: number;
@@ -77,7 +76,6 @@ export class WatchedFamily {
     return this.#problem;
   }
 
-  /** The last round that ended. */
   get round(): Round | undefined {
     return this.#round;
   }

@@ -95,7 +95,6 @@ export async function seenMode(kernel: KernelReader): Promise<SeenMode | undefin
   return undefined;
 }
 
-/** What a family's rules were at one time. */
 export interface Reading {
   readonly view: View;
   readonly nodeAddress: string | undefined;

@@ -59,7 +59,6 @@ function eventOf(
   return { type: "Warning", reason: "ShadowDifference", action: "Compare", message, service };
 }
 
-/** What is seen of one family. */
 export type SeenFamily = Pick<WatchedFamily, "family" | "suspicions" | "problem" | "round">;
 
 interface Metric {
@@ -124,7 +123,6 @@ function countOf(kind: string, suspicions: readonly TrackedDifference[]): number
 /** Services of each page and family that are listed one by one. */
 const MOST_LISTED = 200;
 
-/** What /differences answers. */
 export function differencesPage(mode: string, families: readonly SeenFamily[], grace: number): object {
   return {
     mode,

@@ -7,18 +7,15 @@ import { factsOf } from "@fairlead/inspect";
 import { LivePlan, NodeEvents, selectionOf, serviceUID } from "@fairlead/intake";
 import { type KernelReader, openKernelReader } from "@fairlead/kernel";
 import { type ApiConnection, loadConnection, type ObjectSource, postObject, requestObject } from "@fairlead/watch";
+import type { verifyOptions } from "../../../facts/plans.ts";
 import type { CommandInput } from "../../../frame/command.ts";
 import type { Context } from "../../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../../frame/errors.ts";
-import { type AgentSetup, agentSetup } from "../../../inputs/agent.ts";
-import { apiSource, connect, nodeNameOf, warnOf } from "../../../inputs/api-source.ts";
-import { orFailure } from "../../../inputs/cluster-access.ts";
+import { type AgentSetup, agentSetup, demandReadable, inMode } from "../../../inputs/agent.ts";
+import { apiSource, connect, failureText, nodeNameOf, orFailure, warnOf } from "../../../inputs/cluster-access.ts";
 import { configurationOf, sayConfiguration } from "../../../inputs/configuration.ts";
-import { inMode } from "../../../inputs/in-mode.ts";
-import { liveSource } from "../../../inputs/live-source.ts";
-import { failureText } from "../../../inputs/server-failure.ts";
+import { liveSource } from "../../../inputs/source.ts";
 import { version } from "../../../version.ts";
-import type { verifyOptions } from "../options.ts";
 import { WatchedFamily } from "./family.ts";
 import { type SeenMode, seenMode } from "./kernel.ts";
 import { COMPONENT, differencesPage, metricsText, reportEvents, type WatchLog, watchLog } from "./report.ts";
@@ -28,7 +25,6 @@ type Options = CommandInput<typeof verifyOptions>["options"];
 /** Milliseconds between two looks for a proxy that has not begun to serve. */
 const PATIENCE_MS = 2_000;
 
-/** Compares until the signal aborts. */
 export async function watch(given: Options, context: Context): Promise<void> {
   demandThisKernel(given);
   const setup = await setupOf(given, context);
@@ -50,7 +46,6 @@ export async function watch(given: Options, context: Context): Promise<void> {
   }
 }
 
-/** @throws UsageError for what is not this host's kernel, and a format of one document */
 function demandThisKernel({ rules, on, live, sysdump, repair, output, ...options }: Options): void {
   const others = [rules, on, sysdump].some((value) => value !== undefined) || live || repair || options["all-nodes"];
   if (others) {
@@ -59,7 +54,7 @@ function demandThisKernel({ rules, on, live, sysdump, repair, output, ...options
   if (output === "yaml") throw new UsageError("--watch: prints lines of text or JSON");
 }
 
-/** With a file of the configuration nothing else is asked. @throws CommandFailure when it is wrong, or not known */
+/** With a file of the configuration nothing else is asked. */
 async function setupOf(options: Options, context: Context): Promise<AgentSetup> {
   let setup: AgentSetup;
   if (options.config !== undefined) setup = agentSetup(options, context, { anyMode: true });
@@ -68,6 +63,7 @@ async function setupOf(options: Options, context: Context): Promise<AgentSetup> 
     sayConfiguration(configured, context);
     setup = configured.setup;
   }
+  demandReadable(setup.mode);
   if (setup.config.serviceProxyName !== "") {
     throw new CommandFailure(
       "--watch: compares with the node's default proxy, which does not serve the Services that --service-proxy-name selects",
@@ -149,7 +145,6 @@ const GRACE_MS = 5_000;
 /** A change may wait for one period; the sync that takes it in may be the second one. */
 const PERIODS = 3;
 
-/** @throws UsageError for what is not a duration */
 function graceOf({ "grace-period": given }: Options, config: AgentConfig): number {
   if (given === undefined) return Math.max(GRACE_MS, PERIODS * config[config.mode].minSyncPeriodMs);
   const milliseconds = parseDuration(given);
@@ -272,7 +267,6 @@ export function listenAddress({ metricsBindAddress: { address, port } }: AgentCo
   return { address, port: port === METRICS_PORT ? port + PORTS_APART : port };
 }
 
-/** `/metrics`, `/differences` and `/healthz`. */
 class Pages {
   readonly #server: Server = createServer(({ url = "", method }, response) => {
     const page = method === "GET" ? this.#page(new URL(url, "http://here").pathname) : undefined;
@@ -281,7 +275,6 @@ class Pages {
   });
   #shown: Shown | undefined;
 
-  /** @throws CommandFailure when the port is taken */
   async listen(config: AgentConfig): Promise<void> {
     const { address, port } = listenAddress(config);
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -14,7 +14,6 @@ import type { KernelState } from "../../../../src/index.ts";
 import { type Difference, factsOf, groupDifferences, ownRules, straysIn } from "../../../../src/index.ts";
 import { checkedView } from "./checked-view.ts";
 
-/** What the recordings of a mode are, and how one is read. */
 interface RecordedMode {
   readonly options: (scenario: GoldenScenario, semantics: ModeSemantics) => PlannerOptions;
   readonly text: (scenario: GoldenScenario, family: IPFamily) => string;
@@ -82,7 +81,6 @@ export interface Found extends Difference {
   readonly service: string;
 }
 
-/** What differs between a plan and a text of the kernel. */
 export function differencesIn({ mode, family, plan, nodeAddress, text }: Recorded): readonly Found[] {
   const state = RECORDED[mode].state(text, family, nodeAddress);
   const view = checkedView(state);

@@ -1,8 +1,0 @@
-import { tooOld } from "@fairlead/base";
-
-/** As `engines` of package.json says. */
-const old = tooOld("fairlead-slices", [22, 14], process.versions.node);
-if (old !== undefined) {
-  process.stderr.write(`${old}\n`);
-  process.exitCode = 1;
-} else await import("./slices/program.ts");

@@ -1,0 +1,56 @@
+/** The controller of this process, and a real API server for it. */
+
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseControllerArguments } from "@fairlead/config";
+import { loadConnection, type ObjectRequest, requestObject } from "@fairlead/watch";
+import { runController } from "../../src/controller/run.ts";
+import { recordedLog } from "./fake-node.ts";
+import { freePort } from "./http.ts";
+
+/** Starts it; `end` resolves when it has ended. @param server "": that of the kubeconfig among the flags */
+export async function startController(server: string, ...flags: readonly string[]) {
+  const port = await freePort();
+  const own = [`--master=${server}`, `--metrics-bind-address=127.0.0.1:${port}`];
+  const parsed = parseControllerArguments([...own, ...flags], "0");
+  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
+  const [stop, log] = [new AbortController(), recordedLog()];
+  const done = runController(parsed.config, log, stop.signal);
+  const end = async () => {
+    stop.abort();
+    await done;
+  };
+  return { log, port, done, end };
+}
+
+/**
+ * A real kube-apiserver, which the test ground has; elsewhere its tests are left out (vitest.config.ts):
+ * FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443, and in the file FAIRLEAD_TEST_TOKEN_FILE a token that may do
+ * everything.
+ */
+export async function realApiServer() {
+  const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN_FILE: tokenFile = "" } = process.env;
+  const token = tokenFile === "" ? "" : readFileSync(tokenFile, "utf8");
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-api-server-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  const name = "test";
+  const config = {
+    clusters: [{ name, cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    "current-context": name,
+  };
+  await writeFile(kubeconfig, JSON.stringify(config));
+  const connection = await loadConnection({ kubeconfig, onWarning: () => {} });
+  return {
+    kubeconfig,
+    connection,
+    async ask(method: ObjectRequest["method"], path: string, object?: unknown) {
+      const { status, body } = await requestObject(connection, { method, path, object }, "fairlead-test");
+      return { status, body: JSON.parse(body) as unknown };
+    },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  };
+}

@@ -1,3 +1,0 @@
-import { connectionOptions } from "../flows/options.ts";
-
-export const topOptions = connectionOptions;

@@ -1,3 +1,0 @@
-import { outputOption } from "../../output/output.ts";
-
-export const versionOptions = { output: outputOption } as const;

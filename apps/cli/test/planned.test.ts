@@ -1,0 +1,94 @@
+import { hostname } from "node:os";
+import { expect, test } from "vitest";
+import { demandThisHost } from "../src/inputs/planned.ts";
+import { fairlead } from "./support/run.ts";
+
+const service = (name: string, spec: object = {}) => ({
+  ...{ apiVersion: "v1", kind: "Service", metadata: { name, namespace: "shop" } },
+  spec: { clusterIP: `10.96.0.${name.length}`, ports: [{ port: 80 }], ...spec },
+});
+const slice = (name: string, endpoints: readonly object[]) => ({
+  ...{ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", addressType: "IPv4", ports: [{ port: 80 }] },
+  metadata: { name: `${name}-1`, namespace: "shop", labels: { "kubernetes.io/service-name": name } },
+  endpoints,
+});
+const node = (name: string) => ({
+  ...{ apiVersion: "v1", kind: "Node", metadata: { name, labels: { "topology.kubernetes.io/zone": `zone-${name}` } } },
+  status: { addresses: [{ type: "InternalIP", address: "10.201.0.10" }] },
+});
+const hinted = [
+  service("web"),
+  slice("web", [{ addresses: ["10.144.1.5"], nodeName: "node-a", hints: { forZones: [{ name: "zone-node-a" }] } }]),
+];
+const local = [
+  service("lb", { type: "NodePort", externalTrafficPolicy: "Local", ports: [{ port: 80, nodePort: 30080 }] }),
+  slice("lb", [{ addresses: ["10.144.1.5"], nodeName: "node-a" }]),
+];
+const ask = (objects: readonly object[], ...line: readonly string[]) =>
+  fairlead([...line, "-f", "-", "--cluster-cidr", "10.144.0.0/16"], { stdin: JSON.stringify(objects) });
+
+test.each([
+  ["plan", []],
+  ["explain", ["shop/web"]],
+])("%s: a node that the manifests do not have is an error that lists those they have", async (command, args) => {
+  const objects = [...hinted, node("node-b"), node("node-a")];
+  const { code, out, err } = await ask(objects, command, ...args, "--node", "node-x");
+  expect({ code, out }).toEqual({ code: 3, out: "" });
+  expect(err).toBe("--node=node-x: there is no such Node; there are: node-a, node-b; did you mean node-a or node-b?\n");
+  expect(await ask(objects, command, ...args, "--node", "node-a")).toMatchObject({ code: 0, err: "" });
+});
+
+test("who names no node is told as well: this host is none of them", async () => {
+  const { code, err } = await ask([...hinted, node("node-a")], "plan");
+  expect(err).toMatch(/^no Node has this host's name: give --node NODE; there are: node-a$/m);
+  expect(code).toBe(3);
+});
+
+test.each([
+  ["verify", "--on NODE or --all-nodes"],
+  ["flows", "--on NODE"],
+])("%s looks at a kernel, so that another flag is right", async (command, flags) => {
+  const { code, err } = await fairlead([command, "-f", "-", "--cluster-cidr", "10.144.0.0/16"], {
+    stdin: JSON.stringify([...hinted, node("node-a")]),
+    stateHere: async () => ({ addresses: [], problems: {} }),
+  });
+  expect(err).toContain(`no Node has this host's name: give ${flags}; there are: node-a\n`);
+  expect(code).toBe(3);
+});
+
+test("ownership is the same on every node", async () => {
+  expect(await ask([...hinted, node("node-a")], "ownership")).toMatchObject({ code: 0, err: "" });
+});
+
+test("hints of zones without the own Node are said to count for nothing", async () => {
+  const { code, err } = await ask(hinted, "plan", "--node", "node-a", "-o", "summary");
+  expect(err).toBe(
+    "no Node object of node-a is there: its zone is not known, and the zone hints of 1 service count for nothing (shop/web)\n",
+  );
+  expect(code).toBe(0);
+});
+
+test("a node that nothing knows is said where its own endpoints matter", async () => {
+  const { err } = await ask(local, "plan", "--node", "node-x", "-o", "summary");
+  expect(err).toBe(
+    "no Node object of node-x is there, and no endpoint is on it: 1 service with a Local policy is dropped there (shop/lb); endpoints are on: node-a\n",
+  );
+  expect((await ask(local, "plan", "--node", "node-a", "-o", "summary")).err).toBe("");
+});
+
+const NODE = { addresses: ["10.201.0.10", "fd00:201::10"] };
+
+test("a node that has none of this host's addresses is not looked at here", () => {
+  expect(() => demandThisHost({ node: "node-b" }, ["127.0.0.1", "192.0.2.7"], NODE)).toThrow(
+    "--node=node-b: this host is not that Node (it has none of 10.201.0.10, fd00:201::10); look at it with --on node-b",
+  );
+});
+
+test.each([
+  ["it has one of the Node's addresses", "node-b", NODE],
+  ["it has its name", hostname().toUpperCase(), { addresses: ["198.51.100.1"] }],
+  ["no node is named", undefined, { addresses: ["198.51.100.1"] }],
+  ["nothing is known of the Node", "node-b", undefined],
+])("this host is taken where %s", (_why, node, known) => {
+  expect(() => demandThisHost({ node }, ["127.0.0.1", "10.201.0.10"], known)).not.toThrow();
+});

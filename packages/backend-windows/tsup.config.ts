@@ -1,0 +1,3 @@
+import { libraryBuild } from "@fairlead/tooling/tsup";
+
+export default libraryBuild();

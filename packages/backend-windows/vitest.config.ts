@@ -1,0 +1,3 @@
+import { packageTests } from "@fairlead/tooling/vitest";
+
+export default packageTests();

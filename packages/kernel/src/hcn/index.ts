@@ -1,0 +1,20 @@
+export {
+  createHcn,
+  HCN_CODES,
+  type HcnClient,
+  type HcnCreated,
+  type HcnEndpoint,
+  type HcnEndpointSettings,
+  HcnError,
+  type HcnHandle,
+  type HcnKind,
+  type HcnLibrary,
+  type HcnLoadBalancer,
+  type HcnLoadBalancerSettings,
+  type HcnNetwork,
+  type HcnPolicy,
+  type HcnPortMapping,
+  type HnsVersion,
+  isGone,
+} from "./hcn.ts";
+export { openHcnLibrary } from "./library.ts";
