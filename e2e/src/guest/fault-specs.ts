@@ -130,7 +130,7 @@ function resetSpec(family: IPFamily, name: string, left: readonly Host[]): Spec 
             destinations,
             left.map((host) => `${socketText(host.addresses[family], 8080)} 1`),
           ),
-          ...ends.flatMap(({ error }, at) => unequal(transfers[at]?.name ?? "", error, "read ECONNRESET")),
+          ...ends.flatMap(({ error }, at) => unequal(transfers[at]?.name ?? "", error, "ECONNRESET")),
         ];
       } finally {
         await node.cleanup();
@@ -186,7 +186,7 @@ export const drainSpecs: readonly Spec[] = [
 interface TransferEnd {
   readonly answers: number;
   readonly servers: readonly string[];
-  /** `none`, or what cut the connection. */
+  /** `none`, or the code of what cut the connection: `ECONNRESET`. */
   readonly error: string;
 }
 

@@ -25,7 +25,8 @@ socket.on("data", (piece: string) => {
   if (ending) socket.end();
   else setTimeout(ask, PAUSE_MS);
 });
-socket.on("error", (error) => finish(error.message));
+// The code, not the message: whether a read or a write meets the reset is a moment.
+socket.on("error", (error: NodeJS.ErrnoException) => finish(error.code ?? error.message));
 socket.on("close", () => finish("none"));
 process.stdin.on("end", () => {
   ending = true;
