@@ -280,7 +280,8 @@ async function buildModule(
   for (const { name, package: path, source, test = false, cgo = false, windows = false } of programs) {
     if (source !== undefined) await writeFile(join(work, "main_test.go"), source);
     const how = cgo ? staticC(flags) : ["-ldflags", flags];
-    await go([...(test ? ["test", "-c", "-vet=off"] : ["build"]), "-o", name, ...how, path], work, cgo, windows);
+    const command = test ? ["test", "-c", "-vet=off"] : ["build"];
+    await go([...command, "-o", name, ...how, path], work, { cgo, windows, lock: join(folder, ".lock") });
     await rename(join(work, name), join(folder, name));
   }
 }
@@ -313,9 +314,18 @@ async function kubernetesOwn(version: string, work: string): Promise<string> {
   return kubernetesModule(version, upstream);
 }
 
+interface GoOptions {
+  readonly cgo?: boolean;
+  readonly windows?: boolean;
+  /** A file: of commands with the same one, one runs at a time. */
+  readonly lock?: string;
+}
+
 /** Gives its output. */
-async function go(args: readonly string[], cwd: string, cgo = false, windows = false): Promise<string> {
-  const result = await execa("go", args, {
+async function go(args: readonly string[], cwd: string, { cgo, windows, lock }: GoOptions = {}): Promise<string> {
+  // Two runs that lack the same program would compile it twice: the later one finds all in Go's cache, and links.
+  const [program, ...first] = lock === undefined ? (["go"] as const) : (["flock", lock, "go"] as const);
+  const result = await execa(program, [...first, ...args], {
     cwd,
     // What `go` writes on its way goes with the folder, also when it is killed.
     env: {
