@@ -10,7 +10,7 @@ export function referencePage(commands: readonly Command[]): string {
 
 <!-- Made by \`pnpm --filter @fairlead/cli run reference\`. -->
 
-What each command is for, with real output, is in [tools.md](tools.md). Every command has \`--help\`, which \`fairlead help COMMAND\` prints as well.
+[tools.md](tools.md) shows what each command is for. Every command has \`--help\`; \`fairlead help COMMAND\` prints the same.
 
 Commands: ${contents}.
 
@@ -19,10 +19,10 @@ Exit codes:
 ${EXIT_CODES.map(([code, meaning]) => `- ${code}: ${meaning}\n`).join("")}
 ## Shared options
 
-A command lists its own options and names those of this section that it has; "to" is a range in the order of this section.
+A command lists its own options and names those of this section that it has; "to" is a range in this order. \`...\` marks options that may be repeated.
 
 ${shared.join("")}
-${commands.map((command) => section(command, shared)).join("\n")}`;
+${commands.map((command) => section(command, shared, firstWith(commands))).join("\n")}`;
 }
 
 /** The options that at least three commands have with the same words: of each name, the words of most commands. */
@@ -39,15 +39,29 @@ function sharedOptions(commands: readonly Command[]): readonly string[] {
     .map(([text]) => text);
 }
 
-function section(command: Command, shared: readonly string[]): string {
+/** The first command with an option of these words. */
+function firstWith(commands: readonly Command[]): ReadonlyMap<string, string> {
+  const all = commands.flatMap(({ name, options }) =>
+    Object.entries(options).map((option) => [optionText(option), name] as const),
+  );
+  return new Map(all.reverse());
+}
+
+function section(command: Command, shared: readonly string[], first: ReadonlyMap<string, string>): string {
   const { name, summary, description, arguments: args, options, examples, finding } = command;
-  const own = Object.entries(options).filter((option) => !shared.includes(optionText(option)));
-  const others = Object.keys(options).filter((option) => !own.some(([one]) => one === option));
+  const notShared = Object.entries(options).filter((option) => !shared.includes(optionText(option)));
+  const others = Object.keys(options).filter((option) => !notShared.some(([one]) => one === option));
+  const own = notShared.filter((option) => first.get(optionText(option)) === name);
+  const earlier = Map.groupBy(
+    notShared.filter((option) => !own.includes(option)),
+    (option) => first.get(optionText(option)),
+  );
   const parts = [
     `## fairlead ${name}\n\n${summary}. ${description.replaceAll("\n", " ")}\n`,
     fence("sh", `fairlead ${usageWords(command).join(" ")}\n`),
     ...(finding === undefined ? [] : [`Exit code 1: ${finding}.\n`]),
     [...args.map(({ name: one, help }) => `- \`${one}\`: ${help}\n`), ...own.map(optionText)].join(""),
+    ...Array.from(earlier, ([of, ones]) => `As for [${of}](#fairlead-${of}): ${ones.map(([one]) => `\`--${one}\``).join(", ")}.\n`),
     others.length === 0 ? "" : `[Shared options](#shared-options): ${ranges(others, shared).join(", ")}.\n`,
     fence("sh", examples.map(({ line, what }) => `# ${what}\n${line}\n`).join("\n")),
   ];
@@ -73,13 +87,9 @@ function optionText([name, { short, placeholder, help, defaultText, repeatable =
   string,
   OptionSpec<unknown>,
 ]): string {
-  const value = placeholder === undefined ? "" : ` ${placeholder}`;
+  const value = placeholder === undefined ? "" : ` ${placeholder}${repeatable ? "..." : ""}`;
   const names = [`\`--${name}${value}\``, ...(short === undefined ? [] : [`\`-${short}\``])].join(", ");
-  const more = [
-    ...(defaultText === undefined ? [] : [`Default: ${defaultText}.`]),
-    ...(repeatable ? ["May be given more than once."] : []),
-  ];
-  return `- ${names}: ${[help, ...more].join(" ")}\n`;
+  return `- ${names}: ${help}${defaultText === undefined ? "" : ` Default: ${defaultText}.`}\n`;
 }
 
 function fence(language: string, text: string): string {

@@ -141,14 +141,17 @@ export function complaintOf({ code, out, err }: Ended): string | undefined {
   return undefined;
 }
 
-/** The table of docs/tools.md, a row for each command. */
+/** The table of docs/tools.md, a row for commands with the same outcomes. */
 export function rightsTable(outcomes: readonly RightsOutcome[]): string {
   const readers = [...new Set(outcomes.map(({ reader }) => reader))];
   const commands = [...new Set(outcomes.map(({ command }) => command))];
-  const cells = commands.map((command) => {
-    const own = readers.map((reader) => outcomes.find((one) => one.command === command && one.reader === reader));
-    return [`\`${command}\``, ...own.map((one) => (one === undefined ? "-" : cellOf(one)))];
-  });
+  const rows = Map.groupBy(commands, (command) =>
+    readers
+      .map((reader) => outcomes.find((one) => one.command === command && one.reader === reader))
+      .map((one) => (one === undefined ? "-" : cellOf(one)))
+      .join(" | "),
+  );
+  const cells = Array.from(rows, ([ended, alike]) => [alike.map((command) => `\`${command}\``).join(", "), ended]);
   const row = (texts: readonly string[]) => `| ${texts.join(" | ")} |`;
   return [row(["command", ...readers]), row(["---", ...readers.map(() => "---")]), ...cells.map(row)].join("\n");
 }

@@ -19,8 +19,15 @@ export function withTables(page: string): string {
     ["Flags", ["flag", "compared", "how or why"], theirs.filter(({ name }) => !ofFields.has(name)).map(compared)],
     ["Fairlead's own", ["flag", "field of FairleadConfiguration (fairlead.dev/v1alpha1)", "meaning"], ownRows(flags)],
   ] as const;
-  return tables.reduce((text, [heading, head, rows]) => withTable(text, heading, [head, ...rows]), page);
+  return tables.reduce((text, [heading, head, rows]) => {
+    const same = rows.filter((row) => row.at(-2) === "same" && row.at(-1) === "");
+    const others = rows.filter((row) => !same.includes(row));
+    return withTable(same.length === 0 ? text : withSame(text, heading, same), heading, [head, ...others]);
+  }, page);
 }
+
+/** Before the table, as a list: what is the same, with nothing to know. */
+export const SAME = "Same: ";
 
 /** It is commander's own flag. */
 const HELP = { name: "--help", row: { differs: "grouped by subject; flags of old and of Windows are not listed" } };
@@ -53,6 +60,15 @@ function ownRows(flags: readonly Named[]): readonly (readonly string[])[] {
 
 function code(text: string): string {
   return `\`${text}\``;
+}
+
+/** @throws Error where the page has no list below the heading */
+function withSame(page: string, heading: string, rows: readonly (readonly string[])[]): string {
+  const names = rows.map(([name, ...rest]) => (rest.length < 3 || rest[0] === "" ? name : `${name} (${rest[0]})`));
+  const start = page.search(new RegExp(`^## ${heading}`, "m"));
+  const from = page.indexOf(`\n${SAME}`, start) + 1;
+  if (start < 0 || from === 0) throw new Error(`${COMPATIBILITY_PAGE} has no line "${SAME}" below ${heading}`);
+  return `${page.slice(0, from)}${SAME}${names.join(", ")}.${page.slice(page.indexOf("\n", from))}`;
 }
 
 /** @throws Error where the page has no table below the heading */

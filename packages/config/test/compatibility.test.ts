@@ -2,27 +2,32 @@ import { readdirSync, readFileSync } from "node:fs";
 import { isObject, type RawObject } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
 import { parse as parseYAML } from "yaml";
-import { COMPATIBILITY_PAGE, withTables } from "../scripts/compatibility-tables.ts";
+import { COMPATIBILITY_PAGE, SAME, withTables } from "../scripts/compatibility-tables.ts";
 import { FLAGS } from "../src/flags.ts";
 import { configurationSchema } from "../src/table/json-schema.ts";
 import { configOf, FILE, fixture, parse, parseFile } from "./parse.ts";
 
 const document = readFileSync(new URL(`../../../${COMPATIBILITY_PAGE}`, import.meta.url), "utf8");
 
-/** The rows of the table below a heading, as cells without their backticks. */
-function rowsBelow(heading: string): string[][] {
+/** The rows of the list and the table below a heading, as cells without their backticks. */
+function rowsBelow(heading: string, columns: number): string[][] {
   const [, section = ""] = document.split(new RegExp(`^## ${heading}.*$`, "m"));
   const [text = ""] = section.split(/^## /m);
+  const list = text.split("\n").find((line) => line.startsWith(SAME)) ?? "";
+  const same = Array.from(list.matchAll(/`([^`]+)`(?: \(`([^`]+)`\))?/g), ([, name = "", flag = ""]) =>
+    [name, flag, "same", ""].filter((_, at) => columns === 4 || at !== 1),
+  );
   const lines = text.split("\n").filter((line) => /^\|[ |]*`/.test(line));
-  return lines.map((line) =>
+  const rows = lines.map((line) =>
     line
       .split("|")
       .slice(1, -1)
       .map((cell) => cell.trim().replaceAll("`", "")),
   );
+  return [...same, ...rows];
 }
 
-const fieldRows = rowsBelow("Fields of KubeProxyConfiguration");
+const fieldRows = rowsBelow("Fields of KubeProxyConfiguration", 4);
 const fields = fieldRows.map(([name = "", , ...rest]) => [name, ...rest]);
 /** A flag that sets a field is in that field's row; of several fields the first one's counts. */
 const flagsOfFields = new Map(
@@ -30,8 +35,8 @@ const flagsOfFields = new Map(
     .toReversed()
     .flatMap(([, flag = "", ...rest]): [string, string[]][] => (flag === "" ? [] : [[flag, [flag, ...rest]]])),
 );
-const flags = [...rowsBelow("Flags"), ...flagsOfFields.values()];
-const own = rowsBelow("Fairlead's own");
+const flags = [...rowsBelow("Flags", 3), ...flagsOfFields.values()];
+const own = rowsBelow("Fairlead's own", 3);
 
 test("every row says what is different, or why it has no meaning", () => {
   for (const [name, compared = "", why] of [...fields, ...flags]) {

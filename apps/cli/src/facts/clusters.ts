@@ -7,9 +7,9 @@ import {
   accessOptions,
   agentOptions,
   clusterOptions,
-  healthPortsOption,
+  healthPortOption,
   kernelOptions,
-  metricsPortsOption,
+  metricsPortOption,
   nodeAddressOption,
   sourceOptions,
   sysdumpOption,
@@ -22,8 +22,8 @@ export const sysdumpOptions = {
   live: flag("Only this host; its kernel needs root."),
   "output-file": text("FILE", "Where to write the archive.", { defaultText: "fairlead-sysdump-TIME.tar.gz" }),
   "node-timeout": text("SECONDS", "How long a node may take to answer.", { defaultText: "5" }),
-  "metrics-port": metricsPortsOption,
-  "health-port": healthPortsOption,
+  "metrics-port": metricsPortOption,
+  "health-port": healthPortOption,
 } as const;
 
 export const sysdumpFacts = {
@@ -98,7 +98,7 @@ export const consoleOptions = {
   sysdump: sysdumpOption,
   port: text("PORT", "The port of 127.0.0.1 to listen on.", { defaultText: "any that is free" }),
   "no-open": flag("Print the address only; open no browser."),
-  "metrics-port": metricsPortsOption,
+  "metrics-port": metricsPortOption,
 } as const;
 
 export const consoleFacts = {

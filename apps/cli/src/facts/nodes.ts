@@ -9,9 +9,9 @@ import {
   agentOptions,
   anyModeOption,
   clusterOptions,
-  healthPortsOption,
+  healthPortOption,
   kernelOptions,
-  metricsPortsOption,
+  metricsPortOption,
   namespaceOption,
 } from "./options.ts";
 
@@ -174,8 +174,8 @@ export const statusOptions = {
   on: kernelOptions.on,
   live: flag("Ask the agent of this host only; needs no cluster."),
   verify: flag("Also compare each node's kernel with what it should have."),
-  "metrics-port": metricsPortsOption,
-  "health-port": healthPortsOption,
+  "metrics-port": metricsPortOption,
+  "health-port": healthPortOption,
   watch: flag("Ask again every 5 s and print each row that changed, until interrupted.", { short: "w" }),
   output: listOption,
 } as const;

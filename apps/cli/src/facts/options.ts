@@ -17,15 +17,10 @@ export const sysdumpOption = text("FILE", "Read this archive of fairlead sysdump
   completes: "path",
 });
 
-const metricsPort = (whose: string) =>
-  text("PORT", `The port of the ${whose} metricsBindAddress.`, {
-    defaultText: "10249, with --service-proxy-name 10349",
-  });
-
-const metricsPortOption = metricsPort("agent's");
-/** For commands that ask the agents of many nodes. */
-export const metricsPortsOption = metricsPort("agents'");
-export const healthPortsOption = text("PORT", "The port of the agents' healthzBindAddress.", {
+export const metricsPortOption = text("PORT", "The port of the agent's metricsBindAddress.", {
+  defaultText: "10249, with --service-proxy-name 10349",
+});
+export const healthPortOption = text("PORT", "The port of the agent's healthzBindAddress.", {
   defaultText: "10256, with --service-proxy-name 10356",
 });
 

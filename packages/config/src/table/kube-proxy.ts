@@ -46,7 +46,7 @@ const mode = text
   })
   .meta({ enum: [...PROXY_MODES] });
 
-const NO_BUFFERS = "no effect here: lines are written at once, at one level";
+const NO_BUFFERS = "no effect: lines are written at once";
 const NO_BUFFERS_HELP = "No effect: each line is written at once.";
 const WINDOWS = { note: "of kernelspace mode, on [Windows](windows.md)" };
 
