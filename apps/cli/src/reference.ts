@@ -61,7 +61,10 @@ function section(command: Command, shared: readonly string[], first: ReadonlyMap
     fence("sh", `fairlead ${usageWords(command).join(" ")}\n`),
     ...(finding === undefined ? [] : [`Exit code 1: ${finding}.\n`]),
     [...args.map(({ name: one, help }) => `- \`${one}\`: ${help}\n`), ...own.map(optionText)].join(""),
-    ...Array.from(earlier, ([of, ones]) => `As for [${of}](#fairlead-${of}): ${ones.map(([one]) => `\`--${one}\``).join(", ")}.\n`),
+    ...Array.from(
+      earlier,
+      ([of, ones]) => `As for [${of}](#fairlead-${of}): ${ones.map(([one]) => `\`--${one}\``).join(", ")}.\n`,
+    ),
     others.length === 0 ? "" : `[Shared options](#shared-options): ${ranges(others, shared).join(", ")}.\n`,
     fence("sh", examples.map(({ line, what }) => `# ${what}\n${line}\n`).join("\n")),
   ];

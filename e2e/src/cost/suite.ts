@@ -167,7 +167,10 @@ function tables(counted: Counted): string {
 
 function packets(kernels: readonly KernelCounts[]): string {
   const head = ["", ...PLACES.map((place) => (place === "one node" ? place : `two nodes, ${place}`))];
-  const row = (unit: Unit) => [UNITS[unit].what, ...PLACES.map((place) => budgeted(kernels, packetTarget(place, unit)))];
+  const row = (unit: Unit) => [
+    UNITS[unit].what,
+    ...PLACES.map((place) => budgeted(kernels, packetTarget(place, unit))),
+  ];
   return table(head, ALL_UNITS.map(row));
 }
 
