@@ -170,6 +170,37 @@ onBundleNode("SIGUSR2, whenever it comes", ({ inside, manifest, running }) => {
   });
 });
 
+onBundleNode("a connection that cannot be used", ({ inside, file, running }) => {
+  const ALL = "nft list ruleset; ip link; ip rule; grep -rs . /proc/sys/net/ipv4 /proc/sys/net/ipv6 /proc/sys/net/netfilter";
+  const state = async () => (await inside().run(["sh", "-c", `${ALL} | sort`])).stdout;
+
+  beforeAll(() =>
+    file(
+      "kubeconfig",
+      JSON.stringify({
+        "current-context": "a",
+        clusters: [{ name: "a", cluster: { server: "https://192.0.2.1:6443" } }],
+        users: [{ name: "a", user: { exec: { command: "/does/not/exist" } } }],
+        contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
+      }),
+    ),
+  );
+
+  test.each(["iptables", "ipvs", "nftables", "userspace"])("in %s mode leaves the kernel as it is", async (mode) => {
+    const before = await state();
+    for (const [path, reason] of [
+      ["none", /no such file/],
+      ["kubeconfig", /allow-exec-credentials/],
+    ] as const) {
+      const log: string[] = [];
+      for await (const line of running([`--proxy-mode=${mode}`, `--kubeconfig=${path}`, "--state-dir="])) log.push(line);
+      expect(log.join("\n")).toMatch(reason);
+      expect(log.at(-1)).toBe("exit 1");
+    }
+    expect(await state()).toBe(before);
+  });
+});
+
 const SECCOMP = join(import.meta.dirname, "../../../packages/kernel/test/seccomp-main.ts");
 
 /** As deploy's manifests have it. */

@@ -1,3 +1,4 @@
+import { DEVICE } from "@fairlead/backend-ipvs";
 import { VirtualClock } from "@fairlead/base/testing";
 import type { IPFamily } from "@fairlead/core";
 import { filterSettings } from "@fairlead/intake";
@@ -9,6 +10,7 @@ import { counterMaker, iptablesMode } from "../src/modes/iptables.ts";
 import { cleanUp } from "../src/start/action.ts";
 import { chooseMode, openFamilies } from "../src/start/choose-mode.ts";
 import { prepareNode, warnOfDoubt } from "../src/start/node.ts";
+import { StartError } from "../src/start/process.ts";
 import { Progress } from "../src/sync/follower.ts";
 import { configOf, emptyPlan, fakeIpvs, fakeKernel, filterOf, recordedLog } from "./support/fake-node.ts";
 import { address, type RunningAgent, runningAgent, ScriptedSource, web } from "./support/running-agent.ts";
@@ -270,30 +272,55 @@ describe("the primary family", () => {
   });
 });
 
+type NodeParts = Parameters<typeof prepareNode>[0];
+
+/** A node that is prepared for an agent with these flags. */
+function prepared(flags: readonly string[], parts: Pick<NodeParts, "kernel" | "openSource" | "log">) {
+  const config = configOf(["--state-dir=/dev/null/none", ...flags]);
+  const machine = { cores: 1, hashSizeFile: "/dev/null" };
+  const clock = new VirtualClock();
+  return prepareNode({ config, filter: filterOf(config), nodeName: "node-a", modes, clock, machine, ...parts });
+}
+
+describe("a start that fails", () => {
+  const openSource: NodeParts["openSource"] = async () => ({ source: () => new ScriptedSource() });
+  const noSource: NodeParts["openSource"] = () => Promise.reject(new StartError("no kubeconfig"));
+  const refused = "cannot be served: IPv6 is turned off";
+  const IPV6_OFF = { "net/ipv6/conf/all/disable_ipv6": 1, "net/ipv4/conf/all/route_localnet": 0 };
+
+  test.each([
+    ["iptables", noSource, "no kubeconfig"],
+    ["ipvs", noSource, "no kubeconfig"],
+    ["nftables", noSource, "no kubeconfig"],
+    ["userspace", noSource, "no kubeconfig"],
+    ["iptables", openSource, refused],
+    ["ipvs", openSource, refused],
+  ])("%s mode leaves the kernel as it is", async (mode, openSource, reason) => {
+    const sysctl = new FakeSysctl(IPV6_OFF);
+    const { kernel, faults, ipvs } = fakeKernel({ sysctl });
+    const flags = [`--proxy-mode=${mode}`, "--bind-address=fd00::5"];
+    await expect(prepared(flags, { kernel, openSource, log: recordedLog() })).rejects.toThrow(reason);
+    expect(await sysctl.read("net/ipv4/conf/all/route_localnet")).toBe("0");
+    expect(await ipvs.links.addresses(DEVICE)).toBeUndefined();
+    // Even listing a table has iptables of the nft variant make it.
+    if (openSource === noSource) expect([...faults.IPv4.calls, ...faults.IPv6.calls]).toEqual([]);
+  });
+});
+
 describe("what an agent says of its mode", () => {
   async function started(flags: readonly string[], ipvsSupported = true) {
-    const config = configOf(["--state-dir=/dev/null/none", ...flags]);
     const events: { type: string; reason: string; action?: string; message: string }[] = [];
     const log = recordedLog();
-    await prepareNode({
-      config,
-      filter: filterOf(config),
-      nodeName: "node-a",
-      kernel: fakeKernel(fakeIpvs({ supported: ipvsSupported })).kernel,
-      modes,
-      openSource: async () => ({
-        source: () => new ScriptedSource(),
-        events: {
-          post: async (_, event) => {
-            events.push(event as (typeof events)[number]);
-            return 201;
-          },
+    const openSource: NodeParts["openSource"] = async () => ({
+      source: () => new ScriptedSource(),
+      events: {
+        post: async (_, event) => {
+          events.push(event as (typeof events)[number]);
+          return 201;
         },
-      }),
-      clock: new VirtualClock(),
-      log,
-      machine: { cores: 1, hashSizeFile: "/dev/null" },
+      },
     });
+    await prepared(flags, { kernel: fakeKernel(fakeIpvs({ supported: ipvsSupported })).kernel, openSource, log });
     const said = events.filter(({ reason }) => reason !== "Starting" && reason !== "ModeFallback");
     return { events: said, log: log.lines.map(({ message }) => message) };
   }

@@ -58,8 +58,8 @@ function notice(): ModeNotice {
 }
 
 /**
- * Loads the modules, and makes and removes a virtual server: many parts of the kernel show that they are missing only
- * when they are used.
+ * Loads the modules, and makes and removes a virtual server and the device: many parts of the kernel show that they are
+ * missing only when they are used.
  */
 async function whyNot({ ipvs }: AgentConfig, kernel: Kernel): Promise<string | undefined> {
   const { scheduler } = ipvs;
@@ -73,7 +73,9 @@ async function whyNot({ ipvs }: AgentConfig, kernel: Kernel): Promise<string | u
       { kind: "add-server", server: { ...PROBE, scheduler } },
       { kind: "delete-server", server: PROBE },
     ]);
-    if ((await links.addresses(DEVICE)) === undefined) await links.change([{ kind: "add-device", device: DEVICE }]);
+    if ((await links.addresses(DEVICE)) === undefined) {
+      for (const kind of ["add-device", "delete-device"] as const) await links.change([{ kind, device: DEVICE }]);
+    }
     return undefined;
   } catch (error) {
     return `${errorChainText(error)}; needed are ipvsadm, ipset, ip and: modprobe -a ${modules.join(" ")}`;

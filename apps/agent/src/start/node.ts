@@ -84,17 +84,22 @@ interface NodeParts extends Pick<AgentParts, "config" | "filter" | "nodeName" | 
   readonly machine?: ConntrackMachine;
 }
 
-/** Chooses the mode and prepares the node for it. */
+/**
+ * Chooses the mode and prepares the node for it. All that can be wrong is found before the kernel is changed: what
+ * cannot start leaves the node as it is.
+ */
 export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
   const { config, filter, nodeName, kernel, modes, clock, log } = parts;
-  const { mode, fallback } = await chooseMode(modes, config, kernel, log);
-  warnOfClients(mode, filter, log);
-  // Mostly waiting for processes and files, none of them for another.
-  const [{ source, kubeconfig, events: eventPort }, { families, unserved }, memory, networks] = await Promise.all([
+  const [{ source, kubeconfig, events: eventPort }, memory, networks] = await Promise.all([
     parts.openSource(config, nodeName, log),
-    openFamilies(mode, kernel, config, log),
     loadMemory(stateFile(config.stateDir, "memory"), filter, log),
     setUpNetworks(config, filter, log),
+  ]);
+  const { mode, fallback } = await chooseMode(modes, config, kernel, log);
+  warnOfClients(mode, filter, log);
+  const { families, unserved } = await openFamilies(mode, kernel, config, log);
+  const replies = await prepareReplies({ config, families, mode: mode.facts, kernel, clock, log });
+  await Promise.all([
     prepareConntrack(config.conntrack, kernel.sysctl, log, parts.machine),
     mode.prepare?.(config, kernel, log),
   ]);
@@ -109,7 +114,6 @@ export async function prepareNode(parts: NodeParts): Promise<AgentParts> {
     void events?.report({ ...notice, action: "StartKubeProxy" });
   }
   if (fallback !== undefined) void events?.report(fallbackEvent(config.mode, mode.facts.name, fallback));
-  const replies = await prepareReplies({ config, families, mode: mode.facts, kernel, clock, log });
   return {
     config,
     filter,
