@@ -171,7 +171,8 @@ onBundleNode("SIGUSR2, whenever it comes", ({ inside, manifest, running }) => {
 });
 
 onBundleNode("a connection that cannot be used", ({ inside, file, running }) => {
-  const ALL = "nft list ruleset; ip link; ip rule; grep -rs . /proc/sys/net/ipv4 /proc/sys/net/ipv6 /proc/sys/net/netfilter";
+  const ALL =
+    "nft list ruleset; ip link; ip rule; grep -rs . /proc/sys/net/ipv4 /proc/sys/net/ipv6 /proc/sys/net/netfilter";
   const state = async () => (await inside().run(["sh", "-c", `${ALL} | sort`])).stdout;
 
   beforeAll(() =>
@@ -193,7 +194,8 @@ onBundleNode("a connection that cannot be used", ({ inside, file, running }) => 
       ["kubeconfig", /allow-exec-credentials/],
     ] as const) {
       const log: string[] = [];
-      for await (const line of running([`--proxy-mode=${mode}`, `--kubeconfig=${path}`, "--state-dir="])) log.push(line);
+      for await (const line of running([`--proxy-mode=${mode}`, `--kubeconfig=${path}`, "--state-dir="]))
+        log.push(line);
       expect(log.join("\n")).toMatch(reason);
       expect(log.at(-1)).toBe("exit 1");
     }

@@ -377,8 +377,27 @@ describe("a Gateway", () => {
   const args: string[] = [];
   const put = (path: string, name: string, spec: object, more: object = {}) =>
     server.store.put(path, { metadata: { namespace: "shop", name, ...more }, spec, ...more });
+  /** As fairlead-controller makes it. */
+  const putService = (name: string, gateway: string, label = gateway) =>
+    put(
+      "/api/v1/services",
+      name,
+      {},
+      {
+        labels: { "gateway.networking.k8s.io/gateway-name": label },
+        ownerReferences: [{ apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", name: gateway }],
+      },
+    );
   beforeAll(async () => void args.push("--kubeconfig", kubeconfigFor(await server.start())));
   afterAll(() => server.stop());
+
+  test("a name that no label can hold: its Service is found", async () => {
+    const name = `${"long.".repeat(20)}name`;
+    put("/apis/gateway.networking.k8s.io/v1/gateways", name, { gatewayClassName: "fairlead" });
+    putService("long-1", name, "long-long-1");
+    const { out } = await fairlead(["explain", "gateway", `shop/${name}`, ...args]);
+    expect(out).toContain("by Service shop/long-1 (");
+  });
 
   test("the oldest route has a listener, weights are shares, and conditions say what is wrong", async () => {
     const group = "/apis/gateway.networking.k8s.io/v1";
@@ -395,7 +414,7 @@ describe("a Gateway", () => {
     const conditions = [condition("Accepted", "True"), condition("Programmed", "False")];
     const status = { addresses: [{ value: "192.0.2.7" }], conditions };
     put(`${group}/gateways`, "db", { gatewayClassName: "fairlead", listeners }, { status });
-    put("/api/v1/services", "db-fairlead", {}, { labels: { "gateway.networking.k8s.io/gateway-name": "db" } });
+    putService("db-fairlead", "db");
     for (const [name, hour, accepted] of [
       ["late", "02", "True"],
       ["first", "01", "True"],

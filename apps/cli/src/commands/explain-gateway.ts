@@ -39,8 +39,13 @@ export async function explainGateway(
       (await cluster.list(resource(`${protocol.toLowerCase()}routes`))).map((raw) => routeOf(protocol, raw)),
     ),
   );
-  const labels = `${GATEWAY_GROUP}/gateway-name=${name}`;
-  const [service] = await cluster.list(inNamespace(SERVICES, namespace), { labels });
+  // Its value need not be the name: a label holds 63 characters.
+  const services = await cluster.list(inNamespace(SERVICES, namespace), { labels: `${GATEWAY_GROUP}/gateway-name` });
+  const service = services.find((raw) =>
+    objectsAt(objectAt(raw, "metadata"), "ownerReferences").some(
+      (owner) => owner["kind"] === "Gateway" && owner["name"] === name,
+    ),
+  );
   const answer = answerOf(gateway, `${namespace}/${name}`, service, routes.flat());
   await print(options.output, answer, () => answerText(answer), context);
   return 0;
