@@ -2,6 +2,7 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import type { IPFamily } from "@fairlead/core";
+import { markdownTable } from "@fairlead/tooling/markdown-table";
 import type { Figures, Suite } from "./specs/spec.ts";
 
 /** One line a spec, as it ends. */
@@ -104,17 +105,15 @@ export function withRun(runs: readonly TestedRun[], run: TestedRun): readonly Te
 }
 
 export function testedPage(runs: readonly TestedRun[]): string {
-  const rows = runs.map(({ kubernetes, kernel, provider, mode, networks, families, suites, specs, minutes, date }) => {
-    const lists = [networks, families, suites].map((names) => names.join(", "));
-    const counts = [specs, minutes ?? ""];
-    return `| ${[kubernetes, kernel, PROVIDERS[provider] ?? provider, mode, ...lists, ...counts, date].join(" | ")} |`;
-  });
+  const machines = Map.groupBy(runs, ({ kubernetes, kernel, provider }) =>
+    [`Kubernetes ${kubernetes}`, `Linux ${kernel}`, PROVIDERS[provider] ?? provider].join(", "),
+  );
   return `# What is tested
 
 <!-- Made by \`pnpm e2e --record\`. -->
 
 Runs of the specs on a real API server and endpoint slice controller in which every spec passed, the latest of each kind. A run adds itself with
-\`pnpm e2e --record\` ([testing.md](testing.md#run-specs-on-a-cluster)); no row is written by hand. Other versions may work: the chart asks for
+\`pnpm e2e --record\` ([testing.md](testing.md#run-specs-on-a-cluster)). Other versions may work: the chart asks for
 Kubernetes 1.29, nftables mode for Linux 5.13. Minutes are those of two cores with other work, from nothing to the last spec.
 Those of sig-network are Kubernetes' own Conformance specs.
 
@@ -122,10 +121,19 @@ Those of sig-network are Kubernetes' own Conformance specs.
 pnpm e2e --provider kind --cni calico,ovn --mode nftables --suite services --record   # a row; --provider netns: network namespaces
 \`\`\`
 
-| Kubernetes | Linux | nodes | mode | pod networks | IP families | suites | specs | minutes | date |
-| ---------- | ----- | ----- | ---- | ------------ | ----------- | ------ | ----- | ------- | ---- |
-${rows.join("\n")}
-`;
+${Array.from(machines, ([machine, ones]) => testedOn(machine, ones)).join("\n")}`;
+}
+
+function testedOn(machine: string, runs: readonly TestedRun[]): string {
+  const head = ["mode", "pod networks", "IP families", "suites", "specs", "minutes", "date"];
+  const rows = runs.map(({ mode, networks, families, suites, specs, minutes, date }) => [
+    mode,
+    ...[networks, families, suites].map((names) => names.join(", ")),
+    String(specs),
+    String(minutes ?? ""),
+    date,
+  ]);
+  return `## ${machine}\n\n${markdownTable(head, rows).join("\n")}\n`;
 }
 
 export async function readRuns(file: string): Promise<readonly TestedRun[]> {

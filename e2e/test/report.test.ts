@@ -89,11 +89,14 @@ describe("runs that are recorded", () => {
     expect(specsPassed([...all, others])).toBe(48);
   });
 
-  test("each is a row", () => {
-    expect(testedPage([run])).toContain(
-      "| v1.36.3 | 6.1.0 | network namespaces | nftables | bridge | IPv4, IPv6 | services | 40 |  | 2030-01-02 |\n",
-    );
-    expect(testedPage([{ ...run, minutes: 7 }])).toContain("| services | 40 | 7 | 2030-01-02 |\n");
+  test("each is a row, below the machine that it ran on", () => {
+    const page = testedPage([run, { ...run, suites: ["multi-cni"], minutes: 7 }, { ...run, provider: "kind" }]);
+    expect(page.match(/^## .*/gm)).toEqual([
+      "## Kubernetes v1.36.3, Linux 6.1.0, network namespaces",
+      "## Kubernetes v1.36.3, Linux 6.1.0, kind",
+    ]);
+    expect(page).toMatch(/^\| nftables \| bridge +\| IPv4, IPv6 +\| services +\| 40 +\| +\| 2030-01-02 \|$/m);
+    expect(page).toMatch(/^\| nftables .*\| multi-cni +\| 40 +\| 7 +\| 2030-01-02 \|$/m);
   });
 
   test("docs/tested.md is made of the recorded ones", async () => {
