@@ -31,9 +31,9 @@ export const sysdumpFacts = {
   summary: "Write the state of all nodes into one archive, for a problem report",
   description:
     "Collects the agents' logs, configuration, metrics and owners; the kernels' rules, sets, virtual servers, routes and connection\n" +
-    "counts; what verify finds; and the Services, EndpointSlices, Nodes and networks' objects. Kept is what Fairlead reads: no Secrets,\n" +
-    "no other annotations, no environment, no arguments. README.md in the archive lists its contents and what is missing. explain,\n" +
-    "trace, verify and console read the archive with --sysdump. The archive has at most 50 MB.",
+    "counts; what verify finds; and the Services, EndpointSlices, Nodes and networks' objects, with only the fields that Fairlead\n" +
+    "reads: no Secrets, no other annotations, no environment, no arguments. README.md in the archive lists its contents and what is\n" +
+    "missing. explain, trace, verify and console read the archive with --sysdump. The archive has at most 50 MB.",
   arguments: [],
   options: sysdumpOptions,
   examples: [
@@ -79,9 +79,9 @@ export const connectivityFacts = {
   summary: "Test services on two nodes with real packets, whichever proxy serves them",
   description:
     "Creates a namespace with servers, services and clients on two nodes, and requests every kind of frontend (ClusterIP, node port,\n" +
-    "external IP, load balancer, DNS) from pods, from nodes and, with --outside, from this machine, in each IP family. It checks which\n" +
-    "endpoint answers and which client address it sees, traffic policies, affinity, hairpin, refusals, and a rolling update under\n" +
-    "requests. It does not need Fairlead or its agent, and removes everything that it created, also when it is interrupted.",
+    "external IP, load balancer, DNS) from pods, from nodes and, with --outside, from this machine, in each IP family. It checks\n" +
+    "endpoints, client addresses, traffic policies, affinity, hairpin, refusals, and a rolling update under requests. It does not\n" +
+    "need Fairlead or its agent, and removes everything that it created, also when it is interrupted.",
   arguments: [],
   options: connectivityOptions,
   examples: [
@@ -105,9 +105,9 @@ export const consoleFacts = {
   name: "console",
   summary: "Open the cluster's services in the browser: owners, reasons, and whether kernels agree",
   description:
-    "Serves a page on 127.0.0.1 until interrupted, and opens it. The page shows what your kubeconfig may read, follows changes,\n" +
-    "and changes nothing. The address works once, in one browser. To look at the nodes that the page shows, it starts programs\n" +
-    "in their agents' pods, as --on does. With -f it shows manifests and needs no cluster.",
+    "Serves a page on 127.0.0.1 until interrupted, and opens it. The page shows what your kubeconfig may read, follows changes, and\n" +
+    "changes nothing. The address works once, in one browser. It reads the nodes that the page shows by programs in their agents'\n" +
+    "pods, as --on does. With -f it shows manifests and needs no cluster.",
   arguments: [],
   options: consoleOptions,
   examples: [
@@ -155,9 +155,9 @@ export const migrateFacts = {
   summary: "Replace kube-proxy with Fairlead node by node, or go back",
   description:
     "Reads kube-proxy's DaemonSet and configuration and the cluster's pod networks, and reports what fits, what differs and what it\n" +
-    "would do. With --apply it does so: a label on nodes places both DaemonSets, and one node after the other gets the other proxy.\n" +
-    "Each node is verified before and after its change, and must stay healthy before the next one changes. Any failure stops the\n" +
-    "migration and puts that node back. All state is in the cluster: run the command again to continue.",
+    "would do. With --apply one node after the other gets the other proxy, by a label on nodes that places both DaemonSets. Each node\n" +
+    "is verified before and after its change, and must stay healthy before the next one changes. Any failure stops the migration and\n" +
+    "puts that node back. All state is in the cluster: run the command again to continue.",
   arguments: [],
   options: migrateOptions,
   examples: [

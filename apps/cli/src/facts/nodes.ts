@@ -36,8 +36,8 @@ export const ownershipFacts = {
   summary: "List which network serves each service, and why",
   description:
     "Plans the owners from the objects and the excluded CIDRs or, with --live or --on, asks a running agent, which also remembers the\n" +
-    "owners of services without endpoints. Below the table are ranges that look like pods of other networks and are in none of the\n" +
-    "given CIDRs.",
+    "owners of services without endpoints. Below the table are ranges outside of the given CIDRs that look like pods of other\n" +
+    "networks.",
   arguments: [],
   options: ownershipOptions,
   examples: [
@@ -125,10 +125,9 @@ export const flowsFacts = {
   name: "flows",
   summary: "Show the connections of services through a node, with the endpoint of each",
   description:
-    "Reads connection tracking of this host (root) or, with --on, of another node. For each connection of a service it shows the\n" +
-    "client, the frontend, the endpoint that answers and whether it still exists, the owner of the service, the state, and bytes if\n" +
-    "the kernel counts them (net.netfilter.nf_conntrack_acct). Connections without a service are not shown; -n, --from, --to, --port\n" +
-    "and --state select among the others. The node does no work while the command does not run.",
+    "Reads connection tracking of this host (root) or, with --on, of another node. For each connection it shows the client, the\n" +
+    "frontend, the endpoint and whether it still exists, the owner of the service, the state, and bytes if the kernel counts them\n" +
+    "(net.netfilter.nf_conntrack_acct). Connections without a service are not shown.",
   arguments: [],
   options: flowsOptions,
   examples: [
@@ -153,8 +152,8 @@ export const topFacts = {
   name: "top",
   summary: "Show which services and endpoints have the most connections through a node",
   description:
-    "Reads connection tracking as `fairlead flows` does, and adds up by service port and endpoint: connections, connections without an\n" +
-    "answer, connections to endpoints that are gone, and bytes if the kernel counts them.",
+    "Reads connection tracking as `fairlead flows` does, and adds up by service port and endpoint: connections, those without an\n" +
+    "answer, those to endpoints that are gone, and bytes if the kernel counts them.",
   arguments: [],
   options: connectionOptions,
   examples: [
@@ -184,8 +183,8 @@ export const statusFacts = {
   name: "status",
   summary: "Show the agent of every node: mode, version, health, last sync, owners, differences",
   description:
-    "Asks the agents, Fairlead's or kube-proxy's, through the API server (pods/portforward), a few at a time. A node that does not\n" +
-    "answer has a row as well. With --verify programs in the agent's pod compare the kernel of each node with what it should have.",
+    "Asks the agents, Fairlead's or kube-proxy's, through the API server (pods/portforward). With --verify programs in the agent's\n" +
+    "pod compare the kernel of each node with what it should have.",
   arguments: [],
   options: statusOptions,
   examples: [
@@ -217,8 +216,8 @@ export const doctorFacts = {
   summary: "Check what keeps a service proxy on this host from working, and advise what to do",
   description:
     "Checks the kernel's features and settings, the iptables variant and rules of other programs, other proxies, the routes to pods,\n" +
-    "overlapping networks, and what the API server allows. What cannot be checked is unknown (?), never good. It changes nothing.\n" +
-    "Run it as root on the node, or with --on NODE from anywhere; then what the pod on that node may not see is unknown.",
+    "overlapping networks, and what the API server allows. What it cannot check is unknown (?). It changes nothing. Run it as root on\n" +
+    "the node, or with --on NODE from anywhere; then what the pod on that node may not see is unknown.",
   arguments: [],
   options: doctorOptions,
   examples: [

@@ -33,9 +33,9 @@ export const planFacts = {
   name: "plan",
   summary: "Print what the agent would program for these manifests or this cluster",
   description:
-    "Needs neither root nor a kernel: the output is what the agent of the node writes to an empty kernel. In iptables mode it is for\n" +
-    "iptables-restore --noflush (with --family ipv6 for ip6tables-restore). In ipvs mode it has a part for each program, in the order\n" +
-    "in which the agent starts them.",
+    "Needs neither root nor a kernel: it prints what the node's agent writes to an empty kernel. In iptables mode it is for\n" +
+    "iptables-restore --noflush (with --family ipv6 for ip6tables-restore). In ipvs mode it has a part for each program, in the\n" +
+    "agent's order.",
   arguments: [],
   options: planOptions,
   examples: [
@@ -67,9 +67,9 @@ export const explainFacts = {
   name: "explain",
   summary: "Explain a service on a node: its owner, where and by which endpoints it is served, and why",
   description:
-    "Shows the owner and what decided it, what pods, the node and other clients get at each frontend, and for each endpoint why it\n" +
-    "is used or not. With --live, --on or --rules a packet of every kind is also traced through all rules of that kernel, including\n" +
-    "those of other programs, to see whether they match the plan.",
+    "Shows what decided the owner, what pods, the node and other clients get at each frontend, and for each endpoint why it is used\n" +
+    "or not. With --live, --on or --rules it also traces a packet of every kind through all rules of that kernel, including those of\n" +
+    "other programs.",
   arguments: [
     {
       name: "target",
@@ -129,10 +129,10 @@ export const diffFacts = {
   name: "diff",
   summary: "Compare two rule sets, plans, clusters or nodes: which traffic changes, then which rules",
   description:
-    "A and B are each one of: a file with the output of iptables-save or fairlead plan; manifests, as a file or a folder, which are\n" +
-    "planned; the word cluster, for the plan of the cluster's objects; the word node, for the kernel of this node or that of --on.\n" +
-    "For every address and port that one of them mentions, and every class of senders that one of them distinguishes, a packet is\n" +
-    "traced through both. If one side is a plan, only chains whose names begin with KUBE- and its own nftables tables are compared.",
+    "A and B are each one of: a file with the output of iptables-save or fairlead plan; manifests to plan, as a file or a folder; the\n" +
+    "word cluster, for the plan of the cluster's objects; the word node, for the kernel of this node or that of --on. A packet is\n" +
+    "traced through both for every address, port and class of senders that one of them mentions. If one side is a plan, only chains\n" +
+    "whose names begin with KUBE- and its own nftables tables are compared.",
   arguments: [
     { name: "A", help: "What to compare with.", completes: "path" },
     { name: "B", help: "What to compare.", completes: "path" },
@@ -178,11 +178,11 @@ export const traceFacts = {
   name: "trace",
   summary: "Show the path of a packet through hooks, chains and rules, and where it may end",
   description:
-    "Reads iptables rules and nftables tables of any origin, from a file or from this host's kernel (root). If rules choose at random,\n" +
-    "all ends are shown with their probability. A rule that cannot be decided, because of its kind or of a missing fact, is named and\n" +
-    "followed both ways; nothing is guessed. The sets, virtual servers, affinity lists and addresses of the kernel are read as well,\n" +
-    "and with --sport the tracked connection. The kernel decides each routing step, with mark and interface; the path ends where\n" +
-    "it has no route, or where policy routing, forwarding or rp_filter stop the packet.",
+    "Reads iptables rules and nftables tables of any program, from a file or from this host's kernel (root). If rules choose at\n" +
+    "random, it shows all ends with their probability. It names a rule that it cannot decide, and follows it both ways. It also reads\n" +
+    "the kernel's sets, virtual servers, affinity lists and addresses, and with --sport the tracked connection. The kernel decides\n" +
+    "each routing step, with mark and interface; the path ends where it has no route, or where policy routing, forwarding or\n" +
+    "rp_filter stop the packet.",
   arguments: [],
   options: traceOptions,
   examples: [
@@ -218,9 +218,9 @@ export const verifyFacts = {
   name: "verify",
   summary: "Compare this host's kernel with what should be programmed, by service",
   description:
-    "Reads the API or manifests, plans what the agent of this node should have programmed, then reads the kernel (root) and reports\n" +
-    "what is missing, extra or different. It verifies kube-proxy's rules in the same way. If the chains of a service have other names,\n" +
-    "or rules of other programs come first, packets are traced through both rule sets, and only a different result is a difference.",
+    "Plans what the agent of this node should have programmed, reads the kernel (root) and reports what is missing, extra or\n" +
+    "different. It verifies kube-proxy's rules in the same way. If the chains of a service have other names, or rules of other\n" +
+    "programs come first, it compares by tracing packets through both rule sets.",
   arguments: [],
   options: verifyOptions,
   examples: [

@@ -48,7 +48,7 @@ const mode = text
 
 const NO_BUFFERS = "no effect: lines are written at once";
 const NO_BUFFERS_HELP = "No effect: each line is written at once.";
-const WINDOWS = { note: "of kernelspace mode, on [Windows](windows.md)" };
+const WINDOWS = { note: "on [Windows](windows.md)" };
 
 const outputRouting = (format: "text" | "json") => {
   const row = {
