@@ -292,9 +292,9 @@ async function fromOutside({ cluster, nodes: [first], later }: Scene): Promise<C
   later(() => rm(folder, { recursive: true }));
   const file = join(folder, "kubeconfig");
   const { url: server, token } = cluster.apiServer;
-  const pids = new Map(cluster.nodes.map((node) => [node.name, able(node.namespacePid)] as const));
+  const files = new Map(cluster.nodes.map((node) => [node.name, able(node.namespaceFile)] as const));
   // Agents are asked whose a service is: they are no pods of the real server's.
-  const front = await startPodFront(able(cluster.outside.namespace), { server, token, nodes: pids });
+  const front = await startPodFront(able(cluster.outside.namespace), { server, token, nodes: files });
   later(async () => front[Symbol.asyncDispose]());
   await writeFile(file, kubeconfig({ server: front.url }));
   const external = cluster.families.flatMap((family) =>

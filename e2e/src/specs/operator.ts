@@ -141,9 +141,9 @@ async function behindFront({ cluster, later }: Scene): Promise<string> {
   const { apiServer, nodes } = cluster;
   const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-operator-`));
   later(() => rm(folder, { recursive: true }));
-  const pids = new Map(nodes.map(({ name, namespacePid }) => [name, able(namespacePid)] as const));
+  const files = new Map(nodes.map(({ name, namespaceFile }) => [name, able(namespaceFile)] as const));
   const { url, token } = apiServer;
-  const front = await startPodFront(able(apiServer.namespace), { server: url, token, nodes: pids });
+  const front = await startPodFront(able(apiServer.namespace), { server: url, token, nodes: files });
   later(async () => front[Symbol.asyncDispose]());
   const file = join(folder, "kubeconfig");
   await writeFile(file, kubeconfig({ server: front.url, token }));

@@ -77,8 +77,8 @@ async function openGround(scene: Scene): Promise<{ readonly ground: Place; reado
   const { apiServer } = cluster;
   const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-rights-`));
   scene.later(() => rm(folder, { recursive: true }));
-  const pids = new Map(cluster.nodes.map((node) => [node.name, able(node.namespacePid)] as const));
-  const settings = { server: apiServer.url, token: apiServer.token, nodes: pids };
+  const files = new Map(cluster.nodes.map((node) => [node.name, able(node.namespaceFile)] as const));
+  const settings = { server: apiServer.url, token: apiServer.token, nodes: files };
   const front = await startPodFront(able(apiServer.namespace), settings);
   scene.later(async () => front[Symbol.asyncDispose]());
   const file = join(folder, "kubeconfig");

@@ -28,7 +28,7 @@ export interface ClusterShape {
  * of this machine that can be started with flags and an environment of their own, and scripts run alongside them:
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
  * `ApiServerControl.turnSilent`. learn: `AgentStart.learns`, `.flags`. browser:
- * `ApiServerControl.namespace`, where one can run. console: the same, and `ClusterNode.namespacePid`. instance:
+ * `ApiServerControl.namespace`, where one can run. console: the same, and `ClusterNode.namespaceFile`. instance:
  * `ClusterNode.startInstance`. local-instance: `ClusterNode.startLocalInstance`. webhook: `Pod.startScript`, and
  * openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name a node run there,
  * `Cluster.runPodsOf`. secondary-network: `Pod.join`. second-uplink:
@@ -182,8 +182,8 @@ export interface Client {
 
 export interface ClusterNode extends Client {
   readonly zone: string;
-  /** A process in its network namespace, for programs alongside the API server that enter it. */
-  readonly namespacePid?: number;
+  /** `NetworkNamespace.file`, for programs alongside the API server that enter it. */
+  readonly namespaceFile?: string;
   readonly agent: AgentOnNode;
   run(argv: Argv): Promise<RunResult>;
   /**

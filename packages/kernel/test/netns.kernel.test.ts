@@ -1,7 +1,7 @@
 import { access, readdir, readFile, readlink } from "node:fs/promises";
 import { afterEach, expect, test } from "vitest";
 import { createRunner } from "../src/index.ts";
-import { createNamespace, type NetworkNamespace } from "../src/netns/index.ts";
+import { createNamespace, inside, type NetworkNamespace } from "../src/netns/index.ts";
 import { kernelSuite } from "./kernel-test.ts";
 
 /** A specifier that any folder finds. */
@@ -21,18 +21,18 @@ async function make(...args: Parameters<typeof createNamespace>): Promise<Networ
 kernelSuite("network namespace", () => {
   test("has its own loopback, up, and no way out", async () => {
     const namespace = await make();
-    const inside = createRunner({ prefix: namespace.argvPrefix });
+    const runner = createRunner({ prefix: namespace.argvPrefix });
     expect(await readlink(`/proc/${namespace.pid}/ns/net`)).not.toBe(await readlink("/proc/self/ns/net"));
-    const { stdout } = await inside.run(["ip", "-json", "link"]);
+    const { stdout } = await runner.run(["ip", "-json", "link"]);
     expect(JSON.parse(stdout)).toMatchObject([{ ifname: "lo", flags: expect.arrayContaining(["UP"]) }]);
-    expect((await inside.run(["ip", "route"])).stdout).toBe("");
+    expect((await runner.run(["ip", "route"])).stdout).toBe("");
   });
 
   test("gives the right to change it", async () => {
     const namespace = await make();
-    const inside = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-    await inside.run(["ip", "addr", "add", "192.0.2.1/32", "dev", "lo"]);
-    expect((await inside.run(["ip", "addr"])).stdout).toContain("192.0.2.1/32");
+    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    await runner.run(["ip", "addr", "add", "192.0.2.1/32", "dev", "lo"]);
+    expect((await runner.run(["ip", "addr"])).stdout).toContain("192.0.2.1/32");
   });
 
   test("interfaces move to one made beside it", async () => {
@@ -58,9 +58,9 @@ kernelSuite("network namespace", () => {
 
   test.runIf(process.getuid?.() === 0)("a whole one takes along what runs and what is mounted in it", async () => {
     const namespace = await make({ whole: true });
-    const inside = createRunner({ prefix: namespace.argvPrefix });
+    const runner = createRunner({ prefix: namespace.argvPrefix });
     const start = "mount -t tmpfs none /mnt && { setsid sleep 600 >/dev/null 2>&1 & } && ls -l /proc/$!/ns/pid";
-    await inside.run(["sh", "-c", start]);
+    await runner.run(["sh", "-c", start]);
     const space = await readlink(`/proc/${namespace.pid}/ns/pid`);
     expect(await processesIn(space)).toHaveLength(2);
     expect(await readFile("/proc/self/mounts", "utf8")).not.toContain("/mnt tmpfs");
@@ -73,6 +73,14 @@ kernelSuite("network namespace", () => {
     await namespace.dispose();
     await namespace.dispose();
     await expect(access(`/proc/${namespace.pid}/ns/net`)).rejects.toThrow();
+  });
+
+  test.each([{}, { user: true }])("%j: a process that got the number of its holder is not entered", async (options) => {
+    const { pid, file, argvPrefix } = await make(options);
+    const reused = (text: string) => text.replace(String(pid), String(process.pid));
+    await createRunner({ prefix: argvPrefix }).run(["true"]);
+    await expect(createRunner({ prefix: argvPrefix.map(reused) }).run(["true"])).rejects.toThrow(/nsenter/);
+    await expect(inside({ file: reused(file) }, async () => {})).rejects.toThrow();
   });
 
   test("goes with the process that made it, killed with SIGKILL", async () => {
@@ -116,6 +124,7 @@ kernelSuite("network namespace", () => {
 test("an impossible namespace says why", async () => {
   const nowhere: NetworkNamespace = {
     pid: 2 ** 22 + 1,
+    file: `/proc/${2 ** 22 + 1}/ns/net`,
     as: "user",
     argvPrefix: [],
     env: {},

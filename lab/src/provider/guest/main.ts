@@ -63,7 +63,7 @@ async function reachControlPlane(...[{ fabric }, opened]: Parameters<ReachContro
 /** Without what is of use only on the machine that the nodes are on. */
 function shared({ nodes, outside: { name, addresses, send }, startPod, state }: Cluster): GuestCluster {
   return {
-    nodes: nodes.map(({ namespacePid: _, ...node }) => node),
+    nodes: nodes.map(({ namespaceFile: _, ...node }) => node),
     outside: { name, addresses, send },
     startPod,
     state,

@@ -44,7 +44,7 @@ export async function openMachine(id: string, folder: string): Promise<Machine> 
   };
   try {
     const runner = await startDocker(namespace, id, folder);
-    return { network: networkOf(namespace.pid), runner, argvPrefix: namespace.argvPrefix, dispose };
+    return { network: networkOf(namespace.pid, namespace.file), runner, argvPrefix: namespace.argvPrefix, dispose };
   } catch (error) {
     await dispose();
     throw error;
@@ -108,13 +108,14 @@ export async function containerNetwork(group: string): Promise<ContainerNetwork>
 }
 
 /** The network that a process is in. */
-export function networkOf(pid: number): ContainerNetwork {
+export function networkOf(pid: number, file = `/proc/${pid}/ns/net`): ContainerNetwork {
   const nothing = async () => {};
   const namespace: NetworkNamespace = {
     pid,
+    file,
     as: "root",
-    argvPrefix: ["nsenter", "-t", String(pid), "-n", "--"],
-    env: { XTABLES_LOCKFILE: `/proc/${pid}/ns/net` },
+    argvPrefix: ["nsenter", `--net=${file}`, "--"],
+    env: { XTABLES_LOCKFILE: file },
     dispose: nothing,
     [Symbol.asyncDispose]: nothing,
   };

@@ -192,7 +192,7 @@ async function openNode(
     name,
     zone,
     addresses,
-    namespacePid: namespace.pid,
+    namespaceFile: namespace.file,
     agent,
     send: (probe) => peer.send(probe),
     run: (argv) => runner.run(argv),

@@ -16,16 +16,16 @@ import { execa } from "execa";
 /**
  * An API server whose nodes are namespaces, with the pods of their agents: it lists those, starts programs and reaches
  * ports in the namespaces, and gives every other request on to the real server. What the real one does not allow an
- * impersonated user is refused in its words, of pods as well. Arguments: the real one's URL, and as JSON a process in
- * the namespace of each node. Its token is in FAIRLEAD_FRONT_TOKEN: a command line is what errors print. The first line
+ * impersonated user is refused in its words, of pods as well. Arguments: the real one's URL, and as JSON the file of
+ * each node's namespace. Its token is in FAIRLEAD_FRONT_TOKEN: a command line is what errors print. The first line
  * that it prints is its own URL.
  */
 const [, , server = "", nodes = "{}"] = process.argv;
 const { FAIRLEAD_FRONT_TOKEN: token = "" } = process.env;
-const pids: ReadonlyMap<string, number> = new Map(Object.entries(JSON.parse(nodes)));
+const files: ReadonlyMap<string, string> = new Map(Object.entries(JSON.parse(nodes)));
 const NAMESPACE = "kube-system";
 
-const pods = [...pids.keys()].map((nodeName) => ({
+const pods = [...files.keys()].map((nodeName) => ({
   metadata: {
     namespace: NAMESPACE,
     name: `fairlead-${nodeName}`,
@@ -63,10 +63,10 @@ front.listen(0, "127.0.0.1", () => {
 const PIPE = 'exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat <&3 & cat >&3; wait';
 
 function inNamespace({ name }: PodName, argv: readonly string[]): PodProgram {
-  const pid = pids.get(name.replace(/^fairlead-/, ""));
-  const env = { ...process.env, XTABLES_LOCKFILE: `/proc/${pid}/ns/net` };
+  const file = files.get(name.replace(/^fairlead-/, "")) ?? "none";
+  const env = { ...process.env, XTABLES_LOCKFILE: file };
   const options = { env, stdin: "pipe", buffer: false, reject: false } as const;
-  const [program, ...args] = ["nsenter", "-t", String(pid), "-n", "--", ...argv] as const;
+  const [program, ...args] = ["nsenter", `--net=${file}`, "--", ...argv] as const;
   const child = execa(program, args, options);
   const { stdin, stdout, stderr } = child;
   const exitCode = child.then(({ exitCode: code }) => code ?? 1);

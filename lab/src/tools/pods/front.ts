@@ -15,8 +15,8 @@ export interface FrontSettings {
   /** The real API server. */
   readonly server: string;
   readonly token: string;
-  /** A process in the network namespace of each node, by the nodes' names, which have a pod each. */
-  readonly nodes: ReadonlyMap<string, number>;
+  /** `NetworkNamespace.file` of each node, by the nodes' names, which have a pod each. */
+  readonly nodes: ReadonlyMap<string, string>;
 }
 
 /** Starts an API server for tools that look into the agents' pods, alongside the real one, which has no kubelets. */

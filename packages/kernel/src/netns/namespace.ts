@@ -16,6 +16,8 @@ import { searchPath } from "../process-runner.ts";
 export interface NetworkNamespace {
   /** The process that holds it, for `ip link set … netns PID` and /proc/PID. */
   readonly pid: number;
+  /** Leads there: a descriptor of the holder, which a process that gets its number later does not have. */
+  readonly file: string;
   /** root: made with the caller's own rights. user: in a user namespace of its own, where the caller is root. */
   readonly as: "root" | "user";
   /** Put before an argv, it runs inside: `["nsenter", …, "--"]`. */
@@ -54,9 +56,9 @@ export type NamespaceSupport =
  */
 export async function createNamespace(options: NamespaceOptions = {}): Promise<NetworkNamespace> {
   const failures: string[] = [];
-  for (const { as, unshare, enter = [] } of options.whole ? [WHOLE] : unshareCommands(options)) {
+  for (const command of options.whole ? [WHOLE] : unshareCommands(options)) {
     try {
-      return describe({ as, enter }, await startHolder(unshare));
+      return describe(command, await startHolder(command));
     } catch (error) {
       failures.push(errorText(error));
     }
@@ -96,22 +98,22 @@ export interface NetlinkSockets {
 }
 
 /** How netlink is reached in a namespace, by a process with the rights to enter it: root, where root has made it. */
-export function netlinkIn({ pid }: Pick<NetworkNamespace, "pid">): NetlinkSockets {
-  return socketsIn(`/proc/${pid}/ns/net`);
+export function netlinkIn({ file }: Pick<NetworkNamespace, "file">): NetlinkSockets {
+  return socketsIn(file);
 }
 
 /**
  * Has this process be in a namespace while it does something: its main thread, and so the sockets that it opens and the
  * processes that it starts. Only root can; a plain user enters one by `argvPrefix`.
  */
-export async function inside<T>({ pid }: Pick<NetworkNamespace, "pid">, work: () => Promise<T>): Promise<T> {
+export async function inside<T>({ file }: Pick<NetworkNamespace, "file">, work: () => Promise<T>): Promise<T> {
   const koffi = await loadKoffi();
   const setns = koffi.load(null).func("int setns(int, int)");
   const enter = (descriptor: number) => {
     if (setns(descriptor, 0) !== 0)
       throw new Error(`cannot enter or leave a network namespace: errno ${koffi.errno()}`);
   };
-  const [own, other] = [openSync("/proc/thread-self/ns/net", "r"), openSync(`/proc/${pid}/ns/net`, "r")];
+  const [own, other] = [openSync("/proc/thread-self/ns/net", "r"), openSync(file, "r")];
   try {
     enter(other);
     return await work().finally(() => enter(own));
@@ -149,27 +151,40 @@ export function userNamespaceHint(read: (name: string) => string | undefined = r
   return undefined;
 }
 
+/** What a holder may be in, by nsenter's options: the file below /proc/PID/ns, and its descriptor of that file. */
+const ENTERED = {
+  net: ["net", 9],
+  user: ["user", 8],
+  mount: ["mnt", 7],
+  pid: ["pid", 6],
+} as const;
+
+type Entered = keyof typeof ENTERED;
+
 interface UnshareCommand {
   readonly as: "root" | "user";
   readonly unshare: readonly string[];
-  /** For nsenter, alongside the network. */
-  readonly enter?: readonly string[];
+  readonly enters: readonly Entered[];
 }
 
 /** The first process in it dies with `unshare`, and the kernel takes all others along. */
 const WHOLE: UnshareCommand = {
   as: "root",
   unshare: ["unshare", "-n", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "--"],
-  enter: ["-m", "-p"],
+  enters: ["net", "mount", "pid"],
 };
 
 function unshareCommands({
   beside,
   user: asUser = process.getuid?.() !== 0,
 }: NamespaceOptions): readonly UnshareCommand[] {
-  const root: UnshareCommand = { as: "root", unshare: ["unshare", "-n", "--"] };
-  const user: UnshareCommand = { as: "user", unshare: ["unshare", "-Ur", "--", ...root.unshare] };
-  if (beside?.as === "user") return [{ as: "user", unshare: [...enterUser(beside.pid), "--", ...root.unshare] }];
+  const root: UnshareCommand = { as: "root", unshare: ["unshare", "-n", "--"], enters: ["net"] };
+  const user: UnshareCommand = {
+    as: "user",
+    unshare: ["unshare", "-Ur", "--", ...root.unshare],
+    enters: ["user", "net"],
+  };
+  if (beside?.as === "user") return [{ ...user, unshare: [...nsenter(beside.pid, ["user"]), ...root.unshare] }];
   if (beside?.as === "root") return [root];
   return asUser ? [user] : [root, user];
 }
@@ -180,24 +195,34 @@ interface Holder {
   stop(): Promise<void>;
 }
 
-function describe({ as, enter }: Required<Pick<UnshareCommand, "as" | "enter">>, holder: Holder): NetworkNamespace {
-  const nsenter = as === "root" ? ["nsenter", "-t", String(holder.pid)] : enterUser(holder.pid);
+function describe({ as, enters }: UnshareCommand, { pid, stop }: Holder): NetworkNamespace {
+  const file = heldFile(pid, "net");
   return {
-    pid: holder.pid,
+    pid,
+    file,
     as,
-    argvPrefix: [...nsenter, "-n", ...enter, "--"],
+    argvPrefix: nsenter(pid, enters),
     // flock() works on the namespace's own inode: a lock for each namespace without a file to leave behind.
-    env: { XTABLES_LOCKFILE: `/proc/${holder.pid}/ns/net` },
-    dispose: holder.stop,
-    [Symbol.asyncDispose]: holder.stop,
+    env: { XTABLES_LOCKFILE: file },
+    dispose: stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 
-function enterUser(pid: number): readonly string[] {
-  return ["nsenter", "-U", "--preserve-credentials", "-t", String(pid)];
+function nsenter(pid: number, enters: readonly Entered[]): readonly string[] {
+  const credentials = enters.includes("user") ? ["--preserve-credentials"] : [];
+  return ["nsenter", ...enters.map((kind) => `--${kind}=${heldFile(pid, kind)}`), ...credentials, "--"];
 }
 
-const SCRIPT = "ip link set lo up && echo ready && exec cat >/dev/null";
+function heldFile(pid: number, kind: Entered): string {
+  return `/proc/${pid}/fd/${ENTERED[kind][1]}`;
+}
+
+function holderScript(enters: readonly Entered[]): string {
+  const opened = enters.map((kind) => `${ENTERED[kind][1]}</proc/self/ns/${ENTERED[kind][0]}`);
+  return `exec ${opened.join(" ")} && ip link set lo up && echo ready && exec cat >/dev/null`;
+}
+
 /** It takes milliseconds, but for a slow guest where many are started at once. */
 const START_MS = 300_000;
 
@@ -206,10 +231,10 @@ const START_MS = 300_000;
  * it or dies, `kill -9` included. Every program on the way execs the next, so its pid stays the one that is known here;
  * only `unshare --fork` waits for a child, which then is the one in the namespaces.
  */
-async function startHolder(unshare: readonly string[]): Promise<Holder> {
+async function startHolder({ unshare, enters }: UnshareCommand): Promise<Holder> {
   const [program = "unshare", ...args] = unshare;
   const env = { LC_ALL: "C", PATH: searchPath() };
-  const child = execa(program, [...args, "sh", "-c", SCRIPT], {
+  const child = execa(program, [...args, "sh", "-c", holderScript(enters)], {
     env,
     stdin: "pipe",
     buffer: { stdout: false, stderr: true },

@@ -16,6 +16,7 @@ import { applyLines, applySettings, up, veth } from "../../../wire.ts";
 import { host } from "../../netns/ground.ts";
 import { daemonsHere, installFlavor } from "../../provider.ts";
 import { PATIENCE_MS } from "../kind-cluster.ts";
+import { networkOf } from "../machine.ts";
 import { imageName, type KindNetwork, type KindNetworkGround, networkImage, writeConfig } from "./network.ts";
 
 const SOCKET = "plugin.sock";
@@ -293,9 +294,7 @@ function whole(name: string): RegExp {
 async function holdNamespace(node: CniNode, path: string): Promise<{ namespace: NetworkNamespace; holder: Daemon }> {
   const file = `/proc/${node.namespace.pid}/root${path}`;
   const wanted = `net:[${(await stat(file)).ino}]`;
-  const argvPrefix = ["nsenter", `--net=${file}`, "--"];
-  const nothing = async () => {};
-  const around = { pid: 0, as: "root", argvPrefix, env: {}, dispose: nothing, [Symbol.asyncDispose]: nothing } as const;
+  const { namespace: around } = networkOf(0, file);
   const holder = await startDaemon(around, { name: "pod", argv: ["sleep", "infinity"], logFile: "/dev/null" });
   await waitUntil(`a process in ${path}`, PATIENCE_MS, async () => {
     const now = await readlink(`/proc/${holder.pid}/ns/net`).catch(() => "");
