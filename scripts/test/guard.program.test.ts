@@ -17,11 +17,14 @@ afterEach(() => rmSync(temporary, { recursive: true, force: true }));
 /** Starts a command whose processes print their ids, one a line; gives them once `many` have. */
 async function started(many: number, argv: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, argv, {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, npm_lifecycle_event: "", TMPDIR: temporary, ...env },
   });
   const closed = once(child, "close");
   let said = "";
+  child.stderr.on("data", (piece: Buffer) => {
+    said += piece;
+  });
   for await (const piece of child.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
     said += piece;
     if (idsIn(said).length >= many) break;
@@ -65,8 +68,9 @@ describe("a script of scripts/steps.mjs takes along what it has started, and its
   });
 
   test("when it comes to its end", async () => {
-    const { closed, ids } = await started(2, [SCRIPT, "ends"]);
+    const { closed, ids, said } = await started(2, [SCRIPT, "ends"]);
     expect(await closed).toEqual([0, null]);
+    expect(said()).toContain(`left behind, killed: ${ids.at(-1)} sleep 600`);
     expect(ids.filter(isAlive)).toEqual([]);
     expect(readdirSync(temporary)).toEqual([]);
   });
