@@ -27,41 +27,12 @@ describe("strict", () => {
   });
 
   test.each([
-    "",
-    "10.0.0.01",
-    "10.1",
-    "0x0a.0.0.1",
-    "10.0.0.256",
+    ..." 10.0.0.01 10.1 0x0a.0.0.1 10.0.0.256 10.0.0.1.2 fe80::1%eth0 1::2::3 : ::ffff:010.0.0.1 10.0.0.1/8".split(" "),
     "10.0.0.1 ",
-    "10.0.0.1.2",
-    "fe80::1%eth0",
-    "1::2::3",
-    ":",
-    "::ffff:010.0.0.1",
-    "10.0.0.1/8",
     "a".repeat(99),
   ])("%j is not an address", (text) => {
     expect(parseAddress(text)).toBeUndefined();
   });
-});
-
-describe("lenient", () => {
-  test.each([
-    ["010.000.0.1", { family: "IPv4", text: "10.0.0.1" }],
-    ["::ffff:010.0.0.1", { family: "IPv4", text: "10.0.0.1" }],
-    ["::FFFF:a00:1", { family: "IPv4", text: "10.0.0.1" }],
-    ["2001:DB8:0:0:0:0:0:1", { family: "IPv6", text: "2001:db8::1" }],
-    ["::010.0.0.1", { family: "IPv6", text: "::a00:1" }],
-  ])("%s is %o", (text, address) => {
-    expect(parseAddressLeniently(text)).toEqual(address);
-  });
-
-  test.each(["", "10.1", "10..0.1", "10.0.0.256", "10.0.0.-1", "fe80::1%1", "::1.2.3", "1::2::3"])(
-    "%j is not an address",
-    (text) => {
-      expect(parseAddressLeniently(text)).toBeUndefined();
-    },
-  );
 });
 
 const text = fc.oneof(
@@ -202,9 +173,9 @@ function shown(parsed: { readonly text: string; readonly family: string } | unde
   return parsed === undefined ? "-" : `${parsed.text} ${parsed.family.slice(3)}`;
 }
 
-test.each(["", "localhost", "10.0.0.1 ", " 10.0.0.1", "10.0.0.1\n", "0x7f.0.0.1", "127.1", "2130706433", "1e1.0.0.1"])(
-  "%j is not an address",
-  (text) => expect(parseAddressLeniently(text)).toBeUndefined(),
+const REFUSED = ["localhost", "10.0.0.1 ", " 10.0.0.1", "10.0.0.1\n", "127.1", "2130706433", "1e1.0.0.1", "10.0.0.-1"];
+test.each(["", "0x7f.0.0.1", ...REFUSED])("%j is not an address", (text) =>
+  expect(parseAddressLeniently(text)).toBeUndefined(),
 );
 
 test("IPv6 text is that of the URL standard, which compresses as Go does", () => {

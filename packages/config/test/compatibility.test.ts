@@ -165,41 +165,6 @@ describe("as kube-proxy v1.37.1", () => {
       expect(flag?.default ?? "").toBe(name === "--ipvs-scheduler" ? "rr" : (value ?? "").replaceAll('"', ""));
     },
   );
-
-  test("no more flags than these, those of old and of Windows, and Fairlead's own", () => {
-    const theirs = new Set(flags.map(([name]) => name));
-    const others = [...FLAGS.values()].filter(({ name }) => !theirs.has(`--${name}`));
-    expect(
-      others
-        .filter(({ row }) => row.group !== "windows" && row.deprecated === undefined)
-        .map((flag) => flag.name)
-        .sort(),
-    ).toEqual([
-      "allow-exec-credentials",
-      "cidr-removal-delay",
-      "cluster-cidr-from",
-      "exclude-cidrs-from",
-      "exclude-cluster-cidr",
-      "excluded-frontends",
-      "ipvs-fallback",
-      "manifests",
-      "masquerade-to-excluded",
-      "mixed-services",
-      "ownership-annotation",
-      "proxy-port-range",
-      "reset-stale-tcp",
-      "service-metrics",
-      "service-metrics-max-series",
-      "service-network",
-      "service-proxy-name",
-      "state-dir",
-      "udp-timeout",
-      "userspace-max-sockets",
-      "userspace-max-sockets-per-service",
-      "userspace-only",
-      "userspace-tcp-idle-timeout",
-    ]);
-  });
 });
 
 /** What kube-proxy v1.37.1 said to files with these lines (`--config`, `--write-config-to`). */

@@ -37,9 +37,6 @@ describe("reset-stale-tcp", () => {
   test("by file", () => {
     const file = "---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\nresetStaleTCP: true";
     expect(configOf(parseFile(`mode: nftables\n${file}`)).resetStaleTCP).toBe(true);
-    expect(errorsOf(parseFile(`mode: userspace\n${file}`))).toEqual([
-      expect.stringContaining("resetStaleTCP: true: works in iptables, nftables and ipvs mode; in userspace mode"),
-    ]);
   });
 
   test("is refused in userspace mode", () => {
