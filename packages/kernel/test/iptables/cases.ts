@@ -21,19 +21,24 @@ export interface Case {
   readonly after?: readonly string[];
 }
 
+const NO_CHAIN = /No chain\/target\/match by that name/;
+const NO_RULE = /does a matching rule exist/;
+const BUSY = /Device or resource busy/;
+const INVALID = /Invalid argument/;
+
 export const cases: readonly Case[] = [
   // Chains: declared, flushed and deleted.
-  {
-    name: "chains are made and filled",
-    when: "*nat\n:A - [0:0]\n:B - [0:0]\n-A A -d $HOST -j B\n-A B -j RETURN\n-A OUTPUT -j A\nCOMMIT\n",
-    after: ["nat: :A", "nat: :B", "nat: -A OUTPUT -j A", "nat: -A A -d $HOST -j B", "nat: -A B -j RETURN"],
-  },
-  {
-    name: "declaring a chain anew flushes it and keeps what leads to it",
-    given: "*nat\n:A - [0:0]\n:B - [0:0]\n-A A -j B\n-A B -d $HOST -j ACCEPT\nCOMMIT\n",
-    when: "*nat\n:B - [0:0]\n-A B -j RETURN\nCOMMIT\n",
-    after: ["nat: :A", "nat: :B", "nat: -A A -j B", "nat: -A B -j RETURN"],
-  },
+  taken(
+    "chains are made and filled",
+    "*nat; :A; :B; -A A -d $HOST -j B; -A B -j RETURN; -A OUTPUT -j A",
+    ":A; :B; -A OUTPUT -j A; -A A -d $HOST -j B; -A B -j RETURN",
+  ),
+  taken(
+    "declaring a chain anew flushes it and keeps what leads to it",
+    "*nat; :B; -A B -j RETURN",
+    ":A; :B; -A A -j B; -A B -j RETURN",
+    "*nat; :A; :B; -A A -j B; -A B -d $HOST -j ACCEPT",
+  ),
   {
     name: "declaring a built-in chain keeps its rules",
     given: "*nat\n-A OUTPUT -d $HOST -j ACCEPT\nCOMMIT\n",
@@ -44,139 +49,70 @@ export const cases: readonly Case[] = [
     when: "# one\n*nat\n\n# two\n:A - [0:0]\nCOMMIT\n*filter\n:B - [0:0]\nCOMMIT\n# three\n",
     after: ["filter: :B", "nat: :A"],
   },
-  {
-    name: "a chain declared twice holds what came last",
-    when: "*nat\n:A - [0:0]\n-A A -j ACCEPT\n:A - [0:0]\n-A A -j RETURN\nCOMMIT\n",
-    after: ["nat: :A", "nat: -A A -j RETURN"],
-  },
-  {
-    name: "flush of a chain that is not there",
-    when: "*nat\n-F NOPE\nCOMMIT\n",
-    refused: onTheWay(2, /No chain\/target\/match by that name/),
-  },
-  {
-    name: "flush",
-    given: "*nat\n:A - [0:0]\n:B - [0:0]\n-A A -j B\n-A OUTPUT -j A\nCOMMIT\n",
-    when: "*nat\n-F A\n-F OUTPUT\n-X B\nCOMMIT\n",
-    after: ["nat: :A"],
-  },
-  {
-    name: "delete of a chain",
-    given: "*nat\n:A - [0:0]\n:B - [0:0]\n-A A -j B\nCOMMIT\n",
-    when: "*nat\n:A - [0:0]\n:B - [0:0]\n-X B\n-X A\nCOMMIT\n",
-    after: [],
-  },
-  {
-    name: "delete of a chain that is not there",
-    when: "*nat\n-X NOPE\nCOMMIT\n",
-    refused: onTheWay(2, /No chain\/target\/match by that name/),
-  },
-  {
-    name: "delete of a chain twice",
-    when: "*nat\n:A - [0:0]\n-X A\n-X A\nCOMMIT\n",
-    refused: onTheWay(4, /No chain\/target\/match by that name/),
-  },
-  {
-    name: "use of a chain after its deletion",
-    given: "*nat\n:A - [0:0]\nCOMMIT\n",
-    when: "*nat\n-X A\n-A A -j ACCEPT\nCOMMIT\n",
-    refused: onTheWay(3, /No chain\/target\/match by that name/),
-  },
-  {
-    name: "delete of a chain that is not empty",
-    given: "*nat\n:A - [0:0]\n-A A -j ACCEPT\nCOMMIT\n",
-    when: "*nat\n-X A\nCOMMIT\n",
-    refused: onTheWay(2, /Device or resource busy/),
-  },
-  {
-    name: "delete of a chain that another jumps to",
-    given: "*nat\n:A - [0:0]\n:B - [0:0]\n-A A -j B\nCOMMIT\n",
-    when: "*nat\n:B - [0:0]\n-X B\nCOMMIT\n",
-    refused: onTheWay(3, /Device or resource busy/),
-  },
-  {
-    name: "delete of a chain before the one that jumps to it is flushed",
-    given: "*nat\n:A - [0:0]\n:B - [0:0]\n-A A -j B\nCOMMIT\n",
-    when: "*nat\n:B - [0:0]\n-X B\n:A - [0:0]\n-X A\nCOMMIT\n",
-    refused: onTheWay(3, /Device or resource busy/),
-  },
-  {
-    name: "delete of the jump and then of its chain",
-    given: "*nat\n:A - [0:0]\n-A OUTPUT -j A\nCOMMIT\n",
-    when: "*nat\n-D OUTPUT -j A\n:A - [0:0]\n-X A\nCOMMIT\n",
-    after: [],
-  },
-  {
-    name: "a chain name of 28 characters",
-    when: "*nat\n:KUBE-SVC-A123456789B12345678 - [0:0]\nCOMMIT\n",
-    after: ["nat: :KUBE-SVC-A123456789B12345678"],
-  },
-  {
-    name: "a chain name of 29 characters",
-    when: "*nat\n:KUBE-SVC-A123456789B123456789X - [0:0]\nCOMMIT\n",
-    refused: onLine(2, /KUBE-SVC-A123456789B/),
-  },
-
+  taken(
+    "a chain declared twice holds what came last",
+    "*nat; :A; -A A -j ACCEPT; :A; -A A -j RETURN",
+    ":A; -A A -j RETURN",
+  ),
+  refused("flush of a chain that is not there", "*nat; -F NOPE", onTheWay(2, NO_CHAIN)),
+  taken("flush", "*nat; -F A; -F OUTPUT; -X B", ":A", "*nat; :A; :B; -A A -j B; -A OUTPUT -j A"),
+  taken("delete of a chain", "*nat; :A; :B; -X B; -X A", "", "*nat; :A; :B; -A A -j B"),
+  refused("delete of a chain that is not there", "*nat; -X NOPE", onTheWay(2, NO_CHAIN)),
+  refused("delete of a chain twice", "*nat; :A; -X A; -X A", onTheWay(4, NO_CHAIN)),
+  refused("use of a chain after its deletion", "*nat; -X A; -A A -j ACCEPT", onTheWay(3, NO_CHAIN), "*nat; :A"),
+  refused("delete of a chain that is not empty", "*nat; -X A", onTheWay(2, BUSY), "*nat; :A; -A A -j ACCEPT"),
+  refused("delete of a chain that another jumps to", "*nat; :B; -X B", onTheWay(3, BUSY), "*nat; :A; :B; -A A -j B"),
+  refused(
+    "delete of a chain before the one that jumps to it is flushed",
+    "*nat; :B; -X B; :A; -X A",
+    onTheWay(3, BUSY),
+    "*nat; :A; :B; -A A -j B",
+  ),
+  taken("delete of the jump and then of its chain", "*nat; -D OUTPUT -j A; :A; -X A", "", "*nat; :A; -A OUTPUT -j A"),
+  taken("a chain name of 28 characters", "*nat; :KUBE-SVC-A123456789B12345678", ":KUBE-SVC-A123456789B12345678"),
+  refused("a chain name of 29 characters", "*nat; :KUBE-SVC-A123456789B123456789X", onLine(2, /KUBE-SVC-A123456789B/)),
   // Rules: where they are put, and what is refused of them by themselves.
-  {
-    name: "insert in front, between and at the end",
-    when: "*nat\n:A - [0:0]\n-A A -d $HOST -j ACCEPT\n-I A 1 -j RETURN\n-I A 3 -s $HOST -j RETURN\n-I A 2 -p tcp -j RETURN\nCOMMIT\n",
-    after: [
-      "nat: :A",
-      "nat: -A A -j RETURN",
-      "nat: -A A -p tcp -j RETURN",
-      "nat: -A A -d $HOST -j ACCEPT",
-      "nat: -A A -s $HOST -j RETURN",
-    ],
-  },
-  {
-    name: "insert beyond the end",
-    when: "*nat\n:A - [0:0]\n-I A 3 -j ACCEPT\nCOMMIT\n",
-    refused: onTheWay(3, /Index of insertion too big/),
-  },
-  {
-    name: "delete takes the first equal rule",
-    given: "*nat\n:A - [0:0]\n-A A -j RETURN\n-A A -d $HOST -j ACCEPT\n-A A -j RETURN\nCOMMIT\n",
-    when: "*nat\n-D A -j RETURN\nCOMMIT\n",
-    after: ["nat: :A", "nat: -A A -d $HOST -j ACCEPT", "nat: -A A -j RETURN"],
-  },
-  {
-    name: "delete of a rule that came in the same payload",
-    when: "*nat\n:A - [0:0]\n-A A -j ACCEPT\n-A A -j RETURN\n-D A -j ACCEPT\nCOMMIT\n",
-    after: ["nat: :A", "nat: -A A -j RETURN"],
-  },
-  {
-    name: "delete of a rule that is not there",
-    given: "*nat\n:A - [0:0]\n-A A -j RETURN\nCOMMIT\n",
-    when: "*nat\n-A A -j ACCEPT\n-D A -d $HOST -j RETURN\nCOMMIT\n",
-    refused: onTheWay(3, /does a matching rule exist/),
-  },
-  {
-    name: "delete tells comments apart",
-    given: '*nat\n:A - [0:0]\n-A A -m comment --comment "one two" -j RETURN\nCOMMIT\n',
-    when: '*nat\n-D A -m comment --comment "one" -j RETURN\nCOMMIT\n',
-    refused: onTheWay(2, /does a matching rule exist/),
-  },
-  {
-    name: "append to a chain that is not there",
-    when: "*nat\n-A NOPE -j ACCEPT\nCOMMIT\n",
-    refused: onTheWay(2, /No chain\/target\/match by that name/),
-  },
-  {
-    name: "append to another table's built-in chain",
-    when: "*nat\n-A FORWARD -j ACCEPT\nCOMMIT\n",
-    refused: onTheWay(2, /No chain\/target\/match by that name/),
-  },
-  {
-    name: "an ipset that is not there",
-    when: "*nat\n:A - [0:0]\n-A A -m set --match-set NOSET src -j ACCEPT\nCOMMIT\n",
-    refused: onLine(3, /Set NOSET doesn't exist/),
-  },
-  {
-    name: "an nfacct object that is not there",
-    when: "*filter\n:A - [0:0]\n-A A -m nfacct --nfacct-name nope -j ACCEPT\nCOMMIT\n",
-    refused: byKernel(3, /No such file or directory/, 4),
-  },
+  taken(
+    "insert in front, between and at the end",
+    "*nat; :A; -A A -d $HOST -j ACCEPT; -I A 1 -j RETURN; -I A 3 -s $HOST -j RETURN; -I A 2 -p tcp -j RETURN",
+    ":A; -A A -j RETURN; -A A -p tcp -j RETURN; -A A -d $HOST -j ACCEPT; -A A -s $HOST -j RETURN",
+  ),
+  refused("insert beyond the end", "*nat; :A; -I A 3 -j ACCEPT", onTheWay(3, /Index of insertion too big/)),
+  taken(
+    "delete takes the first equal rule",
+    "*nat; -D A -j RETURN",
+    ":A; -A A -d $HOST -j ACCEPT; -A A -j RETURN",
+    "*nat; :A; -A A -j RETURN; -A A -d $HOST -j ACCEPT; -A A -j RETURN",
+  ),
+  taken(
+    "delete of a rule that came in the same payload",
+    "*nat; :A; -A A -j ACCEPT; -A A -j RETURN; -D A -j ACCEPT",
+    ":A; -A A -j RETURN",
+  ),
+  refused(
+    "delete of a rule that is not there",
+    "*nat; -A A -j ACCEPT; -D A -d $HOST -j RETURN",
+    onTheWay(3, NO_RULE),
+    "*nat; :A; -A A -j RETURN",
+  ),
+  refused(
+    "delete tells comments apart",
+    '*nat; -D A -m comment --comment "one" -j RETURN',
+    onTheWay(2, NO_RULE),
+    '*nat; :A; -A A -m comment --comment "one two" -j RETURN',
+  ),
+  refused("append to a chain that is not there", "*nat; -A NOPE -j ACCEPT", onTheWay(2, NO_CHAIN)),
+  refused("append to another table's built-in chain", "*nat; -A FORWARD -j ACCEPT", onTheWay(2, NO_CHAIN)),
+  refused(
+    "an ipset that is not there",
+    "*nat; :A; -A A -m set --match-set NOSET src -j ACCEPT",
+    onLine(3, /Set NOSET doesn't exist/),
+  ),
+  refused(
+    "an nfacct object that is not there",
+    "*filter; :A; -A A -m nfacct --nfacct-name nope -j ACCEPT",
+    byKernel(3, /No such file or directory/),
+  ),
   {
     name: "a match that the tools do not have",
     when: "*nat\n:A - [0:0]\n-A A -m nosuchmatch -j ACCEPT\nCOMMIT\n",
@@ -190,31 +126,31 @@ export const cases: readonly Case[] = [
       legacy: { kind: "no-extension", line: 4, message: /"ipvs"; try: modprobe xt_ipvs/ },
     },
   },
-  {
-    name: "DNAT with a port of no protocol",
-    when: "*nat\n:A - [0:0]\n-A A -j DNAT --to-destination $TO:80\nCOMMIT\n",
-    refused: onLine(3, /Need TCP, UDP, SCTP or DCCP with port specification/),
-  },
-  {
-    name: "an address of the other family",
-    when: "*nat\n:A - [0:0]\n-A A -d $OTHER -j ACCEPT\nCOMMIT\n",
-    refused: onLine(3, /invalid mask|host\/network/),
-  },
-  {
-    name: "DNAT to the other family",
-    when: "*nat\n:A - [0:0]\n-A A -p tcp -j DNAT --to-destination $WRONGTO\nCOMMIT\n",
-    refused: onLine(3, /Invalid address format|Bad IP address/),
-  },
-  {
-    name: "a reject type of the other family",
-    when: "*filter\n:A - [0:0]\n-A A -j REJECT --reject-with $WRONGWITH\nCOMMIT\n",
-    refused: onLine(3, /unknown reject type/),
-  },
-  {
-    name: "an out-interface before routing",
-    when: "*nat\n-A PREROUTING -o eth0 -j ACCEPT\nCOMMIT\n",
-    refused: onLine(2, /Can't use -o with PREROUTING/),
-  },
+  refused(
+    "DNAT with a port of no protocol",
+    "*nat; :A; -A A -j DNAT --to-destination $TO:80",
+    onLine(3, /Need TCP, UDP, SCTP or DCCP with port specification/),
+  ),
+  refused(
+    "an address of the other family",
+    "*nat; :A; -A A -d $OTHER -j ACCEPT",
+    onLine(3, /invalid mask|host\/network/),
+  ),
+  refused(
+    "DNAT to the other family",
+    "*nat; :A; -A A -p tcp -j DNAT --to-destination $WRONGTO",
+    onLine(3, /Invalid address format|Bad IP address/),
+  ),
+  refused(
+    "a reject type of the other family",
+    "*filter; :A; -A A -j REJECT --reject-with $WRONGWITH",
+    onLine(3, /unknown reject type/),
+  ),
+  refused(
+    "an out-interface before routing",
+    "*nat; -A PREROUTING -o eth0 -j ACCEPT",
+    onLine(2, /Can't use -o with PREROUTING/),
+  ),
   {
     name: "a tcp port match without the protocol",
     when: "*filter\n:A - [0:0]\n-A A -m tcp --dport 80 -j ACCEPT\nCOMMIT\n",
@@ -225,7 +161,6 @@ export const cases: readonly Case[] = [
     when: "*nat\n:A - [0:0]\nnonsense here\nCOMMIT\n",
     refused: { kind: "rejected", line: 3 },
   },
-
   // Jumps and loops, and what a hook that leads to a rule does not allow.
   {
     name: "jump to a chain that is not there",
@@ -235,67 +170,30 @@ export const cases: readonly Case[] = [
       legacy: { kind: "rejected", line: 3, message: /Couldn't load target `NOPE'/ },
     },
   },
-  {
-    name: "goto a chain that is not there",
-    when: "*nat\n:A - [0:0]\n-A A -g NOPE\nCOMMIT\n",
-    refused: onLine(3, /'NOPE'/),
-  },
-  {
-    name: "jump to a chain that comes later",
-    when: "*nat\n:A - [0:0]\n-A A -j B\n:B - [0:0]\nCOMMIT\n",
-    refused: onLine(3, /[`']B'/),
-  },
-  {
-    name: "delete of a rule whose chain is gone",
-    when: "*nat\n-D OUTPUT -j NOPE\nCOMMIT\n",
-    refused: onLine(2, /[`']NOPE'/),
-  },
-  {
-    name: "a jump to a built-in chain",
-    when: "*nat\n:A - [0:0]\n-A A -j OUTPUT\nCOMMIT\n",
-    refused: onTheWay(3, /RULE_APPEND failed/),
-  },
-  {
-    name: "a jump to a name of 29 characters",
-    when: "*nat\n:A - [0:0]\n-A A -j KUBE-SVC-A123456789B123456789X\nCOMMIT\n",
-    refused: onLine(3, /Invalid target name/),
-  },
-  {
-    name: "a loop that nothing reaches is taken",
-    when: "*nat\n:A - [0:0]\n:B - [0:0]\n-A A -j B\n-A B -j A\nCOMMIT\n",
-    after: ["nat: :A", "nat: :B", "nat: -A A -j B", "nat: -A B -j A"],
-  },
-  {
-    name: "a loop that packets reach",
-    when: "*nat\n:A - [0:0]\n:B - [0:0]\n-A A -j B\n-A B -j A\n-A OUTPUT -j A\nCOMMIT\n",
-    refused: byKernel(6, /Too many links/, 7),
-  },
-  {
-    name: "masquerade before routing",
-    when: "*nat\n-A PREROUTING -j MASQUERADE\nCOMMIT\n",
-    refused: byKernel(2, /Invalid argument/, 3),
-  },
-  {
-    name: "masquerade before routing by way of a chain",
-    when: "*nat\n:A - [0:0]\n-A A -j MASQUERADE\n-A PREROUTING -j A\nCOMMIT\n",
-    refused: byKernel(4, /Invalid argument/, 5),
-  },
-  {
-    name: "DNAT after routing",
-    when: "*nat\n-A POSTROUTING -p tcp -j DNAT --to-destination $TO:80\nCOMMIT\n",
-    refused: byKernel(2, /Invalid argument/, 3),
-  },
-  {
-    name: "DNAT in filter",
-    when: "*filter\n:A - [0:0]\n-A A -p tcp -j DNAT --to-destination $TO:80\nCOMMIT\n",
-    refused: byKernel(3, /Invalid argument/, 4),
-  },
-  {
-    name: "REJECT in nat",
-    when: "*nat\n:A - [0:0]\n-A A -j REJECT --reject-with $WITH\nCOMMIT\n",
-    refused: byKernel(3, /Invalid argument/, 4),
-  },
-
+  refused("goto a chain that is not there", "*nat; :A; -A A -g NOPE", onLine(3, /'NOPE'/)),
+  refused("jump to a chain that comes later", "*nat; :A; -A A -j B; :B", onLine(3, /[`']B'/)),
+  refused("delete of a rule whose chain is gone", "*nat; -D OUTPUT -j NOPE", onLine(2, /[`']NOPE'/)),
+  refused("a jump to a built-in chain", "*nat; :A; -A A -j OUTPUT", onTheWay(3, /RULE_APPEND failed/)),
+  refused(
+    "a jump to a name of 29 characters",
+    "*nat; :A; -A A -j KUBE-SVC-A123456789B123456789X",
+    onLine(3, /Invalid target name/),
+  ),
+  taken("a loop that nothing reaches is taken", "*nat; :A; :B; -A A -j B; -A B -j A", ":A; :B; -A A -j B; -A B -j A"),
+  refused(
+    "a loop that packets reach",
+    "*nat; :A; :B; -A A -j B; -A B -j A; -A OUTPUT -j A",
+    byKernel(6, /Too many links/),
+  ),
+  refused("masquerade before routing", "*nat; -A PREROUTING -j MASQUERADE", byKernel(2, INVALID)),
+  refused(
+    "masquerade before routing by way of a chain",
+    "*nat; :A; -A A -j MASQUERADE; -A PREROUTING -j A",
+    byKernel(4, INVALID),
+  ),
+  refused("DNAT after routing", "*nat; -A POSTROUTING -p tcp -j DNAT --to-destination $TO:80", byKernel(2, INVALID)),
+  refused("DNAT in filter", "*filter; :A; -A A -p tcp -j DNAT --to-destination $TO:80", byKernel(3, INVALID)),
+  refused("REJECT in nat", "*nat; :A; -A A -j REJECT --reject-with $WITH", byKernel(3, INVALID)),
   // Tables: what counts together.
   {
     name: "a table without its COMMIT",
@@ -314,11 +212,11 @@ export const cases: readonly Case[] = [
     refused: byKernel(6, /Invalid argument/, 7),
     after: ["filter: :A"],
   },
-  {
-    name: "the first table fails, the second is not looked at",
-    when: "*filter\n:A - [0:0]\n-A NOPE -j A\nCOMMIT\n*nat\n:B - [0:0]\nCOMMIT\n",
-    refused: onTheWay(3, /No chain/),
-  },
+  refused(
+    "the first table fails, the second is not looked at",
+    "*filter; :A; -A NOPE -j A; *nat; :B",
+    onTheWay(3, /No chain/),
+  ),
   {
     name: "one table twice is two transactions",
     when: "*nat\n:A - [0:0]\nCOMMIT\n*nat\n:B - [0:0]\n-A B -j A\n-A NOPE -j A\nCOMMIT\n",
@@ -358,18 +256,27 @@ function onLine(line: number, message: RegExp): Refused {
   return { kind: "rejected", line, message };
 }
 
-/** What the kernel refuses: legacy knows no better than the COMMIT. */
-function byKernel(line: number, errno: RegExp, commit: number): Partial<Record<Variant, Refused>> {
-  return {
-    nft: { kind: "rejected", line, message: errno },
-    legacy: { kind: "rejected", line: commit },
-  };
+/** What the kernel refuses: legacy knows no better than the COMMIT, which comes next. */
+function byKernel(line: number, message: RegExp): Partial<Record<Variant, Refused>> {
+  return { nft: { kind: "rejected", line, message }, legacy: { kind: "rejected", line: line + 1 } };
 }
 
 /** Found while the lines are taken in; legacy tells no more than the line. */
 function onTheWay(line: number, message: RegExp): Partial<Record<Variant, Refused>> {
-  return {
-    nft: { kind: "rejected", line, message },
-    legacy: { kind: "rejected", line },
-  };
+  return { nft: { kind: "rejected", line, message }, legacy: { kind: "rejected", line } };
+}
+
+/** A payload that is taken. Payloads are lines with `; ` between them, a chain is `:NAME`; a COMMIT ends each table. */
+function taken(name: string, when: string, after: string, given?: string): Case {
+  const rules = after === "" ? [] : after.split("; ").map((line) => `nat: ${line}`);
+  return { name, when: payload(when), after: rules, ...(given !== undefined && { given: payload(given) }) };
+}
+
+function refused(name: string, when: string, how: NonNullable<Case["refused"]>, given?: string): Case {
+  return { name, when: payload(when), refused: how, ...(given !== undefined && { given: payload(given) }) };
+}
+
+function payload(lines: string): string {
+  const tables = lines.split(/; (?=\*)/).map((table) => table.replaceAll("; ", "\n").replace(/^:.*/gm, "$& - [0:0]"));
+  return tables.map((table) => `${table}\nCOMMIT\n`).join("");
 }
