@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   addressHex,
   type BaseChain,
@@ -34,6 +35,15 @@ export class Draft extends NftBatch {
   /** A set of addresses. */
   addresses(name: string, facts: Partial<NftSet> = {}): this {
     return this.addSet({ name, key: [this.addressType], flags: [], ...facts });
+  }
+
+  /** The n-th address in such a set. */
+  has(set: string, n: number): this {
+    return this.addElements(set, [{ key: this.address(n) }]);
+  }
+
+  maps(set: string, n: number, to: number): this {
+    return this.addElements(set, [{ key: this.address(n), value: this.address(to) }]);
   }
 
   /** A map of addresses to addresses. */
@@ -85,8 +95,19 @@ export interface Case {
   readonly when: (to: Draft) => void;
   /** Absent: it is taken. `CODE: what`, the message that is blamed, as `NftablesError` says it. */
   readonly refused?: string;
-  /** Of the table afterwards: chains with the number of their rules, sets with the number of their elements. */
+  /**
+   * Of the table afterwards: chains with the number of their rules, sets with the number of their elements. Where it is
+   * refused, all is as it was.
+   */
   readonly after?: readonly string[];
+}
+
+/** A case; its end is what is there afterwards, or `CODE: what` that is refused. */
+export type Row = readonly [name: string, when: Case["when"], end: string, given?: Case["given"]];
+
+export function caseOf([name, when, end, given]: Row): Case {
+  const after = end.split(", ").filter((one) => one !== "");
+  return { name, when, ...(/^[A-Z]+: /.test(end) ? { refused: end } : { after }), ...(given && { given }) };
 }
 
 /** What happened. */
@@ -96,7 +117,7 @@ export interface Outcome {
   readonly checked: string | undefined;
   /** By how much the generation rose. */
   readonly generations: number;
-  readonly after: readonly string[];
+  readonly after: readonly string[] | "as before";
 }
 
 const TABLE = "fairlead-test";
@@ -111,17 +132,23 @@ export async function runCase(client: NftablesClient, family: NftFamily, { given
   const before = draft(undefined).addTable();
   given?.(before);
   await client.commit(before);
+  const found = async () => {
+    const table = await client.table(family, TABLE);
+    return table === undefined ? ["no table"] : describe(table);
+  };
+  const there = await found();
   const generation = await client.generation();
   const checked = await refusal(client.check(draft(when)));
-  const refused = await refusal(client.commit(draft(when)));
+  const error = await refusal(client.commit(draft(when)));
   const generations = (await client.generation()) - generation;
-  const table = await client.table(family, TABLE);
+  const after = await found();
   await client.commit(draft(undefined).deleteTable());
-  return { refused, checked, generations, after: table === undefined ? ["no table"] : describe(table) };
+  const isAsBefore = error !== undefined && isDeepStrictEqual(after, there);
+  return { refused: error, checked, generations, after: isAsBefore ? "as before" : after };
 }
 
-export function expected({ refused, after = [] }: Case): Outcome {
-  return { refused, checked: refused, generations: refused === undefined ? 1 : 0, after };
+export function expected({ refused: error, after = "as before" }: Case): Outcome {
+  return { refused: error, checked: error, generations: error === undefined ? 1 : 0, after };
 }
 
 async function refusal(work: Promise<void>): Promise<string | undefined> {
