@@ -26,42 +26,39 @@ const V4 = balanced("203.0.113.42");
 const NODE_PORT = [{ port: 80, nodePort: 30_083 }];
 const ipMode = (value: string) => ({ "fairlead.dev/load-balancer-ip-mode": value });
 
+const [RANGES, INGRESS, ANNOTATIONS] = [
+  "spec.loadBalancerSourceRanges",
+  "status.loadBalancer.ingress",
+  "metadata.annotations",
+] as const;
+const onBalancer = (spec: Fields): Case => ({ spec: { ...LB, ...spec }, status: V4 });
+
 /** By the words of docs/notices.md: effect, field and a Service. */
 const SERVICES: readonly (readonly [words: string, effect: Effect, field: string, object: Case])[] = [
-  [
-    "is open to every client",
-    "open",
-    "spec.loadBalancerSourceRanges",
-    { spec: { ...LB, loadBalancerSourceRanges: ["2001:db8:5::/48"] }, status: V4 },
-  ],
-  [
-    "has no effect with type",
-    "note",
-    "spec.loadBalancerSourceRanges",
-    { spec: { loadBalancerSourceRanges: ["192.0.2.0/24"] } },
-  ],
+  ["is open to every client", "open", RANGES, onBalancer({ loadBalancerSourceRanges: ["2001:db8:5::/48"] })],
+  ["has no effect with type", "note", RANGES, { spec: { loadBalancerSourceRanges: ["192.0.2.0/24"] } }],
   [
     "the others have no effect",
     "note",
-    "spec.loadBalancerSourceRanges",
-    { spec: { ...LB, loadBalancerSourceRanges: ["192.0.2.0/24", "0.0.0.0/0"] }, status: V4 },
+    RANGES,
+    onBalancer({ loadBalancerSourceRanges: ["192.0.2.0/24", "0.0.0.0/0"] }),
   ],
   [
     "does not limit the node ports",
     "note",
-    "spec.loadBalancerSourceRanges",
-    { spec: { ...LB, ports: NODE_PORT, loadBalancerSourceRanges: ["192.0.2.0/24"] }, status: V4 },
+    RANGES,
+    onBalancer({ ports: NODE_PORT, loadBalancerSourceRanges: ["192.0.2.0/24"] }),
   ],
   [
     "does not limit the external IPs",
     "note",
-    "spec.loadBalancerSourceRanges",
-    { spec: { ...LB, externalIPs: ["198.51.100.1"], loadBalancerSourceRanges: ["192.0.2.0/24"] }, status: V4 },
+    RANGES,
+    onBalancer({ externalIPs: ["198.51.100.1"], loadBalancerSourceRanges: ["192.0.2.0/24"] }),
   ],
   [
     "is left to the load balancer",
     "note",
-    "spec.loadBalancerSourceRanges",
+    RANGES,
     {
       spec: { ...LB, loadBalancerSourceRanges: ["192.0.2.0/24"] },
       status: balanced("203.0.113.42", { ipMode: "Proxy" }),
@@ -70,37 +67,32 @@ const SERVICES: readonly (readonly [words: string, effect: Effect, field: string
   [
     "is left to the load balancer: the annotation",
     "note",
-    "status.loadBalancer.ingress",
+    INGRESS,
     { spec: LB, status: V4, annotations: ipMode("Proxy") },
   ],
   [
     "has no effect on 203.0.113.42: status says Proxy",
     "note",
-    "metadata.annotations",
+    ANNOTATIONS,
     { spec: LB, status: balanced("203.0.113.42", { ipMode: "Proxy" }), annotations: ipMode("VIP") },
   ],
-  ["load-balancer-ip-mode has no effect with type", "note", "metadata.annotations", { annotations: ipMode("Proxy") }],
+  ["load-balancer-ip-mode has no effect with type", "note", ANNOTATIONS, { annotations: ipMode("Proxy") }],
   [
     "node-port-source-ranges has no effect: no port of this Service has a node port",
     "note",
-    "metadata.annotations",
+    ANNOTATIONS,
     { annotations: { "fairlead.dev/node-port-source-ranges": "192.0.2.0/24" } },
   ],
-  ["has no address yet", "note", "status.loadBalancer.ingress", { spec: LB }],
-  ["is served though the type is", "note", "status.loadBalancer.ingress", { status: V4 }],
+  ["has no address yet", "note", INGRESS, { spec: LB }],
+  ["is served though the type is", "note", INGRESS, { status: V4 }],
   [
     "has no ip: packets go to the load balancer and back",
     "note",
     "status.loadBalancer.ingress[0].hostname",
     { spec: LB, status: { loadBalancer: { ingress: [{ hostname: "lb.example" }] } } },
   ],
-  ["is not in status", "note", "spec.loadBalancerIP", { spec: { ...LB, loadBalancerIP: "203.0.113.9" }, status: V4 }],
-  [
-    "is not served: the Service has no",
-    "lost",
-    "status.loadBalancer.ingress",
-    { spec: LB, status: balanced("2001:db8::1") },
-  ],
+  ["is not in status", "note", "spec.loadBalancerIP", onBalancer({ loadBalancerIP: "203.0.113.9" })],
+  ["is not served: the Service has no", "lost", INGRESS, { spec: LB, status: balanced("2001:db8::1") }],
   ["is not served: the Service has no", "lost", "spec.externalIPs", { spec: { externalIPs: ["2001:db8::1"] } }],
   ["is the Service's own ClusterIP", "note", "spec.externalIPs", { spec: { externalIPs: ["10.96.0.16"] } }],
   ["is not served in this family", "note", "spec.ipFamilies", { spec: { ipFamilies: ["IPv4", "IPv6"] } }],
@@ -122,7 +114,7 @@ const SERVICES: readonly (readonly [words: string, effect: Effect, field: string
     "is not opened: it needs type LoadBalancer",
     "note",
     "spec.healthCheckNodePort",
-    { spec: { ...LB, healthCheckNodePort: 31_000 }, status: V4 },
+    onBalancer({ healthCheckNodePort: 31_000 }),
   ],
   [
     "has no effect without sessionAffinity",
@@ -282,12 +274,7 @@ describe("what only a plan shows", () => {
       { spec: { externalIPs: ["192.0.2.11"] } },
       { ownIPs: ["192.0.2.11"] },
     ],
-    [
-      "nothing else on the node is reached there",
-      "note",
-      "status.loadBalancer.ingress",
-      { spec: LB, status: balanced("192.0.2.10") },
-    ],
+    ["nothing else on the node is reached there", "note", INGRESS, { spec: LB, status: balanced("192.0.2.10") }],
     [
       "the feature gate AllowServiceExternalIPs is off",
       "lost",
@@ -298,7 +285,7 @@ describe("what only a plan shows", () => {
     [
       "node-port-source-ranges has no CIDR of IPv4",
       "lost",
-      "metadata.annotations",
+      ANNOTATIONS,
       {
         spec: { type: "NodePort", ports: NODE_PORT },
         annotations: { "fairlead.dev/node-port-source-ranges": "2001:db8::/32" },
@@ -307,7 +294,7 @@ describe("what only a plan shows", () => {
     [
       "no-local-endpoint has no effect: no traffic policy of this Service is Local",
       "note",
-      "metadata.annotations",
+      ANNOTATIONS,
       { annotations: { "fairlead.dev/no-local-endpoint": "reject" } },
     ],
     [

@@ -30,128 +30,82 @@ function setsOf(endpoints: readonly SliceEndpoint[], place: NodeTopology = PLACE
 }
 
 const [A, B, C] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"] as const;
+/** The addresses by their letters. */
+const addressesIn = (letters: string) => Array.from(letters, (letter) => ({ A, B, C })[letter]);
 const zone = (...zoneHints: string[]) => ({ zoneHints });
 const node = (...nodeHints: string[]) => ({ nodeHints });
 
 describe("which endpoints are used", () => {
-  test.each<{ case: string; given: readonly SliceEndpoint[]; cluster: string[]; local: string[]; serving?: string[] }>([
-    { case: "none", given: [], cluster: [], local: [] },
-    { case: "ready ones", given: [endpoint(A), endpoint(B, HERE)], cluster: [A, B], local: [B] },
-    { case: "one not ready", given: [endpoint(A), endpoint(B, NOT_READY)], cluster: [A], local: [], serving: [A] },
-    { case: "none is ready or serves", given: [endpoint(A, NOT_READY)], cluster: [], local: [], serving: [] },
-    {
-      case: "one drains beside a ready one",
-      given: [endpoint(A), endpoint(B, DRAINING)],
-      cluster: [A],
-      local: [],
-      serving: [A, B],
-    },
-    { case: "all drain", given: [endpoint(A, DRAINING), endpoint(B, DRAINING)], cluster: [A, B], local: [] },
-    {
-      case: "the one here drains, another is ready",
-      given: [endpoint(A), endpoint(B, { ...HERE, ...DRAINING })],
-      cluster: [A],
-      local: [B],
-      serving: [A, B],
-    },
-    {
-      case: "of those here one drains, one is ready",
-      given: [endpoint(A, { ...HERE, ...DRAINING }), endpoint(B, HERE)],
-      cluster: [B],
-      local: [B],
-      serving: [A, B],
-    },
-    {
-      case: "all drain, one of them here",
-      given: [endpoint(A, DRAINING), endpoint(B, { ...HERE, ...DRAINING })],
-      cluster: [A, B],
-      local: [B],
-    },
-    {
-      case: "one is terminating and does not serve",
-      given: [endpoint(A, { ready: false, serving: false, terminating: true })],
-      cluster: [],
-      local: [],
-      serving: [],
-    },
-    {
-      case: "one serves, is not ready and does not terminate",
-      given: [endpoint(A, { ready: false })],
-      cluster: [],
-      local: [],
-      serving: [A],
-    },
-    {
-      case: "not-ready addresses are published",
-      given: [endpoint(A, { serving: false })],
-      cluster: [A],
-      local: [],
-      serving: [A],
-    },
-    {
-      case: "an endpoint without a node is not here",
-      given: [{ ...NOT_READY, ready: true, address: A }],
-      cluster: [A],
-      local: [],
-    },
-  ])("$case", ({ given, cluster, local, serving }) => {
-    const sets = setsOf(given);
-    expect(sets).toEqual({ any: cluster.length > 0, cluster, local, serving: serving ?? cluster });
+  test.each<[what: string, given: readonly SliceEndpoint[], cluster: string, local: string, serving?: string]>([
+    ["none", [], "", ""],
+    ["ready ones", [endpoint(A), endpoint(B, HERE)], "AB", "B"],
+    ["one not ready", [endpoint(A), endpoint(B, NOT_READY)], "A", "", "A"],
+    ["none is ready or serves", [endpoint(A, NOT_READY)], "", "", ""],
+    ["one drains beside a ready one", [endpoint(A), endpoint(B, DRAINING)], "A", "", "AB"],
+    ["all drain", [endpoint(A, DRAINING), endpoint(B, DRAINING)], "AB", ""],
+    ["the one here drains, another is ready", [endpoint(A), endpoint(B, { ...HERE, ...DRAINING })], "A", "B", "AB"],
+    [
+      "of those here one drains, one is ready",
+      [endpoint(A, { ...HERE, ...DRAINING }), endpoint(B, HERE)],
+      "B",
+      "B",
+      "AB",
+    ],
+    ["all drain, one of them here", [endpoint(A, DRAINING), endpoint(B, { ...HERE, ...DRAINING })], "AB", "B"],
+    [
+      "one is terminating and does not serve",
+      [endpoint(A, { ready: false, serving: false, terminating: true })],
+      "",
+      "",
+      "",
+    ],
+    ["one serves, is not ready and does not terminate", [endpoint(A, { ready: false })], "", "", "A"],
+    ["not-ready addresses are published", [endpoint(A, { serving: false })], "A", "", "A"],
+    ["an endpoint without a node is not here", [{ ...NOT_READY, ready: true, address: A }], "A", ""],
+  ])("%s", (_, given, cluster, local, serving = cluster) => {
+    const sets = { cluster: addressesIn(cluster), local: addressesIn(local), serving: addressesIn(serving) };
+    expect(setsOf(given)).toEqual({ any: cluster !== "", ...sets });
   });
 });
 
 describe("topology", () => {
-  test.each<{
-    case: string;
-    given: readonly SliceEndpoint[];
-    cluster: string[];
-    here?: { nodeName: string; zone?: string };
-  }>([
-    { case: "zone hints", given: [endpoint(A, zone("z1")), endpoint(B, zone("z2"))], cluster: [A] },
-    {
-      case: "one endpoint for two zones",
-      given: [endpoint(A, zone("z1", "z2")), endpoint(B, zone("z2"))],
-      cluster: [A],
-    },
-    { case: "zone hints, none for here", given: [endpoint(A, zone("z2")), endpoint(B, zone("z3"))], cluster: [A, B] },
-    { case: "one endpoint without a zone hint", given: [endpoint(A, zone("z1")), endpoint(B)], cluster: [A, B] },
-    {
-      case: "an endpoint that isn't ready needs no hint",
-      given: [endpoint(A, zone("z1")), endpoint(B, zone("z2")), endpoint(C, NOT_READY)],
-      cluster: [A],
-    },
-    {
-      case: "this node has no zone",
-      given: [endpoint(A, zone("z1")), endpoint(B, zone("z2"))],
-      cluster: [A, B],
-      here: { nodeName: "node-a" },
-    },
-    { case: "node hints", given: [endpoint(A, node("node-a")), endpoint(B, node("node-b"))], cluster: [A] },
-    {
-      case: "node hints before zone hints",
-      given: [
+  test.each<[what: string, given: readonly SliceEndpoint[], cluster: string, here?: NodeTopology]>([
+    ["zone hints", [endpoint(A, zone("z1")), endpoint(B, zone("z2"))], "A"],
+    ["one endpoint for two zones", [endpoint(A, zone("z1", "z2")), endpoint(B, zone("z2"))], "A"],
+    ["zone hints, none for here", [endpoint(A, zone("z2")), endpoint(B, zone("z3"))], "AB"],
+    ["one endpoint without a zone hint", [endpoint(A, zone("z1")), endpoint(B)], "AB"],
+    [
+      "an endpoint that isn't ready needs no hint",
+      [endpoint(A, zone("z1")), endpoint(B, zone("z2")), endpoint(C, NOT_READY)],
+      "A",
+    ],
+    ["this node has no zone", [endpoint(A, zone("z1")), endpoint(B, zone("z2"))], "AB", { nodeName: "node-a" }],
+    ["node hints", [endpoint(A, node("node-a")), endpoint(B, node("node-b"))], "A"],
+    [
+      "node hints before zone hints",
+      [
         endpoint(A, { ...node("node-a"), ...zone("z1") }),
         endpoint(B, { ...node("node-b"), ...zone("z1") }),
         endpoint(C, { ...node("node-c"), ...zone("z2") }),
       ],
-      cluster: [A],
-    },
-    {
-      case: "node hints for others fall back on zone hints",
-      given: [endpoint(A, { ...node("node-c"), ...zone("z1") }), endpoint(B, { ...node("node-b"), ...zone("z2") })],
-      cluster: [A],
-    },
-    {
-      case: "one endpoint without a node hint: zone hints",
-      given: [endpoint(A, { ...node("node-a"), ...zone("z2") }), endpoint(B, zone("z1"))],
-      cluster: [B],
-    },
-    {
-      case: "hints of draining endpoints count for nothing",
-      given: [endpoint(A, { ...DRAINING, ...zone("z1") }), endpoint(B, { ...DRAINING, ...zone("z2") })],
-      cluster: [A, B],
-    },
-  ])("$case", ({ given, cluster, here }) => expect(setsOf(given, here).cluster).toEqual(cluster));
+      "A",
+    ],
+    [
+      "node hints for others fall back on zone hints",
+      [endpoint(A, { ...node("node-c"), ...zone("z1") }), endpoint(B, { ...node("node-b"), ...zone("z2") })],
+      "A",
+    ],
+    [
+      "one endpoint without a node hint: zone hints",
+      [endpoint(A, { ...node("node-a"), ...zone("z2") }), endpoint(B, zone("z1"))],
+      "B",
+    ],
+    [
+      "hints of draining endpoints count for nothing",
+      [endpoint(A, { ...DRAINING, ...zone("z1") }), endpoint(B, { ...DRAINING, ...zone("z2") })],
+      "AB",
+    ],
+  ])("%s", (_, given, cluster, here) => expect(setsOf(given, here).cluster).toEqual(addressesIn(cluster)));
 
   test("never narrows the local set", () => {
     const given = [endpoint(A, { ...HERE, ...zone("z2") }), endpoint(B, zone("z1"))];
@@ -258,45 +212,41 @@ const outcome = (endpoints: readonly SliceEndpoint[], place = PLACE) =>
   hintsOutcome([slice("web", endpoints)], HTTP, place);
 
 describe("which hints count, and why not", () => {
-  test.each<{ case: string; given: readonly SliceEndpoint[]; place?: NodeTopology; is: unknown }>([
-    { case: "all have both", given: [endpoint("10.0.0.1", BOTH)], is: { counts: "node" } },
-    {
-      case: "hand-made slices have none",
-      given: [endpoint("10.0.0.1"), endpoint("10.0.0.2", BOTH)],
-      is: {
+  test.each<[what: string, given: readonly SliceEndpoint[], is: unknown, place?: NodeTopology]>([
+    ["all have both", [endpoint(A, BOTH)], { counts: "node" }],
+    [
+      "hand-made slices have none",
+      [endpoint(A), endpoint(B, BOTH)],
+      {
         counts: "none",
         noNode: "1 of 2 ready endpoints have no hint for a node",
         noZone: "1 of 2 ready endpoints have no hint for a zone",
       },
-    },
-    {
-      case: "an endpoint that is not ready does not matter",
-      given: [endpoint("10.0.0.1", BOTH), endpoint("10.0.0.2", NOT_READY)],
-      is: { counts: "node" },
-    },
-    {
-      case: "hints for other nodes, one for this zone",
-      given: [endpoint("10.0.0.1", { nodeHints: ["node-b"], zoneHints: ["z1"] })],
-      is: { counts: "zone", noNode: "no hint is for node node-a" },
-    },
-    {
-      case: "a node without a zone",
-      given: [endpoint("10.0.0.1", { zoneHints: ["z1"] })],
-      place: { nodeName: "node-a" },
-      is: {
+    ],
+    ["an endpoint that is not ready does not matter", [endpoint(A, BOTH), endpoint(B, NOT_READY)], { counts: "node" }],
+    [
+      "hints for other nodes, one for this zone",
+      [endpoint(A, { nodeHints: ["node-b"], zoneHints: ["z1"] })],
+      { counts: "zone", noNode: "no hint is for node node-a" },
+    ],
+    [
+      "a node without a zone",
+      [endpoint(A, { zoneHints: ["z1"] })],
+      {
         counts: "none",
         noNode: "1 of 1 ready endpoints have no hint for a node",
         noZone: "the node has no zone (label topology.kubernetes.io/zone)",
       },
-    },
-    {
-      case: "the gate is off",
-      given: [endpoint("10.0.0.1", BOTH)],
-      place: { ...PLACE, nodeHints: false },
-      is: { counts: "zone", noNode: "the feature gate PreferSameTrafficDistribution is off" },
-    },
-    { case: "none ready", given: [endpoint("10.0.0.1", NOT_READY)], is: expect.objectContaining({ counts: "none" }) },
-  ])("$case", ({ given, place, is }) => expect(outcome(given, place)).toEqual(is));
+      { nodeName: "node-a" },
+    ],
+    [
+      "the gate is off",
+      [endpoint(A, BOTH)],
+      { counts: "zone", noNode: "the feature gate PreferSameTrafficDistribution is off" },
+      { ...PLACE, nodeHints: false },
+    ],
+    ["none ready", [endpoint(A, NOT_READY)], expect.objectContaining({ counts: "none" })],
+  ])("%s", (_, given, is, place) => expect(outcome(given, place)).toEqual(is));
 
   test("it is what the selection does", () => {
     const hints = (names: readonly string[]) =>
@@ -329,41 +279,28 @@ function fates(endpoints: readonly SliceEndpoint[], excludes?: (endpoint: Filter
 }
 
 describe("why an endpoint is used or not", () => {
-  test.each<{ case: string; given: readonly SliceEndpoint[]; cluster: string; local: string }>([
-    {
-      case: "ready elsewhere",
-      given: [endpoint("10.0.0.1", { nodeName: "node-b" })],
-      cluster: "ready",
-      local: "on node-b",
-    },
-    { case: "ready here", given: [endpoint("10.0.0.1", HERE)], cluster: "ready", local: "ready" },
-    {
-      case: "not ready",
-      given: [endpoint("10.0.0.1", { ...HERE, ...NOT_READY })],
-      cluster: "not ready",
-      local: "not ready",
-    },
-    {
-      case: "hinted for another zone",
-      given: [endpoint("10.0.0.1", { ...HERE, zoneHints: ["z2"] }), endpoint("10.0.0.2", { zoneHints: ["z1"] })],
-      cluster: "hinted for zones z2, not for node-a in zone z1",
-      local: "ready",
-    },
-    {
-      case: "draining here, the only one here",
-      given: [endpoint("10.0.0.1", { ...HERE, ...DRAINING }), endpoint("10.0.0.2")],
-      cluster: "terminating; other endpoints are ready",
-      local: "terminating but still serving; no endpoint is ready",
-    },
-  ])("$case", ({ given, cluster, local }) => {
+  test.each<[what: string, given: readonly SliceEndpoint[], cluster: string, local: string]>([
+    ["ready elsewhere", [endpoint(A, { nodeName: "node-b" })], "ready", "on node-b"],
+    ["ready here", [endpoint(A, HERE)], "ready", "ready"],
+    ["not ready", [endpoint(A, { ...HERE, ...NOT_READY })], "not ready", "not ready"],
+    [
+      "hinted for another zone",
+      [endpoint(A, { ...HERE, zoneHints: ["z2"] }), endpoint(B, { zoneHints: ["z1"] })],
+      "hinted for zones z2, not for node-a in zone z1",
+      "ready",
+    ],
+    [
+      "draining here, the only one here",
+      [endpoint(A, { ...HERE, ...DRAINING }), endpoint(B)],
+      "terminating; other endpoints are ready",
+      "terminating but still serving; no endpoint is ready",
+    ],
+  ])("%s", (_, given, cluster, local) => {
     expect(fates(given)[0]).toMatchObject({ cluster: { why: cluster }, local: { why: local } });
   });
 
   test("an excluded one is another network's, whatever its state", () => {
-    const [own, other] = fates(
-      [endpoint("10.0.0.1"), endpoint("10.1.0.1", NOT_READY)],
-      ({ address }) => address === "10.1.0.1",
-    );
+    const [own, other] = fates([endpoint(A), endpoint("10.1.0.1", NOT_READY)], ({ address }) => address === "10.1.0.1");
     expect(own?.cluster).toEqual({ in: true, why: "ready" });
     expect(other?.cluster.why).toMatch(/excluded/);
     expect(other?.cluster.in || other?.local.in).toBe(false);

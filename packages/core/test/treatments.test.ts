@@ -71,16 +71,16 @@ const THEIRS: Partial<PlannerOptions> = {
   filter: { decide: (...facts) => ({ ...fakeFilter().decide(...facts), masqueradesPods: true }) },
 };
 
-interface Row {
-  readonly where: readonly SliceEndpoint[];
-  /** pod, node, outside */
-  readonly shortCut: string;
-  readonly noShortCut: string;
-  readonly options?: Partial<PlannerOptions>;
-}
+/** Treatments of a pod, the node and those outside, where local sources have a short cut and where they have none. */
+type Row = readonly [
+  endpoints: readonly SliceEndpoint[],
+  shortCut: string,
+  noShortCut: string,
+  options?: Partial<PlannerOptions>,
+];
 
 function table(kinds: readonly FrontendKind[], fields: Partial<Service>, rows: Readonly<Record<string, Row>>): void {
-  for (const [what, { where: endpoints, options, shortCut, noShortCut }] of Object.entries(rows)) {
+  for (const [what, [endpoints, shortCut, noShortCut, options]] of Object.entries(rows)) {
     const modes: readonly [string, ModeSemantics, string][] = [
       ["with short cut", SHORT_CUT, shortCut],
       ["without (ipvs)", NO_SHORT_CUT, noShortCut],
@@ -102,53 +102,34 @@ describe("internal policy Cluster", () => {
     ["cluster-ip"],
     {},
     {
-      "endpoints here": { where: here, shortCut: "cluster cluster+ cluster+", noShortCut: "cluster cluster+ cluster+" },
-      "endpoints elsewhere": {
-        where: elsewhere,
-        shortCut: "cluster cluster+ cluster+",
-        noShortCut: "cluster cluster+ cluster+",
-      },
-      "masquerading all": {
-        where: here,
-        options: MASQUERADE_ALL,
-        shortCut: "cluster+ cluster+ cluster+",
-        noShortCut: "cluster+ cluster+ cluster+",
-      },
-      "endpoints of another network": {
-        where: here,
-        options: THEIRS,
-        shortCut: "cluster+ cluster+ cluster+",
-        noShortCut: "cluster+ cluster+ cluster+",
-      },
-      "endpoints of another network, no detector": {
-        where: here,
-        options: { ...NO_DETECTOR, ...THEIRS },
-        shortCut: "cluster+ cluster+ cluster+",
-        noShortCut: "cluster+ cluster+ cluster+",
-      },
-      "no detector": {
-        where: here,
-        options: NO_DETECTOR,
-        shortCut: "cluster cluster cluster",
-        noShortCut: "cluster cluster cluster",
-      },
-      "no detector, masquerading all": {
-        where: here,
-        options: { ...NO_DETECTOR, ...MASQUERADE_ALL },
-        shortCut: "cluster+ cluster+ cluster+",
-        noShortCut: "cluster+ cluster+ cluster+",
-      },
-      "no endpoints": { where: none, shortCut: "reject reject reject", noShortCut: "cluster cluster+ cluster+" },
+      "endpoints here": [here, "cluster cluster+ cluster+", "cluster cluster+ cluster+"],
+      "endpoints elsewhere": [elsewhere, "cluster cluster+ cluster+", "cluster cluster+ cluster+"],
+      "masquerading all": [here, "cluster+ cluster+ cluster+", "cluster+ cluster+ cluster+", MASQUERADE_ALL],
+      "endpoints of another network": [here, "cluster+ cluster+ cluster+", "cluster+ cluster+ cluster+", THEIRS],
+      "endpoints of another network, no detector": [
+        here,
+        "cluster+ cluster+ cluster+",
+        "cluster+ cluster+ cluster+",
+        { ...NO_DETECTOR, ...THEIRS },
+      ],
+      "no detector": [here, "cluster cluster cluster", "cluster cluster cluster", NO_DETECTOR],
+      "no detector, masquerading all": [
+        here,
+        "cluster+ cluster+ cluster+",
+        "cluster+ cluster+ cluster+",
+        { ...NO_DETECTOR, ...MASQUERADE_ALL },
+      ],
+      "no endpoints": [none, "reject reject reject", "cluster cluster+ cluster+"],
     },
   );
 });
 
 describe("internal policy Local", () => {
   table(["cluster-ip"], INTERNAL_LOCAL, {
-    "endpoints here": { where: here, shortCut: "local local+ local+", noShortCut: "local local+ local+" },
-    "draining here": { where: drainingHere, shortCut: "local local+ local+", noShortCut: "local local+ local+" },
-    "endpoints elsewhere": { where: elsewhere, shortCut: "drop drop drop", noShortCut: "local local+ local+" },
-    "no endpoints": { where: none, shortCut: "reject reject reject", noShortCut: "local local+ local+" },
+    "endpoints here": [here, "local local+ local+", "local local+ local+"],
+    "draining here": [drainingHere, "local local+ local+", "local local+ local+"],
+    "endpoints elsewhere": [elsewhere, "drop drop drop", "local local+ local+"],
+    "no endpoints": [none, "reject reject reject", "local local+ local+"],
   });
 });
 
@@ -157,107 +138,65 @@ describe("internal policy Local of a service that is reached from outside too", 
     ["cluster-ip"],
     { ...INTERNAL_LOCAL, ...EXTERNAL },
     {
-      "endpoints here": { where: here, shortCut: "local local+ local+", noShortCut: "local local+ local+" },
-      "endpoints elsewhere": { where: elsewhere, shortCut: "drop drop drop", noShortCut: "cluster cluster+ cluster+" },
+      "endpoints here": [here, "local local+ local+", "local local+ local+"],
+      "endpoints elsewhere": [elsewhere, "drop drop drop", "cluster cluster+ cluster+"],
     },
   );
   table(
     EXTERNAL_KINDS,
     { ...INTERNAL_LOCAL, ...EXTERNAL },
     {
-      "endpoints elsewhere": {
-        where: elsewhere,
-        shortCut: "cluster+ cluster+ cluster+",
-        noShortCut: "cluster+ cluster+ cluster+",
-      },
+      "endpoints elsewhere": [elsewhere, "cluster+ cluster+ cluster+", "cluster+ cluster+ cluster+"],
     },
   );
 });
 
 describe("external policy Cluster", () => {
   table(EXTERNAL_KINDS, EXTERNAL, {
-    "endpoints here": { where: here, shortCut: "cluster+ cluster+ cluster+", noShortCut: "cluster+ cluster+ cluster+" },
-    "no detector": {
-      where: here,
-      options: NO_DETECTOR,
-      shortCut: "cluster+ cluster+ cluster+",
-      noShortCut: "cluster+ cluster+ cluster+",
-    },
-    "no endpoints": { where: none, shortCut: "reject reject reject", noShortCut: "cluster+ cluster+ cluster+" },
+    "endpoints here": [here, "cluster+ cluster+ cluster+", "cluster+ cluster+ cluster+"],
+    "no detector": [here, "cluster+ cluster+ cluster+", "cluster+ cluster+ cluster+", NO_DETECTOR],
+    "no endpoints": [none, "reject reject reject", "cluster+ cluster+ cluster+"],
   });
 });
 
 describe("external policy Local", () => {
   table(EXTERNAL_KINDS, EXTERNAL_LOCAL, {
-    "endpoints here": { where: here, shortCut: "cluster cluster+ local", noShortCut: "local local local" },
-    "draining here": { where: drainingHere, shortCut: "cluster cluster+ local", noShortCut: "local local local" },
-    "endpoints elsewhere": {
-      where: elsewhere,
-      shortCut: "cluster cluster+ drop",
-      noShortCut: "cluster cluster cluster",
-    },
-    "no detector": {
-      where: here,
-      options: NO_DETECTOR,
-      shortCut: "local cluster+ local",
-      noShortCut: "local local local",
-    },
-    "no detector, endpoints elsewhere": {
-      where: elsewhere,
-      options: NO_DETECTOR,
-      shortCut: "drop cluster+ drop",
-      noShortCut: "cluster cluster cluster",
-    },
-    "endpoints of another network": {
-      where: here,
-      options: THEIRS,
-      shortCut: "cluster+ cluster+ local",
-      noShortCut: "local local local",
-    },
-    "masquerading all": {
-      where: here,
-      options: MASQUERADE_ALL,
-      shortCut: "cluster cluster+ local",
-      noShortCut: "local local local",
-    },
-    "no endpoints": { where: none, shortCut: "reject reject reject", noShortCut: "local local local" },
+    "endpoints here": [here, "cluster cluster+ local", "local local local"],
+    "draining here": [drainingHere, "cluster cluster+ local", "local local local"],
+    "endpoints elsewhere": [elsewhere, "cluster cluster+ drop", "cluster cluster cluster"],
+    "no detector": [here, "local cluster+ local", "local local local", NO_DETECTOR],
+    "no detector, endpoints elsewhere": [elsewhere, "drop cluster+ drop", "cluster cluster cluster", NO_DETECTOR],
+    "endpoints of another network": [here, "cluster+ cluster+ local", "local local local", THEIRS],
+    "masquerading all": [here, "cluster cluster+ local", "local local local", MASQUERADE_ALL],
+    "no endpoints": [none, "reject reject reject", "local local local"],
   });
   table(["cluster-ip"], EXTERNAL_LOCAL, {
-    "endpoints elsewhere": {
-      where: elsewhere,
-      shortCut: "cluster cluster+ cluster+",
-      noShortCut: "cluster cluster+ cluster+",
-    },
+    "endpoints elsewhere": [elsewhere, "cluster cluster+ cluster+", "cluster cluster+ cluster+"],
   });
 });
 
 describe("an answer where policy Local finds no endpoint", () => {
   const REFUSES = { annotations: { "fairlead.dev/no-local-endpoint": "reject" } };
-  const WHERE: Pick<Row, "where"> = { where: elsewhere };
   table(
     EXTERNAL_KINDS,
     { ...EXTERNAL_LOCAL, ...REFUSES },
     {
-      "endpoints here": { where: here, shortCut: "cluster cluster+ local", noShortCut: "local local local" },
-      "endpoints elsewhere": { ...WHERE, shortCut: "cluster cluster+ reject", noShortCut: "local local local" },
+      "endpoints here": [here, "cluster cluster+ local", "local local local"],
+      "endpoints elsewhere": [elsewhere, "cluster cluster+ reject", "local local local"],
     },
   );
   table(
     ["cluster-ip"],
     { ...INTERNAL_LOCAL, ...REFUSES },
     {
-      "endpoints elsewhere": { ...WHERE, shortCut: "reject reject reject", noShortCut: "local local+ local+" },
+      "endpoints elsewhere": [elsewhere, "reject reject reject", "local local+ local+"],
     },
   );
   table(
     ["cluster-ip"],
     { ...EXTERNAL_LOCAL, ...REFUSES },
     {
-      "policy Cluster, endpoints elsewhere": {
-        ...WHERE,
-        shortCut: "cluster cluster+ cluster+",
-        noShortCut: "cluster cluster+ cluster+",
-      },
+      "policy Cluster, endpoints elsewhere": [elsewhere, "cluster cluster+ cluster+", "cluster cluster+ cluster+"],
     },
   );
 });

@@ -209,7 +209,7 @@ export const cases: readonly Case[] = [
   {
     name: "the kernel refuses the second table, the first stays",
     when: "*filter\n:A - [0:0]\nCOMMIT\n*nat\n:B - [0:0]\n-A PREROUTING -j MASQUERADE\nCOMMIT\n",
-    refused: byKernel(6, /Invalid argument/, 7),
+    refused: byKernel(6, INVALID),
     after: ["filter: :A"],
   },
   refused(

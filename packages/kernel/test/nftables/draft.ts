@@ -147,8 +147,8 @@ export async function runCase(client: NftablesClient, family: NftFamily, { given
   return { refused: error, checked, generations, after: isAsBefore ? "as before" : after };
 }
 
-export function expected({ refused: error, after = "as before" }: Case): Outcome {
-  return { refused: error, checked: error, generations: error === undefined ? 1 : 0, after };
+export function expected({ refused: error, after }: Case): Outcome {
+  return { refused: error, checked: error, generations: error === undefined ? 1 : 0, after: after ?? "as before" };
 }
 
 async function refusal(work: Promise<void>): Promise<string | undefined> {
