@@ -15,125 +15,121 @@ import {
 
 /** What a source reads of an object, which is a spec where it has no metadata and no data. */
 type Row = readonly [
-  source: SourceName | NetworkSource,
   what: string,
   raw: object,
   cidrs: string,
   more?: { readonly ignored?: string; readonly group?: string },
 ];
 
+const of = networkSource;
 const subnet = (spec: object, name = "ovn-default") => ({ metadata: { name }, spec });
 
-const rows: readonly Row[] = [
-  [
-    "kube-ovn-subnets",
-    "the default VPC's subnet, both families",
-    { cidrBlock: "10.16.0.0/16,fd00:10:16::/112", vpc: "ovn-cluster", protocol: "Dual", provider: "ovn" },
-    "10.16.0.0/16 fd00:10:16::/112",
-    { group: "ovn-cluster" },
+const rows: Readonly<Partial<Record<SourceName, readonly Row[]>>> = {
+  "kube-ovn-subnets": [
+    [
+      "the default VPC's subnet, both families",
+      { cidrBlock: "10.16.0.0/16,fd00:10:16::/112", vpc: "ovn-cluster", protocol: "Dual", provider: "ovn" },
+      "10.16.0.0/16 fd00:10:16::/112",
+      { group: "ovn-cluster" },
+    ],
+    ["a subnet as people write it: no VPC, no provider", { cidrBlock: "10.17.0.0/16" }, "10.17.0.0/16", { group: "" }],
+    [
+      "a subnet of another VPC, which Vpcs decide of",
+      { cidrBlock: "10.17.0.0/16", vpc: "blue" },
+      "10.17.0.0/16",
+      { group: "blue" },
+    ],
+    [
+      "kube-ovn's join",
+      subnet({ cidrBlock: "100.64.0.0/16", vpc: "ovn-cluster" }, "join"),
+      "",
+      { ignored: "it joins nodes to the overlay" },
+    ],
+    ["an underlay", { cidrBlock: "172.18.0.0/16", vlan: "vlan0" }, "", { ignored: "it is an underlay" }],
+    [
+      "an underlay behind a logical gateway",
+      { cidrBlock: "172.18.0.0/16", vlan: "vlan0", logicalGateway: true },
+      "172.18.0.0/16",
+      { group: "" },
+    ],
+    [
+      "a subnet of secondary interfaces",
+      { cidrBlock: "172.17.0.0/16", provider: "attachnet.default.ovn" },
+      "",
+      { ignored: 'its provider is "attachnet.default.ovn"' },
+    ],
   ],
-  [
-    "kube-ovn-subnets",
-    "a subnet as people write it: no VPC, no provider",
-    { cidrBlock: "10.17.0.0/16" },
-    "10.17.0.0/16",
-    { group: "" },
+  "calico-ippools": [
+    [
+      "a disabled pool: its pods live on",
+      { cidr: "10.144.0.0/16", disabled: true, allowedUses: ["Workload", "Tunnel"] },
+      "10.144.0.0/16",
+    ],
+    [
+      "a pool for load balancers only",
+      { cidr: "192.0.2.0/24", allowedUses: ["LoadBalancer"] },
+      "",
+      { ignored: "it is for load balancers only" },
+    ],
   ],
-  [
-    "kube-ovn-subnets",
-    "a subnet of another VPC, which Vpcs decide of",
-    { cidrBlock: "10.17.0.0/16", vpc: "blue" },
-    "10.17.0.0/16",
-    { group: "blue" },
+  "cilium-pools": [
+    [
+      "v2, objects",
+      {
+        ipv4: { cidrs: [{ cidr: "10.0.0.0/16" }], maskSize: 24 },
+        ipv6: { cidrs: [{ cidr: "fd00::/104" }] },
+      },
+      "10.0.0.0/16 fd00::/104",
+    ],
+    ["v2alpha1, texts", { ipv4: { cidrs: ["10.0.0.0/16"] } }, "10.0.0.0/16"],
   ],
-  [
-    "kube-ovn-subnets",
-    "kube-ovn's join",
-    subnet({ cidrBlock: "100.64.0.0/16", vpc: "ovn-cluster" }, "join"),
-    "",
-    { ignored: "it joins nodes to the overlay" },
+  "cilium-nodes": [
+    [
+      "both kinds of IPAM",
+      { ipam: { podCIDRs: ["10.1.0.0/24"], pools: { allocated: [{ pool: "a", cidrs: ["10.2.0.0/24"] }] } } },
+      "10.1.0.0/24 10.2.0.0/24",
+    ],
   ],
-  [
-    "kube-ovn-subnets",
-    "an underlay",
-    { cidrBlock: "172.18.0.0/16", vlan: "vlan0" },
-    "",
-    { ignored: "it is an underlay" },
+  "ovn-kubernetes-nodes": [
+    [
+      "a list by network",
+      {
+        metadata: {
+          annotations: { "k8s.ovn.org/node-subnets": '{"default":["10.130.0.0/23","fd01::/64"],"x":["1"]}' },
+        },
+      },
+      "10.130.0.0/23 fd01::/64",
+    ],
+    [
+      "a text, as old versions write it",
+      { metadata: { annotations: { "k8s.ovn.org/node-subnets": '{"default":"10.130.0.0/23"}' } } },
+      "10.130.0.0/23",
+    ],
+    ["a node without the annotation", { metadata: {} }, ""],
   ],
-  [
-    "kube-ovn-subnets",
-    "an underlay behind a logical gateway",
-    { cidrBlock: "172.18.0.0/16", vlan: "vlan0", logicalGateway: true },
-    "172.18.0.0/16",
-    { group: "" },
+  flannel: [
+    [
+      "both families",
+      { data: { "net-conf.json": '{"Network":"10.244.0.0/16","IPv6Network":"fd00:244::/48","Backend":{}}' } },
+      "10.244.0.0/16 fd00:244::/48",
+    ],
   ],
-  [
-    "kube-ovn-subnets",
-    "a subnet of secondary interfaces",
-    { cidrBlock: "172.17.0.0/16", provider: "attachnet.default.ovn" },
-    "",
-    { ignored: 'its provider is "attachnet.default.ovn"' },
+  "antrea-ippools": [
+    [
+      "a CIDR and a range",
+      { ipRanges: [{ cidr: "10.10.0.0/24" }, { start: "10.10.1.2", end: "10.10.1.9" }] },
+      "10.10.0.0/24 10.10.1.2/31 10.10.1.4/30 10.10.1.8/31",
+    ],
+    ["a range of IPv6", { ipRanges: [{ start: "fd00::", end: "fd00::ffff" }] }, "fd00::/112"],
   ],
-  [
-    "calico-ippools",
-    "a disabled pool: its pods live on",
-    { cidr: "10.144.0.0/16", disabled: true, allowedUses: ["Workload", "Tunnel"] },
-    "10.144.0.0/16",
+  spiderpool: [["a disabled pool", { subnet: "10.6.0.0/16", disable: true }, "10.6.0.0/16"]],
+  nodes: [
+    ["podCIDRs", { podCIDR: "10.7.0.0/24", podCIDRs: ["10.7.0.0/24", "fd07::/64"] }, "10.7.0.0/24 fd07::/64"],
+    ["podCIDR, of old objects", { podCIDR: "10.7.0.0/24" }, "10.7.0.0/24"],
   ],
-  [
-    "calico-ippools",
-    "a pool for load balancers only",
-    { cidr: "192.0.2.0/24", allowedUses: ["LoadBalancer"] },
-    "",
-    { ignored: "it is for load balancers only" },
-  ],
-  [
-    "cilium-pools",
-    "v2, objects",
-    {
-      ipv4: { cidrs: [{ cidr: "10.0.0.0/16" }], maskSize: 24 },
-      ipv6: { cidrs: [{ cidr: "fd00::/104" }] },
-    },
-    "10.0.0.0/16 fd00::/104",
-  ],
-  ["cilium-pools", "v2alpha1, texts", { ipv4: { cidrs: ["10.0.0.0/16"] } }, "10.0.0.0/16"],
-  [
-    "cilium-nodes",
-    "both kinds of IPAM",
-    { ipam: { podCIDRs: ["10.1.0.0/24"], pools: { allocated: [{ pool: "a", cidrs: ["10.2.0.0/24"] }] } } },
-    "10.1.0.0/24 10.2.0.0/24",
-  ],
-  [
-    "ovn-kubernetes-nodes",
-    "a list by network",
-    {
-      metadata: { annotations: { "k8s.ovn.org/node-subnets": '{"default":["10.130.0.0/23","fd01::/64"],"x":["1"]}' } },
-    },
-    "10.130.0.0/23 fd01::/64",
-  ],
-  [
-    "ovn-kubernetes-nodes",
-    "a text, as old versions write it",
-    { metadata: { annotations: { "k8s.ovn.org/node-subnets": '{"default":"10.130.0.0/23"}' } } },
-    "10.130.0.0/23",
-  ],
-  ["ovn-kubernetes-nodes", "a node without the annotation", { metadata: {} }, ""],
-  [
-    "flannel",
-    "both families",
-    { data: { "net-conf.json": '{"Network":"10.244.0.0/16","IPv6Network":"fd00:244::/48","Backend":{}}' } },
-    "10.244.0.0/16 fd00:244::/48",
-  ],
-  [
-    "antrea-ippools",
-    "a CIDR and a range",
-    { ipRanges: [{ cidr: "10.10.0.0/24" }, { start: "10.10.1.2", end: "10.10.1.9" }] },
-    "10.10.0.0/24 10.10.1.2/31 10.10.1.4/30 10.10.1.8/31",
-  ],
-  ["antrea-ippools", "a range of IPv6", { ipRanges: [{ start: "fd00::", end: "fd00::ffff" }] }, "fd00::/112"],
-  ["spiderpool", "a disabled pool", { subnet: "10.6.0.0/16", disable: true }, "10.6.0.0/16"],
-  ["nodes", "podCIDRs", { podCIDR: "10.7.0.0/24", podCIDRs: ["10.7.0.0/24", "fd07::/64"] }, "10.7.0.0/24 fd07::/64"],
-  ["nodes", "podCIDR, of old objects", { podCIDR: "10.7.0.0/24" }, "10.7.0.0/24"],
+};
+
+const customRows: readonly (readonly [source: NetworkSource, ...row: Row])[] = [
   [
     customSource({
       resource: "pools.v1.example.org",
@@ -179,8 +175,11 @@ test("a plural may have hyphens, and a group may be the core one", () => {
   ]);
 });
 
-test.each(rows)("%o: %s", (source, _what, raw, cidrs, more) => {
-  const { read } = typeof source === "string" ? networkSource(source) : source;
+const ofNames = Object.entries(rows).flatMap(([name, list]) =>
+  list.map((row) => [networkSource(name as SourceName), ...row] as const),
+);
+
+test.each([...ofNames, ...customRows])("$0.id: %s", ({ read }, _what, raw, cidrs, more) => {
   const object = "metadata" in raw || "data" in raw ? raw : subnet(raw);
   expect(read(object)).toEqual({ cidrs: cidrs.split(" ").filter((cidr) => cidr !== ""), problems: [], ...more });
 });
