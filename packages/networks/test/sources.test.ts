@@ -129,7 +129,9 @@ const rows: Readonly<Partial<Record<SourceName, readonly Row[]>>> = {
   ],
 };
 
-const customRows: readonly (readonly [source: NetworkSource, ...row: Row])[] = [
+type SourceRow = [source: NetworkSource, ...row: Row];
+
+const customRows: readonly SourceRow[] = [
   [
     customSource({
       resource: "pools.v1.example.org",
@@ -176,10 +178,10 @@ test("a plural may have hyphens, and a group may be the core one", () => {
 });
 
 const ofNames = Object.entries(rows).flatMap(([name, list]) =>
-  list.map((row) => [networkSource(name as SourceName), ...row] as const),
+  list.map((row): SourceRow => [networkSource(name as SourceName), ...row]),
 );
 
-test.each([...ofNames, ...customRows])("$0.id: %s", ({ read }, _what, raw, cidrs, more) => {
+test.each<SourceRow>([...ofNames, ...customRows])("%o: %s", ({ read }, _what, raw, cidrs, more) => {
   const object = "metadata" in raw || "data" in raw ? raw : subnet(raw);
   expect(read(object)).toEqual({ cidrs: cidrs.split(" ").filter((cidr) => cidr !== ""), problems: [], ...more });
 });
