@@ -27,7 +27,7 @@ export function withTables(page: string): string {
 }
 
 /** Before the table, as a list: what is the same, with nothing to know. */
-export const SAME = "Same: ";
+export const SAME = "Same as kube-proxy's: ";
 
 /** It is commander's own flag. */
 const HELP = { name: "--help", row: { differs: "grouped by subject; flags of old and of Windows are not listed" } };
