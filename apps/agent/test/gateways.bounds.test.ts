@@ -68,10 +68,10 @@ test(`with ${GATEWAYS} Gateways, each with a route, and ${CROWD} more at one of 
         const path = expect.stringContaining("/endpointslices/single-fairlead-");
         expect(wrote(before)).toMatchObject([{ method: "PUT", path }]);
       }
-      const [most, median = 0] = [await megabytes(pid), took.sort((one, other) => one - other)[CHANGES >> 1]];
+      const most = await megabytes(pid);
       await annotate(`${Math.round(most)} MB of resident memory at most; a backend's change: ${took.join(", ")} ms`);
       expect(most).toBeLessThan(MOST_MB);
-      expect(median).toBeLessThan(MOST_MS);
+      expect(Math.max(...took)).toBeLessThan(MOST_MS);
       process.kill(pid, "SIGTERM");
     }
   } finally {

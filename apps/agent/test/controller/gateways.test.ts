@@ -499,6 +499,19 @@ describe("slices of a Gateway's Service", () => {
     ]);
   });
 
+  test("are worked out once for a change, of the backend's Gateways only, and not again when the watch brings what was written", async () => {
+    const other = { parents: [{ name: "other" }], backends: [{ name: "other", port: 80 }] };
+    const cluster = await settled(route("r"), gateway("other", [TCP]), route("o", other), backend("other"));
+    const before = cluster.reconciled.length;
+    cluster.lags = true;
+    cluster.put(slice("web", ["10.0.0.1"]));
+    cluster.catchUp();
+    expect(await cluster.settle()).toHaveLength(1);
+    cluster.catchUp();
+    await cluster.settle();
+    expect(cluster.reconciled.slice(before)).toEqual(["Gateway apps/gw"]);
+  });
+
   test("are not written over an older state that the watch brings after the own writes", async () => {
     const cluster = await settled(route("r"));
     cluster.lags = true;

@@ -2,7 +2,7 @@
 
 import { GATEWAY_CONTROLLER, GATEWAY_GROUP, isObject, objectAt, type RawObject, textAt } from "@fairlead/base";
 import { GATEWAYS_MANAGER } from "../../src/controller/gateways/objects.ts";
-import { type Followed, GatewayState } from "../../src/controller/gateways/state.ts";
+import { type Followed, GatewayState, type Work } from "../../src/controller/gateways/state.ts";
 import { GatewayWriter, PLURALS, type Subject } from "../../src/controller/gateways/writes.ts";
 import type { Key, Send } from "../../src/controller/requests.ts";
 
@@ -130,6 +130,8 @@ export class GatewayCluster {
   readonly objects = new Map<string, RawObject>();
   /** Method and path of each write. */
   readonly writes: string[] = [];
+  /** What has been reconciled, in order. */
+  readonly reconciled: Work[] = [];
   readonly problems: string[] = [];
   /** Answers in place of the server; undefined: the server does. */
   refuse: (method: string, path: string) => { status: number; body: string } | undefined = () => undefined;
@@ -181,12 +183,14 @@ export class GatewayCluster {
     const errors: unknown[] = [];
     for (let round = 0; this.state.dirty.size > 0; round += 1) {
       if (round === 20) throw new Error(`no end: ${[...this.state.dirty]}`);
-      for (const work of [...this.state.dirty])
+      for (const work of [...this.state.dirty]) {
+        this.reconciled.push(work);
         await this.#writer.reconcile(work).catch((error: unknown) => {
           if (!this.lags) return void errors.push(error);
           this.state.again(work);
           this.catchUp();
         });
+      }
     }
     if (errors.length > 0) throw errors[0];
     return this.writes.slice(before);

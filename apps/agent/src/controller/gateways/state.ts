@@ -153,13 +153,16 @@ export class GatewayState implements World {
   /**
    * What the API server answered to an own write, before the watch brings it.
    *
+   * @param by what it was written for, which is not looked at again because of it
    * @param over the version that was written over; "": none
    */
-  wrote(kind: Kind | "EndpointSlice" | "Service", key: Key, over: string, raw: unknown): void {
+  wrote(by: Work, kind: Kind | "EndpointSlice" | "Service", key: Key, over: string, raw: unknown): void {
     // What the watch has brought in the meantime is later.
     if (this.#version(kind, key) !== over) return;
     if (over !== "" && raw !== undefined) this.#replaced.add(`${kind} ${key}`, over);
+    const hasChanged = this.#dirty.has(by);
     this.#set[kind](key, raw);
+    if (!hasChanged) this.#dirty.delete(by);
   }
 
   /** Each is given undefined where the object is gone. */
@@ -242,6 +245,8 @@ export class GatewayState implements World {
     const slice = raw === undefined ? undefined : decodeSlice(raw);
     const manager = valueAt(raw, "metadata", "labels", SLICE_MANAGER_LABEL);
     const own = slice && manager === GATEWAYS_MANAGER ? ownSliceIn(raw, slice) : undefined;
+    // The watch brings what was written as well.
+    if (own !== undefined && JSON.stringify(own) === JSON.stringify(this.#ownSlices.get(key))) return;
     // Those of secondary networks are for the agent that has their Service.
     const source = manager === GATEWAYS_MANAGER || manager === NETWORKS_MANAGER ? undefined : slice;
     const gatewaysOf = (service: Key) => this.#byService.get(service) ?? [];

@@ -86,8 +86,8 @@ export class GatewayWriter {
     const { gateway, service, isTaken, slices, status } =
       (isOther ? planGateway(state, key, this.#now()) : undefined) ?? before;
     const there = service && !isTaken ? state.service(idOf(service)) : undefined;
-    if (there !== undefined) await this.#writeSlices(there, slices);
-    for (const old of state.ownServicesOf(gateway)) if (old.name !== service?.name) await this.#removeService(old);
+    if (there !== undefined) await this.#writeSlices(key, there, slices);
+    for (const old of state.ownServicesOf(gateway)) if (old.name !== service?.name) await this.#removeService(key, old);
     await this.#writeStatus("Gateway", gateway, gateway.status, status);
     if (refusal !== undefined) throw refusal;
   }
@@ -97,7 +97,7 @@ export class GatewayWriter {
     const { state } = this.#options;
     const gateway = state.gateway(key);
     if (gateway === undefined || state.class(gateway.className)?.isOurs !== false) return;
-    for (const old of state.ownServicesOf(gateway)) await this.#removeService(old);
+    for (const old of state.ownServicesOf(gateway)) await this.#removeService(key, old);
   }
 
   /** @returns why the API server does not take the Service as it is to be */
@@ -110,8 +110,9 @@ export class GatewayWriter {
     try {
       if (there === undefined) {
         const object = newService(service, gateway);
-        state.wrote("Service", id, "", await accepted(send, { method: "POST", path, object }));
-      } else if (differs(there, service)) await this.#updateService(`${path}/${service.name}`, id, service);
+        const stored = await accepted(send, { method: "POST", path, object });
+        state.wrote(`Gateway ${key}`, "Service", id, "", stored);
+      } else if (differs(there, service)) await this.#updateService(key, `${path}/${service.name}`, service);
       state.setRefusal(key, undefined);
       return undefined;
     } catch (error) {
@@ -121,27 +122,33 @@ export class GatewayWriter {
     }
   }
 
-  async #updateService(path: string, id: Key, service: DesiredService): Promise<void> {
+  async #updateService(key: Key, path: string, service: DesiredService): Promise<void> {
     const { state, send } = this.#options;
     const raw = await unlessMissing(send, { method: "GET", path });
     if (!isObject(raw)) return;
     const object = serviceWith(service, raw);
     if (isDeepStrictEqual(object, raw)) return;
-    state.wrote("Service", id, versionOf(raw), await accepted(send, { method: "PUT", path, object }));
+    const stored = await accepted(send, { method: "PUT", path, object });
+    state.wrote(`Gateway ${key}`, "Service", idOf(service), versionOf(raw), stored);
   }
 
-  async #removeService({ namespace, name, resourceVersion, uid }: GatewayService): Promise<void> {
+  async #removeService(key: Key, { namespace, name, resourceVersion, uid }: GatewayService): Promise<void> {
     const { state, send } = this.#options;
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/services/${encodeURIComponent(name)}`;
     // Another one of the same name is not meant.
     const object = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid } };
     await unlessMissing(send, { method: "DELETE", path, object });
-    state.wrote("Service", `${namespace}/${name}`, resourceVersion, undefined);
+    state.wrote(`Gateway ${key}`, "Service", `${namespace}/${name}`, resourceVersion, undefined);
   }
 
   /** What comes is written before what goes: a listener does not lose its endpoints in between. */
-  async #writeSlices({ namespace, name, uid }: GatewayService, slices: readonly DesiredSlice[]): Promise<void> {
+  async #writeSlices(
+    key: Key,
+    { namespace, name, uid }: GatewayService,
+    slices: readonly DesiredSlice[],
+  ): Promise<void> {
     const { state, send } = this.#options;
+    const work: Work = `Gateway ${key}`;
     const writer = sliceWriter(send);
     const left = new Map(state.ownSlicesOf(`${namespace}/${name}`).map((slice) => [slice.name, slice]));
     for (const slice of slices) {
@@ -150,11 +157,11 @@ export class GatewayWriter {
       if (old?.fingerprint === fingerprint(uid, slice)) continue;
       const object = sliceObject(namespace, uid, slice, old?.resourceVersion);
       const stored = await (old === undefined ? writer.create(object) : writer.update(object));
-      state.wrote("EndpointSlice", `${namespace}/${slice.name}`, old?.resourceVersion ?? "", stored);
+      state.wrote(work, "EndpointSlice", `${namespace}/${slice.name}`, old?.resourceVersion ?? "", stored);
     }
     for (const old of left.values()) {
       await writer.remove({ namespace, name: old.name });
-      state.wrote("EndpointSlice", `${namespace}/${old.name}`, old.resourceVersion, undefined);
+      state.wrote(work, "EndpointSlice", `${namespace}/${old.name}`, old.resourceVersion, undefined);
     }
   }
 
@@ -172,7 +179,8 @@ export class GatewayWriter {
     const metadata = { ...(namespace !== "" && { namespace }), name, resourceVersion };
     const stored = await unlessMissing(send, { method: "PUT", path, object: { apiVersion, kind, metadata, status } });
     if (stored === undefined) return;
-    state.wrote(kind, `${namespace}/${name}`, resourceVersion, stored);
+    const key: Key = `${namespace}/${name}`;
+    state.wrote(`${kind} ${key}`, kind, key, resourceVersion, stored);
     for (const { reason, message } of problemsIn(before, status))
       this.#options.onProblem({ apiVersion, kind, namespace, name, uid }, reason, message);
   }
