@@ -1,5 +1,5 @@
 import type { KernelVersion } from "@fairlead/lab/qemu/kernel";
-import { goldenScenario, type RawObject } from "@fairlead/testkit";
+import { endpointSlice, goldenScenario, type RawObject, service } from "@fairlead/testkit";
 import {
   ALL_UNITS,
   ask,
@@ -185,4 +185,52 @@ export async function countFew(version: KernelVersion, units: readonly Unit[]): 
     await fairleadTable(SUBJECTS.fast, "fast-path", objects, DEVICES[way], node),
   ];
   return (await count({ version, way, service: SERVICE, subjects, units })).counts;
+}
+
+/** A load balancer's address, which is what a Gateway has: its endpoints weigh alike, or in two shares. */
+const SHARED = { ...COUNTED, address: "192.0.2.10" };
+export const WEIGHTED_SUBJECTS = { alike: "alike", weighted: "weighted" } as const;
+const WEIGHTED_GUESTS = {
+  iptables: {
+    guest: IPTABLES_GUEST,
+    rules: (name: string, objects: readonly RawObject[]) => fairleadIptables(name, objects, name),
+  },
+  nftables: {
+    guest: {},
+    rules: (name: string, objects: readonly RawObject[]) => fairleadTable(name, name, objects, undefined),
+  },
+};
+
+/** Counts in one guest what packets to endpoints with weights cost, and to the same without. */
+export async function countWeighted(
+  version: KernelVersion,
+  mode: keyof typeof WEIGHTED_GUESTS,
+  units: readonly Unit[],
+): Promise<GuestCounts> {
+  const { guest, rules } = WEIGHTED_GUESTS[mode];
+  const { alike, weighted } = WEIGHTED_SUBJECTS;
+  const subjects = [await rules(alike, sharedObjects()), await rules(weighted, sharedObjects([9, 1]))];
+  return (await count({ version, way: "one node", service: SHARED, subjects, units, guest })).counts;
+}
+
+function sharedObjects(weights?: readonly [number, number]): readonly RawObject[] {
+  const { address, port, endpoints } = SHARED;
+  const ports = (["TCP", "UDP"] as const).map((protocol) => ({ name: protocol.toLowerCase(), port, protocol }));
+  const half = endpoints.length / 2;
+  const slices = [endpoints.slice(0, half), endpoints.slice(half)].map((addresses, at) =>
+    endpointSlice(`shared-${at}`, {
+      service: "shared",
+      family: "IPv4",
+      ports,
+      endpoints: addresses.map((one) => ({ address: one, nodeName: "node-b" })),
+      ...(weights && { annotations: { "fairlead.dev/weight": String(weights[at]) } }),
+    }),
+  );
+  const shared = service("shared", {
+    type: "LoadBalancer",
+    clusterIPs: ["10.96.0.11"],
+    ports,
+    ingress: [{ ip: address }],
+  });
+  return [...clusterOf(sizeOf(10)), shared, ...slices];
 }

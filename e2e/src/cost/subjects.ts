@@ -131,12 +131,12 @@ function rulesText(fake: FakeIptables): string {
 }
 
 /** The rules of the agent's backend after a full sync. */
-export async function fairleadIptables(name: string, objects: readonly RawObject[]): Promise<Subject> {
+export async function fairleadIptables(name: string, objects: readonly RawObject[], file = "own"): Promise<Subject> {
   const counters = new Set(COUNTERS);
   const fake = new FakeIptables({ family: "IPv4", variant: "legacy", nfacct: counters });
   const backend = createIptablesBackend(fake, { counters: async () => counters });
   await backend.sync(clusterOn(objects, iptablesSemantics).plan("IPv4"));
-  return iptablesTables(name, "own", rulesText(fake));
+  return iptablesTables(name, file, rulesText(fake));
 }
 
 export const IPVS_GUEST: GuestNeeds = {

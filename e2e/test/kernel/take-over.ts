@@ -1,7 +1,14 @@
 import { rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { PATIENCE_MS } from "@fairlead/base/testing";
-import { type AgentFolder, type AgentProcess, agentFolder, requireAgent, startAgent } from "@fairlead/lab/agent";
+import {
+  type AgentFolder,
+  type AgentProcess,
+  agentFile,
+  agentFolder,
+  requireAgent,
+  startAgent,
+} from "@fairlead/lab/agent";
 import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
 import { modeNamed, servesLocalhost } from "@fairlead/lab/modes";
 import {
@@ -21,7 +28,7 @@ import {
 } from "@fairlead/lab/plain/requests";
 import { objects, rulesInPlace, rulesOf, SCENE_FLAGS } from "@fairlead/lab/plain/scene";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
-import { clientA, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
+import { clientA, type RawObject, service, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { labForEach } from "./lab-for.ts";
 
@@ -36,6 +43,55 @@ const at = ({ clusterIP, port }: Workload): TrafficFlow => ({ from: clientA, to:
 type Mode = KubeProxyMode["mode"];
 
 const readByNft = (mode: Mode): boolean => modeNamed(mode).rules.listings.some(([program]) => program === "nft");
+
+/** A Gateway whose route leads to one backend 999 times of 1,000, and to another one once. */
+const [most, few] = [workload(21, { endpoints: [webA1] }), workload(22, { endpoints: [webB1] })];
+const AT_GATEWAY: TrafficFlow = { from: clientA, to: "192.0.2.80", port: 80 };
+const ofGateways = (kind: string, name: string, spec: object): RawObject => ({
+  apiVersion: "gateway.networking.k8s.io/v1",
+  kind,
+  metadata: { ...(kind !== "GatewayClass" && { namespace: "default" }), name, uid: `uid-${name}`, generation: 1 },
+  spec,
+});
+const gatewayObjects: readonly RawObject[] = [
+  ...most.objects,
+  ...few.objects,
+  ofGateways("GatewayClass", "fairlead", { controllerName: "fairlead.dev/gateway" }),
+  ofGateways("Gateway", "gw", {
+    gatewayClassName: "fairlead",
+    listeners: [{ name: "tcp", port: AT_GATEWAY.port, protocol: "TCP" }],
+  }),
+  ofGateways("TCPRoute", "r", {
+    parentRefs: [{ name: "gw" }],
+    rules: [
+      {
+        backendRefs: [
+          { name: "svc-21", port: most.port, weight: 999 },
+          { name: "svc-22", port: few.port, weight: 1 },
+        ],
+      },
+    ],
+  }),
+  gatewayService(),
+];
+
+/** Its Service as the API server and a load balancer leave it; the controller writes the rest, and the slices. */
+function gatewayService(): RawObject {
+  const made = service("gw-fairlead", {
+    type: "LoadBalancer",
+    clusterIPs: ["10.96.0.80"],
+    ports: [{ name: "tcp", port: AT_GATEWAY.port }],
+    ingress: [{ ip: AT_GATEWAY.to }],
+    labels: { "app.kubernetes.io/managed-by": "gateways.fairlead.dev" },
+  });
+  const owner = { apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", name: "gw", uid: "uid-gw" };
+  const metadata = {
+    ...Object(made["metadata"]),
+    uid: "uid-gw-fairlead",
+    ownerReferences: [{ ...owner, controller: true }],
+  };
+  return { ...made, metadata };
+}
 
 /** Runs where FAIRLEAD_KUBE_PROXY names the real kube-proxy: `pnpm bench` builds it. */
 export function takeOver(program: string): void {
@@ -151,6 +207,28 @@ export function takeOver(program: string): void {
       process.stdout.write(
         `${mode.mode} ${mode.variant} to ${fairlead}: ${seen.requests} requests there, ${returned.requests} back\n`,
       );
+    });
+
+    test("a Gateway: kube-proxy serves its route and weighs endpoints alike; Fairlead serves it by its weights", async () => {
+      await api.put(gatewayObjects);
+      const controller = startAgent(lab.namespace("node-a"), {
+        bundle: join(dirname(agentFile()), "controller.js"),
+        flags: [`--master=${api.url}`, "--jobs=gateways", "--leader-elect=false"],
+      });
+      await using _ = { [Symbol.asyncDispose]: async () => void (await controller.kill()) };
+      /** Answers of the backend that weighs little. */
+      const fromFew = async () => {
+        const answers: string[] = [];
+        for (let request = 0; request < 40; request += 1) answers.push(await whoAnswersAt(lab, AT_GATEWAY));
+        expect(new Set([...answers, webA1.name, webB1.name])).toEqual(new Set([webA1.name, webB1.name]));
+        return answers.filter((name) => name === webB1.name).length;
+      };
+      await toKubeProxy({ mode: "iptables", variant: "nft" }, proofs.before, [AT_GATEWAY]);
+      // Chance goes beyond these numbers less than once in a million runs.
+      expect(await fromFew()).toBeGreaterThan(5);
+      await kubeProxy?.stop();
+      await toFairlead("iptables", proofs.there);
+      expect(await fromFew()).toBeLessThan(4);
     });
 
     test("kube-proxy --cleanup removes what nftables mode has written", async () => {

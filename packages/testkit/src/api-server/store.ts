@@ -127,12 +127,17 @@ export function parsePath(path: string): ResourcePath | undefined {
   return { collection: `${root}/${plural}`, namespace, name: decoded, status: status !== undefined };
 }
 
-/** The kinds that the proxies follow, and where they are. */
+const GATEWAYS = "gateway.networking.k8s.io/v1";
+
+/** The kinds that the proxies and the controller of Gateways follow, and where they are. */
 const KINDS = [
   { apiVersion: "v1", kind: "Node", collection: "/api/v1/nodes" },
   { apiVersion: "v1", kind: "Service", collection: "/api/v1/services" },
   { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", collection: "/apis/discovery.k8s.io/v1/endpointslices" },
   { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", collection: "/apis/networking.k8s.io/v1/servicecidrs" },
+  { apiVersion: GATEWAYS, kind: "GatewayClass", collection: `/apis/${GATEWAYS}/gatewayclasses` },
+  { apiVersion: GATEWAYS, kind: "Gateway", collection: `/apis/${GATEWAYS}/gateways` },
+  { apiVersion: GATEWAYS, kind: "TCPRoute", collection: `/apis/${GATEWAYS}/tcproutes` },
 ] as const;
 
 /** What an object of a collection is; undefined for kinds that no proxy follows. */
