@@ -56,7 +56,6 @@ export async function openFastPath(
 }
 
 interface FastPathDevicesParts {
-  /** nftables.fastPath.devices */
   readonly wanted: FastPathSettings["devices"];
   /** Canonical CIDRs of this cluster's pods, and of excluded networks. */
   readonly pods: readonly string[];

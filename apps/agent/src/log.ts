@@ -21,7 +21,6 @@ export interface Log {
 
 interface LogOptions {
   readonly format: "text" | "json";
-  /** -v */
   readonly verbosity: number;
   /** Takes whole lines; default: the process's standard error. */
   readonly write?: (line: string) => void;

@@ -18,7 +18,6 @@ import { type FixedChain, fixedChains, type Wanted } from "./plan/frame.ts";
 import { fillChains } from "./plan/rule-parts.ts";
 import type { RulesPort } from "./port.ts";
 
-/** A chain that differs. */
 interface Found {
   readonly table: Table;
   readonly chain: FixedChain;

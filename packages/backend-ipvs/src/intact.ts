@@ -62,7 +62,6 @@ const LITTLE = 4;
 /** What has just begun to drain often has no connections at all: it is looked at once more, soon, if it is little. */
 const FIRST_LOOK = 1_000;
 
-/** When to look at what drains. */
 export class DrainClock {
   #allAt: number | undefined;
   #freshAt: number | undefined;
@@ -79,7 +78,6 @@ export class DrainClock {
     this.#freshAt = fresh > 0 && fresh <= LITTLE ? (this.#freshAt ?? now + FIRST_LOOK) : undefined;
   }
 
-  /** The servers to look at now. */
   due(draining: Draining, now: number): readonly VirtualServerKey[] {
     if (this.#allAt !== undefined && now >= this.#allAt) return draining.servers();
     return this.#freshAt !== undefined && now >= this.#freshAt ? draining.fresh() : [];

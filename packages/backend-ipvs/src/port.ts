@@ -63,7 +63,6 @@ export interface LinksPort {
 export type RulesPort = Pick<IptablesPort, "family" | "variant" | "restore" | "save" | "chains" | "list" | "glance"> &
   Partial<Pick<IptablesPort, "saveTables">>;
 
-/** All of it, for one family. */
 export interface IpvsPort {
   /** Virtual servers and their destinations. */
   readonly servers: ServersPort;

@@ -274,7 +274,6 @@ class SplitBatch implements TableWriter {
     for (let batch = this.#full.shift(); batch !== undefined; batch = this.#full.shift()) yield batch;
   }
 
-  /** What comes last. */
   get last(): NftBatch {
     return this.#last;
   }

@@ -75,7 +75,6 @@ export async function writeChange(
 export interface Programmed {
   readonly context: RenderContext;
   readonly relays: Relays;
-  /** By group. */
   readonly rules: Map<string, readonly ChainRule[]>;
 }
 

@@ -50,7 +50,6 @@ export class Endpoints {
     return this.#local.get(address) ?? (local ? undefined : this.#remote.get(address));
   }
 
-  /** The endpoint elsewhere with this address. */
   remote(address: string): Endpoint | undefined {
     const id = this.#remote.get(address);
     return id === undefined ? undefined : this.#byId.get(id);

@@ -51,7 +51,6 @@ export class Ledger {
   }
 }
 
-/** What a change may have touched. */
 export interface Touched {
   readonly keys: readonly string[];
   readonly addresses: readonly string[];

@@ -4,11 +4,9 @@
 export interface Policy {
   /** `RemoteSubnetRoute`, `ProviderAddress`, … */
   readonly Type: string;
-  /** As its type has them. */
   readonly Settings: Readonly<Record<string, unknown>>;
 }
 
-/** The network of the pods. */
 export interface Network {
   /** A GUID. */
   readonly ID: string;
@@ -20,9 +18,7 @@ export interface Network {
   readonly Policies?: readonly Policy[];
 }
 
-/** What an endpoint is made of. */
 export interface EndpointSettings {
-  /** Id of its network. */
   readonly HostComputeNetwork: string;
   /** Its addresses, one of each family at most. */
   readonly IpConfigurations?: readonly { readonly IpAddress: string; readonly PrefixLength?: number }[];
@@ -44,7 +40,6 @@ export interface Endpoint extends EndpointSettings {
 export interface PortMapping {
   /** As IP numbers it: TCP 6, UDP 17, SCTP 132. */
   readonly Protocol: number;
-  /** The port of all endpoints. */
   readonly InternalPort: number;
   /** The port that clients use. */
   readonly ExternalPort: number;
@@ -68,7 +63,6 @@ export interface BalancerSettings {
   readonly Flags?: number;
 }
 
-/** A load balancer. */
 export interface Balancer extends BalancerSettings {
   /** A GUID. */
   readonly ID: string;
@@ -79,7 +73,6 @@ export interface Balancer extends BalancerSettings {
  * HRESULT as their `code`.
  */
 export interface HcnPort {
-  /** The version of HNS. */
   version(): Promise<{ readonly Major: number; readonly Minor: number }>;
   network(name: string): Promise<Network | undefined>;
   endpointIds(network: string): Promise<readonly string[]>;

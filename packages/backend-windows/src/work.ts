@@ -9,7 +9,6 @@ import type { Balancer, BalancerSettings, EndpointSettings, HcnPort } from "./po
 
 /** What is known of HCN: its objects as far as they are ours, and what it refused. */
 export interface Programmed {
-  /** Id of the network. */
   readonly network: string;
   readonly context: PlanContext;
   readonly ledger: Ledger;

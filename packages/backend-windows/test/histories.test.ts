@@ -67,7 +67,6 @@ describe("whatever the history, HCN is as after a fresh start", () => {
   });
 });
 
-/** Every call. */
 const CALLS = [
   "HNSCall",
   ...["Network", "Endpoint", "LoadBalancer"].flatMap((kind) => [

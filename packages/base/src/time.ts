@@ -14,7 +14,6 @@ export interface Clock extends Timers {
   monotonic(): number;
 }
 
-/** The clock of this machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

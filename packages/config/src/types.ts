@@ -133,7 +133,6 @@ export interface AgentConfig {
   readonly bindAddress: string;
   /** Absent: no health server (`--healthz-bind-address=`). */
   readonly healthzBindAddress?: SocketAddress;
-  /** Where metrics are served. */
   readonly metricsBindAddress: SocketAddress;
   /** The agent ends where it cannot listen; false: it retries. */
   readonly bindAddressHardFail: boolean;
@@ -155,13 +154,9 @@ export interface AgentConfig {
   readonly nodePortAddresses: readonly string[];
   /** Settings by mode; `config[config.mode]` are those in use. */
   readonly iptables: IptablesSettings;
-  /** Settings of ipvs mode. */
   readonly ipvs: IpvsSettings;
-  /** Settings of nftables mode. */
   readonly nftables: NftablesSettings;
-  /** Settings of userspace mode. */
   readonly userspace: UserspaceSettings;
-  /** Settings of kernelspace mode. */
   readonly kernelspace: KernelspaceSettings;
   /** Absent: there are none. */
   readonly serviceMetrics?: ServiceMetricsSettings;
@@ -177,9 +172,7 @@ export interface AgentConfig {
   readonly configSyncPeriodMs: number;
   /** Ports of the userspace mode; absent: any. */
   readonly portRange?: { readonly from: number; readonly to: number };
-  /** As given. */
   readonly featureGates: Readonly<Record<string, boolean>>;
-  /** What they come to. */
   readonly features: Features;
   /** How the agent logs. */
   readonly logging: LoggingSettings;
@@ -236,7 +229,6 @@ interface CommonSettings {
   readonly minSyncPeriodMs: number;
 }
 
-/** Settings of iptables mode. */
 export interface IptablesSettings extends CommonSettings {
   /** Node ports are served on 127.0.0.1 as well. */
   readonly localhostNodePorts: boolean;
@@ -272,7 +264,6 @@ export type LoopbackNodePorts =
   /** TCP is relayed by the agent's own process, other protocols are refused and counted. */
   | "relayed";
 
-/** Settings of nftables mode. */
 export interface NftablesSettings extends CommonSettings {
   /** By the gate KubeProxyNFTablesLocalhostNodePorts and nodePortAddresses. */
   readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
@@ -388,7 +379,6 @@ export interface MultiCNISettings {
 export interface ConfigError {
   /** The flag (`--oom-score-adj`) or the file and its field (`/etc/config.conf: oomScoreAdj`). */
   readonly field: string;
-  /** The value as it was given. */
   readonly value: string;
   /** What is wrong with it and what would be right. */
   readonly message: string;

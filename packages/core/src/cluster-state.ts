@@ -39,7 +39,6 @@ export class ClusterState implements ClusterView {
     return changed;
   }
 
-  /** Removes a Service. */
   deleteService(namespace: string, name: string): boolean {
     const { key, service, slices } = this.#entryOf(namespace, name);
     const changed = service !== undefined;

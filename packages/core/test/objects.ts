@@ -79,7 +79,6 @@ export const DRAINING = { ready: false, serving: true, terminating: true } as co
 export const HERE = { nodeName: "node-a" } as const;
 export const NOT_READY = { ready: false, serving: false, terminating: false } as const;
 
-/** The memory as its keeper has it. */
 export class Memory implements OwnershipMemory {
   readonly entries = new Map<string, "ours" | "foreign" | "mixed">();
 

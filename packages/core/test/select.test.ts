@@ -30,7 +30,6 @@ function setsOf(endpoints: readonly SliceEndpoint[], place: NodeTopology = PLACE
 }
 
 const [A, B, C] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"] as const;
-/** The addresses by their letters. */
 const addressesIn = (letters: string) => Array.from(letters, (letter) => ({ A, B, C })[letter]);
 const zone = (...zoneHints: string[]) => ({ zoneHints });
 const node = (...nodeHints: string[]) => ({ nodeHints });

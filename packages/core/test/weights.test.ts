@@ -73,7 +73,6 @@ describe("the annotations of an EndpointSlice", () => {
 
 const [A, B, C, D] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"] as const;
 
-/** A slice of a share. */
 function share(name: string, weight: number | undefined, endpoints: EndpointSlice["endpoints"], more = {}) {
   return slice("web", endpoints, { name, ...(weight !== undefined && { weight }), ...more });
 }

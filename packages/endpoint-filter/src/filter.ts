@@ -284,7 +284,6 @@ const POLICIES: Readonly<Record<FilterOptions["mixedServices"], string>> = {
   all: "all, so every endpoint is used",
 };
 
-/** All endpoints are addresses of nodes. */
 function fromNodes(endpoints: number): string {
   return endpoints === 1
     ? "its endpoint is a node's address, which is in no pod network"

@@ -102,7 +102,6 @@ export function parseMemory(text: string, scope: MemoryScope): ParsedMemory {
   return { memory: new Memory(entries) };
 }
 
-/** What is remembered of a service. */
 export type Remembered = Readonly<Partial<Record<IPFamily, Ownership>>>;
 
 function withFamily(

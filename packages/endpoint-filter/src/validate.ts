@@ -14,9 +14,7 @@ export interface NamedCIDRs {
 
 /** A value that cannot be taken: what is wrong with it and what would be right. */
 export interface CIDRError {
-  /** As of the list that has it. */
   readonly field: string;
-  /** The value as it was written. */
   readonly value: string;
   /** What is wrong and what would be right: it follows the field and the value in a sentence. */
   readonly message: string;

@@ -85,7 +85,6 @@ export class LivePlan {
     return this.#networks?.report();
   }
 
-  /** What says in which networks pods are. */
   get pods(): PodNetworkFacts {
     return { state: this.#state, mirrored: this.#mirrored, defaultVPCs: this.report?.defaultVPCs };
   }

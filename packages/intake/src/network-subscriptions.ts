@@ -29,7 +29,6 @@ export interface NetworkSubscriptionsOptions {
   readonly onProblem: (source: string, object: string, problem: string) => void;
 }
 
-/** What settings make the networks ask for. */
 export function askedFor({ sources, rules = [], consentNamespace }: NetworksSettings) {
   const { namespaceLabels, defaultVPC } = ruleNeeds(rules);
   return {

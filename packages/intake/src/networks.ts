@@ -16,7 +16,6 @@ import {
 import type { OtherSubscription } from "@fairlead/watch";
 import { askedFor, type NetworkSubscriptionsOptions, networkSubscriptions } from "./network-subscriptions.ts";
 
-/** What the networks begin with. */
 export interface NetworksSetup {
   readonly settings: NetworksSettings;
   /** What the agent before this one knew. Default: nothing. */

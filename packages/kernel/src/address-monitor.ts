@@ -70,7 +70,6 @@ export class Wake {
     this.#resolve();
   }
 
-  /** Forgets a wake that has come. */
   forget(): void {
     this.#woken = false;
   }

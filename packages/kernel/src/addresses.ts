@@ -19,9 +19,7 @@ import { ADDRESS_FAMILIES, decodeReplies, type Reply } from "./netlink/messages.
 import { list } from "./netlink/requests.ts";
 import type { NetlinkSocket, OpenNetlink } from "./netlink/socket.ts";
 
-/** One address of the node. */
 export interface NodeAddress {
-  /** The family of the address. */
   readonly family: IPFamily;
   /** As the kernel prints it, which is canonical. */
   readonly address: string;
@@ -43,7 +41,6 @@ export interface ServiceDeviceChange {
   readonly gone: boolean;
 }
 
-/** How addresses are watched. */
 export interface WatchOptions {
   /** Ends the iteration. */
   readonly signal: AbortSignal;
@@ -111,9 +108,7 @@ export async function readNodeAddresses(socket: NetlinkSocket): Promise<readonly
 
 /** How rtnetlink is reached. */
 interface RouteNetlink {
-  /** For what is told. */
   readonly listen: OpenListening;
-  /** For what is asked. */
   readonly open: OpenNetlink;
 }
 

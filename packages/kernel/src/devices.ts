@@ -30,11 +30,9 @@ export interface NetworkDevice {
   readonly master?: number;
   /** As `DeviceNetworks` has them; absent where they are not followed, or there are none. */
   readonly routes?: readonly string[];
-  /** The same. */
   readonly addresses?: readonly string[];
 }
 
-/** What is followed in addition to devices. */
 export interface FollowedDevices {
   /** Their routes and addresses. Default: no. */
   readonly networks?: boolean;
@@ -55,7 +53,6 @@ export interface DeviceFollower {
 export interface DeviceFollowerOptions {
   /** For what the kernel reports. */
   readonly listen: OpenListening;
-  /** For listings. */
   readonly open: OpenNetlink;
   /** Between two looks whether something was reported. */
   readonly timers: Timers;

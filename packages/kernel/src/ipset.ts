@@ -47,7 +47,6 @@ export interface IpsetOptions {
   readonly open?: OpenNetlink;
 }
 
-/** The client of ipset. */
 export function createIpset(runner: Runner, { open }: IpsetOptions = {}): IpsetClient {
   let missing = open === undefined;
   const opened = async (way: OpenNetlink) => {
@@ -150,7 +149,6 @@ export function encodeMember({ kind, set, member }: MemberCommand): Buffer {
   });
 }
 
-/** Asks for one set and its members. */
 export function encodeSetDump(set: string): Buffer {
   const attributes = [
     attribute(REQUEST.protocol, Buffer.from([PROTOCOL_VERSION])),

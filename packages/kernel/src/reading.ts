@@ -57,7 +57,6 @@ export interface KernelReader {
   sets(names: Iterable<string>): Promise<readonly SetState[]>;
   /** undefined: there is no such device. */
   addressesOf(device: string): Promise<ReadonlySet<string> | undefined>;
-  /** The node's addresses. */
   readonly addresses: NodeAddresses;
   /** A kernel setting by its path below /proc/sys; undefined: there is none. */
   setting(key: string): Promise<string | undefined>;

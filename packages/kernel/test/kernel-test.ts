@@ -33,7 +33,6 @@ const noEntering =
 /** A namespace of a test's own; `signal` aborts where the test is given up. */
 export interface TestKernel {
   readonly namespace: NetworkNamespace;
-  /** Runs in it. */
   readonly runner: Runner;
   readonly signal: AbortSignal;
 }

@@ -7,9 +7,7 @@ import { checkInteger, checkValue } from "./rule/values.ts";
 
 /** What identifies a virtual server. (Those by firewall mark are skipped.) */
 export interface VirtualServerKey {
-  /** The family of the address. */
   readonly family: IPFamily;
-  /** The transport protocol. */
   readonly protocol: "TCP" | "UDP" | "SCTP";
   /** Canonical address. */
   readonly address: string;
@@ -56,9 +54,7 @@ export interface ServerConnections extends VirtualServerKey {
   readonly destinations: readonly DestinationConnections[];
 }
 
-/** A destination with its connections. */
 export interface DestinationConnections extends Destination {
-  /** Connections that are established. */
   readonly active: number;
   /** Connections in every other state. */
   readonly inactive: number;

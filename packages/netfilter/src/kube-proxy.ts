@@ -187,9 +187,7 @@ export interface CleanupOptions {
 
 /** What leads from a built-in chain to chains that go. */
 export interface Links {
-  /** The table of the chain. */
   readonly table: Table;
-  /** The built-in chain. */
   readonly chain: string;
   /** Whether a rule of it is such a link. */
   readonly isLink: (rule: Rule) => boolean;

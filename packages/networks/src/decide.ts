@@ -38,7 +38,6 @@ export interface Gone {
 /** By side, source and CIDR. */
 export type Claims = ReadonlyMap<string, Claim>;
 
-/** What is known of one source. */
 export interface SourceNow {
   readonly side: Side;
   readonly id: string;

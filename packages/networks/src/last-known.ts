@@ -5,7 +5,6 @@ import { consentFields, consentOf, type KnownConsent } from "./consent.ts";
 import type { Gone } from "./decide.ts";
 import type { KnownNamespaces } from "./rules.ts";
 
-/** A CIDR that was in effect. */
 export interface KnownCIDR {
   /** Canonical. */
   readonly cidr: string;

@@ -53,7 +53,6 @@ export interface NetworksDecision {
  * when asked. Does no I/O and sets no timer: `due` says when to ask again.
  */
 export class Networks {
-  /** Where events of objects go. */
   readonly objects: ObjectEvents;
   readonly #settings: NetworksSettings;
   readonly #clock: Pick<Clock, "now" | "monotonic">;

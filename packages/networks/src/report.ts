@@ -22,13 +22,10 @@ export interface SourceReport {
 export interface CIDRReport {
   /** Canonical. */
   readonly cidr: string;
-  /** The side that it is on. */
   readonly side: Side;
-  /** The source that it was learned from. */
   readonly source: string;
   /** `Subnet/ovn-default` */
   readonly objects: readonly string[];
-  /** What became of it. */
   readonly stage: Stage;
   /** Why it is held or refused, or counts although no object says it anymore. */
   readonly why?: string;
@@ -60,7 +57,6 @@ export interface CIDRChange {
 
 /** What changed since the update before. */
 export interface NetworksUpdate {
-  /** All of them. */
   readonly sources: readonly SourceReport[];
   /** In the order of side, source and text. */
   readonly changes: readonly CIDRChange[];

@@ -13,7 +13,6 @@ import type { Side, StaticCIDRs } from "./settings.ts";
 export interface Conflict {
   /** Canonical; the longer one of both. */
   readonly cidr: string;
-  /** The side that it is on. */
   readonly side: Side;
   /** The most specific one of the other side around it. */
   readonly within: string;
@@ -22,7 +21,6 @@ export interface Conflict {
 /** The CIDRs that count. What is as it was before is the same value as before. */
 export interface CountingCIDRs {
   readonly sides: CIDRSides;
-  /** The same by CIDR. */
   readonly bySide: ReadonlyMap<string, CIDRSide>;
   /** CIDRs that are on another side than before. */
   readonly changed: readonly string[];

@@ -63,7 +63,6 @@ export interface NetworkSource {
  * `pnpm run schema` write what follows from it; a test names each file that is missing something.
  */
 export interface SourceKind {
-  /** The resources that have its objects. */
   readonly resources: readonly ResourceRef[];
   /** The credentials of a node can write its objects, so `within` has to be set. */
   readonly writtenByNodes?: true;

@@ -49,7 +49,6 @@ interface Event {
   readonly isDefault?: boolean;
   /** Of the consent object; absent: it goes. */
   readonly accepted?: readonly string[] | undefined;
-  /** Of a node. */
   readonly addresses?: readonly string[];
   /** Milliseconds until the next event. */
   readonly wait: number;

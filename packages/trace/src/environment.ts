@@ -29,7 +29,6 @@ export interface PacketSet {
 
 /** What the kernel decides about a packet's route by: its tables, and the rules of policy routing. */
 export interface RouteQuery {
-  /** The family of the destination. */
   readonly family: IPFamily;
   /** Canonical address that a route is looked up for. */
   readonly destination: string;

@@ -16,11 +16,9 @@ interface VisitPlace {
   readonly index: number;
 }
 
-/** A visit to a rule of iptables. */
 export interface IptablesVisit extends VisitPlace {
   /** The table of iptables that has the chain. */
   readonly table: Table;
-  /** The rule itself. */
   readonly rule: Rule;
 }
 
@@ -41,7 +39,6 @@ export type Assumption = Visit & {
 
 /** A path that cannot be followed to its end. */
 export interface Undecided {
-  /** As of an outcome. */
   readonly probability: number;
   /** The rule, and what of it can't be decided. */
   readonly problem: TraceError;
@@ -78,7 +75,6 @@ export interface Outcome {
   readonly routeUnknown?: string;
   /** Where it ended: hook and table of the verdict; for accept the last of the way. */
   readonly hook: Hook;
-  /** The stage at that hook. */
   readonly table: HookStage;
   /** Only of accepted packets: delivered on this host, sent on for another host, or sent by this one. */
   readonly path?: "input" | "forward" | "output";
@@ -115,15 +111,12 @@ export interface Outcome {
 /** The packet reached a rule that the tracer can't decide, or the rule set is one that the kernel would refuse. */
 export class TraceError extends Error {
   override readonly name = "TraceError";
-  /** The table of the rule. */
   readonly table: TableName;
-  /** The chain of the rule. */
   readonly chain: string;
   /** Place of the rule in its chain, from 0. */
   readonly index: number;
   /** The rule as its tools print it, `-A INPUT …` or `ct state new …`. */
   readonly rule: string;
-  /** What of it can't be decided. */
   readonly problem: string;
 
   private constructor(
@@ -139,12 +132,10 @@ export class TraceError extends Error {
     this.problem = problem;
   }
 
-  /** Of a rule of iptables. */
   static ofRule(place: PlaceOf<Table, Rule>, problem: string): TraceError {
     return new TraceError(place, `-A ${place.chain} ${renderRule(place.rule)}`.trimEnd(), problem);
   }
 
-  /** Of a rule of nftables. */
   static ofNftRule({ chain, index, rule, table }: PlaceOf<NftTable, NftRule>, problem: string): TraceError {
     const name: TableName = `${table.family} ${table.name}`;
     return new TraceError({ table: name, chain, index }, ruleText(rule, table), problem);

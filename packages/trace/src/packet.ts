@@ -14,7 +14,6 @@ export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING"
  */
 export type HookStage = TableName | "ipvs" | "routing";
 
-/** All rules that a packet may meet. */
 export interface Rules {
   /** The tables of iptables in the packet's family; absent: there are none. */
   readonly iptables?: RuleSet;

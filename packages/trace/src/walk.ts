@@ -196,7 +196,6 @@ export function mayAssumeMore({ assumed }: Walk): boolean {
   return count < MAX_ASSUMPTIONS;
 }
 
-/** The walk's assumptions with one more. */
 export function withAssumption(
   before: List<Assumption> | undefined,
   visit: Visit,

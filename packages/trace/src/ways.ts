@@ -132,7 +132,6 @@ export function isSameWalk(one: Walk, other: Walk): boolean {
   return keys.every((key) => key === "probability" || isSame(one, other, key));
 }
 
-/** How a way ended. */
 export type End =
   | { readonly kind: "accept" | "drop" }
   | { readonly kind: "reject"; readonly with: string }

@@ -14,7 +14,6 @@ export interface Upsert<T> {
   readonly type: "upsert";
   /** The object's namespace and name. */
   readonly key: ObjectKey;
-  /** The object, decoded. */
   readonly object: T;
 }
 
@@ -76,7 +75,6 @@ export interface OtherResource {
 export type OtherState = "listed" | "absent" | "forbidden" | "unreachable";
 
 export interface OtherSubscription extends Subscription<unknown> {
-  /** The resource that is followed. */
   readonly resource: OtherResource;
   /** Called whenever it is known, also when nothing changed. Manifest files do not call it. */
   readonly onState: (state: OtherState) => void;

@@ -74,7 +74,6 @@ export function isProtobuf(contentType: string | undefined): boolean {
 
 interface Reading {
   readonly reader: BinaryReader;
-  /** All that it reads. */
   readonly bytes: Buffer;
   /** Fields so far, those in messages included. */
   parts: number;

@@ -4,7 +4,6 @@ import { WireType } from "@bufbuild/protobuf/wire";
 import { Gathered } from "./json-splitter.ts";
 import { MalformedError } from "./protobuf-messages.ts";
 
-/** A frame of a stream. */
 interface Frame {
   /** Only its beginning where `tooMuch` says why. */
   readonly bytes: Uint8Array;

@@ -125,7 +125,6 @@ export function slicePortIn(item: RawObject): readonly SlicePort[] {
   return protocol === undefined || !isPort(port) ? [] : [{ name: textAt(item, "name") ?? "", protocol, port }];
 }
 
-/** Of the hints of an endpoint. */
 export function hintNames(endpoint: RawObject, hint: "forZones" | "forNodes"): readonly { readonly name: string }[] {
   return objectsAt(objectAt(endpoint, "hints"), hint).flatMap((one) => {
     const name = textAt(one, "name");

@@ -70,7 +70,6 @@ async function follow(config: ControllerConfig, connection: ApiConnection, log: 
   await Promise.all([lead, following]);
 }
 
-/** What all jobs are made of. */
 interface JobParts {
   readonly send: Send;
   readonly clock: Clock;

@@ -29,7 +29,6 @@ export function conntrackMetrics(make: MetricFactory, resetsTCP: boolean) {
       "Stale conntrack entries deleted",
       family,
     ),
-    /** Of them, those of TCP. */
     deletedTCP: resetsTCP
       ? make.counter(
           "fairlead_stale_tcp_entries_deleted_total",

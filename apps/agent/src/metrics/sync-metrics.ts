@@ -73,7 +73,6 @@ interface MetricsFollowerParts {
   readonly sync: SyncMetrics;
   /** Of modes that write iptables rules. */
   readonly iptables?: IptablesMetrics;
-  /** Of the others. */
   readonly failures?: FailureMetrics;
   readonly agent: AgentMetrics;
   /** What the mode programs alongside iptables rules; absent: nothing. */

@@ -16,7 +16,6 @@ export interface FamilyRun {
 export interface SyncFollower {
   /** A run begins, with all changes that are known. */
   taken?(): void;
-  /** The plans are new. */
   planned?(step: PlanStep, dirty: DirtyServices): void | Promise<void>;
   /** The kernel has taken a family's plan, or has not. The plan holds still until this resolves. */
   ran?(run: FamilyRun): void | Promise<void>;

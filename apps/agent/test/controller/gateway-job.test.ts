@@ -60,7 +60,6 @@ const mirrored = () =>
   );
 const programmed = () =>
   expect.poll(() => conditionsOf(api.store.get(COLLECTIONS.Gateway, "apps/gw")?.["status"])["Programmed"]);
-/** All of it is written. */
 async function settled(): Promise<void> {
   await mirrored().toEqual(["10.0.0.1"]);
   await programmed().toBe("False AddressNotAssigned");

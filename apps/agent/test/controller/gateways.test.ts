@@ -18,7 +18,6 @@ import {
 } from "../support/gateways.ts";
 
 const TCP = listener("tcp", 9000);
-/** The Service of Gateway apps/gw. */
 const SERVICE: Key = "apps/gw-fairlead";
 
 /** A Gateway with a TCP listener, a route and a backend, and whatever else. */

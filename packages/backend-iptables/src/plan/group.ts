@@ -16,7 +16,6 @@ import { type ChainRules, proxied } from "./rule-parts.ts";
 import { endpointChains, setChains } from "./set-chains.ts";
 import type { RenderContext } from "./settings.ts";
 
-/** The chains of one group. */
 export interface GroupChains {
   /** They refer to none of the others, but for the one that all jump to. */
   readonly endpointChains: Iterable<ChainRules>;

@@ -116,7 +116,6 @@ export function inDeletionOrder(chains: Iterable<string>): string[] {
   return byRank.flatMap(([, some]) => some);
 }
 
-/** A chain with everything in it. */
 export interface ChainRules {
   readonly chain: string;
   readonly rules: RuleList;

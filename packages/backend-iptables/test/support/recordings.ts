@@ -13,7 +13,6 @@ import { plannerOptions } from "./world.ts";
 
 export const TABLES: readonly Table[] = ["mangle", "filter", "nat"];
 
-/** One family of one recording. */
 export interface Recording {
   readonly name: string;
   readonly family: IPFamily;

@@ -8,7 +8,6 @@ export interface IpvsSettings {
   readonly family: IPFamily;
   /** Bit of the packet mark that asks for masquerading, 0…31 (KubeProxyConfiguration iptables.masqueradeBit). */
   readonly masqueradeBit: number;
-  /** ipvs.scheduler */
   readonly scheduler: Scheduler;
 }
 

@@ -21,7 +21,6 @@ export interface BarredAddress {
   readonly port: number;
 }
 
-/** What has to be in a set. */
 interface Membership {
   readonly set: SetKey;
   readonly member: string;

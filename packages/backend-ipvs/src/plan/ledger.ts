@@ -24,7 +24,6 @@ export class Ledger {
     return this.#members.get(set) ?? new Counted();
   }
 
-  /** The sets that have a member. */
   filled(): ReadonlySet<SetKey> {
     return new Set(SET_KEYS.filter((set) => this.members(set).size > 0));
   }

@@ -10,7 +10,6 @@ export interface RequiredSysctl {
 
 /** What decides which kernel settings the mode needs. */
 export interface SysctlFacts {
-  /** ipvs.strictARP */
   readonly strictARP: boolean;
   /** The running kernel's version. */
   readonly kernel: { readonly major: number; readonly minor: number };

@@ -60,7 +60,6 @@ export class FakeNode {
     return this.faults.calls.slice(before).map(({ argv }) => argv.slice(0, 3).join(" "));
   }
 
-  /** The processes among them. */
   async processes(work: () => Promise<unknown>): Promise<string[]> {
     return (await this.calls(work)).filter((call) => !call.startsWith("netlink "));
   }

@@ -18,7 +18,6 @@ import type { PlanContext } from "./context.ts";
 import { EXCLUDED, FOREIGN, tellsClients } from "./context.ts";
 import { addressKey, type EmptySet, frontendKey, nodePortKey, nodePortKeyTypes } from "./keys.ts";
 
-/** The name of the flowtable. */
 export const FLOWTABLE = "fast-path";
 
 /** The chain that puts connections into the flowtable. */

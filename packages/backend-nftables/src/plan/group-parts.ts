@@ -46,7 +46,6 @@ export interface GroupParts {
   readonly needs: readonly Need[];
 }
 
-/** What elements depend on. */
 type ElementContext = Pick<
   PlanContext,
   "resetStaleTCP" | "refusedOnLoopback" | "masqueradeAll" | "fastPath" | "nodePortAddresses"

@@ -61,7 +61,6 @@ export function hairpinKey({ address, port }: PlanEndpoint, protocol: Protocol):
   return addressHex(address) + addressKey(address, protocol, port);
 }
 
-/** A set without its elements. */
 export type EmptySet = Omit<NftSet, "elements">;
 
 export function addressType(family: NftFamily): DataType {

@@ -94,7 +94,6 @@ export interface ElementChanges {
   add(set: string, element: SetElement): void;
 }
 
-/** Slots in one step. */
 export const STEP = 1024;
 
 /** The elements by which a pool under a key differs from what it was; only these are made. A step for many slots. */

@@ -9,7 +9,6 @@ import type { ElementChanges, Need } from "./pools.ts";
 /** What a table was written of, and is changed from. */
 export interface Programmed {
   readonly context: PlanContext;
-  /** By group. */
   readonly placements: Map<string, Placement>;
   readonly numbers: Numbers;
   readonly tally: Tally;

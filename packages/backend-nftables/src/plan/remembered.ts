@@ -65,10 +65,8 @@ function keepLater(latest: Map<Hex, SetElement>, element: SetElement): void {
 
 /** A client that was remembered, with an endpoint that it may still have. */
 interface Known {
-  /** Its address. */
   readonly client: Hex;
   readonly memory: Memory;
-  /** The endpoint's number in that memory. */
   readonly endpoint: number;
   readonly affinitySeconds: number;
   /** How long it is remembered yet, milliseconds. */

@@ -105,7 +105,6 @@ export function beginTable(batch: NftBatch, titled: Titled): void {
   batch.addTable().deleteTable().addTable(commentOf(titled));
 }
 
-/** A table that is written in memory. */
 export class TableInMemory implements TableWriter {
   readonly #chains = new Map<string, NftChain & { readonly rules: NftRule[] }>();
   readonly #sets = new Map<string, NftSet & { readonly elements: Map<string, SetElement> }>();

@@ -19,7 +19,6 @@ export interface RelayService {
   choose(client: string, failed: ReadonlySet<string>): PlanEndpoint | undefined;
   /** Whether an endpoint is still one of the relay's set. */
   has(endpoint: PlanEndpoint): boolean;
-  /** Of this service port. */
   readonly sockets: SocketBudget;
 }
 

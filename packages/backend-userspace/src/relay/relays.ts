@@ -46,7 +46,6 @@ export class Relays {
 
   readonly port: RelayPorts = ({ id }, set) => this.#groups.get(id)?.port(set);
 
-  /** All ports of a group. */
   ports({ id }: ServicePortGroup): readonly number[] {
     return this.#groups.get(id)?.ports ?? [];
   }

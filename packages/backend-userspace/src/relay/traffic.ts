@@ -157,7 +157,6 @@ interface RelaySocket {
   readonly port: number;
 }
 
-/** Where a relay listens. */
 export interface ListeningRelay extends RelaySocket {
   /** The transport protocol that it accepts. */
   readonly protocol: "TCP" | "UDP";

@@ -10,7 +10,6 @@ export interface NetworkFacts {
   readonly Policies?: readonly { readonly Type: string; readonly Settings: Readonly<Record<string, unknown>> }[];
 }
 
-/** What the node is on an overlay. */
 interface OverlayNode {
   /** The node's address, at which other nodes reach it. */
   readonly address: string;

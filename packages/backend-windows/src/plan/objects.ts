@@ -58,7 +58,6 @@ export interface WantedEndpoint {
   readonly provider?: string;
 }
 
-/** What a group needs. */
 export interface GroupObjects {
   readonly balancers: readonly WantedBalancer[];
   /** On an overlay, the ClusterIP as an endpoint of this node. */

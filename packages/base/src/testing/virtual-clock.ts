@@ -6,7 +6,6 @@ import { type Clock, nextTurn } from "../time.ts";
 interface Timer {
   /** When it is due. */
   readonly at: number;
-  /** What it was set for. */
   readonly ms: number;
   readonly run: () => void;
   /** Counts from the first timer that was made. */

@@ -122,7 +122,6 @@ export function withMode(config: AgentConfig, mode: ProxyMode): AgentConfig {
 export interface FastPathNetworks {
   /** Those of this cluster's pods. */
   readonly pods: readonly string[];
-  /** Those of excluded networks. */
   readonly excluded: readonly string[];
 }
 

@@ -7,7 +7,6 @@ export interface InstanceDefaults {
   readonly mode: ProxyMode;
   /** The port of the health server. */
   readonly healthzPort: number;
-  /** The port of the metrics server. */
   readonly metricsPort: number;
   /** Limits and timeouts of connection tracking; 0: leave as they are. */
   readonly conntrack: {

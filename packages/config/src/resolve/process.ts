@@ -225,7 +225,6 @@ function checkSources(sources: Pick<MultiCNISettings, (typeof SIDES)[number]>, r
   }
 }
 
-/** The one object that a source reads. */
 function checkObject(path: string, { source, namespace, name }: CIDRSource, report: Report): void {
   if (namespace === undefined && name === undefined) return;
   if (source !== "flannel" && source !== "custom") {

@@ -35,7 +35,6 @@ const outcome = {
   excludedFrontends: z.enum(["all", "cluster-ip", "excluded-clients"]).optional(),
 };
 
-/** A qualified name of Kubernetes. */
 const qualifiedName = text.regex(/^(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]*[A-Za-z0-9])?$/, {
   error: "must be a name, such as ovn.kubernetes.io/vpc",
 });

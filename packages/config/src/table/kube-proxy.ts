@@ -34,7 +34,6 @@ const LINUX_MODES = ["iptables", "ipvs", "nftables", "userspace"] as const;
 /** All modes; a node of the cluster may run on Windows. */
 export const PROXY_MODES = [...LINUX_MODES, "kernelspace"] as const;
 
-/** What the mode must be on Linux. */
 export const MODE_FORM = `must be ${enumeration(LINUX_MODES)}, or empty for iptables`;
 
 const mode = text

@@ -39,7 +39,6 @@ interface FlagRow {
 
 /** How a field or flag compares with kube-proxy's, for docs/compatibility.md. */
 interface Comparison {
-  /** How it differs. */
   readonly differs?: string;
   /** Why it has no meaning here. */
   readonly notApplicable?: string;

@@ -17,7 +17,6 @@ import type { ProblemList } from "../problem.ts";
 import { onlyLocal } from "../traffic-policy.ts";
 import { arrivesAsSent, IP_MODES, LOAD_BALANCER_IP_MODE } from "./fields.ts";
 
-/** Annotations with this prefix are ours. */
 export const ANNOTATION_PREFIX = "fairlead.dev/";
 
 /** Annotation of a Service: who may use its node ports (`nodePortRanges`). */

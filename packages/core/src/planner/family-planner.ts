@@ -185,12 +185,10 @@ function withoutFilter(endpoints: readonly FilterEndpoint[], remembered?: Owners
 
 const NONE: readonly string[] = [];
 
-/** All of them, of all ports. */
 function endpointsOf(slices: readonly EndpointSlice[], family: IPFamily): readonly SliceEndpoint[] {
   return slices.flatMap((slice) => (slice.family === family ? slice.endpoints : []));
 }
 
-/** The ClusterIP of a service in a family. */
 function clusterIPOf(service: Service, family: IPFamily): string | undefined {
   return service.clusterIPs.find((ip) => familyOf(ip) === family);
 }

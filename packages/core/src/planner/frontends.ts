@@ -15,13 +15,11 @@ import { Claimants, ClaimIndex, type ClaimRank, type GroupClaims } from "./claim
 
 /** A frontend that a service port asks for, before anything is known of its endpoints. */
 export interface FrontendSpec {
-  /** What kind of address it is. */
   readonly kind: FrontendKind;
   /** Absent at node-port, where the Service chooses none of the node's addresses. */
   readonly address?: string;
   /** 1…65535; the node port at node-port. */
   readonly port: number;
-  /** The traffic policy that holds for it. */
   readonly policy: TrafficPolicy;
   /** Another network serves it: it is not ours to program, nor another service's. */
   readonly left: boolean;
@@ -57,7 +55,6 @@ export function frontendSpecs(
   });
 }
 
-/** What a kind of frontend is. */
 interface FrontendKindFacts {
   readonly kind: FrontendKind;
   readonly reach: Reach;
@@ -71,7 +68,6 @@ interface FrontendKindFacts {
   readonly takesTerminating: boolean;
   /** `ModeSemantics.preserveDestination`: what such a Service keeps to this node at it. */
   readonly preserves?: "destination" | "node";
-  /** Where a Service has it. */
   addresses(service: Service, externalIPs: boolean): readonly string[];
 }
 
@@ -122,7 +118,6 @@ export function claimKey(protocol: Protocol, address: string | undefined, port: 
   return [protocol, address ?? ANY, port].join(" ");
 }
 
-/** What a service claims in a family. */
 export interface ServiceClaims {
   readonly claims: readonly GroupClaims[];
   /** Its ClusterIP, where another network serves that. */
@@ -205,7 +200,6 @@ export class FrontendClaims {
  * there.
  */
 export interface FrontendLookup<Group extends ServicePortGroup = ServicePortGroup> {
-  /** The family of the addresses. */
   readonly family: IPFamily;
   /** The group at a canonical address and port; undefined where nothing is served. */
   at(protocol: Protocol, address: string, port: number): Group | undefined;

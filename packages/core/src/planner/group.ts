@@ -15,7 +15,6 @@ import { type Gates, gatesOf } from "./gates.ts";
 import type { PlannerOptions } from "./options.ts";
 import { isLeft, LEFT_ALONE, preserving, type TreatmentFacts, treatments } from "./treatments.ts";
 
-/** What a group is made from. */
 export interface GroupInput {
   /** The one copy of the service's key that is kept. */
   readonly key: ServiceKey;

@@ -95,7 +95,6 @@ export function draftService(
 
 /** What a service's endpoints come to, whichever service holds its frontends. */
 interface ServiceEndpoints {
-  /** By the ids of the groups. */
   readonly groups: ReadonlyMap<string, GroupEndpoints>;
   readonly localReady: number;
 }

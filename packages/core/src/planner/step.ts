@@ -11,11 +11,8 @@ import type { ServiceDraft, ServiceRecord } from "./service-plan.ts";
 
 /** One update of the ownership memory that the caller has to keep; without `ownership` the entry is to be forgotten. */
 export interface MemoryUpdate {
-  /** The service that was decided. */
   readonly service: ServiceKey;
-  /** The family that was decided. */
   readonly family: IPFamily;
-  /** What to keep. */
   readonly ownership?: Ownership;
 }
 
@@ -23,7 +20,6 @@ export interface MemoryUpdate {
 export interface OwnershipChange {
   /** The service that changed hands. */
   readonly service: ServiceKey;
-  /** The family in which it did. */
   readonly family: IPFamily;
   /** The owner before. */
   readonly from: Ownership;
@@ -39,7 +35,6 @@ export interface OwnershipChange {
 export interface ServiceOwnership {
   /** The service that the decision is about. */
   readonly service: ServiceKey;
-  /** The family that it is about. */
   readonly family: IPFamily;
   /** The decision itself, with its reasons. */
   readonly decision: OwnershipDecision;

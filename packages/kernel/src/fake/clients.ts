@@ -146,7 +146,6 @@ export class FakeDevices implements DeviceFollower {
   readonly #waiting = new Set<() => void>();
   #index = 1;
 
-  /** A device comes. */
   add(name: string, more: Omit<NetworkDevice, "name" | "index"> = {}): NetworkDevice {
     const device = { name, index: ++this.#index, ...more };
     this.#devices.set(name, device);
@@ -262,7 +261,6 @@ interface FamilyRouting {
 
 /** Routes and rules in memory. */
 export class FakeRouting implements Routing {
-  /** What there is, by family. */
   readonly families: Readonly<Record<IPFamily, FamilyRouting>> = {
     IPv4: { main: [], own: [], rules: [] },
     IPv6: { main: [], own: [], rules: [] },
@@ -273,13 +271,11 @@ export class FakeRouting implements Routing {
   readonly refusing = new Set<IPFamily>();
   #changed = Promise.withResolvers<void>();
 
-  /** As the client does. */
   async read(family: IPFamily) {
     const { main, own, rules } = this.families[family];
     return { main: [...main], own: [...own], rules: [...rules] };
   }
 
-  /** As the client does. */
   async write(family: IPFamily, commands: readonly RoutingCommand[]): Promise<void> {
     if (this.refusing.has(family)) throw new Error(`ip refuses routes of ${family}`);
     for (const command of commands) apply(this.families[family], command);

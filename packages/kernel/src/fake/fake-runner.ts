@@ -54,7 +54,6 @@ export class FakeRunner implements Runner {
   }
 }
 
-/** All of an input as one text. */
 async function gather(input: Input): Promise<string> {
   if (typeof input === "string") return input;
   let text = "";

@@ -46,7 +46,6 @@ export class Faults {
     this.#timers = timers;
   }
 
-  /** All calls so far. */
   get calls(): readonly FakeCall[] {
     return this.#calls;
   }

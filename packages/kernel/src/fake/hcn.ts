@@ -19,19 +19,16 @@ import {
   type HnsVersion,
 } from "../hcn/hcn.ts";
 
-/** One call of a function. */
 export interface HcnCall {
   /** The function: `HcnCreateLoadBalancer`. */
   readonly call: string;
   /** The object that it is about. */
   readonly id?: string;
-  /** What is to be made of it. */
   readonly settings?: unknown;
   /** The HRESULT of a refusal. */
   readonly code?: number;
 }
 
-/** What there is at the start. */
 export interface FakeHcnOptions {
   /** Default 15.5, which can modify load balancers. */
   readonly version?: HnsVersion;
@@ -65,7 +62,6 @@ export class FakeHcn implements HcnLibrary {
     this.objects = { Network: byId(networks), Endpoint: byId(endpoints), LoadBalancer: byId(loadBalancers) };
   }
 
-  /** All calls so far. */
   get calls(): readonly HcnCall[] {
     return this.#calls;
   }

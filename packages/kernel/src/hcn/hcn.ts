@@ -61,13 +61,11 @@ export interface HcnEndpointSettings {
   readonly Policies?: readonly HcnPolicy[];
 }
 
-/** An endpoint that there is. */
 export interface HcnEndpoint extends HcnEndpointSettings {
   readonly ID: string;
   readonly Name?: string;
 }
 
-/** A port of a balancer. */
 export interface HcnPortMapping {
   /** As IP numbers it: TCP 6, UDP 17, SCTP 132. */
   readonly Protocol: number;
@@ -86,12 +84,10 @@ export interface HcnLoadBalancerSettings {
   readonly Flags?: number;
 }
 
-/** A load balancer that there is. */
 export interface HcnLoadBalancer extends HcnLoadBalancerSettings {
   readonly ID: string;
 }
 
-/** What HCN refused. */
 export class HcnError extends Error {
   override readonly name = "HcnError";
   /** The function that refused: `HcnCreateLoadBalancer`. */

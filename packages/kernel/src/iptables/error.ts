@@ -26,7 +26,6 @@ export interface IptablesErrorDetails {
   readonly cause?: CommandError;
   /** The payload's line, from 1. */
   readonly line?: number | undefined;
-  /** The text of that line. */
   readonly text?: string | undefined;
 }
 

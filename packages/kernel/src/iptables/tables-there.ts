@@ -100,7 +100,6 @@ export function createRuleCounts(family: IPFamily, variant: Variant): RuleCounts
   };
 }
 
-/** Names of chains, by table. */
 export type ChainsByTable = Readonly<Partial<Record<Table, readonly string[]>>>;
 
 /**

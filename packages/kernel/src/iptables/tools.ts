@@ -84,7 +84,6 @@ export async function toolsInUse(
   return [nft, hasLegacy ? legacy : undefined].filter((tools) => tools !== undefined).map(toolsFound);
 }
 
-/** Tools that are known. */
 export function toolsFound(tools: Tools): ToolsOf {
   return { variant: tools.variant, find: async () => tools };
 }

@@ -108,7 +108,6 @@ interface SocketOptions {
   get(option: keyof typeof OPTIONS): number | undefined;
 }
 
-/** The options of a socket, by its descriptor. */
 export async function optionsOf(descriptor: number): Promise<SocketOptions> {
   const koffi = await loadKoffi();
   const setsockopt = koffi.load(null).func("int setsockopt(int, int, int, void *, uint32_t)");

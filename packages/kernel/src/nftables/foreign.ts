@@ -19,7 +19,6 @@ import { readTableWith, type Strictness, withElements } from "./read.ts";
 export interface NftTableName {
   /** `ip`, `ip6`, `inet`, `arp`, `bridge`, `netdev`. */
   readonly family: string;
-  /** The table's name. */
   readonly name: string;
 }
 

@@ -18,7 +18,6 @@ const { jump, lookUp } = statements;
 
 /** A transaction under test, with what differs between the families. */
 export class Draft extends NftBatch {
-  /** The n-th address. */
   address(n: number): Hex {
     return addressHex(this.family === "ip" ? `10.96.0.${n}` : `fd00:10:96::${n}`);
   }
@@ -32,7 +31,6 @@ export class Draft extends NftBatch {
     return padded(this.address(n)) + padded("06") + padded(portHex(80));
   }
 
-  /** A set of addresses. */
   addresses(name: string, facts: Partial<NftSet> = {}): this {
     return this.addSet({ name, key: [this.addressType], flags: [], ...facts });
   }
@@ -110,7 +108,6 @@ export function caseOf([name, when, end, given]: Row): Case {
   return { name, when, ...(/^[A-Z]+: /.test(end) ? { refused: end } : { after }), ...(given && { given }) };
 }
 
-/** What happened. */
 export interface Outcome {
   readonly refused: string | undefined;
   /** Whether a check said the same as the commit, and changed nothing. */

@@ -115,7 +115,6 @@ export interface SavedChain extends ChainState {
  * then.
  */
 export class TextChain implements SavedChain {
-  /** The chain's name. */
   readonly name: string;
   readonly policy?: "ACCEPT" | "DROP";
   readonly #family: IPFamily;

@@ -13,7 +13,6 @@ export function attribute(type: number, payload: Uint8Array): Buffer {
   return bytes;
 }
 
-/** An attribute that is made of attributes. */
 export function nest(type: number, ...attributes: readonly Uint8Array[]): Buffer {
   return attribute(type | NESTED, Buffer.concat(attributes));
 }

@@ -14,7 +14,6 @@ export interface NftTable {
   readonly comment?: string;
   /** Packets do not reach its chains (`flags dormant`). */
   readonly dormant?: true;
-  /** By name. */
   readonly chains: ReadonlyMap<string, NftChain>;
   /** Sets and maps, by name; anonymous ones have the names that the kernel gave them (`__set0`). */
   readonly sets: ReadonlyMap<string, NftSet>;
@@ -53,7 +52,6 @@ export interface BaseChain {
   readonly policy: "accept" | "drop";
 }
 
-/** A chain with its rules. */
 export interface NftChain {
   /** Unique within the table. */
   readonly name: string;
@@ -115,7 +113,6 @@ export type SetFlag = Exclude<keyof typeof SET_FLAGS, "map">;
 export interface SetElement {
   /** Each part padded to a multiple of four bytes where the key is a concatenation. */
   readonly key: Hex;
-  /** A map's value. */
   readonly value?: Hex | Verdict;
   /** The name of the object that a map of named objects leads to. */
   readonly object?: string;

@@ -17,7 +17,6 @@ export type { Target } from "./targets.ts";
  * address, addresses and defaults written out as iptables-save writes them. `canonicalRule` makes it of any rule.
  */
 
-/** A table of iptables. */
 export type Table = "filter" | "nat" | "mangle" | "raw" | "security";
 
 /** `-s` or `-d`. */
@@ -30,7 +29,6 @@ export interface AddressMatch {
 
 /** One rule without its chain. Absent fields match everything; a rule without a target only counts. */
 export interface Rule {
-  /** Of the sender. */
   readonly source?: AddressMatch;
   /** Of where the packet goes. */
   readonly destination?: AddressMatch;
@@ -61,7 +59,6 @@ export type Command =
 
 /** What a payload does to one table in one transaction. */
 export interface TableCommands {
-  /** The table. */
   readonly table: Table;
   /** In their order. */
   readonly commands: readonly Command[];
@@ -79,9 +76,7 @@ export interface RuleList extends Iterable<Rule> {
  */
 export interface ChainFill {
   readonly kind: "fill";
-  /** The chain's name. */
   readonly chain: string;
-  /** All of its rules. */
   readonly rules: RuleList;
   /** Whether the chain is made, or flushed, before. */
   readonly make: boolean;
@@ -89,7 +84,6 @@ export interface ChainFill {
 
 /** What a payload says to one table in a transaction; the commands may be made while they are written. */
 export interface PayloadSection {
-  /** The table. */
   readonly table: Table;
   /** In their order. */
   readonly commands: Iterable<Command | ChainFill>;
@@ -97,7 +91,6 @@ export interface PayloadSection {
 
 /** What the renderer takes: the commands may be made while they are written. */
 export interface CommandSource {
-  /** The table. */
   readonly table: Table;
   /** In their order. */
   readonly commands: Iterable<Command>;
@@ -105,7 +98,6 @@ export interface CommandSource {
 
 /** A table as iptables-save prints it. */
 export interface TableState {
-  /** Which table it is. */
   readonly table: Table;
   /** By their names, in the order of the save. */
   readonly chains: ReadonlyMap<string, ChainState>;
@@ -113,7 +105,6 @@ export interface TableState {
 
 /** A chain as iptables-save prints it. */
 export interface ChainState {
-  /** The chain's name. */
   readonly name: string;
   /** Only built-in chains have one. */
   readonly policy?: "ACCEPT" | "DROP";

@@ -43,7 +43,6 @@ export type RuleSetDifference =
       readonly second: string;
     };
 
-/** What is compared. */
 export interface CompareOptions {
   /** What to compare; default: everything. */
   readonly chains?: (table: Table, chain: string) => boolean;

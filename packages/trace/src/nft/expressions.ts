@@ -59,7 +59,6 @@ function followed(verdict: Verdict): Result {
   }
 }
 
-/** Where the addresses are in the header. */
 const ADDRESSES = { IPv4: { source: 12, destination: 16 }, IPv6: { source: 8, destination: 24 } } as const;
 
 /** Addresses and ports are known of a packet, of the first of a connection TCP's flags, and nothing else. */

@@ -58,7 +58,6 @@ export async function errorOf(response: ApiResponse): Promise<ApiError> {
   return new ApiError(response.status, status, retryAfter(response.header("retry-after")));
 }
 
-/** The error that an ERROR event carries. */
 export function errorOfEvent(status: unknown): ApiError {
   const code = valueAt(status, "code");
   return new ApiError(typeof code === "number" ? code : 500, status);

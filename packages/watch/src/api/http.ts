@@ -19,7 +19,6 @@ export interface ApiRequest {
 
 /** An answer whose body has not been read. */
 export interface ApiResponse {
-  /** The HTTP status code. */
   readonly status: number;
   /** The header's value, lower-case name; undefined when absent. */
   header(name: string): string | undefined;
@@ -115,7 +114,6 @@ export async function sendHttp(
 
 /** A request that was answered, or that waited for its turn, for metrics. */
 export interface RequestFacts {
-  /** The method of the request. */
   readonly method: "GET" | "POST";
   /** Of the API server, with its port. */
   readonly host: string;

@@ -53,7 +53,6 @@ export function requestObject(
 
 /** A request about one object, or one to create an object in a collection. */
 export interface ObjectRequest {
-  /** The method of the request. */
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Of the object, for POST of its collection. */
   readonly path: string;

@@ -276,7 +276,6 @@ function listPath(spec: ResourceSpec, version: string | undefined): string {
   return path(spec, { resourceVersion: version ?? "0" });
 }
 
-/** One page of the list from etcd. */
 function pagePath(spec: ResourceSpec, next: string | undefined): string {
   return path(spec, { limit: String(PAGE_SIZE), ...(next === undefined ? {} : { continue: next }) });
 }

@@ -188,7 +188,6 @@ export function reachability(clock: Clock, server: string, onReport: OnReport): 
   };
 }
 
-/** One resource's loop. */
 type Loop = object;
 
 /**

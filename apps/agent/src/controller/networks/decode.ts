@@ -99,7 +99,6 @@ export function labelsIn(metadata: RawObject): Readonly<Record<string, string>> 
 /** Where Multus writes what a pod got (Kubernetes Network Plumbing WG, CRD standard v1.3, §5). */
 export const NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status";
 
-/** One interface of a pod. */
 export interface NetworkStatus {
   /** As Multus writes it: `namespace/name` of a NetworkAttachmentDefinition; the default one may have no slash. */
   readonly network: string;

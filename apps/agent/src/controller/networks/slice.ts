@@ -28,7 +28,6 @@ import {
 import { labelsIn, type NetworkService } from "./decode.ts";
 import type { Endpoint, EndpointSet } from "./endpoints.ts";
 
-/** What is written of a slice. */
 interface SliceContent {
   readonly family: IPFamily;
   readonly labels: Readonly<Record<string, string>>;
@@ -129,7 +128,6 @@ export class OwnSlices {
     return [...(this.#byService.get(service)?.values() ?? [])];
   }
 
-  /** Those that have slices. */
   get services(): Iterable<Key> {
     return this.#byService.keys();
   }

@@ -149,7 +149,6 @@ export class FakeNftables implements NftablesClient {
     this.#ruleset.devices.add(name);
   }
 
-  /** A device goes. */
   deleteDevice(name: string): void {
     this.#ruleset.deleteDevice(name);
   }

@@ -54,12 +54,10 @@ export function emptyTable(family: NftFamily, name: string, comment?: string): F
   };
 }
 
-/** What is there at that time. */
 export function isThere({ until }: FakeElement, now: number): boolean {
   return until === undefined || until > now;
 }
 
-/** A table as the kernel lists it. */
 export function listed(table: FakeTable, now: number): NftTable {
   const { family, name, comment, chains, sets, flowtables } = table;
   return {
@@ -91,7 +89,6 @@ function listedElement({ element, until }: FakeElement, now: number): SetElement
 /** Name of the error with which the kernel refuses a message; undefined: it takes it. */
 export type Refused = string | undefined;
 
-/** What a message works on. */
 export interface MessageContext {
   readonly tables: Map<string, FakeTable>;
   readonly journal: Journal;

@@ -63,7 +63,6 @@ function words(object: NamedObject): string {
 export interface Nat {
   readonly kind: "nat";
   readonly family: NftFamily;
-  /** Where the address is. */
   readonly address: Register;
   /** Where the port is; absent: it stays. */
   readonly port?: Register;

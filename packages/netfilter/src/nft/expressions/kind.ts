@@ -57,7 +57,6 @@ export interface Value {
   readonly masked?: Hex;
   /** Comparisons with it name their operator, be it ==. */
   readonly computed?: true;
-  /** A constant's bytes. */
   readonly constant?: Hex;
 }
 
@@ -77,7 +76,6 @@ export interface Printer {
   say(words: string): void;
   /** A register gets `length` bytes of something. */
   load(to: Register, length: number, value: Value): void;
-  /** A register gets a constant. */
   constant(to: Register, value: Hex): void;
   /** What the registers hold from `from` on, `length` bytes: parts of a concatenation with dots between them. */
   value(from: Register, length: number): Value;

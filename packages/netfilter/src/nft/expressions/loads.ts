@@ -17,7 +17,6 @@ export interface Payload {
 const BASES = { network: 1, transport: 2 } as const;
 const PAYLOAD_DATA = { register: 1, base: 2, offset: 3, length: 4 } as const;
 
-/** Fields by where they are. */
 const ADDRESSES = {
   ip: [
     { text: "ip saddr", type: "ipv4_addr", offset: 12, length: 4 },

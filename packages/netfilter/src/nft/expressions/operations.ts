@@ -189,7 +189,6 @@ export interface Dynset {
   /** update also renews the timeout of what is there. */
   readonly operation: "add" | "update" | "delete";
   readonly from: Register;
-  /** Where a map's value is. */
   readonly value?: Register;
   /** Milliseconds; absent: the set's. */
   readonly timeout?: number;

@@ -19,7 +19,6 @@ import {
 export interface BatchObject {
   /** What the message does. */
   readonly action: "add" | "delete" | "flush";
-  /** The kind of the object. */
   readonly what: "table" | "chain" | "rule" | "set" | "element" | "flowtable";
   /** The table's, chain's or set's; a rule has its chain's. */
   readonly name: string;
@@ -47,7 +46,6 @@ export class NftBatch {
     this.#table = table;
   }
 
-  /** The family of the table. */
   get family(): NftFamily {
     return this.#family;
   }
@@ -131,7 +129,6 @@ export class NftBatch {
     });
   }
 
-  /** Deletes the rule of a handle. */
   deleteRule(chain: string, handle: bigint): this {
     return this.#add("delete", "rule", chain, MESSAGES.delRule, 0, (to) => {
       to.text(numbers.RULE.table, this.#table).text(numbers.RULE.chain, chain).u64(numbers.RULE.handle, handle);

@@ -131,11 +131,8 @@ export type NftChange =
 export interface NftRequest {
   /** By which the kernel's answer names it. */
   readonly sequence: number;
-  /** The family of the table. */
   readonly family: NftFamily;
-  /** The table's name. */
   readonly table: string;
-  /** What it does. */
   readonly change: NftChange;
 }
 
