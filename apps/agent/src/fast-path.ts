@@ -36,7 +36,6 @@ interface FastPathNode {
 interface OpenedFastPath {
   /** Absent: it is not configured, or it is disabled. */
   readonly fastPath?: FastPath;
-  /** Why it is disabled. */
   readonly notice?: FastPathNotice;
 }
 

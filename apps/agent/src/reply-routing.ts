@@ -32,7 +32,6 @@ interface Uplink {
   readonly interface: string;
   /** The connection mark of its clients, within the mask. */
   readonly mark: number;
-  /** The routing table by which their answers are routed. */
   readonly table: number;
   /** Whether the table is Fairlead's, which copies the routes of the table `main` by that interface. */
   readonly ours: boolean;
@@ -277,7 +276,6 @@ const MANGLE = -150;
 /** Behind NF_IP_PRI_NAT_DST, before routing: what routing reports of a first packet has its connection's mark. */
 const TRANSLATED = -90;
 
-/** The chains of the table, by name. */
 type ReplyChains = ReadonlyMap<string, { readonly base: BaseChain; readonly rules: readonly NftRule[] }>;
 
 /**

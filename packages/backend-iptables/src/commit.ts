@@ -22,7 +22,6 @@ import type { RulesPort } from "./port.ts";
  */
 export const BATCH = { endpointChains: 500, serviceChains: 250, staleChains: 500, rules: 2000 } as const;
 
-/** Rules that payloads have written, by table. */
 export type Written = Map<Table, number>;
 
 /** Everything that one sync writes. The iterables are read once, the chains first and then in this order. */

@@ -68,7 +68,6 @@ export async function lackingParts(
   return lacking;
 }
 
-/** The plan without what cannot be served at all. */
 export function servedPlan(plan: ForwardingPlan, lacking: ReadonlySet<OptionalPart>): ForwardingPlan {
   if (!lacking.has("sctp")) return plan;
   const { family, node, healthChecks, foreignClusterIPs, endpointCount } = plan;

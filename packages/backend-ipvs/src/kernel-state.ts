@@ -80,7 +80,6 @@ export type Owned = (server: VirtualServer) => boolean;
 interface OwnershipFacts {
   readonly family: IPFamily;
   readonly kernel: Pick<KernelState, "sets" | "addresses">;
-  /** Keys of the servers that this process has made. */
   readonly made: { has(key: string): boolean };
   readonly excludeCIDRs: readonly string[];
 }

@@ -95,7 +95,6 @@ export class Schedulers {
     this.#options = options;
   }
 
-  /** Those that services can't have. */
   get lacking(): ReadonlySet<Scheduler> {
     return new Set([...this.#loaded].filter(([, loaded]) => !loaded).map(([scheduler]) => scheduler));
   }

@@ -43,7 +43,6 @@ export interface SetsPort {
   change(commands: readonly SetCommand[], turn: Turn): Promise<void>;
 }
 
-/** Devices and their addresses. */
 export interface LinksPort {
   /**
    * All addresses of a device (both families, the device's own link-local ones too); undefined: there is no such
@@ -64,7 +63,6 @@ export type RulesPort = Pick<IptablesPort, "family" | "variant" | "restore" | "s
   Partial<Pick<IptablesPort, "saveTables">>;
 
 export interface IpvsPort {
-  /** Virtual servers and their destinations. */
   readonly servers: ServersPort;
   /** The ipsets that the mode's rules match on. */
   readonly sets: SetsPort;

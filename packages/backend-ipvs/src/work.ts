@@ -104,7 +104,6 @@ export function frameSections(facts: FrameFacts, builtin?: BuiltinRules): readon
   return TABLES.map((table) => ({ table, commands: tableCommands(table, chains[table], builtin) }));
 }
 
-/** How many rules a table has in the frame. */
 export function countRules(facts: FrameFacts, table: FrameTable): number {
   return frameChains(facts)[table].reduce((sum, { rules }) => sum + rules.length, 0);
 }

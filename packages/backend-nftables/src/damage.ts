@@ -46,7 +46,6 @@ export interface Sameness {
   readonly ignores?: (set: NftSet) => boolean;
 }
 
-/** As the agent writes it. */
 const AS_WRITTEN: Sameness = { rulesKey: (chain) => canonical(rulesOf(chain)), sameValue: hasValue };
 
 /**

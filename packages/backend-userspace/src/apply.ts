@@ -18,7 +18,6 @@ import { groupRules } from "./plan/group-rules.ts";
 import type { RulesPort } from "./port.ts";
 import type { Relays } from "./relay/relays.ts";
 
-/** A change as this mode sees it. */
 interface ChangeInput {
   readonly before: Programmed;
   readonly context: RenderContext;
@@ -71,7 +70,6 @@ export async function writeChange(
   return { rules, written: { filter: added.filter.length, nat: added.nat.length } };
 }
 
-/** What the kernel has taken. */
 export interface Programmed {
   readonly context: RenderContext;
   readonly relays: Relays;

@@ -36,12 +36,10 @@ export interface Endpoint extends EndpointSettings {
   readonly ID: string;
 }
 
-/** A port of a load balancer. */
 export interface PortMapping {
   /** As IP numbers it: TCP 6, UDP 17, SCTP 132. */
   readonly Protocol: number;
   readonly InternalPort: number;
-  /** The port that clients use. */
   readonly ExternalPort: number;
   /** 2: a client keeps its endpoint. */
   readonly DistributionType?: number;
@@ -49,9 +47,7 @@ export interface PortMapping {
   readonly Flags?: number;
 }
 
-/** What a load balancer is made of. */
 export interface BalancerSettings {
-  /** Ids of the endpoints behind it. */
   readonly HostComputeEndpoints?: readonly string[];
   /** The address that packets leave from, on an overlay. */
   readonly SourceVIP?: string;

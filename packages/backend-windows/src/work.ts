@@ -21,7 +21,6 @@ export interface Programmed {
   readonly missing: Set<string>;
 }
 
-/** What was written of what the plan needs. */
 export interface Written {
   loadBalancers: number;
   remoteEndpoints: number;

@@ -11,7 +11,6 @@ export interface Address {
   readonly text: string;
 }
 
-/** An address that an operator wrote. */
 export interface StrictAddress extends Address {
   /** It was written as `::ffff:10.0.0.1`; `text` is the IPv4 address that this stands for. */
   readonly mapped: boolean;

@@ -27,7 +27,6 @@ export interface CIDR {
   readonly prefixLength: number;
 }
 
-/** A CIDR that an operator wrote. */
 export interface StrictCIDR extends CIDR {
   /** It had bits set behind its prefix; `text` has not. */
   readonly hostBits: boolean;

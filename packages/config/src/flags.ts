@@ -12,7 +12,6 @@ import type { ConfigError, Platform } from "./types.ts";
 /** A flag with the fields that it sets; none: an option of the command line only. */
 export interface Flag extends FlagDefinition {
   readonly document: "kubeProxy" | "fairlead" | "options";
-  /** Paths in the document. */
   readonly fields: readonly string[];
   /** Counts although --config is given. */
   readonly withConfig: boolean;

@@ -39,7 +39,6 @@ export function chooseSource(given: GivenFlags, flags: FlagDocuments, environmen
   return { origin: "flags", kubeProxy, fairlead, name: namer(names, flagFor), errors, warnings: [] };
 }
 
-/** The source with flags that override all of it. */
 export function withOverrides(source: Source, { kubeProxy, fairlead, names, errors }: FlagDocuments): Source {
   return {
     ...source,

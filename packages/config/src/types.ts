@@ -174,7 +174,6 @@ export interface AgentConfig {
   readonly portRange?: { readonly from: number; readonly to: number };
   readonly featureGates: Readonly<Record<string, boolean>>;
   readonly features: Features;
-  /** How the agent logs. */
   readonly logging: LoggingSettings;
   /** Which services belong to another network, and what becomes of them. */
   readonly multiCNI: MultiCNISettings;
@@ -217,7 +216,6 @@ export type ResolvedConfig = Omit<
   "action" | "commandLine" | "flags" | "fairleadConfiguration" | "kubeProxyConfiguration" | "provenance"
 >;
 
-/** What every mode has. */
 interface CommonSettings {
   /** 0…31 */
   readonly masqueradeBit: number;
@@ -375,7 +373,6 @@ export interface MultiCNISettings {
   readonly consentNamespace?: string | undefined;
 }
 
-/** One wrong value. */
 export interface ConfigError {
   /** The flag (`--oom-score-adj`) or the file and its field (`/etc/config.conf: oomScoreAdj`). */
   readonly field: string;
@@ -398,7 +395,6 @@ export type ParseResult =
 export interface ParseEnvironment {
   /** Reads the file of --config. What it throws becomes an error that names the flag. */
   readonly readFile: (path: string) => string;
-  /** Fairlead's own version, for --version. */
   readonly version: string;
   /**
    * Flags that override everything else, the file of --config included: what a user says of a proxy whose configuration

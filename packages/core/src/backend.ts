@@ -122,7 +122,6 @@ export interface KernelPart {
   readonly name: string;
   /** A program and its arguments: it exits with 0 where the part is there. */
   readonly probe: readonly [program: string, ...args: string[]];
-  /** What to do where it is missing. */
   readonly remedy: string;
 }
 
@@ -130,7 +129,6 @@ export interface KernelPart {
 export interface NeededSysctl {
   /** Its path below /proc/sys. */
   readonly key: string;
-  /** The value that it must have, as text. */
   readonly value: string;
   /** Why the mode needs it, as a sentence for people. */
   readonly why: string;
@@ -148,7 +146,6 @@ export interface ModeObjects {
 export interface OwnObjects {
   /** Values of the metric's label `kind`. */
   readonly kinds: readonly string[];
-  /** What they are, for the metric's help text. */
   readonly help: string;
 }
 

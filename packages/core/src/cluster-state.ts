@@ -61,7 +61,6 @@ export class ClusterState implements ClusterView {
     return changed;
   }
 
-  /** Removes an EndpointSlice. */
   deleteSlice(namespace: string, name: string): boolean {
     const id = sliceId(namespace, name);
     const key = this.#owners.get(id);
@@ -94,12 +93,10 @@ export class ClusterState implements ClusterView {
     return this.#pending.any;
   }
 
-  /** Changes of Services, for metrics. */
   get serviceChanges(): ChangeCounts {
     return this.#pending.serviceCounts;
   }
 
-  /** Changes of EndpointSlices, for metrics. */
   get endpointChanges(): ChangeCounts {
     return this.#pending.endpointCounts;
   }

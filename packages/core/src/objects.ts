@@ -87,12 +87,10 @@ export interface SliceEndpoint {
 
 /** A decoded discovery.k8s.io/v1 EndpointSlice of addressType IPv4 or IPv6. */
 export interface EndpointSlice {
-  /** metadata.namespace, which is the Service's. */
   readonly namespace: string;
   readonly name: string;
   /** Label kubernetes.io/service-name. */
   readonly serviceName: string;
-  /** addressType. */
   readonly family: IPFamily;
   /** Ports without a number are left out. */
   readonly ports: readonly SlicePort[];

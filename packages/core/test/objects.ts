@@ -102,7 +102,6 @@ export class Memory implements OwnershipMemory {
   }
 }
 
-/** Plans what is dirty and keeps the memory. */
 export function replan(planner: Planner, state: ClusterState, memory = new Memory()): PlanStep {
   const step = toEnd(planner.replan(state, state.takeDirty().services, memory));
   memory.take(step);

@@ -50,7 +50,6 @@ export interface Protection {
   readonly written: CIDRSides;
 }
 
-/** What decides alongside the CIDRs. */
 export type OtherOptions = Omit<FilterOptions, "excludeCIDRs" | "ownCIDRs">;
 
 /** What a rule says of a service. */

@@ -26,7 +26,6 @@ interface Sided {
  */
 export class CIDRSides {
   readonly #cidrs: PrefixMap<Sided>;
-  /** How many of them are excluded. */
   readonly #excluded: number;
   readonly #regions: Partial<Record<IPFamily, readonly string[]>> = {};
 

@@ -8,7 +8,6 @@ import { ADDRESS_BITS, addressWords, hostCIDR, IP_FAMILIES, type IPFamily, parse
 export interface NamedCIDRs {
   /** The flag or the path in the configuration file, for messages. */
   readonly field: string;
-  /** CIDRs as the operator wrote them. */
   readonly values: readonly string[];
 }
 

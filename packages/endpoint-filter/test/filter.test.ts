@@ -23,7 +23,6 @@ describe("filter", () => {
     readonly options?: Partial<FilterOptions>;
     readonly annotation?: string;
     readonly remembered?: Ownership;
-    /** Where the endpoints run. */
     readonly node?: string;
   }
 

@@ -171,7 +171,6 @@ export interface NetworksOnceParts {
   readonly onReady: () => void;
 }
 
-/** What is learned of networks at one time. */
 export interface LearnedOnce {
   readonly decision: NetworksDecision;
   readonly report: NetworksReport;

@@ -18,7 +18,6 @@ export interface OwnershipRow {
   readonly podNetwork?: PodNetwork;
 }
 
-/** A CIDR that decides, and where it came from. */
 export type LearnedCIDR = Pick<CIDRReport, "cidr" | "objects" | "since">;
 
 /**

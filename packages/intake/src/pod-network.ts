@@ -189,7 +189,6 @@ function nameOf(text: string): string {
 
 const MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
 const MIRROR_CONTROLLER = "endpointslice-mirror-controller.k8s.ovn.org";
-/** The label that names the Service. */
 const MIRRORED_SERVICE = "k8s.ovn.org/service-name";
 
 /** @returns undefined: it is no such slice, or cannot be read. Never throws */

@@ -23,9 +23,7 @@ export interface NodeAddress {
   readonly family: IPFamily;
   /** As the kernel prints it, which is canonical. */
   readonly address: string;
-  /** Length of its network's prefix in bits. */
   readonly prefixLength: number;
-  /** The name of the interface that has it. */
   readonly interface: string;
   /** `global`, `link`, `host`, … */
   readonly scope: string;

@@ -38,7 +38,6 @@ export interface FollowedDevices {
   readonly networks?: boolean;
 }
 
-/** The devices of a network namespace. */
 export interface DeviceFollower {
   /**
    * All devices, at once and after each change, until the signal aborts. One that goes and comes back between two
@@ -51,7 +50,6 @@ export interface DeviceFollower {
 
 /** How rtnetlink is reached, and the time. */
 export interface DeviceFollowerOptions {
-  /** For what the kernel reports. */
   readonly listen: OpenListening;
   readonly open: OpenNetlink;
   /** Between two looks whether something was reported. */

@@ -47,12 +47,10 @@ export function encodeServerCommand(family: number, command: ServerCommand): Buf
   });
 }
 
-/** Asks for all virtual servers. */
 export function encodeServerDump(family: number): Buffer {
   return encodeDump(family, COMMANDS.getService, Buffer.alloc(0));
 }
 
-/** Attributes of a message. */
 const PART = { server: 1, destination: 2 } as const;
 
 /** Asks for the destinations of one; of a server that is not there it has none. */
@@ -60,7 +58,6 @@ export function encodeDestinationDump(family: number, server: VirtualServerKey):
   return encodeDump(family, COMMANDS.getDestination, nest(PART.server, ...serverKey(server)));
 }
 
-/** Attributes of a virtual server. */
 const SERVER_PART = {
   family: 1,
   protocol: 2,

@@ -72,7 +72,6 @@ export function encodeDevice({ kind, device }: DeviceCommand): Buffer {
   return encodeMessage(TYPES.newLink, FLAGS.request | CREATE, noLink, Buffer.concat([name, info]));
 }
 
-/** Asks for all devices. */
 export function encodeDeviceDump(): Buffer {
   return encodeMessage(TYPES.getLink, FLAGS.request | FLAGS.dump, noLink, new Uint8Array());
 }
@@ -108,7 +107,6 @@ export function isAboutDevice(bytes: Buffer, { start }: Range): boolean {
 
 export interface DeviceHeader {
   readonly name: string;
-  /** Whether it is turned on. */
   readonly up: boolean;
 }
 
@@ -117,7 +115,6 @@ const DEVICE_REST = 12;
 /** IFF_UP of netdevice(7). */
 const IS_UP = 1;
 
-/** What a message says of a device. */
 export function deviceIn(bytes: Buffer, { start, end }: Range): DeviceHeader {
   const name = findAttribute(bytes, { start: start + DEVICE_REST, end }, LINK_PART.name);
   return {
@@ -157,7 +154,6 @@ export function addressHeaderIn(bytes: Buffer, { start }: Range): AddressHeader 
 /** IFA_ADDRESS and IFA_LOCAL (linux/if_addr.h). */
 const ADDRESS_PART = { address: 1, local: 2 } as const;
 
-/** The address that a message is about. */
 export function addressIn(bytes: Buffer, { start, end }: Range): string | undefined {
   const within = { start: start + HEADER_REST, end };
   const found = findAttribute(bytes, within, ADDRESS_PART.local) ?? findAttribute(bytes, within, ADDRESS_PART.address);

@@ -94,9 +94,7 @@ export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLoc
   return { held: true, ...(seen && { doubt: "a process outside this PID namespace holds an agent's lock" }), release };
 }
 
-/** The process that holds a node's lock. */
 export interface LockHolder {
-  /** Its process id. */
   readonly pid: number;
   /** RFC 3339; absent like `version` where it cannot be read. */
   readonly startedAt?: string;
@@ -154,7 +152,6 @@ async function refuseSeen(instance: string, network: number, proc: string): Prom
   throw new NodeLockHeldError({ ...parseHolder(text, network), pid: other.pid }, "its lock");
 }
 
-/** Name of the lock in its folder. */
 const LOCK_FILE = "agent.lock";
 
 /** @returns the descriptor that has the lock */

@@ -31,9 +31,7 @@ export interface StreamOptions {
 
 /** What a process printed that succeeded. */
 export interface RunResult {
-  /** All of standard output. */
   readonly stdout: string;
-  /** All of standard error. */
   readonly stderr: string;
 }
 
@@ -65,7 +63,6 @@ export type FailureReason = "exit" | "signal" | "timeout" | "stopped" | "aborted
 
 /** How a process failed. */
 export interface CommandFailure {
-  /** The program and its arguments. */
   readonly argv: Argv;
   /** Why it counts as failed. */
   readonly reason: FailureReason;
@@ -86,7 +83,6 @@ export interface CommandFailure {
 /** A process that did not do what it was asked for. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
-  /** The program and its arguments. */
   readonly argv: Argv;
   /** Why it counts as failed. */
   readonly reason: FailureReason;

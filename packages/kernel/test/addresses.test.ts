@@ -162,7 +162,6 @@ test("what could not be kept leads to a list, and no process listens", async () 
   expect(closed).toBe(1);
 });
 
-/** Collects what a watch gives. */
 function collect(addresses: NodeAddresses, signal: AbortSignal) {
   const seen: string[][] = [];
   const done = (async () => {

@@ -77,7 +77,6 @@ function refuse(argv: readonly string[]): never {
   throw new Error(`a process was started: ${argv.join(" ")}`);
 }
 
-/** Runs what it is given in a namespace. */
 export function runnerIn({ argvPrefix, env }: NetworkNamespace): Runner {
   return createRunner({ prefix: argvPrefix, env, timeoutMs: 0 });
 }

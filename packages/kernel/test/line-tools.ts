@@ -15,7 +15,6 @@ const OTHER = "-A -t 10.96.0.2:443 -s rr";
 /** What becomes of commands without a transaction: the same on the fake and on the real kernel. */
 interface LineCase {
   readonly name: string;
-  /** The commands as the tool reads them. */
   readonly input: readonly string[];
   /** What the error says; absent: none. */
   readonly error?: RegExp;

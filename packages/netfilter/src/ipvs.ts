@@ -26,7 +26,6 @@ export interface VirtualServer extends VirtualServerKey {
   readonly others?: readonly string[];
 }
 
-/** What identifies a destination of a virtual server. */
 export interface DestinationKey {
   /** Canonical address. */
   readonly address: string;

@@ -115,7 +115,6 @@ export type PodDetector =
 /** The part of a rule that says where a packet comes from. */
 export type PacketOrigin = { readonly source: AddressMatch } | { readonly inInterface: NameMatch };
 
-/** Whether pods can be distinguished at all. */
 export function detectsPods(detector: PodDetector): boolean {
   return fromPods(detector).length > 0;
 }

@@ -48,7 +48,6 @@ export interface SourceNow {
   readonly readable: boolean;
 }
 
-/** What is known of the cluster. */
 export interface ObjectsNow {
   readonly sources: readonly SourceNow[];
   /** Canonical. */
@@ -56,7 +55,6 @@ export interface ObjectsNow {
   readonly consent: Pick<KnownConsent, "read">;
 }
 
-/** What the configuration says of it. */
 export interface DecideSettings {
   readonly authority: (learned: LearnedCIDR) => Ruling;
   readonly removalDelayMs: number;

@@ -6,7 +6,6 @@ import type { Side } from "./settings.ts";
 import type { Conflict } from "./sides.ts";
 import { CONSENT_NAME, type NetworkSource } from "./source.ts";
 
-/** What a source is worth now. */
 export interface SourceReport {
   /** The source's name in the configuration, such as `kube-ovn-subnets`. */
   readonly source: string;
@@ -73,7 +72,6 @@ export interface OtherStates {
   readonly consent: SourceState;
 }
 
-/** A source with what is known of it. */
 export interface FollowedSource {
   readonly side: Side;
   readonly source: NetworkSource;

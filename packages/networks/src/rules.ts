@@ -21,7 +21,6 @@ export type ServiceRule = ({ readonly annotation: string } | { readonly namespac
 /** What rules have to be asked for alongside Services. */
 export function ruleNeeds(rules: readonly ServiceRule[]) {
   return {
-    /** Names of labels of namespaces. */
     namespaceLabels: new Set(rules.flatMap((rule) => ("namespaceLabel" in rule ? [rule.namespaceLabel] : []))),
     defaultVPC: rules.some(({ notInDefaultVPC }) => notInDefaultVPC === true),
   };

@@ -39,7 +39,6 @@ export const NO_CIDRS: CountingCIDRs = {
   conflicts: [],
 };
 
-/** What the configuration says. */
 export interface WrittenCIDRs {
   readonly lists: StaticCIDRs;
   /** Those that decide for endpoints. */

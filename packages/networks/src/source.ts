@@ -18,7 +18,6 @@ export interface ResourceRef {
   readonly only?: { readonly namespace: string; readonly name: string };
 }
 
-/** What one object says. */
 export interface Reading {
   /** As they are written, or canonical where they follow from a range of addresses. */
   readonly cidrs: readonly string[];
@@ -72,7 +71,6 @@ export interface SourceKind {
   read(raw: unknown): Reading;
 }
 
-/** What the configuration says of one source. */
 export interface SourceSettings {
   /** kube-ovn-subnets: the VPCs whose subnets count. Absent: the default one. */
   readonly vpcs?: readonly string[];

@@ -65,7 +65,6 @@ export function setup({ settings = {}, known, clock = new VirtualClock(), vpcs =
   return { networks, clock, subnet, noSubnet, pool, noPool, vpc, noVpc, accept, start, next, cidr };
 }
 
-/** Where endpoints may run. */
 export const NODES = ["a", "b"] as const;
 
 /** Services by name, each with the addresses of its endpoints, which alternate between the nodes. */

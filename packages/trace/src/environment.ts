@@ -9,7 +9,6 @@ export type RecentLists = ReadonlyMap<string, ReadonlyMap<string, readonly numbe
 
 /** What an ipset is asked about. Ports are absent where the protocol has none. */
 export interface SetQuery {
-  /** The family of both addresses. */
   readonly family: IPFamily;
   /** As in `Packet.protocol`. */
   readonly protocol: string;
@@ -100,7 +99,6 @@ export interface Environment {
  * of its own, so an address that no interface has (`localAddresses`) is reached by the latter only.
  */
 export interface Ipvs {
-  /** All virtual servers of the host with their destinations. */
   readonly servers: Iterable<VirtualServerState>;
   /**
    * net.ipv4.vs.conntrack: without it nothing that a virtual server sends on is masqueraded. Default false, as the

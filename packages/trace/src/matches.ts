@@ -35,7 +35,6 @@ export function matchesHeader(place: RuleContext): boolean {
   );
 }
 
-/** A packet at a rule of iptables. */
 export interface RuleContext {
   readonly walk: Walk;
   readonly host: Host;
@@ -43,7 +42,6 @@ export interface RuleContext {
   readonly rule: CompiledRule;
 }
 
-/** The error of a rule that can't be decided. */
 export function undecidable({ chain, rule }: RuleContext, problem: string): TraceError {
   const { table, name } = chain;
   return TraceError.ofRule({ table, chain: name, index: rule.index, rule: rule.rule }, problem);

@@ -17,12 +17,10 @@ interface VisitPlace {
 }
 
 export interface IptablesVisit extends VisitPlace {
-  /** The table of iptables that has the chain. */
   readonly table: Table;
   readonly rule: Rule;
 }
 
-/** A visit to a rule of nftables. */
 export interface NftVisit extends VisitPlace {
   /** The table's family and name: `ip kube-proxy`. */
   readonly table: TableName;
@@ -33,14 +31,12 @@ export interface NftVisit extends VisitPlace {
 /** What a way takes for granted of a rule that can't be decided. */
 export type Assumption = Visit & {
   readonly matched: boolean;
-  /** Why it can't be decided. */
   readonly problem: string;
 };
 
 /** A path that cannot be followed to its end. */
 export interface Undecided {
   readonly probability: number;
-  /** The rule, and what of it can't be decided. */
   readonly problem: TraceError;
   /** Rules that matched before it. */
   readonly visits: readonly Visit[];
@@ -50,7 +46,6 @@ export interface Undecided {
 
 /** What is known of a packet where not all rules can be decided. */
 export interface Exploration {
-  /** Ways that end. */
   readonly outcomes: readonly Outcome[];
   /** Ways that reach a rule which the tracer cannot follow. */
   readonly undecided: readonly Undecided[];
@@ -144,7 +139,6 @@ export class TraceError extends Error {
 
 /** Outcomes that only the host itself could distinguish, taken together. */
 export interface Landing {
-  /** What becomes of the packet there. */
   readonly verdict: Outcome["verdict"];
   /** `10.144.1.5:8080`, `[fd00::1]:80`; without a port where the protocol has none. */
   readonly destination: string;

@@ -25,7 +25,6 @@ export interface Chain {
   undecidable(index: number, problem: string): TraceError;
 }
 
-/** What rules are asked with. */
 export interface WalkContext {
   readonly host: Host;
   /** Takes both ways where a match can't be decided; else that is an error. */
@@ -88,7 +87,6 @@ export interface Walk {
   masqueraded: boolean;
   /** Sent by this host to itself, the packet came in again by lo: nat tables have had their turn. */
   looped: boolean;
-  /** The virtual server that took the packet. */
   server: VirtualServerState | undefined;
   template: PersistenceTemplate | undefined;
   /** A virtual server sends it to another host: it goes on as if this one had made it. */

@@ -16,7 +16,6 @@ const NFT = `table ip kube-proxy {
 }
 `;
 
-/** Where the packet's ways end. */
 function ends(...of: Parameters<typeof traceText>): readonly string[] {
   return traceText(...of).outcomes.map(({ destination: { address, port } }) => `${address}:${port}`);
 }

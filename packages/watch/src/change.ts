@@ -12,15 +12,12 @@ export type ObjectKey = `${string}/${string}`;
 /** An object was added, or is different now. */
 export interface Upsert<T> {
   readonly type: "upsert";
-  /** The object's namespace and name. */
   readonly key: ObjectKey;
   readonly object: T;
 }
 
-/** An object is gone. */
 export interface Delete {
   readonly type: "delete";
-  /** The object's namespace and name. */
   readonly key: ObjectKey;
 }
 

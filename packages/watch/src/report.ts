@@ -41,7 +41,6 @@ export interface EncodingReport {
   readonly type: "encoding";
   /** The resource whose answers are meant. */
   readonly resource: ResourceName;
-  /** The encoding that the server answers in. */
   readonly encoding: "protobuf" | "json";
   /** What failed in protobuf; absent: the server chose. */
   readonly why?: string;

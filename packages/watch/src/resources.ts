@@ -23,7 +23,6 @@ export interface ResourceSpec {
   readonly selects: (raw: RawObject) => boolean;
 }
 
-/** What a proxy follows. */
 export interface Selection {
   /** metadata.name of the own Node. */
   readonly nodeName: string;

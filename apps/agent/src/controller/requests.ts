@@ -31,11 +31,9 @@ export function namespacedName(namespace: string, name: string): Key {
 /** One request to the API server. @throws Error when there is no answer */
 export type Send = (request: ObjectRequest) => Promise<PostAnswer>;
 
-/** The API server refused a request. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly status: number;
-  /** What the server says. */
   readonly said: string;
 
   constructor({ method, path }: ObjectRequest, status: number, said: string) {

@@ -253,7 +253,6 @@ class Lists {
     return this.#complete.promise;
   }
 
-  /** Those of a job. */
   of(needed: readonly string[]) {
     for (const resource of needed) this.#missing.add(resource);
     return {

@@ -70,7 +70,6 @@ export function configz({ kubeProxyConfiguration, fairleadConfiguration, command
   };
 }
 
-/** What a node's relays are asked for. */
 export type RelayTable = Pick<RelayTraffic, "listening" | "connections">;
 
 /**

@@ -72,10 +72,8 @@ export interface ModeRemoval {
 
 export type KeepsChain = (table: Table, chain: string) => boolean;
 
-/** What a mode's backends are made of. */
 export interface ModeContext {
   readonly config: AgentConfig;
-  /** Those that were opened. */
   readonly families: readonly IPFamily[];
   readonly kernel: Kernel;
   readonly log: Log;
@@ -152,7 +150,6 @@ export async function openTables(kernel: Kernel, family: IPFamily, tables: reado
   for (const table of tables) await port.list(table, "OUTPUT", 1);
 }
 
-/** The iptables of families that were opened. */
 export async function openedTables(
   kernel: Kernel,
   families: readonly IPFamily[],

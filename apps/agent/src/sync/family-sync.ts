@@ -3,7 +3,6 @@ import type { Backend, ForwardingPlan, IPFamily, PlanChange, SyncReport } from "
 import { type BackoffLimits, backoffDelay } from "./backoff.ts";
 import type { SyncKind } from "./sync-loop.ts";
 
-/** What a run of one family came to. */
 export type FamilyOutcome =
   | { readonly kind: "synced"; readonly report: SyncReport; readonly milliseconds: number }
   /** The kernel is as the plan says already. */

@@ -85,7 +85,6 @@ export function pidOf(log: readonly string[]): number {
   return Number(pid);
 }
 
-/** A manifest of a Service with one endpoint. */
 export function manifestOf(name: string, clusterIP: string, address: string): string {
   const ports = [{ name: "http", port: 80 }];
   const items = [

@@ -70,7 +70,6 @@ export function fakeKernel(own: Partial<Kernel> = {}, clock = new VirtualClock()
   return { kernel, faults, tables, nftables, ipvs, nfacct, conntrack, tracking };
 }
 
-/** The plan of a family without Services. */
 export function emptyPlan(family: IPFamily = "IPv4", node: Partial<NodePlan> = {}): ForwardingPlan {
   return {
     family,

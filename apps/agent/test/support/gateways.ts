@@ -8,7 +8,6 @@ import type { Key, Send } from "../../src/controller/requests.ts";
 
 export const NOW = "2026-11-27T12:00:00Z";
 
-/** Where each kind is. */
 export const COLLECTIONS: Readonly<Record<Followed, string>> = {
   GatewayClass: `/apis/${GATEWAY_GROUP}/v1/gatewayclasses`,
   Gateway: `/apis/${GATEWAY_GROUP}/v1/gateways`,

@@ -110,7 +110,6 @@ export function nodePortJumps(context: RenderContext): readonly Rule[] {
     .map((address) => ({ destination: host(address), matches: [remark], target }));
 }
 
-/** What the chains are compared with. */
 export interface Wanted {
   readonly plan: ForwardingPlan;
   readonly context: RenderContext;

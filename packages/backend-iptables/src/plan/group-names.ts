@@ -12,7 +12,6 @@ export const OFF_CLUSTER = hashedName("KUBE-EXT-", "traffic from outside the clu
 
 /** Names of one group's chains (parity with kube-proxy: base32(sha256(name + protocol))). */
 export interface GroupNames {
-  /** By the endpoint set that they spread over. */
   readonly set: Readonly<Record<EndpointSetName, string>>;
   readonly external: string;
   /** Of the sources that a kind of frontend lets in. */

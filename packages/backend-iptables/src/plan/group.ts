@@ -38,7 +38,6 @@ export function* chainsOf({ endpointChains, serviceChains }: GroupChains): Gener
   yield* serviceChains;
 }
 
-/** All that one group needs in the kernel. */
 export interface GroupRules {
   readonly endpointChains: readonly ChainRules[];
   readonly serviceChains: readonly ChainRules[];

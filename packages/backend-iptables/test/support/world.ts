@@ -25,7 +25,6 @@ export class HandMadePlan implements ForwardingPlan {
   readonly foreignClusterIPs = new Set<string>();
   endpointCount = 0;
 
-  /** Puts the group in and gives the change. */
   put(after: ServicePortGroup): PlanChange {
     const before = this.groups.get(after.id);
     this.groups.set(after.id, after);

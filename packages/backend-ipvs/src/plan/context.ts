@@ -86,7 +86,6 @@ export function isScheduler(name: string): name is Scheduler {
   return Object.hasOwn(FLAGS, name);
 }
 
-/** How a scheduler stands in a virtual server. */
 export interface SchedulerOptions extends Pick<VirtualServer, "flags"> {
   readonly scheduler: Scheduler;
 }

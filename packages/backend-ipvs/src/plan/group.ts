@@ -26,7 +26,6 @@ interface Membership {
   readonly member: string;
 }
 
-/** All that one group needs in the kernel. */
 export interface GroupObjects {
   readonly servers: readonly WantedServer[];
   /** To stand on the service device. */

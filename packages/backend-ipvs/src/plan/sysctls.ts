@@ -11,7 +11,6 @@ export interface RequiredSysctl {
 /** What decides which kernel settings the mode needs. */
 export interface SysctlFacts {
   readonly strictARP: boolean;
-  /** The running kernel's version. */
   readonly kernel: { readonly major: number; readonly minor: number };
 }
 

@@ -14,7 +14,6 @@ import type {
 import { hashedName } from "@fairlead/netfilter";
 import { NFT_FAMILY, type NftFamily } from "@fairlead/netfilter/nft";
 
-/** What a configuration decides. */
 export interface ConfiguredOptions {
   /**
    * The services that it is for (serviceProxyName); with a name it has a table of its own alongside another proxy's.

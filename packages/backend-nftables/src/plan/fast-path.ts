@@ -20,7 +20,6 @@ import { addressKey, type EmptySet, frontendKey, nodePortKey, nodePortKeyTypes }
 
 export const FLOWTABLE = "fast-path";
 
-/** The chain that puts connections into the flowtable. */
 export const FAST_PATH_CHAIN = "fast-path-forward";
 const CHECK = "fast-path-check";
 const NODE_PORTS_CHECK = "fast-path-nodeports-check";

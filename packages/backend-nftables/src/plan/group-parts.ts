@@ -33,7 +33,6 @@ interface FrontendNumber {
 
 /** What a group is in the table, its source ranges' chain aside. */
 export interface GroupParts {
-  /** By set and key. */
   readonly entries: ReadonlyMap<string, Entry>;
   /** By map of the kind and key. */
   readonly uses: ReadonlyMap<string, PoolUse>;
@@ -41,7 +40,6 @@ export interface GroupParts {
   readonly numbers: ReadonlyMap<string, FrontendNumber>;
   /** By set and key; frontends whose connections bypass rules. */
   readonly offloaded: ReadonlyMap<string, Offloaded>;
-  /** Elements that several groups may have in common. */
   readonly shared: readonly SharedElement[];
   readonly needs: readonly Need[];
 }
@@ -73,7 +71,6 @@ export function groupParts(placement: Placement | undefined, context: ElementCon
   return placement === undefined ? NOTHING : new Collector(placement, context).collect();
 }
 
-/** An element that several groups may have in common. */
 export interface SharedElement {
   readonly set: "cluster-ips" | "hairpin-connections";
   readonly key: Hex;

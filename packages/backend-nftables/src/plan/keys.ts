@@ -36,7 +36,6 @@ export function numberValue(number: number): Hex {
 
 const SLOTS = Array.from({ length: 1024 }, (_, slot) => hostHex(slot));
 
-/** A slot as the last part of a key. */
 export function slotKey(slot: number): Hex {
   return SLOTS[slot] ?? hostHex(slot);
 }

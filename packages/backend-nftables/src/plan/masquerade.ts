@@ -9,7 +9,6 @@ export function markForMasquerading({ mark }: PlanContext): readonly Expression[
   return setMark(mark);
 }
 
-/** The node itself is the sender. */
 export const fromNode: readonly Expression[] = addressTypeIs("saddr", "local");
 
 /** Pods of this node are the sender: the beginnings of rules of which one matches. None: they cannot be told. */

@@ -22,7 +22,6 @@ export interface Placement {
   readonly memory?: Memory;
 }
 
-/** What is known of where endpoints stood. */
 export type PlacedBefore = Partial<Pick<Placement, EndpointSetName | "memory">>;
 
 /** Gives the endpoints of a group their places; those that stay keep theirs. */
@@ -154,7 +153,6 @@ export function endpointName({ address, port }: PlanEndpoint): string {
  * has another one, and so has a service: what is remembered of what was before leads nowhere.
  */
 export interface Memory {
-  /** Of the service port. */
   readonly number: number;
   /** Of its endpoints, by `endpointName`. */
   readonly endpoints: ReadonlyMap<string, number>;

@@ -138,7 +138,6 @@ export function translateBy(map: string, family: PlanContext["family"]) {
   ] as const;
 }
 
-/** The map that a pool's slots are elements of. */
 export function poolMapName(kind: PoolKind, { size, hashed }: Pool): string {
   return hashed ? hashedName(kind, size) : poolName(kind, size);
 }

@@ -17,7 +17,6 @@ export interface Programmed {
   readonly sizes: Sizes;
 }
 
-/** Elements that groups have, by what they are. */
 export interface Sizes {
   services: number;
   endpoints: number;

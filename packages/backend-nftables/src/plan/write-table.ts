@@ -33,7 +33,6 @@ import { weightedChanges } from "./weighted.ts";
 
 /** What a table that is made anew takes over from the one that is there. */
 export interface Before {
-  /** Where endpoints stood. */
   placed(group: ServicePortGroup): PlacedBefore | undefined;
   /** Clients that were remembered, with the time that they have left; undefined: a step without one. */
   clients(placements: Programmed["placements"]): Iterable<SetElement | undefined>;
@@ -97,7 +96,6 @@ export function* planTableSteps(
 /** Elements in one message: few messages, and short work for each. */
 export const IN_ONE_MESSAGE = 256;
 
-/** What a table is called, and whose it is. */
 export type Titled = Pick<PlanContext, "family" | "table" | "beside">;
 
 /** Has the table made anew, whatever is there, in the transaction. */

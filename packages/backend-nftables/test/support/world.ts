@@ -74,7 +74,6 @@ export interface Block {
   readonly elements: readonly string[];
 }
 
-/** The blocks of one table's listing. */
 export function blocksOf(text: string): readonly Block[] {
   return [...text.matchAll(/^\t((?:set|map|chain) \S+) \{\n(.*?)^\t\}$/gms)].map(([, head = "", body = ""]) => {
     const [, elements = ""] = /^\t\telements = \{ (.*?) \}$/ms.exec(body) ?? [];

@@ -4,7 +4,6 @@ import { hostCIDR } from "@fairlead/base";
 import { comment, isWritable, jump, type Match, type Rule, type Table } from "@fairlead/netfilter";
 import type { RenderContext } from "./context.ts";
 
-/** The tables that this mode has chains in. */
 export const TABLES = ["filter", "nat"] as const satisfies readonly Table[];
 
 export type RuleTable = (typeof TABLES)[number];

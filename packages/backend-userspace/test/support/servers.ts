@@ -11,11 +11,9 @@ import { SocketBudget } from "../../src/relay/traffic.ts";
 
 const HOST = "127.0.0.1";
 
-/** What a test has opened, closed with it. */
 export class Opened implements AsyncDisposable {
   readonly #stack = new AsyncDisposableStack();
 
-  /** A TCP server on a free port. */
   async tcp(serve: (socket: Socket) => void, host = HOST): Promise<PlanEndpoint> {
     const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
       this.#stack.defer(() => void socket.destroy());

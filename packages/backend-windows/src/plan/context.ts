@@ -13,7 +13,6 @@ export interface NetworkFacts {
 interface OverlayNode {
   /** The node's address, at which other nodes reach it. */
   readonly address: string;
-  /** The MAC address of the interface that has it. */
   readonly mac: string;
   /** An address of the pod network that packets to pods leave from. */
   readonly sourceVip: string;
@@ -42,7 +41,6 @@ export interface PlanContext {
 /** Pods of another node: a RemoteSubnetRoute policy of the network. */
 export interface RemoteSubnet {
   readonly contains: (address: string) => boolean;
-  /** The node's address. */
   readonly provider: string;
 }
 

@@ -92,7 +92,6 @@ export function macOf(address: string): string {
   return ["02", "11", ...used.map((byte) => byte.toString(16).padStart(2, "0"))].join("-");
 }
 
-/** What HCN takes for an endpoint. */
 export function endpointSettings({ address, mac, provider }: WantedEndpoint, network: string) {
   return {
     HostComputeNetwork: network,

@@ -17,7 +17,6 @@ export const PLANNER: PlannerOptions = {
   semantics: windowsSemantics,
 };
 
-/** A node of a case, in memory. */
 export class WindowsNode {
   readonly hcn: FakeHcn;
   readonly cluster: TestCluster;
@@ -69,7 +68,6 @@ export class WindowsNode {
     await this.check().catch(() => this.sync("full"));
   }
 
-  /** What the periodic check does. */
   async check(): Promise<readonly string[]> {
     const found: string[] = [];
     for (const [family, backend] of this.#backends) {

@@ -4,7 +4,6 @@ import { Heap } from "../heap.ts";
 import { type Clock, nextTurn } from "../time.ts";
 
 interface Timer {
-  /** When it is due. */
   readonly at: number;
   readonly ms: number;
   readonly run: () => void;

@@ -3,9 +3,7 @@ import type { ProxyMode } from "../types.ts";
 
 /** Defaults of an agent. One with a name runs alongside another proxy, which has kube-proxy's. */
 export interface InstanceDefaults {
-  /** The mode where none is chosen. */
   readonly mode: ProxyMode;
-  /** The port of the health server. */
   readonly healthzPort: number;
   readonly metricsPort: number;
   /** Limits and timeouts of connection tracking; 0: leave as they are. */

@@ -15,7 +15,6 @@ export interface NodeDefaults extends Pick<InstanceDefaults, "healthzPort" | "me
   readonly nodePortAddresses: readonly string[];
 }
 
-/** What this node is and what it serves. */
 export function resolveNode(input: ConfigInput, defaults: NodeDefaults, report: Report): NodeSettings {
   const hostnameOverride = readHostname(input.kubeProxy.hostnameOverride, report);
   const clusterCIDRs = readClusterCIDRs(input, report);

@@ -5,7 +5,6 @@ import { joinPath, valueAt, withoutKeys } from "../paths.ts";
 import { closest, type Report, showValue } from "../report.ts";
 import { enumeration } from "./scalars.ts";
 
-/** Another document that a file may have. */
 export interface OtherDocument {
   readonly KIND: string;
   readonly schema: z.ZodObject;

@@ -22,7 +22,6 @@ import {
 import { newConflicts, type PlanCounts, type ReleasedGroup, type StepCollector } from "./step.ts";
 import { isLeft } from "./treatments.ts";
 
-/** What one planning step works with. */
 interface StepInput {
   readonly state: ClusterView;
   readonly memory: OwnershipMemory;
@@ -30,7 +29,6 @@ interface StepInput {
   readonly step: StepCollector;
 }
 
-/** Plans one family, service by service. */
 export class FamilyPlanner implements FrontendLookup {
   readonly family: IPFamily;
   readonly plan: LivePlan;

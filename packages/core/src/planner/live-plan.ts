@@ -52,7 +52,6 @@ export class LivePlan implements ForwardingPlan {
     this.#node = node;
   }
 
-  /** Replaces all that a service has in the plan. */
   replace(key: ServiceKey, before: ServiceRecord | undefined, after: ServiceRecord | undefined): void {
     const stay = new Set(after?.groups.map((group) => group.id));
     for (const group of before?.groups ?? []) {

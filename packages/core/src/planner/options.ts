@@ -6,7 +6,6 @@ import type { LocalTrafficDetector, NodePlan, NodePortAddresses } from "../plan.
 
 /** What is planned for, apart from the objects. */
 export interface PlannerOptions {
-  /** Endpoints with this nodeName are local. */
   readonly nodeName: string;
   /** This node's topology.kubernetes.io/zone; absent: zone hints never match. */
   readonly zone?: string;

@@ -41,7 +41,6 @@ export interface ServiceDraft {
   readonly input: GroupInput;
 }
 
-/** What a service got in a family. */
 export interface ServiceRecord {
   /** `Service.created`. */
   readonly created: number | undefined;

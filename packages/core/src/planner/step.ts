@@ -18,14 +18,12 @@ export interface MemoryUpdate {
 
 /** A service went from one owner to another; one log line. */
 export interface OwnershipChange {
-  /** The service that changed hands. */
   readonly service: ServiceKey;
   readonly family: IPFamily;
   /** The owner before. */
   readonly from: Ownership;
   /** The owner from now on. */
   readonly to: Ownership;
-  /** A sentence for the operator. */
   readonly why: string;
   /** What decided; absent where the service is gone. */
   readonly decidedBy?: DecidedBy;
@@ -33,10 +31,8 @@ export interface OwnershipChange {
 
 /** The decision that holds for a service in one family. */
 export interface ServiceOwnership {
-  /** The service that the decision is about. */
   readonly service: ServiceKey;
   readonly family: IPFamily;
-  /** The decision itself, with its reasons. */
   readonly decision: OwnershipDecision;
 }
 
@@ -51,9 +47,7 @@ export interface ReleasedGroup extends ServicePortGroup {
   readonly mayBeForeign?: (address: string) => boolean;
 }
 
-/** What one planning step came to. */
 export interface PlanStep {
-  /** The families in which anything changed. */
   readonly changes: ReadonlyMap<IPFamily, PlanChange>;
   /** Updates of the ownership memory, in the order in which they were decided. */
   readonly memory: readonly MemoryUpdate[];

@@ -9,7 +9,6 @@ export interface ConntrackFlow {
   readonly protocol: Protocol;
   /** Where the client's packets went, before any translation; canonical address. */
   readonly originalDestination: string;
-  /** The port that the client called. */
   readonly originalPort: number;
   /** The client, before any translation; canonical. Absent where only the tool `conntrack` reads and deletes. */
   readonly originalSource?: string;
@@ -109,7 +108,6 @@ export function parseFlow(line: string, family: IPFamily, protocol: Protocol): C
 
 /** One direction of a connection as connection tracking knows it; canonical addresses. */
 export interface Direction {
-  /** Who sends in this direction. */
   readonly source: string;
   readonly destination: string;
   /** 1 to 65535. */

@@ -126,7 +126,6 @@ export class FakeConntrack implements Conntrack {
 
 /** Tracked connections in memory, which only their owner changes. */
 export class FakeTracking implements Pick<Tracking, "list"> {
-  /** What a listing gives. */
   connections: Iterable<Connection> = [];
   /** What a listing fails with after its last connection; undefined: it ends well. */
   failure: Error | undefined;
@@ -153,7 +152,6 @@ export class FakeDevices implements DeviceFollower {
     return device;
   }
 
-  /** A device goes. */
   delete(name: string): void {
     this.#devices.delete(name);
     this.#tell();
@@ -184,7 +182,6 @@ export class FakeDevices implements DeviceFollower {
   }
 }
 
-/** Kernel modules in memory. */
 export class FakeModules implements Modules {
   readonly #loaded: Set<string>;
   readonly #loadable: ReadonlySet<string>;
@@ -203,7 +200,6 @@ export class FakeModules implements Modules {
   }
 }
 
-/** The kernel that the fake stands for. */
 export interface FakeNfacctOptions {
   /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
@@ -223,7 +219,6 @@ export class FakeNfacct implements Nfacct {
     this.#supported = options.supported ?? true;
   }
 
-  /** Whether there is a counter of this name. */
   has(name: string): boolean {
     return this.#counts.has(name);
   }
@@ -259,7 +254,6 @@ interface FamilyRouting {
   rules: MarkRule[];
 }
 
-/** Routes and rules in memory. */
 export class FakeRouting implements Routing {
   readonly families: Readonly<Record<IPFamily, FamilyRouting>> = {
     IPv4: { main: [], own: [], rules: [] },

@@ -23,7 +23,6 @@ export type Fault =
 export interface FakeCall {
   /** From 1, over all fakes that share the faults. */
   readonly number: number;
-  /** The program and its arguments. */
   readonly argv: Argv;
 }
 

@@ -22,10 +22,8 @@ import {
 export interface HcnCall {
   /** The function: `HcnCreateLoadBalancer`. */
   readonly call: string;
-  /** The object that it is about. */
   readonly id?: string;
   readonly settings?: unknown;
-  /** The HRESULT of a refusal. */
   readonly code?: number;
 }
 
@@ -179,7 +177,6 @@ export class FakeHcn implements HcnLibrary {
 
 const WRITES = /^Hcn(?:Create|Modify|Delete)/;
 
-/** What a filter calls a field. */
 const FILTERED: Readonly<Record<string, string>> = { VirtualNetwork: "HostComputeNetwork" };
 
 const GONE: Readonly<Record<HcnKind, number>> = {

@@ -46,7 +46,6 @@ export class FakeIpset implements IpsetClient {
     this.#maxElements = options.maxElements ?? DEFAULT_MAX_ELEMENTS;
   }
 
-  /** Whether there is a set of this name. */
   has(name: string): boolean {
     return this.#sets.has(name);
   }

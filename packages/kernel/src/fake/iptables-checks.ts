@@ -17,9 +17,7 @@ import { jumpOf, type TableDraft } from "./iptables-draft.ts";
 /** What rules can rely on alongside their own table. */
 export interface FakeKernel {
   readonly family: IPFamily;
-  /** Names of the ipsets that there are. */
   readonly sets: { has(name: string): boolean };
-  /** Names of the nfacct objects that there are. */
   readonly nfacct: { has(name: string): boolean };
   /** Matches and targets that there are not. */
   readonly lacking: ReadonlySet<string>;

@@ -134,7 +134,6 @@ export class TableDraft {
   }
 }
 
-/** The chain that a rule leads to. */
 export function jumpOf(rule: Rule): string | undefined {
   return rule.target?.kind === "jump" || rule.target?.kind === "goto" ? rule.target.chain : undefined;
 }

@@ -3,7 +3,6 @@
  * made and deleted by a few calls to computenetwork.dll. Objects are JSON, and their names here are HCN's own.
  */
 
-/** What HCN has of each kind of object. */
 export type HcnKind = "Network" | "Endpoint" | "LoadBalancer";
 
 /** An open object. What it is, only the library knows. */
@@ -153,7 +152,6 @@ export interface HcnClient {
   deleteLoadBalancer(id: string): Promise<void>;
 }
 
-/** A client over the functions of a library. */
 export function createHcn(library: HcnLibrary): HcnClient {
   return new Client(library);
 }

@@ -22,7 +22,6 @@ export type IptablesErrorKind =
 
 /** What is known of a failure in addition to its kind. */
 export interface IptablesErrorDetails {
-  /** The process that failed. */
   readonly cause?: CommandError;
   /** The payload's line, from 1. */
   readonly line?: number | undefined;

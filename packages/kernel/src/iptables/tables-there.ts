@@ -345,7 +345,6 @@ async function openLegacyTables(family: IPFamily): Promise<LegacyTables> {
   };
 }
 
-/** Where each entry begins. */
 function* entryStarts(entries: Buffer, family: IPFamily): Generator<number, void, void> {
   for (let at = 0; at < entries.length; ) {
     yield at;

@@ -31,7 +31,6 @@ interface GenericRequest {
 /** Of all families that are spoken here. */
 const GENERIC_VERSION = 1;
 
-/** One message to a family of generic netlink. */
 export function encodeGenericRequest({ family, command, flags, attributes }: GenericRequest): Buffer {
   return encodeMessage(family, flags, [command, GENERIC_VERSION, 0, 0], attributes);
 }

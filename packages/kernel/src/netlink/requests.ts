@@ -7,7 +7,6 @@ import { NetlinkError } from "./listening.ts";
 import { decodeReplies, encodeGenericRequest, FLAGS, number } from "./messages.ts";
 import { DATAGRAM_SIZE, type NetlinkSocket } from "./socket.ts";
 
-/** A part of a listing. */
 interface Datagram {
   readonly bytes: Buffer;
   /** Where the attributes of its objects lie. */

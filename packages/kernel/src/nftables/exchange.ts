@@ -65,7 +65,6 @@ export async function send(socket: TransactionSocket, batch: NftBatch, bytes: Bu
   }
 }
 
-/** The number of an error by its name. */
 export function errnoOf(code: string): number {
   for (const [number, [name]] of getSystemErrorMap()) if (name === code) return -number;
   throw new RangeError(`${code} is not the name of an error`);
@@ -149,13 +148,11 @@ export function encodeGetChain(family: NftFamily, table: string, chain: string):
   );
 }
 
-/** Asks for all elements of a set. */
 export function encodeDumpOfSet(family: NftFamily, table: string, set: string): Buffer {
   const attributes = new AttributeWriter(64).text(ELEMENTS.table, table).text(ELEMENTS.set, set);
   return request("getElement", family, FLAGS.request | FLAGS.dump, attributes);
 }
 
-/** Asks for all rules of a chain. */
 export function encodeDumpOfChain(family: NftFamily, table: string, chain: string): Buffer {
   const attributes = new AttributeWriter(128).text(RULE.table, table).text(RULE.chain, chain);
   return request("getRule", family, FLAGS.request | FLAGS.dump, attributes);

@@ -108,7 +108,6 @@ export async function readSets(
   return withElements(socket, family, table, sets.filter(wanted));
 }
 
-/** The sets of a table with all their elements. */
 export async function withElements(
   socket: NetlinkSocket,
   family: NftFamily,

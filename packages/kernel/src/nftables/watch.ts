@@ -93,7 +93,6 @@ export class Listener {
   }
 }
 
-/** What a watch needs of its client. */
 interface Surroundings {
   readonly listen: OpenListening;
   readonly timers: Timers;

@@ -44,12 +44,10 @@ export class Draft extends NftBatch {
     return this.addElements(set, [{ key: this.address(n), value: this.address(to) }]);
   }
 
-  /** A map of addresses to addresses. */
   data(name: string): this {
     return this.addresses(name, { data: [this.addressType] });
   }
 
-  /** A map of services to verdicts. */
   verdicts(name: string): this {
     return this.addSet({ name, key: [this.addressType, "inet_proto", "inet_service"], data: "verdict", flags: [] });
   }

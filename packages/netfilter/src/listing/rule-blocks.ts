@@ -13,7 +13,6 @@ export interface RuleBlock {
   readonly to: number;
   /** Number of the first line, from 1. */
   readonly line: number;
-  /** How many lines. */
   readonly lines: number;
 }
 
@@ -55,7 +54,6 @@ export class BlockScanner {
     this.#lenient = lenient;
   }
 
-  /** The number of lines that were read. */
   get line(): number {
     return this.#line;
   }

@@ -5,7 +5,6 @@ import type { ChainState, IPFamily, Rule, RuleSet, Table, TableState } from "../
 import { atLine, parseChainLine, parseRuleText, parseTableLine, readRule } from "../text/lines.ts";
 import { BlockScanner, type RuleBlock, ruleLines, ruleTexts, type ScanOptions } from "./rule-blocks.ts";
 
-/** How a save is read. */
 export interface SaveOptions {
   /** Decides the defaults that the text leaves out (reject type, mask of recent). Default: IPv4. */
   readonly family?: IPFamily;

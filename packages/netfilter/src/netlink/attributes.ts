@@ -143,7 +143,6 @@ export class Attributes {
     for (const found of attributesIn(bytes, { start, end })) this.#ranges.set(found.type, found);
   }
 
-  /** Whether there is an attribute of this type. */
   has(type: number): boolean {
     return this.#ranges.has(type);
   }

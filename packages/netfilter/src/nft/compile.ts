@@ -78,7 +78,6 @@ export function maskOf(left: Operand, text: string): number {
   return bits;
 }
 
-/** What a rule is read with. */
 export interface Scope {
   readonly family: NftFamily;
   /** @throws NotKnown when there is none of that name */

@@ -4,9 +4,7 @@ import type { Verdict } from "./expressions/kind.ts";
 import type { Expression } from "./expressions/table.ts";
 import { addressHex, bytesOf, type DataType, type Hex, hexOf, type NamedObject, type NftFamily } from "./types.ts";
 
-/** A table as the kernel holds it. */
 export interface NftTable {
-  /** The family of the packets that reach it. */
   readonly family: NftFamily;
   /** Unique within the family. */
   readonly name: string;
@@ -44,7 +42,6 @@ export type Hook = (typeof HOOKS)[number];
 export interface BaseChain {
   /** nat: asked for the first packet of a connection only. route: a changed mark or address is routed again. */
   readonly type: "filter" | "nat" | "route";
-  /** Where packets come to it. */
   readonly hook: Hook;
   /** Chains of one hook run in ascending order of this number. */
   readonly priority: number;
@@ -65,7 +62,6 @@ export interface NftChain {
 
 /** A rule: expressions that the kernel evaluates in their order until one does not match. */
 export interface NftRule {
-  /** Matches and statements. */
   readonly expressions: readonly Expression[];
   /** What people read of it in a listing. */
   readonly comment?: string;
@@ -93,7 +89,6 @@ export interface NftSet {
   readonly comment?: string;
   /** What `nft` needs to print the set as it was written, alongside the comment: attributes of libnftnl's user data. */
   readonly userData?: Hex;
-  /** By their key's bytes. */
   readonly elements: ReadonlyMap<Hex, SetElement>;
 }
 
@@ -106,7 +101,6 @@ export const SET_FLAGS = {
   timeout: 0x10,
   dynamic: 0x20,
 } as const;
-/** A flag of a set, as nft spells it. */
 export type SetFlag = Exclude<keyof typeof SET_FLAGS, "map">;
 
 /** An element of a set or map. */

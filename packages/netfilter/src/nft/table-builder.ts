@@ -102,7 +102,6 @@ export interface ReadPhrase {
 
 type Facts = Pick<NftSet, "key" | "data" | "objects" | "flags">;
 
-/** The elements of a set, by their keys. */
 function elementsOf(facts: Facts, listed: readonly ListedElement[]): NftSet["elements"] {
   const { key: types, flags } = facts;
   const elements = new Map<string, SetElement>();

@@ -85,7 +85,6 @@ export const CT_STATUSES: Readonly<Record<string, number>> = {
   dying: 0x200,
 };
 
-/** Bits of a TCP header's flags. */
 export const TCP_FLAGS: Readonly<Record<string, number>> = {
   fin: 0x1,
   syn: 0x2,
@@ -113,7 +112,6 @@ export function hexOf(bytes: Iterable<number>): Hex {
   return text;
 }
 
-/** The bytes that hex digits stand for. */
 export function bytesOf(hex: Hex): Uint8Array {
   return Uint8Array.from({ length: hex.length / 2 }, (_, at) => Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16));
 }
@@ -153,10 +151,8 @@ export function hostNumber(hex: Hex): number {
 /** The address families of tables that are read and written here. */
 export type NftFamily = "ip" | "ip6";
 
-/** What nftables calls an IP family. */
 export const NFT_FAMILY: Readonly<Record<IPFamily, NftFamily>> = { IPv4: "ip", IPv6: "ip6" };
 
-/** Which IP family a table of nftables is of. */
 export const IP_FAMILY: Readonly<Record<NftFamily, IPFamily>> = { ip: "IPv4", ip6: "IPv6" };
 
 /** NFPROTO_IPV4 and NFPROTO_IPV6, which are AF_INET and AF_INET6. */

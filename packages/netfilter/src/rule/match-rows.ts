@@ -246,7 +246,6 @@ export interface PortsMatch<Protocol extends "tcp" | "udp" | "sctp"> {
 
 const PORTS = { "--sport": 1, "--source-port": 1, "--dport": 1, "--destination-port": 1 } as const;
 
-/** The flags of TCP alongside its ports. */
 export interface TCPMatch extends PortsMatch<"tcp"> {
   readonly flags?: TCPFlagsMatch;
 }

@@ -30,7 +30,6 @@ export interface AddressMatch {
 /** One rule without its chain. Absent fields match everything; a rule without a target only counts. */
 export interface Rule {
   readonly source?: AddressMatch;
-  /** Of where the packet goes. */
   readonly destination?: AddressMatch;
   /** The interface that it came in by; `eth+` for all whose name begins so. */
   readonly inInterface?: NameMatch;
@@ -131,7 +130,6 @@ export function jump(chain: string): Target {
   return { kind: "jump", chain };
 }
 
-/** The chains that each table comes with. */
 export const BUILTIN_CHAINS: Readonly<Record<Table, readonly string[]>> = {
   filter: ["INPUT", "FORWARD", "OUTPUT"],
   nat: ["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],

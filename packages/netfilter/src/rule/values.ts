@@ -134,7 +134,6 @@ export class RuleTextError extends Error {
   override readonly name = "RuleTextError";
   /** What was wrong: `comment`, `chain`, `interface`, … */
   readonly field: string;
-  /** The value that cannot be written. */
   readonly value: string;
 
   constructor(field: string, value: string, expected: string) {
@@ -149,7 +148,6 @@ export class RuleParseError extends Error {
   override readonly name = "RuleParseError";
   /** Counts from 1. */
   readonly line: number;
-  /** The line as it stands in the text. */
   readonly text: string;
 
   constructor(line: number, text: string, problem: string) {

@@ -17,7 +17,6 @@ import { RuleTextError } from "../rule/values.ts";
 import { parseRuleWords, tokenize } from "./parse-rule.ts";
 import { renderRule } from "./render.ts";
 
-/** One difference between two rule sets. */
 export type RuleSetDifference =
   | { readonly kind: "chain-missing" | "chain-extra"; readonly table: Table; readonly chain: string }
   | {

@@ -46,7 +46,6 @@ function demandHook(place: NftRuleContext, name: string, hooks: readonly Hook[])
   throw place.undecidable(`${name} is valid at ${hooks.join(", ")} only`);
 }
 
-/** What a verdict makes of the rule. */
 function followed(verdict: Verdict): Result {
   switch (verdict.kind) {
     case "jump":
@@ -442,7 +441,6 @@ const unknown: Evaluate<"unknown"> = ({ text, effect, to }, { registers, undecid
   return { kind: "open", problem };
 };
 
-/** One row for each kind. */
 const evaluators: { readonly [Kind in Expression["kind"]]: Evaluate<Kind> } = {
   bitwise,
   cmp,

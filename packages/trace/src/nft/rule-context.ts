@@ -26,7 +26,6 @@ export interface NftRuleContext {
   readonly assuming: boolean;
   /** What this way takes for granted of the rule. */
   readonly assumed: Assumed | undefined;
-  /** The error of a rule that can't be decided. */
   readonly undecidable: (problem: string) => TraceError;
 }
 

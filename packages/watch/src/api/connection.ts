@@ -27,7 +27,6 @@ export interface ConnectionOptions {
    * folder.
    */
   readonly clock?: Clock;
-  /** Environment variables. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Folder with the service account's token and certificate. */
   readonly serviceAccountDir?: string;

@@ -45,11 +45,9 @@ export interface ApiConnection {
   readonly credentials: () => Promise<Credentials>;
 }
 
-/** What authenticates a request. */
 export interface Credentials {
   /** Authorization and Impersonate-* headers; one with several values is a line for each. */
   readonly headers: Readonly<Record<string, string | string[]>>;
-  /** Certificates for the connection. */
   readonly tls: TlsOptions;
 }
 
@@ -72,7 +70,6 @@ export function httpTransport(connection: ApiConnection, userAgent: string, cloc
   return (request) => sendHttp(connection, userAgent, clock, request);
 }
 
-/** One request to an API server. */
 export interface HttpRequest {
   /** Absolute, with query. */
   readonly path: string;

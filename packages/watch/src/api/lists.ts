@@ -75,7 +75,6 @@ export function identityIn(beginning: string): Identity {
   return { key: name === undefined || name === "" ? undefined : `${namespace}/${name}`, version };
 }
 
-/** A kind of objects that can be read. */
 export interface ProtobufKind {
   readonly kind: string;
   readonly definition: Message;

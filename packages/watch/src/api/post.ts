@@ -62,9 +62,7 @@ export interface ObjectRequest {
   readonly mostBytes?: number;
 }
 
-/** A permission in all namespaces. */
 export interface Access {
-  /** The verb of the request, as RBAC has it. */
   readonly verb: "get" | "list" | "watch" | "create";
   /** "" for the core group. */
   readonly group: string;

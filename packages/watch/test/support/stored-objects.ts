@@ -83,7 +83,6 @@ const node = fc.record({
 
 const serviceCIDR = fc.record({ metadata, spec: optional({ cidrs: texts }) });
 
-/** Of each kind. */
 export const stored = { Service: service, EndpointSlice: endpointSlice, Node: node, ServiceCIDR: serviceCIDR };
 
 /** What of an object's JSON its protobuf is read to: the fields that the definition has. */

@@ -23,7 +23,6 @@ import { textsIn } from "../requests.ts";
 /** The network of a Service's endpoints: `name` or `namespace/name` of a NetworkAttachmentDefinition. */
 export const SERVICE_NETWORK = "k8s.v1.cni.cncf.io/service-network";
 
-/** What is read of a Service with the annotation. */
 type DecodedNetworkService =
   | { readonly service: NetworkService }
   /** It gets no slices. */

@@ -14,12 +14,10 @@ import {
 import { type EndpointFacts, endpointSets } from "./endpoints.ts";
 import { decodeOwnSlice, OwnSlices, planSlices, type SliceWrites, sliceLabels } from "./slice.ts";
 
-/** What is to be done for one Service. */
 export interface ServicePlan extends SliceWrites {
   readonly key: Key;
   /** Undefined: it is gone, or does not ask for a network. */
   readonly service: NetworkService | undefined;
-  /** One for each reason. */
   readonly problems: readonly SliceProblem[];
 }
 

@@ -54,7 +54,6 @@ export function sliceLabels({ labels, name }: NetworkService): Readonly<Record<s
   return Object.fromEntries(all.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** An EndpointSlice as it is written. */
 export interface SliceObject {
   readonly apiVersion: "discovery.k8s.io/v1";
   readonly kind: "EndpointSlice";

@@ -20,7 +20,6 @@ import { timed } from "./objects.ts";
 import { type FakeSet, isThere, listed, listedSet, tableKey } from "./state.ts";
 import { FakeRuleset } from "./transaction.ts";
 
-/** The kernel that the fake stands for. */
 export interface FakeNftablesOptions {
   /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
@@ -103,13 +102,11 @@ export class FakeNftables implements NftablesClient {
   /** Does nothing: there is no socket. */
   async close(): Promise<void> {}
 
-  /** A table as it is now, without a call. */
   tableNow(family: NftFamily, name: string): NftTable | undefined {
     const table = this.#ruleset.tables.get(tableKey(family, name));
     return table && listed(table, this.#clock.monotonic());
   }
 
-  /** The generation as it is now, without a call. */
   get generationNow(): number {
     return this.#ruleset.generation;
   }
@@ -153,7 +150,6 @@ export class FakeNftables implements NftablesClient {
     this.#ruleset.deleteDevice(name);
   }
 
-  /** A device gets another name. */
   renameDevice(name: string, to: string): void {
     this.#ruleset.renameDevice(name, to);
   }

@@ -16,7 +16,6 @@ export interface FakeChain extends Omit<NftChain, "rules"> {
   rules: NftRule[];
   /** Jumps and gotos that lead to it, of rules and of elements. */
   uses: number;
-  /** What its rules have counted. */
   packets?: number;
 }
 
@@ -75,7 +74,6 @@ export function listed(table: FakeTable, now: number): NftTable {
   };
 }
 
-/** With the elements that are there at that time. */
 export function listedSet({ facts, elements }: FakeSet, now: number): NftSet {
   const there = [...elements].filter(([, one]) => isThere(one, now));
   return { ...facts, elements: new Map(there.map(([key, one]) => [key, listedElement(one, now)])) };
@@ -96,7 +94,6 @@ export interface MessageContext {
   readonly devices: ReadonlySet<string>;
   /** By the fake's clock. */
   readonly now: number;
-  /** The number of the next rule. */
   nextHandle(): bigint;
   /** Notes that the ways of packets have to be followed before the commit. */
   mustBeFollowed(table: FakeTable): void;

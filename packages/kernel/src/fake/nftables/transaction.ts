@@ -45,7 +45,6 @@ export class FakeRuleset {
   /** By `tableKey`. */
   readonly tables = new Map<string, FakeTable>();
   generation = 1;
-  /** Names of the namespace's devices. */
   readonly devices = new Set(["lo"]);
   #handles = 0n;
 
@@ -100,7 +99,6 @@ export class FakeRuleset {
   }
 }
 
-/** Which message is refused, and with what. */
 interface CommandRefusal {
   readonly sequence: number;
   /** The error's name, such as EEXIST. */

@@ -43,13 +43,10 @@ export function registerOf(number: number): Register {
   return number < FIRST_OF_4_BYTES ? (number - FIRST_OF_16_BYTES) * 4 : number - FIRST_OF_4_BYTES;
 }
 
-/** What a register holds, in words. */
 export interface Value {
   readonly text: string;
   readonly type?: DataType;
-  /** Bits that have names of their own. */
   readonly bits?: "state" | "status" | "flags";
-  /** Numbers that have names, by name. */
   readonly words?: Readonly<Record<string, number>>;
   /** The length of the whole field, where only its first bytes were loaded or masked: a prefix is compared. */
   readonly length?: number;
@@ -65,7 +62,6 @@ export interface SetWords {
   readonly text: string;
   readonly keyLength: number;
   readonly valueLength: number;
-  /** What a map of named objects leads to. */
   readonly objects?: NamedObject;
 }
 

@@ -134,7 +134,6 @@ export const CT_DIRECTIONS = { original: 0, reply: 1 } as const;
 const DIRECTIONS = ["original", "reply"] as const;
 type CtDirection = (typeof DIRECTIONS)[number];
 
-/** What the keys that have a direction load. */
 export const CT_TUPLE = {
   "proto-src": { type: "inet_service", length: 2 },
   "proto-dst": { type: "inet_service", length: 2 },
@@ -146,7 +145,6 @@ export const CT_TUPLE = {
   Record<Exclude<CtKey, keyof typeof PLAIN>, { readonly type: DataType; readonly length: number }>
 >;
 
-/** What the others load, as it is printed. */
 const PLAIN = {
   state: { length: 4, value: { text: "ct state", bits: "state" } },
   status: { length: 4, value: { text: "ct status", bits: "status" } },

@@ -17,7 +17,6 @@ import {
 
 /** What a message is about, for the error that the kernel may answer. */
 export interface BatchObject {
-  /** What the message does. */
   readonly action: "add" | "delete" | "flush";
   readonly what: "table" | "chain" | "rule" | "set" | "element" | "flowtable";
   /** The table's, chain's or set's; a rule has its chain's. */
@@ -82,7 +81,6 @@ export class NftBatch {
     });
   }
 
-  /** Deletes the table with all that it has. */
   deleteTable(): this {
     return this.#add("delete", "table", this.#table, MESSAGES.delTable, 0, (to) => {
       to.text(numbers.TABLE.name, this.#table);
@@ -111,7 +109,6 @@ export class NftBatch {
     });
   }
 
-  /** Removes all rules of a chain. */
   flushChain(name: string): this {
     return this.#add("flush", "chain", name, MESSAGES.delRule, 0, (to) => {
       to.text(numbers.RULE.table, this.#table).text(numbers.RULE.chain, name);
@@ -151,7 +148,6 @@ export class NftBatch {
     });
   }
 
-  /** Removes all elements of a set. */
   flushSet(name: string): this {
     return this.#add("flush", "set", name, MESSAGES.delElement, 0, (to) => {
       to.text(numbers.ELEMENTS.table, this.#table).text(numbers.ELEMENTS.set, name);

@@ -127,7 +127,6 @@ export type NftChange =
   | { readonly kind: "delete-flowtable"; readonly name: string }
   | { readonly kind: "delete-devices"; readonly flowtable: string; readonly devices: readonly string[] };
 
-/** One message of a batch. */
 export interface NftRequest {
   /** By which the kernel's answer names it. */
   readonly sequence: number;
@@ -136,7 +135,6 @@ export interface NftRequest {
   readonly change: NftChange;
 }
 
-/** A batch as the kernel reads it. */
 export interface DecodedBatch {
   /** In their order. */
   readonly requests: readonly NftRequest[];

@@ -15,7 +15,6 @@ export function writeExpression(expression: Expression, to: AttributeWriter): vo
   to.nest(numbers.EXPRESSION.data, (data) => kind.encode(expression, data));
 }
 
-/** An item of a set's list. */
 export function writeElement(element: SetElement, to: AttributeWriter): void {
   const { key, value, object, intervalEnd, timeout, expires, comment } = element;
   to.nest(numbers.ELEMENT.key, (inner) => inner.hex(numbers.DATA_VALUE, key));
@@ -148,7 +147,6 @@ function frameOf(keyDigits: number, valueDigits: number): Frame {
   return frame;
 }
 
-/** An attribute with one inside that has the bytes. */
 function dataFrame(type: number, bytes: number) {
   const inner = HEADER + bytes;
   const length = HEADER + aligned(inner);

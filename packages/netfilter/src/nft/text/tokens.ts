@@ -1,6 +1,5 @@
 /** The tokens of nft's text, and statements that are passed over. */
 
-/** A piece of a listing. */
 export interface Token {
   /** A word, one of `{ } , ;` or the end of a line; of a quoted text what is within. */
   readonly text: string;
@@ -13,7 +12,6 @@ export const HANDLE = "# handle";
 /** A quoted text; a handle, which nft adds as a comment; other comments; what stands by itself; words. */
 const PIECE = /"([^"]*)"|# handle (\d+)|#[^\n]*|([{},;\n])|([^\s{},;"#]+)/g;
 
-/** The pieces of a listing of nft. */
 export function tokensOf(listing: string): readonly Token[] {
   const tokens: Token[] = [];
   for (const [, quoted, handle, mark, word] of listing.matchAll(PIECE)) {
