@@ -6,7 +6,6 @@ import { service, serviceCIDR } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { modes } from "../src/modes/index.ts";
 import { nftablesMode, probePlan, WatchedTables, whyTooOld } from "../src/modes/nftables.ts";
-import { cleanUp } from "../src/start/action.ts";
 import { chooseMode, openFamilies } from "../src/start/choose-mode.ts";
 import { Progress } from "../src/sync/follower.ts";
 import { configOf, emptyPlan, fakeKernel, recordedLog } from "./support/fake-node.ts";
@@ -83,19 +82,6 @@ describe("serving", () => {
       'ip daddr 10.96.0.0/12 drop comment "Drop traffic to unallocated ClusterIPs"',
     ]);
     expect(linesOf(one, "ip6").join("\n")).not.toContain("unallocated");
-  });
-
-  test("an endpoint that comes is data: no chain and no rule is written", async () => {
-    const one = await serving();
-    const chains = () => [...(one.nftables.tableNow("ip", "kube-proxy")?.chains.values() ?? [])];
-    const before = chains();
-    await one.source.put(slice("web", "10.144.154.71", "10.144.154.72"));
-    await one.clock.advance(5_000);
-    expect(linesOf(one).join("\n")).toContain("10.144.154.72 . 80");
-    await one.source.put(slice("web", "10.144.154.72"));
-    await one.clock.advance(5_000);
-    expect(linesOf(one).join("\n")).not.toContain("10.144.154.71");
-    expect(chains()).toEqual(before);
   });
 
   test("the masquerade bit is that of the mode", async () => {
@@ -188,16 +174,6 @@ describe("what others do", () => {
   test.each([
     ["nft flush ruleset", (one: RunningAgent) => one.nftables.flush(), "the table is missing"],
     [
-      "the table deleted",
-      (one: RunningAgent) => one.nftables.meddle(new NftBatch("ip", "kube-proxy").deleteTable()),
-      "the table is missing",
-    ],
-    [
-      "the dispatch emptied",
-      (one: RunningAgent) => one.nftables.meddle(emptied("service-ips")),
-      "set service-ips differs in its elements (1 missing)",
-    ],
-    [
       "an endpoint taken away",
       (one: RunningAgent) => one.nftables.meddle(emptied("endpoints-2")),
       "set endpoints-2 differs in its elements (1 missing)",
@@ -235,21 +211,6 @@ describe("what others do", () => {
     }
     expect(commits(one)).toBe(before);
     expect(one.log.lines.filter(({ message }) => message.includes("differ"))).toEqual([]);
-  });
-
-  test("what was changed and was not reported is found", async () => {
-    const one = await serving();
-    const before = linesOf(one);
-    one.nftables.meddleUnseen(emptied("service-ips"));
-    one.nftables.loseNews();
-    await one.clock.advance(2_000);
-    expect(linesOf(one)).toEqual(before);
-    expect(one.log.lines).toContainEqual(
-      expect.objectContaining({
-        level: "warn",
-        fields: { ipFamily: "IPv4", differs: "set service-ips differs in its elements (1 missing)" },
-      }),
-    );
   });
 
   test("the first commit waits until others are followed, so that nothing is missed at a start", async () => {
@@ -296,17 +257,3 @@ function commits({ nftables }: RunningAgent): number {
 function emptied(set: string): NftBatch {
   return new NftBatch("ip", "kube-proxy").flushSet(set);
 }
-
-test("--cleanup removes the tables", async () => {
-  let asked = 0;
-  const { kernel } = fakeKernel({
-    async removeNftTables() {
-      asked++;
-      return ["table ip kube-proxy"];
-    },
-  });
-  const log = recordedLog();
-  expect(await cleanUp(modes, kernel, log)).toBe(0);
-  expect(asked).toBe(1);
-  expect(log.lines).toContainEqual(expect.objectContaining({ fields: { table: "table ip kube-proxy" } }));
-});

@@ -71,10 +71,6 @@ export class ClusterState implements ClusterView {
     return true;
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   keys(): IterableIterator<ServiceKey> {
     return this.#entries.keys();
   }
@@ -137,8 +133,6 @@ export class ClusterState implements ClusterView {
 
 /** The objects that planning reads. */
 export interface ClusterView {
-  /** How many `keys` there are. */
-  readonly size: number;
   /** Every service that has a Service or an EndpointSlice. */
   keys(): Iterable<ServiceKey>;
   /** The Service of a key; undefined where there are only slices, or nothing. */

@@ -320,7 +320,6 @@ describe("a step", () => {
     replan(planner, state);
     const read: string[] = [];
     const spy = {
-      size: state.size,
       keys: () => state.keys(),
       slices: (key: `${string}/${string}`) => state.slices(key),
       service: (key: `${string}/${string}`) => {

@@ -5,7 +5,6 @@ import { endpointOwn, type NetworksSettings, type Side } from "./settings.ts";
 /** A CIDR that the configuration gives to a side: a written one, or an entry of a source's `within`. */
 interface OperatorCIDR {
   readonly cidr: string;
-  readonly side: Side;
   /** Names the field in messages: `clusterCIDR`, `within of kube-ovn-subnets`. */
   readonly field: string;
 }
@@ -71,15 +70,14 @@ function entriesOf(
   const { written, sources, within } = settings;
   const filtersOf = (side: Side) =>
     sources[side].flatMap(({ id }) =>
-      (within?.get(id) ?? []).map((cidr): OperatorCIDR => ({ cidr, side, field: `within of ${id}` })),
+      (within?.get(id) ?? []).map((cidr): OperatorCIDR => ({ cidr, field: `within of ${id}` })),
     );
-  const listOf = (side: Side, cidrs: readonly string[], field: string) =>
-    cidrs.map((cidr): OperatorCIDR => ({ cidr, side, field }));
+  const listOf = (cidrs: readonly string[], field: string) => cidrs.map((cidr): OperatorCIDR => ({ cidr, field }));
   const mapOf = (all: readonly OperatorCIDR[]) =>
     all.reduce((entries, one) => entries.with(one.cidr, one), PrefixMap.empty<OperatorCIDR>());
   return {
-    own: mapOf([...filtersOf("own"), ...listOf("own", endpointOwn(settings), "clusterCIDR")]),
-    excluded: mapOf([...filtersOf("excluded"), ...listOf("excluded", written.excluded, "excludeClusterCIDRs")]),
+    own: mapOf([...filtersOf("own"), ...listOf(endpointOwn(settings), "clusterCIDR")]),
+    excluded: mapOf([...filtersOf("excluded"), ...listOf(written.excluded, "excludeClusterCIDRs")]),
   };
 }
 

@@ -121,11 +121,6 @@ export class FakeNftables implements NftablesClient {
     this.#notifyOfOthers(process, [batch]);
   }
 
-  /** The same where the kernel could not report it: `loseNews` has to follow. */
-  meddleUnseen(batch: NftBatch): void {
-    this.#carryOut(batch, batch.finish());
-  }
-
   /** Another process puts a whole table there, in the place of one of that name. */
   put(table: NftTable, process = SOMEBODY): void {
     this.#ruleset.put(table, this.#clock.monotonic());

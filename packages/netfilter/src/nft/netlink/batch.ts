@@ -69,14 +69,10 @@ export class NftBatch {
     return this.#objects[sequence - 1];
   }
 
-  /**
-   * Adds the table, or nothing where it exists.
-   *
-   * @param owned it goes with the socket, however the process ends (Linux 5.12)
-   */
-  addTable(comment?: string, owned = false): this {
+  /** Adds the table, or nothing where it exists. */
+  addTable(comment?: string): this {
     return this.#add("add", "table", this.#table, MESSAGES.newTable, FLAGS.create, (to) => {
-      to.text(numbers.TABLE.name, this.#table).u32(numbers.TABLE.flags, owned ? numbers.TABLE_OWNER : 0);
+      to.text(numbers.TABLE.name, this.#table).u32(numbers.TABLE.flags, 0);
       if (comment !== undefined) to.hex(numbers.TABLE.userData, commentData("table", comment));
     });
   }

@@ -28,8 +28,6 @@ export const MESSAGES = {
 export const TABLE = { name: 1, flags: 2, use: 3, userData: 6 } as const;
 /** NFT_TABLE_F_DORMANT: packets do not reach its chains. */
 export const TABLE_DORMANT = 1;
-/** NFT_TABLE_F_OWNER: the table goes with the socket that made it, however that ends. Linux 5.12. */
-export const TABLE_OWNER = 2;
 /** NFTA_CHAIN_*: attributes of a chain. */
 export const CHAIN = { table: 1, handle: 2, name: 3, hook: 4, policy: 5, use: 6, type: 7, userData: 12 } as const;
 /** NFTA_HOOK_*: attributes of a base chain's hook. */
