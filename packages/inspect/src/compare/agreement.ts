@@ -81,7 +81,8 @@ export function agrees(finding: PacketFinding, { letsNodeOut }: Pick<ModeSemanti
 export function examine(group: ServicePortGroup, probe: Probe, view: View): PacketFinding {
   const { kind, address, port } = probe.frontend;
   const source = asSent(probe.source, address, view);
-  const wanted = wantedWays(treatmentOf(probe.frontend, source), group, source.address, probe.frontend);
+  const delivered = (to: string) => source.inInterface !== undefined && view.own.has(to);
+  const wanted = wantedWays(treatmentOf(probe.frontend, source), group, source.address, delivered, probe.frontend);
   const followed = follow(view, { ...probe.packet, source: source.address });
   const refused = refusal(probe.frontend, source);
   const isRefused = refused !== undefined && compared(followed, refused).kind === "same";
@@ -110,7 +111,8 @@ export function* trafficFindings(
   const view = viewOf(kernel);
   const findings: Finding[] = [];
   for (const group of groups) {
-    for (const probe of [...probesOf(group, node, nodeAddress), ...endpointProbesOf(group, node, nodeAddress)]) {
+    const probes = [...probesOf(group, node, nodeAddress), ...endpointProbesOf(group, node, nodeAddress, view.own)];
+    for (const probe of probes) {
       yield;
       const found = differenceOf(examine(group, probe, view), semantics);
       if (found !== undefined) findings.push({ ...found, service: group.name, where: `traffic ${packetText(probe)}` });

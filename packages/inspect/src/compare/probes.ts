@@ -37,13 +37,18 @@ export function* probesOf(
   ]);
 }
 
-/** Packets from the first endpoint on this node, which may come to itself. */
+/**
+ * Packets from the first pod on this node, which may come to itself.
+ *
+ * @param own the node's addresses: what a pod in its network sends does not come in
+ */
 export function* endpointProbesOf(
   group: ServicePortGroup,
   node: NodePlan,
   nodeAddress: string | undefined,
+  own: ReadonlySet<string>,
 ): Generator<Probe, void, void> {
-  const endpoint = group.cluster.find(({ local }) => local);
+  const endpoint = group.cluster.find(({ local, address }) => local && !own.has(address));
   if (endpoint === undefined) return;
   const source: Source = { class: "pod", address: endpoint.address, inInterface: podInterface(node.detector) };
   yield* probesFrom(group, node, nodeAddress, () => [source]);

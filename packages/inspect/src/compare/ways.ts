@@ -28,12 +28,15 @@ export const UNTOUCHED = "untouched";
 /**
  * What the plan wants for packets from an address.
  *
+ * @param delivered whether the packet comes in and is for the node itself at an address: such a packet leaves by no
+ *   interface, so nothing masquerades it
  * @param frontend where others are dropped, what the weights refuse is as well: rules have one verdict for all of it
  */
 export function wantedWays(
   treatment: Treatment,
   group: ServicePortGroup,
   source: string,
+  delivered: (address: string) => boolean,
   { treatments }: Pick<Frontend, "treatments">,
 ): OutcomeShares {
   if (treatment.verdict === "leave") return new Map([[UNTOUCHED, 1]]);
@@ -45,7 +48,7 @@ export function wantedWays(
   const total = endpoints.reduce((sum, _, at) => sum + (weights[at] ?? 1), refused);
   const shares = endpoints.map(({ address, port }, at): [string, number] => [
     // A pod that reaches itself has to answer the node, or it would answer itself past the translation.
-    wayTo(socketText(address, port), treatment.masquerade || address === source),
+    wayTo(socketText(address, port), (treatment.masquerade || address === source) && !delivered(address)),
     (weights[at] ?? 1) / total,
   ]);
   const refusal = Object.values(treatments).some(({ verdict }) => verdict === "drop") ? "drop" : "reject";
@@ -118,11 +121,18 @@ export interface View {
   readonly state: KernelState;
   readonly tracer: Tracer;
   readonly environment: Environment;
+  /** The node's addresses. */
+  readonly own: ReadonlySet<string>;
 }
 
 export function viewOf(state: KernelState): View {
   const { ruleSet, nftables = [], environment } = state;
-  return { state, tracer: createTracer({ iptables: ruleSet, nftables }), environment };
+  return {
+    state,
+    tracer: createTracer({ iptables: ruleSet, nftables }),
+    environment,
+    own: new Set(environment.localAddresses),
+  };
 }
 
 /** How what becomes of a packet compares with what is wanted. */

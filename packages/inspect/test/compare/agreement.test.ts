@@ -1,8 +1,19 @@
+import { toEnd } from "@fairlead/base";
 import { parseSave, type RuleSet } from "@fairlead/netfilter";
-import { goldenScenario } from "@fairlead/testkit";
+import { goldenScenario, NODE_A, NODE_B, workload } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { agreementOf, factsOf, type PacketFinding, type PlannedNode, waysText } from "../../src/index.ts";
-import { planned } from "../support/scenario.ts";
+import {
+  agreementOf,
+  dryRun,
+  dryTables,
+  factsOf,
+  type PacketFinding,
+  type PlannedNode,
+  restored,
+  trafficFindings,
+  waysText,
+} from "../../src/index.ts";
+import { planned, settingsOf } from "../support/scenario.ts";
 
 const [NODE_ADDRESS, OTHER_ADDRESS] = ["10.201.0.10", "fd00:201::10"];
 const environment = {
@@ -14,6 +25,24 @@ function agreement({ planner, mode }: PlannedNode, ruleSet: RuleSet) {
   const { groups, node } = planner.plan("IPv4");
   return agreementOf(groups.values(), node, { ruleSet, environment }, NODE_ADDRESS, factsOf(mode).semantics);
 }
+
+test.each(["iptables", "nftables"] as const)(
+  "%s mode does as planned with endpoints at nodes' addresses",
+  async (mode) => {
+    const { node } = goldenScenario("01-clusterip");
+    const { objects } = workload(1, { endpoints: [NODE_A, NODE_B], nodePort: true });
+    const { planner } = await planned({ objects, node }, { mode });
+    const plan = planner.plan("IPv4");
+    const settings = settingsOf(node, mode);
+    const nftables = toEnd(dryTables(plan, settings));
+    const texts = nftables.length > 0 ? [] : await dryRun(plan, settings);
+    const rules = texts.flatMap(({ argv: [program], pieces }) => (program === "iptables-restore" ? pieces : []));
+    const kernel = { ruleSet: toEnd(restored(rules, "IPv4")), nftables, environment };
+    const { semantics } = factsOf(mode);
+    const found = toEnd(trafficFindings(plan.groups.values(), plan.node, kernel, NODE_ADDRESS, semantics));
+    expect(found.map(({ where, what }) => `${where}: ${what}`)).toEqual([]);
+  },
+);
 
 test("a match that is not known: it depends on that, and is no disagreement", async () => {
   const scenario = goldenScenario("09-loadbalancer");
