@@ -152,6 +152,13 @@ describe("node ports on loopback addresses in nftables mode", () => {
   });
 });
 
+test("the Gateway whose Service it is", async () => {
+  const labels = { "gateway.networking.k8s.io/gateway-name": "gw" };
+  const stdin = JSON.stringify(workload(1, { endpoints: [webA1], labels }).objects);
+  const { out } = await fairlead(["explain", "svc-1", "-f", "-", ...AGENT], { stdin });
+  expect(out).toContain("mode\nGateway default/gw; its routes: fairlead explain gateway default/gw\n");
+});
+
 test("what trafficDistribution asks for, and why it is not met", async () => {
   const [service, slice] = workload(1, { endpoints: [webA1] }).objects;
   const asking = { ...service, spec: { ...Object(service)["spec"], trafficDistribution: "PreferSameNode" } };

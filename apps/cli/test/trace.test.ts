@@ -217,12 +217,16 @@ describe("ways", () => {
   });
 });
 
-test("in nftables mode a service with three endpoints is three ways", async () => {
+test("in nftables mode a service with three endpoints is three ways, and a Gateway's is named as such", async () => {
   const objects = [
     {
       apiVersion: "v1",
       kind: "Service",
-      metadata: { name: "web", namespace: "shop" },
+      metadata: {
+        name: "web",
+        namespace: "shop",
+        labels: { "gateway.networking.k8s.io/gateway-name": "gw" },
+      },
       spec: { clusterIP: "10.96.0.10", clusterIPs: ["10.96.0.10"], ipFamilies: ["IPv4"], ports: [{ port: 80 }] },
     },
     {
@@ -242,4 +246,5 @@ test("in nftables mode a service with three endpoints is three ways", async () =
     expect.stringMatching(/^10\.144\.1\.[567]:8080/),
   ]);
   expect(out).toContain("the likeliest of ");
+  expect(out).toContain("\nto Gateway shop/gw; its routes: fairlead explain gateway shop/gw\n");
 });

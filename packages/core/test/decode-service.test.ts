@@ -21,6 +21,12 @@ test.each([
   expect(decodeService(raw({}, { metadata: { namespace, labels } })).object?.clusterDNS).toBe(clusterDNS);
 });
 
+test("of a Gateway names it by the label of its controller", () => {
+  const labels = { "gateway.networking.k8s.io/gateway-name": "gw" };
+  expect(decodeService(raw({}, { metadata: { namespace: "shop", labels } })).object?.gateway).toBe("shop/gw");
+  expect(decodeService(raw()).object).not.toHaveProperty("gateway");
+});
+
 test("is as old as the API server says", () => {
   const createdAt = (creationTimestamp: unknown) =>
     decodeService(raw({}, { metadata: { creationTimestamp } })).object?.created;

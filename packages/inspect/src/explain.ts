@@ -53,7 +53,9 @@ export function explainService(planned: PlannedNode, key: ServiceKey, port?: str
     return decision === undefined ? [] : [explainFamily(planned, { key, service, family, decision, port })];
   });
   const zone = options.zone === undefined ? undefined : { zone: options.zone };
-  return { service: key, node: nodeName, ...zone, mode, notices: noticesOf(planned.notices, key), families };
+  const gateway = service.gateway === undefined ? undefined : { gateway: service.gateway };
+  const notices = noticesOf(planned.notices, key);
+  return { service: key, ...gateway, node: nodeName, ...zone, mode, notices, families };
 }
 
 /** The same on a node whose tables are known. */

@@ -18,6 +18,8 @@ import type { Mode } from "./modes/index.ts";
 /** What is known of a service on one node; JSON values only. */
 export interface ServiceExplanation {
   readonly service: ServiceKey;
+  /** The Gateway whose Service it is; absent: none. */
+  readonly gateway?: string;
   readonly node: string;
   readonly zone?: string;
   readonly mode: Mode;

@@ -191,13 +191,14 @@ function dataOf({ explanation, agreements, change }: Answer, { serviceProxyName,
 }
 
 function explanationText(
-  { service, node, zone, mode, notices, families }: ServiceExplanation,
+  { service, gateway, node, zone, mode, notices, families }: ServiceExplanation,
   agreements: readonly FamilyAgreement[],
   instance: Pick<AgentConfig, "serviceNetwork" | "serviceProxyName">,
   style: Style,
 ): string {
   const place = zone === undefined ? node : `${node} (zone ${zone})`;
-  const title = `${style.bold(service)} on ${place}, ${mode} mode\n`;
+  const owner = gateway === undefined ? "" : `Gateway ${gateway}; its routes: fairlead explain gateway ${gateway}\n`;
+  const title = `${style.bold(service)} on ${place}, ${mode} mode\n${owner}`;
   const parts = families.map((one) => {
     const agreement = agreements.find(({ family }) => family === one.family);
     return familyText(one, style) + (agreement === undefined ? "" : agreementText(agreement, style));

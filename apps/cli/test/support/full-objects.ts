@@ -52,7 +52,11 @@ export const FULL: Readonly<Record<string, object>> = {
       namespace: "shop",
       creationTimestamp: TIME,
       deletionTimestamp: TIME,
-      labels: { "service.kubernetes.io/service-proxy-name": "edge", "k8s-app": "kube-dns" },
+      labels: {
+        "service.kubernetes.io/service-proxy-name": "edge",
+        "k8s-app": "kube-dns",
+        "gateway.networking.k8s.io/gateway-name": "gw",
+      },
       annotations: {
         "ovn.kubernetes.io/vpc": "blue",
         "fairlead.dev/ownership": "ours",

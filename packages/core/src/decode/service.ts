@@ -3,6 +3,7 @@
 import {
   familyOf,
   fieldsOf,
+  GATEWAY_GROUP,
   isAbsent,
   isPort,
   itemsOf,
@@ -124,6 +125,7 @@ function readService(
     annotations: readAnnotations(metadata.annotations, annotations),
     ...readCreation(metadata),
     ...(isClusterDNS(metadata) ? { clusterDNS: true as const } : undefined),
+    ...readGateway(metadata),
     ...readAffinity(spec, problems),
     ...readDistribution(spec, intern),
     ...(onlyLocal(externalTrafficPolicy) ? readHealthCheckPort(spec, problems) : undefined),
@@ -134,6 +136,14 @@ function readService(
 function readCreation({ creationTimestamp }: Metadata): Pick<Service, "created"> {
   const created = Date.parse(stringOf(creationTimestamp) ?? "");
   return Number.isNaN(created) ? {} : { created };
+}
+
+/** GEP-1762: controllers of Gateways label what they make. */
+const GATEWAY_LABEL = `${GATEWAY_GROUP}/gateway-name`;
+
+function readGateway({ namespace, labels }: Metadata): Pick<Service, "gateway"> {
+  const name = stringOf(labels[GATEWAY_LABEL]);
+  return name === undefined ? {} : { gateway: `${namespace}/${name}` };
 }
 
 /** A label elsewhere says nothing: anybody may set it in a namespace of theirs. */

@@ -23,6 +23,8 @@ export interface Destination {
   readonly address: string;
   readonly port?: number;
   readonly protocol: string;
+  /** Whose Service that is; absent: no Gateway's, or no service was looked up. */
+  readonly gateway?: string;
 }
 
 const TO = /^(?:\[([^\]]+)\]|([^:/]+))(?::(\d+))?(?:\/([a-z0-9-]+))?$/i;
@@ -159,7 +161,8 @@ export function serviceDestination(
   const [first] = found;
   const service = first && planned.state.service(first.service);
   if (first === undefined || service === undefined) return undefined;
-  if (target.kind === "nodePort") return atNode(planned, service, target, text);
+  const gateway = service.gateway === undefined ? undefined : { gateway: service.gateway };
+  if (target.kind === "nodePort") return { ...atNode(planned, service, target, text), ...gateway };
   if (found.length > 1) {
     const names = found.map((one) => one.service).join(", ");
     throw new CommandFailure(`--to=${text}: that is an address of ${names}: name one of them, or a port`);
@@ -167,7 +170,7 @@ export function serviceDestination(
   const { port, protocol } = onlyPort(service, first.port, text);
   const [clusterIP = ""] = service.clusterIPs;
   const isOwn = target.kind === "host" && addressesOf(service).includes(target.address);
-  return destinationAt(isOwn ? target.address : clusterIP, port, protocol);
+  return { ...destinationAt(isOwn ? target.address : clusterIP, port, protocol), ...gateway };
 }
 
 function atNode(

@@ -62,7 +62,9 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
   const exploration = await (ask === undefined
     ? tracer.explore(known.packet, environment)
     : context.progress("asking for routes", () => exploreAsking(tracer, known.packet, environment, ask)));
-  const answer = { ...known, exploration, routes: ask === undefined ? "not asked" : "asked" } as const;
+  const routes = ask === undefined ? "not asked" : "asked";
+  const { gateway } = destination;
+  const answer = { ...known, ...(gateway !== undefined && { gateway }), exploration, routes } as const;
   await print(
     options.output,
     answerData(answer, rules),

@@ -9,6 +9,8 @@ import type { Style } from "../../frame/terminal.ts";
 
 export interface Answer {
   readonly packet: Packet;
+  /** Whose Service the packet goes to. */
+  readonly gateway?: string;
   readonly exploration: Exploration;
   readonly connections: readonly Connection[];
   /** Whether the kernel was asked for routes. */
@@ -21,7 +23,7 @@ const NOT_ASKED =
 
 /** @param lines whether the rules come from a text whose lines are worth naming */
 export function answerText(
-  { packet, exploration, connections, routes }: Answer,
+  { packet, gateway, exploration, connections, routes }: Answer,
   rules: SavedRules,
   lines: boolean,
   style: Style,
@@ -34,6 +36,7 @@ export function answerText(
   );
   return [
     `${packetText(packet)}\n`,
+    gateway === undefined ? "" : `to Gateway ${gateway}; its routes: fairlead explain gateway ${gateway}\n`,
     knownText(connections),
     ...ways,
     ...open,
@@ -120,7 +123,7 @@ function percent(share: number): string {
   return `${Number((share * 100).toFixed(2))} %`;
 }
 
-export function answerData({ packet, exploration, connections, routes }: Answer, rules: RuleSet) {
+export function answerData({ packet, gateway, exploration, connections, routes }: Answer, rules: RuleSet) {
   const visit = (of: Visit) => {
     const { hook, table, chain, index } = of;
     const state = "nft" in of ? undefined : rules.get(of.table)?.chains.get(chain);
@@ -130,6 +133,7 @@ export function answerData({ packet, exploration, connections, routes }: Answer,
   const assumption = (of: Assumption) => ({ ...visit(of), matched: of.matched, problem: of.problem });
   return {
     packet,
+    ...(gateway !== undefined && { gateway }),
     routes,
     connections,
     outcomes: exploration.outcomes.map(({ visits, assumed = [], ...outcome }) => ({

@@ -54,6 +54,12 @@ export function ServiceView({ store, service, node }: Props) {
           onNode={(name) => go(addressOf("service", service.split("/"), { node: name }))}
         />
       </div>
+      {explanation.gateway !== undefined && (
+        <p>
+          It is Gateway {explanation.gateway}'s, whose routes are in{" "}
+          <span class="mono">fairlead explain gateway {explanation.gateway}</span>.
+        </p>
+      )}
       {store.facts?.kernels === true && <Kernels store={store} nodes={nodes} differences={differences} />}
       {explanation.families.map((family) => (
         <Family key={family.family} family={family} learnedFrom={learnedFrom} service={service} node={from} />
