@@ -34,23 +34,24 @@ export async function realApiServer() {
   const { FAIRLEAD_TEST_APISERVER: server = "", FAIRLEAD_TEST_TOKEN_FILE: tokenFile = "" } = process.env;
   const token = tokenFile === "" ? "" : readFileSync(tokenFile, "utf8");
   const folder = await mkdtemp(join(tmpdir(), "fairlead-api-server-"));
-  const kubeconfig = join(folder, "kubeconfig");
-  const name = "test";
-  const config = {
-    clusters: [{ name, cluster: { server, "insecure-skip-tls-verify": true } }],
-    users: [{ name, user: { token } }],
-    contexts: [{ name, context: { cluster: name, user: name } }],
-    "current-context": name,
+  const as = async (name: string, token: string) => {
+    const kubeconfig = join(folder, name);
+    const config = {
+      clusters: [{ name, cluster: { server, "insecure-skip-tls-verify": true } }],
+      users: [{ name, user: { token } }],
+      contexts: [{ name, context: { cluster: name, user: name } }],
+      "current-context": name,
+    };
+    await writeFile(kubeconfig, JSON.stringify(config));
+    const connection = await loadConnection({ kubeconfig, onWarning: () => {} });
+    return {
+      kubeconfig,
+      connection,
+      async ask(method: ObjectRequest["method"], path: string, object?: unknown) {
+        const { status, body } = await requestObject(connection, { method, path, object }, "fairlead-test");
+        return { status, body: JSON.parse(body) as unknown };
+      },
+    };
   };
-  await writeFile(kubeconfig, JSON.stringify(config));
-  const connection = await loadConnection({ kubeconfig, onWarning: () => {} });
-  return {
-    kubeconfig,
-    connection,
-    async ask(method: ObjectRequest["method"], path: string, object?: unknown) {
-      const { status, body } = await requestObject(connection, { method, path, object }, "fairlead-test");
-      return { status, body: JSON.parse(body) as unknown };
-    },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
-  };
+  return { ...(await as("test", token)), as, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }
