@@ -87,7 +87,6 @@ export function conntrackFollower(parts: ConntrackFollowerParts): SyncFollower {
   };
 }
 
-/** What the next cleaning of a family has to look at. */
 interface CleaningNeeds {
   readonly protocols: ReadonlySet<Protocol>;
   readonly released: readonly ReleasedGroup[];

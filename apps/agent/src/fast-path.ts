@@ -17,7 +17,6 @@ import type { Kernel } from "./kernel.ts";
 import type { Log } from "./log.ts";
 import { readStateFile, replaceFile, stateFile } from "./ownership.ts";
 
-/** What nftables mode needs of it. */
 export interface FastPath {
   readonly devices: Devices;
   /** The name that a device of the node has now; undefined: it is gone. */

@@ -17,7 +17,6 @@ import { type FrameTable, JUMPS, TABLES } from "./plan/frame-nat.ts";
 import { setName } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 
-/** How this mode is removed. */
 export interface IpvsCleanupOptions extends CleanupOptions {
   /** ipvs.excludeCIDRs. Default: none. */
   readonly excludeCIDRs?: readonly string[];

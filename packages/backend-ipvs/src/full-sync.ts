@@ -57,7 +57,6 @@ export async function fullSync(
   return { programmed: { context, facts, ledger: wanted.ledger }, draining, written };
 }
 
-/** All that a plan needs in the kernel. */
 interface Wanted {
   readonly ledger: Ledger;
   readonly servers: ReadonlyMap<string, WantedServer>;

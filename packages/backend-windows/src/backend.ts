@@ -31,7 +31,6 @@ class WindowsBackend implements Backend {
   #programmed: Programmed | undefined;
   /** As it was last read: what it says of other nodes decides about endpoints. */
   #network: Network | undefined;
-  /** Load balancers that this process has written. */
   #known: Programmed["balancers"] = new Map();
 
   constructor(port: HcnPort, options: ResolvedOptions) {

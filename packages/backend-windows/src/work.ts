@@ -13,7 +13,6 @@ export interface Programmed {
   readonly context: PlanContext;
   readonly ledger: Ledger;
   readonly endpoints: Endpoints;
-  /** Load balancers that HCN has, by key. */
   readonly balancers: Map<string, Balancer>;
   /** What HCN refused, by load balancer or endpoint, in words. */
   readonly refused: Map<string, string>;

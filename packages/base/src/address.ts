@@ -3,7 +3,6 @@
 import ipaddr from "ipaddr.js";
 import { isAbsent } from "./json.ts";
 
-/** An IP address that was read from text. */
 export interface Address {
   /** The family that its canonical text is of; an IPv4-mapped IPv6 address is of IPv4. */
   readonly family: IPFamily;

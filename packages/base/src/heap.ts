@@ -9,7 +9,6 @@ export class Heap<Item> {
     this.#items = [...sorted];
   }
 
-  /** How many items the heap has. */
   get size(): number {
     return this.#items.length;
   }

@@ -1,6 +1,5 @@
 /** The value of label endpointslice.kubernetes.io/managed-by on slices that lead to pods' secondary networks. */
 export const NETWORKS_MANAGER = "networks.fairlead.dev";
-/** The API group of Gateways, GatewayClasses and their routes. */
 export const GATEWAY_GROUP = "gateway.networking.k8s.io";
 /** spec.controllerName of the GatewayClasses that fairlead-controller serves. */
 export const GATEWAY_CONTROLLER = "fairlead.dev/gateway";

@@ -89,7 +89,6 @@ export interface Slicing {
   readonly clock: Pick<Clock, "monotonic">;
   /** Milliseconds of work before the event loop gets its turn. */
   readonly budget: number;
-  /** Gives the event loop its turn. */
   readonly turn: () => Promise<void>;
 }
 

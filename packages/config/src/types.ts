@@ -14,7 +14,6 @@ export type ProxyMode = "iptables" | "ipvs" | "nftables" | "userspace" | "kernel
 /** What the agent runs on; any: what is read is a proxy's elsewhere, such as that of a node of the cluster. */
 export type Platform = "linux" | "windows" | "any";
 
-/** An address and a port that a server listens on. */
 export interface SocketAddress {
   /** Canonical IP address without brackets. */
   readonly address: string;
@@ -34,7 +33,6 @@ export interface ClientConnection {
   readonly qps: number;
   /** Requests above `qps` for a moment. */
   readonly burst: number;
-  /** The media type of request bodies. */
   readonly contentType: string;
   /** Media types that answers may have, "" for the default. */
   readonly acceptContentTypes: string;
@@ -69,7 +67,6 @@ export interface ConntrackSettings {
   readonly udpStreamTimeoutMs: number;
 }
 
-/** How the agent logs. */
 export interface LoggingSettings {
   /** Lines for people, or one JSON object a line. */
   readonly format: "text" | "json";
@@ -118,7 +115,6 @@ export interface AgentConfig {
   readonly action: Action;
   /** The file of --config with the text it had when it was read, to notice changes of it. */
   readonly configFile?: { readonly path: string; readonly text: string };
-  /** The mode whose settings are in use. */
   readonly mode: ProxyMode;
   /**
    * The services that it is for: those whose label service.kubernetes.io/service-proxy-name has this value. Empty:
@@ -269,7 +265,6 @@ export interface NftablesSettings extends CommonSettings {
   readonly fastPath?: FastPathSettings;
 }
 
-/** Which packets may bypass rules. */
 export interface FastPathSettings {
   /**
    * The devices whose packets may bypass rules: names, in which `*` stands for any characters and `?` for one; auto:
@@ -286,9 +281,7 @@ export interface UserspaceSettings extends IptablesSettings {
   readonly udpIdleTimeoutMs: number;
   /** 0: TCP connections may be idle for ever. */
   readonly tcpIdleTimeoutMs: number;
-  /** Sockets that all relays may have open at once. */
   readonly maxSockets: number;
-  /** Sockets that the relays of one service may have open at once. */
   readonly maxSocketsPerService: number;
 }
 
@@ -326,7 +319,6 @@ export type CIDRSource = SourceSettings &
 
 /** Says of Services who owns them: by an annotation of theirs, or a label of their namespace. */
 export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
-  /** The value must be one of these. */
   readonly in?: readonly string[];
   /** The value must be none of these. */
   readonly notIn?: readonly string[];
@@ -381,7 +373,6 @@ export interface ConfigError {
   readonly message: string;
 }
 
-/** What a command line comes to. */
 export type ParseResult =
   | { readonly kind: "run"; readonly config: AgentConfig; readonly warnings: readonly string[] }
   /** For standard output, exit 0. */

@@ -4,7 +4,6 @@
 
 import type { ForwardingPlan, PlanChange } from "./plan.ts";
 
-/** What one sync wrote, for metrics and logs. */
 export interface SyncReport {
   /** full: everything was compared or written. partial: what one change touches. */
   readonly kind: "full" | "partial";
@@ -73,7 +72,6 @@ export interface ModeFacts {
   readonly name: string;
   /** How the planner has to read policies for the mode. */
   readonly semantics: ModeSemantics;
-  /** What the node must have for the mode to work. */
   readonly needs: ModeNeeds;
   /**
    * The mode's iptables chains of fixed names, by table. Modes share names: these chains stay while the mode runs,
@@ -97,7 +95,6 @@ export interface ModeFacts {
   readonly familiesAtOnce: boolean;
 }
 
-/** What a mode needs of the node that it runs on. */
 export interface ModeNeeds {
   /** The iptables tables that it writes in each family; empty: it works without iptables. */
   readonly iptables: readonly string[];

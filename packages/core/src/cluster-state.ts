@@ -131,7 +131,6 @@ export class ClusterState implements ClusterView {
   }
 }
 
-/** The objects that planning reads. */
 export interface ClusterView {
   /** Every service that has a Service or an EndpointSlice. */
   keys(): Iterable<ServiceKey>;

@@ -7,7 +7,6 @@ import type { IPFamily, Protocol } from "@fairlead/base";
 
 export type { IPFamily, Protocol };
 
-/** A traffic policy of a Service, as Kubernetes spells it. */
 export type TrafficPolicy = "Cluster" | "Local";
 
 /** `namespace/name`, the key of a Service everywhere in Fairlead. Built by `serviceKey`. */
@@ -91,7 +90,6 @@ export interface SliceEndpoint {
 export interface EndpointSlice {
   readonly namespace: string;
   readonly name: string;
-  /** Label kubernetes.io/service-name. */
   readonly serviceName: string;
   readonly family: IPFamily;
   /** Ports without a number are left out. */

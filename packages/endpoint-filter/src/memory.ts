@@ -77,7 +77,6 @@ export function* serializeInSteps(memory: Memory, scope: MemoryScope): Generator
   return `{\n "version": ${VERSION},\n "scope": ${JSON.stringify(scopeText(scope))},\n "services": ${services}\n}\n`;
 }
 
-/** What was read from the text of a memory file. */
 export interface ParsedMemory {
   /** The decisions; empty where the text cannot be used. */
   readonly memory: Memory;

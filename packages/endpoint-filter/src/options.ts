@@ -52,7 +52,6 @@ export interface Protection {
 
 export type OtherOptions = Omit<FilterOptions, "excludeCIDRs" | "ownCIDRs">;
 
-/** What a rule says of a service. */
 export interface RuledOwner {
   /** Who serves it: this proxy, or another network's. */
   readonly ownership: "ours" | "foreign";

@@ -89,7 +89,6 @@ export class LivePlan {
     return { state: this.#state, mirrored: this.#mirrored, defaultVPCs: this.report?.defaultVPCs };
   }
 
-  /** The addresses that the node has, of both families. */
   setAddresses(addresses: readonly string[]): void {
     if (this.#inputs.setAddresses(addresses, firstOfEach(addresses))) this.#ask();
     this.#known("addresses");

@@ -27,7 +27,6 @@ export interface NodeAddress {
   readonly interface: string;
   /** `global`, `link`, `host`, … */
   readonly scope: string;
-  /** Whether its interface is turned on. */
   readonly up: boolean;
 }
 
@@ -63,7 +62,6 @@ export interface NodeAddresses {
   watch(options: WatchOptions): AsyncIterable<readonly NodeAddress[]>;
 }
 
-/** The device that ipvs mode binds the services' addresses to. */
 export const IPVS_DEVICE = "kube-ipvs0";
 
 /** What is told of a device or of an address. */
@@ -104,7 +102,6 @@ export async function readNodeAddresses(socket: NetlinkSocket): Promise<readonly
   return [...byIndex.keys()].flatMap((index) => (byDevice.get(index) ?? []).map(({ address }) => address));
 }
 
-/** How rtnetlink is reached. */
 interface RouteNetlink {
   readonly listen: OpenListening;
   readonly open: OpenNetlink;

@@ -48,7 +48,6 @@ export interface DeviceFollower {
   follow(signal: AbortSignal, also?: FollowedDevices): AsyncIterable<readonly NetworkDevice[]>;
 }
 
-/** How rtnetlink is reached, and the time. */
 export interface DeviceFollowerOptions {
   readonly listen: OpenListening;
   readonly open: OpenNetlink;

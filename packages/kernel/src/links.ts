@@ -79,7 +79,6 @@ export function encodeDeviceDump(): Buffer {
 /** ifaddrmsg: family, length, flags and scope in a byte each, index. */
 const ADDRESS_HEADER_SIZE = 8;
 
-/** Asks for all addresses of all devices. */
 export function encodeAddressDump(): Buffer {
   return encodeMessage(
     TYPES.getAddress,
@@ -224,7 +223,6 @@ async function changeLinks(
   await batch.end();
 }
 
-/** Requests that go together. */
 class Batch {
   readonly #socket: NetlinkSocket;
   readonly #indexes = new Map<string, number>();

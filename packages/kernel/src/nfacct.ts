@@ -63,7 +63,6 @@ const TYPES = { add: 0x700, get: 0x701 } as const;
 const PART = { name: 1, packets: 2, bytes: 3 } as const;
 const AF_UNSPEC = 0;
 
-/** The counters by messages to the kernel. */
 function createNetlinkNfacct(open: OpenNetlink): Nfacct {
   return {
     ensure: (name) => withSocket(open, (socket) => ensureByNetlink(socket, name)),

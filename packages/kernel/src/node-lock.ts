@@ -46,7 +46,6 @@ export interface NodeLock {
   release(): void;
 }
 
-/** Another process holds the lock of this node. */
 export class NodeLockHeldError extends Error {
   override readonly name = "NodeLockHeldError";
   /** Absent where nothing is known of it. */

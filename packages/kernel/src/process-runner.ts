@@ -15,7 +15,6 @@ import {
   type StreamOptions,
 } from "./runner.ts";
 
-/** How processes are started. */
 export interface ProcessRunnerOptions {
   /** Put before each argv, such as `NetworkNamespace.argvPrefix`. */
   readonly prefix?: readonly string[];
@@ -27,7 +26,6 @@ export interface ProcessRunnerOptions {
   readonly stoppedMs?: number;
 }
 
-/** Runs real processes. */
 export function createRunner(options: ProcessRunnerOptions = {}): Runner {
   const full = (argv: Argv): Argv => withPrefix(options.prefix ?? [], argv);
   const settings = (call: RunOptions & StreamOptions) => processOptions(options, call);
@@ -127,7 +125,6 @@ async function* streamOutput(
   if (result.failed) throw commandError([program, ...args], { ...settings, patience, watch }, result);
 }
 
-/** What is read of execa's result. */
 interface Ended {
   readonly timedOut: boolean;
   readonly isCanceled: boolean;
@@ -146,7 +143,6 @@ interface StopWatch {
   end(): void;
 }
 
-/** What is known of a process alongside its result. */
 interface Circumstances {
   readonly timeout: number;
   readonly patience: number;

@@ -43,7 +43,6 @@ export interface KernelReader {
   rulesGeneration(): Promise<number | undefined>;
   /** The same, of nf_tables only. */
   generation(): Promise<number>;
-  /** Whether nf_tables has a table of this family and name. */
   hasNftTable(family: IPFamily, name: string): Promise<boolean>;
   /**
    * As it is until it is asked for again: from the second time on that costs what has changed.

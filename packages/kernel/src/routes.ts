@@ -23,11 +23,9 @@ export interface RouteEntry {
   readonly onLink?: true;
 }
 
-/** A rule that has packets with a mark routed by a table. */
 export interface MarkRule {
   /** Rules are asked in ascending order of it. */
   readonly priority: number;
-  /** The mark's bits within the mask. */
   readonly mark: number;
   /** Which bits of the mark count. */
   readonly mask: number;
@@ -84,7 +82,6 @@ export interface Routing {
   watch(options: RoutingWatchOptions): AsyncIterable<void>;
 }
 
-/** How the kernel is reached. */
 export interface RoutingOptions {
   /** How rtnetlink is listened to, in the network namespace that the runner runs its processes in. */
   readonly listen: OpenListening;

@@ -21,7 +21,6 @@ export interface RunOptions {
   readonly maxStdout?: number;
 }
 
-/** How long a stream may take. */
 export interface StreamOptions {
   /** Milliseconds until the process is killed; 0: never. Default: the runner's. */
   readonly timeoutMs?: number;
@@ -29,7 +28,6 @@ export interface StreamOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What a process printed that succeeded. */
 export interface RunResult {
   readonly stdout: string;
   readonly stderr: string;
@@ -61,18 +59,14 @@ export interface Runner {
  */
 export type FailureReason = "exit" | "signal" | "timeout" | "stopped" | "aborted" | "not-found" | "output" | "start";
 
-/** How a process failed. */
 export interface CommandFailure {
   readonly argv: Argv;
-  /** Why it counts as failed. */
   readonly reason: FailureReason;
   /** Absent unless the process ended by itself. */
   readonly exitCode?: number | undefined;
   /** Name of the signal, `SIGKILL`. */
   readonly signal?: string | undefined;
-  /** What it wrote to standard error. */
   readonly stderr?: string | undefined;
-  /** What it wrote to standard output. */
   readonly stdout?: string | undefined;
   /** Only `timeout` and `stopped`: the milliseconds it had. */
   readonly timeoutMs?: number | undefined;
@@ -84,7 +78,6 @@ export interface CommandFailure {
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly argv: Argv;
-  /** Why it counts as failed. */
   readonly reason: FailureReason;
   /** Absent unless the process ended by itself. */
   readonly exitCode: number | undefined;
@@ -109,7 +102,6 @@ export class CommandError extends Error {
   }
 }
 
-/** Gives the event loop its turn. */
 export type Turn = () => Promise<void>;
 
 /** Milliseconds that a tool may take over its commands: a full sync of a large cluster on a slow machine. */

@@ -26,7 +26,6 @@ export type SetMember = string;
 /** A set as `ipset save` gives it. Types that have no name here come as they are. */
 export interface SetState {
   readonly name: string;
-  /** The type of the set, as the kernel has it. */
   readonly type: string;
   /** Absent for types without a family. */
   readonly family?: IPFamily;

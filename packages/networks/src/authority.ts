@@ -16,7 +16,6 @@ export type Ruling =
   /** It lies in what the configuration gives to this proxy. */
   | { readonly kind: "inside"; readonly around: OperatorCIDR };
 
-/** A CIDR that objects of a source define. */
 export interface LearnedCIDR {
   readonly side: Side;
   readonly source: string;

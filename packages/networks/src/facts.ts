@@ -12,7 +12,6 @@ export type ResourceState = "waiting" | "listed" | "absent" | "forbidden" | "unr
 /** The state of a source as one word, for metrics and people. */
 export type SourceState = ResourceState | "empty";
 
-/** A CIDR as objects define it. */
 export interface Definition {
   /** `Subnet/ovn-default`, sorted. */
   readonly objects: readonly string[];

@@ -20,7 +20,6 @@ export interface KnownCIDR {
 export interface LastKnown {
   /** A source that was never complete is not there; one that was and is empty is. */
   readonly sources: ReadonlyMap<string, readonly KnownCIDR[]>;
-  /** What operators had accepted. */
   readonly consent: KnownConsent;
   /** Absent: namespaces were never listed, or no rule asks for them. */
   readonly namespaces?: KnownNamespaces;

@@ -7,7 +7,6 @@ import { VPC_SELECTION } from "./source-kinds.ts";
 
 /** Says of services who owns them, by an annotation of theirs or a label of their namespace. */
 export type ServiceRule = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
-  /** The value must be one of these. */
   readonly in?: readonly string[];
   /** The value must be none of these. */
   readonly notIn?: readonly string[];

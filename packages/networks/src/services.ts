@@ -2,7 +2,6 @@
 import { type AddressWords, addressRange, addressWords, familyOf } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";
 
-/** What the decisions ask of the services that there are. */
 export interface ServicesView {
   keys(): Iterable<ServiceKey>;
   /** Those with an endpoint's address in the CIDR. */

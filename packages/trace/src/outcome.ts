@@ -38,7 +38,6 @@ export type Assumption = Visit & {
 export interface Undecided {
   readonly probability: number;
   readonly problem: TraceError;
-  /** Rules that matched before it. */
   readonly visits: readonly Visit[];
   /** What the path takes for granted up to there. */
   readonly assumed: readonly Assumption[];
@@ -93,7 +92,6 @@ export interface Outcome {
   readonly mark: number;
   /** As far as the environment knows. */
   readonly outInterface?: string;
-  /** The rules that matched on the way. */
   readonly visits: readonly Visit[];
   /** Only of an exploration: what has to be so for the packet to take this way. Absent: nothing, it is certain. */
   readonly assumed?: readonly Assumption[];

@@ -21,7 +21,6 @@ export interface Rules {
   readonly nftables?: readonly NftTable[];
 }
 
-/** An address and, for protocols that have ports, a port. */
 export interface Endpoint {
   /** Canonical address without a length. */
   readonly address: string;

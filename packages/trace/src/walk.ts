@@ -166,7 +166,6 @@ export function toArray<Item>(list: List<Item> | undefined): Item[] {
   return items.reverse();
 }
 
-/** What a rule makes of the packet's way. */
 export type RuleVerdict =
   /** The next rule. */
   | { readonly kind: "next" }

@@ -33,7 +33,6 @@ export function packet(fields: Partial<Packet> = {}): Packet {
   return { ...base, sport: 40_000, dport: 80, inInterface: "eth0", ...fields };
 }
 
-/** A packet that the host itself sends. */
 export function ownPacket(fields: Partial<Packet> = {}): Packet {
   const { inInterface: _, ...rest } = packet({ source: "10.201.0.10", ...fields });
   return rest;

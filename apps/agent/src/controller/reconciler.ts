@@ -25,7 +25,6 @@ export class Reconciler<K> {
   readonly #options: ReconcilerOptions<K>;
   /** Failures in a row. */
   readonly #failures = new Map<K, number>();
-  /** Keys that wait for their next try. */
   readonly #waiting = new Set<K>();
   #wake: () => void = () => {};
 
@@ -33,7 +32,6 @@ export class Reconciler<K> {
     this.#options = options;
   }
 
-  /** To be called when objects have changed. */
   changed(): void {
     this.#wake();
   }

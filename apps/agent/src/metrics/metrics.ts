@@ -37,7 +37,6 @@ interface MetricsOptions {
   readonly resetsTCP?: boolean;
 }
 
-/** All metrics of an agent in one registry of its own. */
 export function createMetrics(state: ClusterState, options: MetricsOptions = {}) {
   const { mode, nfacct, addMore, learns = false, connections, resetsTCP = false, serviceProxyName = "" } = options;
   const make = metricFactory();

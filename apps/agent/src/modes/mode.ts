@@ -113,7 +113,6 @@ export interface Relaying {
   close(drained: Promise<void>): Promise<void>;
 }
 
-/** A kernel setting that a mode relies on. */
 interface RequiredSysctl {
   /** With dots: `net.ipv4.ip_forward`. */
   readonly name: string;

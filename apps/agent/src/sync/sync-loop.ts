@@ -62,7 +62,6 @@ export class SyncLoop {
     this.#schedule();
   }
 
-  /** Asks for a check before its time. */
   requestCheck(): void {
     this.#nextCheck = this.#clock.monotonic();
     this.#schedule();

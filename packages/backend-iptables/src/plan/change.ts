@@ -25,7 +25,6 @@ interface DispatchChange {
   readonly filterLast: Command[];
 }
 
-/** A plan's change as kernel objects. */
 export interface RuleChange extends ChainChange, DispatchChange {
   /** How many rules the plan needs more or (negative) less. */
   readonly growth: Totals;

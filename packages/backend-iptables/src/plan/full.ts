@@ -37,7 +37,6 @@ import type { RenderContext, Totals } from "./settings.ts";
 interface Survey {
   /** Groups of which the kernel has every chain as it should be. */
   readonly done: ReadonlySet<string>;
-  /** Rules in the chains of those groups. */
   readonly rulesDone: number;
   /** Existing group chains that the plan has no use for. */
   readonly stale: ReadonlySet<string>;

@@ -78,7 +78,6 @@ const FLAGS = {
 /** A scheduler of ip_vs by its kernel name, such as `rr` or `sh`. */
 export type Scheduler = keyof typeof FLAGS;
 
-/** Every scheduler that this mode accepts. */
 export const SCHEDULERS: readonly Scheduler[] = Object.keys(FLAGS).filter(isScheduler);
 
 /** Whether ip_vs has a scheduler of this name that this mode accepts. */
@@ -120,7 +119,6 @@ function schedulerByName({ annotations }: ServicePortGroup): SchedulerOptions | 
 /** What is used in place of schedulers that heed no weights, where endpoints do not weigh alike. */
 const HEEDING: Readonly<Partial<Record<Scheduler, Scheduler>>> = { rr: "wrr", lc: "wlc" };
 
-/** What is wrong with the annotation, for its service's owner. */
 export function schedulerProblem({ service, annotations }: ServicePortGroup): string | undefined {
   const asked = annotations[SCHEDULER_ANNOTATION];
   if (asked === undefined || isScheduler(asked)) return undefined;

@@ -48,7 +48,6 @@ export class Ledger {
   }
 }
 
-/** A plan's change as kernel objects. */
 export interface ObjectChanges {
   readonly moves: LedgerUpdate;
   /** The virtual servers of the changed groups, as they were and as they have to be. */

@@ -2,7 +2,6 @@
 export interface RequiredSysctl {
   /** With dots, as sysctl prints it: `net.ipv4.vs.conntrack`. */
   readonly name: string;
-  /** What it must be set to, as text. */
   readonly value: string;
   /** Why, for the log. */
   readonly reason: string;

@@ -30,7 +30,6 @@ export interface ConfiguredOptions {
 
 /** The same for one family. */
 export interface PlanSettings extends ConfiguredOptions {
-  /** The family whose table is planned. */
   readonly family: IPFamily;
 }
 
@@ -64,7 +63,6 @@ export interface PlanContext {
   readonly nodePortAddresses: "all" | readonly string[];
   /** The ranges that ClusterIPs are allocated from; none where other proxies may have services there. */
   readonly serviceCIDRs: readonly string[];
-  /** ClusterIPs that another network serves. */
   readonly foreignClusterIPs: readonly string[];
   /** Those that it serves there; undefined: all. */
   readonly excludedClients: readonly string[] | undefined;

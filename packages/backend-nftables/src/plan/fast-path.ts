@@ -108,7 +108,6 @@ function servedByOthers(context: PlanContext): readonly NftRule[] {
   ];
 }
 
-/** An element of the allow list. */
 export interface Offloaded {
   readonly set: typeof SERVICES | typeof NODE_PORTS;
   readonly element: { readonly key: Hex };

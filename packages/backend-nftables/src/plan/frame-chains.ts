@@ -163,7 +163,6 @@ function excluded(context: PlanContext): readonly NftRule[] {
   return [{ expressions, comment: "Another network serves these clients" }];
 }
 
-/** ClusterIPs that another network serves, to its own clients or to all. */
 function foreign(context: PlanContext): readonly NftRule[] {
   return context.excludedClients === undefined ? leftAlone(context) : excluded(context);
 }

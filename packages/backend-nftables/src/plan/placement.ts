@@ -13,7 +13,6 @@ export interface Pool {
   readonly weights?: SetWeights;
 }
 
-/** What is remembered of a group that is in the kernel. */
 export interface Placement {
   readonly group: ServicePortGroup;
   readonly cluster?: Pool;

@@ -11,13 +11,11 @@ import type { RefusalReason, RelayTraffic, SocketBudget } from "./traffic.ts";
  */
 export const MAX_QUEUED_BYTES = 1 << 20;
 
-/** What a relay asks of the service port that it relays for. */
 export interface RelayService {
   /** `namespace/name:port` */
   readonly name: string;
   /** Whose turn it is; undefined: there is no endpoint. `failed` are keys of endpoints that could not be connected. */
   choose(client: string, failed: ReadonlySet<string>): PlanEndpoint | undefined;
-  /** Whether an endpoint is still one of the relay's set. */
   has(endpoint: PlanEndpoint): boolean;
   readonly sockets: SocketBudget;
 }

@@ -122,7 +122,6 @@ export class Relays {
     }
   }
 
-  /** Closes the relays of a group that is gone. */
   drop(id: string): void {
     this.#groups.get(id)?.close();
     this.#groups.delete(id);

@@ -131,7 +131,6 @@ class UdpFlow implements Live {
     else if (this.#early.length < MAX_EARLY) this.#early.push(data);
   }
 
-  /** Whether its endpoint is still there. */
   isServed(): boolean {
     return this.#endpoint !== undefined && this.#parts.request.service.has(this.#endpoint);
   }

@@ -20,7 +20,6 @@ const REMOTE = 1;
 
 const PROTOCOLS = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Readonly<Record<Protocol, number>>;
 
-/** A load balancer that the plan needs. */
 export interface WantedBalancer {
   /** What only one load balancer can have: `frontendKey`. */
   readonly key: string;

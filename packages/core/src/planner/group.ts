@@ -184,7 +184,6 @@ const BALANCE_ANNOTATION = "fairlead.dev/balance";
 const SOURCE_HASH = "source-hash";
 const BALANCES: readonly string[] = ["random", SOURCE_HASH];
 
-/** What is wrong with the annotation, for its service's owner. */
 export function balanceProblem(annotations: Annotations, { sourceHash }: ModeSemantics): BalanceProblem | undefined {
   const value = annotations[BALANCE_ANNOTATION];
   if (value === undefined) return undefined;
@@ -203,7 +202,6 @@ const FAST_PATH_ANNOTATION = "fairlead.dev/fast-path";
 
 const VALUES: readonly string[] = ["on", "off"];
 
-/** What is wrong with the annotation, for its service's owner. */
 export function fastPathProblem(annotations: Annotations): { value: string; reason: string } | undefined {
   const value = annotations[FAST_PATH_ANNOTATION];
   if (value === undefined || VALUES.includes(value)) return undefined;
@@ -219,7 +217,6 @@ const NO_LOCAL_ENDPOINT_ANNOTATION = "fairlead.dev/no-local-endpoint";
 
 const NO_LOCAL_ENDPOINT_VALUES: readonly string[] = ["drop", "reject"];
 
-/** What is wrong with the annotation, or that it has no effect. */
 export function noLocalEndpointProblem(
   service: Service,
 ): { value: string; reason: string; effect?: "note" } | undefined {

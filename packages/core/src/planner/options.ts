@@ -4,7 +4,6 @@ import type { EndpointFilter } from "../filter.ts";
 import type { IPFamily } from "../objects.ts";
 import type { LocalTrafficDetector, NodePlan, NodePortAddresses } from "../plan.ts";
 
-/** What is planned for, apart from the objects. */
 export interface PlannerOptions {
   readonly nodeName: string;
   /** This node's topology.kubernetes.io/zone; absent: zone hints never match. */

@@ -50,7 +50,6 @@ export interface ServiceRecord {
   /** `ServiceDraft.problems` */
   readonly problems?: readonly Problem[];
   readonly groups: readonly ServicePortGroup[];
-  /** The claims of what another network serves. */
   readonly left: readonly GroupClaims[];
   /** Those of all of them that others hold. */
   readonly lost: readonly GroupClaims[];

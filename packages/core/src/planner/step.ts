@@ -29,7 +29,6 @@ export interface OwnershipChange {
   readonly decidedBy?: DecidedBy;
 }
 
-/** The decision that holds for a service in one family. */
 export interface ServiceOwnership {
   readonly service: ServiceKey;
   readonly family: IPFamily;
@@ -51,7 +50,6 @@ export interface PlanStep {
   readonly changes: ReadonlyMap<IPFamily, PlanChange>;
   /** Updates of the ownership memory, in the order in which they were decided. */
   readonly memory: readonly MemoryUpdate[];
-  /** Services that changed hands, for the log. */
   readonly ownershipChanges: readonly OwnershipChange[];
   /**
    * What another network has taken over in this step. Flows that our own DNAT made are to be deleted once

@@ -163,7 +163,6 @@ async function* readEntries(
   if (batch.size > 0) yield batch;
 }
 
-/** Entries that are looked at in one go. */
 const BATCH_SIZE = 2_000;
 
 async function* list(runner: Runner, family: IPFamily, protocol: Protocol): AsyncGenerator<ConntrackFlow[]> {

@@ -20,7 +20,6 @@ import { Faults, killed, singleStep } from "./faults.ts";
 
 /** Addresses in memory. What watches them is told of each change at once. */
 export class FakeNodeAddresses implements NodeAddresses {
-  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   #addresses: readonly NodeAddress[];
   readonly #watchers = new Set<Wake>();
@@ -36,7 +35,6 @@ export class FakeNodeAddresses implements NodeAddresses {
     this.#set([...this.#addresses, ...addresses]);
   }
 
-  /** Takes addresses away, by their text. */
   remove(...addresses: readonly string[]): void {
     this.#set(this.#addresses.filter(({ address }) => !addresses.includes(address)));
   }
@@ -85,7 +83,6 @@ export class FakeNodeAddresses implements NodeAddresses {
 
 /** A connection tracking table in memory. Each `track` is one client's entry. */
 export class FakeConntrack implements Conntrack {
-  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   #entries: ConntrackFlow[] = [];
 
@@ -139,7 +136,6 @@ export class FakeTracking implements Pick<Tracking, "list"> {
   }
 }
 
-/** Devices in memory, whoever follows them. */
 export class FakeDevices implements DeviceFollower {
   readonly #devices = new Map<string, NetworkDevice>();
   readonly #waiting = new Set<() => void>();
@@ -157,7 +153,6 @@ export class FakeDevices implements DeviceFollower {
     this.#tell();
   }
 
-  /** A device gets another name. */
   rename(name: string, to: string): void {
     const device = this.#devices.get(name);
     if (device === undefined) return;
@@ -209,7 +204,6 @@ export interface FakeNfacctOptions {
 
 /** Named counters in memory. Given to a `FakeIptables`, rules may name those that are here and no others. */
 export class FakeNfacct implements Nfacct {
-  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #supported: boolean;
   readonly #counts = new Map<string, NfacctCount>();

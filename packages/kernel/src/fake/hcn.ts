@@ -38,7 +38,6 @@ export interface FakeHcnOptions {
 /** A look at a call before it does anything; it may meddle with the fake. @returns the HRESULT that refuses it */
 export type HcnListener = (call: HcnCall) => number | undefined;
 
-/** The objects of each kind, by id. */
 interface Objects {
   readonly Network: Map<string, HcnNetwork>;
   readonly Endpoint: Map<string, HcnEndpoint>;

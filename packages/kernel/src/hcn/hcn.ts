@@ -42,7 +42,6 @@ export interface HcnPolicy {
   readonly Settings: Readonly<Record<string, unknown>>;
 }
 
-/** The network that a CNI plugin made. */
 export interface HcnNetwork {
   readonly ID: string;
   readonly Name: string;

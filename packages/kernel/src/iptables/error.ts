@@ -20,7 +20,6 @@ export type IptablesErrorKind =
   | "rejected"
   | "failed";
 
-/** What is known of a failure in addition to its kind. */
 export interface IptablesErrorDetails {
   readonly cause?: CommandError;
   /** The payload's line, from 1. */

@@ -5,7 +5,6 @@ import { CommandError, lines, type Runner } from "../runner.ts";
 import { explain, IptablesError, notInstalled } from "./error.ts";
 import type { TablesThere, Variant } from "./tables-there.ts";
 
-/** The programs of one family and variant. */
 export interface Tools {
   readonly variant: Variant;
   readonly iptables: string;
@@ -22,7 +21,6 @@ export interface ToolsOf {
   readonly find: () => Promise<Tools>;
 }
 
-/** The tools of a family that are to be used. */
 export interface ToolChoice {
   /** iptables or ip6tables. */
   readonly family: IPFamily;

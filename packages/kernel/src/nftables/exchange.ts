@@ -133,7 +133,6 @@ export function encodeGet(message: keyof typeof MESSAGES, family: NftFamily, tab
 /** NFPROTO_UNSPEC. */
 const UNSPECIFIED = 0;
 
-/** Asks for all tables, of any family. */
 export function encodeGetTables(): Buffer {
   return requestOf("getTable", UNSPECIFIED, FLAGS.request | FLAGS.dump, new AttributeWriter(0));
 }

@@ -22,7 +22,6 @@ export interface NftTableName {
   readonly name: string;
 }
 
-/** How netlink is reached. */
 export interface ReadNftOptions {
   /** Default: in the network namespace of this process. */
   readonly open?: OpenNetlink;

@@ -121,7 +121,6 @@ function dump(saved: Saved): string[] {
   return found;
 }
 
-/** The expected lines as the kernel prints them. */
 function canonical(lines: readonly string[], family: IPFamily): string[] {
   return lines.map((line) => {
     const [table = "", text = ""] = inFamily(line, family).split(/: (.*)/s);

@@ -24,7 +24,6 @@ export interface ScanOptions {
   readonly lenient?: boolean;
 }
 
-/** What takes a text apart. */
 export interface BlockSink {
   /** Rules of one chain that follow each other in the text. */
   rules(chain: string, block: RuleBlock): void;

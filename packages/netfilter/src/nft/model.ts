@@ -8,7 +8,6 @@ export interface NftTable {
   readonly family: NftFamily;
   /** Unique within the family. */
   readonly name: string;
-  /** What people read of it in a listing. */
   readonly comment?: string;
   /** Packets do not reach its chains (`flags dormant`). */
   readonly dormant?: true;
@@ -54,7 +53,6 @@ export interface NftChain {
   readonly name: string;
   /** Absent: packets come by jump and goto only. */
   readonly base?: BaseChain;
-  /** What people read of it in a listing. */
   readonly comment?: string;
   /** In their order. */
   readonly rules: readonly NftRule[];
@@ -63,7 +61,6 @@ export interface NftChain {
 /** A rule: expressions that the kernel evaluates in their order until one does not match. */
 export interface NftRule {
   readonly expressions: readonly Expression[];
-  /** What people read of it in a listing. */
   readonly comment?: string;
   /** The number by which the kernel knows it; absent in what is only planned. */
   readonly handle?: bigint;
@@ -85,7 +82,6 @@ export interface NftSet {
   readonly timeout?: number;
   /** The most elements that it takes; absent: as many as there is memory for. */
   readonly size?: number;
-  /** What people read of it in a listing. */
   readonly comment?: string;
   /** What `nft` needs to print the set as it was written, alongside the comment: attributes of libnftnl's user data. */
   readonly userData?: Hex;
@@ -116,7 +112,6 @@ export interface SetElement {
   readonly expires?: number;
   /** In a set of intervals: the element is the first address behind one (NFT_SET_ELEM_INTERVAL_END). */
   readonly intervalEnd?: true;
-  /** What people read of it in a listing. */
   readonly comment?: string;
 }
 

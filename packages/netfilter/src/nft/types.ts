@@ -18,7 +18,6 @@ export const DATA_TYPES = {
   ifname: { id: 41, length: 16, text: (hex: Hex) => JSON.stringify(hexText(hex)) },
 } as const satisfies Readonly<Record<string, DataTypeFacts>>;
 
-/** The name of a data type, as nft spells it. */
 export type DataType = keyof typeof DATA_TYPES;
 
 /** Bytes of a value in a register or a set: parts of a concatenation begin at multiples of four. */

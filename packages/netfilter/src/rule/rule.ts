@@ -65,7 +65,6 @@ export interface TableCommands {
 
 /** Rules that may be made while they are read, each time anew; how many they are is known before. */
 export interface RuleList extends Iterable<Rule> {
-  /** How many rules there are. */
   readonly length: number;
 }
 
@@ -95,14 +94,12 @@ export interface CommandSource {
   readonly commands: Iterable<Command>;
 }
 
-/** A table as iptables-save prints it. */
 export interface TableState {
   readonly table: Table;
   /** By their names, in the order of the save. */
   readonly chains: ReadonlyMap<string, ChainState>;
 }
 
-/** A chain as iptables-save prints it. */
 export interface ChainState {
   readonly name: string;
   /** Only built-in chains have one. */

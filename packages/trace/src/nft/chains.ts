@@ -26,7 +26,6 @@ import { isSameWalk, walkKey } from "../ways.ts";
 import { evaluateExpression } from "./expressions.ts";
 import { type Assumed, type NftRuleContext, NftSets, Registers, type Result } from "./rule-context.ts";
 
-/** A base chain with what says when it is asked. */
 interface BaseStage {
   readonly name: TableName;
   readonly base: BaseChain;

@@ -15,7 +15,6 @@ import type { TraceError } from "../outcome.ts";
 import type { TableName } from "../packet.ts";
 import type { List, RuleVerdict, Walk } from "../walk.ts";
 
-/** A packet within a rule of nftables. */
 export interface NftRuleContext {
   readonly walk: Walk;
   readonly host: Host;

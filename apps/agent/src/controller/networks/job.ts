@@ -45,7 +45,6 @@ export class NetworkJob {
     });
   }
 
-  /** Services that have a problem now, by its reason. */
   get problems(): ReadonlyMap<string, number> {
     return this.#problems.counts;
   }
@@ -84,7 +83,6 @@ class ProblemEvents {
     this.#parts = parts;
   }
 
-  /** Services that have a problem now, by its reason. */
   get counts(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
     for (const { reason } of [...this.#open.values()].flat()) counts.set(reason, (counts.get(reason) ?? 0) + 1);
@@ -99,7 +97,6 @@ class ProblemEvents {
     if (raw === undefined) this.#open.delete(key);
   }
 
-  /** All that is wrong with a Service now. */
   report(key: Key, problems: readonly SliceProblem[]): void {
     const { events, log } = this.#parts;
     const [namespace, name] = key.split("/") as [string, string];

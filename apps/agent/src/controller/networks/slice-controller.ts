@@ -37,7 +37,6 @@ export class SliceController {
     });
   }
 
-  /** To be called when objects have changed. */
   changed(): void {
     this.#loop.changed();
   }

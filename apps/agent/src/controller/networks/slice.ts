@@ -178,7 +178,6 @@ export class OwnSlices {
   }
 }
 
-/** The writes that make a Service's slices what they are to be. */
 export interface SliceWrites {
   readonly create: readonly SliceContent[];
   readonly update: readonly { readonly over: OwnSlice; readonly content: SliceContent }[];

@@ -37,7 +37,6 @@ const SOMEBODY = { id: 4711, name: "nft" };
  * refuses what the kernel refuses, with the same error for the same message.
  */
 export class FakeNftables implements NftablesClient {
-  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #room: number;

@@ -80,7 +80,6 @@ export class FakeRuleset {
     return gone;
   }
 
-  /** Flowtables lose a device that goes. */
   deleteDevice(name: string): void {
     this.devices.delete(name);
     changeDevice(this.tables.values(), name, []);

@@ -109,7 +109,6 @@ export function decodeElements(of: Attributes): { readonly set: string; readonly
   return { set, elements };
 }
 
-/** What one message of a batch asks for. */
 export type NftChange =
   | { readonly kind: "add-table"; readonly comment?: string }
   | { readonly kind: "delete-table" }
