@@ -30,14 +30,14 @@ export const cases: readonly Case[] = [
   // Chains: declared, flushed and deleted.
   taken(
     "chains are made and filled",
-    "*nat; :A; :B; -A A -d $HOST -j B; -A B -j RETURN; -A OUTPUT -j A",
+    ":A; :B; -A A -d $HOST -j B; -A B -j RETURN; -A OUTPUT -j A",
     ":A; :B; -A OUTPUT -j A; -A A -d $HOST -j B; -A B -j RETURN",
   ),
   taken(
     "declaring a chain anew flushes it and keeps what leads to it",
-    "*nat; :B; -A B -j RETURN",
+    ":B; -A B -j RETURN",
     ":A; :B; -A A -j B; -A B -j RETURN",
-    "*nat; :A; :B; -A A -j B; -A B -d $HOST -j ACCEPT",
+    ":A; :B; -A A -j B; -A B -d $HOST -j ACCEPT",
   ),
   {
     name: "declaring a built-in chain keeps its rules",
@@ -49,63 +49,59 @@ export const cases: readonly Case[] = [
     when: "# one\n*nat\n\n# two\n:A - [0:0]\nCOMMIT\n*filter\n:B - [0:0]\nCOMMIT\n# three\n",
     after: ["filter: :B", "nat: :A"],
   },
-  taken(
-    "a chain declared twice holds what came last",
-    "*nat; :A; -A A -j ACCEPT; :A; -A A -j RETURN",
-    ":A; -A A -j RETURN",
-  ),
-  refused("flush of a chain that is not there", "*nat; -F NOPE", onTheWay(2, NO_CHAIN)),
-  taken("flush", "*nat; -F A; -F OUTPUT; -X B", ":A", "*nat; :A; :B; -A A -j B; -A OUTPUT -j A"),
-  taken("delete of a chain", "*nat; :A; :B; -X B; -X A", "", "*nat; :A; :B; -A A -j B"),
-  refused("delete of a chain that is not there", "*nat; -X NOPE", onTheWay(2, NO_CHAIN)),
-  refused("delete of a chain twice", "*nat; :A; -X A; -X A", onTheWay(4, NO_CHAIN)),
-  refused("use of a chain after its deletion", "*nat; -X A; -A A -j ACCEPT", onTheWay(3, NO_CHAIN), "*nat; :A"),
-  refused("delete of a chain that is not empty", "*nat; -X A", onTheWay(2, BUSY), "*nat; :A; -A A -j ACCEPT"),
-  refused("delete of a chain that another jumps to", "*nat; :B; -X B", onTheWay(3, BUSY), "*nat; :A; :B; -A A -j B"),
+  taken("a chain declared twice holds what came last", ":A; -A A -j ACCEPT; :A; -A A -j RETURN", ":A; -A A -j RETURN"),
+  refused("flush of a chain that is not there", "-F NOPE", onTheWay(2, NO_CHAIN)),
+  taken("flush", "-F A; -F OUTPUT; -X B", ":A", ":A; :B; -A A -j B; -A OUTPUT -j A"),
+  taken("delete of a chain", ":A; :B; -X B; -X A", "", ":A; :B; -A A -j B"),
+  refused("delete of a chain that is not there", "-X NOPE", onTheWay(2, NO_CHAIN)),
+  refused("delete of a chain twice", ":A; -X A; -X A", onTheWay(4, NO_CHAIN)),
+  refused("use of a chain after its deletion", "-X A; -A A -j ACCEPT", onTheWay(3, NO_CHAIN), ":A"),
+  refused("delete of a chain that is not empty", "-X A", onTheWay(2, BUSY), ":A; -A A -j ACCEPT"),
+  refused("delete of a chain that another jumps to", ":B; -X B", onTheWay(3, BUSY), ":A; :B; -A A -j B"),
   refused(
     "delete of a chain before the one that jumps to it is flushed",
-    "*nat; :B; -X B; :A; -X A",
+    ":B; -X B; :A; -X A",
     onTheWay(3, BUSY),
-    "*nat; :A; :B; -A A -j B",
+    ":A; :B; -A A -j B",
   ),
-  taken("delete of the jump and then of its chain", "*nat; -D OUTPUT -j A; :A; -X A", "", "*nat; :A; -A OUTPUT -j A"),
-  taken("a chain name of 28 characters", "*nat; :KUBE-SVC-A123456789B12345678", ":KUBE-SVC-A123456789B12345678"),
-  refused("a chain name of 29 characters", "*nat; :KUBE-SVC-A123456789B123456789X", onLine(2, /KUBE-SVC-A123456789B/)),
+  taken("delete of the jump and then of its chain", "-D OUTPUT -j A; :A; -X A", "", ":A; -A OUTPUT -j A"),
+  taken("a chain name of 28 characters", ":KUBE-SVC-A123456789B12345678", ":KUBE-SVC-A123456789B12345678"),
+  refused("a chain name of 29 characters", ":KUBE-SVC-A123456789B123456789X", onLine(2, /KUBE-SVC-A123456789B/)),
   // Rules: where they are put, and what is refused of them by themselves.
   taken(
     "insert in front, between and at the end",
-    "*nat; :A; -A A -d $HOST -j ACCEPT; -I A 1 -j RETURN; -I A 3 -s $HOST -j RETURN; -I A 2 -p tcp -j RETURN",
+    ":A; -A A -d $HOST -j ACCEPT; -I A 1 -j RETURN; -I A 3 -s $HOST -j RETURN; -I A 2 -p tcp -j RETURN",
     ":A; -A A -j RETURN; -A A -p tcp -j RETURN; -A A -d $HOST -j ACCEPT; -A A -s $HOST -j RETURN",
   ),
-  refused("insert beyond the end", "*nat; :A; -I A 3 -j ACCEPT", onTheWay(3, /Index of insertion too big/)),
+  refused("insert beyond the end", ":A; -I A 3 -j ACCEPT", onTheWay(3, /Index of insertion too big/)),
   taken(
     "delete takes the first equal rule",
-    "*nat; -D A -j RETURN",
+    "-D A -j RETURN",
     ":A; -A A -d $HOST -j ACCEPT; -A A -j RETURN",
-    "*nat; :A; -A A -j RETURN; -A A -d $HOST -j ACCEPT; -A A -j RETURN",
+    ":A; -A A -j RETURN; -A A -d $HOST -j ACCEPT; -A A -j RETURN",
   ),
   taken(
     "delete of a rule that came in the same payload",
-    "*nat; :A; -A A -j ACCEPT; -A A -j RETURN; -D A -j ACCEPT",
+    ":A; -A A -j ACCEPT; -A A -j RETURN; -D A -j ACCEPT",
     ":A; -A A -j RETURN",
   ),
   refused(
     "delete of a rule that is not there",
-    "*nat; -A A -j ACCEPT; -D A -d $HOST -j RETURN",
+    "-A A -j ACCEPT; -D A -d $HOST -j RETURN",
     onTheWay(3, NO_RULE),
-    "*nat; :A; -A A -j RETURN",
+    ":A; -A A -j RETURN",
   ),
   refused(
     "delete tells comments apart",
-    '*nat; -D A -m comment --comment "one" -j RETURN',
+    '-D A -m comment --comment "one" -j RETURN',
     onTheWay(2, NO_RULE),
-    '*nat; :A; -A A -m comment --comment "one two" -j RETURN',
+    ':A; -A A -m comment --comment "one two" -j RETURN',
   ),
-  refused("append to a chain that is not there", "*nat; -A NOPE -j ACCEPT", onTheWay(2, NO_CHAIN)),
-  refused("append to another table's built-in chain", "*nat; -A FORWARD -j ACCEPT", onTheWay(2, NO_CHAIN)),
+  refused("append to a chain that is not there", "-A NOPE -j ACCEPT", onTheWay(2, NO_CHAIN)),
+  refused("append to another table's built-in chain", "-A FORWARD -j ACCEPT", onTheWay(2, NO_CHAIN)),
   refused(
     "an ipset that is not there",
-    "*nat; :A; -A A -m set --match-set NOSET src -j ACCEPT",
+    ":A; -A A -m set --match-set NOSET src -j ACCEPT",
     onLine(3, /Set NOSET doesn't exist/),
   ),
   refused(
@@ -113,11 +109,11 @@ export const cases: readonly Case[] = [
     "*filter; :A; -A A -m nfacct --nfacct-name nope -j ACCEPT",
     byKernel(3, /No such file or directory/),
   ),
-  {
-    name: "a match that the tools do not have",
-    when: "*nat\n:A - [0:0]\n-A A -m nosuchmatch -j ACCEPT\nCOMMIT\n",
-    refused: { kind: "no-extension", line: 3, message: /lack the match "nosuchmatch"/ },
-  },
+  refused("a match that the tools do not have", ":A; -A A -m nosuchmatch -j ACCEPT", {
+    kind: "no-extension",
+    line: 3,
+    message: /lack the match "nosuchmatch"/,
+  }),
   {
     name: "a match that the kernel does not have",
     when: "*filter\n:A - [0:0]\n-A A -m ipvs --ipvs -j ACCEPT\nCOMMIT\n",
@@ -128,17 +124,13 @@ export const cases: readonly Case[] = [
   },
   refused(
     "DNAT with a port of no protocol",
-    "*nat; :A; -A A -j DNAT --to-destination $TO:80",
+    ":A; -A A -j DNAT --to-destination $TO:80",
     onLine(3, /Need TCP, UDP, SCTP or DCCP with port specification/),
   ),
-  refused(
-    "an address of the other family",
-    "*nat; :A; -A A -d $OTHER -j ACCEPT",
-    onLine(3, /invalid mask|host\/network/),
-  ),
+  refused("an address of the other family", ":A; -A A -d $OTHER -j ACCEPT", onLine(3, /invalid mask|host\/network/)),
   refused(
     "DNAT to the other family",
-    "*nat; :A; -A A -p tcp -j DNAT --to-destination $WRONGTO",
+    ":A; -A A -p tcp -j DNAT --to-destination $WRONGTO",
     onLine(3, /Invalid address format|Bad IP address/),
   ),
   refused(
@@ -148,52 +140,41 @@ export const cases: readonly Case[] = [
   ),
   refused(
     "an out-interface before routing",
-    "*nat; -A PREROUTING -o eth0 -j ACCEPT",
+    "-A PREROUTING -o eth0 -j ACCEPT",
     onLine(2, /Can't use -o with PREROUTING/),
   ),
-  {
-    name: "a tcp port match without the protocol",
-    when: "*filter\n:A - [0:0]\n-A A -m tcp --dport 80 -j ACCEPT\nCOMMIT\n",
-    refused: { nft: onLine(3, /TCP match requires '-p tcp'/), legacy: { kind: "rejected", line: 4 } },
-  },
-  {
-    name: "a line of nonsense",
-    when: "*nat\n:A - [0:0]\nnonsense here\nCOMMIT\n",
-    refused: { kind: "rejected", line: 3 },
-  },
+  refused(
+    "a tcp port match without the protocol",
+    "*filter; :A; -A A -m tcp --dport 80 -j ACCEPT",
+    byKernel(3, /TCP match requires '-p tcp'/),
+  ),
+  refused("a line of nonsense", ":A; nonsense here", { kind: "rejected", line: 3 }),
   // Jumps and loops, and what a hook that leads to a rule does not allow.
-  {
-    name: "jump to a chain that is not there",
-    when: "*nat\n:A - [0:0]\n-A A -j NOPE\n-A A -j RETURN\nCOMMIT\n",
-    refused: {
-      nft: { kind: "rejected", line: 3, message: /Chain 'NOPE' does not exist/ },
-      legacy: { kind: "rejected", line: 3, message: /Couldn't load target `NOPE'/ },
-    },
-  },
-  refused("goto a chain that is not there", "*nat; :A; -A A -g NOPE", onLine(3, /'NOPE'/)),
-  refused("jump to a chain that comes later", "*nat; :A; -A A -j B; :B", onLine(3, /[`']B'/)),
-  refused("delete of a rule whose chain is gone", "*nat; -D OUTPUT -j NOPE", onLine(2, /[`']NOPE'/)),
-  refused("a jump to a built-in chain", "*nat; :A; -A A -j OUTPUT", onTheWay(3, /RULE_APPEND failed/)),
+  refused(
+    "jump to a chain that is not there",
+    ":A; -A A -j NOPE; -A A -j RETURN",
+    onLine(3, /Chain 'NOPE' does not exist|Couldn't load target `NOPE'/),
+  ),
+  refused("goto a chain that is not there", ":A; -A A -g NOPE", onLine(3, /'NOPE'/)),
+  refused("jump to a chain that comes later", ":A; -A A -j B; :B", onLine(3, /[`']B'/)),
+  refused("delete of a rule whose chain is gone", "-D OUTPUT -j NOPE", onLine(2, /[`']NOPE'/)),
+  refused("a jump to a built-in chain", ":A; -A A -j OUTPUT", onTheWay(3, /RULE_APPEND failed/)),
   refused(
     "a jump to a name of 29 characters",
-    "*nat; :A; -A A -j KUBE-SVC-A123456789B123456789X",
+    ":A; -A A -j KUBE-SVC-A123456789B123456789X",
     onLine(3, /Invalid target name/),
   ),
-  taken("a loop that nothing reaches is taken", "*nat; :A; :B; -A A -j B; -A B -j A", ":A; :B; -A A -j B; -A B -j A"),
-  refused(
-    "a loop that packets reach",
-    "*nat; :A; :B; -A A -j B; -A B -j A; -A OUTPUT -j A",
-    byKernel(6, /Too many links/),
-  ),
-  refused("masquerade before routing", "*nat; -A PREROUTING -j MASQUERADE", byKernel(2, INVALID)),
+  taken("a loop that nothing reaches is taken", ":A; :B; -A A -j B; -A B -j A", ":A; :B; -A A -j B; -A B -j A"),
+  refused("a loop that packets reach", ":A; :B; -A A -j B; -A B -j A; -A OUTPUT -j A", byKernel(6, /Too many links/)),
+  refused("masquerade before routing", "-A PREROUTING -j MASQUERADE", byKernel(2, INVALID)),
   refused(
     "masquerade before routing by way of a chain",
-    "*nat; :A; -A A -j MASQUERADE; -A PREROUTING -j A",
+    ":A; -A A -j MASQUERADE; -A PREROUTING -j A",
     byKernel(4, INVALID),
   ),
-  refused("DNAT after routing", "*nat; -A POSTROUTING -p tcp -j DNAT --to-destination $TO:80", byKernel(2, INVALID)),
+  refused("DNAT after routing", "-A POSTROUTING -p tcp -j DNAT --to-destination $TO:80", byKernel(2, INVALID)),
   refused("DNAT in filter", "*filter; :A; -A A -p tcp -j DNAT --to-destination $TO:80", byKernel(3, INVALID)),
-  refused("REJECT in nat", "*nat; :A; -A A -j REJECT --reject-with $WITH", byKernel(3, INVALID)),
+  refused("REJECT in nat", ":A; -A A -j REJECT --reject-with $WITH", byKernel(3, INVALID)),
   // Tables: what counts together.
   {
     name: "a table without its COMMIT",
@@ -266,7 +247,7 @@ function onTheWay(line: number, message: RegExp): Partial<Record<Variant, Refuse
   return { nft: { kind: "rejected", line, message }, legacy: { kind: "rejected", line } };
 }
 
-/** A payload that is taken. Payloads are lines with `; ` between them, a chain is `:NAME`; a COMMIT ends each table. */
+/** A payload that is taken: lines with `; ` between them, a chain as `:NAME`, of nat unless they name their tables. */
 function taken(name: string, when: string, after: string, given?: string): Case {
   const rules = after === "" ? [] : after.split("; ").map((line) => `nat: ${line}`);
   return { name, when: payload(when), after: rules, ...(given !== undefined && { given: payload(given) }) };
@@ -277,6 +258,8 @@ function refused(name: string, when: string, how: NonNullable<Case["refused"]>, 
 }
 
 function payload(lines: string): string {
-  const tables = lines.split(/; (?=\*)/).map((table) => table.replaceAll("; ", "\n").replace(/^:.*/gm, "$& - [0:0]"));
+  const tables = (lines.startsWith("*") ? lines : `*nat; ${lines}`)
+    .split(/; (?=\*)/)
+    .map((table) => table.replaceAll("; ", "\n").replace(/^:.*/gm, "$& - [0:0]"));
   return tables.map((table) => `${table}\nCOMMIT\n`).join("");
 }
