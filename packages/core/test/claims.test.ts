@@ -30,14 +30,6 @@ const WANTS: readonly [string, Partial<Service>][] = [
 ];
 
 describe.each(WANTS)("%s that several services want", (_, fields) => {
-  test.each([
-    ["a", "b", "c"],
-    ["c", "b", "a"],
-    ["b", "c", "a"],
-  ])("is held by the smallest, as %s %s %s came", (...order) => {
-    expect(rivals(fields, order).holders()).toEqual(["default/a/tcp"]);
-  });
-
   test("goes to the next when its holder goes or wants it no more, and back", () => {
     const { state, planner, put, holders } = rivals(fields, ["a", "b", "c"]);
     state.deleteService("default", "a");

@@ -138,14 +138,6 @@ describe("filter", () => {
     expect(decide(OWN, { annotation: "o\u202eurs" }).problem).toContain('"o\\u202eurs"');
   });
 
-  test("an address of an excluded CIDR is another network's, whatever service has it", () => {
-    const { isForeign } = createEndpointFilter(OPTIONS);
-    expect([...both, "fd00:244::5", "fd00:144::5"].filter((address) => isForeign?.(address))).toEqual([
-      ...FOREIGN,
-      "fd00:244::5",
-    ]);
-  });
-
   describe("no endpoints: the memory goes on", () => {
     const rows: readonly (readonly [Ownership | undefined, FilterOptions["mixedServices"], Ownership])[] = [
       [undefined, "own-endpoints", "ours"],
@@ -208,17 +200,6 @@ describe("filter", () => {
     const clients = (options: Partial<FilterOptions>) =>
       createEndpointFilter({ ...OPTIONS, excludedFrontends: "excluded-clients", ...options }).excludedClients;
 
-    test("are those in excluded CIDRs, by family", () => {
-      expect(clients({})?.("IPv4")).toEqual(["10.244.0.0/16"]);
-      expect(clients({})?.("IPv6")).toEqual(["fd00:244::/48"]);
-      expect(clients({ excludeCIDRs: [] })?.("IPv4")).toEqual([]);
-    });
-
-    test("are not those of our own CIDRs within", () => {
-      const cidrs = clients({ excludeCIDRs: ["10.0.0.0/8", "10.1.0.0/16", "10.0.0.0/16"], ownCIDRs: ["10.128.0.0/9"] });
-      expect(cidrs?.("IPv4")).toEqual(["10.0.0.0/9"]);
-    });
-
     test("are not nodes, in what was learned; the operator's own list is followed", () => {
       const sides = CIDRSides.of(["10.244.0.0/24", "10.245.0.0/24"]);
       const filter = filterBySides(sides, {
@@ -241,18 +222,6 @@ describe("filter", () => {
   });
 
   describe("what the operator reads", () => {
-    test("distinct addresses are counted, on both sides", () => {
-      const decision = decide([...both, ...both, "10.244.0.5"]);
-      expect(decision).toMatchObject({ ownEndpoints: 2, excludedEndpoints: 2, decidingCIDRs: ["10.244.0.0/16"] });
-    });
-
-    test("the most specific CIDR is named", () => {
-      const excludeCIDRs = ["10.0.0.0/8", "10.244.0.0/16", "10.244.1.0/24"];
-      const { decidingCIDRs } = decide(["10.244.1.7", "10.244.2.7", "10.1.0.1"], { options: { excludeCIDRs } });
-      expect(decidingCIDRs).toEqual(["10.0.0.0/8", "10.244.0.0/16", "10.244.1.0/24"]);
-      expect(decide(["10.244.1.7"], { options: { excludeCIDRs } }).decidingCIDRs).toEqual(["10.244.1.0/24"]);
-    });
-
     test.each<[readonly string[], Case, string]>([
       [OWN, {}, "none of its 2 endpoints is in an excluded CIDR"],
       [FOREIGN, {}, "all of its 2 endpoints are in 10.244.0.0/16"],

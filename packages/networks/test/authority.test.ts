@@ -21,13 +21,6 @@ describe("a source that has within", () => {
     return made;
   };
 
-  test("is believed inside", () => {
-    const { next, subnet, cidr } = started();
-    subnet("ovn-default", "10.16.0.0/16");
-    expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
-    expect(cidr("10.16.0.0/16")?.stage).toBe("effective");
-  });
-
   test.each(["10.144.1.0/29", "10.0.0.0/8", "10.8.0.0/16"])(
     "and refused with %s, which is not wholly inside",
     (bad) => {
@@ -150,26 +143,6 @@ describe("without within: what lies in ours is held", () => {
     expect(excludeCIDRs).toEqual(["10.128.0.0/9"]);
     expect(filter.isForeign?.("10.144.1.2")).toBe(false);
     expect(filter.isForeign?.("10.145.1.2")).toBe(true);
-  });
-
-  test("whichever of the two came first", () => {
-    const { next, subnet, pool, cidr } = started();
-    subnet("ovn-default", "10.16.0.0/16");
-    expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
-    pool("wide", "10.0.0.0/8");
-    expect(next(services()).excludeCIDRs).toEqual([]);
-    expect(cidr("10.16.0.0/16")?.why).toContain("lies in 10.0.0.0/8 (IPPool/wide), which is ours");
-  });
-
-  test("padding with other services lets nothing in", () => {
-    const { networks, subnet, next } = started();
-    const padded = new TestServices({
-      ...Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`pad${at}`, ["192.0.2.1"]])),
-      dns: ["10.144.1.2"],
-    });
-    subnet("thief", "10.144.0.0/17");
-    expect(next(padded).excludeCIDRs).toEqual([]);
-    expect(networks.takeUpdate().held).toBe(1);
   });
 });
 

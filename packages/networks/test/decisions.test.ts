@@ -199,25 +199,6 @@ describe("what goes", () => {
     expect(after.networks.decide(services()).excludeCIDRs).toEqual([]);
   });
 
-  test("a shrunk subnet gives back what it no longer has, and keeps the rest", () => {
-    const { networks, clock, next, subnet } = learned();
-    subnet("ovn-default", "10.16.0.0/17");
-    expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/17", "10.16.0.0/16"]);
-    clock.advanceNow(600_000);
-    expect(networks.decide(services()).excludeCIDRs).toEqual(["10.16.0.0/17"]);
-  });
-
-  test("another object that defines it again ends the delay", () => {
-    const { networks, clock, next, noSubnet, subnet, cidr } = learned();
-    noSubnet("ovn-default");
-    next(services());
-    subnet("again", "10.16.0.0/16");
-    next(services());
-    clock.advanceNow(HOUR);
-    expect(networks.decide(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
-    expect(cidr("10.16.0.0/16")).toMatchObject({ objects: ["Subnet/again"], stage: "effective" });
-  });
-
   test.each(["10.16.0.0/16", "10.16.0.0/15"])("%s of our own: what lies there is ours at once", (own) => {
     const { next, noSubnet, pool } = learned();
     noSubnet("ovn-default");
@@ -353,13 +334,6 @@ describe("what comes", () => {
       Array.from({ length: 100 }, (_, at) => `10.16.0.${2 * at}`),
     );
     expect(clients()).toHaveLength(16 + 3);
-  });
-
-  test("our own CIDRs follow the pools", () => {
-    const { start, next, pool } = setup();
-    pool("a", "10.145.0.0/16");
-    start();
-    expect(next(services()).clusterCIDRs).toEqual(["10.144.0.0/16", "10.145.0.0/16"]);
   });
 });
 
