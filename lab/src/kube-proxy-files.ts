@@ -13,7 +13,7 @@ const HEADER = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyCon
 /** The inputs are files of the folder; the rest is written anew. */
 export interface FilesToRecord {
   readonly program: string;
-  /** Full, `v1.37.1`. */
+  /** With the patch: `v1.2.3`. */
   readonly version: string;
   /** `packages/config/test/fixtures` */
   readonly fixtures: string;

@@ -16,7 +16,7 @@ import { PLAIN_TOOL } from "@fairlead/lab/support/machine";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { fairlead, requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { LazySaveParser } from "@fairlead/netfilter";
-import { clusterObjects, conformanceTable, type RawObject, webA1, webA2, webB1, workload } from "@fairlead/testkit";
+import { clusterObjects, conformanceTable, NODE_A, type RawObject, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CaseGroup, groupCases } from "../../src/cases/conformance/groups.ts";
 import { portsOf } from "../../src/cases/conformance/programmed.ts";
@@ -42,7 +42,7 @@ const WEB = web.clusterIP.IPv4;
 /** A service of each kind. */
 const SERVED: readonly RawObject[] = [
   ...web.objects,
-  ...workload(2, { endpoints: [webA1, webA2], loadBalancer: "VIP", sourceRanges: ["198.51.100.0/24"] }).objects,
+  ...workload(2, { endpoints: [webA1, NODE_A], loadBalancer: "VIP", sourceRanges: ["198.51.100.0/24"] }).objects,
   ...workload(3, { endpoints: [], external: true }).objects,
   ...workload(4, { endpoints: [webA1, webB1], affinitySeconds: 600 }).objects,
 ];

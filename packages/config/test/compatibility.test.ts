@@ -127,7 +127,7 @@ function paths(value: unknown, prefix = ""): string[] {
  * The fixtures are what kube-proxy v1.37.1 wrote with --write-config-to, for its defaults and for files and flags, and
  * its flags.
  */
-describe("as kube-proxy v1.37.1", () => {
+describe("as kube-proxy", () => {
   test.each(["iptables", "ipvs", "nftables"])("--write-config-to writes the same file, %s", (mode) => {
     const { action } = configOf(parse([`--proxy-mode=${mode}`, "--write-config-to=/tmp/out"]));
     expect(action).toEqual({ kind: "write-config", path: "/tmp/out", text: fixture(`defaults-${mode}.yaml`) });

@@ -21,7 +21,7 @@ export interface GoldenNode {
 }
 
 /**
- * API objects and what the real kube-proxy v1.37.1 made of them in the kernel, mode by mode, as the tools printed it.
+ * API objects and what the real kube-proxy made of them in the kernel, mode by mode, as the tools printed it.
  */
 export interface GoldenScenario {
   /** `01-clusterip` */
@@ -89,7 +89,7 @@ export interface RecordedOptions {
   readonly detectLocal?: LocalTrafficDetector;
 }
 
-/** API objects and what kube-proxy v1.37.1 made of them in iptables mode with the options. */
+/** API objects and what kube-proxy made of them in iptables mode with the options. */
 export interface RecordedScenario {
   readonly name: string;
   readonly options: RecordedOptions;
