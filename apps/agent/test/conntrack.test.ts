@@ -169,7 +169,6 @@ describe("stale tcp", () => {
       await one.clock.advance(5_000);
       await settled();
     };
-    /** Who still answers the connections. */
     const answering = () => one.conntrack.entries.map(({ replySource }) => replySource);
     return { one, move, answering };
   }

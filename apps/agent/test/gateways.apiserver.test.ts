@@ -126,7 +126,6 @@ test("a user with rights in one namespace moves nothing of another one's: routes
   await expect.poll(addresses).toEqual(["10.0.0.1", "10.0.0.2"]);
   await expect.poll(attached).toEqual([1, 0]);
   await expect.poll(async () => (await statusesAt(`${OF_GATEWAYS}/tcproutes`)).length).toBe(1);
-  /** All that is in the namespace of others, with its versions. */
   const kept = async () => {
     const lists = [`${OF_GATEWAYS}/gateways`, `${OF_GATEWAYS}/tcproutes`, SERVICES, SLICES].map(read);
     return (await Promise.all(lists)).flatMap((list) => itemsOf(valueAt(list, "items")));

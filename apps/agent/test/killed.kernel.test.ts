@@ -40,7 +40,6 @@ onBundleNode("an agent that is killed while it writes", ({ inside, manifest, run
       "-v=2",
     ]);
 
-  /** Its state once all is written. */
   async function served(mode: Mode): Promise<readonly string[]> {
     const log: string[] = [];
     let [state, families] = ["", 0];

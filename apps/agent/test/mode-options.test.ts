@@ -79,7 +79,6 @@ async function written(
   return held();
 }
 
-/** What the tools say that it writes. */
 async function told(settings: DryRunOptions, planOf: (family: IPFamily) => ForwardingPlan) {
   const { ipvs, nfacct, tables, nftables, held } = emptyNode(false);
   for (const name of COUNTERS) await nfacct.ensure(name);

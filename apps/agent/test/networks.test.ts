@@ -37,7 +37,6 @@ describe("networks", () => {
 
   const FLAGS = ["--cluster-cidr=10.144.0.0/16", "--exclude-cidrs-from=kube-ovn-subnets"];
 
-  /** An agent to which all is given but what its networks are. */
   async function started(options: RunningAgentOptions = {}): Promise<RunningAgent> {
     const report = async (event: NodeEvent) => void EVENTS.push(event);
     const one = runningAgent({ flags: FLAGS, events: { report }, ...options });

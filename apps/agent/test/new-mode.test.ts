@@ -92,7 +92,6 @@ function nodeWithoutIptables(asked: string[]): Kernel {
   return kernel;
 }
 
-/** What an agent starts with there, in the new mode. */
 function prepared(parts: Pick<Parameters<typeof prepareNode>[0], "log"> & Partial<Parameters<typeof prepareNode>[0]>) {
   const config = configFor("memory");
   return prepareNode({

@@ -274,7 +274,6 @@ describe("the primary family", () => {
 
 type NodeParts = Parameters<typeof prepareNode>[0];
 
-/** A node that is prepared for an agent with these flags. */
 function prepared(flags: readonly string[], parts: Pick<NodeParts, "kernel" | "openSource" | "log">) {
   const config = configOf(["--state-dir=/dev/null/none", ...flags]);
   const machine = { cores: 1, hashSizeFile: "/dev/null" };

@@ -12,7 +12,6 @@ function rules(node: FakeNode, table: "nat" | "filter", chain: string): string[]
   return (node.rules.IPv4.table(table).chains.get(chain)?.rules ?? []).map(renderRule);
 }
 
-/** The rules of KUBE-SERVICES that lead to masquerading. */
 async function masquerading(options: Options): Promise<string[]> {
   const made = await live([], { world: new World(plannerOptions(goldenNode(false), options)) });
   await made.change([[1, webState()]]);

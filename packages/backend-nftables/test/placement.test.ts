@@ -223,7 +223,6 @@ function group(from: number): ServicePortGroup {
   return { ...groupOfEveryKind("IPv4", "many", 1, "TCP"), cluster: endpoints };
 }
 
-/** Runs to the end, and counts. */
 function stepsOf<T>(generator: Generator<void, T>): { readonly steps: number; readonly result: T } {
   for (let steps = 0; ; steps++) {
     const next = generator.next();

@@ -5,7 +5,6 @@ import { VirtualClock } from "@fairlead/base/testing";
 import { afterEach, expect, test, vi } from "vitest";
 import { nobody, Opened, relayed } from "./support/servers.ts";
 
-/** Sends and waits for the answer. */
 async function ask(opened: Opened, port: number, data: string, from?: Awaited<ReturnType<Opened["datagrams"]>>) {
   const socket = from ?? (await opened.datagrams());
   const answer = once(socket, "message");

@@ -4,7 +4,7 @@ import { parseSocketAddress } from "./address.ts";
 import { type GivenFlags, type Program, readCommandLine } from "./command-line.ts";
 import { parseDuration } from "./duration.ts";
 import { showValue } from "./report.ts";
-import { durationFlag, ipPort, flagTypes as type } from "./table/scalars.ts";
+import { durationFlag, type FlagType, ipPort, flagTypes as type } from "./table/scalars.ts";
 import type { ConfigError, SocketAddress } from "./types.ts";
 import { versionAsked } from "./version.ts";
 
@@ -49,6 +49,11 @@ export type ControllerParseResult =
   /** For standard error, exit 1: every wrong value at once. */
   | { readonly kind: "invalid"; readonly errors: readonly ConfigError[] };
 
+const flag = (name: string, flagType: FlagType, help: string, byDefault?: string) => ({
+  ...{ name, type: flagType, help },
+  ...(byDefault !== undefined && { default: byDefault }),
+});
+
 /** The flags of `fairlead-controller`, named as Kubernetes' controllers name theirs. */
 const CONTROLLER: Program = {
   name: "fairlead-controller",
@@ -59,104 +64,83 @@ const CONTROLLER: Program = {
   groups: [
     {
       title: "Jobs",
-      flags: [
-        {
-          name: "jobs",
-          type: type.string,
-          default: "networks",
-          help: "What it does, separated by commas: networks, gateways.",
-        },
-      ],
+      flags: [flag("jobs", type.string, "What it does, separated by commas: networks, gateways.", "networks")],
     },
     {
       title: "API server",
       flags: [
-        {
-          name: "kubeconfig",
-          type: type.string,
-          help: "Path of a kubeconfig file. Default, without --master: the service account of the pod.",
-        },
-        {
-          name: "master",
-          type: type.string,
-          help: "URL of the API server. Overrides the server of the kubeconfig.",
-        },
-        {
-          name: "allow-exec-credentials",
-          type: type.boolean,
-          help: "Run the credential plugins that the kubeconfig names (users[].user.exec).",
-        },
+        flag(
+          "kubeconfig",
+          type.string,
+          "Path of a kubeconfig file. Default, without --master: the service account of the pod.",
+        ),
+        flag("master", type.string, "URL of the API server. Overrides the server of the kubeconfig."),
+        flag(
+          "allow-exec-credentials",
+          type.boolean,
+          "Run the credential plugins that the kubeconfig names (users[].user.exec).",
+        ),
       ],
     },
     {
       title: "Secondary networks",
       flags: [
-        {
-          name: "service-proxy-name",
-          type: type.string,
-          help: "Serve only services whose label service.kubernetes.io/service-proxy-name has this value. Default: any value.",
-        },
-        {
-          name: "max-endpoints-per-slice",
-          type: type.int32,
-          default: "100",
-          help: "Maximum number of endpoints of an EndpointSlice, from 1 to 1000.",
-        },
+        flag(
+          "service-proxy-name",
+          type.string,
+          "Serve only services whose label service.kubernetes.io/service-proxy-name has this value. Default: any value.",
+        ),
+        flag(
+          "max-endpoints-per-slice",
+          type.int32,
+          "Maximum number of endpoints of an EndpointSlice, from 1 to 1000.",
+          "100",
+        ),
       ],
     },
     {
       title: "Leader election",
       flags: [
-        {
-          name: "leader-elect",
-          type: type.boolean,
-          default: "true",
-          help: "Write only while holding the lease, so that several replicas can run.",
-        },
-        {
-          name: "leader-elect-lease-duration",
-          type: durationFlag,
-          default: "15s",
-          help: "How long other candidates wait for a leader that does not renew its lease. Whole seconds.",
-        },
-        {
-          name: "leader-elect-renew-deadline",
-          type: durationFlag,
-          default: "10s",
-          help: "How long a leader that cannot renew its lease keeps writing. Less than the lease duration.",
-        },
-        {
-          name: "leader-elect-retry-period",
-          type: durationFlag,
-          default: "2s",
-          help: "Time between two attempts to acquire or renew the lease. Less than the renew deadline.",
-        },
-        {
-          name: "leader-elect-resource-name",
-          type: type.string,
-          default: "fairlead-controller",
-          help: "Name of the Lease.",
-        },
-        {
-          name: "leader-elect-resource-namespace",
-          type: type.string,
-          default: "kube-system",
-          help: "Namespace of the Lease.",
-        },
+        flag(
+          "leader-elect",
+          type.boolean,
+          "Write only while holding the lease, so that several replicas can run.",
+          "true",
+        ),
+        flag(
+          "leader-elect-lease-duration",
+          durationFlag,
+          "How long other candidates wait for a leader that does not renew its lease. Whole seconds.",
+          "15s",
+        ),
+        flag(
+          "leader-elect-renew-deadline",
+          durationFlag,
+          "How long a leader that cannot renew its lease keeps writing. Less than the lease duration.",
+          "10s",
+        ),
+        flag(
+          "leader-elect-retry-period",
+          durationFlag,
+          "Time between two attempts to acquire or renew the lease. Less than the renew deadline.",
+          "2s",
+        ),
+        flag("leader-elect-resource-name", type.string, "Name of the Lease.", "fairlead-controller"),
+        flag("leader-elect-resource-namespace", type.string, "Namespace of the Lease.", "kube-system"),
       ],
     },
     {
       title: "Process",
       flags: [
-        {
-          name: "metrics-bind-address",
-          type: ipPort,
-          default: "0.0.0.0:10360",
-          help: "Address and port that serve /healthz, /livez, /readyz and /metrics.",
-        },
-        { name: "v", type: type.level, help: "Log verbosity, from 0 (quiet) to 5 (everything)." },
-        { name: "logging-format", type: type.string, default: "text", help: "Log format: text or json." },
-        { name: "version", type: type.version, help: "Print the version, and exit." },
+        flag(
+          "metrics-bind-address",
+          ipPort,
+          "Address and port that serve /healthz, /livez, /readyz and /metrics.",
+          "0.0.0.0:10360",
+        ),
+        flag("v", type.level, "Log verbosity, from 0 (quiet) to 5 (everything)."),
+        flag("logging-format", type.string, "Log format: text or json.", "text"),
+        flag("version", type.version, "Print the version, and exit."),
       ],
     },
   ],

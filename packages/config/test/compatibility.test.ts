@@ -171,7 +171,6 @@ describe("as kube-proxy", () => {
 const recorded: { readonly verdicts: readonly { readonly lines: string; readonly verdict: "accepts" | "refuses" }[] } =
   JSON.parse(fixture("verdicts.json"));
 
-/** Where ours is another one, and why. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   "bindAddress: 10.0.0.01": "kube-proxy takes a leading zero for decimal, others for octal",
   "detectLocalMode: BridgeInterface\ndetectLocal: {bridgeInterface: a name with spaces}":

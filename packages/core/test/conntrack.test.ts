@@ -233,7 +233,6 @@ function cluster(endpoints: readonly SliceEndpoint[], resetStaleTCP = true) {
   state.upsertService(service("web", WEB));
   const planner = new Planner({ ...OPTIONS, resetStaleTCP, filter: fakeFilter() });
   const memory = new Memory();
-  /** What a step takes away. */
   const lost = () => {
     const change = replan(planner, state, memory).changes.get("IPv4");
     return change === undefined ? [] : [...goneEndpoints(change)];

@@ -1,6 +1,5 @@
 import type { FilterEndpoint, Service } from "@fairlead/core";
 
-/** A service with as little as the type wants. */
 export function service(annotations: Readonly<Record<string, string>> = {}): Service {
   return {
     namespace: "default",

@@ -42,7 +42,6 @@ export function kernelSuite(name: string, define: () => void): void {
   suite(noKernel, name, define);
 }
 
-/** A single one of them, with a namespace of its own. */
 export function kernelTest(name: string, body: (kernel: TestKernel) => Promise<void>): void {
   kernelSuite("on the kernel", () =>
     test(name, async ({ signal }) => {
@@ -81,7 +80,6 @@ export function runnerIn({ argvPrefix, env }: NetworkNamespace): Runner {
   return createRunner({ prefix: argvPrefix, env, timeoutMs: 0 });
 }
 
-/** How a program of programs-main.ts is started. */
 export function program(name: string, ...args: readonly string[]): readonly [string, ...string[]] {
   const main = fileURLToPath(new URL("programs-main.ts", import.meta.url));
   return [process.execPath, "--conditions=@fairlead/source", "--no-warnings", main, name, ...args];

@@ -16,7 +16,6 @@ import { encodeServerCommand, encodeServerDump } from "../src/ipvs-messages.ts";
 import { encodeAddressDump, encodeDevice } from "../src/links.ts";
 import { encodeGet } from "../src/nftables/exchange.ts";
 
-/** What got through to the kernel. */
 function guarded(reads: Parameters<typeof readingOnly>[1]) {
   const sent: Uint8Array[] = [];
   const socket = {

@@ -130,7 +130,6 @@ const LONG = 3_600_000;
 
 const MAIN = "10.16.0.0/16";
 const OLD = "10.17.0.0/16";
-/** A Subnet that changes its VPC. */
 const MOVED = "10.30.0.0/16";
 
 /** The default VPC is called main; there is a Subnet of it, and one of ovn-cluster. */

@@ -14,7 +14,6 @@ function server(fields: Partial<VirtualServerState> = {}): VirtualServerState {
   return { ...key, scheduler: "rr", flags: [], destinations: [to("10.144.1.5"), to("10.144.2.6")], ...fields };
 }
 
-/** A host with the service's address and its virtual server. */
 function host(servers: readonly VirtualServerState[] = [server()], settings: Omit<Ipvs, "servers"> = {}): Environment {
   const localAddresses = [...HOST.localAddresses, VIP, "fd00:10:96::80"];
   return { ...HOST, localAddresses, ipvs: { conntrack: true, servers, ...settings } };

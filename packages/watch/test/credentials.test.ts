@@ -12,7 +12,6 @@ import { base64, endAfterEach, fakeApi, httpsServer, kubeconfig, later, listenin
 
 endAfterEach();
 
-/** What a connection was warned of while it was made. */
 async function loaded(file: string, options: Partial<ConnectionOptions> = {}) {
   const warnings: string[] = [];
   const connection = await loadConnection({

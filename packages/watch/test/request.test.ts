@@ -19,7 +19,6 @@ import { type SpecServer, serverSpecs } from "./support/server-specs.ts";
 
 endAfterEach();
 
-/** A server that answers so, until the test is over. */
 async function connectedTo(answer: RequestListener, headers: Readonly<Record<string, string>> = {}) {
   const port = await listening(createServer(answer));
   return { server: `http://127.0.0.1:${port}`, credentials: async () => ({ headers, tls: {} }) };

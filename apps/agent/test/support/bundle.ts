@@ -7,7 +7,6 @@ import { createRunner, lines } from "@fairlead/kernel";
 
 export const BUNDLE = join(import.meta.dirname, "../../dist/main.js");
 
-/** Goes with the test run. */
 export function emptyFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), "fairlead-"));
 }

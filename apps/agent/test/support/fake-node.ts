@@ -25,7 +25,6 @@ import type { Fields, Log } from "../../src/log.ts";
 import type { FamilyOutcome } from "../../src/sync/family-sync.ts";
 import type { FamilyRun } from "../../src/sync/follower.ts";
 
-/** What a kernel in memory has of ipvs mode. */
 export function fakeIpvs({ supported = true }: { readonly supported?: boolean } = {}) {
   return {
     ipvs: { servers: new FakeIpvsadm({ supported }), sets: new FakeIpset(), links: new FakeLinks() },

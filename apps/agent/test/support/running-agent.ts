@@ -148,7 +148,6 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     sockets,
     source: scripted,
     ended,
-    /** Gives it these objects, which are all of their kinds. */
     async list(...objects: readonly RawObject[]) {
       await settled();
       await scripted.put(...objects);
@@ -158,7 +157,6 @@ export function runningAgent(options: RunningAgentOptions = {}) {
       await agent.list(nodeA, ...objects);
       await clock.advance(5_000);
     },
-    /** What Prometheus would read. */
     metrics: async () => (await registry?.metrics()) ?? "",
     /** The rules of KUBE chains in nat, `-A CHAIN …`, sorted. */
     nat: (family: IPFamily = "IPv4") => kubeRules(fakes.tables[family], "nat"),

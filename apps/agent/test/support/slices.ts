@@ -111,7 +111,6 @@ export class Cluster {
     state.setSlice(`lab/${name}`, JSON.parse(JSON.stringify(stored)));
   }
 
-  /** Plans and writes all that is dirty. @returns the plans */
   settle(state: SliceState, most = 100): readonly ServicePlan[] {
     const plans = [...state.dirty].map((key) => state.plan(key, most));
     for (const plan of plans) this.apply(state, plan);

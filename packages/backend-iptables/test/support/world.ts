@@ -13,7 +13,6 @@ export function openWorld(more: Partial<PlannerOptions> = {}): World {
   return new World(plannerOptions(goldenNode(false), more));
 }
 
-/** A plan made by hand, of groups that come and change. */
 export class HandMadePlan implements ForwardingPlan {
   readonly family = "IPv4";
   readonly groups = new Map<string, ServicePortGroup>();
@@ -38,7 +37,6 @@ export class HandMadePlan implements ForwardingPlan {
   }
 }
 
-/** A service with one ClusterIP and that many endpoints. */
 export function group(i: number, endpoints: number): ServicePortGroup {
   const service = `team-${i % 100}/service-${i}` as const;
   const cluster = Array.from({ length: endpoints }, (_, e): PlanEndpoint => {

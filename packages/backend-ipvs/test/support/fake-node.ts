@@ -25,7 +25,6 @@ export class FakeNode {
     options: {
       readonly schedulers?: readonly string[];
       readonly largeTables?: boolean;
-      /** Room of each ipset. */
       readonly maxElements?: number;
     } = {},
   ) {

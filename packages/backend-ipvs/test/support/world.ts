@@ -10,7 +10,6 @@ export function plannerOptions(node: GoldenNode, more: Partial<PlannerOptions> =
   return goldenPlannerOptions(node, ipvsSemantics, more);
 }
 
-/** The options of a node with some addresses of its own. */
 export function worldOptions(nodeAddresses: readonly string[] = ["10.201.0.10", "127.0.0.1"]): PlannerOptions {
   return plannerOptions(goldenNode(false), { nodeAddresses: { IPv4: nodeAddresses } });
 }
@@ -91,7 +90,6 @@ export class Live {
     this.backend = this.#start();
   }
 
-  /** Another process in the place of this one. */
   async restart(): Promise<void> {
     this.backend = this.#start();
     await this.backend.sync(this.world.plan);

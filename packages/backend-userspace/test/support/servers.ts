@@ -87,7 +87,6 @@ export function serveSets(balancer: Balancer, sets: Parameters<Balancer["update"
 interface Relayed {
   readonly relay: OpenRelay;
   readonly traffic: RelayTraffic;
-  /** Puts others behind it. */
   serve(endpoints: readonly PlanEndpoint[]): void;
 }
 

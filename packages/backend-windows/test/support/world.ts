@@ -75,7 +75,6 @@ function mapping(port: number, Flags: number) {
   return { Protocol: 6, InternalPort: 8080, ExternalPort: port, Flags };
 }
 
-/** A node that goes through a history of slots. */
 export class SlotsNode {
   readonly world = new World(WORLD);
   readonly hcn: FakeHcn;

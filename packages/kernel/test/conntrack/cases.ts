@@ -81,7 +81,6 @@ export function clientsOf(flows: readonly ConntrackFlow[]): readonly Tracked[] {
   return flows.map((entry, client) => [entry, client]);
 }
 
-/** An entry, the number of its client, and more words of conntrack. */
 export type Tracked = readonly [entry: ConntrackFlow, client: number, options?: string];
 
 /** Makes entries as if clients had sent packets: one process for all. */

@@ -25,7 +25,6 @@ function onKernel(...datagrams: readonly Buffer[]) {
   return { ...kernel, conntrack: createNetlinkConntrack(kernel.open) };
 }
 
-/** Of a request, without the number of its listing. */
 const unnumbered = (request: Buffer | undefined) => request && [request.subarray(0, 8), request.subarray(12)];
 
 /** As netlink says it: with the client. */

@@ -35,7 +35,6 @@ export class Draft extends NftBatch {
     return this.addSet({ name, key: [this.addressType], flags: [], ...facts });
   }
 
-  /** The n-th address in such a set. */
   has(set: string, n: number): this {
     return this.addElements(set, [{ key: this.address(n) }]);
   }
@@ -52,7 +51,6 @@ export class Draft extends NftBatch {
     return this.addSet({ name, key: [this.addressType, "inet_proto", "inet_service"], data: "verdict", flags: [] });
   }
 
-  /** An element of such a map. */
   leads(set: string, n: number, to: Verdict): this {
     return this.addElements(set, [{ key: this.service(n), value: to }]);
   }
@@ -70,7 +68,6 @@ export class Draft extends NftBatch {
     return this.addRule(from, { expressions: jump(to) });
   }
 
-  /** Packets put their source into a set. */
   remembers(chain: string, set: string, timeout?: number): this {
     const source = statements.load(this.family, "saddr", 0);
     const update = { kind: "dynset", set, operation: "update", from: 0, ...(timeout && { timeout }) } as const;

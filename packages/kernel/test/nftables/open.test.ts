@@ -13,7 +13,6 @@ const { DATA_VALUE, ELEMENT, ELEMENTS, GENERATION, LIST_ITEM, MESSAGES, SET, SUB
 const OWN = 77;
 const ENOBUFS = 105;
 
-/** What the kernel reports of the socket with that number. */
 function reported(port: number, type: number, write: (to: AttributeWriter) => void): Buffer {
   const attributes = new AttributeWriter();
   write(attributes);

@@ -213,7 +213,6 @@ function instantClock(): Clock {
 export const pem = (name: string) => readFile(join(tlsFolder, name), "utf8");
 export const base64 = async (name: string) => Buffer.from(await pem(name)).toString("base64");
 
-/** A file in a folder of its own. */
 export async function kubeconfig(cluster: object, user: object, more: object = {}): Promise<string> {
   const file = join(await temporaryFolder(), "kubeconfig.conf");
   const config = {
@@ -245,7 +244,6 @@ export async function serverTls(): Promise<{ readonly key: string; readonly cert
   return { key: await pem("server-key.pem"), cert: await pem("server.pem") };
 }
 
-/** Answers with who asks. */
 export async function httpsServer(options: ServerOptions = {}): Promise<number> {
   return listening(
     createServer({ ...(await serverTls()), ...options }, ({ socket, headers }, response) => {

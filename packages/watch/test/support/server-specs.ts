@@ -6,7 +6,6 @@ import { expect, test } from "vitest";
 import { createApiSource, type SourceReport } from "../../src/index.ts";
 import { Consumer } from "./fake-api.ts";
 
-/** A server that the specs talk to as its administrator. */
 export interface SpecServer {
   readonly url: string;
   readonly token: string;
