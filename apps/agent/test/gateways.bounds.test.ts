@@ -59,12 +59,13 @@ test(`with ${GATEWAYS} Gateways, each with a route, and ${CROWD} more at one of 
       await expect.poll(() => statuses("Gateway")).toBe(GATEWAYS + 1);
       await expect.poll(() => statuses("TCPRoute")).toBe(GATEWAYS + CROWD + 1);
       const took: number[] = [];
-      for (let change = 0; change < CHANGES; change += 1) {
+      // The first one comes behind what the start has left to do, which is not the cost of a change.
+      for (let change = 0; change <= CHANGES; change += 1) {
         const before = api.requests.length;
         const used = await ownMilliseconds(pid);
         api.store.put(COLLECTIONS.EndpointSlice, slice("single", [`10.9.0.${change + 2}`]).raw);
         await expect.poll(() => wrote(before).length).toBe(1);
-        took.push((await ownMilliseconds(pid)) - used);
+        if (change > 0) took.push((await ownMilliseconds(pid)) - used);
         const path = expect.stringContaining("/endpointslices/single-fairlead-");
         expect(wrote(before)).toMatchObject([{ method: "PUT", path }]);
       }
