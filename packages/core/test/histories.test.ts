@@ -287,7 +287,7 @@ describe("whatever happened", () => {
 });
 
 describe("in every plan", () => {
-  test("each frontend has one holder, the smallest of those that want it", () => {
+  test("each frontend has one holder", () => {
     fc.assert(
       fc.property(settings, histories, (options, history) => {
         const { planner } = lived(options, history);
