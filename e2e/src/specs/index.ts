@@ -16,6 +16,7 @@ import { migration, underLoad } from "./networks/migration.ts";
 import { recut } from "./networks/recut.ts";
 import { defaultVpc, everySource, openConnection, userDefined } from "./networks/sources.ts";
 import { rights } from "./rights.ts";
+import { clusterDns } from "./rollout/cluster-dns.ts";
 import { rollout } from "./rollout/rollout.ts";
 import { instanceOnLocalPorts, secondaryBesideKubeProxy, secondaryBridge, secondaryNetwork } from "./secondary.ts";
 import { policies } from "./services/policies.ts";
@@ -75,6 +76,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   soak(settings),
   ...sigNetwork,
   ...rollout,
+  ...clusterDns,
   ...loadBalancer,
   gatewaySuite,
 ];

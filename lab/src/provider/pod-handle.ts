@@ -1,8 +1,10 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Runner } from "@fairlead/kernel";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { ApiClient, ApiObject } from "../control-plane/api-client.ts";
 import type { Peer } from "../peer/process.ts";
 import { orDispose } from "../support/processes.ts";
+import { type Script, startScript } from "../support/script.ts";
 import type { AgentOnNode, Pod, WantedPod } from "./cluster.ts";
 
 /** How long what is terminated goes on serving: longer than any spec. */
@@ -29,6 +31,15 @@ export function podHandle({ name, wanted, addresses, api, path, peer, setReady }
     send: (probe) => peer.send(probe),
     setReady: async (ready) => void (await setReady(ready)),
     terminate: () => api.delete(path, GRACE_SECONDS),
+  };
+}
+
+/** Starts scripts in a pod's network, which end with `undo`. */
+export function scriptStarter(namespace: NetworkNamespace, undo: AsyncDisposableStack) {
+  return async (file: string, args?: readonly string[]): Promise<Script> => {
+    const script = await startScript(namespace, file, args);
+    undo.defer(() => script.stop());
+    return script;
   };
 }
 

@@ -24,7 +24,7 @@ import {
 } from "../cluster.ts";
 import { clusterState, programsOf } from "../netns/cluster.ts";
 import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "../netns/ground.ts";
-import { GRACE_SECONDS, podHandle, podObject, podStarter } from "../pod-handle.ts";
+import { GRACE_SECONDS, podHandle, podObject, podStarter, scriptStarter } from "../pod-handle.ts";
 import { type ClusterRequest, followServices, type Progress, type Provider, shapeOf } from "../provider.ts";
 import { PAUSE_IMAGE } from "./component-images.ts";
 import { agentOn, buildFairleadImage, installFairlead, overlayNames, SharedStart } from "./fairlead.ts";
@@ -242,7 +242,10 @@ async function openPod(ground: PodGround, name: string, wanted: WantedPod, undo:
     return api.patch(`${path}/status`, { status: { conditions } }, "strategic");
   };
   await setReady(wanted.ready ?? true);
-  return podHandle({ name, wanted, addresses, api, path, peer, setReady });
+  return {
+    ...podHandle({ name, wanted, addresses, api, path, peer, setReady }),
+    startScript: scriptStarter(namespace, undo),
+  };
 }
 
 /** A container that does nothing, and goes on serving while it is terminating. */
@@ -342,5 +345,5 @@ function provider(name: string, { source, programs, lacks }: KindOf): Provider {
 async function shape(request: ClusterRequest) {
   const nodeNames = Array.from({ length: request.nodes }, (_, at) => `fairlead-worker${at === 0 ? "" : at + 1}`);
   const browser = (await isThere(BROWSER)) ? (["browser"] as const) : [];
-  return { ...(await shapeOf("kind", request, nodeNames)), abilities: ["learn", ...browser] as const };
+  return { ...(await shapeOf("kind", request, nodeNames)), abilities: ["learn", "pod-script", ...browser] as const };
 }

@@ -10,10 +10,9 @@ import { type ApiClient, type ApiObject, objectPath } from "../../control-plane/
 import { startPeer } from "../../peer/process.ts";
 import { networkStatus, type SecondaryNetwork } from "../../secondary.ts";
 import { type Daemon, startDaemon } from "../../support/processes.ts";
-import { startScript } from "../../support/script.ts";
 import { runnerIn } from "../../wire.ts";
 import { type ClusterNode, DNS_PORT, type DnsQuestion, type DnsRecord, POD_PORTS, type WantedPod } from "../cluster.ts";
-import { podHandle, podObject, podStarter } from "../pod-handle.ts";
+import { podHandle, podObject, podStarter, scriptStarter } from "../pod-handle.ts";
 import { type Ground, type GroundNode, podNamespace } from "./ground.ts";
 
 interface PodGround {
@@ -124,11 +123,7 @@ async function openPod(
       await api.patch(path, { metadata: { annotations } });
       return ips;
     },
-    startScript: async (file: string, args?: readonly string[]) => {
-      const script = await startScript(namespace, file, args);
-      undo.defer(() => script.stop());
-      return script;
-    },
+    startScript: scriptStarter(namespace, undo),
     lookUp: (server: string, question: DnsQuestion) => lookUp(runner, server, question),
   };
 }
