@@ -9,7 +9,7 @@ import { expectAnswers, expectRefused, expectUntouched } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/stage.ts";
 import { expectNoTrace, OWNERSHIP } from "../multi-cni/untouched.ts";
 import { openOperator } from "../operator.ts";
-import { able, nearAndFar, needs, onlyIPv4, type Scene, type Spec } from "../spec.ts";
+import { able, nearAndFar, needs, needsFiles, onlyIPv4, type Scene, type Spec } from "../spec.ts";
 import { configFile } from "./authority/bystanders.ts";
 import {
   allow,
@@ -121,7 +121,7 @@ const THERE = { IPv4: "10.253.1.3", IPv6: "fd00:253::3" } as const;
 export const userDefined: Spec = {
   name: "a user-defined network of OVN-Kubernetes: ClusterIPs and node ports of its namespace are left to it, and tools show the mirrored endpoints",
   suite: "networks",
-  unfit: needs("learn"),
+  unfit: (shape) => needs("learn")(shape) ?? needsFiles(shape),
   run: async (scene) => {
     const { cluster, namespace, family, nodes } = scene;
     const [, second] = nodes;

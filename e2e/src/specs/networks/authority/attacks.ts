@@ -4,7 +4,7 @@ import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-clie
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { messageOf } from "@fairlead/lab/support/processes";
 import { needsExcluded } from "../../multi-cni/untouched.ts";
-import { each, needs, onlyIPv4, restoreAgents, type Scene, type Spec } from "../../spec.ts";
+import { each, needs, needsFiles, onlyIPv4, restoreAgents, type Scene, type Spec } from "../../spec.ts";
 import { type LearnedCIDR, untilLearned } from "../learning.ts";
 import {
   type Bystanders,
@@ -58,7 +58,7 @@ function attacksOn(how: string, multiCNI: (scene: Scene) => unknown, rows: reado
   return {
     ...COMMON,
     name: `attacks on networks, ${how}: no service changes hands, DNS and the API answer`,
-    unfit,
+    unfit: (shape) => unfit(shape) ?? needsFiles(shape),
     run: async (scene) => {
       const { at, load } = await openBystanders(scene);
       await learnByFile(scene, multiCNI(scene));
