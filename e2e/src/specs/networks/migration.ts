@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { startTraffic, type TrafficFlow, withoutFailure } from "../faults/stage.ts";
 import { excludedNetwork, expectForeign, expectNoTrace, needsOwnLoadBalancer } from "../multi-cni/untouched.ts";
-import { type Figures, nearAndFar, notIn, type Scene, type Spec } from "../spec.ts";
+import { type Figures, nearAndFar, needsFiles, notIn, type Scene, type Spec } from "../spec.ts";
 import { describeNetworks, learnByFile } from "./authority/bystanders.ts";
 import { accepted, ipPool, learnFrom, learnsTwo, make, subnet, untilStage } from "./learning.ts";
 import {
@@ -26,6 +26,7 @@ const toBalancer: Spec = {
   name: "from one pod network to another that serves its pods itself, and back: every pod of 20 services moves under load",
   unfit: (shape) =>
     learnsTwo(shape) ??
+    needsFiles(shape) ??
     needsOwnLoadBalancer(shape) ??
     notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address")(shape),
   run: async (scene) => {
@@ -39,7 +40,10 @@ const toBalancer: Spec = {
 const toProxied: Spec = {
   ...COMMON,
   name: "from one pod network to another without a load balancer, and back: every pod of 20 services moves under load",
-  unfit: (shape) => learnsTwo(shape) ?? (needsOwnLoadBalancer(shape) === undefined ? "its own serves it" : undefined),
+  unfit: (shape) =>
+    learnsTwo(shape) ??
+    needsFiles(shape) ??
+    (needsOwnLoadBalancer(shape) === undefined ? "its own serves it" : undefined),
   run: async (scene) => {
     const next = excludedNetwork(scene.cluster).podCIDRs.IPv4 ?? "";
     await learnByFile(scene, bothOurs(scene));

@@ -2,7 +2,7 @@ import { parseCIDRLeniently } from "@fairlead/base";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { startTraffic, withoutFailure } from "../faults/stage.ts";
 import { excludedNetwork } from "../multi-cni/untouched.ts";
-import { nearAndFar, type Scene, type Spec } from "../spec.ts";
+import { nearAndFar, needsFiles, type Scene, type Spec } from "../spec.ts";
 import { learnByFile } from "./authority/bystanders.ts";
 import { handsOver, make, subnet, untilLearned } from "./learning.ts";
 import { untilAllAgree, untilOwners, withOwnerChanges } from "./owners.ts";
@@ -17,7 +17,7 @@ export const recut: Spec = {
   name: "a network's subnets are renamed, split, merged, shrunk and grown under load: no request fails, and only what is given back changes hands",
   suite: "networks",
   eachFamily: false,
-  unfit: handsOver,
+  unfit: (shape) => handsOver(shape) ?? needsFiles(shape),
   run: async (scene) => {
     const { api } = scene.cluster;
     const { ways, cidrs } = await openHalves(scene);

@@ -7,6 +7,7 @@ import {
   each,
   type Figures,
   needs,
+  needsFiles,
   notIn,
   onlyIPv4,
   type Scene,
@@ -23,7 +24,11 @@ export const everyAnswer: Spec = {
   about: ["endpoint-filter", "backend-iptables", "backend-nftables", "backend-userspace"],
   eachFamily: false,
   unfit: (shape) =>
-    onlyOthers(shape) ?? needs("learn")(shape) ?? needsOwnLoadBalancer(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
+    onlyOthers(shape) ??
+    needs("learn")(shape) ??
+    needsFiles(shape) ??
+    needsOwnLoadBalancer(shape) ??
+    onlyIPv4("its CIDRs are IPv4")(shape),
   run: async (scene) => {
     await learnByFile(scene, recipe(scene));
     const cells = await openTable(scene);
