@@ -68,6 +68,7 @@ describe("the command line", () => {
 
   test("the suites without a cluster", async () => {
     expect(await asked("--suite", "cost")).toEqual([["cost", undefined]]);
+    expect(await asked("--suite", "cost", "--spec", "6.12")).toEqual([["cost", "6.12"]]);
     expect(await asked("--suite", "windows", "--seed", "7")).toEqual([["windows", "7"]]);
   });
 
@@ -76,11 +77,6 @@ describe("the command line", () => {
     expect(await asked("binaries")).toEqual([["binaries", DEFAULT_KUBERNETES]]);
     expect(await asked("--kubernetes", "v1.37")).toEqual([["run", "v1.37"]]);
     expect(await asked("down")).toEqual([["down"]]);
-  });
-
-  test("the suite cost has no cluster", async () => {
-    expect(await asked("--suite", "cost", "--spec", "6.12")).toEqual([["cost", "6.12"]]);
-    expect(await asked("--suite", "cost")).toEqual([["cost", undefined]]);
   });
 });
 
@@ -107,29 +103,22 @@ test("--keep is refused where nobody could look around", () => {
 describe("requests", () => {
   const request = async (raw: RawOptions) => readRequest(readOptions(raw));
 
-  test("a single network is ours", async () => {
-    const { requests } = await request({ cni: "ptp" });
-    expect(requests).toMatchObject([{ cni: ["ptp"], excluded: [], mode: "iptables" }]);
-  });
-
-  test("of networks without a load balancer of their own the last is left alone", async () => {
-    const { requests } = await request({ cni: "bridge,ptp" });
-    expect(requests).toMatchObject([{ excluded: ["ptp"] }]);
-  });
-
-  test("beside a network with a load balancer of its own that one is left alone", async () => {
-    const { requests } = await request({ cni: "ovn,flannel:host-gw,calico" });
-    expect(requests).toMatchObject([{ cni: ["ovn", "flannel:host-gw", "calico"], excluded: ["ovn"] }]);
-  });
-
-  test("a variant is excluded by its network's name", async () => {
-    const { requests } = await request({ cni: "calico,flannel:host-gw" });
-    expect(requests).toMatchObject([{ excluded: ["flannel"] }]);
-  });
-
-  test("an overlay is one of those in deploy/", async () => {
-    const { requests } = await request({ provider: "kind", overlay: "privileged" });
-    expect(requests).toMatchObject([{ mode: "iptables", overlay: "privileged" }]);
+  test.each([
+    ["a single network is ours", { cni: "ptp" }, { cni: ["ptp"], excluded: [], mode: "iptables" }],
+    ["of several the last is left alone", { cni: "bridge,ptp" }, { excluded: ["ptp"] }],
+    [
+      "one with a load balancer of its own is left alone, wherever it stands",
+      { cni: "ovn,flannel:host-gw,calico" },
+      { cni: ["ovn", "flannel:host-gw", "calico"], excluded: ["ovn"] },
+    ],
+    ["a variant is excluded by its network's name", { cni: "calico,flannel:host-gw" }, { excluded: ["flannel"] }],
+    [
+      "an overlay is one of those in deploy/",
+      { provider: "kind", overlay: "privileged" },
+      { mode: "iptables", overlay: "privileged" },
+    ],
+  ])("%s", async (_what, raw, wanted) => {
+    expect((await request(raw)).requests).toMatchObject([wanted]);
   });
 
   test("each mode has a cluster", async () => {

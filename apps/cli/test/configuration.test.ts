@@ -40,10 +40,8 @@ const programs = {
   ip: "[]",
 };
 
-function node(
-  endpoint: NodesState["endpoint"],
-  labels: Readonly<Record<string, string>> = { "k8s-app": "kube-proxy" },
-) {
+function node(endpoint: NodesState["endpoint"]) {
+  const labels = { "k8s-app": "kube-proxy" };
   cluster.set({ pods: [{ node: "node-a", name: "proxy-x7k2p", labels, container: "proxy" }], programs, endpoint });
 }
 

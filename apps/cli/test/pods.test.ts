@@ -77,7 +77,11 @@ describe("a program in a pod", () => {
   });
 
   test.each<[string, () => PodProgram | string, object]>([
-    ["another exit code", () => printed("half", { exitCode: 2, stderr: "bad rule" }), { reason: "exit", exitCode: 2 }],
+    [
+      "another exit code, with what was printed before,",
+      () => printed("half", { exitCode: 2, stderr: "bad rule" }),
+      { reason: "exit", exitCode: 2, stdout: "half", stderr: "bad rule" },
+    ],
     ["a program that there is not", () => notFound(["nft"]), { reason: "not-found" }],
     [
       "a shell's word for that",
@@ -88,11 +92,6 @@ describe("a program in a pod", () => {
   ])("%s is an error of its own", async (_what, program, wanted) => {
     serve(program);
     expect(await failure(pod.run(["nft", "list"]))).toMatchObject(wanted);
-  });
-
-  test("what was printed before a failure is kept", async () => {
-    serve(() => printed("half", { exitCode: 2, stderr: "bad rule" }));
-    expect(await failure(pod.run(["x"]))).toMatchObject({ stdout: "half", stderr: "bad rule" });
   });
 
   test("a connection that breaks off is an error, not an end", async () => {

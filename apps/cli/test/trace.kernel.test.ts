@@ -122,10 +122,10 @@ describe.skipIf(CI === "" && !support.ok)(`live trace and routes${support.ok ? "
     }[];
   }
 
-  async function ends(from: string, more: readonly string[] = [], on = runner) {
+  async function ends(from: string, more: readonly string[] = []) {
     const to = from.includes(":") ? "[fd00:96::1]:80" : "10.96.0.1:80";
     const line = ["trace", "--from", from, "--to", to, "-o", "json", ...more];
-    const { out, err, code } = await fairlead(line, { runner: on });
+    const { out, err, code } = await fairlead(line, { runner });
     if (out === "") throw new Error(err);
     const { outcomes }: Told = JSON.parse(out);
     const texts = outcomes.map(({ verdict, rejectWith, noRoute, destination, outInterface, path }) => {

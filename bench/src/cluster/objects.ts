@@ -57,17 +57,12 @@ export function sliceOfPlace(place: number): number {
 }
 
 /**
- * One of its slices, with the addresses that `podAddress` gives, but for those of `moved` (place → address).
+ * One of its slices, with the addresses that `podAddress` gives.
  *
  * @param endpoints of the service, in all its slices
  * @param number of the slice
  */
-export function sliceObject(
-  index: number,
-  endpoints: number,
-  number = 0,
-  moved: ReadonlyMap<number, string> = new Map(),
-): ApiObject {
+export function sliceObject(index: number, endpoints: number, number = 0): ApiObject {
   return {
     apiVersion: "discovery.k8s.io/v1",
     kind: "EndpointSlice",
@@ -78,14 +73,14 @@ export function sliceObject(
     },
     addressType: "IPv4",
     ports: [{ name: "http", port: TARGET_PORT, protocol: "TCP" }],
-    endpoints: endpointList(index, endpoints, number, moved),
+    endpoints: endpointList(index, endpoints, number, new Map()),
   };
 }
 
 /** Endpoints are spread over 50 nodes, none of them the one that is measured. */
 const OTHER_NODES = 50;
 
-/** Those of one slice. */
+/** Those of one slice; `moved` have another address (place → address). */
 export function endpointList(
   index: number,
   endpoints: number,

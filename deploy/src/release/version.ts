@@ -125,10 +125,10 @@ export function releasedText(markdown: string): string {
 }
 
 /** Makes all documents those of a released project; once done, this changes nothing. */
-async function setReleasedTexts(runner: Runner, dir = repositoryDir): Promise<void> {
-  const { stdout } = await runner.run(["git", "-C", dir, "ls-files", "*.md"]);
+async function setReleasedTexts(runner: Runner): Promise<void> {
+  const { stdout } = await runner.run(["git", "-C", repositoryDir, "ls-files", "*.md"]);
   for (const name of stdout.split("\n").filter((line) => line !== "" && !line.startsWith(".changeset/"))) {
-    const file = join(dir, name);
+    const file = join(repositoryDir, name);
     const before = await readFile(file, "utf8");
     const after = releasedText(before);
     if (after !== before) await writeFile(file, after);

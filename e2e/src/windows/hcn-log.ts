@@ -2,7 +2,8 @@
 
 import { readFile } from "node:fs/promises";
 import type { HcnEndpoint, HcnLoadBalancer } from "@fairlead/kernel/hcn";
-import { describeHcn, hcnOf, type WindowsCase } from "@fairlead/testkit/windows";
+import { describeHcn, hcnOf } from "@fairlead/testkit/hcn";
+import type { WindowsCase } from "@fairlead/testkit/windows";
 
 interface LoggedCall {
   readonly call: string;

@@ -6,7 +6,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { WindowsProgram, Wine } from "@fairlead/lab/wine/wine";
 import { endpointSlice, node, service, serviceCIDR } from "@fairlead/testkit";
 import { LightApiServer } from "@fairlead/testkit/api-server";
-import { hcnOf, WINDOWS_NODE, type WindowsCase } from "@fairlead/testkit/windows";
+import { hcnOf } from "@fairlead/testkit/hcn";
+import { WINDOWS_NODE, type WindowsCase } from "@fairlead/testkit/windows";
 import { FENCE, HcnState, readLog } from "./hcn-log.ts";
 
 /** A service proxy's command line, given where its API server and its ports are. */
@@ -123,12 +124,12 @@ export class PlayedNode {
   }
 
   /** Waits until the proxy has written all that the API server has: the second fence is after the sync of the first. */
-  async settled(signal?: AbortSignal): Promise<HcnState> {
-    await this.#fence(signal);
-    return this.#fence(signal);
+  async settled(): Promise<HcnState> {
+    await this.#fence();
+    return this.#fence();
   }
 
-  async #fence(signal?: AbortSignal): Promise<HcnState> {
+  async #fence(): Promise<HcnState> {
     fences += 1;
     const port = 1000 + (fences % 60_000);
     const [family = "IPv4"] = this.#of.families;
@@ -147,7 +148,7 @@ export class PlayedNode {
       if (state.fence === port) return state;
       const child = this.#child;
       if (child?.running !== true) throw new Error(`${this.#name} has ended: see ${this.#name}.err`);
-      await wait(LOOK_MS, undefined, signal && { signal });
+      await wait(LOOK_MS);
     }
   }
 }

@@ -3,8 +3,9 @@
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { LightApiServer } from "@fairlead/testkit/api-server";
+import { hcnOf } from "@fairlead/testkit/hcn";
 import { type SlotState, slotObjects, webState } from "@fairlead/testkit/histories";
-import { hcnOf, WINDOWS_CASES, WINDOWS_NODE, type WindowsCase } from "@fairlead/testkit/windows";
+import { WINDOWS_CASES, WINDOWS_NODE, type WindowsCase } from "@fairlead/testkit/windows";
 import { runs } from "@fairlead/tooling/runs";
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";

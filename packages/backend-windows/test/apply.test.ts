@@ -1,7 +1,7 @@
 import { HCN_CODES } from "@fairlead/kernel/hcn";
 import { service } from "@fairlead/testkit";
+import { hcnOf } from "@fairlead/testkit/hcn";
 import { webState } from "@fairlead/testkit/histories";
-import { hcnOf } from "@fairlead/testkit/windows";
 import { describe, expect, test } from "vitest";
 import { WindowsNode } from "./support/played.ts";
 import { caseOf, SlotsNode } from "./support/world.ts";

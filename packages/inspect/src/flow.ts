@@ -3,9 +3,7 @@
 import type { FrontendKind, IPFamily, Ownership, Protocol, ServiceKey } from "@fairlead/core";
 
 /** A connection of a client with a service, as the connection tracking of one node knows it. JSON values only. */
-export interface Flow {
-  readonly family: IPFamily;
-  readonly protocol: Protocol;
+export interface Flow extends Omit<TrackedConnection, "original" | "reply"> {
   readonly client: FlowSocket;
   /** What the client called. */
   readonly frontend: FlowSocket & { readonly kind: FrontendKind };
@@ -18,17 +16,6 @@ export interface Flow {
   readonly relayed?: true;
   /** Who answers; absent, where it is not relayed: nothing translated it here, it went on to the frontend itself. */
   readonly endpoint?: FlowEndpoint;
-  /** TCP's and SCTP's own, as conntrack calls it: `ESTABLISHED`. */
-  readonly state?: string;
-  /** Whether anything was answered. */
-  readonly replied: boolean;
-  /** On the fast path (in a flowtable): its packets meet no rules, and state and expiry are not reported. */
-  readonly offloaded?: true;
-  /** Seconds until it is forgotten unless another packet comes. */
-  readonly expires?: number;
-  /** From the client and to it; absent where the kernel does not count. */
-  readonly sent?: Volume;
-  readonly received?: Volume;
 }
 
 export interface FlowSocket {

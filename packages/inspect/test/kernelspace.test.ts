@@ -3,7 +3,8 @@ import { parseArguments } from "@fairlead/config";
 import { planOnce } from "@fairlead/core";
 import { FakeHcn } from "@fairlead/kernel/fake";
 import { createHcn } from "@fairlead/kernel/hcn";
-import { describeHcn, hcnOf, WINDOWS_CASES, WINDOWS_NODE } from "@fairlead/testkit/windows";
+import { describeHcn, hcnOf } from "@fairlead/testkit/hcn";
+import { WINDOWS_CASES, WINDOWS_NODE } from "@fairlead/testkit/windows";
 import { expect, test } from "vitest";
 import { dryRun } from "../src/index.ts";
 

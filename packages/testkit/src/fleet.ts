@@ -170,8 +170,8 @@ export class FleetCounts {
 }
 
 /** Numbers from 0 to below 1 by a generator with a seed: what a simulation shows does not depend on luck. */
-export function seeded(seed = 1): () => number {
-  let state = seed;
+export function seeded(): () => number {
+  let state = 1;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;

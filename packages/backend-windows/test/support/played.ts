@@ -2,7 +2,8 @@ import type { Backend, IPFamily, PlannerOptions, SyncReport } from "@fairlead/co
 import { FakeHcn } from "@fairlead/kernel/fake";
 import { createHcn } from "@fairlead/kernel/hcn";
 import { type RawObject, TestCluster } from "@fairlead/testkit";
-import { describeHcn, hcnOf, WINDOWS_NODE, type WindowsCase } from "@fairlead/testkit/windows";
+import { describeHcn, hcnOf } from "@fairlead/testkit/hcn";
+import { WINDOWS_NODE, type WindowsCase } from "@fairlead/testkit/windows";
 import { createWindowsBackend, type WindowsOptions, windowsSemantics } from "../../src/index.ts";
 
 export const PLANNER: PlannerOptions = {

@@ -1,8 +1,9 @@
 import type { Backend, PlannerOptions } from "@fairlead/core";
 import { FakeHcn } from "@fairlead/kernel/fake";
 import { createHcn, type HcnLoadBalancer } from "@fairlead/kernel/hcn";
+import { describeHcn } from "@fairlead/testkit/hcn";
 import { type SlotChanges, World } from "@fairlead/testkit/histories";
-import { describeHcn, WINDOWS_CASES, type WindowsCase } from "@fairlead/testkit/windows";
+import { WINDOWS_CASES, type WindowsCase } from "@fairlead/testkit/windows";
 import { createWindowsBackend } from "../../src/index.ts";
 import { PLANNER } from "./played.ts";
 
