@@ -10,7 +10,9 @@ import type { Endpoint, Hook, HookStage, TableName } from "./packet.ts";
 export type Visit = IptablesVisit | NftVisit;
 
 interface VisitPlace {
+  /** The one that the packet is in. */
   readonly hook: Hook;
+  /** The name of the rule's chain: `KUBE-SERVICES`. */
   readonly chain: string;
   /** Place of the rule in its chain, from 0. */
   readonly index: number;
