@@ -23,9 +23,18 @@ const question = Buffer.concat([
   Buffer.of(0, TYPES[type] ?? 0, 0, 1),
 ]);
 
+/**
+ * A port that comes again belongs to a flow that the kernel knows. Its endpoint may be ending, and gets lookups until
+ * its slice no longer has it, with kube-proxy as well. So each port is used once in twenty minutes.
+ */
+const PORTS = { first: 10_000, count: 50_000 } as const;
+let asked = 0;
+
 async function overUDP(server: string): Promise<Buffer> {
   const socket = createSocket(server.includes(":") ? "udp6" : "udp4");
   try {
+    socket.bind(PORTS.first + (asked++ % PORTS.count));
+    await once(socket, "listening");
     socket.connect(PORT, server);
     await once(socket, "connect");
     socket.send(question);
