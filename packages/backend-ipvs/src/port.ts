@@ -43,6 +43,7 @@ export interface SetsPort {
   change(commands: readonly SetCommand[], turn: Turn): Promise<void>;
 }
 
+/** Devices and their addresses. */
 export interface LinksPort {
   /**
    * All addresses of a device (both families, the device's own link-local ones too); undefined: there is no such
@@ -62,7 +63,9 @@ export interface LinksPort {
 export type RulesPort = Pick<IptablesPort, "family" | "variant" | "restore" | "save" | "chains" | "list" | "glance"> &
   Partial<Pick<IptablesPort, "saveTables">>;
 
+/** All of it, for one family. */
 export interface IpvsPort {
+  /** Virtual servers and their destinations. */
   readonly servers: ServersPort;
   /** The ipsets that the mode's rules match on. */
   readonly sets: SetsPort;

@@ -36,6 +36,7 @@ export function createNftablesBackend(port: NftablesPort, options: NftablesOptio
   return new NftablesBackend(port, resolveOptions(options));
 }
 
+/** The backend, and what it does alongside syncs. */
 export interface NftablesModeBackend extends Required<Omit<Backend, "prepare">> {
   /** To be called when the devices of `NftablesOptions.devices` changed; a sync does that itself. */
   updateDevices(): Promise<void>;

@@ -16,6 +16,7 @@ export interface Device {
   readonly addresses?: readonly string[];
 }
 
+/** What became of the devices of a node. */
 export interface ChosenDevices {
   /** By name, with the kernel's number of each. */
   readonly devices: ReadonlyMap<string, number>;
@@ -23,6 +24,7 @@ export interface ChosenDevices {
   readonly refused: ReadonlyMap<string, string>;
 }
 
+/** What else decides which devices are chosen. */
 export interface DeviceFacts {
   /** Bridged packets pass through the rules of the IP families (br_netfilter). */
   readonly bridgeFilter: boolean;

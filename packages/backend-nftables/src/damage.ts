@@ -16,6 +16,7 @@ type Part<Name extends string, T> =
   | { readonly object: Name; readonly kind: "extra"; readonly found: T }
   | { readonly object: Name; readonly kind: "different"; readonly wanted: T; readonly found: T };
 
+/** What a table of the kernel lacks of the one that is wanted, or has besides. */
 export type TableDifference =
   | { readonly object: "table"; readonly kind: "missing" | "dormant" }
   /** Different: at another hook, with another priority or policy. */
@@ -41,11 +42,13 @@ interface ElementsDifference {
 export interface Sameness {
   /** Equal for chains with the same rules. */
   readonly rulesKey: (chain: NftChain, table: NftTable) => string;
+  /** Of elements with the same key. */
   readonly sameValue: (wanted: SetElement, found: SetElement, sets: { wanted: NftSet; found: NftSet }) => boolean;
   /** Sets that are not looked at. */
   readonly ignores?: (set: NftSet) => boolean;
 }
 
+/** As the agent writes it. */
 const AS_WRITTEN: Sameness = { rulesKey: (chain) => canonical(rulesOf(chain)), sameValue: hasValue };
 
 /**

@@ -21,6 +21,7 @@ import { Relays } from "./relay/relays.ts";
 /** Milliseconds until a service that got no socket is tried again. */
 const RETRY = 30_000;
 
+/** A backend that serves by sockets of this process. */
 export interface RelayingBackend extends Required<Omit<Backend, "prepare">> {
   /** Where the relays of a group listen: to the kernel these are its endpoints. */
   relays(group: ServicePortGroup): readonly PlanEndpoint[];

@@ -18,6 +18,7 @@ import { isRelayable, proxied } from "./plan/relays.ts";
 import { LOOPBACK } from "./relay/relay.ts";
 import { Relays } from "./relay/relays.ts";
 
+/** Where a service port is to be had. */
 export interface LocalService {
   /** `namespace/name:port` */
   readonly name: string;
@@ -29,6 +30,7 @@ export interface LocalService {
   readonly reason?: string;
 }
 
+/** A backend without rules. */
 export interface LocalBackend extends RelayingBackend {
   /** Every service port of the last plan, by name. */
   services(): readonly LocalService[];

@@ -5,6 +5,7 @@ import type { IPFamily } from "@fairlead/core";
 
 /** What a configuration decides; `configuredOptions` makes it. */
 interface ConfiguredOptions {
+  /** Name of the HCN network that the pods are on (winkernel.networkName). */
   readonly networkName: string;
   /** On an overlay, the address that packets to pods leave from (winkernel.sourceVip). Default "". */
   readonly sourceVip: string;
@@ -22,6 +23,7 @@ interface ConfiguredOptions {
 export interface WindowsOptions extends Partial<Omit<ConfiguredOptions, "networkName">> {
   /** The family of the plans that it is given. Default IPv4. */
   readonly family?: IPFamily;
+  /** Name of the HCN network that the pods are on. */
   readonly networkName: string;
   /**
    * The node's address and the MAC address of its interface, which an overlay needs; asked at each full sync. Default:

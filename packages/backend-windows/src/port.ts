@@ -4,9 +4,11 @@
 export interface Policy {
   /** `RemoteSubnetRoute`, `ProviderAddress`, … */
   readonly Type: string;
+  /** As its type has them. */
   readonly Settings: Readonly<Record<string, unknown>>;
 }
 
+/** The network of the pods. */
 export interface Network {
   /** A GUID. */
   readonly ID: string;
@@ -18,7 +20,9 @@ export interface Network {
   readonly Policies?: readonly Policy[];
 }
 
+/** What an endpoint is made of. */
 export interface EndpointSettings {
+  /** Id of its network. */
   readonly HostComputeNetwork: string;
   /** Its addresses, one of each family at most. */
   readonly IpConfigurations?: readonly { readonly IpAddress: string; readonly PrefixLength?: number }[];
@@ -36,10 +40,13 @@ export interface Endpoint extends EndpointSettings {
   readonly ID: string;
 }
 
+/** A port of a load balancer. */
 export interface PortMapping {
   /** As IP numbers it: TCP 6, UDP 17, SCTP 132. */
   readonly Protocol: number;
+  /** The port of all endpoints. */
   readonly InternalPort: number;
+  /** The port that clients use. */
   readonly ExternalPort: number;
   /** 2: a client keeps its endpoint. */
   readonly DistributionType?: number;
@@ -47,7 +54,9 @@ export interface PortMapping {
   readonly Flags?: number;
 }
 
+/** What a load balancer is made of. */
 export interface BalancerSettings {
+  /** Ids of the endpoints behind it. */
   readonly HostComputeEndpoints?: readonly string[];
   /** The address that packets leave from, on an overlay. */
   readonly SourceVIP?: string;
@@ -59,6 +68,7 @@ export interface BalancerSettings {
   readonly Flags?: number;
 }
 
+/** A load balancer. */
 export interface Balancer extends BalancerSettings {
   /** A GUID. */
   readonly ID: string;
@@ -69,18 +79,28 @@ export interface Balancer extends BalancerSettings {
  * HRESULT as their `code`.
  */
 export interface HcnPort {
+  /** The version of HNS. */
   version(): Promise<{ readonly Major: number; readonly Minor: number }>;
+  /** @returns undefined: there is none of this name */
   network(name: string): Promise<Network | undefined>;
+  /** Those of one network. @param network its id */
   endpointIds(network: string): Promise<readonly string[]>;
+  /** @returns undefined: it is gone */
   endpoint(id: string): Promise<Endpoint | undefined>;
+  /** @returns undefined: there is none of this name */
   endpointByName(name: string): Promise<Endpoint | undefined>;
+  /** Those of all programs. */
   loadBalancerIds(): Promise<readonly string[]>;
+  /** @returns undefined: it is gone */
   loadBalancer(id: string): Promise<Balancer | undefined>;
   /** @returns its id */
   createEndpoint(settings: EndpointSettings): Promise<string>;
+  /** @throws Error where HCN refuses */
   deleteEndpoint(id: string): Promise<void>;
   /** @returns its id */
   createLoadBalancer(settings: BalancerSettings): Promise<string>;
+  /** Replaces all settings; since HNS 15.5. */
   modifyLoadBalancer(id: string, settings: BalancerSettings): Promise<void>;
+  /** @throws Error where HCN refuses */
   deleteLoadBalancer(id: string): Promise<void>;
 }

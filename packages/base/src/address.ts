@@ -3,6 +3,7 @@
 import ipaddr from "ipaddr.js";
 import { isAbsent } from "./json.ts";
 
+/** An IP address that was read from text. */
 export interface Address {
   /** The family that its canonical text is of; an IPv4-mapped IPv6 address is of IPv4. */
   readonly family: IPFamily;
@@ -10,6 +11,7 @@ export interface Address {
   readonly text: string;
 }
 
+/** An address that an operator wrote. */
 export interface StrictAddress extends Address {
   /** It was written as `::ffff:10.0.0.1`; `text` is the IPv4 address that this stands for. */
   readonly mapped: boolean;
@@ -46,6 +48,7 @@ export type IPFamily = "IPv4" | "IPv6";
 /** Both families, in the order in which Kubernetes lists them by default. */
 export const IP_FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 
+/** Bits of an address. */
 export const ADDRESS_BITS: Readonly<Record<IPFamily, number>> = { IPv4: 32, IPv6: 128 };
 
 /** The family of what is known to be an address or CIDR: only its first colon is looked for. */

@@ -9,6 +9,7 @@ export class Heap<Item> {
     this.#items = [...sorted];
   }
 
+  /** How many items the heap has. */
   get size(): number {
     return this.#items.length;
   }

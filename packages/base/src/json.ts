@@ -88,6 +88,7 @@ export function isTooDeep(text: string, maxDepth: number): boolean {
   return false;
 }
 
+/** What a tree may have at most. */
 export interface TreeBounds {
   /** Levels of objects and lists. */
   readonly depth: number;

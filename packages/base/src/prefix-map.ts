@@ -61,6 +61,7 @@ export class PrefixMap<Value extends object> {
     return node?.length === prefix.length ? node.value : undefined;
   }
 
+  /** The value of the longest prefix that an address lies in. */
   find(address: AddressWords): Value | undefined {
     let found: Value | undefined;
     let node = this.#root(address);

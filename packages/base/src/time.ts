@@ -14,6 +14,7 @@ export interface Clock extends Timers {
   monotonic(): number;
 }
 
+/** The clock of this machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -89,6 +90,7 @@ export interface Slicing {
   readonly clock: Pick<Clock, "monotonic">;
   /** Milliseconds of work before the event loop gets its turn. */
   readonly budget: number;
+  /** Gives the event loop its turn. */
   readonly turn: () => Promise<void>;
 }
 

@@ -29,6 +29,7 @@ export interface ControllerConfig {
     /** Milliseconds: lease > renewDeadline > retryPeriod > 0. */
     readonly times: { readonly lease: number; readonly renewDeadline: number; readonly retryPeriod: number };
   };
+  /** Where metrics are served. */
   readonly metricsBindAddress: SocketAddress;
   /** Lines for people or as JSON, and klog's level. */
   readonly logging: { readonly format: "text" | "json"; readonly verbosity: number };

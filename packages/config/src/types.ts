@@ -14,6 +14,7 @@ export type ProxyMode = "iptables" | "ipvs" | "nftables" | "userspace" | "kernel
 /** What the agent runs on; any: what is read is a proxy's elsewhere, such as that of a node of the cluster. */
 export type Platform = "linux" | "windows" | "any";
 
+/** An address and a port that a server listens on. */
 export interface SocketAddress {
   /** Canonical IP address without brackets. */
   readonly address: string;
@@ -33,6 +34,7 @@ export interface ClientConnection {
   readonly qps: number;
   /** Requests above `qps` for a moment. */
   readonly burst: number;
+  /** The media type of request bodies. */
   readonly contentType: string;
   /** Media types that answers may have, "" for the default. */
   readonly acceptContentTypes: string;
@@ -67,6 +69,7 @@ export interface ConntrackSettings {
   readonly udpStreamTimeoutMs: number;
 }
 
+/** How the agent logs. */
 export interface LoggingSettings {
   /** Lines for people, or one JSON object a line. */
   readonly format: "text" | "json";
@@ -115,6 +118,7 @@ export interface AgentConfig {
   readonly action: Action;
   /** The file of --config with the text it had when it was read, to notice changes of it. */
   readonly configFile?: { readonly path: string; readonly text: string };
+  /** The mode whose settings are in use. */
   readonly mode: ProxyMode;
   /**
    * The services that it is for: those whose label service.kubernetes.io/service-proxy-name has this value. Empty:
@@ -129,6 +133,7 @@ export interface AgentConfig {
   readonly bindAddress: string;
   /** Absent: no health server (`--healthz-bind-address=`). */
   readonly healthzBindAddress?: SocketAddress;
+  /** Where metrics are served. */
   readonly metricsBindAddress: SocketAddress;
   /** The agent ends where it cannot listen; false: it retries. */
   readonly bindAddressHardFail: boolean;
@@ -150,9 +155,13 @@ export interface AgentConfig {
   readonly nodePortAddresses: readonly string[];
   /** Settings by mode; `config[config.mode]` are those in use. */
   readonly iptables: IptablesSettings;
+  /** Settings of ipvs mode. */
   readonly ipvs: IpvsSettings;
+  /** Settings of nftables mode. */
   readonly nftables: NftablesSettings;
+  /** Settings of userspace mode. */
   readonly userspace: UserspaceSettings;
+  /** Settings of kernelspace mode. */
   readonly kernelspace: KernelspaceSettings;
   /** Absent: there are none. */
   readonly serviceMetrics?: ServiceMetricsSettings;
@@ -168,8 +177,11 @@ export interface AgentConfig {
   readonly configSyncPeriodMs: number;
   /** Ports of the userspace mode; absent: any. */
   readonly portRange?: { readonly from: number; readonly to: number };
+  /** As given. */
   readonly featureGates: Readonly<Record<string, boolean>>;
+  /** What they come to. */
   readonly features: Features;
+  /** How the agent logs. */
   readonly logging: LoggingSettings;
   /** Which services belong to another network, and what becomes of them. */
   readonly multiCNI: MultiCNISettings;
@@ -223,6 +235,7 @@ interface CommonSettings {
   readonly minSyncPeriodMs: number;
 }
 
+/** Settings of iptables mode. */
 export interface IptablesSettings extends CommonSettings {
   /** Node ports are served on 127.0.0.1 as well. */
   readonly localhostNodePorts: boolean;
@@ -258,6 +271,7 @@ export type LoopbackNodePorts =
   /** TCP is relayed by the agent's own process, other protocols are refused and counted. */
   | "relayed";
 
+/** Settings of nftables mode. */
 export interface NftablesSettings extends CommonSettings {
   /** By the gate KubeProxyNFTablesLocalhostNodePorts and nodePortAddresses. */
   readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
@@ -265,6 +279,7 @@ export interface NftablesSettings extends CommonSettings {
   readonly fastPath?: FastPathSettings;
 }
 
+/** Which packets may bypass rules. */
 export interface FastPathSettings {
   /**
    * The devices whose packets may bypass rules: names, in which `*` stands for any characters and `?` for one; auto:
@@ -281,7 +296,9 @@ export interface UserspaceSettings extends IptablesSettings {
   readonly udpIdleTimeoutMs: number;
   /** 0: TCP connections may be idle for ever. */
   readonly tcpIdleTimeoutMs: number;
+  /** Sockets that all relays may have open at once. */
   readonly maxSockets: number;
+  /** Sockets that the relays of one service may have open at once. */
   readonly maxSocketsPerService: number;
 }
 
@@ -365,14 +382,17 @@ export interface MultiCNISettings {
   readonly consentNamespace?: string | undefined;
 }
 
+/** One wrong value. */
 export interface ConfigError {
   /** The flag (`--oom-score-adj`) or the file and its field (`/etc/config.conf: oomScoreAdj`). */
   readonly field: string;
+  /** The value as it was given. */
   readonly value: string;
   /** What is wrong with it and what would be right. */
   readonly message: string;
 }
 
+/** What a command line comes to. */
 export type ParseResult =
   | { readonly kind: "run"; readonly config: AgentConfig; readonly warnings: readonly string[] }
   /** For standard output, exit 0. */
@@ -386,6 +406,7 @@ export type ParseResult =
 export interface ParseEnvironment {
   /** Reads the file of --config. What it throws becomes an error that names the flag. */
   readonly readFile: (path: string) => string;
+  /** Fairlead's own version, for --version. */
   readonly version: string;
   /**
    * Flags that override everything else, the file of --config included: what a user says of a proxy whose configuration

@@ -4,6 +4,7 @@
 
 import type { ForwardingPlan, PlanChange } from "./plan.ts";
 
+/** What one sync wrote, for metrics and logs. */
 export interface SyncReport {
   /** full: everything was compared or written. partial: what one change touches. */
   readonly kind: "full" | "partial";
@@ -72,6 +73,7 @@ export interface ModeFacts {
   readonly name: string;
   /** How the planner has to read policies for the mode. */
   readonly semantics: ModeSemantics;
+  /** What the node must have for the mode to work. */
   readonly needs: ModeNeeds;
   /**
    * The mode's iptables chains of fixed names, by table. Modes share names: these chains stay while the mode runs,
@@ -95,6 +97,7 @@ export interface ModeFacts {
   readonly familiesAtOnce: boolean;
 }
 
+/** What a mode needs of the node that it runs on. */
 export interface ModeNeeds {
   /** The iptables tables that it writes in each family; empty: it works without iptables. */
   readonly iptables: readonly string[];
@@ -119,6 +122,7 @@ export interface KernelPart {
   readonly name: string;
   /** A program and its arguments: it exits with 0 where the part is there. */
   readonly probe: readonly [program: string, ...args: string[]];
+  /** What to do where it is missing. */
   readonly remedy: string;
 }
 
@@ -126,6 +130,7 @@ export interface KernelPart {
 export interface NeededSysctl {
   /** Its path below /proc/sys. */
   readonly key: string;
+  /** The value that it must have, as text. */
   readonly value: string;
   /** Why the mode needs it, as a sentence for people. */
   readonly why: string;
@@ -143,6 +148,7 @@ export interface ModeObjects {
 export interface OwnObjects {
   /** Values of the metric's label `kind`. */
   readonly kinds: readonly string[];
+  /** What they are, for the metric's help text. */
   readonly help: string;
 }
 

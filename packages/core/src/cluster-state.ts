@@ -39,6 +39,7 @@ export class ClusterState implements ClusterView {
     return changed;
   }
 
+  /** Removes a Service. */
   deleteService(namespace: string, name: string): boolean {
     const { key, service, slices } = this.#entryOf(namespace, name);
     const changed = service !== undefined;
@@ -61,6 +62,7 @@ export class ClusterState implements ClusterView {
     return changed;
   }
 
+  /** Removes an EndpointSlice. */
   deleteSlice(namespace: string, name: string): boolean {
     const id = sliceId(namespace, name);
     const key = this.#owners.get(id);
@@ -89,10 +91,12 @@ export class ClusterState implements ClusterView {
     return this.#pending.any;
   }
 
+  /** Changes of Services, for metrics. */
   get serviceChanges(): ChangeCounts {
     return this.#pending.serviceCounts;
   }
 
+  /** Changes of EndpointSlices, for metrics. */
   get endpointChanges(): ChangeCounts {
     return this.#pending.endpointCounts;
   }
@@ -131,6 +135,7 @@ export class ClusterState implements ClusterView {
   }
 }
 
+/** The objects that planning reads. */
 export interface ClusterView {
   /** Every service that has a Service or an EndpointSlice. */
   keys(): Iterable<ServiceKey>;

@@ -12,6 +12,7 @@ import { isLeft } from "./planner/treatments.ts";
 
 /** What is read of a conntrack entry; a client that lists them may add fields (`T extends ConntrackFlow`). */
 export interface ConntrackFlow {
+  /** The family of its addresses. */
   readonly family: IPFamily;
   /** Lower case, as conntrack prints it: tcp, udp, sctp, icmp, … */
   readonly protocol: string;

@@ -3,6 +3,7 @@ import type { IPFamily, Service, ServiceKey, SliceEndpoint } from "./objects.ts"
 /** Who serves a service in one family. mixed: this proxy, with a part of the endpoints. */
 export type Ownership = "ours" | "foreign" | "mixed";
 
+/** What of an endpoint decides whose it is. */
 export type FilterEndpoint = Pick<SliceEndpoint, "address" | "nodeName">;
 
 /** Last decided ownership by service and family: an argument and a result of planning, never a hidden state. */

@@ -7,11 +7,13 @@ import type { IPFamily, Protocol } from "@fairlead/base";
 
 export type { IPFamily, Protocol };
 
+/** A traffic policy of a Service, as Kubernetes spells it. */
 export type TrafficPolicy = "Cluster" | "Local";
 
 /** `namespace/name`, the key of a Service everywhere in Fairlead. Built by `serviceKey`. */
 export type ServiceKey = `${string}/${string}`;
 
+/** A port of a decoded Service. */
 export interface ServicePortSpec {
   /** "" where the Service has one unnamed port. */
   readonly name: string;
@@ -25,7 +27,9 @@ export interface ServicePortSpec {
 
 /** A decoded core/v1 Service that has a ClusterIP (headless and ExternalName ones never become one of these). */
 export interface Service {
+  /** metadata.namespace. */
   readonly namespace: string;
+  /** metadata.name. */
   readonly name: string;
   /** Canonical addresses, the primary one first; one or two families. */
   readonly clusterIPs: readonly string[];
@@ -69,6 +73,7 @@ export interface SlicePort {
   readonly port: number;
 }
 
+/** An endpoint of a decoded EndpointSlice. */
 export interface SliceEndpoint {
   /** The first of the endpoint's addresses (KEP-752: consumers use the first), canonical. */
   readonly address: string;
@@ -88,9 +93,13 @@ export interface SliceEndpoint {
 
 /** A decoded discovery.k8s.io/v1 EndpointSlice of addressType IPv4 or IPv6. */
 export interface EndpointSlice {
+  /** metadata.namespace, which is the Service's. */
   readonly namespace: string;
+  /** metadata.name. */
   readonly name: string;
+  /** Label kubernetes.io/service-name. */
   readonly serviceName: string;
+  /** addressType. */
   readonly family: IPFamily;
   /** Ports without a number are left out. */
   readonly ports: readonly SlicePort[];
@@ -106,6 +115,7 @@ export interface EndpointSlice {
 
 /** The own Node, as far as planning and health need it. */
 export interface NodeState {
+  /** metadata.name. */
   readonly name: string;
   /** Label topology.kubernetes.io/zone. */
   readonly zone?: string;
@@ -119,6 +129,7 @@ export interface NodeState {
 
 /** A networking.k8s.io/v1 ServiceCIDR. */
 export interface ServiceCIDR {
+  /** metadata.name. */
   readonly name: string;
   /** Canonical CIDRs of both families. */
   readonly cidrs: readonly string[];

@@ -16,9 +16,11 @@ export type Effect = "lost" | "open" | "note";
  * is a notice: the input is valid and used.
  */
 export interface Problem {
+  /** The kind of the object. */
   readonly kind: ObjectKind;
   /** "" for objects without a namespace. */
   readonly namespace: string;
+  /** metadata.name. */
   readonly name: string;
   /** Path of the field, `spec.ports[2].port`. */
   readonly field: string;

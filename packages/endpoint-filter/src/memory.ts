@@ -77,6 +77,7 @@ export function* serializeInSteps(memory: Memory, scope: MemoryScope): Generator
   return `{\n "version": ${VERSION},\n "scope": ${JSON.stringify(scopeText(scope))},\n "services": ${services}\n}\n`;
 }
 
+/** What was read from the text of a memory file. */
 export interface ParsedMemory {
   /** The decisions; empty where the text cannot be used. */
   readonly memory: Memory;
@@ -101,6 +102,7 @@ export function parseMemory(text: string, scope: MemoryScope): ParsedMemory {
   return { memory: new Memory(entries) };
 }
 
+/** What is remembered of a service. */
 export type Remembered = Readonly<Partial<Record<IPFamily, Ownership>>>;
 
 function withFamily(

@@ -50,8 +50,10 @@ export interface Protection {
   readonly written: CIDRSides;
 }
 
+/** What decides alongside the CIDRs. */
 export type OtherOptions = Omit<FilterOptions, "excludeCIDRs" | "ownCIDRs">;
 
+/** What a rule says of a service. */
 export interface RuledOwner {
   /** Who serves it: this proxy, or another network's. */
   readonly ownership: "ours" | "foreign";

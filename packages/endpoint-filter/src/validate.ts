@@ -8,12 +8,15 @@ import { ADDRESS_BITS, addressWords, hostCIDR, IP_FAMILIES, type IPFamily, parse
 export interface NamedCIDRs {
   /** The flag or the path in the configuration file, for messages. */
   readonly field: string;
+  /** CIDRs as the operator wrote them. */
   readonly values: readonly string[];
 }
 
 /** A value that cannot be taken: what is wrong with it and what would be right. */
 export interface CIDRError {
+  /** As of the list that has it. */
   readonly field: string;
+  /** The value as it was written. */
   readonly value: string;
   /** What is wrong and what would be right: it follows the field and the value in a sentence. */
   readonly message: string;

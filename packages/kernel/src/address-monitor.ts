@@ -16,6 +16,7 @@ import type { OpenListening } from "./netlink/listening.ts";
 import type { OpenNetlink } from "./netlink/socket.ts";
 import type { Runner } from "./runner.ts";
 
+/** How the node's addresses are read and watched. */
 export interface NodeAddressesOptions {
   /**
    * How rtnetlink is asked, in the network namespace that the runner runs its processes in. Where it cannot be had, and

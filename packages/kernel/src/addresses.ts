@@ -19,14 +19,19 @@ import { ADDRESS_FAMILIES, decodeReplies, type Reply } from "./netlink/messages.
 import { list } from "./netlink/requests.ts";
 import type { NetlinkSocket, OpenNetlink } from "./netlink/socket.ts";
 
+/** One address of the node. */
 export interface NodeAddress {
+  /** The family of the address. */
   readonly family: IPFamily;
   /** As the kernel prints it, which is canonical. */
   readonly address: string;
+  /** Length of its network's prefix in bits. */
   readonly prefixLength: number;
+  /** The name of the interface that has it. */
   readonly interface: string;
   /** `global`, `link`, `host`, … */
   readonly scope: string;
+  /** Whether its interface is turned on. */
   readonly up: boolean;
 }
 
@@ -38,6 +43,7 @@ export interface ServiceDeviceChange {
   readonly gone: boolean;
 }
 
+/** How addresses are watched. */
 export interface WatchOptions {
   /** Ends the iteration. */
   readonly signal: AbortSignal;
@@ -102,6 +108,7 @@ export async function readNodeAddresses(socket: NetlinkSocket): Promise<readonly
   return [...byIndex.keys()].flatMap((index) => (byDevice.get(index) ?? []).map(({ address }) => address));
 }
 
+/** How rtnetlink is reached. */
 interface RouteNetlink {
   readonly listen: OpenListening;
   readonly open: OpenNetlink;

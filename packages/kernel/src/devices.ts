@@ -30,14 +30,17 @@ export interface NetworkDevice {
   readonly master?: number;
   /** As `DeviceNetworks` has them; absent where they are not followed, or there are none. */
   readonly routes?: readonly string[];
+  /** The same. */
   readonly addresses?: readonly string[];
 }
 
+/** What is followed in addition to devices. */
 export interface FollowedDevices {
   /** Their routes and addresses. Default: no. */
   readonly networks?: boolean;
 }
 
+/** The devices of a network namespace. */
 export interface DeviceFollower {
   /**
    * All devices, at once and after each change, until the signal aborts. One that goes and comes back between two
@@ -48,8 +51,11 @@ export interface DeviceFollower {
   follow(signal: AbortSignal, also?: FollowedDevices): AsyncIterable<readonly NetworkDevice[]>;
 }
 
+/** How rtnetlink is reached, and the time. */
 export interface DeviceFollowerOptions {
+  /** For what the kernel reports. */
   readonly listen: OpenListening;
+  /** For listings. */
   readonly open: OpenNetlink;
   /** Between two looks whether something was reported. */
   readonly timers: Timers;

@@ -16,6 +16,7 @@ import { AT_ONCE, list, refusedOf, sendTogether } from "./netlink/requests.ts";
 import type { NetlinkSocket, OpenNetlink } from "./netlink/socket.ts";
 import { lines, type Runner, read, runCommands, type Turn } from "./runner.ts";
 
+/** The ipsets of this network namespace. */
 export interface IpsetClient {
   /**
    * `ipset save`, set by set as it is read; of named sets, which are asked for by netlink where it can be had, those
@@ -37,6 +38,7 @@ export interface IpsetClient {
   change(commands: readonly SetCommand[], turn?: Turn): Promise<void>;
 }
 
+/** How ipsets are reached. */
 export interface IpsetOptions {
   /**
    * How netlink is reached in the network namespace of this process, for changes of few members, which then start no
@@ -45,6 +47,7 @@ export interface IpsetOptions {
   readonly open?: OpenNetlink;
 }
 
+/** The client of ipset. */
 export function createIpset(runner: Runner, { open }: IpsetOptions = {}): IpsetClient {
   let missing = open === undefined;
   const opened = async (way: OpenNetlink) => {

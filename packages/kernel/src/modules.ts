@@ -8,11 +8,13 @@ import { CommandError, type Runner } from "./runner.ts";
 /** Whether a module is there, or why it is not. */
 export type ModuleResult = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
+/** Kernel modules. */
 export interface Modules {
   /** Loads it unless the kernel has it, loaded or built in as far as that can be seen. Says why where that fails. */
   load(name: string): Promise<ModuleResult>;
 }
 
+/** Where modules are looked for. */
 export interface ModulesOptions {
   /** Where /sys and /lib are. Default "/". */
   readonly root?: string;
@@ -33,6 +35,7 @@ export function createModules(runner: Runner, options: ModulesOptions = {}): Mod
   };
 }
 
+/** The version of the running kernel. */
 export interface KernelVersion {
   /** `6` of 6.1.0. */
   readonly major: number;

@@ -7,6 +7,7 @@ import { sendAcknowledged } from "./netlink/requests.ts";
 import { DATAGRAM_SIZE, type NetlinkSocket, type OpenNetlink } from "./netlink/socket.ts";
 import { CommandError, type Runner } from "./runner.ts";
 
+/** What an accounting object has counted. */
 export interface NfacctCount {
   /** Packets since the object was made or reset. */
   readonly packets: number;

@@ -46,6 +46,7 @@ export interface NodeLock {
   release(): void;
 }
 
+/** Another process holds the lock of this node. */
 export class NodeLockHeldError extends Error {
   override readonly name = "NodeLockHeldError";
   /** Absent where nothing is known of it. */
@@ -93,7 +94,9 @@ export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLoc
   return { held: true, ...(seen && { doubt: "a process outside this PID namespace holds an agent's lock" }), release };
 }
 
+/** The process that holds a node's lock. */
 export interface LockHolder {
+  /** Its process id. */
   readonly pid: number;
   /** RFC 3339; absent like `version` where it cannot be read. */
   readonly startedAt?: string;

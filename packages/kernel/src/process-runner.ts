@@ -15,6 +15,7 @@ import {
   type StreamOptions,
 } from "./runner.ts";
 
+/** How processes are started. */
 export interface ProcessRunnerOptions {
   /** Put before each argv, such as `NetworkNamespace.argvPrefix`. */
   readonly prefix?: readonly string[];
@@ -26,6 +27,7 @@ export interface ProcessRunnerOptions {
   readonly stoppedMs?: number;
 }
 
+/** Runs real processes. */
 export function createRunner(options: ProcessRunnerOptions = {}): Runner {
   const full = (argv: Argv): Argv => withPrefix(options.prefix ?? [], argv);
   const settings = (call: RunOptions & StreamOptions) => processOptions(options, call);

@@ -43,6 +43,7 @@ export interface KernelReader {
   rulesGeneration(): Promise<number | undefined>;
   /** The same, of nf_tables only. */
   generation(): Promise<number>;
+  /** Whether nf_tables has a table of this family and name. */
   hasNftTable(family: IPFamily, name: string): Promise<boolean>;
   /**
    * As it is until it is asked for again: from the second time on that costs what has changed.
@@ -56,6 +57,7 @@ export interface KernelReader {
   sets(names: Iterable<string>): Promise<readonly SetState[]>;
   /** undefined: there is no such device. */
   addressesOf(device: string): Promise<ReadonlySet<string> | undefined>;
+  /** The node's addresses. */
   readonly addresses: NodeAddresses;
   /** A kernel setting by its path below /proc/sys; undefined: there is none. */
   setting(key: string): Promise<string | undefined>;

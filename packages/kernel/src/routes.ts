@@ -9,11 +9,13 @@ import { GROUPS, LONGEST_TOLD, type OpenListening, receiveOrLost } from "./netli
 import { decodeReplies } from "./netlink/messages.ts";
 import type { Argv, Runner } from "./runner.ts";
 
+/** A route by one interface. */
 export interface RouteEntry {
   /** A CIDR or address as `ip` prints it, or `default`. */
   readonly destination: string;
   /** Absent: the destination is on the link. `inet6 fe80::1` where it has an address of the other family. */
   readonly gateway?: string;
+  /** By which it leads. */
   readonly interface: string;
   /** The kernel's preference among routes of one destination, the lowest first. */
   readonly metric: number;
@@ -23,19 +25,25 @@ export interface RouteEntry {
   readonly onLink?: true;
 }
 
+/** A rule that has packets with a mark routed by a table. */
 export interface MarkRule {
   /** Rules are asked in ascending order of it. */
   readonly priority: number;
+  /** The mark's bits within the mask. */
   readonly mark: number;
   /** Which bits of the mark count. */
   readonly mask: number;
+  /** The routing table that it leads to. */
   readonly table: number;
 }
 
+/** A route with its table. */
 export interface TableRoute extends RouteEntry {
+  /** The number of the routing table. */
   readonly table: number;
 }
 
+/** What is there in one family. */
 export interface RoutingState {
   /** Routes of the table `main` whose link is up; those with several next hops once for each. */
   readonly main: readonly RouteEntry[];
@@ -54,6 +62,7 @@ export type RoutingCommand =
 
 /** Until when and what changes are told. */
 export interface RoutingWatchOptions {
+  /** Ends it. */
   readonly signal: AbortSignal;
   /** Whether it matters when an interface goes up or down. */
   readonly matters: (interfaceName: string) => boolean;
@@ -82,6 +91,7 @@ export interface Routing {
   watch(options: RoutingWatchOptions): AsyncIterable<void>;
 }
 
+/** How the kernel is reached. */
 export interface RoutingOptions {
   /** How rtnetlink is listened to, in the network namespace that the runner runs its processes in. */
   readonly listen: OpenListening;

@@ -21,6 +21,7 @@ export interface RunOptions {
   readonly maxStdout?: number;
 }
 
+/** How long a stream may take. */
 export interface StreamOptions {
   /** Milliseconds until the process is killed; 0: never. Default: the runner's. */
   readonly timeoutMs?: number;
@@ -28,8 +29,11 @@ export interface StreamOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What a process printed that succeeded. */
 export interface RunResult {
+  /** All of standard output. */
   readonly stdout: string;
+  /** All of standard error. */
   readonly stderr: string;
 }
 
@@ -59,14 +63,19 @@ export interface Runner {
  */
 export type FailureReason = "exit" | "signal" | "timeout" | "stopped" | "aborted" | "not-found" | "output" | "start";
 
+/** How a process failed. */
 export interface CommandFailure {
+  /** The program and its arguments. */
   readonly argv: Argv;
+  /** Why it counts as failed. */
   readonly reason: FailureReason;
   /** Absent unless the process ended by itself. */
   readonly exitCode?: number | undefined;
   /** Name of the signal, `SIGKILL`. */
   readonly signal?: string | undefined;
+  /** What it wrote to standard error. */
   readonly stderr?: string | undefined;
+  /** What it wrote to standard output. */
   readonly stdout?: string | undefined;
   /** Only `timeout` and `stopped`: the milliseconds it had. */
   readonly timeoutMs?: number | undefined;
@@ -77,7 +86,9 @@ export interface CommandFailure {
 /** A process that did not do what it was asked for. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
+  /** The program and its arguments. */
   readonly argv: Argv;
+  /** Why it counts as failed. */
   readonly reason: FailureReason;
   /** Absent unless the process ended by itself. */
   readonly exitCode: number | undefined;

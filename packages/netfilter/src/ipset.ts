@@ -7,9 +7,11 @@ import { checkName, RuleTextError } from "./rule/values.ts";
 /** The types of sets that a service proxy makes; others are known by their names. */
 export type SetType = "hash:ip" | "hash:ip,port" | "hash:ip,port,ip" | "hash:ip,port,net" | "bitmap:port";
 
+/** What a set is made with. */
 export interface SetDefinition {
   /** At most 31 characters. */
   readonly name: string;
+  /** The type of the set. */
   readonly type: SetType;
   /** Absent for bitmap:port, which has none. */
   readonly family?: IPFamily;
@@ -25,7 +27,9 @@ export type SetMember = string;
 
 /** A set as `ipset save` gives it. Types that have no name here come as they are. */
 export interface SetState {
+  /** The set's name. */
   readonly name: string;
+  /** The type of the set, as the kernel has it. */
   readonly type: string;
   /** Absent for types without a family. */
   readonly family?: IPFamily;

@@ -7,7 +7,9 @@ import { checkInteger, checkValue } from "./rule/values.ts";
 
 /** What identifies a virtual server. (Those by firewall mark are skipped.) */
 export interface VirtualServerKey {
+  /** The family of the address. */
   readonly family: IPFamily;
+  /** The transport protocol. */
   readonly protocol: "TCP" | "UDP" | "SCTP";
   /** Canonical address. */
   readonly address: string;
@@ -26,6 +28,7 @@ export interface VirtualServer extends VirtualServerKey {
   readonly others?: readonly string[];
 }
 
+/** What identifies a destination of a virtual server. */
 export interface DestinationKey {
   /** Canonical address. */
   readonly address: string;
@@ -54,6 +57,7 @@ export interface ServerConnections extends VirtualServerKey {
 }
 
 export interface DestinationConnections extends Destination {
+  /** Connections that are established. */
   readonly active: number;
   /** Connections in every other state. */
   readonly inactive: number;

@@ -115,6 +115,7 @@ export type PodDetector =
 /** The part of a rule that says where a packet comes from. */
 export type PacketOrigin = { readonly source: AddressMatch } | { readonly inInterface: NameMatch };
 
+/** Whether pods can be distinguished at all. */
 export function detectsPods(detector: PodDetector): boolean {
   return fromPods(detector).length > 0;
 }
@@ -186,7 +187,9 @@ export interface CleanupOptions {
 
 /** What leads from a built-in chain to chains that go. */
 export interface Links {
+  /** The table of the chain. */
   readonly table: Table;
+  /** The built-in chain. */
   readonly chain: string;
   /** Whether a rule of it is such a link. */
   readonly isLink: (rule: Rule) => boolean;

@@ -1,5 +1,6 @@
 /** One command that the kernel refused, and why. */
 export interface RefusedCommand<Command = unknown> {
+  /** As it was given to the client. */
   readonly command: Command;
   /** The command and the kernel's answer, in words: `add KUBE-CLUSTER-IP 10.96.0.1,tcp:80: the set is full`. */
   readonly text: string;

@@ -23,6 +23,7 @@ interface ForgottenCIDR {
 
 /** What the ConfigMap `fairlead-networks` says. */
 export interface Consent {
+  /** CIDRs that the operator accepted. */
   readonly accepted: readonly AcceptedCIDR[];
   /** CIDRs of which nothing is kept once no object defines them. */
   readonly forgotten: readonly ForgottenCIDR[];

@@ -5,6 +5,7 @@ import { consentFields, consentOf, type KnownConsent } from "./consent.ts";
 import type { Gone } from "./decide.ts";
 import type { KnownNamespaces } from "./rules.ts";
 
+/** A CIDR that was in effect. */
 export interface KnownCIDR {
   /** Canonical. */
   readonly cidr: string;
@@ -20,6 +21,7 @@ export interface KnownCIDR {
 export interface LastKnown {
   /** A source that was never complete is not there; one that was and is empty is. */
   readonly sources: ReadonlyMap<string, readonly KnownCIDR[]>;
+  /** What operators had accepted. */
   readonly consent: KnownConsent;
   /** Absent: namespaces were never listed, or no rule asks for them. */
   readonly namespaces?: KnownNamespaces;

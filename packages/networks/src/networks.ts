@@ -28,11 +28,13 @@ import { type NetworksSettings, type Side, writtenSides } from "./settings.ts";
 import { type Conflict, type CountingCIDRs, countingCIDRs, NO_CIDRS, touchedBy, type WrittenCIDRs } from "./sides.ts";
 import type { NetworkSource } from "./source.ts";
 
+/** What holds now. */
 export interface NetworksDecision {
   /** The CIDRs that count; the longest prefix decides. The same ones as before where nothing changed. */
   readonly sides: CIDRSides;
   /** Those of each side, in canonical order; made when they are asked for. */
   readonly excludeCIDRs: readonly string[];
+  /** Those of this cluster's own network. */
   readonly ownCIDRs: readonly string[];
   /** Decides by all this; the same one as before where nothing changed. */
   readonly filter: EndpointFilter;
@@ -51,6 +53,7 @@ export interface NetworksDecision {
  * when asked. Does no I/O and sets no timer: `due` says when to ask again.
  */
 export class Networks {
+  /** Where events of objects go. */
   readonly objects: ObjectEvents;
   readonly #settings: NetworksSettings;
   readonly #clock: Pick<Clock, "now" | "monotonic">;

@@ -6,6 +6,7 @@ import type { Side } from "./settings.ts";
 import type { Conflict } from "./sides.ts";
 import { CONSENT_NAME, type NetworkSource } from "./source.ts";
 
+/** What a source is worth now. */
 export interface SourceReport {
   /** The source's name in the configuration, such as `kube-ovn-subnets`. */
   readonly source: string;
@@ -21,10 +22,13 @@ export interface SourceReport {
 export interface CIDRReport {
   /** Canonical. */
   readonly cidr: string;
+  /** The side that it is on. */
   readonly side: Side;
+  /** The source that it was learned from. */
   readonly source: string;
   /** `Subnet/ovn-default` */
   readonly objects: readonly string[];
+  /** What became of it. */
   readonly stage: Stage;
   /** Why it is held or refused, or counts although no object says it anymore. */
   readonly why?: string;
@@ -56,6 +60,7 @@ export interface CIDRChange {
 
 /** What changed since the update before. */
 export interface NetworksUpdate {
+  /** All of them. */
   readonly sources: readonly SourceReport[];
   /** In the order of side, source and text. */
   readonly changes: readonly CIDRChange[];

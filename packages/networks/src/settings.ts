@@ -11,6 +11,7 @@ export type Side = "excluded" | "own";
 /** CIDRs that an operator wrote, canonical. */
 export type StaticCIDRs = Readonly<Record<Side, readonly string[]>>;
 
+/** What decides which CIDRs count. */
 export interface NetworksSettings {
   /** Where the ConfigMap with what operators accepted is. */
   readonly consentNamespace: string;

@@ -13,6 +13,7 @@ import type { Side, StaticCIDRs } from "./settings.ts";
 export interface Conflict {
   /** Canonical; the longer one of both. */
   readonly cidr: string;
+  /** The side that it is on. */
   readonly side: Side;
   /** The most specific one of the other side around it. */
   readonly within: string;

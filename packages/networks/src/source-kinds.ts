@@ -277,6 +277,7 @@ export function networkSource(name: SourceName, settings: SourceSettings = {}): 
   };
 }
 
+/** A source that an operator describes. */
 export interface CustomSettings {
   /** `plural.version.group`, as `spiderippools.v2beta1.spiderpool.spidernet.io`; `configmaps.v1` of the core group. */
   readonly resource: string;

@@ -18,6 +18,7 @@ export interface ResourceRef {
   readonly only?: { readonly namespace: string; readonly name: string };
 }
 
+/** What one object says. */
 export interface Reading {
   /** As they are written, or canonical where they follow from a range of addresses. */
   readonly cidrs: readonly string[];
@@ -62,6 +63,7 @@ export interface NetworkSource {
  * `pnpm run schema` write what follows from it; a test names each file that is missing something.
  */
 export interface SourceKind {
+  /** The resources that have its objects. */
   readonly resources: readonly ResourceRef[];
   /** The credentials of a node can write its objects, so `within` has to be set. */
   readonly writtenByNodes?: true;
@@ -71,6 +73,7 @@ export interface SourceKind {
   read(raw: unknown): Reading;
 }
 
+/** What the configuration says of one source. */
 export interface SourceSettings {
   /** kube-ovn-subnets: the VPCs whose subnets count. Absent: the default one. */
   readonly vpcs?: readonly string[];

@@ -9,6 +9,7 @@ export type RecentLists = ReadonlyMap<string, ReadonlyMap<string, readonly numbe
 
 /** What an ipset is asked about. Ports are absent where the protocol has none. */
 export interface SetQuery {
+  /** The family of both addresses. */
   readonly family: IPFamily;
   /** As in `Packet.protocol`. */
   readonly protocol: string;
@@ -28,6 +29,7 @@ export interface PacketSet {
 
 /** What the kernel decides about a packet's route by: its tables, and the rules of policy routing. */
 export interface RouteQuery {
+  /** The family of the destination. */
   readonly family: IPFamily;
   /** Canonical address that a route is looked up for. */
   readonly destination: string;
@@ -99,6 +101,7 @@ export interface Environment {
  * of its own, so an address that no interface has (`localAddresses`) is reached by the latter only.
  */
 export interface Ipvs {
+  /** All virtual servers of the host with their destinations. */
   readonly servers: Iterable<VirtualServerState>;
   /**
    * net.ipv4.vs.conntrack: without it nothing that a virtual server sends on is masqueraded. Default false, as the

@@ -8,6 +8,7 @@ import type { Endpoint } from "./packet.ts";
 export interface Route {
   /** Canonical CIDR; `0.0.0.0/0` and `::/0` are the default routes. */
   readonly cidr: string;
+  /** The interface that packets leave by. */
   readonly outInterface: string;
   /** The kernel's preference among routes of one CIDR, the lowest first; default 0. */
   readonly metric?: number;

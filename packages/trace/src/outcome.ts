@@ -18,11 +18,15 @@ interface VisitPlace {
   readonly index: number;
 }
 
+/** A visit to a rule of iptables. */
 export interface IptablesVisit extends VisitPlace {
+  /** The table of iptables that has the chain. */
   readonly table: Table;
+  /** The rule itself. */
   readonly rule: Rule;
 }
 
+/** A visit to a rule of nftables. */
 export interface NftVisit extends VisitPlace {
   /** The table's family and name: `ip kube-proxy`. */
   readonly table: TableName;
@@ -33,13 +37,17 @@ export interface NftVisit extends VisitPlace {
 /** What a way takes for granted of a rule that can't be decided. */
 export type Assumption = Visit & {
   readonly matched: boolean;
+  /** Why it can't be decided. */
   readonly problem: string;
 };
 
 /** A path that cannot be followed to its end. */
 export interface Undecided {
+  /** As of an outcome. */
   readonly probability: number;
+  /** The rule, and what of it can't be decided. */
   readonly problem: TraceError;
+  /** Rules that matched before it. */
   readonly visits: readonly Visit[];
   /** What the path takes for granted up to there. */
   readonly assumed: readonly Assumption[];
@@ -47,6 +55,7 @@ export interface Undecided {
 
 /** What is known of a packet where not all rules can be decided. */
 export interface Exploration {
+  /** Ways that end. */
   readonly outcomes: readonly Outcome[];
   /** Ways that reach a rule which the tracer cannot follow. */
   readonly undecided: readonly Undecided[];
@@ -71,6 +80,7 @@ export interface Outcome {
   readonly routeUnknown?: string;
   /** Where it ended: hook and table of the verdict; for accept the last of the way. */
   readonly hook: Hook;
+  /** The stage at that hook. */
   readonly table: HookStage;
   /** Only of accepted packets: delivered on this host, sent on for another host, or sent by this one. */
   readonly path?: "input" | "forward" | "output";
@@ -94,6 +104,7 @@ export interface Outcome {
   readonly mark: number;
   /** As far as the environment knows. */
   readonly outInterface?: string;
+  /** The rules that matched on the way. */
   readonly visits: readonly Visit[];
   /** Only of an exploration: what has to be so for the packet to take this way. Absent: nothing, it is certain. */
   readonly assumed?: readonly Assumption[];
@@ -106,12 +117,15 @@ export interface Outcome {
 /** The packet reached a rule that the tracer can't decide, or the rule set is one that the kernel would refuse. */
 export class TraceError extends Error {
   override readonly name = "TraceError";
+  /** The table of the rule. */
   readonly table: TableName;
+  /** The chain of the rule. */
   readonly chain: string;
   /** Place of the rule in its chain, from 0. */
   readonly index: number;
   /** The rule as its tools print it, `-A INPUT …` or `ct state new …`. */
   readonly rule: string;
+  /** What of it can't be decided. */
   readonly problem: string;
 
   private constructor(
@@ -127,10 +141,12 @@ export class TraceError extends Error {
     this.problem = problem;
   }
 
+  /** Of a rule of iptables. */
   static ofRule(place: PlaceOf<Table, Rule>, problem: string): TraceError {
     return new TraceError(place, `-A ${place.chain} ${renderRule(place.rule)}`.trimEnd(), problem);
   }
 
+  /** Of a rule of nftables. */
   static ofNftRule({ chain, index, rule, table }: PlaceOf<NftTable, NftRule>, problem: string): TraceError {
     const name: TableName = `${table.family} ${table.name}`;
     return new TraceError({ table: name, chain, index }, ruleText(rule, table), problem);
@@ -139,6 +155,7 @@ export class TraceError extends Error {
 
 /** Outcomes that only the host itself could distinguish, taken together. */
 export interface Landing {
+  /** What becomes of the packet there. */
   readonly verdict: Outcome["verdict"];
   /** `10.144.1.5:8080`, `[fd00::1]:80`; without a port where the protocol has none. */
   readonly destination: string;

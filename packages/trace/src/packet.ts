@@ -14,6 +14,7 @@ export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING"
  */
 export type HookStage = TableName | "ipvs" | "routing";
 
+/** All rules that a packet may meet. */
 export interface Rules {
   /** The tables of iptables in the packet's family; absent: there are none. */
   readonly iptables?: RuleSet;
@@ -21,6 +22,7 @@ export interface Rules {
   readonly nftables?: readonly NftTable[];
 }
 
+/** An address and, for protocols that have ports, a port. */
 export interface Endpoint {
   /** Canonical address without a length. */
   readonly address: string;

@@ -12,12 +12,16 @@ export type ObjectKey = `${string}/${string}`;
 /** An object was added, or is different now. */
 export interface Upsert<T> {
   readonly type: "upsert";
+  /** The object's namespace and name. */
   readonly key: ObjectKey;
+  /** The object, decoded. */
   readonly object: T;
 }
 
+/** An object is gone. */
 export interface Delete {
   readonly type: "delete";
+  /** The object's namespace and name. */
   readonly key: ObjectKey;
 }
 
@@ -72,6 +76,7 @@ export interface OtherResource {
 export type OtherState = "listed" | "absent" | "forbidden" | "unreachable";
 
 export interface OtherSubscription extends Subscription<unknown> {
+  /** The resource that is followed. */
   readonly resource: OtherResource;
   /** Called whenever it is known, also when nothing changed. Manifest files do not call it. */
   readonly onState: (state: OtherState) => void;

@@ -16,6 +16,7 @@ export type SourceReport =
 /** A complete list of a resource is in: the first one, or one after changes had been missed. */
 export interface ListedReport {
   readonly type: "listed";
+  /** The resource that was listed. */
   readonly resource: ResourceName;
   /** By a watch that begins with the list, by one list, or by one in chunks. */
   readonly how: "watchList" | "list" | "chunks";
@@ -41,6 +42,7 @@ export interface EncodingReport {
   readonly type: "encoding";
   /** The resource whose answers are meant. */
   readonly resource: ResourceName;
+  /** The encoding that the server answers in. */
   readonly encoding: "protobuf" | "json";
   /** What failed in protobuf; absent: the server chose. */
   readonly why?: string;
@@ -81,6 +83,7 @@ export interface RecoveredReport {
 /** An object was skipped because it has no usable name, or because decoding it threw. */
 export interface BadObjectReport {
   readonly type: "badObject";
+  /** The resource of the object. */
   readonly resource: ResourceName;
   /** `namespace/name` where known. */
   readonly key?: string;
@@ -93,6 +96,7 @@ export interface BadObjectReport {
 /** A manifest file can't be used as it is. Its objects stay as last read, if it ever was readable. */
 export interface FileReport {
   readonly type: "badFile";
+  /** Path of the file. */
   readonly file: string;
   /** From 1, where the parser knows. */
   readonly line?: number;
@@ -107,6 +111,7 @@ export interface FileReport {
 /** The same object stands in several places; the last one, in the order of file names, is used. */
 export interface DuplicateReport {
   readonly type: "duplicate";
+  /** The resource of the object. */
   readonly resource: ResourceName;
   /** `namespace/name` */
   readonly key: string;
@@ -119,6 +124,7 @@ export interface DuplicateReport {
 /** Objects in a manifest file that no resource takes: one report for each file and kind. */
 export interface SkippedKindReport {
   readonly type: "skippedKind";
+  /** Path of the file. */
   readonly file: string;
   /** apiVersion and kind as written. */
   readonly kind: string;
@@ -129,6 +135,7 @@ export interface SkippedKindReport {
 /** The manifest path is not there: reported at once and then once a minute. */
 export interface WaitingReport {
   readonly type: "waiting";
+  /** The path that is waited for. */
   readonly path: string;
   /** Why it cannot be read. */
   readonly error: string;

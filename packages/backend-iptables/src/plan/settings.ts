@@ -75,6 +75,7 @@ export function rendersAlike(a: RenderContext, b: RenderContext): boolean {
 export interface RequiredSysctl {
   /** With dots, as sysctl prints it: `net.ipv4.conf.all.route_localnet`. */
   readonly name: string;
+  /** What it must be set to, as text. */
   readonly value: string;
   /** Why, for the log. */
   readonly reason: string;

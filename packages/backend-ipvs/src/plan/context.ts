@@ -78,6 +78,7 @@ const FLAGS = {
 /** A scheduler of ip_vs by its kernel name, such as `rr` or `sh`. */
 export type Scheduler = keyof typeof FLAGS;
 
+/** Every scheduler that this mode accepts. */
 export const SCHEDULERS: readonly Scheduler[] = Object.keys(FLAGS).filter(isScheduler);
 
 /** Whether ip_vs has a scheduler of this name that this mode accepts. */

@@ -2,6 +2,7 @@
 export interface RequiredSysctl {
   /** With dots, as sysctl prints it: `net.ipv4.vs.conntrack`. */
   readonly name: string;
+  /** What it must be set to, as text. */
   readonly value: string;
   /** Why, for the log. */
   readonly reason: string;
@@ -9,7 +10,9 @@ export interface RequiredSysctl {
 
 /** What decides which kernel settings the mode needs. */
 export interface SysctlFacts {
+  /** ipvs.strictARP */
   readonly strictARP: boolean;
+  /** The running kernel's version. */
   readonly kernel: { readonly major: number; readonly minor: number };
 }
 

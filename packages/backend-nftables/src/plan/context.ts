@@ -30,6 +30,7 @@ export interface ConfiguredOptions {
 
 /** The same for one family. */
 export interface PlanSettings extends ConfiguredOptions {
+  /** The family whose table is planned. */
   readonly family: IPFamily;
 }
 

@@ -53,6 +53,7 @@ export class SocketBudget {
 
 /** Counts and bounds what the relays of a process do, and knows what is alive. */
 export class RelayTraffic {
+  /** What sockets the relays may still open. */
   readonly sockets: SocketBudget;
   /** Where clients are accepted now. */
   readonly listening = new Set<ListeningRelay>();
@@ -68,6 +69,7 @@ export class RelayTraffic {
     this.sockets = new SocketBudget(maxSockets);
   }
 
+  /** A snapshot of all counts, for metrics. */
   get counts(): TrafficCounts {
     return {
       accepted: { ...this.#accepted },
@@ -100,6 +102,7 @@ export class RelayTraffic {
     this.#idled += 1;
   }
 
+  /** Counts bytes that a relay carried in one direction. */
   carried(direction: Direction, bytes: number): void {
     this.#bytes[direction] += bytes;
   }
@@ -154,7 +157,9 @@ interface RelaySocket {
   readonly port: number;
 }
 
+/** Where a relay listens. */
 export interface ListeningRelay extends RelaySocket {
+  /** The transport protocol that it accepts. */
   readonly protocol: "TCP" | "UDP";
 }
 

@@ -78,6 +78,7 @@ export interface HnsFeatures {
   readonly dualStack: boolean;
 }
 
+/** What an HNS of this version can do. */
 export function featuresOf({ Major, Minor }: { readonly Major: number; readonly Minor: number }): HnsFeatures {
   const from = (major: number, minor: number) => Major > major || (Major === major && Minor >= minor);
   return {

@@ -120,7 +120,9 @@ export function withMode(config: AgentConfig, mode: ProxyMode): AgentConfig {
 
 /** The networks that decide which devices have a fast path; canonical CIDRs. */
 export interface FastPathNetworks {
+  /** Those of this cluster's pods. */
   readonly pods: readonly string[];
+  /** Those of excluded networks. */
   readonly excluded: readonly string[];
 }
 

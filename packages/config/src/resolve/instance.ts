@@ -3,8 +3,11 @@ import type { ProxyMode } from "../types.ts";
 
 /** Defaults of an agent. One with a name runs alongside another proxy, which has kube-proxy's. */
 export interface InstanceDefaults {
+  /** The mode where none is chosen. */
   readonly mode: ProxyMode;
+  /** The port of the health server. */
   readonly healthzPort: number;
+  /** The port of the metrics server. */
   readonly metricsPort: number;
   /** Limits and timeouts of connection tracking; 0: leave as they are. */
   readonly conntrack: {

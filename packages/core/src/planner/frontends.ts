@@ -15,11 +15,13 @@ import { Claimants, ClaimIndex, type ClaimRank, type GroupClaims } from "./claim
 
 /** A frontend that a service port asks for, before anything is known of its endpoints. */
 export interface FrontendSpec {
+  /** What kind of address it is. */
   readonly kind: FrontendKind;
   /** Absent at node-port, where the Service chooses none of the node's addresses. */
   readonly address?: string;
   /** 1…65535; the node port at node-port. */
   readonly port: number;
+  /** The traffic policy that holds for it. */
   readonly policy: TrafficPolicy;
   /** Another network serves it: it is not ours to program, nor another service's. */
   readonly left: boolean;
@@ -200,6 +202,7 @@ export class FrontendClaims {
  * there.
  */
 export interface FrontendLookup<Group extends ServicePortGroup = ServicePortGroup> {
+  /** The family of the addresses. */
   readonly family: IPFamily;
   /** The group at a canonical address and port; undefined where nothing is served. */
   at(protocol: Protocol, address: string, port: number): Group | undefined;

@@ -4,7 +4,9 @@ import type { EndpointFilter } from "../filter.ts";
 import type { IPFamily } from "../objects.ts";
 import type { LocalTrafficDetector, NodePlan, NodePortAddresses } from "../plan.ts";
 
+/** What is planned for, apart from the objects. */
 export interface PlannerOptions {
+  /** Endpoints with this nodeName are local. */
   readonly nodeName: string;
   /** This node's topology.kubernetes.io/zone; absent: zone hints never match. */
   readonly zone?: string;

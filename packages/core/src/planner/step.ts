@@ -11,27 +11,37 @@ import type { ServiceDraft, ServiceRecord } from "./service-plan.ts";
 
 /** One update of the ownership memory that the caller has to keep; without `ownership` the entry is to be forgotten. */
 export interface MemoryUpdate {
+  /** The service that was decided. */
   readonly service: ServiceKey;
+  /** The family that was decided. */
   readonly family: IPFamily;
+  /** What to keep. */
   readonly ownership?: Ownership;
 }
 
 /** A service went from one owner to another; one log line. */
 export interface OwnershipChange {
+  /** The service that changed hands. */
   readonly service: ServiceKey;
+  /** The family in which it did. */
   readonly family: IPFamily;
   /** The owner before. */
   readonly from: Ownership;
   /** The owner from now on. */
   readonly to: Ownership;
+  /** A sentence for the operator. */
   readonly why: string;
   /** What decided; absent where the service is gone. */
   readonly decidedBy?: DecidedBy;
 }
 
+/** The decision that holds for a service in one family. */
 export interface ServiceOwnership {
+  /** The service that the decision is about. */
   readonly service: ServiceKey;
+  /** The family that it is about. */
   readonly family: IPFamily;
+  /** The decision itself, with its reasons. */
   readonly decision: OwnershipDecision;
 }
 
@@ -46,10 +56,13 @@ export interface ReleasedGroup extends ServicePortGroup {
   readonly mayBeForeign?: (address: string) => boolean;
 }
 
+/** What one planning step came to. */
 export interface PlanStep {
+  /** The families in which anything changed. */
   readonly changes: ReadonlyMap<IPFamily, PlanChange>;
   /** Updates of the ownership memory, in the order in which they were decided. */
   readonly memory: readonly MemoryUpdate[];
+  /** Services that changed hands, for the log. */
   readonly ownershipChanges: readonly OwnershipChange[];
   /**
    * What another network has taken over in this step. Flows that our own DNAT made are to be deleted once

@@ -2,7 +2,9 @@ import type { SliceEndpoint } from "../objects.ts";
 
 /** Where this proxy runs. */
 export interface NodeTopology {
+  /** As `spec.nodeName` of pods and `nodeName` of endpoints have it. */
   readonly nodeName: string;
+  /** The Node's label `topology.kubernetes.io/zone`. */
   readonly zone?: string | undefined;
   /** False: hints for nodes do not count. */
   readonly nodeHints?: boolean | undefined;

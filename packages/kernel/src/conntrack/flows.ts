@@ -5,15 +5,19 @@ import type { IPFamily, Protocol } from "../family.ts";
 
 /** What is read of a connection tracking entry: the destination that the client called, and the one that answers. */
 export interface ConntrackFlow {
+  /** The family of its addresses. */
   readonly family: IPFamily;
+  /** The transport protocol. */
   readonly protocol: Protocol;
   /** Where the client's packets went, before any translation; canonical address. */
   readonly originalDestination: string;
+  /** The port that the client called. */
   readonly originalPort: number;
   /** The client, before any translation; canonical. Absent where only the tool `conntrack` reads and deletes. */
   readonly originalSource?: string;
   /** Who answers: the endpoint after DNAT. Canonical address. */
   readonly replySource: string;
+  /** The port that answers. */
   readonly replyPort: number;
 }
 
@@ -40,12 +44,15 @@ export interface Conntrack {
 export interface Volume {
   /** Bytes, headers of IP included. */
   readonly bytes: number;
+  /** Packets. */
   readonly packets: number;
 }
 
 /** An entry of connection tracking in zone 0, both directions with their addresses and ports. */
 export interface Connection {
+  /** The family of its addresses. */
   readonly family: IPFamily;
+  /** The transport protocol. */
   readonly protocol: Protocol;
   /** As the client sent its first packet. */
   readonly original: Direction;
@@ -108,7 +115,9 @@ export function parseFlow(line: string, family: IPFamily, protocol: Protocol): C
 
 /** One direction of a connection as connection tracking knows it; canonical addresses. */
 export interface Direction {
+  /** Who sends in this direction. */
   readonly source: string;
+  /** Where it sends to. */
   readonly destination: string;
   /** 1 to 65535. */
   readonly sourcePort: number;

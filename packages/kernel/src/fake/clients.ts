@@ -20,6 +20,7 @@ import { Faults, killed, singleStep } from "./faults.ts";
 
 /** Addresses in memory. What watches them is told of each change at once. */
 export class FakeNodeAddresses implements NodeAddresses {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   #addresses: readonly NodeAddress[];
   readonly #watchers = new Set<Wake>();
@@ -35,6 +36,7 @@ export class FakeNodeAddresses implements NodeAddresses {
     this.#set([...this.#addresses, ...addresses]);
   }
 
+  /** Takes addresses away, by their text. */
   remove(...addresses: readonly string[]): void {
     this.#set(this.#addresses.filter(({ address }) => !addresses.includes(address)));
   }
@@ -83,6 +85,7 @@ export class FakeNodeAddresses implements NodeAddresses {
 
 /** A connection tracking table in memory. Each `track` is one client's entry. */
 export class FakeConntrack implements Conntrack {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   #entries: ConntrackFlow[] = [];
 
@@ -123,6 +126,7 @@ export class FakeConntrack implements Conntrack {
 
 /** Tracked connections in memory, which only their owner changes. */
 export class FakeTracking implements Pick<Tracking, "list"> {
+  /** What a listing gives. */
   connections: Iterable<Connection> = [];
   /** What a listing fails with after its last connection; undefined: it ends well. */
   failure: Error | undefined;
@@ -136,11 +140,13 @@ export class FakeTracking implements Pick<Tracking, "list"> {
   }
 }
 
+/** Devices in memory, whoever follows them. */
 export class FakeDevices implements DeviceFollower {
   readonly #devices = new Map<string, NetworkDevice>();
   readonly #waiting = new Set<() => void>();
   #index = 1;
 
+  /** A device comes. */
   add(name: string, more: Omit<NetworkDevice, "name" | "index"> = {}): NetworkDevice {
     const device = { name, index: ++this.#index, ...more };
     this.#devices.set(name, device);
@@ -148,11 +154,13 @@ export class FakeDevices implements DeviceFollower {
     return device;
   }
 
+  /** A device goes. */
   delete(name: string): void {
     this.#devices.delete(name);
     this.#tell();
   }
 
+  /** A device gets another name. */
   rename(name: string, to: string): void {
     const device = this.#devices.get(name);
     if (device === undefined) return;
@@ -177,6 +185,7 @@ export class FakeDevices implements DeviceFollower {
   }
 }
 
+/** Kernel modules in memory. */
 export class FakeModules implements Modules {
   readonly #loaded: Set<string>;
   readonly #loadable: ReadonlySet<string>;
@@ -195,6 +204,7 @@ export class FakeModules implements Modules {
   }
 }
 
+/** The kernel that the fake stands for. */
 export interface FakeNfacctOptions {
   /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
@@ -204,6 +214,7 @@ export interface FakeNfacctOptions {
 
 /** Named counters in memory. Given to a `FakeIptables`, rules may name those that are here and no others. */
 export class FakeNfacct implements Nfacct {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #supported: boolean;
   readonly #counts = new Map<string, NfacctCount>();
@@ -213,6 +224,7 @@ export class FakeNfacct implements Nfacct {
     this.#supported = options.supported ?? true;
   }
 
+  /** Whether there is a counter of this name. */
   has(name: string): boolean {
     return this.#counts.has(name);
   }
@@ -249,6 +261,7 @@ interface FamilyRouting {
 }
 
 export class FakeRouting implements Routing {
+  /** What there is, by family. */
   readonly families: Readonly<Record<IPFamily, FamilyRouting>> = {
     IPv4: { main: [], own: [], rules: [] },
     IPv6: { main: [], own: [], rules: [] },

@@ -19,6 +19,7 @@ import { Faults, killed, singleStep } from "./faults.ts";
 import { carryOut, type FakeKernel } from "./iptables-checks.ts";
 import { FakeTable, TableDraft } from "./iptables-draft.ts";
 
+/** The tools and the kernel that the fake stands for. */
 export interface FakeIptablesOptions {
   /** iptables or ip6tables. */
   readonly family: IPFamily;
@@ -50,6 +51,7 @@ export class FakeIptables implements IptablesClient {
   /** iptables or ip6tables. */
   readonly family: IPFamily;
   readonly variant: Variant;
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #timers: Timers;
   readonly #kernel: FakeKernel;
@@ -126,6 +128,7 @@ export class FakeIptables implements IptablesClient {
     });
   }
 
+  /** The table as it is now, without a call. */
   table(table: Table): TableState {
     return this.#table(table).state();
   }

@@ -13,6 +13,7 @@ export type Program = (args: readonly string[], input: string) => ProgramAnswer;
 
 /** A runner whose programs are functions. A program that it does not have is not installed. */
 export class FakeRunner implements Runner {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #programs = new Map<string, Program>();
 

@@ -23,6 +23,7 @@ export type Fault =
 export interface FakeCall {
   /** From 1, over all fakes that share the faults. */
   readonly number: number;
+  /** The program and its arguments. */
   readonly argv: Argv;
 }
 
@@ -45,6 +46,7 @@ export class Faults {
     this.#timers = timers;
   }
 
+  /** All calls so far. */
   get calls(): readonly FakeCall[] {
     return this.#calls;
   }

@@ -19,19 +19,27 @@ import {
   type HnsVersion,
 } from "../hcn/hcn.ts";
 
+/** One call of a function. */
 export interface HcnCall {
   /** The function: `HcnCreateLoadBalancer`. */
   readonly call: string;
+  /** The object that it is about. */
   readonly id?: string;
+  /** What is to be made of it. */
   readonly settings?: unknown;
+  /** The HRESULT of a refusal. */
   readonly code?: number;
 }
 
+/** What there is at the start. */
 export interface FakeHcnOptions {
   /** Default 15.5, which can modify load balancers. */
   readonly version?: HnsVersion;
+  /** Default: none. */
   readonly networks?: readonly HcnNetwork[];
+  /** Default: none. */
   readonly endpoints?: readonly HcnEndpoint[];
+  /** Default: none. */
   readonly loadBalancers?: readonly HcnLoadBalancer[];
 }
 
@@ -46,6 +54,7 @@ interface Objects {
 
 /** The functions of computenetwork.dll on objects in memory; `createHcn` makes a client of them. */
 export class FakeHcn implements HcnLibrary {
+  /** Tests may change it, as an update of Windows does. */
   version: HnsVersion;
   /** Tests may change them, as other programs do. */
   readonly objects: Objects;
@@ -59,6 +68,7 @@ export class FakeHcn implements HcnLibrary {
     this.objects = { Network: byId(networks), Endpoint: byId(endpoints), LoadBalancer: byId(loadBalancers) };
   }
 
+  /** All calls so far. */
   get calls(): readonly HcnCall[] {
     return this.#calls;
   }
@@ -93,6 +103,7 @@ export class FakeHcn implements HcnLibrary {
     return JSON.stringify([...this.objects[kind].values()].filter(fits).map(({ ID }) => ID));
   }
 
+  /** The handle is the id. */
   async open(kind: HcnKind, id: string): Promise<HcnHandle> {
     const code = this.objects[kind].has(id) ? undefined : GONE[kind];
     this.#enter({ call: `HcnOpen${kind}`, id }, code);
@@ -106,10 +117,12 @@ export class FakeHcn implements HcnLibrary {
     return JSON.stringify(object);
   }
 
+  /** Counts as a call. */
   async close(kind: HcnKind, handle: HcnHandle): Promise<void> {
     this.#enter({ call: `HcnClose${kind}`, id: String(handle) });
   }
 
+  /** Ids begin with `e0000000` and count from 1. */
   async createEndpoint(network: HcnHandle, settings: string): Promise<HcnCreated> {
     const id = this.#newId("e0000000");
     const fields: HcnEndpointSettings = JSON.parse(settings);
@@ -118,6 +131,7 @@ export class FakeHcn implements HcnLibrary {
     return { id, handle: id };
   }
 
+  /** Ids begin with `1b000000` and count from 1. @throws HcnError as HNS refuses it */
   async createLoadBalancer(settings: string): Promise<HcnCreated> {
     const id = this.#newId("1b000000");
     const fields: HcnLoadBalancerSettings = JSON.parse(settings);
@@ -126,6 +140,7 @@ export class FakeHcn implements HcnLibrary {
     return { id, handle: id };
   }
 
+  /** @throws HcnError before HNS 15.5, and as HNS refuses it */
   async modifyLoadBalancer(handle: HcnHandle, settings: string): Promise<void> {
     const id = String(handle);
     const fields: HcnLoadBalancerSettings = JSON.parse(settings);
@@ -134,6 +149,7 @@ export class FakeHcn implements HcnLibrary {
     this.objects.LoadBalancer.set(id, { ...fields, ID: id });
   }
 
+  /** @throws HcnError if it is gone */
   async delete(kind: HcnKind, id: string): Promise<void> {
     const code = this.objects[kind].has(id) ? undefined : GONE[kind];
     this.#enter({ call: `HcnDelete${kind}`, id }, code);

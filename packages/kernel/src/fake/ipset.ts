@@ -13,6 +13,7 @@ import type { Argv } from "../runner.ts";
 import { Faults, singleStep } from "./faults.ts";
 import { type Executor, execute, type Outcome } from "./ipvs.ts";
 
+/** The tool and the kernel that the fake stands for. */
 export interface FakeIpsetOptions {
   /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
@@ -31,6 +32,7 @@ interface FakeSet extends SetState {
 
 /** The ipsets of the kernel in memory. Given to a `FakeIptables` as `sets`, rules may name those that are here. */
 export class FakeIpset implements IpsetClient {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #inUse: (name: string) => boolean;
   readonly #netlink: boolean;
@@ -44,6 +46,7 @@ export class FakeIpset implements IpsetClient {
     this.#maxElements = options.maxElements ?? DEFAULT_MAX_ELEMENTS;
   }
 
+  /** Whether there is a set of this name. */
   has(name: string): boolean {
     return this.#sets.has(name);
   }

@@ -17,6 +17,7 @@ import type { LinksClient } from "../links.ts";
 import { type Argv, CommandError } from "../runner.ts";
 import { Faults, killed, singleStep } from "./faults.ts";
 
+/** The tool and the kernel that the fake stands for. */
 export interface FakeIpvsadmOptions {
   /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
@@ -39,6 +40,7 @@ const ARGUMENTS = { save: ["--save", "-n"], list: ["--list", "-n"], restore: ["-
 
 /** The kernel's virtual servers in memory, and how many connections tests say there are. */
 export class FakeIpvsadm implements IpvsadmClient {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   /** The kernel's timeouts in seconds, with its own defaults. */
   timeouts: Required<IpvsTimeouts> = { tcp: 900, tcpFin: 120, udp: 300 };
@@ -201,6 +203,7 @@ interface FakeLinksOptions {
 }
 
 export class FakeLinks implements LinksClient {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #netlink: boolean;
   readonly #devices = new Map<string, Set<string>>();

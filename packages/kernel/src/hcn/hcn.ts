@@ -12,13 +12,19 @@ export type HcnHandle = unknown;
 export interface HcnLibrary {
   /** @returns the ids, as JSON */
   enumerate(kind: HcnKind, query: string): Promise<string>;
+  /** `HcnOpenNetwork`, `HcnOpenEndpoint` or `HcnOpenLoadBalancer`. */
   open(kind: HcnKind, id: string): Promise<HcnHandle>;
   /** @returns the object, as JSON */
   properties(kind: HcnKind, handle: HcnHandle, query: string): Promise<string>;
+  /** Gives the handle back. */
   close(kind: HcnKind, handle: HcnHandle): Promise<void>;
+  /** Opens it as well. @param settings `HcnEndpointSettings`, as JSON */
   createEndpoint(network: HcnHandle, settings: string): Promise<HcnCreated>;
+  /** Opens it as well. @param settings `HcnLoadBalancerSettings`, as JSON */
   createLoadBalancer(settings: string): Promise<HcnCreated>;
+  /** Since HNS 15.5. @param settings all of them, as JSON */
   modifyLoadBalancer(handle: HcnHandle, settings: string): Promise<void>;
+  /** Needs no handle. */
   delete(kind: HcnKind, id: string): Promise<void>;
   /** @returns the answer, as JSON */
   hnsCall(method: string, path: string, body: string): Promise<string>;
@@ -26,66 +32,95 @@ export interface HcnLibrary {
 
 /** A new object: its id, and the object, which is open. */
 export interface HcnCreated {
+  /** A GUID. */
   readonly id: string;
+  /** Open; the caller closes it. */
   readonly handle: HcnHandle;
 }
 
 /** The version of HNS, which says what it can do. */
 export interface HnsVersion {
+  /** 15 of 15.5. */
   readonly Major: number;
+  /** 5 of 15.5. */
   readonly Minor: number;
 }
 
 /** A rule of a network or an endpoint. */
 export interface HcnPolicy {
+  /** `RemoteSubnetRoute`, `ProviderAddress`, … */
   readonly Type: string;
+  /** The fields that its type has. */
   readonly Settings: Readonly<Record<string, unknown>>;
 }
 
+/** The network that a CNI plugin made. */
 export interface HcnNetwork {
+  /** A GUID. */
   readonly ID: string;
+  /** The name that the CNI plugin gave it. */
   readonly Name: string;
   /** `L2Bridge`, `Overlay`, … */
   readonly Type: string;
+  /** On an overlay, where the pods of other nodes are. */
   readonly Policies?: readonly HcnPolicy[];
 }
 
 /** A pod of this node, or (flag 1) an address elsewhere. */
 export interface HcnEndpointSettings {
+  /** Id of its network. */
   readonly HostComputeNetwork: string;
+  /** One address of each family at most. */
   readonly IpConfigurations?: readonly { readonly IpAddress: string; readonly PrefixLength?: number }[];
+  /** `02-11-0a-f4-02-05` */
   readonly MacAddress?: string;
+  /** 1: the endpoint is on another node. */
   readonly Flags?: number;
+  /** On an overlay, the provider address of its node. */
   readonly Policies?: readonly HcnPolicy[];
 }
 
 export interface HcnEndpoint extends HcnEndpointSettings {
+  /** A GUID. */
   readonly ID: string;
+  /** Absent for those that a service proxy makes. */
   readonly Name?: string;
 }
 
+/** A port of a balancer. */
 export interface HcnPortMapping {
   /** As IP numbers it: TCP 6, UDP 17, SCTP 132. */
   readonly Protocol: number;
+  /** The port of all endpoints. */
   readonly InternalPort: number;
+  /** The port that clients use. */
   readonly ExternalPort: number;
+  /** 2: a client keeps its endpoint. */
   readonly DistributionType?: number;
+  /** `LoadBalancerPortMappingFlags` of hcsshim. */
   readonly Flags?: number;
 }
 
 /** A balancer: where it is reached, and the endpoints behind it. */
 export interface HcnLoadBalancerSettings {
+  /** Ids of the endpoints. */
   readonly HostComputeEndpoints?: readonly string[];
+  /** The address that packets leave from, on an overlay. */
   readonly SourceVIP?: string;
+  /** None: the node's addresses. */
   readonly FrontendVIPs?: readonly string[];
+  /** A service proxy makes balancers of one port. */
   readonly PortMappings?: readonly HcnPortMapping[];
+  /** `LoadBalancerFlags` of hcsshim: 1 for direct server return. */
   readonly Flags?: number;
 }
 
 export interface HcnLoadBalancer extends HcnLoadBalancerSettings {
+  /** A GUID. */
   readonly ID: string;
 }
 
+/** What HCN refused. */
 export class HcnError extends Error {
   override readonly name = "HcnError";
   /** The function that refused: `HcnCreateLoadBalancer`. */
@@ -134,23 +169,29 @@ export interface HcnClient {
   version(): Promise<HnsVersion>;
   /** @returns undefined: there is none of this name */
   network(name: string): Promise<HcnNetwork | undefined>;
+  /** Those of one network. @param network its id */
   endpointIds(network: string): Promise<readonly string[]>;
   /** @returns undefined: it is gone */
   endpoint(id: string): Promise<HcnEndpoint | undefined>;
   /** @returns undefined: there is none of this name */
   endpointByName(name: string): Promise<HcnEndpoint | undefined>;
+  /** Those of all programs. */
   loadBalancerIds(): Promise<readonly string[]>;
   /** @returns undefined: it is gone */
   loadBalancer(id: string): Promise<HcnLoadBalancer | undefined>;
   /** @returns its id */
   createEndpoint(settings: HcnEndpointSettings): Promise<string>;
+  /** @throws HcnError where HCN refuses */
   deleteEndpoint(id: string): Promise<void>;
   /** @returns its id */
   createLoadBalancer(settings: HcnLoadBalancerSettings): Promise<string>;
+  /** Replaces all settings; since HNS 15.5. */
   modifyLoadBalancer(id: string, settings: HcnLoadBalancerSettings): Promise<void>;
+  /** @throws HcnError where HCN refuses */
   deleteLoadBalancer(id: string): Promise<void>;
 }
 
+/** A client over the functions of a library. */
 export function createHcn(library: HcnLibrary): HcnClient {
   return new Client(library);
 }

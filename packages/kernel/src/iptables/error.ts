@@ -20,10 +20,13 @@ export type IptablesErrorKind =
   | "rejected"
   | "failed";
 
+/** What is known of a failure in addition to its kind. */
 export interface IptablesErrorDetails {
+  /** The process that failed. */
   readonly cause?: CommandError;
   /** The payload's line, from 1. */
   readonly line?: number | undefined;
+  /** The text of that line. */
   readonly text?: string | undefined;
 }
 

@@ -25,6 +25,7 @@ import {
 } from "./tables-there.ts";
 import { chooseTools, type ToolChoice, type Tools, type ToolsOf, toolsFound, toolsInUse } from "./tools.ts";
 
+/** Which tools are used, and how. */
 export interface IptablesOptions extends ToolChoice {
   /**
    * How the kernel is asked of tables without their rules. Default: it is not, as a runner may work in another

@@ -19,9 +19,11 @@ import { readTableWith, type Strictness, withElements } from "./read.ts";
 export interface NftTableName {
   /** `ip`, `ip6`, `inet`, `arp`, `bridge`, `netdev`. */
   readonly family: string;
+  /** The table's name. */
   readonly name: string;
 }
 
+/** How netlink is reached. */
 export interface ReadNftOptions {
   /** Default: in the network namespace of this process. */
   readonly open?: OpenNetlink;

@@ -10,6 +10,7 @@ import { type Listener, type NftablesNews, type NftablesWatchOptions, watch } fr
 
 /** How nf_tables is reached. */
 export interface NftablesOptions {
+  /** How netlink is reached. Default: in the network namespace of this process. */
   readonly open?: OpenTransactions;
   /** How the kernel is listened to. Default: in the network namespace of this process. */
   readonly listen?: OpenListening;

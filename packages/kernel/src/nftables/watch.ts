@@ -24,8 +24,11 @@ export type NftablesNews =
       readonly tables: readonly TouchedTable[];
     };
 
+/** A table that a transaction touched. */
 export interface TouchedTable {
+  /** The table's family. */
   readonly family: NftFamily;
+  /** The table's name. */
   readonly name: string;
 }
 

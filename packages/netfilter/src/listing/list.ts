@@ -12,6 +12,7 @@ import {
   withoutCounters,
 } from "../text/lines.ts";
 
+/** How a listing is read. */
 export interface ListOptions {
   /** Decides the defaults that the text leaves out. Default: IPv4. */
   readonly family?: IPFamily;

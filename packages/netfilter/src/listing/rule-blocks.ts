@@ -13,6 +13,7 @@ export interface RuleBlock {
   readonly to: number;
   /** Number of the first line, from 1. */
   readonly line: number;
+  /** How many lines. */
   readonly lines: number;
 }
 
@@ -24,6 +25,7 @@ export interface ScanOptions {
   readonly lenient?: boolean;
 }
 
+/** What takes a text apart. */
 export interface BlockSink {
   /** Rules of one chain that follow each other in the text. */
   rules(chain: string, block: RuleBlock): void;
@@ -53,6 +55,7 @@ export class BlockScanner {
     this.#lenient = lenient;
   }
 
+  /** The number of lines that were read. */
   get line(): number {
     return this.#line;
   }

@@ -5,6 +5,7 @@ import type { ChainState, IPFamily, Rule, RuleSet, Table, TableState } from "../
 import { atLine, parseChainLine, parseRuleText, parseTableLine, readRule } from "../text/lines.ts";
 import { BlockScanner, type RuleBlock, ruleLines, ruleTexts, type ScanOptions } from "./rule-blocks.ts";
 
+/** How a save is read. */
 export interface SaveOptions {
   /** Decides the defaults that the text leaves out (reject type, mask of recent). Default: IPv4. */
   readonly family?: IPFamily;
@@ -114,6 +115,7 @@ export interface SavedChain extends ChainState {
  * then.
  */
 export class TextChain implements SavedChain {
+  /** The chain's name. */
   readonly name: string;
   readonly policy?: "ACCEPT" | "DROP";
   readonly #family: IPFamily;

@@ -13,6 +13,7 @@ export function attribute(type: number, payload: Uint8Array): Buffer {
   return bytes;
 }
 
+/** An attribute that is made of attributes. */
 export function nest(type: number, ...attributes: readonly Uint8Array[]): Buffer {
   return attribute(type | NESTED, Buffer.concat(attributes));
 }
@@ -143,6 +144,7 @@ export class Attributes {
     for (const found of attributesIn(bytes, { start, end })) this.#ranges.set(found.type, found);
   }
 
+  /** Whether there is an attribute of this type. */
   has(type: number): boolean {
     return this.#ranges.has(type);
   }

@@ -4,13 +4,17 @@ import type { Verdict } from "./expressions/kind.ts";
 import type { Expression } from "./expressions/table.ts";
 import { addressHex, bytesOf, type DataType, type Hex, hexOf, type NamedObject, type NftFamily } from "./types.ts";
 
+/** A table as the kernel holds it. */
 export interface NftTable {
+  /** The family of the packets that reach it. */
   readonly family: NftFamily;
   /** Unique within the family. */
   readonly name: string;
+  /** What people read of it in a listing. */
   readonly comment?: string;
   /** Packets do not reach its chains (`flags dormant`). */
   readonly dormant?: true;
+  /** By name. */
   readonly chains: ReadonlyMap<string, NftChain>;
   /** Sets and maps, by name; anonymous ones have the names that the kernel gave them (`__set0`). */
   readonly sets: ReadonlyMap<string, NftSet>;
@@ -41,6 +45,7 @@ export type Hook = (typeof HOOKS)[number];
 export interface BaseChain {
   /** nat: asked for the first packet of a connection only. route: a changed mark or address is routed again. */
   readonly type: "filter" | "nat" | "route";
+  /** Where packets come to it. */
   readonly hook: Hook;
   /** Chains of one hook run in ascending order of this number. */
   readonly priority: number;
@@ -48,11 +53,13 @@ export interface BaseChain {
   readonly policy: "accept" | "drop";
 }
 
+/** A chain with its rules. */
 export interface NftChain {
   /** Unique within the table. */
   readonly name: string;
   /** Absent: packets come by jump and goto only. */
   readonly base?: BaseChain;
+  /** What people read of it in a listing. */
   readonly comment?: string;
   /** In their order. */
   readonly rules: readonly NftRule[];
@@ -60,7 +67,9 @@ export interface NftChain {
 
 /** A rule: expressions that the kernel evaluates in their order until one does not match. */
 export interface NftRule {
+  /** Matches and statements. */
   readonly expressions: readonly Expression[];
+  /** What people read of it in a listing. */
   readonly comment?: string;
   /** The number by which the kernel knows it; absent in what is only planned. */
   readonly handle?: bigint;
@@ -82,9 +91,11 @@ export interface NftSet {
   readonly timeout?: number;
   /** The most elements that it takes; absent: as many as there is memory for. */
   readonly size?: number;
+  /** What people read of it in a listing. */
   readonly comment?: string;
   /** What `nft` needs to print the set as it was written, alongside the comment: attributes of libnftnl's user data. */
   readonly userData?: Hex;
+  /** By their key's bytes. */
   readonly elements: ReadonlyMap<Hex, SetElement>;
 }
 
@@ -97,12 +108,14 @@ export const SET_FLAGS = {
   timeout: 0x10,
   dynamic: 0x20,
 } as const;
+/** A flag of a set, as nft spells it. */
 export type SetFlag = Exclude<keyof typeof SET_FLAGS, "map">;
 
 /** An element of a set or map. */
 export interface SetElement {
   /** Each part padded to a multiple of four bytes where the key is a concatenation. */
   readonly key: Hex;
+  /** A map's value. */
   readonly value?: Hex | Verdict;
   /** The name of the object that a map of named objects leads to. */
   readonly object?: string;
@@ -112,6 +125,7 @@ export interface SetElement {
   readonly expires?: number;
   /** In a set of intervals: the element is the first address behind one (NFT_SET_ELEM_INTERVAL_END). */
   readonly intervalEnd?: true;
+  /** What people read of it in a listing. */
   readonly comment?: string;
 }
 

@@ -18,6 +18,7 @@ export const DATA_TYPES = {
   ifname: { id: 41, length: 16, text: (hex: Hex) => JSON.stringify(hexText(hex)) },
 } as const satisfies Readonly<Record<string, DataTypeFacts>>;
 
+/** The name of a data type, as nft spells it. */
 export type DataType = keyof typeof DATA_TYPES;
 
 /** Bytes of a value in a register or a set: parts of a concatenation begin at multiples of four. */
@@ -111,6 +112,7 @@ export function hexOf(bytes: Iterable<number>): Hex {
   return text;
 }
 
+/** The bytes that hex digits stand for. */
 export function bytesOf(hex: Hex): Uint8Array {
   return Uint8Array.from({ length: hex.length / 2 }, (_, at) => Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16));
 }
@@ -150,8 +152,10 @@ export function hostNumber(hex: Hex): number {
 /** The address families of tables that are read and written here. */
 export type NftFamily = "ip" | "ip6";
 
+/** What nftables calls an IP family. */
 export const NFT_FAMILY: Readonly<Record<IPFamily, NftFamily>> = { IPv4: "ip", IPv6: "ip6" };
 
+/** Which IP family a table of nftables is of. */
 export const IP_FAMILY: Readonly<Record<NftFamily, IPFamily>> = { ip: "IPv4", ip6: "IPv6" };
 
 /** NFPROTO_IPV4 and NFPROTO_IPV6, which are AF_INET and AF_INET6. */

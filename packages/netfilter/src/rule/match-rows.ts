@@ -232,6 +232,7 @@ export const physdev: MatchKind<PhysdevMatch> = {
 export interface PortMatch {
   /** `!`: every port but these. */
   readonly negated?: boolean;
+  /** The lowest port. */
   readonly from: number;
   /** The highest port; equal to `from` for a single one. */
   readonly to: number;
@@ -320,6 +321,7 @@ type TCPFlag = (typeof TCP_FLAGS)[number];
 export interface TCPFlagsMatch {
   /** `!`: a packet that has other flags. */
   readonly negated?: boolean;
+  /** The flags that are looked at. */
   readonly asked: readonly TCPFlag[];
   /** Those of them that a packet must have. */
   readonly set: readonly TCPFlag[];

@@ -29,7 +29,9 @@ export interface AddressMatch {
 
 /** One rule without its chain. Absent fields match everything; a rule without a target only counts. */
 export interface Rule {
+  /** Of the sender. */
   readonly source?: AddressMatch;
+  /** Of where the packet goes. */
   readonly destination?: AddressMatch;
   /** The interface that it came in by; `eth+` for all whose name begins so. */
   readonly inInterface?: NameMatch;
@@ -58,6 +60,7 @@ export type Command =
 
 /** What a payload does to one table in one transaction. */
 export interface TableCommands {
+  /** The table. */
   readonly table: Table;
   /** In their order. */
   readonly commands: readonly Command[];
@@ -65,6 +68,7 @@ export interface TableCommands {
 
 /** Rules that may be made while they are read, each time anew; how many they are is known before. */
 export interface RuleList extends Iterable<Rule> {
+  /** How many rules there are. */
   readonly length: number;
 }
 
@@ -74,7 +78,9 @@ export interface RuleList extends Iterable<Rule> {
  */
 export interface ChainFill {
   readonly kind: "fill";
+  /** The chain's name. */
   readonly chain: string;
+  /** All of its rules. */
   readonly rules: RuleList;
   /** Whether the chain is made, or flushed, before. */
   readonly make: boolean;
@@ -82,6 +88,7 @@ export interface ChainFill {
 
 /** What a payload says to one table in a transaction; the commands may be made while they are written. */
 export interface PayloadSection {
+  /** The table. */
   readonly table: Table;
   /** In their order. */
   readonly commands: Iterable<Command | ChainFill>;
@@ -89,18 +96,23 @@ export interface PayloadSection {
 
 /** What the renderer takes: the commands may be made while they are written. */
 export interface CommandSource {
+  /** The table. */
   readonly table: Table;
   /** In their order. */
   readonly commands: Iterable<Command>;
 }
 
+/** A table as iptables-save prints it. */
 export interface TableState {
+  /** Which table it is. */
   readonly table: Table;
   /** By their names, in the order of the save. */
   readonly chains: ReadonlyMap<string, ChainState>;
 }
 
+/** A chain as iptables-save prints it. */
 export interface ChainState {
+  /** The chain's name. */
   readonly name: string;
   /** Only built-in chains have one. */
   readonly policy?: "ACCEPT" | "DROP";
@@ -127,6 +139,7 @@ export function jump(chain: string): Target {
   return { kind: "jump", chain };
 }
 
+/** The chains that each table comes with. */
 export const BUILTIN_CHAINS: Readonly<Record<Table, readonly string[]>> = {
   filter: ["INPUT", "FORWARD", "OUTPUT"],
   nat: ["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],

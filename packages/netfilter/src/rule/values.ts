@@ -134,6 +134,7 @@ export class RuleTextError extends Error {
   override readonly name = "RuleTextError";
   /** What was wrong: `comment`, `chain`, `interface`, … */
   readonly field: string;
+  /** The value that cannot be written. */
   readonly value: string;
 
   constructor(field: string, value: string, expected: string) {
@@ -148,6 +149,7 @@ export class RuleParseError extends Error {
   override readonly name = "RuleParseError";
   /** Counts from 1. */
   readonly line: number;
+  /** The line as it stands in the text. */
   readonly text: string;
 
   constructor(line: number, text: string, problem: string) {

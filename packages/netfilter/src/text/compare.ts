@@ -17,6 +17,7 @@ import { RuleTextError } from "../rule/values.ts";
 import { parseRuleWords, tokenize } from "./parse-rule.ts";
 import { renderRule } from "./render.ts";
 
+/** One difference between two rule sets. */
 export type RuleSetDifference =
   | { readonly kind: "chain-missing" | "chain-extra"; readonly table: Table; readonly chain: string }
   | {
@@ -42,6 +43,7 @@ export type RuleSetDifference =
       readonly second: string;
     };
 
+/** What is compared. */
 export interface CompareOptions {
   /** What to compare; default: everything. */
   readonly chains?: (table: Table, chain: string) => boolean;

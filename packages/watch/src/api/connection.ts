@@ -12,6 +12,7 @@ import {
 } from "./credentials.ts";
 import { type ApiConnection, urlForMessages } from "./http.ts";
 
+/** Where the connection to the API server is described. */
 export interface ConnectionOptions {
   /** Path of a kubeconfig file; absent or "": the service account of the pod that this runs in. */
   readonly kubeconfig?: string;
@@ -26,7 +27,9 @@ export interface ConnectionOptions {
    * folder.
    */
   readonly clock?: Clock;
+  /** Environment variables. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Folder with the service account's token and certificate. */
   readonly serviceAccountDir?: string;
 }
 

@@ -96,6 +96,7 @@ export interface Kubeconfig {
   readonly file: string;
   /** The context's name; "": the only one has none. */
   readonly context: string;
+  /** The cluster's fields. */
   readonly cluster: RawObject;
   /** Empty where the context names no user. */
   readonly user: RawObject;

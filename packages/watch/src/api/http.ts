@@ -19,6 +19,7 @@ export interface ApiRequest {
 
 /** An answer whose body has not been read. */
 export interface ApiResponse {
+  /** The HTTP status code. */
   readonly status: number;
   /** The header's value, lower-case name; undefined when absent. */
   header(name: string): string | undefined;
@@ -45,9 +46,11 @@ export interface ApiConnection {
   readonly credentials: () => Promise<Credentials>;
 }
 
+/** What authenticates a request. */
 export interface Credentials {
   /** Authorization and Impersonate-* headers; one with several values is a line for each. */
   readonly headers: Readonly<Record<string, string | string[]>>;
+  /** Certificates for the connection. */
   readonly tls: TlsOptions;
 }
 
@@ -111,6 +114,7 @@ export async function sendHttp(
 
 /** A request that was answered, or that waited for its turn, for metrics. */
 export interface RequestFacts {
+  /** The method of the request. */
   readonly method: "GET" | "POST";
   /** Of the API server, with its port. */
   readonly host: string;

@@ -53,6 +53,7 @@ export function requestObject(
 
 /** A request about one object, or one to create an object in a collection. */
 export interface ObjectRequest {
+  /** The method of the request. */
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Of the object, for POST of its collection. */
   readonly path: string;
@@ -62,7 +63,9 @@ export interface ObjectRequest {
   readonly mostBytes?: number;
 }
 
+/** A permission in all namespaces. */
 export interface Access {
+  /** The verb of the request, as RBAC has it. */
   readonly verb: "get" | "list" | "watch" | "create";
   /** "" for the core group. */
   readonly group: string;

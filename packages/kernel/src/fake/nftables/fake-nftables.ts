@@ -20,6 +20,7 @@ import { timed } from "./objects.ts";
 import { type FakeSet, isThere, listed, listedSet, tableKey } from "./state.ts";
 import { FakeRuleset } from "./transaction.ts";
 
+/** The kernel that the fake stands for. */
 export interface FakeNftablesOptions {
   /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
@@ -37,6 +38,7 @@ const SOMEBODY = { id: 4711, name: "nft" };
  * refuses what the kernel refuses, with the same error for the same message.
  */
 export class FakeNftables implements NftablesClient {
+  /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #room: number;
@@ -101,11 +103,13 @@ export class FakeNftables implements NftablesClient {
   /** Does nothing: there is no socket. */
   async close(): Promise<void> {}
 
+  /** A table as it is now, without a call. */
   tableNow(family: NftFamily, name: string): NftTable | undefined {
     const table = this.#ruleset.tables.get(tableKey(family, name));
     return table && listed(table, this.#clock.monotonic());
   }
 
+  /** The generation as it is now, without a call. */
   get generationNow(): number {
     return this.#ruleset.generation;
   }
@@ -140,10 +144,12 @@ export class FakeNftables implements NftablesClient {
     this.#ruleset.devices.add(name);
   }
 
+  /** A device goes. */
   deleteDevice(name: string): void {
     this.#ruleset.deleteDevice(name);
   }
 
+  /** A device gets another name. */
   renameDevice(name: string, to: string): void {
     this.#ruleset.renameDevice(name, to);
   }

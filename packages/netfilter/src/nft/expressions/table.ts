@@ -67,6 +67,7 @@ export type Expression =
 
 type Kinds = { readonly [Kind in Expression["kind"]]: ExpressionKind<Extract<Expression, { readonly kind: Kind }>> };
 
+/** One row for each kind. */
 export const expressionKinds: Kinds = {
   bitwise,
   cmp,

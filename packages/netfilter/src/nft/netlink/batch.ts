@@ -17,7 +17,9 @@ import {
 
 /** What a message is about, for the error that the kernel may answer. */
 export interface BatchObject {
+  /** What the message does. */
   readonly action: "add" | "delete" | "flush";
+  /** The kind of the object. */
   readonly what: "table" | "chain" | "rule" | "set" | "element" | "flowtable";
   /** The table's, chain's or set's; a rule has its chain's. */
   readonly name: string;
@@ -45,6 +47,7 @@ export class NftBatch {
     this.#table = table;
   }
 
+  /** The family of the table. */
   get family(): NftFamily {
     return this.#family;
   }
@@ -77,6 +80,7 @@ export class NftBatch {
     });
   }
 
+  /** Deletes the table with all that it has. */
   deleteTable(): this {
     return this.#add("delete", "table", this.#table, MESSAGES.delTable, 0, (to) => {
       to.text(numbers.TABLE.name, this.#table);
@@ -105,6 +109,7 @@ export class NftBatch {
     });
   }
 
+  /** Removes all rules of a chain. */
   flushChain(name: string): this {
     return this.#add("flush", "chain", name, MESSAGES.delRule, 0, (to) => {
       to.text(numbers.RULE.table, this.#table).text(numbers.RULE.chain, name);
@@ -122,6 +127,7 @@ export class NftBatch {
     });
   }
 
+  /** Deletes the rule of a handle. */
   deleteRule(chain: string, handle: bigint): this {
     return this.#add("delete", "rule", chain, MESSAGES.delRule, 0, (to) => {
       to.text(numbers.RULE.table, this.#table).text(numbers.RULE.chain, chain).u64(numbers.RULE.handle, handle);
@@ -144,6 +150,7 @@ export class NftBatch {
     });
   }
 
+  /** Removes all elements of a set. */
   flushSet(name: string): this {
     return this.#add("flush", "set", name, MESSAGES.delElement, 0, (to) => {
       to.text(numbers.ELEMENTS.table, this.#table).text(numbers.ELEMENTS.set, name);

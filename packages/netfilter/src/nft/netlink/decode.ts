@@ -109,6 +109,7 @@ export function decodeElements(of: Attributes): { readonly set: string; readonly
   return { set, elements };
 }
 
+/** What one message of a batch asks for. */
 export type NftChange =
   | { readonly kind: "add-table"; readonly comment?: string }
   | { readonly kind: "delete-table" }
@@ -126,14 +127,19 @@ export type NftChange =
   | { readonly kind: "delete-flowtable"; readonly name: string }
   | { readonly kind: "delete-devices"; readonly flowtable: string; readonly devices: readonly string[] };
 
+/** One message of a batch. */
 export interface NftRequest {
   /** By which the kernel's answer names it. */
   readonly sequence: number;
+  /** The family of the table. */
   readonly family: NftFamily;
+  /** The table's name. */
   readonly table: string;
+  /** What it does. */
   readonly change: NftChange;
 }
 
+/** A batch as the kernel reads it. */
 export interface DecodedBatch {
   /** In their order. */
   readonly requests: readonly NftRequest[];
