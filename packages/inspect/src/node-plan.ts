@@ -2,6 +2,7 @@ import { IP_FAMILIES, toEnd } from "@fairlead/base";
 import type { AgentConfig, LoopbackNodePorts } from "@fairlead/config";
 import {
   type ClusterState,
+  type ClusterView,
   type IPFamily,
   type OwnershipMemory,
   type Planner,
@@ -27,7 +28,10 @@ export interface NodePlanRequest {
   readonly memory?: OwnershipMemory;
   /** The addresses that the node has. Default: those of its Node object, and loopback. */
   readonly addresses?: readonly string[];
-  /** What plans is kube-proxy, whose `primary` serves every address of a family without Node IP. Default: Fairlead. */
+  /**
+   * What plans is kube-proxy: it knows no annotation `fairlead.dev/…`, and its `primary` serves every address of a
+   * family without Node IP. Default: Fairlead.
+   */
   readonly primaryAsUpstream?: boolean;
   /** The services to plan. Default: all. */
   readonly services?: Iterable<ServiceKey>;
@@ -64,13 +68,25 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
   const { cluster, nodeName, mode } = request;
   const options = nodeOptions(request);
   const memory = request.memory ?? { get: () => undefined };
-  const { planner, step } = yield* planState(cluster.state, options, request.services, memory);
+  const state = request.primaryAsUpstream === true ? asKubeProxySees(cluster.state) : cluster.state;
+  const { planner, step } = yield* planState(state, options, request.services, memory);
   const { problems, memory: remembered } = step;
   const notices = [...(cluster.notices ?? []), ...step.notices];
   const loopbackNodePorts = (family: IPFamily) => modeOf(mode).loopbackNodePorts?.(request.config, family);
   const planned = { mode, nodeName, options, planner, state: cluster.state, memory, pods: podFacts(cluster) };
   const fastPath = modeOf(mode).fastPath?.(request.config) ?? false;
   return { ...planned, loopbackNodePorts, fastPath, problems, notices, remembered };
+}
+
+function asKubeProxySees(state: ClusterState): ClusterView {
+  return {
+    keys: () => state.keys(),
+    service: (key) => {
+      const service = state.service(key);
+      return service && { ...service, annotations: {} };
+    },
+    slices: (key) => state.slices(key).map(({ weight: _weight, refused: _refused, ...slice }) => slice),
+  };
 }
 
 /** What says in which networks the pods of a cluster are. */
