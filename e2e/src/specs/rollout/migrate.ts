@@ -15,7 +15,10 @@ const MIGRATE_MS = 8 * 60_000;
 /** Well below the time after which a run is taken for dead. */
 const REFUSED_MS = 30_000;
 const HOLD = ["--hold=2", "--timeout=120"];
-const APPLY = ["--apply", `--image=${FAIRLEAD_IMAGE}`, ...HOLD];
+/** A run that is killed after its first node does not come to the second before. */
+const LONG_HOLD = ["--hold=300", "--timeout=120"];
+const IMAGE = ["--apply", `--image=${FAIRLEAD_IMAGE}`];
+const APPLY = [...IMAGE, ...HOLD];
 
 const COMMON = { suite: "rollout", eachFamily: false, unfit: needsKubelets } as const;
 
@@ -26,7 +29,7 @@ const migrated: Spec = {
     const kubernetes = whole(cluster);
     await withKubeProxy(cluster, scene.later);
     const traffic = await startLoad(scene);
-    await killedHalfWay(cluster, APPLY, async () => (await labeled(whole(cluster))).length > 0);
+    await killedHalfWay(cluster, [...IMAGE, ...LONG_HOLD], async () => (await labeled(whole(cluster))).length > 0);
     await migrate(cluster, ["--apply", ...HOLD]);
     if ((await labeled(kubernetes)).length !== cluster.nodes.length + 1) throw new Error("not every node was changed");
     await expectServed(scene, "migrated");
@@ -84,7 +87,7 @@ const stopped: Spec = {
   },
 };
 
-const TO_NFTABLES = ["--to-mode", "nftables", ...APPLY];
+const TO_NFTABLES = ["--to-mode", "nftables"];
 
 const migratedMode: Spec = {
   ...COMMON,
@@ -95,12 +98,13 @@ const migratedMode: Spec = {
     await withKubeProxy(cluster, scene.later);
     await expectServed(scene, "before");
     const traffic = await startLoad(scene);
-    const report = await fairlead(cluster, ["migrate", "--to-mode", "nftables"], { timeoutMs: MIGRATE_MS });
+    const report = await fairlead(cluster, ["migrate", ...TO_NFTABLES], { timeoutMs: MIGRATE_MS });
     if (!/^From iptables to nftables mode: /m.test(report.out))
       throw new Error(`wanted a report; came:\n${report.out}`);
-    await killedHalfWay(cluster, TO_NFTABLES, async () => (await modesOf(cluster)).includes("nftables"));
+    const toKill = [...TO_NFTABLES, ...IMAGE, ...LONG_HOLD];
+    await killedHalfWay(cluster, toKill, async () => (await modesOf(cluster)).includes("nftables"));
     if (!(await modesOf(cluster)).includes("iptables")) throw new Error("wanted a node that has not changed");
-    await migrate(cluster, TO_NFTABLES);
+    await migrate(cluster, [...TO_NFTABLES, ...APPLY]);
     await modesAre(cluster, "nftables");
     await expectServed(scene, "in-nftables");
     await migrate(cluster, ["--revert", ...HOLD]);
