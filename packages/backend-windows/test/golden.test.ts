@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { COST_SERVICES, costObjects, WINDOWS_CASES, type WindowsCase } from "@fairlead/testkit/windows";
 import { describe, expect, test } from "vitest";
 import { DIFFERENCES } from "./support/differences.ts";
-import { WindowsNode } from "./support/played.ts";
+import { differing, WindowsNode } from "./support/played.ts";
 import { caseOf } from "./support/world.ts";
 
 const FIXTURES = join(import.meta.dirname, "fixtures/kube-proxy");
@@ -16,7 +16,7 @@ function recordingOf({ name }: WindowsCase): Recording {
   return JSON.parse(readFileSync(join(FIXTURES, `${name}.json`), "utf8"));
 }
 
-/** What kube-proxy has and Fairlead has not (`-`), and the other way around (`+`), after each step. */
+/** Differing lines after each step. */
 async function compared(of: WindowsCase): Promise<readonly { readonly what: string; readonly line: string }[]> {
   const { steps } = recordingOf(of);
   const node = new WindowsNode(of);
@@ -28,9 +28,7 @@ async function compared(of: WindowsCase): Promise<readonly { readonly what: stri
     await node.settle(step.restart ? "full" : "partial");
     const { what, objects = [] } = steps[at] ?? {};
     expect(what).toBe(step.what);
-    const [ours, theirs] = [new Set(node.state), new Set(objects)];
-    for (const line of theirs) if (!ours.has(line)) found.push({ what: step.what, line: `- ${line}` });
-    for (const line of ours) if (!theirs.has(line)) found.push({ what: step.what, line: `+ ${line}` });
+    found.push(...differing(objects, node.state).map((line) => ({ what: step.what, line })));
   }
   return found;
 }

@@ -93,3 +93,12 @@ interface NodeOptions {
   /** Default: as the case has it. */
   readonly hcn?: FakeHcn;
 }
+
+/** What kube-proxy has and Fairlead has not (`-`), and the other way around (`+`). */
+export function differing(theirs: readonly string[], ours: readonly string[]): readonly string[] {
+  const [left, right] = [new Set(theirs), new Set(ours)];
+  return [
+    ...[...left].filter((line) => !right.has(line)).map((line) => `- ${line}`),
+    ...[...right].filter((line) => !left.has(line)).map((line) => `+ ${line}`),
+  ];
+}
