@@ -1,8 +1,9 @@
 /**
  * Unit tests of pkg/proxy/winkernel (v1.37.2): their objects, and what their writes left in HCN. Not here: hns_test.go
  * (skipped by upstream, or calls of helpers) and, of proxier_test.go, TestNoopEndpointSlice, TestClassifyLBError,
- * TestFindRemoteSubnetProviderAddress, TestLoadBalancerTypeConstants, TestLBErrorTypeConstants and TestLBMetricEmission,
- * none of which goes through syncProxyRules, and TestEndpointSlice, whose Service has port 0, which no API server stores.
+ * TestFindRemoteSubnetProviderAddress, TestLoadBalancerTypeConstants, TestLBErrorTypeConstants and
+ * TestLBMetricEmission, none of which goes through syncProxyRules, and TestEndpointSlice, whose Service has port 0,
+ * which no API server stores.
  */
 
 import { readFileSync } from "node:fs";
