@@ -47,12 +47,17 @@ const readByNft = (mode: Mode): boolean => modeNamed(mode).rules.listings.some((
 /** A Gateway whose route leads to one backend 999 times of 1,000, and to another one once. */
 const [most, few] = [workload(21, { endpoints: [webA1] }), workload(22, { endpoints: [webB1] })];
 const AT_GATEWAY: TrafficFlow = { from: clientA, to: "192.0.2.80", port: 80 };
-const ofGateways = (kind: string, name: string, spec: object): RawObject => ({
+const ofGateways = (kind: string, name: string, spec: object, generation = 1): RawObject => ({
   apiVersion: "gateway.networking.k8s.io/v1",
   kind,
-  metadata: { ...(kind !== "GatewayClass" && { namespace: "default" }), name, uid: `uid-${name}`, generation: 1 },
+  metadata: { ...(kind !== "GatewayClass" && { namespace: "default" }), name, uid: `uid-${name}`, generation },
   spec,
 });
+/** Weights by backend. */
+const route = (weights: Readonly<Record<string, number>>, generation = 1): RawObject => {
+  const backendRefs = Object.entries(weights).map(([name, weight]) => ({ name, port: 80, weight }));
+  return ofGateways("TCPRoute", "r", { parentRefs: [{ name: "gw" }], rules: [{ backendRefs }] }, generation);
+};
 const gatewayObjects: readonly RawObject[] = [
   ...most.objects,
   ...few.objects,
@@ -61,17 +66,7 @@ const gatewayObjects: readonly RawObject[] = [
     gatewayClassName: "fairlead",
     listeners: [{ name: "tcp", port: AT_GATEWAY.port, protocol: "TCP" }],
   }),
-  ofGateways("TCPRoute", "r", {
-    parentRefs: [{ name: "gw" }],
-    rules: [
-      {
-        backendRefs: [
-          { name: "svc-21", port: most.port, weight: 999 },
-          { name: "svc-22", port: few.port, weight: 1 },
-        ],
-      },
-    ],
-  }),
+  route({ "svc-21": 999, "svc-22": 1 }),
   gatewayService(),
 ];
 
@@ -209,13 +204,53 @@ export function takeOver(program: string): void {
       );
     });
 
+    const startController = (...flags: readonly string[]) => {
+      const bundle = join(dirname(agentFile()), "controller.js");
+      const all = [`--master=${api.url}`, "--jobs=gateways", ...flags];
+      const controller = startAgent(lab.namespace("node-a"), { bundle, flags: all });
+      return { ...controller, [Symbol.asyncDispose]: async () => void (await controller.kill()) };
+    };
+
+    test.for<Mode>(["iptables", "nftables"])(
+      "a Gateway in %s mode, under constant requests: 1,000 changes of its route, 20 of a backend's endpoints, a leader killed, no controller: no request fails",
+      async (mode) => {
+        const answers = (name: string) =>
+          waitUntil(`an answer of ${name}`, PATIENCE_MS, async () =>
+            (await whoAnswersAt(lab, AT_GATEWAY)) === name ? true : undefined,
+          );
+        await api.put([...gatewayObjects, route({ "svc-21": 1 }, 2)]);
+        await using first = startController();
+        await waitUntil("a leader", PATIENCE_MS, async () => (first.log().includes("Leading;") ? true : undefined));
+        await using second = startController();
+        await toFairlead(mode, proofs.before);
+        await served([AT_GATEWAY]);
+        const there = begin([AT_GATEWAY]);
+        for (let generation = 3; generation < 1_003; generation += 1)
+          await api.put([route(generation % 2 === 0 ? { "svc-21": 1 } : { "svc-21": 9, "svc-20": 1 }, generation)]);
+        await api.put([...proofs.back.objects, route({ "svc-22": 1 }, 1_003)]);
+        await answers(webB1.name);
+        for (let rollout = 0; rollout < 20; rollout += 1) {
+          const next = rollout % 2 === 0 ? webA1 : webB1;
+          await api.put(workload(22, { endpoints: [next] }).objects);
+          await answers(next.name);
+        }
+        await first.kill();
+        await waitUntil("another leader", PATIENCE_MS, async () =>
+          second.log().includes("Leading;") ? true : undefined,
+        );
+        await api.put([route({ "svc-21": 1 }, 1_004)]);
+        await answers(webA1.name);
+        await second.kill();
+        await api.put([route({ "svc-22": 1 }, 1_005)]);
+        const seen = await there.stop(1_000);
+        process.stdout.write(`a Gateway in ${mode} mode: ${seen.requests} requests\n`);
+        expect(new Set(seen.failures)).toEqual(new Set());
+      },
+    );
+
     test("a Gateway: kube-proxy serves its route and weighs endpoints alike; Fairlead serves it by its weights", async () => {
       await api.put(gatewayObjects);
-      const controller = startAgent(lab.namespace("node-a"), {
-        bundle: join(dirname(agentFile()), "controller.js"),
-        flags: [`--master=${api.url}`, "--jobs=gateways", "--leader-elect=false"],
-      });
-      await using _ = { [Symbol.asyncDispose]: async () => void (await controller.kill()) };
+      await using _ = startController("--leader-elect=false");
       /** Answers of the backend that weighs little. */
       const fromFew = async () => {
         const answers: string[] = [];
