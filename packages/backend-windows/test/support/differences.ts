@@ -126,4 +126,9 @@ export const DIFFERENCES: readonly Difference[] = [
     upstream: "proxier.go:1524",
     seen: "the recordings have no metrics",
   },
+  {
+    name: "An overlay serves IPv4 only",
+    upstream: "cmd/kube-proxy/app/server_windows.go:73",
+    seen: "the overlays of the recordings are of IPv4",
+  },
 ];
