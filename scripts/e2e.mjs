@@ -24,6 +24,7 @@ export const RUNS = {
   cost: { args: ["--suite", "cost"] },
   windows: { args: ["--suite", "windows"] },
   "fast path": tests({ FAIRLEAD_RUNS: LONG_PACKETS }, "--project=qemu", "e2e/test/fast-path"),
+  weights: tests({}, "--project=qemu", "e2e/test/weights"),
   "ipvs qemu": tests({}, "--project=qemu", "e2e/test/ipvs"),
   ...Object.fromEntries(
     ["bridge", "flannel", "flannel:host-gw", "calico", "ovn", "bridge,ptp", "flannel,calico,ovn"].map((cni) => [

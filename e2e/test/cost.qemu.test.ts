@@ -1,6 +1,6 @@
 import { missingForCounting } from "@fairlead/lab/qemu/boot";
 import { beforeAll, describe, expect, test } from "vitest";
-import { countFew, countWeighted, WEIGHTED_SUBJECTS } from "../src/cost/guests.ts";
+import { countFew } from "../src/cost/guests.ts";
 import { type GuestCounts, ratioIn, SUBJECTS } from "../src/cost/measure.ts";
 import { TOLERANCE } from "../src/cost/suite.ts";
 
@@ -26,19 +26,6 @@ if (missing === undefined) {
       ["datagram", 0.8],
     ] as const)("a %s costs at most %d", (unit, most) => {
       expect(ratioIn(counts, SUBJECTS.fast, unit, SUBJECTS.base)).toBeLessThanOrEqual(most + TOLERANCE[unit]);
-    });
-  });
-
-  describe.each(["iptables", "nftables"] as const)("in %s mode, endpoints with weights relative to others", (mode) => {
-    let counts: GuestCounts | undefined;
-
-    beforeAll(async () => {
-      counts = await countWeighted("6.12", mode, ["connect", "query"]);
-    });
-
-    test.each(["connect", "query"] as const)("a %s costs at most 1.05", (unit) => {
-      const { alike, weighted } = WEIGHTED_SUBJECTS;
-      expect(ratioIn(counts, weighted, unit, alike)).toBeLessThanOrEqual(1.05);
     });
   });
 } else {
