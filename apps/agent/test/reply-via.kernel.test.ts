@@ -271,7 +271,10 @@ const SETTINGS = [
   "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding",
 ].join("; ");
 
-const SERVER = 'require("net").createServer((s) => s.end("served")).listen(8080, "::", () => console.log("listening"))';
+/** It goes on when a client that gave up resets its connection. */
+const SERVER = `require("net")
+  .createServer((s) => s.on("error", () => {}).end("served"))
+  .listen(8080, "::", () => console.log("listening"))`;
 
 async function startServer(pod: Runner): Promise<{ stop(): Promise<void> }> {
   const output = lines(pod.stream([process.execPath, "-e", SERVER], { timeoutMs: 0 }));

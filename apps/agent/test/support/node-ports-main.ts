@@ -95,7 +95,7 @@ async function overUDP(host: string): Promise<string> {
 
 async function listen(family: IPFamily): Promise<void> {
   const { pod, loopback } = OF[family];
-  const server = createServer((socket) => socket.end("pod")).listen(8080, pod);
+  const server = createServer((socket) => socket.on("error", () => {}).end("pod")).listen(8080, pod);
   await once(server, "listening");
   const other = createSocket(family === "IPv6" ? "udp6" : "udp4").bind(30_053, loopback);
   other.on("message", (_, { port, address }) => other.send("another program", port, address));
