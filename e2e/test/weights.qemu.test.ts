@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { countWeighted, WEIGHTED_SUBJECTS } from "../src/cost/guests.ts";
 import { type GuestCounts, ratioIn } from "../src/cost/measure.ts";
 
-/** What packets to endpoints with weights cost, relative to the same without. Takes minutes: `pnpm e2e --all weights`. */
+/** What packets to endpoints with weights cost, relative to others: `pnpm e2e --all weights`, as it takes minutes. */
 const missing = await missingForCounting();
 const { CI = "" } = process.env;
 

@@ -218,7 +218,7 @@ export function takeOver(program: string): void {
           waitUntil(`an answer of ${name}`, PATIENCE_MS, async () =>
             (await whoAnswersAt(lab, AT_GATEWAY)) === name ? true : undefined,
           );
-        await api.put([...gatewayObjects, route({ "svc-21": 1 }, 2)]);
+        await api.put([...gatewayObjects, ...proofs.back.objects, route({ "svc-21": 1 }, 2)]);
         await using first = startController();
         await waitUntil("a leader", PATIENCE_MS, async () => (first.log().includes("Leading;") ? true : undefined));
         await using second = startController();
@@ -227,7 +227,7 @@ export function takeOver(program: string): void {
         const there = begin([AT_GATEWAY]);
         for (let generation = 3; generation < 1_003; generation += 1)
           await api.put([route(generation % 2 === 0 ? { "svc-21": 1 } : { "svc-21": 9, "svc-20": 1 }, generation)]);
-        await api.put([...proofs.back.objects, route({ "svc-22": 1 }, 1_003)]);
+        await api.put([route({ "svc-22": 1 }, 1_003)]);
         await answers(webB1.name);
         for (let rollout = 0; rollout < 20; rollout += 1) {
           const next = rollout % 2 === 0 ? webA1 : webB1;
