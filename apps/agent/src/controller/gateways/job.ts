@@ -1,11 +1,9 @@
 /** The job of Gateways: what it follows, and what it does while this process leads. */
 
-import type { Clock } from "@fairlead/base";
-import { GATEWAY_GROUP } from "@fairlead/base";
+import { type Clock, GATEWAY_GROUP } from "@fairlead/base";
 import type { OtherResource, OtherState, OtherSubscription } from "@fairlead/watch";
 import { Reconciler } from "../reconciler.ts";
 import { type Send, SLICES } from "../requests.ts";
-
 import { type Followed, GatewayState, type Kind, type Work } from "./state.ts";
 import { GatewayWriter, PLURALS, type Subject } from "./writes.ts";
 
