@@ -32,7 +32,7 @@ export interface NodePlanRequest {
    * What plans is kube-proxy: it knows no annotation `fairlead.dev/…`, and its `primary` serves every address of a
    * family without Node IP. Default: Fairlead.
    */
-  readonly primaryAsUpstream?: boolean;
+  readonly asKubeProxy?: boolean;
   /** The services to plan. Default: all. */
   readonly services?: Iterable<ServiceKey>;
 }
@@ -68,7 +68,7 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
   const { cluster, nodeName, mode } = request;
   const options = nodeOptions(request);
   const memory = request.memory ?? { get: () => undefined };
-  const state = request.primaryAsUpstream === true ? asKubeProxySees(cluster.state) : cluster.state;
+  const state = request.asKubeProxy === true ? withoutOurAnnotations(cluster.state) : cluster.state;
   const { planner, step } = yield* planState(state, options, request.services, memory);
   const { problems, memory: remembered } = step;
   const notices = [...(cluster.notices ?? []), ...step.notices];
@@ -78,7 +78,7 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
   return { ...planned, loopbackNodePorts, fastPath, problems, notices, remembered };
 }
 
-function asKubeProxySees(state: ClusterState): ClusterView {
+function withoutOurAnnotations(state: ClusterState): ClusterView {
   return {
     keys: () => state.keys(),
     service: (key) => {
@@ -95,7 +95,7 @@ export function podFacts({ state, mirrored, learned }: Cluster): PodNetworkFacts
 }
 
 export function nodeOptions(request: Omit<NodePlanRequest, "memory" | "services">): PlannerOptions {
-  const { cluster, config, filter, nodeName, mode, primaryAsUpstream = false } = request;
+  const { cluster, config, filter, nodeName, mode, asKubeProxy = false } = request;
   const facts = factsOf(mode);
   const inputs = new NodeInputs({
     config,
@@ -103,13 +103,13 @@ export function nodeOptions(request: Omit<NodePlanRequest, "memory" | "services"
     families: IP_FAMILIES,
     filter: createEndpointFilter(filter),
     mode: facts,
-    primaryAsUpstream,
+    primaryAsUpstream: asKubeProxy,
   });
   const { node, serviceCIDRs, otherAddresses, learned } = cluster;
   if (node !== undefined) inputs.setNode(node);
   if (serviceCIDRs !== undefined) inputs.setServiceCIDRs(serviceCIDRs);
   // kube-proxy takes an address that another Node has.
-  if (otherAddresses !== undefined && !primaryAsUpstream) inputs.setOtherNodes(otherAddresses);
+  if (otherAddresses !== undefined && !asKubeProxy) inputs.setOtherNodes(otherAddresses);
   if (learned !== undefined) inputs.setNetworks(learned.decision);
   const addresses = request.addresses ?? ["127.0.0.1", "::1", ...(node?.addresses ?? [])];
   inputs.setAddresses(addresses, firstOfEach(addresses));

@@ -39,8 +39,8 @@ const ANNOTATIONS = {
 };
 
 test.each(["iptables", "nftables"] as const)("%s: kube-proxy knows none of Fairlead's annotations", async (mode) => {
-  const plans = async (primaryAsUpstream: boolean, ...given: Parameters<typeof objects>) => {
-    const { planner } = await planned({ objects: objects(...given), node }, { mode, primaryAsUpstream });
+  const plans = async (asKubeProxy: boolean, ...given: Parameters<typeof objects>) => {
+    const { planner } = await planned({ objects: objects(...given), node }, { mode, asKubeProxy });
     return IP_FAMILIES.map((family) => [...planner.plan(family).groups.values()]);
   };
   const annotated = [ANNOTATIONS, ["9", "1", "0", "refused"]] as const;

@@ -21,8 +21,8 @@ export interface AgentSetup {
   /** Undefined: the agent learns no network. */
   readonly networks?: NetworksOnceParts["settings"] | undefined;
   readonly memory: Memory;
-  /** The proxy is kube-proxy, whose `primary` serves every address of a family without Node IP. */
-  readonly primaryAsUpstream?: boolean;
+  /** The proxy is kube-proxy. */
+  readonly asKubeProxy?: boolean;
 }
 
 export interface SetupOptions {
@@ -62,7 +62,7 @@ export function agentSetup(
     filter: filter.options,
     networks: networksSettings(config, filter.options),
     memory: memoryOf(options.memory, filter.options, warn),
-    ...(base?.ofKubeProxy === true && { primaryAsUpstream: true }),
+    ...(base?.ofKubeProxy === true && { asKubeProxy: true }),
   };
 }
 

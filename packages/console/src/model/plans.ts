@@ -160,11 +160,11 @@ export interface AgentSetup {
   /** Which objects CIDRs are learned from. Default: none are. */
   readonly networks?: NetworksOnceParts["settings"] | undefined;
   readonly memory: Memory;
-  /** The proxy is kube-proxy, whose `primary` serves every address of a family without Node IP. */
-  readonly primaryAsUpstream?: boolean;
+  /** The proxy is kube-proxy. */
+  readonly asKubeProxy?: boolean;
 }
 
 /** What of a configuration decides about plans, and more. */
-function identity({ mode, config, primaryAsUpstream }: AgentSetup): string {
-  return JSON.stringify([mode, config.kubeProxyConfiguration, config.fairleadConfiguration, primaryAsUpstream]);
+function identity({ mode, config, asKubeProxy }: AgentSetup): string {
+  return JSON.stringify([mode, config.kubeProxyConfiguration, config.fairleadConfiguration, asKubeProxy]);
 }

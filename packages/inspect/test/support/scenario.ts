@@ -32,7 +32,7 @@ interface Scenario {
 interface Agent {
   readonly mode?: Mode;
   readonly flags?: readonly string[];
-  readonly primaryAsUpstream?: boolean;
+  readonly asKubeProxy?: boolean;
 }
 
 /** Objects planned for the node that the golden files were recorded on. */
@@ -43,11 +43,11 @@ export async function planned(scenario: Scenario, agent: Agent = {}): Promise<Pl
 /** The same with the configuration that it follows from. */
 export async function sideOf(
   { objects, node }: Scenario,
-  { mode = "iptables", flags = [], primaryAsUpstream = false }: Agent = {},
+  { mode = "iptables", flags = [], asKubeProxy = false }: Agent = {},
 ): Promise<ModeSide> {
   const cluster = await clusterOf(objects, node.name);
   const setup = configOf([`--cluster-cidr=${node.clusterCIDRs.join(",")}`, `--proxy-mode=${mode}`, ...flags]);
   const addresses = ["127.0.0.1", "::1", ...node.addresses];
   const { config } = setup;
-  return { planned: planNode({ ...setup, cluster, nodeName: node.name, mode, addresses, primaryAsUpstream }), config };
+  return { planned: planNode({ ...setup, cluster, nodeName: node.name, mode, addresses, asKubeProxy }), config };
 }
