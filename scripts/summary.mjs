@@ -16,7 +16,7 @@ export function countsOf(name, folder = root) {
   return reportOf(name, folder)?.folders ?? { [`${name} tests`]: { ...zero(), failed: 1 } };
 }
 
-/** @returns {{folders: Record<string, object>, files: readonly object[]} | undefined} */
+/** @returns {import("../tooling/counts.ts").RunReport | undefined} */
 function reportOf(name, folder = root) {
   const file = join(folder, ".vitest", `${name}.json`);
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
@@ -40,6 +40,18 @@ export function dearest(names, folder = root) {
     `  seconds of CPU, and by the clock: ${files.length} files of tests, ${sum("cpu").trim()} s of CPU`,
     ...rows.map(({ file, cpu = 0, clock }) => `  ${seconds(cpu)} ${seconds(clock)}  ${file}`),
   ];
+}
+
+/**
+ * What failed in the tests, a line each, with the first line of its error: the end of a long log is what is kept of it.
+ *
+ * @param {readonly string[]} names FAIRLEAD_REPORT of the runs
+ * @returns {readonly string[]} lines
+ */
+export function failures(names, folder = root) {
+  return names
+    .flatMap((name) => reportOf(name, folder)?.failures ?? [])
+    .map(({ name, message }) => `  failed: ${name}${message === "" ? "" : `: ${message}`}`);
 }
 
 /** Adds counts of several runs, by folder. */
@@ -104,10 +116,12 @@ function words({ passed, failed, skipped, lost = 0 }) {
 export function summarize(steps, tests = {}, { reports = [], keep } = {}) {
   const { lines, passed, failed } = closing(steps, tests, Boolean(process.env.CI));
   if (reports.length > 0) console.log(`\n${dearest(reports).join("\n")}`);
-  console.log(`\n${lines.join("\n")}`);
+  const failedSteps = Object.keys(steps).filter((name) => !steps[name]);
+  const what = [...failures(reports), ...failedSteps.map((name) => `  failed step: ${name}`)];
+  console.log(["", ...lines.slice(0, -1), ...what, ...(what.length > 0 ? [""] : []), lines.at(-1)].join("\n"));
   if (keep !== undefined) {
     mkdirSync(join(root, ".vitest"), { recursive: true });
-    writeFileSync(sumFile(keep), JSON.stringify({ passed, failed }));
+    writeFileSync(sumFile(keep), JSON.stringify({ passed, failed, what }));
   }
   return failed === 0 && passed > 0 ? 0 : 1;
 }
@@ -121,14 +135,17 @@ export function forgetSum(name) {
   rmSync(sumFile(name), { force: true });
 }
 
-/** The sums of commands that ran one after the other, in one line; a command that left none has failed. */
+/** The sums of commands that ran one after the other, in one line, after what failed; one that left none has failed. */
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const sums = process.argv
     .slice(2)
     .map((name) =>
-      existsSync(sumFile(name)) ? JSON.parse(readFileSync(sumFile(name), "utf8")) : { passed: 0, failed: 1 },
+      existsSync(sumFile(name))
+        ? JSON.parse(readFileSync(sumFile(name), "utf8"))
+        : { passed: 0, failed: 1, what: [`  failed: ${name} has not ended`] },
     );
   const sum = (kind) => sums.reduce((all, one) => all + one[kind], 0);
+  for (const line of sums.flatMap(({ what }) => what)) console.log(line);
   console.log(`${sum("passed")} passed, ${sum("failed")} failed`);
   process.exitCode = sum("failed") === 0 && sum("passed") > 0 ? 0 : 1;
 }

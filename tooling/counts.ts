@@ -23,13 +23,26 @@ export interface FileCost {
   readonly clock: number;
 }
 
+/** What failed: a test, or a suite, a file or a promise outside of tests. */
+export interface Failure {
+  /** Where: file, suites and test, joined by " > ". */
+  readonly name: string;
+  /** The first error's message, one line. */
+  readonly message: string;
+}
+
 /** What a run leaves for the closing lines of `npm test` (scripts/summary.mjs). */
 export interface RunReport {
   readonly folders: Readonly<Record<string, Counts>>;
   readonly files: readonly FileCost[];
+  /** One for each that `folders` counts as failed. */
+  readonly failures: readonly Failure[];
 }
 
 const ROOT = join(import.meta.dirname, "..");
+
+/** The folder of errors that nothing caught, after their file's tests had passed. */
+const OUTSIDE = "(outside of tests)";
 
 /**
  * Writes what each folder's tests gave, for the closing line of `npm test` (scripts/summary.mjs): each failure once.
@@ -45,16 +58,21 @@ export class CountsReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly object[]): void {
     const folders: Record<string, Counts> = {};
+    const failures: Failure[] = [];
+    const failed = new Set<unknown>();
     for (const module of modules) {
       const folder = folderOf(module.moduleId);
       folders[folder] ??= zero();
-      count(module, folders[folder]);
+      const inIt = failuresOf(module);
+      if (inIt.length > 0) failed.add(module.moduleId);
+      failures.push(...inIt);
+      count(module, folders[folder], inIt.length);
     }
-    const failed = new Set<unknown>(modules.filter(hasFailed).map(({ moduleId }) => moduleId));
     const more = errors.filter((error) => !failed.has(fileOf(error)));
-    if (more.length > 0) folders["(outside of tests)"] = { ...zero(), failed: more.length };
+    if (more.length > 0) folders[OUTSIDE] = { ...zero(), failed: more.length };
+    failures.push(...more.map((error) => ({ name: OUTSIDE, message: messageOf([error]) })));
     mkdirSync(dirname(this.#file), { recursive: true });
-    const report: RunReport = { folders, files: modules.map(costOf) };
+    const report: RunReport = { folders, files: modules.map(costOf), failures };
     writeFileSync(this.#file, JSON.stringify(report, undefined, 1));
   }
 }
@@ -65,12 +83,6 @@ export class CountsReporter implements Reporter {
  */
 function fileOf(error: object): unknown {
   return "VITEST_TEST_PATH" in error ? error.VITEST_TEST_PATH : undefined;
-}
-
-function hasFailed(module: TestModule): boolean {
-  const counts = zero();
-  count(module, counts);
-  return counts.failed > 0;
 }
 
 function costOf(module: TestModule): FileCost {
@@ -86,15 +98,33 @@ function zero(): Counts {
   return { passed: 0, failed: 0, skipped: 0, lost: 0 };
 }
 
-function count(module: TestModule, counts: Counts): void {
-  counts.failed += isDead(module) ? 1 : 0;
-  for (const suite of module.children.allSuites()) counts.failed += isDead(suite) ? 1 : 0;
-  for (const test of module.children.allTests()) counts[kindOf(test)]++;
+/** Tests that failed, and suites or the file where they died outside of a test. */
+function failuresOf(module: TestModule): readonly Failure[] {
+  const file = relative(ROOT, module.moduleId);
+  const suites = [...module.children.allSuites()].filter(isDead);
+  const tests = [...module.children.allTests()].filter((test) => test.result().state === "failed");
+  return [
+    ...(isDead(module) ? [{ name: file, message: messageOf(module.errors()) }] : []),
+    ...suites.map((suite) => ({ name: `${file} > ${suite.fullName}`, message: messageOf(suite.errors()) })),
+    ...tests.map((test) => ({ name: `${file} > ${test.fullName}`, message: messageOf(test.result().errors ?? []) })),
+  ];
 }
 
-function kindOf(test: TestCase): keyof Counts {
-  const { state } = test.result();
-  if (state === "passed" || state === "failed") return state;
+function messageOf([error]: readonly object[]): string {
+  const message = error !== undefined && "message" in error ? String(error.message) : "";
+  return message.split("\n", 1).join("");
+}
+
+function count(module: TestModule, counts: Counts, failed: number): void {
+  counts.failed += failed;
+  for (const test of module.children.allTests()) {
+    const { state } = test.result();
+    if (state === "passed") counts.passed++;
+    else if (state !== "failed") counts[whyNotRun(test)]++;
+  }
+}
+
+function whyNotRun(test: TestCase): "skipped" | "lost" {
   if (test.options.mode === "skip" || test.options.mode === "todo") return "skipped";
   return hasDeadParent(test) ? "lost" : "skipped";
 }

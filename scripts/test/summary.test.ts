@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { addCounts, closing, countsOf, dearest } from "../summary.mjs";
+import { addCounts, closing, countsOf, dearest, failures } from "../summary.mjs";
 
 const dir = await mkdtemp(join(tmpdir(), "fairlead-summary-"));
 afterAll(() => rm(dir, { recursive: true }));
@@ -19,9 +19,14 @@ test("each failure counts once: suites that die in a hook, files that die, and w
   // Failed: two tests, three suites' hooks, one file's hook, one file. What they kept from running is not skipped.
   const scripts = { passed: 3, failed: 7, skipped: 4, lost: 5 };
   const outside = { passed: 0, failed: 1, skipped: 0, lost: 0 };
-  const { folders, files } = JSON.parse(await readFile(COUNTS, "utf8"));
+  const { folders, files, failures: failed } = JSON.parse(await readFile(COUNTS, "utf8"));
   expect(folders).toEqual({ scripts, "(outside of tests)": outside });
   expect(files.length).toBeGreaterThan(2);
+  expect(failed).toHaveLength(scripts.failed + outside.failed);
+  for (const { name, message } of failed) {
+    expect(name).toMatch(/^(?:scripts\/test\/fixtures\/.+|\(outside of tests\))$/);
+    expect(message).toMatch(/^[^\n]+$/);
+  }
 });
 
 const core = { passed: 7, failed: 0, skipped: 2, lost: 0 };
@@ -71,4 +76,11 @@ test("the files that took most processor time come first, and one that died coun
     ["0.0", "0.0", "7.test.ts"],
     ["0.0", "0.0", "died.test.ts"],
   ]);
+});
+
+test("what failed is named after the counts, with the first line of its error", async () => {
+  const report = { folders: {}, files: [], failures: [{ name: "a.test.ts > adds", message: "one is not two" }] };
+  await mkdir(join(dir, ".vitest"), { recursive: true });
+  await writeFile(join(dir, ".vitest", "failing.json"), JSON.stringify(report));
+  expect(failures(["none", "failing"], dir)).toEqual(["  failed: a.test.ts > adds: one is not two"]);
 });
