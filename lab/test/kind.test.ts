@@ -86,6 +86,10 @@ test("a cluster's own values are filled into the manifests of deploy/", async ()
   const learning = withValues(manifest, shape, "https://172.30.0.2:6443", { learns: true }) as typeof filled;
   expect(learning.data?.["config.conf"]).not.toMatch(/10\.[12]44\./);
   expect(learning.metadata?.name).not.toBe(filled.metadata?.name);
+  const multiCNI = { clusterCIDRsFrom: ["calico-ippools"], excludeCIDRsFrom: ["kube-ovn-subnets"] };
+  const given = withValues(manifest, shape, "https://172.30.0.2:6443", { learns: true, multiCNI }) as typeof filled;
+  const documents = parseAllDocuments(given.data?.["config.conf"] ?? "").map((document) => document.toJS());
+  expect(documents).toMatchObject([{ clusterCIDR: "" }, { multiCNI }]);
 });
 
 const SETTINGS = {
@@ -333,8 +337,10 @@ test("agents of all nodes that are started in another way are one change, and th
   const flags = ["--v=3"];
   expect(await Promise.all([start.change({ flags }), start.change({ flags })])).toEqual([true, true]);
   expect(await start.change({ flags })).toBe(false);
+  const multiCNI = { excludeCIDRsFrom: ["nodes"] };
+  expect(await start.change({ flags, multiCNI })).toBe(true);
   expect(await start.change({})).toBe(true);
-  expect(applied).toEqual([{}, { flags }, {}]);
+  expect(applied).toEqual([{}, { flags }, { flags, multiCNI }, {}]);
 });
 
 test("a change that failed is tried again", async () => {

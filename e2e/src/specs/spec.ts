@@ -186,11 +186,6 @@ export function onlyIPv4(why: string): (shape: ClusterShape) => string | undefin
   return ({ families }) => (families[0] === "IPv4" ? undefined : why);
 }
 
-/** For `Spec.unfit`: agents are given a file of this machine. */
-export function needsFiles({ provider }: ClusterShape): string | undefined {
-  return provider === "kind" ? "agents' pods do not have the configuration's file" : undefined;
-}
-
 /** An ability that the shape has. */
 export function able<T>(method: T | undefined): T {
   if (method === undefined) throw new Error("the cluster's shape names an ability that it does not have");

@@ -27,7 +27,7 @@ export interface ClusterShape {
  * `AgentStart.ownClock`, `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes
  * of this machine that can be started with flags and an environment of their own, and scripts run alongside them:
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
- * `ApiServerControl.turnSilent`. learn: `AgentStart.learns`, `.flags`. browser:
+ * `ApiServerControl.turnSilent`. learn: `AgentStart.learns`, `.flags`, `.multiCNI`. browser:
  * `ApiServerControl.namespace`, where one can run. console: the same, and `ClusterNode.namespaceFile`. instance:
  * `ClusterNode.startInstance`. local-instance: `ClusterNode.startLocalInstance`. webhook: `Pod.startScript`, and
  * openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name a node run there,
@@ -244,6 +244,8 @@ export interface AgentStart {
   readonly ownClock?: boolean;
   /** No flag of its own says a CIDR of a pod network: it has to learn them. */
   readonly learns?: boolean;
+  /** With `learns`: the section of this name in its configuration file. */
+  readonly multiCNI?: object;
   /** It remembers under this name, apart from all that was remembered otherwise: what starts first knows nothing. */
   readonly memory?: string;
   /** After its own flags; the last of a name counts. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
-import type { ClusterNode, ClusterShape } from "@fairlead/lab/provider/cluster";
+import type { AgentStart, ClusterNode, ClusterShape } from "@fairlead/lab/provider/cluster";
 import { parse, parseAllDocuments } from "yaml";
 import { expectAnswers } from "../expect.ts";
 import { each, restoreAgents } from "../faults/stage.ts";
@@ -70,17 +70,21 @@ export async function install(scene: Scene, definition: ApiObject): Promise<() =
   };
 }
 
+type Start = (node: ClusterNode) => Promise<void>;
+
 /**
  * Every agent learns its networks from now on, knowing nothing of before, and is as ever after the spec.
  *
  * @returns starts one anew, which knows what it has learned
  */
-export async function learnFrom(
-  scene: Scene,
-  ...flags: readonly string[]
-): Promise<(node: ClusterNode) => Promise<void>> {
+export function learnFrom(scene: Scene, ...flags: readonly string[]): Promise<Start> {
+  return learnBy(scene, { flags });
+}
+
+/** The same, with flags or by the configuration file. */
+export async function learnBy(scene: Scene, how: Pick<AgentStart, "flags" | "multiCNI">): Promise<Start> {
   restoreAgents(scene);
-  const start = ({ agent }: ClusterNode) => agent.restart({ learns: true, memory: scene.namespace, flags });
+  const start = ({ agent }: ClusterNode) => agent.restart({ learns: true, memory: scene.namespace, ...how });
   await each(scene, start);
   return start;
 }

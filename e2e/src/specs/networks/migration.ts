@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { startTraffic, type TrafficFlow, withoutFailure } from "../faults/stage.ts";
 import { excludedNetwork, expectForeign, expectNoTrace, needsOwnLoadBalancer } from "../multi-cni/untouched.ts";
-import { type Figures, nearAndFar, needsFiles, notIn, type Scene, type Spec } from "../spec.ts";
-import { describeNetworks, learnByFile } from "./authority/bystanders.ts";
+import { type Figures, nearAndFar, notIn, type Scene, type Spec } from "../spec.ts";
+import { describeAndLearn, describeNetworks } from "./authority/bystanders.ts";
 import { accepted, ipPool, learnFrom, learnsTwo, make, subnet, untilStage } from "./learning.ts";
 import {
   type Fleet,
@@ -26,11 +26,10 @@ const toBalancer: Spec = {
   name: "from one pod network to another that serves its pods itself, and back: every pod of 20 services moves under load",
   unfit: (shape) =>
     learnsTwo(shape) ??
-    needsFiles(shape) ??
     needsOwnLoadBalancer(shape) ??
     notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address")(shape),
   run: async (scene) => {
-    await learnByFile(scene, whileMoving(scene));
+    await describeAndLearn(scene, whileMoving(scene));
     // Open vSwitch in user space loses datagrams on a busy machine, with any proxy.
     const fleet = await openFleet(scene, SERVICES, ["TCP"]);
     return movedUnderLoad(scene, fleet, { home: "ours", away: "foreign", changes: SERVICES });
@@ -40,13 +39,10 @@ const toBalancer: Spec = {
 const toProxied: Spec = {
   ...COMMON,
   name: "from one pod network to another without a load balancer, and back: every pod of 20 services moves under load",
-  unfit: (shape) =>
-    learnsTwo(shape) ??
-    needsFiles(shape) ??
-    (needsOwnLoadBalancer(shape) === undefined ? "its own serves it" : undefined),
+  unfit: (shape) => learnsTwo(shape) ?? (needsOwnLoadBalancer(shape) === undefined ? "its own serves it" : undefined),
   run: async (scene) => {
     const next = excludedNetwork(scene.cluster).podCIDRs.IPv4 ?? "";
-    await learnByFile(scene, bothOurs(scene));
+    await describeAndLearn(scene, bothOurs(scene));
     await make(scene, ipPool("next", next));
     await untilStage(scene, next, "effective");
     const fleet = await openFleet(scene, SERVICES, ["TCP", "UDP"]);
@@ -99,7 +95,7 @@ export const underLoad: Spec = {
 const TRAFFIC_MS = 20 * 60_000;
 
 /** `multiCNI` while pods move to a network that has a load balancer, as docs/migrate-networks.md has it. */
-function whileMoving({ cluster, network }: Scene): unknown {
+function whileMoving({ cluster, network }: Scene): object {
   return {
     clusterCIDRsFrom: [{ source: "calico-ippools", within: Object.values(network.podCIDRs) }],
     excludeCIDRsFrom: [{ source: "kube-ovn-subnets", within: Object.values(excludedNetwork(cluster).podCIDRs) }],
@@ -109,7 +105,7 @@ function whileMoving({ cluster, network }: Scene): unknown {
 }
 
 /** The same where the other network leaves services to this proxy. */
-function bothOurs({ cluster, network }: Scene): unknown {
+function bothOurs({ cluster, network }: Scene): object {
   const within = [network, excludedNetwork(cluster)].flatMap(({ podCIDRs }) => Object.values(podCIDRs));
   return { clusterCIDRsFrom: [{ source: "calico-ippools", within }] };
 }

@@ -2,8 +2,8 @@ import { parseCIDRLeniently } from "@fairlead/base";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { startTraffic, withoutFailure } from "../faults/stage.ts";
 import { excludedNetwork } from "../multi-cni/untouched.ts";
-import { nearAndFar, needsFiles, type Scene, type Spec } from "../spec.ts";
-import { learnByFile } from "./authority/bystanders.ts";
+import { nearAndFar, type Scene, type Spec } from "../spec.ts";
+import { describeAndLearn } from "./authority/bystanders.ts";
 import { handsOver, make, subnet, untilLearned } from "./learning.ts";
 import { untilAllAgree, untilOwners, withOwnerChanges } from "./owners.ts";
 
@@ -17,7 +17,7 @@ export const recut: Spec = {
   name: "a network's subnets are renamed, split, merged, shrunk and grown under load: no request fails, and only what is given back changes hands",
   suite: "networks",
   eachFamily: false,
-  unfit: (shape) => handsOver(shape) ?? needsFiles(shape),
+  unfit: handsOver,
   run: async (scene) => {
     const { api } = scene.cluster;
     const { ways, cidrs } = await openHalves(scene);
@@ -70,7 +70,7 @@ async function openHalves(scene: Scene) {
   const { cluster } = scene;
   const [first, second] = scene.nodes;
   const network = excludedNetwork(cluster);
-  await learnByFile(scene, learning(scene));
+  await describeAndLearn(scene, learning(scene));
   const { caller } = await nearAndFar(scene);
   const pods = await Promise.all(
     [first, second].map((node, at) => scene.pod({ node, network: network.name, app: at === 0 ? "lower" : "upper" })),
@@ -93,7 +93,7 @@ async function openHalves(scene: Scene) {
   return { ways, cidrs };
 }
 
-function learning({ cluster, network }: Scene): unknown {
+function learning({ cluster, network }: Scene): object {
   return {
     clusterCIDRsFrom: [{ source: "calico-ippools", within: Object.values(network.podCIDRs) }],
     excludeCIDRsFrom: [{ source: "kube-ovn-subnets", within: Object.values(excludedNetwork(cluster).podCIDRs) }],

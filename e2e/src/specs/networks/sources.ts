@@ -9,13 +9,13 @@ import { expectAnswers, expectRefused, expectUntouched } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/stage.ts";
 import { expectNoTrace, OWNERSHIP } from "../multi-cni/untouched.ts";
 import { openOperator } from "../operator.ts";
-import { able, nearAndFar, needs, needsFiles, onlyIPv4, type Scene, type Spec } from "../spec.ts";
-import { configFile } from "./authority/bystanders.ts";
+import { able, nearAndFar, needs, onlyIPv4, type Scene, type Spec } from "../spec.ts";
 import {
   allow,
   CIDR,
   install,
   ipPool,
+  learnBy,
   learnFrom,
   make,
   makeVpc,
@@ -121,7 +121,7 @@ const THERE = { IPv4: "10.253.1.3", IPv6: "fd00:253::3" } as const;
 export const userDefined: Spec = {
   name: "a user-defined network of OVN-Kubernetes: ClusterIPs and node ports of its namespace are left to it, and tools show the mirrored endpoints",
   suite: "networks",
-  unfit: (shape) => needs("learn")(shape) ?? needsFiles(shape),
+  unfit: needs("learn"),
   run: async (scene) => {
     const { cluster, namespace, family, nodes } = scene;
     const [, second] = nodes;
@@ -133,8 +133,7 @@ export const userDefined: Spec = {
       await expectAnswers(cluster.outside, atNode, { by });
     };
     await allow(scene);
-    const config = await configFile(scene, MULTI_CNI);
-    await learnFrom(scene, `--config=${config}`);
+    await learnBy(scene, { multiCNI: MULTI_CNI });
     await served();
     const label = (value: string | null) =>
       cluster.api.patch(`/api/v1/namespaces/${namespace}`, { metadata: { labels: { [LABEL]: value } } });
@@ -143,8 +142,7 @@ export const userDefined: Spec = {
     await expectRefused(cluster.outside, atNode);
     await make(scene, mirrored(namespace, family));
     const operator = await openOperator(scene);
-    const asked = ["--config", config, "--node", second.name] as const;
-    const { out } = await operator.ask("explain", `${namespace}/web`, ...asked);
+    const { out } = await operator.ask("explain", `${namespace}/web`, "--node", second.name);
     for (const text of ["user-defined network blue", THERE[family]]) {
       if (!out.includes(text)) throw new Error(`wanted ${text} in what explain says; came\n${out}`);
     }

@@ -119,21 +119,22 @@ export function withValues(
   manifest: Manifest,
   shape: ClusterShape,
   apiServer: string,
-  { learns = false }: Pick<AgentStart, "learns"> = {},
+  { learns = false, multiCNI }: Pick<AgentStart, "learns" | "multiCNI"> = {},
 ): Manifest {
   const data = manifest["data"] as Readonly<Record<"config.conf" | "kubeconfig.conf", string>>;
   const [proxy = {}, fairlead = {}] = parseAllDocuments(data["config.conf"]).map((document) => document.toJS());
   const kubeconfig = parse(data["kubeconfig.conf"]);
   kubeconfig.clusters[0].cluster.server = apiServer;
+  const says = (wanted: Parameters<typeof networkCIDRs>[1]) => (learns ? [] : networkCIDRs(shape, wanted));
   const config = [
     {
       ...proxy,
-      clusterCIDR: learns ? "" : networkCIDRs(shape, { excluded: false }).join(","),
+      clusterCIDR: says({ excluded: false }).join(","),
       // Specs wait for changes; a cluster of two nodes can take them at once.
       [shape.mode]: { ...proxy[shape.mode], minSyncPeriod: "50ms", syncPeriod: `${SYNC_PERIOD_MS}ms` },
       logging: { verbosity: 2 },
     },
-    { ...fairlead, multiCNI: { excludeClusterCIDRs: learns ? [] : networkCIDRs(shape, { excluded: true }) } },
+    { ...fairlead, multiCNI: multiCNI ?? { excludeClusterCIDRs: says({ excluded: true }) } },
   ];
   const text = config.map((one) => stringify(one)).join("---\n");
   const files = { "config.conf": text, "kubeconfig.conf": stringify(kubeconfig) };
@@ -260,6 +261,6 @@ async function logsOf({ namespace }: KindNode): Promise<string> {
   return texts.join("\n");
 }
 
-function startKey({ learns = false, memory = "", flags = [] }: AgentStart): string {
-  return JSON.stringify([learns, memory, flags]);
+function startKey({ learns = false, multiCNI, memory = "", flags = [] }: AgentStart): string {
+  return JSON.stringify([learns, multiCNI, memory, flags]);
 }

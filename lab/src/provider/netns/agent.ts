@@ -20,7 +20,7 @@ interface NodeAgent extends AgentOnNode {
 export async function startNodeAgent(
   { namespace, runner, addresses }: GroundNode,
   first: NodeProxy,
-  flags: (proxy: NodeProxy, how: AgentStart) => readonly string[],
+  flags: (proxy: NodeProxy, how: AgentStart) => Promise<readonly string[]>,
   folder: string,
 ): Promise<NodeAgent> {
   const families = Object.keys(addresses);
@@ -30,7 +30,7 @@ export async function startNodeAgent(
   const start = async (how: AgentStart = {}) => {
     const { kubeProxy } = proxy;
     const agent = startAgent(namespace, {
-      flags: [...flags(proxy, how), ...(how.flags ?? [])],
+      flags: [...(await flags(proxy, how)), ...(how.flags ?? [])],
       ...(kubeProxy === undefined ? await startSettings(folder, how) : { program: kubeProxy }),
     });
     await (kubeProxy === undefined ? inPlace(agent, families) : kubeProxyInPlace(agent, asks));
@@ -129,6 +129,31 @@ export function proxyFlags(
     `--ipvs-sync-period=${IPVS_SYNC_PERIOD_MS}ms`,
     "-v=2",
   ];
+}
+
+/** The same for an agent that is started so: what is said in a configuration file is in a file alongside its state. */
+export async function startFlags(
+  shape: ClusterShape,
+  settings: ProxySettings,
+  proxy: NodeProxy,
+  how: AgentStart,
+): Promise<readonly string[]> {
+  const flags = proxyFlags(shape, settings, proxy, how);
+  if (how.multiCNI === undefined) return flags;
+  const file = `${settings.stateFolder}.conf`;
+  const periods = { minSyncPeriod: "50ms", syncPeriod: `${SYNC_PERIOD_MS}ms` };
+  const kubeProxy = {
+    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+    kind: "KubeProxyConfiguration",
+    clientConnection: { kubeconfig: settings.kubeconfig },
+    mode: proxy.mode,
+    iptables: periods,
+    nftables: periods,
+  };
+  const { multiCNI } = how;
+  const fairlead = { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration", multiCNI };
+  await writeFile(file, [kubeProxy, fairlead].map((document) => JSON.stringify(document)).join("\n---\n"));
+  return [...flags, `--config=${file}`];
 }
 
 /**

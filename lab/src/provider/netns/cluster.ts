@@ -15,7 +15,7 @@ import { runnerIn } from "../../wire.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, NODE_PORTS } from "../cluster.ts";
 import { requireMode } from "../pod-handle.ts";
 import { type ClusterRequest, daemonsHere, followServices, installFlavor, type Progress } from "../provider.ts";
-import { proxyFlags, startNodeAgent, startNodeInstance, stateFolder } from "./agent.ts";
+import { proxyFlags, startFlags, startNodeAgent, startNodeInstance, stateFolder } from "./agent.ts";
 import { gatesBefore } from "./control-plane.ts";
 import {
   FABRIC_ADDRESS,
@@ -176,7 +176,7 @@ async function openNode(
   const starting = startNodeAgent(
     node,
     { mode: shape.mode },
-    (proxy, how) => proxyFlags(shape, settings(how.memory), proxy, how),
+    (proxy, how) => startFlags(shape, settings(how.memory), proxy, how),
     own,
   );
   const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), starting]);

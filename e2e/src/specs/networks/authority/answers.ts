@@ -1,20 +1,8 @@
 import type { Client, Pod } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, type Target } from "../../expect.ts";
 import { excludedNetwork, needsOwnLoadBalancer } from "../../multi-cni/untouched.ts";
-import {
-  able,
-  createService,
-  each,
-  type Figures,
-  needs,
-  needsFiles,
-  notIn,
-  onlyIPv4,
-  type Scene,
-  type ServiceHandle,
-  type Spec,
-} from "../../spec.ts";
-import { learnByFile } from "./bystanders.ts";
+import { able, each, type Figures, needs, notIn, onlyIPv4, type Scene, type Spec } from "../../spec.ts";
+import { describeAndLearn, openClusterDNS } from "./bystanders.ts";
 
 const onlyOthers = notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address");
 
@@ -24,13 +12,9 @@ export const everyAnswer: Spec = {
   about: ["endpoint-filter", "backend-iptables", "backend-nftables", "backend-userspace"],
   eachFamily: false,
   unfit: (shape) =>
-    onlyOthers(shape) ??
-    needs("learn")(shape) ??
-    needsFiles(shape) ??
-    needsOwnLoadBalancer(shape) ??
-    onlyIPv4("its CIDRs are IPv4")(shape),
+    onlyOthers(shape) ?? needs("learn")(shape) ?? needsOwnLoadBalancer(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
   run: async (scene) => {
-    await learnByFile(scene, recipe(scene));
+    await describeAndLearn(scene, recipe(scene));
     const cells = await openTable(scene);
     for (const { from, target, by } of cells) await expectAnswers(from, target, { by });
     return { ...fairleadLines(cells), ...(await askKubeProxy(scene, cells)) };
@@ -42,7 +26,7 @@ const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
 const REQUESTS = { count: 16, parallel: 8, timeoutMs: 3_000 } as const;
 
 /** `multiCNI` as the recipe for Calico and kube-ovn has it. */
-function recipe({ cluster, network }: Scene): unknown {
+function recipe({ cluster, network }: Scene): object {
   const within = Object.values(excludedNetwork(cluster).podCIDRs);
   return {
     clusterCIDRsFrom: [{ source: "calico-ippools", within: Object.values(network.podCIDRs) }],
@@ -126,9 +110,9 @@ async function openTable(scene: Scene): Promise<readonly Cell[]> {
       }
     }
   }
-  const dns = await openDNS(scene);
+  const clusterIP = await openClusterDNS(scene, dnsLabel(scene));
   for (const [client, from] of Object.entries(clients)) {
-    const target: Target = { to: dns.clusterIP, port: 53, protocol: "UDP" };
+    const target: Target = { to: clusterIP, port: 53, protocol: "UDP" };
     cells.push({ row: `${client} → kube-dns`, service: "kube-dns", from, target, by: endpoints["kube-dns"] });
   }
   return cells;
@@ -183,13 +167,3 @@ async function openService(scene: Scene, app: string): Promise<Readonly<Record<s
 }
 
 const dnsLabel = ({ namespace }: Scene) => `dns-${namespace}`;
-
-async function openDNS(scene: Scene): Promise<ServiceHandle> {
-  const service = await createService(scene.cluster.api, {
-    ...{ name: "kube-dns", namespace: "kube-system", family: scene.family, annotations: {} },
-    labels: { "k8s-app": "kube-dns" },
-    spec: { selector: { app: dnsLabel(scene) }, ports: [{ name: "dns", port: 53, protocol: "UDP" }] },
-  });
-  scene.later(service.remove);
-  return service;
-}

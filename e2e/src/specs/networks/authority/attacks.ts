@@ -4,14 +4,14 @@ import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-clie
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { messageOf } from "@fairlead/lab/support/processes";
 import { needsExcluded } from "../../multi-cni/untouched.ts";
-import { each, needs, needsFiles, onlyIPv4, restoreAgents, type Scene, type Spec } from "../../spec.ts";
+import { each, needs, onlyIPv4, restoreAgents, type Scene, type Spec } from "../../spec.ts";
 import { type LearnedCIDR, untilLearned } from "../learning.ts";
 import {
   type Bystanders,
   canaryGoes,
+  describeAndLearn,
   expectOwners,
   guarded,
-  learnByFile,
   openBystanders,
   unguarded,
   untilOwned,
@@ -54,14 +54,14 @@ function unfit(shape: ClusterShape): string | undefined {
 }
 
 /** Each row of a table after the other, under one load. */
-function attacksOn(how: string, multiCNI: (scene: Scene) => unknown, rows: readonly NetworkAttack[]): Spec {
+function attacksOn(how: string, multiCNI: (scene: Scene) => object, rows: readonly NetworkAttack[]): Spec {
   return {
     ...COMMON,
     name: `attacks on networks, ${how}: no service changes hands, DNS and the API answer`,
-    unfit: (shape) => unfit(shape) ?? needsFiles(shape),
+    unfit,
     run: async (scene) => {
       const { at, load } = await openBystanders(scene);
-      await learnByFile(scene, multiCNI(scene));
+      await describeAndLearn(scene, multiCNI(scene));
       await untilOwned(at);
       const finish = await load();
       for (const row of rows) await runAttack(at, row);

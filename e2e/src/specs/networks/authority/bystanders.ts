@@ -1,18 +1,14 @@
 /** Services that an attack must not change, and the configuration that they are served with. */
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
+import { fieldsOf, valueAt } from "@fairlead/base";
+import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { networkResource } from "@fairlead/lab/control-plane/network-resources";
-import { SYNC_PERIOD_MS } from "@fairlead/lab/provider/netns/agent";
-import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { expectAnswers } from "../../expect.ts";
 import { startTraffic, withoutFailure } from "../../faults/stage.ts";
 import { endpointAt, excludedNetwork } from "../../multi-cni/untouched.ts";
 import { able, createService, type Figures, nearAndFar, type Scene } from "../../spec.ts";
-import { allow, CIDR, install, ipPool, learnFrom, make, makeVpc, subnet } from "../learning.ts";
+import { allow, CIDR, install, ipPool, learnBy, make, makeVpc, subnet } from "../learning.ts";
 
 /** Services that others aim at, and what they aim with. */
 export interface Bystanders {
@@ -133,7 +129,7 @@ export const RENAMED_VPC = "main";
 const OURS = { clusterCIDRsFrom: ["calico-ippools"], cidrChanges: { removalDelay: "1s" } };
 
 /** `multiCNI` as the recipe has it, with all sources that are attacked; our own pools are believed anywhere. */
-export function guarded({ cluster }: Scene): unknown {
+export function guarded({ cluster }: Scene): object {
   const theirs = Object.values(excludedNetwork(cluster).podCIDRs);
   return {
     ...OURS,
@@ -147,14 +143,14 @@ export function guarded({ cluster }: Scene): unknown {
 }
 
 /** The same without a prefix filter. */
-export function unguarded(): unknown {
+export function unguarded(): object {
   return { ...OURS, excludeCIDRsFrom: ["kube-ovn-subnets"] };
 }
 
-/** The networks that are here describe themselves, and every agent learns them by a configuration file. */
-export async function learnByFile(scene: Scene, multiCNI: unknown): Promise<void> {
+/** The networks that are here describe themselves, and every agent learns them as its configuration says. */
+export async function describeAndLearn(scene: Scene, multiCNI: object): Promise<void> {
   await describeNetworks(scene);
-  await learnFrom(scene, `--config=${await configFile(scene, multiCNI)}`);
+  await learnBy(scene, { multiCNI });
 }
 
 /** The CRDs, the roles, and the objects of the networks that are here. */
@@ -176,27 +172,6 @@ export async function describeNetworks(scene: Scene): Promise<void> {
   }
 }
 
-/** A configuration file for agents of this cluster and their tools, which goes with the spec. */
-export async function configFile({ cluster, later }: Scene, multiCNI: unknown): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
-  later(() => rm(folder, { recursive: true, force: true }));
-  const access = join(folder, "kubeconfig");
-  await writeFile(access, kubeconfig({ server: cluster.apiServer.url, token: USERS.proxy.token }), { mode: 0o600 });
-  const periods = { minSyncPeriod: "50ms", syncPeriod: `${SYNC_PERIOD_MS}ms` };
-  const kubeProxy = {
-    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-    kind: "KubeProxyConfiguration",
-    clientConnection: { kubeconfig: access },
-    mode: cluster.mode,
-    iptables: periods,
-    nftables: periods,
-  };
-  const fairlead = { apiVersion: "fairlead.dev/v1alpha1", kind: "FairleadConfiguration", multiCNI };
-  const file = join(folder, "config.conf");
-  await writeFile(file, [kubeProxy, fairlead].map((document) => JSON.stringify(document)).join("\n---\n"));
-  return file;
-}
-
 const DNS_PORTS = [
   { name: "dns", port: 53, protocol: "UDP" },
   { name: "http", port: 80, protocol: "TCP" },
@@ -213,12 +188,29 @@ async function openDNS(scene: Scene) {
   const [, node] = scene.nodes;
   const pod = await cluster.startPod({ namespace: "kube-system", node, network: network.name, labels: { app } });
   scene.later(pod.remove);
+  return { pod, clusterIP: await openClusterDNS(scene, app) };
+}
+
+/**
+ * kube-system/kube-dns over pods with that label. Whole Kubernetes has one, which has these pods while the spec lasts.
+ *
+ * @returns its ClusterIP
+ */
+export async function openClusterDNS({ cluster, later }: Scene, app: string): Promise<string> {
+  const { api, kubernetes } = cluster;
+  const where = { name: "kube-dns", namespace: "kube-system" };
   const labels = { "k8s-app": "kube-dns" };
-  const spec = { selector: { app }, ports: DNS_PORTS };
-  const name = { name: "kube-dns", namespace: "kube-system" };
-  const service = await createService(cluster.api, { ...name, family: "IPv4", spec, annotations: {}, labels });
-  scene.later(service.remove);
-  return { pod, clusterIP: service.clusterIP };
+  if (kubernetes === undefined) {
+    const spec = { selector: { app }, ports: DNS_PORTS };
+    const service = await createService(api, { ...where, family: "IPv4", spec, annotations: {}, labels });
+    later(service.remove);
+    return service.clusterIP;
+  }
+  const path = objectPath({ apiVersion: "v1", kind: "Service", metadata: where });
+  const { ports, clusterIP } = fieldsOf(valueAt(await api.get(path), "spec"));
+  later(async () => void (await api.patch(path, { spec: { selector: { ...labels, app: null }, ports } })));
+  await api.patch(path, { spec: { selector: { "k8s-app": null, app }, ports: DNS_PORTS } });
+  return String(clusterIP);
 }
 
 async function apiClusterIP({ cluster }: Scene): Promise<string> {
