@@ -1,5 +1,6 @@
 import {
   endpointSlice,
+  gatewayReference,
   goldenScenario,
   goldenScenarios,
   type RawObject,
@@ -153,10 +154,11 @@ describe("node ports on loopback addresses in nftables mode", () => {
 });
 
 test("the Gateway whose Service it is", async () => {
-  const labels = { "gateway.networking.k8s.io/gateway-name": "gw" };
-  const stdin = JSON.stringify(workload(1, { endpoints: [webA1], labels }).objects);
+  // A label holds 63 letters.
+  const name = `${"long.".repeat(19)}names`;
+  const stdin = JSON.stringify(workload(1, { endpoints: [webA1], gateway: name }).objects);
   const { out } = await fairlead(["explain", "svc-1", "-f", "-", ...AGENT], { stdin });
-  expect(out).toContain("mode\nGateway default/gw; its routes: fairlead explain gateway default/gw\n");
+  expect(out).toContain(`mode\nGateway default/${name}; its routes: fairlead explain gateway default/${name}\n`);
 });
 
 test("what trafficDistribution asks for, and why it is not met", async () => {
@@ -392,7 +394,7 @@ describe("a Gateway", () => {
       {},
       {
         labels: { "gateway.networking.k8s.io/gateway-name": label },
-        ownerReferences: [{ apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", name: gateway }],
+        ownerReferences: [gatewayReference(gateway)],
       },
     );
   beforeAll(async () => void args.push("--kubeconfig", kubeconfigFor(await server.start())));

@@ -1,5 +1,5 @@
 import type { Connection } from "@fairlead/kernel";
-import { goldenScenarios } from "@fairlead/testkit";
+import { gatewayReference, goldenScenarios } from "@fairlead/testkit";
 import type { Outcome } from "@fairlead/trace";
 import { describe, expect, test } from "vitest";
 import { knownText, mergedWays } from "../src/commands/trace/text.ts";
@@ -218,6 +218,7 @@ describe("ways", () => {
 });
 
 test("in nftables mode a service with three endpoints is three ways, and a Gateway's is named as such", async () => {
+  const gateway = `${"long.".repeat(19)}names`;
   const objects = [
     {
       apiVersion: "v1",
@@ -225,7 +226,7 @@ test("in nftables mode a service with three endpoints is three ways, and a Gatew
       metadata: {
         name: "web",
         namespace: "shop",
-        labels: { "gateway.networking.k8s.io/gateway-name": "gw" },
+        ownerReferences: [gatewayReference(gateway)],
       },
       spec: { clusterIP: "10.96.0.10", clusterIPs: ["10.96.0.10"], ipFamilies: ["IPv4"], ports: [{ port: 80 }] },
     },
@@ -246,5 +247,5 @@ test("in nftables mode a service with three endpoints is three ways, and a Gatew
     expect.stringMatching(/^10\.144\.1\.[567]:8080/),
   ]);
   expect(out).toContain("the likeliest of ");
-  expect(out).toContain("\nto Gateway shop/gw; its routes: fairlead explain gateway shop/gw\n");
+  expect(out).toContain(`\nto Gateway shop/${gateway}; its routes: fairlead explain gateway shop/${gateway}\n`);
 });

@@ -13,7 +13,7 @@ export {
 export { decodeEndpointSlice } from "./decode/endpoint-slice.ts";
 export { createIntern, type Decoded, type Intern } from "./decode/fields.ts";
 export { decodeNode, decodeServiceCIDR } from "./decode/node.ts";
-export { decodeService } from "./decode/service.ts";
+export { decodeService, owningGateway } from "./decode/service.ts";
 export type * from "./filter.ts";
 export * from "./objects.ts";
 export type * from "./plan.ts";

@@ -57,7 +57,7 @@ export interface Service {
   readonly created?: number;
   /** It is the cluster's DNS: namespace kube-system, label k8s-app: kube-dns. */
   readonly clusterDNS?: true;
-  /** The Gateway whose Service it is, as its controller's label says. It decides nothing: only explanations name it. */
+  /** The Gateway that owns it, `namespace/name`. It decides nothing: only explanations name it. */
   readonly gateway?: string;
   /** Annotations with the prefix `fairlead.dev/` only. */
   readonly annotations: Readonly<Record<string, string>>;

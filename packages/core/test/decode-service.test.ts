@@ -21,10 +21,32 @@ test.each([
   expect(decodeService(raw({}, { metadata: { namespace, labels } })).object?.clusterDNS).toBe(clusterDNS);
 });
 
-test("of a Gateway names it by the label of its controller", () => {
-  const labels = { "gateway.networking.k8s.io/gateway-name": "gw" };
-  expect(decodeService(raw({}, { metadata: { namespace: "shop", labels } })).object?.gateway).toBe("shop/gw");
-  expect(decodeService(raw()).object).not.toHaveProperty("gateway");
+const gatewayReference = (name: string) => ({
+  apiVersion: "gateway.networking.k8s.io/v1",
+  kind: "Gateway",
+  name,
+});
+const LONG = `${"long.".repeat(19)}names`;
+
+test.each<[what: string, owners: unknown, gateway: string | undefined]>([
+  ["of a Gateway", [gatewayReference("gw")], "shop/gw"],
+  ["of a Gateway with a name of 100 letters, which no label can hold", [gatewayReference(LONG)], `shop/${LONG}`],
+  [
+    "of a Gateway of another version of the API",
+    [{ ...gatewayReference("gw"), apiVersion: "gateway.networking.k8s.io/v2" }],
+    "shop/gw",
+  ],
+  ["of an owner alongside a Gateway", [{ kind: "Gateway" }, null, gatewayReference("gw")], "shop/gw"],
+  ["of a Gateway of another API", [{ ...gatewayReference("gw"), apiVersion: "networking.istio.io/v1" }], undefined],
+  ["of another kind", [{ ...gatewayReference("gw"), kind: "TCPRoute" }], undefined],
+  ["of a name that none has", [gatewayReference("\u001b[2J")], undefined],
+  ["with a reference that is none", { kind: "Gateway", name: "gw" }, undefined],
+  ["with a label only", undefined, undefined],
+])("%s: it names %j", (_what, ownerReferences, gateway) => {
+  const labels = { "gateway.networking.k8s.io/gateway-name": "long-long-f00" };
+  const { object } = decodeService(raw({}, { metadata: { namespace: "shop", labels, ownerReferences } }));
+  expect(object?.gateway).toBe(gateway);
+  if (gateway === undefined) expect(object).not.toHaveProperty("gateway");
 });
 
 test("is as old as the API server says", () => {

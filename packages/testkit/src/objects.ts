@@ -45,18 +45,29 @@ export interface ServiceFields {
   readonly healthCheckNodePort?: number;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
+  /** The name of the Gateway that owns it; absent: none. */
+  readonly gateway?: string;
 }
 
 /** A core/v1 Service as the API server stores it, its defaults filled in. */
 export function service(name: string, fields: ServiceFields): RawObject {
-  const { namespace = "default", labels = {}, annotations = {} } = fields;
+  const { namespace = "default", labels = {}, annotations = {}, gateway } = fields;
   return {
     apiVersion: "v1",
     kind: "Service",
-    metadata: { name, namespace, labels, annotations },
+    metadata: {
+      ...{ name, namespace, labels, annotations },
+      ...(gateway !== undefined && { ownerReferences: [gatewayReference(gateway)] }),
+    },
     spec: serviceSpec(fields),
     status: { loadBalancer: fields.ingress === undefined ? {} : { ingress: fields.ingress.map(ingress) } },
   };
+}
+
+/** As the controller of Gateways writes it. */
+export function gatewayReference(name: string): object {
+  const apiVersion = "gateway.networking.k8s.io/v1";
+  return { apiVersion, kind: "Gateway", name, uid: `uid-${name.slice(0, 20)}`, controller: true };
 }
 
 export interface EndpointFields {

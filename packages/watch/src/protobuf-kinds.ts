@@ -49,8 +49,7 @@ export const status = message({
 
 const entry = message({ 1: field("key", "string"), 2: field("value", "string") });
 
-/** meta/v1 ObjectMeta. */
-const objectMeta = message({
+const metadata = {
   1: omitEmpty("name", "string"),
   3: omitEmpty("namespace", "string"),
   6: omitEmpty("resourceVersion", "string"),
@@ -58,7 +57,13 @@ const objectMeta = message({
   9: field("deletionTimestamp", "time"),
   11: map("labels"),
   12: map("annotations"),
-});
+};
+
+/** meta/v1 ObjectMeta. */
+const objectMeta = message(metadata);
+
+/** meta/v1 OwnerReference. */
+const owner = message({ 1: field("kind", "string"), 3: field("name", "string"), 5: field("apiVersion", "string") });
 
 const servicePort = message({
   1: omitEmpty("name", "string"),
@@ -96,7 +101,7 @@ const loadBalancer = message({ 1: list("ingress", ingress) });
 
 /** core/v1 Service. */
 export const service = message({
-  1: field("metadata", objectMeta),
+  1: field("metadata", message({ ...metadata, 13: list("ownerReferences", owner) })),
   2: field("spec", serviceSpec),
   3: field("status", message({ 1: field("loadBalancer", loadBalancer) })),
 });

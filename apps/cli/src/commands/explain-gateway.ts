@@ -11,6 +11,7 @@ import {
   textAt,
   valueAt,
 } from "@fairlead/base";
+import { owningGateway } from "@fairlead/core";
 import { openCluster } from "../cluster/cluster.ts";
 import { inNamespace, nameOf, SERVICES } from "../cluster/resources.ts";
 import type { explainOptions } from "../facts/plans.ts";
@@ -39,13 +40,9 @@ export async function explainGateway(
       (await cluster.list(resource(`${protocol.toLowerCase()}routes`))).map((raw) => routeOf(protocol, raw)),
     ),
   );
-  // Its value need not be the name: a label holds 63 characters.
+  // The value of the label need not be the name: it holds 63 characters.
   const services = await cluster.list(inNamespace(SERVICES, namespace), { labels: `${GATEWAY_GROUP}/gateway-name` });
-  const service = services.find((raw) =>
-    objectsAt(objectAt(raw, "metadata"), "ownerReferences").some(
-      (owner) => owner["kind"] === "Gateway" && owner["name"] === name,
-    ),
-  );
+  const service = services.find((raw) => owningGateway(raw) === name);
   const answer = answerOf(gateway, `${namespace}/${name}`, service, routes.flat());
   await print(options.output, answer, () => answerText(answer), context);
   return 0;

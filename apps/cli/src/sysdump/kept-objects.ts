@@ -13,7 +13,8 @@ const OBJECT: KeptFields = {
 };
 
 const SERVICE: KeptFields = {
-  "metadata.labels": ["service.kubernetes.io/service-proxy-name", "k8s-app", "gateway.networking.k8s.io/gateway-name"],
+  "metadata.labels": ["service.kubernetes.io/service-proxy-name", "k8s-app"],
+  "metadata.ownerReferences": ["apiVersion", "kind", "name"],
   "metadata.annotations": [
     "ovn.kubernetes.io/vpc",
     ["fairlead.dev/node-port-addresses", cidrs],

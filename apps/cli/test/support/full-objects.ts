@@ -55,8 +55,8 @@ export const FULL: Readonly<Record<string, object>> = {
       labels: {
         "service.kubernetes.io/service-proxy-name": "edge",
         "k8s-app": "kube-dns",
-        "gateway.networking.k8s.io/gateway-name": "gw",
       },
+      ownerReferences: [{ apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", name: "gw" }],
       annotations: {
         "ovn.kubernetes.io/vpc": "blue",
         "fairlead.dev/ownership": "ours",

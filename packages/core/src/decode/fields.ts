@@ -206,7 +206,7 @@ export function createIntern(limit = 10_000): Intern {
 const SUBDOMAIN = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 const LONGEST_SUBDOMAIN = 253;
 
-function isSubdomain(name: string): boolean {
+export function isSubdomain(name: string): boolean {
   return name.length <= LONGEST_SUBDOMAIN && (LABEL.test(name) || SUBDOMAIN.test(name));
 }
 

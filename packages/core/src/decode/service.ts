@@ -21,6 +21,7 @@ import {
   checkNames,
   type Decoded,
   type Intern,
+  isSubdomain,
   keepAsIs,
   type Metadata,
   metadataOf,
@@ -125,7 +126,7 @@ function readService(
     annotations: readAnnotations(metadata.annotations, annotations),
     ...readCreation(metadata),
     ...(isClusterDNS(metadata) ? { clusterDNS: true as const } : undefined),
-    ...readGateway(metadata),
+    ...readGateway(metadata.namespace, raw),
     ...readAffinity(spec, problems),
     ...readDistribution(spec, intern),
     ...(onlyLocal(externalTrafficPolicy) ? readHealthCheckPort(spec, problems) : undefined),
@@ -138,12 +139,21 @@ function readCreation({ creationTimestamp }: Metadata): Pick<Service, "created">
   return Number.isNaN(created) ? {} : { created };
 }
 
-/** GEP-1762: controllers of Gateways label what they make. */
-const GATEWAY_LABEL = `${GATEWAY_GROUP}/gateway-name`;
-
-function readGateway({ namespace, labels }: Metadata): Pick<Service, "gateway"> {
-  const name = stringOf(labels[GATEWAY_LABEL]);
+function readGateway(namespace: string, raw: RawObject): Pick<Service, "gateway"> {
+  const name = owningGateway(raw);
   return name === undefined ? {} : { gateway: `${namespace}/${name}` };
+}
+
+/**
+ * The name of the Gateway that owns an object; undefined: none does. The label `gateway.networking.k8s.io/gateway-name`
+ * (GEP-1762) says nothing here: it cannot hold every name, and is there without an owner as well.
+ */
+export function owningGateway(raw: unknown): string | undefined {
+  return itemsOf(fieldsOf(fieldsOf(raw)["metadata"])["ownerReferences"])
+    .map(fieldsOf)
+    .filter(({ kind, apiVersion }) => kind === "Gateway" && stringOf(apiVersion)?.split("/")[0] === GATEWAY_GROUP)
+    .map(({ name }) => stringOf(name))
+    .find((name) => name !== undefined && isSubdomain(name));
 }
 
 /** A label elsewhere says nothing: anybody may set it in a namespace of theirs. */

@@ -124,6 +124,7 @@ export interface WorkloadFields {
   readonly affinitySeconds?: number;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly gateway?: string;
 }
 
 /** A service with its endpoints, and the addresses at which it is to be had. All of them follow from its number. */
@@ -241,6 +242,7 @@ function serviceFields(addresses: Omit<Workload, "objects">, families: readonly 
     ...(fields.affinitySeconds !== undefined && { affinitySeconds: fields.affinitySeconds }),
     ...(fields.annotations && { annotations: fields.annotations }),
     ...(fields.labels && { labels: fields.labels }),
+    ...(fields.gateway !== undefined && { gateway: fields.gateway }),
   } as const;
 }
 

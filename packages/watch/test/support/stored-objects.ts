@@ -19,7 +19,7 @@ const time = fc
   .date({ min: new Date("0001-01-01"), max: new Date("9999-12-31"), noInvalidDate: true })
   .map((date) => date.toISOString().replace(/\.\d+Z$/, "Z"));
 
-const metadata = optional({
+const fields = {
   name: word,
   namespace: word,
   resourceVersion: word,
@@ -27,7 +27,10 @@ const metadata = optional({
   deletionTimestamp: time,
   labels,
   annotations: labels,
-});
+};
+const metadata = optional(fields);
+
+const owner = fc.record({ apiVersion: anyText, kind: anyText, name: anyText });
 
 const servicePort = fc.record(
   { name: word, protocol: word, port: fc.oneof(port, fc.constant(0)), nodePort: nonZeroPort },
@@ -35,7 +38,7 @@ const servicePort = fc.record(
 );
 
 const service = fc.record({
-  metadata,
+  metadata: optional({ ...fields, ownerReferences: items(owner) }),
   spec: optional({
     ports: items(servicePort),
     clusterIP: word,
