@@ -7,10 +7,10 @@ import type { BundlePlugin } from "./tsup.ts";
  * Koffi's compiled code lies alongside a bundle, one file for each machine: netlink needs it. On other machines, and
  * without the files, a program goes on with the kernel's tools.
  */
-export const koffiBeside = koffiBesideOf(["linux-x64", "linux-arm64"]);
+export const koffiAlongside = koffiAlongsideOf(["linux-x64", "linux-arm64"]);
 
 /** The same for the machines that the agent's bundle for Windows runs on. */
-export const koffiBesideOnWindows = koffiBesideOf(["win32-x64"]);
+export const koffiAlongsideOnWindows = koffiAlongsideOf(["win32-x64"]);
 
 /** The folder of the npm package with the code for a machine, such as `linux-x64`. */
 export function koffiPackage(machine: string): string {
@@ -18,9 +18,9 @@ export function koffiPackage(machine: string): string {
 }
 
 /** @param machines koffi has a package for each */
-function koffiBesideOf(machines: readonly string[]): BundlePlugin {
+function koffiAlongsideOf(machines: readonly string[]): BundlePlugin {
   return {
-    name: "koffi-beside",
+    name: "koffi-alongside",
     setup({ onLoad, onEnd, initialOptions }) {
       onLoad({ filter: /\/koffi\/src\/koffi\/src\/static\.js$/ }, () => ({
         contents: `
@@ -33,10 +33,10 @@ function koffiBesideOf(machines: readonly string[]): BundlePlugin {
         mkdirSync(outdir, { recursive: true });
         for (const machine of machines) {
           const code = join(koffiPackage(machine), machine.replace("-", "_"), "koffi.node");
-          const beside = join(outdir, `koffi-${machine}.node`);
+          const shipped = join(outdir, `koffi-${machine}.node`);
           // Never written over: a process that has it mapped would end with it.
-          copyFileSync(code, `${beside}.new`);
-          renameSync(`${beside}.new`, beside);
+          copyFileSync(code, `${shipped}.new`);
+          renameSync(`${shipped}.new`, shipped);
         }
       });
     },

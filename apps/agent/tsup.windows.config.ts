@@ -1,9 +1,9 @@
-import { koffiBesideOnWindows } from "@fairlead/tooling/koffi";
+import { koffiAlongsideOnWindows } from "@fairlead/tooling/koffi";
 import { appBundle } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
 /** By itself: `tsup --out-dir`, which the image is built with, puts all bundles of a configuration in one folder. */
 export default defineConfig({
-  ...appBundle({ main: "src/windows/main.ts" }, [koffiBesideOnWindows]),
+  ...appBundle({ main: "src/windows/main.ts" }, [koffiAlongsideOnWindows]),
   outDir: "dist/windows",
 });

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildPage } from "@fairlead/console/build";
-import { koffiBeside } from "@fairlead/tooling/koffi";
+import { koffiAlongside } from "@fairlead/tooling/koffi";
 import { appBundle, type BundlePlugin, builtinsWhenUsed } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
@@ -29,7 +29,7 @@ const libraryApart: BundlePlugin = {
 };
 
 export default defineConfig([
-  appBundle({ main: "src/main.ts" }, [libraryApart, koffiBeside, builtinsWhenUsed, consolePage]),
+  appBundle({ main: "src/main.ts" }, [libraryApart, koffiAlongside, builtinsWhenUsed, consolePage]),
   // What the pods of `connectivity` run: a text that goes into their command.
   appBundle({ "connectivity-pod": "src/commands/connectivity/pod-main.ts" }, [builtinsWhenUsed]),
   appBundle({ "kubernetes-client": "src/cluster/library.ts" }, [builtinsWhenUsed]),

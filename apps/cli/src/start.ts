@@ -23,8 +23,8 @@ function answer(): Promise<number> {
 }
 
 async function fullSync(instance: string): Promise<number> {
-  const { tellOwnAgent } = await import("./node/agent-endpoint.ts");
-  return answered(() => tellOwnAgent(instance));
+  const { notifyOwnAgent } = await import("./node/agent-endpoint.ts");
+  return answered(() => notifyOwnAgent(instance));
 }
 
 async function state(): Promise<number> {

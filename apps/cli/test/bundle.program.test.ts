@@ -44,7 +44,7 @@ describe("the bundle by itself", () => {
     try {
       const kubeconfig = kubeconfigFor(await api.start());
       const asked = () => fairlead("ownership", "--on", "node-a", "--kubeconfig", kubeconfig);
-      // Alone, the program runs: all other tests here are without the library.
+      // The program runs by itself: all other tests here are without the library.
       expect(await asked()).toMatchObject({ code: 3, err: expect.stringContaining("kubernetes-client.js") });
       await copyFile(join(dist, "kubernetes-client.js"), join(dir, "kubernetes-client.js"));
       expect(await asked()).toMatchObject({ code: 3, err: expect.stringMatching(/^--on=node-a: no agent runs there/) });
@@ -71,7 +71,7 @@ describe("the bundle by itself", () => {
   test.each([
     ["an unknown command", ["explian"], 2, /unknown command 'explian'/],
     ["no such file", ["plan", "-f", "/does/not/exist"], 3, /^-f \/does\/not\/exist: no such file or folder$/m],
-  ])("%s is told", async (_what, args, expected, message) => {
+  ])("%s is reported", async (_what, args, expected, message) => {
     const { code, err } = await fairlead(...args);
     expect(err).toMatch(message);
     expect(code).toBe(expected);

@@ -96,7 +96,7 @@ describe("a cluster behind a kubeconfig", () => {
     expect(code).toBe(2);
   });
 
-  test("a server that is not there is told", async () => {
+  test("a server that does not answer is reported", async () => {
     const gone = kubeconfigFor("http://127.0.0.1:9");
     const { code, err } = await fairlead(["ownership", "--kubeconfig", gone, ...NODE.slice(0, 2)]);
     expect(err).toMatch(/^the API server http:\/\/127\.0\.0\.1:9 does not answer: /m);

@@ -83,7 +83,7 @@ describe.each(shells)("%s", (_shell, offer) => {
     }
   });
 
-  test("values: words, files, and nothing where nobody knows", async () => {
+  test("values: words, files, and nothing where values are unknown", async () => {
     expect(await offer(["fairlead", "plan", "--output", ""])).toEqual(["json", "rules", "summary", "yaml"]);
     expect(await offer(["fairlead", "plan", "-o", "su"])).toEqual(["summary"]);
     expect(await offer(["fairlead", "plan", "--file", "serv"])).toEqual(["services.yaml"]);
@@ -91,7 +91,7 @@ describe.each(shells)("%s", (_shell, offer) => {
   });
 });
 
-test("kubectl: --name=value is one word, and other commands have none", async () => {
+test("kubectl: --name=value is one word, and other commands get no values", async () => {
   expect(await inKubectl(["fairlead", "plan", "--output=js"])).toEqual(["--output=json"]);
   expect(await inKubectl(["fairlead", "get", ""])).toEqual([]);
 });

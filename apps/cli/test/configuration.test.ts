@@ -85,7 +85,7 @@ describe("the configuration of a live node is asked for", () => {
   });
 
   test.each([
-    ["kube-proxy's primary serves every address of a family in which the Node has none", null, { kind: "all" }],
+    ["kube-proxy's primary serves every address of a family in which the Node has no address", null, { kind: "all" }],
     ["Fairlead's none", FAIRLEAD, { kind: "list", addresses: [] }],
   ])("%s", async (_name, own, expected) => {
     const pages: Readonly<Record<string, string>> = {
@@ -112,7 +112,7 @@ describe("the configuration of a live node is asked for", () => {
     expect((await onNode("explain", "lb")).out).toContain("iptables mode");
   });
 
-  test("doctor is told how many objects the kernel refuses; kube-proxy does not say", async () => {
+  test("doctor learns how many objects the kernel refuses; kube-proxy does not say", async () => {
     const pages = { "/configz": configz(), "/proxyMode": "iptables" };
     const metrics = ["IPv4", "IPv6"].map((family) => `fairlead_refused_objects{ip_family="${family}"} 1\n`).join("");
     const refused = async () => {
@@ -177,7 +177,7 @@ describe("the configuration of a live node is asked for", () => {
     expect(code).toBe(0);
   });
 
-  test("names of Go's fields, as kube-proxy before Kubernetes 1.31 has them, are no configuration", async () => {
+  test("names of Go's fields, as kube-proxy before Kubernetes 1.31 has them, are not a configuration", async () => {
     node({ "/configz": { "kubeproxy.config.k8s.io": { Mode: "iptables" } }, "/proxyMode": "iptables" });
     expect((await onNode("verify", "--cluster-cidr", "10.144.0.0/16")).err).toContain(
       "/configz has no KubeProxyConfiguration v1alpha1",

@@ -84,7 +84,7 @@ test("the run after one that was killed with -9 goes on with what is there, and 
   expect(made()).toEqual([]);
 });
 
-test.each([[], ["--cleanup-only"]])("a namespace of another program is left alone %s", async (...more) => {
+test.each([[], ["--cleanup-only"]])("a namespace of another program is not touched %s", async (...more) => {
   api.store.put("/api/v1/namespaces", { metadata: { name: "mine", labels: {} } });
   const { code, err } = await fairlead([...argv(), "--namespace", "mine", ...more]);
   expect(err).toContain("--namespace=mine: the namespace exists and was not created by this test");

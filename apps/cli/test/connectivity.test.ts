@@ -74,7 +74,7 @@ test("a client reads no answer without end", async () => {
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
   expect(await ask({ protocol: "TCP", address: "127.0.0.1", port })).toEqual({
-    error: "an answer without end, which is none of the test's servers",
+    error: "an answer without end, which no server of the test gives",
   });
 });
 
@@ -142,7 +142,7 @@ describe("the cases", () => {
     }
   });
 
-  test("a Local frontend answers where its endpoint is, and nobody answers where there is none", () => {
+  test("a Local frontend answers on its endpoint's node, and not on other nodes", () => {
     const [here] = find(cases, {
       service: "web-local",
       frontend: "node-port of node-a",
@@ -158,7 +158,7 @@ describe("the cases", () => {
     expect(there.map(({ place, probe }) => [place, probe.expected.kind])).toEqual([["outside", "unanswered"]]);
   });
 
-  test("an endpoint sees the pod that asks a ClusterIP, and whoever else asks need not be seen", () => {
+  test("an endpoint sees the pod that asks a ClusterIP, and need not see other clients", () => {
     const [pod] = find(cases, { service: "web", frontend: "cluster-ip", place: "pod-there", family: "IPv6" });
     expect(pod?.probe).toMatchObject({ address: "fd96::1", expected: { seesClient: true, spread: "each" } });
     const [node] = find(cases, { service: "web", frontend: "cluster-ip", place: "node-there", family: "IPv6" });
@@ -166,7 +166,7 @@ describe("the cases", () => {
   });
 });
 
-test("without a route the outside does not ask external addresses, and without a DNS nobody asks for names", () => {
+test("without a route the outside does not ask external addresses, and without a DNS no client asks for names", () => {
   const cases = casesOf({ ...GROUND, routed: false, dns: false });
   expect(find(cases, { frontend: "external-ip", place: "outside" })).toEqual([]);
   expect(find(cases, { frontend: "external-ip", place: "pod-here" })).not.toEqual([]);

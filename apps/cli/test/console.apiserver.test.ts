@@ -113,10 +113,10 @@ test("the list stays whole through a Node's heartbeats, labels, deletion and cre
   await admin.patch(NODES, NODE, { metadata: { labels: { note: "any" } } });
   expect(await rows()).toBe(SERVICES);
   await admin.patch(NODES, NODE, { metadata: { labels: { "topology.kubernetes.io/zone": "west" } } });
-  await running.told(/"zone":"west"/);
+  await running.eventsUntil(/"zone":"west"/);
   expect(await rows()).toBe(SERVICES);
   await admin.remove(NODES, NODE);
-  await running.told(/"deleted":true/);
+  await running.eventsUntil(/"deleted":true/);
   expect(await rows()).toBe(SERVICES);
   await admin.create(node);
   expect(await rows()).toBe(SERVICES);
@@ -134,7 +134,7 @@ test("a user who may not list Nodes sees the services, and that", async ({ signa
 
 test("a user who may not read services is given the server's words while the page opens", async ({ signal }) => {
   const running = await opened(signal, "eve", { as: "eve" });
-  const seen = await running.told(/event: source\ndata: .*403/);
+  const seen = await running.eventsUntil(/event: source\ndata: .*403/);
   expect(seen).toMatch(/"problem":"refused".*403.*User \\"eve\\" cannot (?:list|watch)/);
   expect(seen).not.toContain("event: begin");
   await running.close();

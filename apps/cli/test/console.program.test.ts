@@ -36,10 +36,10 @@ test("networks' objects among the manifests are followed: another network's Subn
   await writeFile(file, manifests + node);
   const flags = ["exclude-cidrs-from=kube-ovn-subnets", "excluded-frontends=excluded-clients"];
   const running = await opened(signal, "--no-open", ...flags.flatMap((flag) => ["--agent-flag", flag]));
-  await running.told(/"node":"node-z".*"service":"shop\/web","owners":\{"IPv4":"ours"/s);
+  await running.eventsUntil(/"node":"node-z".*"service":"shop\/web","owners":\{"IPv4":"ours"/s);
   await writeFile(`${file}.next`, manifests + node + subnet + consent);
   await rename(`${file}.next`, file);
-  await running.told(/"service":"shop\/web","owners":\{"IPv4":"mixed"/);
+  await running.eventsUntil(/"service":"shop\/web","owners":\{"IPv4":"mixed"/);
   const { learnedFrom } = await running.get("api/service?target=shop/web");
   expect(learnedFrom).toEqual([{ cidr: "10.144.2.0/24", objects: ["Subnet/blue"], since: expect.any(String) }]);
   const { code, err } = await running.close();
@@ -107,7 +107,7 @@ describe("what if", () => {
     [{ cidr: "10.0.0.0/33" }, /CIDR 10\.0\.0\.0\/33: /],
     [{ manifests: "kind: [" }, /^manifests/],
     [{ manifests: "kind: ConfigMap\napiVersion: v1\nmetadata: { name: x }" }, /neither a Service nor an EndpointSlice/],
-  ])("%j is told", async ([change, message], { signal }) => {
+  ])("%j is refused", async ([change, message], { signal }) => {
     const running = await opened(signal, "--no-open");
     expect((await running.post("api/what-if", change)).error).toMatch(message);
     await running.close();
@@ -117,7 +117,7 @@ describe("what if", () => {
 test.each([
   [["--port", "70000"], "--port=70000: must be a number from 0 (any that is free) to 65535"],
   [["--port", "x"], "--port=x: must be a number"],
-])("%j is told", async (args, message) => {
+])("%j is refused", async (args, message) => {
   const { code, err } = await fairlead(["console", "-f", file, ...args]);
   expect(code).toBe(2);
   expect(err).toContain(message);
@@ -126,7 +126,7 @@ test.each([
 test.for<[string, string]>([
   ["api/flows", "node-a: manifests have no kernel; add --live"],
   ["api/doctor?node=node-a", "node-a: manifests have no kernel; add --live"],
-])("%s of manifests is told", async ([path, error], { signal }) => {
+])("%s of manifests is an error", async ([path, error], { signal }) => {
   const running = await opened(signal, "--no-open");
   expect(await running.get(path)).toEqual({ error });
   expect(running.calls).toEqual([]);
@@ -139,7 +139,7 @@ test("--live looks at this host only", async ({ signal }) => {
   await running.close();
 });
 
-test("--live without manifests is told", async () => {
+test("--live without manifests is refused", async () => {
   const { code, err } = await fairlead(["console", "--live"]);
   expect(code).toBe(2);
   expect(err).toContain("--live: is for manifests");

@@ -22,7 +22,7 @@ const plainUser: Runner = {
   },
 };
 
-test("proxies of other network namespaces are none of this node's", async () => {
+test("proxies of other network namespaces do not count for this node", async () => {
   const answers = new Map([
     ["ps -e -o pid=,comm=", "    7 kube-proxy\n   19 kube-proxy\n   23 kube-proxy\n"],
     ["readlink /proc/self/ns/net", "net:[4026531840]\n"],
@@ -40,7 +40,7 @@ test("proxies of other network namespaces are none of this node's", async () => 
     runner,
     env: { KUBECONFIG: "/does/not/exist" },
   });
-  // Of the third one it cannot be told.
+  // The network namespace of process 23 is unknown.
   expect(out).toContain("proxies on this node: kube-proxy (process 7), kube-proxy (process 23)");
 });
 
@@ -205,7 +205,7 @@ const HOST = ["doctor", "--cluster-cidr", "10.144.0.0/16", "--service-cidr", "10
 describe("what other networks left on the node", () => {
   const noCluster = { env: { KUBECONFIG: "/does/not/exist" } };
 
-  test("kube-ovn's REJECT beside ipvs mode is found in the rules, with what to do", async () => {
+  test("kube-ovn's REJECT alongside ipvs mode is found in the rules, with what to do", async () => {
     const text = `*filter\n:INPUT ACCEPT [0:0]\n${REJECT}\nCOMMIT\n*nat\n${BY_SETS}\nCOMMIT\n`;
     const { out, code } = await fairlead([...HOST, "--mode", "ipvs"], { ...noCluster, runner: programs(rules(text)) });
     expect(out).toContain(`✗ kube-ovn's REJECT of services: ${REJECT}\n    → use iptables or nftables mode`);
@@ -262,7 +262,7 @@ describe("what a cluster says of its networks", () => {
     return fairlead(["doctor", "--kubeconfig", kubeconfig, ...more], { runner: programs(rules("")) });
   };
 
-  test("Calico's BPF and a Cilium in kube-proxy's place are told by their objects", async () => {
+  test("Calico's BPF and a Cilium in kube-proxy's place are recognized by their objects", async () => {
     server.store.put("/api/v1/configmaps", {
       metadata: { name: "cilium-config", namespace: "kube-system" },
       data: { "kube-proxy-replacement": "true" },
@@ -319,7 +319,7 @@ describe("what a cluster says of its networks", () => {
     );
   });
 
-  test("learned CIDRs that overlap are told with their objects", async () => {
+  test("learned CIDRs that overlap are reported with their objects", async () => {
     learned("ovn-default", "10.16.0.0/16");
     pool("same", "10.16.0.0/16");
     pool("services", "10.97.0.0/16");

@@ -27,7 +27,7 @@ async function saved(text: string): Promise<string> {
   return file;
 }
 
-describe("golden scenarios beside what kube-proxy wrote for them", () => {
+describe("golden scenarios compared with what kube-proxy wrote for them", () => {
   test.each(goldenScenarios())("$name: every Service is explained, and the rules agree", async (scenario) => {
     const rules = await saved(scenario.iptables);
     for (const { kind, metadata, spec } of scenario.objects as readonly Described[]) {
@@ -249,11 +249,11 @@ describe("objects that are wrong", () => {
   test.each([
     ["web", "70000", "80000"],
     ["10.96.0.2:80", "80000", "70000"],
-  ])("those that decide about %s are warned of, others are not read", async (target, reported, untold) => {
+  ])("those that decide about %s are warned of, others are not read", async (target, reported, unread) => {
     const { err, code } = await explain(objects, target);
     expect(code).toBe(0);
     expect(err).toContain(reported);
-    expect(err).not.toContain(untold);
+    expect(err).not.toContain(unread);
   });
 });
 
@@ -307,7 +307,7 @@ test("the text for people has the same in it", async () => {
 describe("what cannot be explained", () => {
   test.each([
     ["no such service", ["nope"], 3, /^nope: there is no such Service/],
-    ["nobody has the address", ["10.96.9.9:80"], 3, /^10\.96\.9\.9:80: no service has/],
+    ["no service has the address", ["10.96.9.9:80"], 3, /^10\.96\.9\.9:80: no service has/],
     ["no target", ["10.96.9.999:80"], 2, /must be \[NAMESPACE\/\]SERVICE/],
     ["two kernels", ["lb", "--live", "--on", "node-a"], 2, /mutually exclusive/],
     ["no such listing", ["lb", "--rules", "/does/not/exist"], 3, /--rules=\/does\/not\/exist: no such file or folder/],

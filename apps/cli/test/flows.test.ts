@@ -52,7 +52,7 @@ function run(command: string, args: readonly string[] = [], events = "", connect
   });
 }
 
-test("each connection of a service with its endpoint, one that hangs marked, nobody's left out", async () => {
+test("each connection of a service with its endpoint, one that hangs marked, those of no service left out", async () => {
   const { out, err, code } = await run("flows");
   expect(err).toMatch(/^configuration: as the options say; not compared: .*\n$/);
   expect(out).toBe(
@@ -65,7 +65,7 @@ test("each connection of a service with its endpoint, one that hangs marked, nob
   expect(code).toBe(1);
 });
 
-test("--service and --limit choose, and what hangs elsewhere is no finding then", async () => {
+test("--service and --limit choose, and what hangs elsewhere is not a finding then", async () => {
   const { out, code } = await run("flows", ["--service", "shop/web", "--limit", "1", "-o", "json"]);
   expect(JSON.parse(out)).toMatchObject([
     { service: "shop/web", client: { address: "10.144.1.9", port: 1001 }, endpoint: { condition: "ready" } },

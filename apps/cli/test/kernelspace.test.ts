@@ -100,7 +100,7 @@ test.each<readonly [string, ...string[]]>([
   expect([out, code]).toEqual(["", 3]);
 });
 
-test("a plan of it is no rules", async () => {
+test("a plan of it is not rules", async () => {
   const { out: plan } = await on(["plan"]);
   const argv = ["trace", "--from", "10.244.1.10", "--to", "10.96.0.10:80", "--rules", "-"];
   const { err, code } = await fairlead(argv, { stdin: plan });

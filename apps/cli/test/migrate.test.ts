@@ -173,7 +173,7 @@ describe("migrate", () => {
     expect(reported.code).toBe(code);
   });
 
-  test("somebody else's DaemonSet of the same name is left alone, and a cluster without kube-proxy is told", async () => {
+  test("another program's DaemonSet of the same name is not touched, and a cluster without kube-proxy is reported", async () => {
     const cluster = await kubeadmCluster();
     cluster.add({ kind: "DaemonSet", metadata: { name: "fairlead" }, spec: { selector: {}, template: { spec: {} } } });
     const { err, code } = await fairlead(["migrate", "--apply", ...NOW], cluster);
@@ -190,7 +190,7 @@ describe("kube-proxy's DaemonSet of another name", () => {
   const cluster = () => kubeadmCluster(NODE_NAMES, elsewhere);
   const GIVEN = ["--kube-proxy", "network/proxy-linux"];
 
-  test("is told where it is not asked for", async () => {
+  test("is named in the error where no flag gives it", async () => {
     const { err, code } = await fairlead(["migrate"], await cluster());
     expect(err).toContain(
       "DaemonSet kube-system/kube-proxy is not there: kube-proxy is the program of network/proxy-linux: give --kube-proxy=network/proxy-linux",
@@ -198,7 +198,7 @@ describe("kube-proxy's DaemonSet of another name", () => {
     expect(code).toBe(3);
   });
 
-  test("is left and gone back to, also by a run that is not told again", async () => {
+  test("is left and gone back to, also by a run without the flag", async () => {
     const one = await cluster();
     expect(await fairlead(["migrate", "--apply", ...NOW, ...GIVEN], one)).toMatchObject({ code: 0, err: "" });
     const before = changes(one).length;
@@ -297,8 +297,8 @@ test.each([
 
 test("two at once: whenever the second comes, everything is changed once", async () => {
   const changesOf = (cluster: MigratedCluster) => cluster.changes.map(({ method, path }) => `${method} ${path}`);
-  const alone = await migrated();
-  for (let at = 1; at <= alone.changes.length; at++) {
+  const undisturbed = await migrated();
+  for (let at = 1; at <= undisturbed.changes.length; at++) {
     const cluster = await untouched();
     let seen = 0;
     let second: ReturnType<typeof fairlead> | undefined;
@@ -310,7 +310,7 @@ test("two at once: whenever the second comes, everything is changed once", async
     // It is refused, or comes when the first one has ended.
     const err = (await second)?.err;
     expect(err, `change ${at}`).toMatch(/^(?:another run is changing this cluster: process \d+ on .*\n)?$/);
-    expect(changesOf(cluster), `change ${at}`).toEqual(changesOf(alone));
+    expect(changesOf(cluster), `change ${at}`).toEqual(changesOf(undisturbed));
   }
 });
 

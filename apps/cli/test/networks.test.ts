@@ -86,8 +86,8 @@ describe("what an agent would learn of the networks' objects in the files", () =
       metadata: { name: "addresspools.example.org" },
       spec: { group: "example.org", scope: "Cluster", names: { plural: "addresspools", kind: "Pool" } },
     };
-    const told = await ask(["ownership"], [{ ...pool, kind: "Pool" }, definition], "--config", config);
-    expect([told.err, told.out]).toEqual(["", out]);
+    const answer = await ask(["ownership"], [{ ...pool, kind: "Pool" }, definition], "--config", config);
+    expect([answer.err, answer.out]).toEqual(["", out]);
   });
 
   test("what does not count is warned of", async () => {
@@ -186,7 +186,7 @@ describe("a Service in a user-defined network of OVN-Kubernetes", () => {
     ]);
   });
 
-  test("a name that is none is shown so that it changes no line", async () => {
+  test("a name with control characters is shown so that it changes no line", async () => {
     const annotations = { "k8s.ovn.org/endpointslice-network": "l3\n\u202enet" };
     const odd = { ...udn.mirrored, metadata: { ...(udn.mirrored["metadata"] as object), annotations } };
     const { out } = await asked([udn.service, udn.slice, odd], "explain", NAME);

@@ -15,7 +15,7 @@ const support = await namespaceSupport();
 
 const BUNDLE = join(import.meta.dirname, "..", "dist", "main.js");
 
-/** As an agent's pod: there is no nft, and the built `fairlead` tells what it reads by netlink. */
+/** As an agent's pod: there is no nft, and the built `fairlead` prints what it reads by netlink. */
 function withoutNft(inside: Runner): Runner {
   return {
     run: async (argv, options) => {

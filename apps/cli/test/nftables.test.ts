@@ -19,7 +19,7 @@ describe("plan --mode nftables", () => {
     expect(out).toContain('10.96.1.10 . tcp . 80 comment "default/lbs" : goto endpoints-');
   });
 
-  test("drops what is sent to ClusterIPs that nobody has, where there is a ServiceCIDR", async () => {
+  test("drops what is sent to ClusterIPs of no service, where there is a ServiceCIDR", async () => {
     const range = { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: { name: "kubernetes" } };
     const more = [...objects, { ...range, spec: { cidrs: ["10.96.0.0/12"] } }];
     const { out } = await fairlead(["plan", ...agent], { stdin: JSON.stringify(more) });
@@ -88,7 +88,7 @@ describe("the fast path in verify", () => {
     expect({ out, code }).toEqual({ out: "OK: nothing differs (IPv4)\n", code: 0 });
   });
 
-  test("a node that has disabled it is no difference, and a note", async () => {
+  test("a node that has disabled it is a note, not a difference", async () => {
     const { out: without } = await fairlead(["plan", ...(await args({}))], { stdin });
     const { out, code } = await verify("--rules", fileOf(without));
     expect(out).toBe(

@@ -92,7 +92,7 @@ describe("--on NODE", () => {
     expect(code).toBe(1);
   });
 
-  test("ownership tells what the agent has learned", async () => {
+  test("ownership reports what the agent has learned", async () => {
     const sources = [{ source: "kube-ovn-subnets", side: "excluded", state: "listed" }];
     const cidrs = [{ cidr: "10.244.0.0/16", side: "excluded", source: "kube-ovn-subnets", objects: [], stage: "held" }];
     const networks = { sources, cidrs, conflicts: [] };
@@ -136,7 +136,7 @@ describe("--on NODE", () => {
     cluster.api.answerInstead = () => false;
   });
 
-  test("an answer that is none of ours is told, not shown", async () => {
+  test("an answer that is not an agent's is reported, not shown", async () => {
     node({ endpoint: { "/ownership": { services: [{ service: 1 }] } } });
     const { code, err } = await fairlead(["ownership", "--on", "node-a"]);
     expect(err).toMatch(/not what this version of fairlead knows/);
@@ -151,11 +151,11 @@ test("doctor looks at the node, not at this host", async () => {
   expect(found.find(({ check }) => check === "iptables")).toMatchObject({ state: "good", found: "nft variant" });
   const execs = cluster.execs.map(({ argv }) => argv);
   expect(execs).toContainEqual(["cat", "/proc/sys/net/ipv4/ip_forward"]);
-  // Whether its process runs there cannot be told from here: another's rule would be taken away.
+  // From here it is unknown whether that process runs there: removing the rule could hit another program.
   expect(execs.flat()).not.toContain("raw");
 });
 
-test("doctor on a host that is no Node says so, with the flag that looks at one", async () => {
+test("doctor on a host that is not a Node says so, with the flag that looks at one", async () => {
   node();
   cluster.api.store.put("/api/v1/nodes", {
     metadata: { name: "node-a" },
@@ -182,11 +182,11 @@ test("doctor on a host that is no Node says so, with the flag that looks at one"
     }
   };
   const said =
-    "this host is no Node of the cluster, and what follows is about this host: give --on NODE; there are: node-a";
+    "this host is not a Node of the cluster, and what follows is about this host: give --on NODE; there are: node-a";
   allow();
   expect((await fairlead(["doctor"], at("192.0.2.7"))).err).toContain(said);
   allow();
-  expect((await fairlead(["doctor"], at("10.201.0.10"))).err).not.toContain("this host is no Node");
+  expect((await fairlead(["doctor"], at("10.201.0.10"))).err).not.toContain("this host is not a Node");
 });
 
 describe("verify --on NODE --repair", () => {
@@ -204,7 +204,7 @@ describe("verify --on NODE --repair", () => {
   };
   const repair = () => fairlead(["verify", ...agent, "--on", "node-a", "--repair"], stdin);
 
-  test("has the agent in its pod told, and looks at that kernel again", async () => {
+  test("notifies the agent in its pod, and looks at that kernel again", async () => {
     const [rules, rulesOfIPv6] = [await listed("ipv4"), await listed("ipv6")];
     const damaged = rules.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "");
     expect(damaged).not.toBe(rules);
@@ -214,7 +214,7 @@ describe("verify --on NODE --repair", () => {
     expect(asked).toMatchObject([{ pod: "fairlead-x7k2p" }]);
   });
 
-  test("kube-proxy cannot be told, and nothing else is done", async () => {
+  test("kube-proxy cannot be notified, and nothing else is done", async () => {
     node({ labels: { "k8s-app": "kube-proxy" }, rules: "" });
     const { err, code } = await repair();
     expect(err).toMatch(
@@ -296,7 +296,7 @@ FAIL: 1 of 2 nodes (node-b); next: fairlead status -o wide gives reasons, fairle
     expect(unknown.code).toBe(3);
   });
 
-  test("verify --all-nodes: what differs by node; one that cannot be looked at is told as well", async () => {
+  test("verify --all-nodes: what differs by node; one that cannot be looked at is reported as well", async () => {
     const args = manifests(manifestsOf(damaged));
     const { out, code } = await fairlead(["verify", "--all-nodes", ...args]);
     expect(out).toMatch(/^node-a: default\/lb IPv4: different\n {2}- nat KUBE-SERVICES/m);
@@ -304,7 +304,7 @@ FAIL: 1 of 2 nodes (node-b); next: fairlead status -o wide gives reasons, fairle
     expect(code).toBe(1);
     const json = await fairlead(["verify", "--all-nodes", "-o", "json", ...manifests(manifestsOf())]);
     expect(JSON.parse(json.out)).toMatchObject([
-      // Nothing serves IPv6 there, and nothing of it is programmed: that is no difference.
+      // Nothing serves IPv6 there, and nothing of it is programmed: that is not a difference.
       { node: "node-a", families: [{ family: "IPv4", services: [] }] },
       { node: "node-b", problem: "no agent runs there" },
     ]);

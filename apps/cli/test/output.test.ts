@@ -41,8 +41,8 @@ test.each([
 
 test.each([
   ["{.a", "a brace has no counterpart"],
-  ["{a}", "a is none of .FIELD"],
-  ["{.a[?(@.b)]}", "is none of .FIELD"],
+  ["{a}", "a is not one of .FIELD"],
+  ["{.a[?(@.b)]}", "is not one of .FIELD"],
   ["{range .a[*]}", "{range} without {end}"],
   ["{end}", "{end} without {range}"],
 ])("jsonpath %s is refused: %s", (template, why) => {

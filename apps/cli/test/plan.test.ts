@@ -51,7 +51,7 @@ describe("of one namespace", () => {
     expect(data.families[0]).toMatchObject({ endpointCount: 1, groups: [{ service: "shop/web" }] });
   });
 
-  test("without services it is no plan", async () => {
+  test("without services there is no plan", async () => {
     const { code, err } = await plan("-n", "nowhere");
     expect(err).toContain("no services found in nowhere namespace: nothing was planned\n");
     expect(code).toBe(3);

@@ -38,7 +38,7 @@ test.each([
   expect(await ask(objects, command, ...args, "--node", "node-a")).toMatchObject({ code: 0, err: "" });
 });
 
-test("who names no node is told as well: this host is none of them", async () => {
+test("without --node on a host that is not a Node, the error lists the Nodes", async () => {
   const { code, err } = await ask([...hinted, node("node-a")], "plan");
   expect(err).toMatch(/^no Node has this host's name: give --node NODE; there are: node-a$/m);
   expect(code).toBe(3);
@@ -78,9 +78,9 @@ test("a node that nothing knows is said where its own endpoints matter", async (
 
 const NODE = { addresses: ["10.201.0.10", "fd00:201::10"] };
 
-test("a node that has none of this host's addresses is not looked at here", () => {
+test("a node without an address of this host is not looked at here", () => {
   expect(() => demandThisHost({ node: "node-b" }, ["127.0.0.1", "192.0.2.7"], NODE)).toThrow(
-    "--node=node-b: this host is not that Node (it has none of 10.201.0.10, fd00:201::10); look at it with --on node-b",
+    "--node=node-b: this host is not that Node (it does not have 10.201.0.10 or fd00:201::10); look at it with --on node-b",
   );
 });
 

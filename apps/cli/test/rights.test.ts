@@ -68,7 +68,7 @@ describe("a reader with narrow rights", () => {
     expect(code).toBe(0);
   });
 
-  test("is told what may not be read, and not that the server does not answer", async () => {
+  test("learns what may not be read, and not that the server does not answer", async () => {
     allowOnly([]);
     const { code, out, err } = await ask("ownership");
     expect(out).toBe("");
@@ -131,6 +131,6 @@ test.each([
   expect(found && mayNot(found)).toContain(part);
 });
 
-test("other words are no missing rule", () => {
+test("other words do not name a missing rule", () => {
   expect(forbiddenIn("no healthy upstream")).toBeUndefined();
 });

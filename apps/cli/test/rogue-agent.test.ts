@@ -172,7 +172,7 @@ test.each([
   ["--as", "eve\r\nImpersonate-Group: system:masters"],
   ["--as-group", "dev\nImpersonate-Group: system:masters"],
   ["--as", "\u00e8ve"],
-])("%s %j is no header of its own or another name, and nothing is sent", async (flag, value) => {
+])("%s %j does not become a header or another name, and nothing is sent", async (flag, value) => {
   rogue({ "/proxyMode": "iptables" });
   const { code, err } = await fairlead(["status", "--as", "eve", flag, value], {
     env: { KUBECONFIG: cluster.kubeconfig },

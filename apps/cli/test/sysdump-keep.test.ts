@@ -45,7 +45,7 @@ const LEFT_OUT_ANNOTATIONS: Readonly<Record<string, string>> = {
   "fairlead.dev/service-proxy-name": "a label of pods",
   "fairlead.dev/serves-": "of the pods of `connectivity`",
   "fairlead.dev/migrate-options": "of the DaemonSets that `migrate` writes",
-  "fairlead.dev/gateway": "the controller's name in GatewayClasses: a dump has none",
+  "fairlead.dev/gateway": "the controller's name in GatewayClasses: a dump has no GatewayClasses",
   "fairlead.dev/addresses": "of GatewayClasses",
   "fairlead.dev/gateway-annotations":
     "what the controller remembers of a Gateway's annotations: nothing is planned by it",

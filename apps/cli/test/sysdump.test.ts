@@ -213,7 +213,7 @@ test.each([["--live"], ["-f", "x.yaml"], ["--rules", "x"], ["--kubeconfig", "x"]
 test.each([
   ["README.md of this test", __filename],
   ["nothing", "/nowhere/x.tar.gz"],
-])("%s is no archive", async (_what, file) => {
+])("%s is not an archive", async (_what, file) => {
   const { code, err } = await fairlead(["explain", "lb", "--sysdump", file], {});
   expect(err).toContain(`--sysdump=${file}: `);
   expect(code).toBe(3);
@@ -324,7 +324,7 @@ test("a node that does not answer in time is missing in parts, not as a whole", 
 
 type Entries = (readonly [Partial<Header> & Pick<Header, "name">, string?])[];
 
-describe("an archive that somebody made to do harm", () => {
+describe("an archive that is made to do harm", () => {
   const LIMITS = { bytes: 1 << 20, entries: 20 };
   const tar = (...entries: Entries) => {
     const packed = pack();

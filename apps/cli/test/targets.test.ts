@@ -71,7 +71,7 @@ describe("explain names a service as kubectl does", () => {
     [["web"], "; did you mean shop/web?"],
     [["shop/wep"], "; did you mean shop/web?"],
     [["db"], ""],
-  ])("%j is none, and one like it is named", async (args, suggestion) => {
+  ])("%j is not a target, and a similar one is named", async (args, suggestion) => {
     const { err, code } = await explain(...args);
     expect(err).toBe(
       `${args[0]}: there is no such Service with a ClusterIP (headless and ExternalName services are not proxied)${suggestion}\n`,
@@ -82,7 +82,7 @@ describe("explain names a service as kubectl does", () => {
   test.each([
     ["10.144.9.9", "no service and no endpoint has that address"],
     [":30099", "no service has that node port"],
-  ])("%s is nobody's", async (target, why) => {
+  ])("%s belongs to no service", async (target, why) => {
     expect(await explain(target)).toEqual({ code: 3, out: "", err: `${target}: ${why}\n` });
   });
 
@@ -120,7 +120,7 @@ describe("trace over what an agent would write for manifests", () => {
     ["shop/web:htttp", "which port? There are: http (80/TCP)"],
     ["shop/wep", "there is no such service with a ClusterIP; did you mean shop/web?"],
     ["10.144.1.5", "that is an address of shop/web, shop/web-admin: name one of them, or a port"],
-  ])("to %s: not to be told", async (to, why) => {
+  ])("to %s: an error that says why", async (to, why) => {
     expect(await trace(to)).toEqual({ code: 3, out: "", err: `--to=${to}: ${why}\n` });
   });
 });

@@ -9,8 +9,8 @@ describe("colors", () => {
     ["a terminal", true, {}, COLORED],
     ["a pipe or a file", false, {}, "good"],
     ["NO_COLOR", true, { NO_COLOR: "1" }, "good"],
-    ["NO_COLOR without a value, which is none", true, { NO_COLOR: "" }, COLORED],
-    ["a terminal that has none", true, { TERM: "dumb" }, "good"],
+    ["NO_COLOR without a value, which has no effect", true, { NO_COLOR: "" }, COLORED],
+    ["a terminal without colors", true, { TERM: "dumb" }, "good"],
   ])("%s", (_what, terminal, env, expected) => expect(styleFor(terminal, env).good("good")).toBe(expected));
 
   test("without them text is as it was", () => {
@@ -39,14 +39,14 @@ describe("progress", () => {
     expect(stream.text).toBe("reading rules …\n");
   });
 
-  test("a terminal gets one line that tells the seconds, and is empty again in the end", async () => {
+  test("a terminal gets one line that counts the seconds, and is empty again in the end", async () => {
     const { clock, stream, progress } = reporting(true);
     await progress("reading rules", async () => clock.advanceNow(2_000));
     const erased = "\r\u001b[K";
     expect(stream.text).toBe(`\rreading rules … 1 s\rreading rules … 2 s${erased}`);
   });
 
-  test("work that fails is told no more of, and its error is passed on", async () => {
+  test("work that fails is no longer shown, and its error is passed on", async () => {
     const { clock, progress } = reporting(true);
     const work = async () => {
       clock.advanceNow(3_000);

@@ -110,7 +110,7 @@ describe.skipIf(CI === "" && !support.ok)(`live trace and routes${support.ok ? "
   });
   afterEach(() => namespace.dispose());
 
-  interface Told {
+  interface Traced {
     readonly outcomes: readonly {
       readonly verdict: string;
       readonly rejectWith?: string;
@@ -127,7 +127,7 @@ describe.skipIf(CI === "" && !support.ok)(`live trace and routes${support.ok ? "
     const line = ["trace", "--from", from, "--to", to, "-o", "json", ...more];
     const { out, err, code } = await fairlead(line, { runner });
     if (out === "") throw new Error(err);
-    const { outcomes }: Told = JSON.parse(out);
+    const { outcomes }: Traced = JSON.parse(out);
     const texts = outcomes.map(({ verdict, rejectWith, noRoute, destination, outInterface, path }) => {
       const where = verdict === "accept" ? (path === "input" ? "here" : `by ${outInterface}`) : noRoute;
       return [verdict, rejectWith, destination.address, where].filter((part) => part !== undefined).join(" ");
@@ -151,7 +151,7 @@ describe.skipIf(CI === "" && !support.ok)(`live trace and routes${support.ok ? "
   ])("an endpoint behind a route that is %s", async (kind, end) => {
     await ip(`route replace ${kind} 10.144.2.0/24`);
     expect(await ends("10.144.1.9")).toEqual({ ends: [good[0], end], code: 1 });
-    // The host's own packet has left its call by then: nobody is told.
+    // The host's own packet has left its call by then: the caller gets no error.
     expect(await ends("node")).toEqual({ ends: [good[0], end.replace(/^reject \S+/, "drop")], code: 1 });
   });
 

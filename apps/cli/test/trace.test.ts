@@ -78,7 +78,7 @@ test.each([
   expect(out).not.toContain(chain === "nat OUTPUT" ? "nat PREROUTING" : "nat OUTPUT");
 });
 
-test("what cannot be decided is told, never guessed", async () => {
+test("what cannot be decided is reported, never guessed", async () => {
   const rules =
     "*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport 22 -m limit --limit 6/min -j ACCEPT\nCOMMIT\n";
   const { out, code } = await over(rules, "--from", "outside", "--to", "10.201.0.10:22");
@@ -90,7 +90,7 @@ test("what cannot be decided is told, never guessed", async () => {
 test.each([
   [["--to", "10.96.0.1"], "--to=10.96.0.1: must be ADDRESS:PORT/PROTOCOL"],
   [["--to", "10.96.0.1:70000"], "--to=70000: a port is a number from 1 to 65535"],
-  [["--to", "10.96.0.1:80", "--from", "nobody"], "--from=nobody: must be an address, pod, node or outside"],
+  [["--to", "10.96.0.1:80", "--from", "nowhere"], "--from=nowhere: must be an address, pod, node or outside"],
   [["--to", "10.96.0.1:80", "--from", "fd00::1"], "--from=fd00::1: must be IPv4, as --to is"],
   [["--to", "[fd00::1]:80", "--from", "pod"], "--from=pod: give the pods' IPv6 CIDR with --cluster-cidr"],
   [["--to", "10.96.0.1:80", "--route", "10.0.0.0/8"], "--route=10.0.0.0/8: must be CIDR=INTERFACE"],

@@ -120,7 +120,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-test("of a file that is no configuration nothing is shown", async () => {
+test("a file that is not a configuration is not shown", async () => {
   const file = fileOf("root:x:0:0:root:/root:/bin/bash\n", "passwd");
   const { code, err } = await fairlead(["plan", "-f", "-", "--config", file]);
   expect(err).toBe(`${file}: a document must be a block of fields (kind: KubeProxyConfiguration …), and one is text\n`);
@@ -161,13 +161,13 @@ describe("what plan prints is what --rules reads", () => {
     const traced = (rules: string) => ["trace", "--rules", rules, "--node-address", "10.201.0.10", ...trace];
     const { out, err, code } = await fairlead(traced(fileOf(plan)));
     expect({ err, code }).toEqual({ err: "", code: 0 });
-    interface Told {
+    interface Traced {
       readonly outcomes: readonly {
         readonly destination: { readonly address: string };
         readonly visits: readonly { readonly line?: number; readonly text: string }[];
       }[];
     }
-    const { outcomes }: Told = JSON.parse(out);
+    const { outcomes }: Traced = JSON.parse(out);
     expect(outcomes.length).toBeGreaterThan(0);
     for (const { destination, visits } of outcomes) {
       expect(destination.address).toMatch(/^10\.144\./);
@@ -216,7 +216,7 @@ describe("as kubectl's users type it", () => {
     expect(await fairlead(argv, { stdin })).toMatchObject({ code: 0, out });
   });
 
-  test("the value of an option is no command", async () => {
+  test("the value of an option is not a command", async () => {
     const { err, code } = await fairlead(["--context", "status", "--kubeconfig", "/nowhere", "status"]);
     expect(err).toContain("/nowhere");
     expect(code).toBe(3);
@@ -257,6 +257,6 @@ test("addresses are given one by one or with commas between, and in one spelling
   expect(read([])).toEqual([]);
 });
 
-test.each(["node-a", "192.0.2", "192.0.2.1/24", "192.0.2.1,"])("%s is told to be none", (given) => {
+test.each(["node-a", "192.0.2", "192.0.2.1/24", "192.0.2.1,"])("%s is refused as an address", (given) => {
   expect(() => read([given])).toThrow(/^--node-address=.*: must be an address, such as 192\.0\.2\.10 or 2001:db8::10$/);
 });

@@ -13,8 +13,8 @@ import { watchKernel } from "../src/commands/verify/watch/run.ts";
 import { fairlead } from "./support/run.ts";
 
 const GRACE = 5_000;
-/** Within which a damage is told, whatever the moment. */
-const TOLD_MS = 10_000;
+/** Within this time damage is reported, whatever the moment. */
+const REPORTED_MS = 10_000;
 const scenario = goldenScenario("09-loadbalancer");
 
 /** A node that kube-proxy serves in iptables mode, as text that a test may change. */
@@ -91,7 +91,7 @@ class SeenNode {
     }
   }
 
-  told(): string[] {
+  reported(): string[] {
     return this.news.map(({ kind, subject, differences: [first] }) =>
       `${kind} ${subject.name} ${first?.kind ?? ""}`.trim(),
     );
@@ -103,7 +103,7 @@ function address(text: string, scope: string) {
 }
 
 async function never(): Promise<never> {
-  throw new Error("nobody asks for this here");
+  throw new Error("this test does not use it");
 }
 
 let node = new SeenNode();
@@ -115,9 +115,9 @@ beforeEach(async () => {
 });
 
 describe("verify --watch alongside what kube-proxy wrote", () => {
-  test("tells nothing while nothing differs", async () => {
+  test("reports nothing while nothing differs", async () => {
     await node.pass(60_000);
-    expect(node.told()).toEqual([]);
+    expect(node.reported()).toEqual([]);
     expect(node.family.round?.services).toBe(2);
   });
 
@@ -126,17 +126,17 @@ describe("verify --watch alongside what kube-proxy wrote", () => {
     ["a service's address", "-d 10.96.1.9/32", "-d 10.96.1.8/32", "default/lb missing"],
     ["masquerading", "-j MASQUERADE --random-fully", "-j RETURN", "default/lb masquerade"],
     ["an endpoint", "--to-destination 10.144.1.5:8080", "--to-destination 10.144.1.6:8080", "default/lb endpoints"],
-  ])("tells within ten seconds that it differs, and that it agrees again: %s", async (_, part, by, expected) => {
+  ])("reports within ten seconds that it differs, and that it agrees again: %s", async (_, part, by, expected) => {
     const whole = node.text;
     node.text = whole.replaceAll(part, by);
     expect(node.text).not.toBe(whole);
     await node.pass(GRACE - 1_000);
-    expect(node.told()).toEqual([]);
-    await node.pass(TOLD_MS - GRACE + 1_000);
-    expect(node.told()).toContain(`differs ${expected}`);
+    expect(node.reported()).toEqual([]);
+    await node.pass(REPORTED_MS - GRACE + 1_000);
+    expect(node.reported()).toContain(`differs ${expected}`);
     node.text = whole;
     await node.pass(3_000);
-    expect(node.told().at(-1)).toMatch(/^agrees /);
+    expect(node.reported().at(-1)).toMatch(/^agrees /);
     expect(node.family.suspicions).toEqual([]);
   });
 
@@ -144,25 +144,25 @@ describe("verify --watch alongside what kube-proxy wrote", () => {
     await node.pass(500);
     node.text = node.text.replaceAll("0.50000000000", "0.25000000000");
     await node.pass(GRACE + 2_000);
-    expect(node.told()).toEqual(["differs default/lb shares"]);
+    expect(node.reported()).toEqual(["differs default/lb shares"]);
   });
 
-  test("a service that kube-proxy does not know yet is told after the grace, one that it keeps as well", async () => {
+  test("a service that kube-proxy does not know yet is reported after the grace, one that it keeps as well", async () => {
     const web = service("web", { clusterIPs: ["10.96.1.99"], ports: [{ port: 80 }] });
     node.cluster.put(web);
     const added = node.cluster.replan().changes.get("IPv4");
     if (added === undefined) throw new Error("the plan is to change");
     node.family.take(node.plan, added);
     await node.pass(GRACE - 1_000);
-    expect(node.told()).toEqual([]);
+    expect(node.reported()).toEqual([]);
     await node.pass(4_000);
-    expect(node.told()).toEqual(["differs default/web verdict"]);
+    expect(node.reported()).toEqual(["differs default/web verdict"]);
     node.cluster.remove(web, ...scenario.objects.filter(({ metadata }) => metadata.name === "lb"));
     const removed = node.cluster.replan().changes.get("IPv4");
     if (removed === undefined) throw new Error("the plan is to change");
     node.family.take(node.plan, removed);
-    await node.pass(TOLD_MS);
-    expect(node.told()).toEqual(
+    await node.pass(REPORTED_MS);
+    expect(node.reported()).toEqual(
       expect.arrayContaining([
         "agrees default/web",
         "differs tcp 10.96.1.9:80 extra",
@@ -180,8 +180,8 @@ describe("verify --watch alongside what kube-proxy wrote", () => {
     expect(node.reads).toBe(reads);
     node.text = node.text.replace("0.50000000000", "0.25000000000");
     node.generation = 8;
-    await node.pass(TOLD_MS);
-    expect(node.told()).toContain("differs default/lb shares");
+    await node.pass(REPORTED_MS);
+    expect(node.reported()).toContain("differs default/lb shares");
   });
 
   test("says that it sees nothing, and compares again when it can", async () => {
@@ -193,11 +193,11 @@ describe("verify --watch alongside what kube-proxy wrote", () => {
     });
     node.failure = undefined;
     node.text = node.text.replace("0.50000000000", "0.25000000000");
-    await node.pass(TOLD_MS + 2_000);
-    expect(node.told()).toContain("differs default/lb shares");
+    await node.pass(REPORTED_MS + 2_000);
+    expect(node.reported()).toContain("differs default/lb shares");
   });
 
-  test("reads once more what somebody writes while it is read", async () => {
+  test("reads once more what another program writes while it is read", async () => {
     node.generation = 7;
     await node.pass(6_000);
     node.text = node.text.replace("0.50000000000", "0.25000000000");
@@ -206,8 +206,8 @@ describe("verify --watch alongside what kube-proxy wrote", () => {
       node.generation = 9;
       return new Error("reading set ip kube-proxy __map4: ENOENT: no such file or directory");
     };
-    await node.pass(TOLD_MS);
-    expect(node.told()).toContain("differs default/lb shares");
+    await node.pass(REPORTED_MS);
+    expect(node.reported()).toContain("differs default/lb shares");
     expect(node.warnings.filter((line) => line.includes("Cannot read the kernel"))).toEqual([]);
   });
 
@@ -217,7 +217,7 @@ describe("verify --watch alongside what kube-proxy wrote", () => {
     node.text = node.text.replace("0.50000000000", "0.25000000000");
     await node.pass(3_000);
     expect(shares()).toBe("0");
-    await node.pass(TOLD_MS);
+    await node.pass(REPORTED_MS);
     expect(shares()).toBe("1");
   });
 });
@@ -267,7 +267,7 @@ interface Held {
 }
 
 function kernelWith({ nat = "", tables = [], bound }: Held): KernelReader {
-  const never = () => Promise.reject(new Error("nobody asks for this here"));
+  const never = () => Promise.reject(new Error("this test does not use it"));
   return {
     addresses: new FakeNodeAddresses([]),
     rules: async (family) => {

@@ -110,7 +110,7 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
     expect(await verify()).toMatchObject({ code: 0 });
   });
 
-  test("a family without services that the agent has left out is no difference", async () => {
+  test("a family without services that the agent has left out is not a difference", async () => {
     for (const table of ["nat", "filter", "mangle"]) await runner.run(["nft", "delete", "table", "ip6", table]);
     expect(await verify()).toMatchObject({ code: 0, out: "OK: nothing differs (IPv4)\n" });
   });

@@ -30,8 +30,8 @@ const withFairlead: Spec = {
   unfit: needsPods,
   run: async (scene) => {
     const connectivity = await openConnectivity(scene);
-    const isAlone = !scene.cluster.networks.some(({ excluded }) => excluded);
-    if (isAlone) return expectGreen(scene, connectivity);
+    const isOnlyOurs = !scene.cluster.networks.some(({ excluded }) => excluded);
+    if (isOnlyOurs) return expectGreen(scene, connectivity);
     const figures = await expectGreen(scene, connectivity, "--keep");
     await expectNotForeign(scene, connectivity);
     return figures;
@@ -143,7 +143,7 @@ async function expectGreen(scene: Scene, connectivity: Connectivity, ...more: re
   return { cases: String(length), checks: report.checks.map(({ name }) => name).join(", ") };
 }
 
-const FOREIGN = "another network's service is left alone";
+const FOREIGN = "another network's service is ignored";
 
 /** A network that the agents serve, given as another one's. */
 async function expectNotForeign({ network, family }: Scene, { run }: Connectivity): Promise<void> {
@@ -293,7 +293,7 @@ async function fromOutside({ cluster, nodes: [first], later }: Scene): Promise<C
   const file = join(folder, "kubeconfig");
   const { url: server, token } = cluster.apiServer;
   const files = new Map(cluster.nodes.map((node) => [node.name, able(node.namespaceFile)] as const));
-  // Agents are asked whose a service is: they are no pods of the real server's.
+  // Agents are asked for a service's owner: they are not pods of the real server.
   const front = await startPodFront(able(cluster.outside.namespace), { server, token, nodes: files });
   later(async () => front[Symbol.asyncDispose]());
   await writeFile(file, kubeconfig({ server: front.url }));

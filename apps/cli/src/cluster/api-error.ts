@@ -67,7 +67,7 @@ export interface Forbidden {
   readonly resource: string;
   /** Empty: the core group. */
   readonly group: string;
-  /** Undefined: in all namespaces, or it has none. */
+  /** Undefined: all namespaces, or the resource is not namespaced. */
   readonly namespace: string | undefined;
 }
 

@@ -228,7 +228,7 @@ export function answerText(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array
 }
 
 /**
- * The text of an answer, as far as memory is lent to whoever gives it.
+ * The text of an answer, up to the memory that a pod may take of this process.
  *
  * @param who gives none that large, in words: `no proxy`
  */

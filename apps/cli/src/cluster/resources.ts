@@ -5,7 +5,7 @@ export interface Resource {
   readonly apiVersion: string;
   /** `daemonsets` */
   readonly plural: string;
-  /** Absent: they have none, or those of all namespaces are meant. */
+  /** Absent: all namespaces, or the resource is not namespaced. */
   readonly namespace?: string;
 }
 
@@ -49,7 +49,7 @@ export function inNamespace(resource: Resource, namespace: string): Resource {
   return { ...resource, namespace };
 }
 
-/** "": it has none. */
+/** "": the object has no name. */
 export function nameOf(object: unknown): string {
   return stringOf(valueAt(object, "metadata", "name")) ?? "";
 }

@@ -30,7 +30,7 @@ type Values = CommandInput<typeof connectionOptions>["options"];
 export interface Attribution {
   readonly node: string;
   readonly tracking: Tracking;
-  /** Undefined: it is no service's, or not one's that was asked for. */
+  /** Undefined: the connection belongs to no service, or to one that was not asked for. */
   readonly flowOf: AttributeFlow;
   /** Whether what answers may be a relay of the node's agent: then `flowOf` has to know what that one relays. */
   readonly mayBeRelayed: (flow: Flow) => boolean;
@@ -183,7 +183,7 @@ function compareSockets(one: FlowSocket, other: FlowSocket): number {
 /** Milliseconds for which what the agent said is used again: --follow would ask for each connection. */
 const FRESH_MS = 1_000;
 
-/** Whether what answers may be a relay: it has an address of the node, and is no endpoint. */
+/** Whether what answers may be a relay: it has an address of the node, and is not an endpoint. */
 export function mayBeRelayed(nodeAddresses: ReadonlySet<string>): (flow: Flow) => boolean {
   return ({ endpoint }) => endpoint?.condition === "gone" && nodeAddresses.has(endpoint.address);
 }

@@ -271,7 +271,7 @@ async function tracked(
     MOST_CONNECTIONS,
   );
   const at = Date.now();
-  // Of more there is no telling which are new.
+  // A full answer does not show which connections are new.
   const counted = found.length < MOST_CONNECTIONS ? rates.take(`${node} ${service ?? ""}`, found, at) : undefined;
   return { found, at, counted };
 }

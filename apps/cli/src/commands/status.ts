@@ -148,7 +148,7 @@ function statusText(rows: readonly NodeStatus[], options: TextOptions, style: St
 
 type ShownRows = Map<string, string>;
 
-/** The rows that say something else than they did; times alone do not count. */
+/** The rows that changed; a change of times only does not count. */
 export function changedRows(shown: ShownRows, rows: readonly NodeStatus[]): readonly NodeStatus[] {
   return rows.filter((row) => {
     const { readAt: _read, lastSync: _synced, ...said } = row;

@@ -12,7 +12,7 @@ export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly out: (text: string) => void;
   readonly warn: (line: string) => void;
-  /** Colors of standard output: none where it is no terminal or NO_COLOR is set. */
+  /** Colors of standard output: none where it is not a terminal or NO_COLOR is set. */
   readonly style: Style;
   readonly readStandardInput: () => Promise<Uint8Array>;
   /** Runs `work` and reports on standard error what takes longer than a second. */

@@ -15,7 +15,7 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [3, "failed: a file, the cluster or the kernel cannot be read, or a value is invalid"],
 ];
 
-/** As Node tells it: `ENOENT: no such file or directory, open '/etc/x'`; the path stands before it already. */
+/** Node's message: `ENOENT: no such file or directory, open '/etc/x'`; the path stands before it already. */
 const FILE_ERROR = /\b(E[A-Z]+): ([^,\n]+), [a-z]+(?: '[^'\n]*')?/g;
 
 const WORDS: ReadonlyMap<string, string> = new Map([

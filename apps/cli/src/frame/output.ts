@@ -106,7 +106,7 @@ function literal(quoted: string, template: string): string {
   try {
     return String(JSON.parse(quoted));
   } catch {
-    throw wrong(template, `${quoted} is no text`);
+    throw wrong(template, `${quoted} is not a string`);
   }
 }
 
@@ -140,7 +140,7 @@ function valuesAt(path: string, data: unknown, template: string): readonly unkno
   let values: readonly unknown[] = [data];
   for (let rest = path.replace(/^[$@]/, "").replace(/^\.(?=\[|$)/, ""); rest !== ""; ) {
     const [step, dotted, quoted, index] = STEP.exec(rest) ?? [];
-    if (step === undefined) throw wrong(template, `${rest} is none of .FIELD, ['FIELD'], [NUMBER], [*]`);
+    if (step === undefined) throw wrong(template, `${rest} is not one of .FIELD, ['FIELD'], [NUMBER], [*]`);
     const key = dotted ?? quoted ?? index ?? "";
     values = values.flatMap((value) => childrenOf(value, key, quoted === undefined && key === "*"));
     rest = rest.slice(step.length);

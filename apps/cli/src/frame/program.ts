@@ -74,7 +74,7 @@ function optionHint(command: string, { message }: CommanderError): string {
   return found === undefined ? "" : `${found[2]}\n`;
 }
 
-/** The word that is to be a command and is none; behind `help` as well. */
+/** The word in a command's place that is not a command; behind `help` as well. */
 function unknownCommand(argv: readonly string[], { commands }: ProgramOptions): string | undefined {
   const word = argv[0] === HELP ? argv[1] : argv[0];
   if (word === undefined || word === HELP || word.startsWith("-")) return undefined;
@@ -159,7 +159,7 @@ function exitCodes(): string {
 
 /**
  * A command line whose options stand before the command (`--context NAME status`), as kubectl takes them, with the
- * command first. One that begins with its command, or has none, is given back as it is.
+ * command first. A command line that begins with its command, or has no command, stays as it is.
  */
 function commandFirst(argv: readonly string[], commands: readonly Command[]): readonly string[] {
   if (argv[0]?.startsWith("-") !== true) return argv;

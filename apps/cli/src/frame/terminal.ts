@@ -3,7 +3,7 @@
 import { styleText } from "node:util";
 import { type Clock, systemClock } from "@fairlead/base";
 
-/** Exit codes of a process that a signal ended: 128 and the signal's number, as shells tell it. */
+/** Exit codes of a process that a signal ended: 128 and the signal's number, as shells report it. */
 const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export interface EndingProcess {
@@ -27,7 +27,7 @@ export class Ending {
     this.#process = process;
     // Every time, not once: where no other listener is left, execa's ends the process in the middle of the work.
     for (const [signal, code] of SIGNAL_CODES) process.on(signal, () => this.#end(code));
-    // A reader that has seen enough (head, less) is no failure; a terminal that is gone (EIO) comes with SIGHUP.
+    // A reader that has seen enough (head, less) is not a failure; a terminal that is gone (EIO) comes with SIGHUP.
     process.stdout.on("error", ({ code }) => {
       this.#unwritten ??= code === "EPIPE" ? 0 : 3;
       this.#end(this.#unwritten);
@@ -118,7 +118,7 @@ const colored: Style = {
   warn: paint("yellow"),
 };
 
-/** Colors for terminals only, and not with NO_COLOR (https://no-color.org) or a terminal that has none. */
+/** Colors for terminals only, and not with NO_COLOR (https://no-color.org) or a terminal without colors. */
 export function styleFor(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): Style {
   const { NO_COLOR: refused = "", TERM: terminal } = env;
   return isTerminal && refused === "" && terminal !== "dumb" ? colored : plain;

@@ -209,7 +209,7 @@ async function configInFiles(
     paths,
     nodeName: "",
     readStandardInput,
-    // Most files have none, and are not parsed twice.
+    // Most files have no such document, and are not parsed twice.
     prepare: (contents) =>
       contents.map((one) =>
         Buffer.from(one.buffer, one.byteOffset, one.byteLength).includes(KIND) ? one : new Uint8Array(),

@@ -294,6 +294,6 @@ export function demandThisHost(
   const own = new Set(live);
   if (node.addresses.some((address) => own.has(address))) return;
   throw new CommandFailure(
-    `--node=${name}: this host is not that Node (it has none of ${node.addresses.join(", ")}); look at it with --on ${name}`,
+    `--node=${name}: this host is not that Node (it does not have ${node.addresses.join(" or ")}); look at it with --on ${name}`,
   );
 }

@@ -2,7 +2,7 @@
 
 import { type Clock, sleep } from "@fairlead/base";
 
-/** Somebody else is changing the cluster. */
+/** Another run is changing the cluster. */
 export class HeldByAnother extends Error {
   constructor(holder: string) {
     super(`another run is changing this cluster: ${holder}`);

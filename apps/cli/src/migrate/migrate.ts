@@ -52,7 +52,7 @@ export type Verified =
   | { readonly kind: "different"; readonly what: string }
   | { readonly kind: "unseen"; readonly reason: string };
 
-/** Through what a migration sees and changes a cluster. Each call may fail; whoever runs it again loses nothing. */
+/** Through this a migration sees and changes a cluster. Each call may fail; running it again loses nothing. */
 export interface MigrationPort {
   observe(): Promise<MigrationState>;
   install(placement: Placement): Promise<void>;

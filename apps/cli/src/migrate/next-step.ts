@@ -40,8 +40,8 @@ export type Step =
   | { readonly do: "done" };
 
 /**
- * What is to be done next, so that in the end `goal` serves every node. Everything that counts is in the cluster:
- * whoever is ended at any moment goes on from there. One node at a time is in change, and none is ever without a proxy.
+ * The next step on the way to `goal` serving every node. All state is in the cluster: a run that ends at any moment
+ * continues from there. One node changes at a time, and no node is ever without a proxy.
  */
 export function nextStep(state: MigrationState, goal: ProxyName, session: Session): Step {
   if (session.failure !== undefined) return afterFailure(state, session.failure, goal, session.overdue);

@@ -61,7 +61,7 @@ export function rememberedOptions(daemonSet: unknown): RawObject {
 /** The two that can serve a node. */
 export type ProxyName = "kube-proxy" | "fairlead";
 
-/** Says who serves a node: `kube-proxy` or `fairlead`; absent: whoever serves nodes without the label. */
+/** Names the proxy that serves a node: `kube-proxy` or `fairlead`; absent: the proxy of nodes without the label. */
 export const PROXY_LABEL = "fairlead.dev/proxy";
 
 /** Annotation of a Node: the proxy that was seen to serve it well after the change to it; `provenText`. */
@@ -201,7 +201,7 @@ function installed(daemonSet: unknown, wanted: WantedFairlead | undefined): Inst
   const placement = placementOf("fairlead", daemonSet);
   const isCurrent = wanted === undefined || annotationOf(daemonSet, MANIFESTS_ANNOTATION) === wanted.manifests;
   const isOther = wanted !== undefined && rememberedMode(daemonSet) !== wanted.mode;
-  // Somebody's change of it: written anew, it is where no unchanged node has it.
+  // Another writer changed it: written anew, it is where no unchanged node has it.
   if (placement === "everywhere") return { placement: "labeled", current: false };
   return { placement, current: isCurrent, ...(isOther && { otherMode: true }) };
 }

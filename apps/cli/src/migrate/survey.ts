@@ -134,13 +134,13 @@ export function kubeProxySetup(daemonSet: unknown): KubeProxySetup {
 }
 
 /** Sources with objects that describe a network; Nodes belong to every cluster. */
-const TOLD: readonly SourceName[] = (Object.keys(sourceKinds) as SourceName[]).filter((name) =>
+const NETWORK_SOURCES: readonly SourceName[] = (Object.keys(sourceKinds) as SourceName[]).filter((name) =>
   networkSource(name).resources.every(({ group }) => group !== ""),
 );
 
 /** The resources in which pod networks define their CIDRs; in most clusters few are there. */
 export function networkResources(): readonly ResourceRef[] {
-  return TOLD.flatMap((name) => networkSource(name).resources);
+  return NETWORK_SOURCES.flatMap((name) => networkSource(name).resources);
 }
 
 const MANUAL = "install Fairlead by hand (docs/migrate-from-kube-proxy.md)";
@@ -300,7 +300,7 @@ function networkFindings(
   clusterCIDRs: readonly string[],
   excluded: readonly string[],
 ): readonly SurveyFinding[] {
-  return TOLD.flatMap((name) => {
+  return NETWORK_SOURCES.flatMap((name) => {
     const cidrs = cidrsOf(networkSource(name), ({ plural, group }) => objects.get(`${plural}.${group}`) ?? []);
     return cidrs.length === 0 ? [] : [networkFinding(name, cidrs, clusterCIDRs, excluded)];
   });
@@ -323,7 +323,7 @@ function networkFinding(
   };
 }
 
-/** What is no CIDR is within none. */
+/** A text that is not a CIDR is within no CIDR. */
 function isWithin(cidr: string, all: readonly string[]): boolean {
   const inner = parseCIDRLeniently(cidr);
   return inner !== undefined && all.some((outer) => containsCIDR(outer, inner.text));

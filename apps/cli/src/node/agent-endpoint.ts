@@ -209,11 +209,11 @@ const CIDR = ["cidr", "side", "source", "stage"] as const;
 const CONFLICT = ["cidr", "side", "within"] as const;
 
 /**
- * Tells the agent of this host to do a full sync.
+ * Asks the agent of this host for a full sync.
  *
  * @param instance its --service-proxy-name; empty: the first one's
  */
-export async function tellOwnAgent(instance: string): Promise<void> {
+export async function notifyOwnAgent(instance: string): Promise<void> {
   const pid = await nodeLockProcess(instance);
   if (pid === undefined) {
     throw new CommandFailure(
@@ -231,9 +231,9 @@ export async function tellOwnAgent(instance: string): Promise<void> {
  * Has the `fairlead` in an agent's pod notify that agent: a user who may start programs there may do so.
  *
  * @param pod starts programs in the pod
- * @param instance as in `tellOwnAgent`
+ * @param instance as in `notifyOwnAgent`
  */
-export async function tellPodsAgent(pod: Runner, instance: string): Promise<void> {
+export async function notifyPodsAgent(pod: Runner, instance: string): Promise<void> {
   try {
     await pod.run(["fairlead", FULL_SYNC, ...(instance === "" ? [] : [instance])]);
   } catch (error) {

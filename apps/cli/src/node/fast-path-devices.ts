@@ -3,7 +3,7 @@ import { type AgentConfig, fastPathNetworks, whyNotAuto } from "@fairlead/config
 import type { NodeState, StateRoute } from "@fairlead/inspect";
 
 /**
- * The devices that the agent of a node has on the fast path; undefined: it has none, they cannot be listed, or the
+ * The devices that the agent of a node has on the fast path; undefined: there are none, they cannot be listed, or the
  * configuration does not say which (`whyNotAuto`).
  */
 export function fastPathDevices(

@@ -45,7 +45,7 @@ export async function readRules(
   }
 }
 
-/** Why a text is no rules, and which command prints some where another one's output was given. */
+/** Why a text is not rules, and which command prints rules where another one's output was given. */
 export function rulesFailure(source: string, error: unknown): CommandFailure {
   const line = error instanceof RuleParseError ? error.text : "";
   const hint = OTHER_OUTPUTS.find(([begins]) => begins.test(line))?.[1];

@@ -5,14 +5,14 @@ import { INVALID_VALUE } from "@fairlead/config";
 import { parse } from "yaml";
 
 /**
- * What a dump keeps of a value, straight from JSON and untrusted; undefined: nothing. Only what is named is kept,
- * so that a field that nobody thought of is left out.
+ * What a dump keeps of a value, straight from JSON and untrusted; undefined: nothing. Only named fields
+ * are kept, so that a dump leaves out a field that this list does not know.
  */
 export type Keep = (value: unknown) => unknown;
 
 /**
  * Names of fields by the path of the object that has them, `spec.ports`; lists on the way, and JSON or YAML in a text,
- * are passed through. A field alone keeps what is `plain`. The name `*` stands for every plain name.
+ * are passed through. A field without a `Keep` keeps what is `plain`. The name `*` stands for every plain name.
  */
 export type KeptFields = Readonly<Record<string, readonly (string | readonly [name: string, keep: Keep])[]>>;
 
@@ -41,7 +41,7 @@ function namesIn(path: string): readonly string[] {
   return names.filter((name) => name !== "");
 }
 
-/** Numbers, flags, and texts as Kubernetes' fields have them; free text, keys and tokens are none. */
+/** Numbers, flags, and texts as Kubernetes' fields have them; not free text, keys or tokens. */
 export const plain: Keep = (value) => {
   if (Array.isArray(value)) return value.map(plain).filter((item) => item !== undefined);
   if (typeof value === "number" || typeof value === "boolean") return value;

@@ -40,7 +40,7 @@ function stage() {
   const waits: string[] = [];
   const { signal } = new AbortController();
   const onWait = (holder: string, ms: number) => waits.push(`${holder} ${ms}`);
-  /** Works for so long, and never beside another one. */
+  /** Works for so long, and never at the same time as another one. */
   const run = (holder: string, ms: number, given = signal) =>
     whileHolding(record, { holder, clock, onWait, signal: given }, async (lost) => {
       expect([...working]).toEqual([]);
@@ -119,7 +119,7 @@ test("who is alive elsewhere is known within 5 s", async () => {
   expect(await first).toBe("a has ended");
 });
 
-test("the API server may be away for a while; for longer, or when somebody has taken over, it is lost", async () => {
+test("the API server may be away for a while; for longer, or when another holder has taken over, it is lost", async () => {
   const { clock, record, run } = stage();
   const short = run("a", 60_000);
   await clock.advance(5_000);
@@ -147,11 +147,11 @@ test("the API server may be away for a while; for longer, or when somebody has t
 
 test("interrupted while it waits, it ends", async () => {
   const { clock, record, run } = stage();
-  record.held = { holder: "somebody", version: "0" };
+  record.held = { holder: "other", version: "0" };
   const stop = new AbortController();
   const ended = run("a", 10_000, stop.signal);
   await clock.advance(5_000);
   stop.abort();
-  expect(await ended).toEqual(new HeldByAnother("somebody"));
-  expect(record.held.holder).toBe("somebody");
+  expect(await ended).toEqual(new HeldByAnother("other"));
+  expect(record.held.holder).toBe("other");
 });

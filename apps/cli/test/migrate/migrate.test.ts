@@ -86,7 +86,7 @@ describe("from kube-proxy to Fairlead", () => {
     expect(await run(cluster, "fairlead", { verify: false })).toEqual({ kind: "done" });
   });
 
-  test("nodes that are not Ready are left alone and named; nodes to come still get kube-proxy", async () => {
+  test("nodes that are not Ready are skipped and named; nodes to come still get kube-proxy", async () => {
     const cluster = new SimulatedCluster([
       ["none", "fairlead"],
       ["not Ready", "fairlead"],

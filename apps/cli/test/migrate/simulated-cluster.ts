@@ -31,8 +31,8 @@ const READY_AT = 2;
 const PROXIES = ["kube-proxy", "fairlead"] as const;
 
 /**
- * Nodes, two DaemonSets and their controller, which gets on by one step whenever somebody looks. It fails the test that
- * leaves a node without a proxy.
+ * Nodes, two DaemonSets and their controller, which does one step at each observation. It fails the test that leaves a
+ * node without a proxy.
  */
 export class SimulatedCluster implements MigrationPort {
   readonly nodes: Node[];

@@ -42,7 +42,7 @@ describe("nodes", () => {
     expect(names(controlPlane, node("c"), node("b"))).toEqual(["b", "c", "a"]);
   });
 
-  test("those that kube-proxy has no pods on are none of ours", () => {
+  test("nodes without kube-proxy's pods are not migrated", () => {
     expect(names(node("a"), node("windows", { "kubernetes.io/os": "windows" }))).toEqual(["a"]);
   });
 
@@ -66,7 +66,7 @@ describe("pods", () => {
     expect(podOf(one)).toEqual({ "kube-proxy": expected });
   });
 
-  test("those of nobody, and of other nodes, are not seen", () => {
+  test("pods without an owner, and those of other owners, are not seen", () => {
     expect([podOf(pod("a", { owner: "other" })), podOf(pod("b")), podOf("nonsense")]).toEqual([{}, {}, {}]);
   });
 
@@ -160,7 +160,7 @@ function merged(target: unknown, patch: unknown): unknown {
 const placed = (of: ProxyName, object: unknown, to: Placement) => merged(object, placementPatch(of, object, to));
 
 describe("a DaemonSet", () => {
-  test("is placed as the patch says, whatever it asks of nodes beside, and however often", () => {
+  test("is placed as the patch says, whatever else it asks of nodes, and however often", () => {
     fc.assert(
       fc.property(proxy, daemonSet, fc.array(placement, { minLength: 1, maxLength: 5 }), (of, object, way) => {
         let now: unknown = object;
@@ -208,7 +208,7 @@ test("each of several terms, which are alternatives, gets the requirement", () =
   });
 });
 
-test("a requirement of somebody else's with our label is none of ours", () => {
+test("another program's requirement with our label stays", () => {
   const own = (values: readonly string[]) => [
     { matchExpressions: [{ key: "fairlead.dev/proxy", operator: "In", values }] },
   ];

@@ -44,7 +44,7 @@ test("CIDRs of other networks go into a document of Fairlead's own", () => {
   ]);
 });
 
-test("flags beside --config are taken over, and those that do not count are told", () => {
+test("flags next to --config are taken over, and those without effect are reported", () => {
   const { findings, installation } = survey(
     { ...objects, kubeProxy: kubeProxyWith({}, ["--v=4", "--cluster-cidr=10.0.0.0/8"]) },
     options,
@@ -140,7 +140,7 @@ describe("what blocks", () => {
   test.each([
     ["no ConfigMap", undefined, KUBE_PROXY, /has no config\.conf/],
     ["no file at all", CONFIG_MAP, kubeProxyWith({ volumes: [] }), /no --config that a ConfigMap is mounted for/],
-    ["a flag that nobody has", CONFIG_MAP, kubeProxyWith({}, ["--nonsense=1"]), /nonsense/],
+    ["an unknown flag", CONFIG_MAP, kubeProxyWith({}, ["--nonsense=1"]), /nonsense/],
   ])("%s", (_what, own, daemonSet, found) => {
     const { findings } = survey(
       { ...objects, configMaps: new Map([["kube-proxy", own]]), kubeProxy: daemonSet },
@@ -158,7 +158,7 @@ describe("networks", () => {
     ["ippools.crd.projectcalico.org", [pool]],
   ]);
 
-  test("the one that clusterCIDR has fits, another is told with what can be done", () => {
+  test("the one that clusterCIDR has fits, another is reported with what can be done", () => {
     const reported = survey({ ...objects, networks }, options).findings.filter(({ topic }) => topic === "networks");
     expect(reported).toEqual([
       expect.objectContaining({

@@ -37,8 +37,8 @@ export async function openedConsole(
   const post = (path: string, body: unknown, headers = {}) =>
     fetch(`${base}${path}`, { method: "POST", body: JSON.stringify(body), headers: { origin, ...headers } });
   const cookie = (await post("session", { token })).headers.get("set-cookie")?.split(";", 1)[0] ?? "";
-  /** Reads what the page is given until it matches. */
-  const told = async (pattern: RegExp): Promise<string> => {
+  /** Reads the page's events until they match. */
+  const eventsUntil = async (pattern: RegExp): Promise<string> => {
     const { body } = await fetch(`${base}events`, { headers: { cookie } });
     let seen = "";
     for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -49,11 +49,11 @@ export async function openedConsole(
   };
   return {
     calls,
-    told,
+    eventsUntil,
     get: async (path: string) => JSON.parse(await (await fetch(`${base}${path}`, { headers: { cookie } })).text()),
     post: async (path: string, body: unknown) => JSON.parse(await (await post(path, body, { cookie })).text()),
     beginning: async (): Promise<Beginning> => {
-      const blocks = (await told(/^event: whole\n.*\n\n/m)).split("\n\n");
+      const blocks = (await eventsUntil(/^event: whole\n.*\n\n/m)).split("\n\n");
       const all = (name: string) =>
         blocks.flatMap((block) => {
           const [, data = ""] = new RegExp(`^event: ${name}\\ndata: (.*)$`, "m").exec(block) ?? [];

@@ -158,7 +158,7 @@ async function clusterIP({ cluster, settings }: Acting): Promise<string> {
   return stringOf(itemsOf(valueAt(service, "spec", "clusterIPs"))[0]) ?? "";
 }
 
-const FOREIGN_CHECK = "another network's service is left alone";
+const FOREIGN_CHECK = "another network's service is ignored";
 const FOREIGN_SERVICE = "web-foreign";
 
 /** A service whose endpoint is in an excluded CIDR: each node's agent has to say that it is foreign. */

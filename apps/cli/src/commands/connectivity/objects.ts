@@ -49,7 +49,7 @@ export function serviceLabels(instance: string): Readonly<Record<string, string>
 }
 
 /**
- * @param externalIPs none: it has none
+ * @param externalIPs may be empty
  * @param instance the service proxy name of the proxies that serve it; "": the nodes' first ones
  */
 export function serviceObject(

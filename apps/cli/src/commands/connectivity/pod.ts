@@ -31,7 +31,7 @@ export type Expected =
       readonly spread: "each" | "one" | "any";
       /** What servers see is an address of the client itself. */
       readonly seesClient?: true;
-      /** What servers see is none of these. */
+      /** Servers must see none of these addresses. */
       readonly notSeen?: readonly string[];
     }
   /** No answer, and not a refusal by a timeout: an error at once. */
@@ -164,7 +164,7 @@ async function bodyOf(response: Readable): Promise<string> {
   let body = "";
   for await (const piece of response.setEncoding("utf8")) {
     body += piece;
-    if (body.length > MOST_BODY) throw new Error("an answer without end, which is none of the test's servers");
+    if (body.length > MOST_BODY) throw new Error("an answer without end, which no server of the test gives");
   }
   return body;
 }

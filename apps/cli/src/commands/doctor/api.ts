@@ -55,7 +55,7 @@ export async function apiFacts(
     );
     const objects = createApiSource({ connection, nodeName: "", userAgent: `fairlead/${version}`, onReport: () => {} });
     const others = await otherNetworks(objects, AbortSignal.timeout(OBJECTS_WAIT));
-    // On a node it is the agent's kubeconfig that is given; from afar it is that of whoever asks, or --as.
+    // On a node the kubeconfig is the agent's; with --on it is the user's, unless --as names the agent.
     const ofOther = options.on !== undefined && options.as === undefined;
     return { kind: "answers", server: connection.server, denied: answers.flat(), ofOther, ...others };
   } catch (error) {

@@ -126,12 +126,12 @@ function isLocal(address: string): boolean {
 }
 
 async function proxies(attempt: Attempt, serviceProxyName: string, here: boolean): Promise<NodeFacts["proxies"]> {
-  // An agent with a name is there alongside the node's first proxy, whichever that is.
-  const isBeside = serviceProxyName !== "";
+  // An agent with a name runs alongside the node's first proxy, whichever that is.
+  const isSecond = serviceProxyName !== "";
   const fairlead = here ? await nodeLockProcess(serviceProxyName).catch(() => undefined) : undefined;
   const listed = outputOf(await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";
   const others = [...listed.matchAll(/^ *(\d+) (kube-proxy|cilium-agent|kube-router)$/gm)];
-  const seen = (isBeside ? [] : others).map(([, pid, name = ""]) => ({ pid: Number(pid), name }));
+  const seen = (isSecond ? [] : others).map(([, pid, name = ""]) => ({ pid: Number(pid), name }));
   const isHere = await Promise.all(seen.map(({ pid }) => sharesNetwork(attempt, pid)));
   return [
     ...(fairlead === undefined ? [] : [{ pid: fairlead, name: "fairlead-proxy" }]),

@@ -84,7 +84,7 @@ async function warnOfNoNode(
   if (nodes.size === 0 || nodes.has(hostname().toLowerCase()) || [...nodes.values()].some(isOwn)) return;
   const names = [...nodes.keys()].join(", ");
   context.warn(
-    `this host is no Node of the cluster, and what follows is about this host: give --on NODE; there are: ${names}`,
+    `this host is not a Node of the cluster, and what follows is about this host: give --on NODE; there are: ${names}`,
   );
 }
 

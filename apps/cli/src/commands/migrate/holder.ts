@@ -17,7 +17,7 @@ import { MANAGED_BY_LABEL, MANAGER, NAMESPACE, PROCESS_ANNOTATION } from "../../
  *
  * @param work ends when its signal aborts
  */
-export async function changingAlone<T>(
+export async function whileOnlyWriter<T>(
   cluster: Cluster,
   { signal, warn }: Context,
   work: (signal: AbortSignal) => Promise<T>,

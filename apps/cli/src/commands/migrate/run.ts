@@ -28,7 +28,7 @@ import {
 } from "../../migrate/state.ts";
 import { type Survey, survey } from "../../migrate/survey.ts";
 import { version } from "../../version.ts";
-import { changingAlone } from "./holder.ts";
+import { whileOnlyWriter } from "./holder.ts";
 import {
   type ChangedCluster,
   clusterObjects,
@@ -91,7 +91,7 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   const goal = options.apply ? "fairlead" : "kube-proxy";
   const installations = { installation, before: surveyed.before.installation };
   const outcome = await context.untilStopped(() =>
-    changingAlone(opened, context, (signal) =>
+    whileOnlyWriter(opened, context, (signal) =>
       carryOut(goal, installations, patience, options, cluster, { ...context, signal }),
     ),
   );

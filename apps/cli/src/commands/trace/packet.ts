@@ -30,11 +30,11 @@ export interface Destination {
 const TO = /^(?:\[([^\]]+)\]|([^:/]+))(?::(\d+))?(?:\/([a-z0-9-]+))?$/i;
 const PROTOCOLS_WITH_PORTS: ReadonlySet<string> = new Set(["tcp", "udp", "sctp"]);
 
-/** What is said of a --to that is none. */
+/** The error of a --to that is not a destination. */
 export const NO_DESTINATION =
   "must be ADDRESS:PORT/PROTOCOL, such as 10.96.0.10:53/udp or [fd00::1]:80, or a service, such as shop/web:http or :30080";
 
-/** A destination that is written as an address; undefined: it is none. */
+/** A destination that is written as an address; undefined: it is not written so. */
 export function socketDestination({ to }: Pick<Values, "to">): Destination | undefined {
   const [, bracketed, plain, port, protocol = "tcp"] = TO.exec(to ?? "") ?? [];
   const address = bracketed ?? plain ?? "";
@@ -92,7 +92,7 @@ function senderOf(
       throw new UsageError(`--from=node: no ${family} address of the node is known; give --node-address`);
     return { source };
   }
-  if (from === "outside") return arriving(somebodyOutside(options, family));
+  if (from === "outside") return arriving(clientOutside(options, family));
   if (from === "pod") return arriving(podAddress(options, family));
   if (isIP(from) === 0) throw new UsageError(`--from=${from}: must be an address, pod, node or outside`);
   if (familyOf(from) !== family) throw new UsageError(`--from=${from}: must be ${family}, as --to is`);
@@ -101,7 +101,7 @@ function senderOf(
   return isOwn && options["in-interface"] === undefined ? { source: from } : arriving(from);
 }
 
-function somebodyOutside(options: Values, family: IPFamily): string {
+function clientOutside(options: Values, family: IPFamily): string {
   const address = outsideAddress(family, clusterCIDRs(options, family));
   if (address === undefined)
     throw new UsageError("--from=outside: --cluster-cidr covers all addresses; pass --from=ADDRESS");

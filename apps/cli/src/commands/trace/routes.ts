@@ -52,7 +52,7 @@ async function ipv6Forwarding(runner: Runner, name: string): Promise<Refused | u
   return { kind: "refused", problem: "this node forwards nothing: net.ipv6.conf.all.forwarding is 0" };
 }
 
-const TOLD = {
+const ICMP_ERRORS = {
   IPv4: { net: "icmp-net-unreachable", host: "icmp-host-unreachable", prohibited: "icmp-admin-prohibited" },
   IPv6: { net: "icmp6-no-route", host: "icmp6-addr-unreachable", prohibited: "icmp6-adm-prohibited" },
 } as const;
@@ -62,7 +62,7 @@ const TOLD = {
  */
 async function errorAnswer(runner: Runner, query: RouteQuery, message: string): Promise<RouteAnswer> {
   const { family, destination, inInterface } = query;
-  const reported = TOLD[family];
+  const reported = ICMP_ERRORS[family];
   switch (message) {
     case "Network is unreachable":
       return { kind: "refused", problem: `no route to ${destination}`, rejectWith: reported.net };

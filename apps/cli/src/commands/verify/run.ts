@@ -12,7 +12,7 @@ import { counted, verdictText } from "../../frame/text.ts";
 import { demandServices, isIn } from "../../inputs/names.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { interfaceAddresses, oneKernel, runnerFor, stateOf } from "../../node/access.ts";
-import { tellOwnAgent, tellPodsAgent } from "../../node/agent-endpoint.ts";
+import { notifyOwnAgent, notifyPodsAgent } from "../../node/agent-endpoint.ts";
 import { fromSysdump } from "../../sysdump/dump.ts";
 import type { FamilyReport } from "./check.ts";
 import { type NodeReport, reportsOf, verifyDumped, verifyNodes } from "./look.ts";
@@ -43,7 +43,7 @@ export async function run({ options: given }: CommandInput<typeof verifyOptions>
     // Its configuration may have the name.
     const itsPod = () => runnerFor({ ...options, "service-proxy-name": serviceProxyName }, context);
     const ask = async () =>
-      options.on === undefined ? tellOwnAgent(serviceProxyName) : tellPodsAgent(await itsPod(), serviceProxyName);
+      options.on === undefined ? notifyOwnAgent(serviceProxyName) : notifyPodsAgent(await itsPod(), serviceProxyName);
     const look = async () => lookAt({ state: await stateOf(options, context) });
     reports = await askForFullSync(reports, { ask, look, differs }, context);
   }
@@ -190,14 +190,14 @@ function notesIn(reports: readonly FamilyReport[], style: Style): string {
   return notes.join("");
 }
 
-/** Fewer say nothing about the configuration. */
-const TELLING = 3;
+/** Fewer services say nothing about the configuration. */
+const FEWEST_DIFFERING = 3;
 
 /** Where most services differ the plan is wrong sooner than the kernel. */
 function otherConfiguration(reports: readonly FamilyReport[], style: Style): readonly string[] {
   const planned = reports.reduce((sum, report) => sum + report.planned, 0);
   const differing = reports.flatMap(({ services }) => services).filter(({ service }) => service !== undefined).length;
-  if (differing < TELLING || differing * 2 <= planned) return [];
+  if (differing < FEWEST_DIFFERING || differing * 2 <= planned) return [];
   const what = `${differing} of ${planned} services differ: this looks like another configuration`;
   return [`${style.warn(what)} (mode, CIDRs) than that of the proxy, or like no proxy at all\n`];
 }

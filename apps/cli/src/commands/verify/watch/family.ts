@@ -145,9 +145,9 @@ export class WatchedFamily {
   #see({ groups, node }: ForwardingPlan, { view, nodeAddress }: Reading, id: string): void {
     const group = groups.get(id);
     // What is left of a service that is gone from the plan is found as a destination that no service has.
-    if (group === undefined) this.#tell(this.#suspicions.forget(id));
+    if (group === undefined) this.#report(this.#suspicions.forget(id));
     else
-      this.#tell(
+      this.#report(
         this.#suspicions.seen(differenceTarget(group), groupDifferences(group, node, view, nodeAddress), this.#now()),
       );
   }
@@ -159,17 +159,17 @@ export class WatchedFamily {
       const name = destinationText(destination);
       found.set(`stray ${name}`, { id: `stray ${name}`, family: this.family, name });
     }
-    for (const id of this.#strays.keys()) if (!found.has(id)) this.#tell(this.#suspicions.forget(id));
+    for (const id of this.#strays.keys()) if (!found.has(id)) this.#report(this.#suspicions.forget(id));
     this.#strays = found;
   }
 
   #seeStrays(): void {
     for (const subject of this.#strays.values()) {
-      this.#tell(this.#suspicions.seen(subject, [{ ...STRAY, packet: subject.name }], this.#now()));
+      this.#report(this.#suspicions.seen(subject, [{ ...STRAY, packet: subject.name }], this.#now()));
     }
   }
 
-  #tell(news: DifferenceEvent | undefined): void {
+  #report(news: DifferenceEvent | undefined): void {
     if (news !== undefined) this.#parts.onNews(news);
   }
 

@@ -113,7 +113,7 @@ const MOST_TRIES = 3;
  * Reads the kernel, again where that fails since another program wrote meanwhile: what a transaction takes away is
  * missing then.
  *
- * @param generation of the kernel when it begins; undefined: it has none
+ * @param generation of the kernel when it begins; undefined: the kernel has no generation
  * @throws whatever reading ends with
  */
 export async function readKernel(from: ReadFrom, generation: number | undefined): Promise<Reading> {
@@ -136,7 +136,7 @@ async function readOnce({ mode, kernel, family }: ReadFrom): Promise<Reading> {
 
 interface SeenHost {
   readonly environment: Environment;
-  /** Where node ports are asked for; absent: the node has none of the family. */
+  /** Where node ports are asked for; absent: the node has no address of the family. */
   readonly nodeAddress: string | undefined;
 }
 
