@@ -53,7 +53,7 @@ function difference(before, after) {
   return lines.slice(0, 40).join("\n") || "  (only how often a line stands)";
 }
 
-/** The bundler's order follows the modules that a package is made of, which is no matter of its users. */
+/** The bundler's order follows the modules that a package is made of, which users of the package do not see. */
 function sorted(text) {
   return text.split("\n").sort().join("\n");
 }
@@ -72,7 +72,7 @@ if (dir === undefined || more.length > 0) {
     try {
       before = readFileSync(file, "utf8");
     } catch {
-      // A new package has none yet.
+      // A new package does not have the file yet.
     }
     if (sorted(before) !== sorted(now)) {
       console.error(

@@ -12,7 +12,7 @@ import {
   LAYERS,
   LAYERS_CACHE,
 } from "./affected.mjs";
-import { root, runBeside, tool } from "./steps.mjs";
+import { root, runAlongside, tool } from "./steps.mjs";
 import { countsOf, summarize } from "./summary.mjs";
 
 const USAGE = `Usage: pnpm check [--changed] [FILTER…]
@@ -71,7 +71,7 @@ export const PURE_REPORT = "pure";
 export async function check({ filters = [], changed } = {}, wanted = () => true) {
   const results = {};
   const step = async ([name, argv], env = {}) => {
-    results[name] = (await runBeside(name, argv, env)) === 0;
+    results[name] = (await runAlongside(name, argv, env)) === 0;
   };
   forgetTypes();
   const waiting = (changed === undefined ? LINTS : lintsOf(changed)).filter(([name]) => wanted(name));

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ended, root, runBeside, runStep, sayStep, start, tool } from "./steps.mjs";
+import { ended, root, runAlongside, runStep, sayStep, start, tool } from "./steps.mjs";
 import { countsOf, summarize } from "./summary.mjs";
 
 /** How many times as long as in `npm test` properties run (tooling/runs.ts), and what sends packets. */
@@ -85,7 +85,7 @@ async function all(names) {
     if (args !== undefined) steps[name] = (await groundCommand(args)) === 0;
     else {
       const report = { ...env, FAIRLEAD_REPORT: `all-${name}` };
-      steps[name] = (await runBeside(name, tool("vitest", "run", ...vitest), report)) === 0;
+      steps[name] = (await runAlongside(name, tool("vitest", "run", ...vitest), report)) === 0;
       counts[name] = countsOf(`all-${name}`);
     }
   }

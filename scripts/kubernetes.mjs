@@ -48,7 +48,7 @@ async function follow(wanted, write) {
     const differing = filesBelow(out).filter((file) => !isSame(textOf(join(out, file)), textOf(join(root, file))));
     for (const file of differing) showDifference(file, out);
     const all = filesBelow(out).length;
-    console.log(`\n${version} beside ${followed}: ${all} recordings, ${differing.length} differ`);
+    console.log(`\n${version} compared with ${followed}: ${all} recordings, ${differing.length} differ`);
     if (!write) return differing.length === 0 ? 0 : 1;
     for (const file of differing) keep(file, textOf(join(out, file)));
     writeVersions(version);

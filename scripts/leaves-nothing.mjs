@@ -16,7 +16,7 @@ killed. After each run nothing may be there that was not there before: processes
 and settings of the kernel, mounts, files in /tmp, /dev/shm, /run, the home folder and the checkout.
 
   --runs     how many times it is killed; default 20
-  --signal   KILL: the first process alone, and in every second run the first script that it has started;
+  --signal   KILL: only the first process, and in every second run the first script that it has started;
              INT, TERM: all processes of its group, as a terminal does; default KILL
   --seconds  the moments are between 0 and that many seconds, and the command does not run to its end first; default: as
              long as it takes

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { buildAgent } from "./build-agent.mjs";
 import { check, PURE_REPORT } from "./check.mjs";
 import { prepareSpecs, specs } from "./specs.mjs";
-import { pnpm, runBeside, runStep, sayStep } from "./steps.mjs";
+import { pnpm, runAlongside, runStep, sayStep } from "./steps.mjs";
 import { addCounts, countsOf, forgetSum, summarize } from "./summary.mjs";
 import { canHaveControlPlane, ensurePackages, GROUPS } from "./system-packages.mjs";
 
@@ -91,7 +91,7 @@ function asRoot() {
 
 /** Runs tests of kinds, not those of the other command. */
 async function vitest(report, part, args, prefix = []) {
-  const code = await runBeside(report, program(...prefix, "vitest", "run", ...args), {
+  const code = await runAlongside(report, program(...prefix, "vitest", "run", ...args), {
     FAIRLEAD_REPORT: report,
     FAIRLEAD_TESTS: part,
   });
@@ -180,7 +180,7 @@ async function testAll(work) {
 }
 
 async function quietly(name, argv) {
-  return (await runBeside(name, argv)) === 0;
+  return (await runAlongside(name, argv)) === 0;
 }
 
 async function run(name, args) {

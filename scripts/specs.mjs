@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentFile } from "./build-agent.mjs";
-import { ended, pnpm, root, runBeside, start } from "./steps.mjs";
+import { ended, pnpm, root, runAlongside, start } from "./steps.mjs";
 
 /** `pnpm e2e` ends with this where the machine lacks what the run needs, and says what. */
 const CANNOT_RUN = 3;
@@ -45,7 +45,7 @@ async function run(packageManager, name, args) {
   const options = ["--provider", "netns", ...args, "--junit", results];
   // What the build has left: nothing is built under agents that run.
   const env = { FAIRLEAD_AGENT: process.env.FAIRLEAD_AGENT || agentFile };
-  const status = await runBeside(name, pnpm(packageManager, ["run", "e2e", ...options]), env);
+  const status = await runAlongside(name, pnpm(packageManager, ["run", "e2e", ...options]), env);
   if (status === CANNOT_RUN) return { passed: 0, failed: 0, skipped: 1 };
   const { passed, failed } = counted(results);
   // A run that broke off, or left something behind, must not pass for a green one.

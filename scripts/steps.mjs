@@ -41,11 +41,11 @@ export async function runStep(argv, { quiet = false, env = {} } = {}) {
 }
 
 /**
- * Runs a step while others run: every line that it says begins with its name; the last one is how long it took.
+ * Runs a step while others run: every line of its output begins with its name; the last one is how long it took.
  *
  * @returns its exit code, undefined when there was none
  */
-export async function runBeside(name, argv, env = {}) {
+export async function runAlongside(name, argv, env = {}) {
   const started = process.uptime();
   const child = start(argv, "pipe", { env });
   for (const stream of [child.stdout, child.stderr]) {
@@ -78,7 +78,7 @@ export function start([command, ...args], output, { env = {}, cwd = root } = {})
   return child;
 }
 
-/** The exit code once it has said everything; none once this process was told to end. */
+/** The exit code once its output is complete; none once this process received a signal to end. */
 export async function ended(child) {
   const code = await new Promise((resolve) => {
     child.once("error", (error) => {

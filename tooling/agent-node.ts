@@ -1,6 +1,6 @@
 /**
- * Node opens its inspector on SIGUSR1, which then runs whatever any local user tells it, with the rights of the
- * process: never in ours. Node knows the option from 22.14 on.
+ * Node opens its inspector on SIGUSR1, which then runs what any local user asks for, with the rights of the process:
+ * never in ours. Node knows the option from 22.14 on.
  */
 export const INSPECTOR_OPTION = "--disable-sigusr1";
 

@@ -6,5 +6,5 @@ import { existsSync } from "node:fs";
  */
 const PROGRAMS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"] as const;
 
-/** The browser that tests open; where this machine has none, the path where one would be. */
+/** The browser that tests open; without a browser, the path where one would be. */
 export const BROWSER: string = PROGRAMS.find((program) => existsSync(program)) ?? PROGRAMS[0];

@@ -1,7 +1,7 @@
 const { FAIRLEAD_RUNS = "1" } = process.env;
 
 /**
- * How many runs a property gets: few where everybody waits for the answer, FAIRLEAD_RUNS times as many in long runs
+ * How many runs a property gets: few where developers wait for the answer, FAIRLEAD_RUNS times as many in long runs
  * (`pnpm e2e --all`).
  *
  * @param short runs in `pnpm check` and `npm test`

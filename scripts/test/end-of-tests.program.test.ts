@@ -11,7 +11,7 @@ afterAll(() => rm(dir, { recursive: true }));
 
 const VITEST = join(import.meta.dirname, "..", "..", "node_modules", "vitest", "vitest.mjs");
 
-test("processes end with the test that ran into its limit, and others with their file; what it waited for is told", async () => {
+test("processes end with the test that ran into its limit, and others with their file; what it waited for is reported", async () => {
   const report = join(dir, "report.json");
   const fixture = `--root=${join(import.meta.dirname, "fixtures", "limits")}`;
   const argv = [VITEST, "run", "--reporter=json", `--outputFile=${report}`, fixture];

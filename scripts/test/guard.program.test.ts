@@ -83,7 +83,7 @@ test("a run of tests that is killed takes along what its tests have started, and
   await expect.poll(() => readdirSync(temporary)).toEqual([]);
 });
 
-test("what runs under a guard has none of its own", async () => {
+test("what runs under a guard starts no guard of its own", async () => {
   const { child, closed, ids } = await started(3, [SCRIPT]);
   const [, inner = 0] = ids;
   const environment = readFileSync(`/proc/${inner}/environ`, "utf8").split("\0");

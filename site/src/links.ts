@@ -14,7 +14,7 @@ export interface Tree {
 
 interface Place {
   readonly path: string;
-  /** Without `#`; undefined where the link has none. */
+  /** Without `#`; undefined: the link has no anchor. */
   readonly anchor?: string;
 }
 
@@ -78,7 +78,7 @@ function siteLink(tree: Tree, file: string, target: string, isPage: (path: strin
   return `./${posix.relative(posix.dirname(file), page)}${hash}`;
 }
 
-/** Code and comments are not prose: what looks like a link or a heading in them is none. Lengths and lines stay. */
+/** Code and comments are not prose: links and headings in them do not count. Lengths and lines stay. */
 const FENCES = /^( *)(```+)[\s\S]*?^\1\2[^\n]*$|<!--[\s\S]*?-->/gm;
 const INLINE_CODE = /(`+)(?!`)[^\n]*?(?<!`)\1(?!`)/g;
 const LINK = /(?<=\]\()[^()\s]+(?=\))/g;
