@@ -44,7 +44,7 @@ test("a change that the API server refuses while others follow is an error in th
   await expect(changed).rejects.toThrow("HTTP 409");
 });
 
-test("delays are told apart by who had the change, and a change that is missing is an error", () => {
+test("delays are split by the program that had the change, and a change that is missing is an error", () => {
   const changes = [{ address: "10.152.0.1", asked: 100 }];
   const [relayed, programmed] = [new Map([["10.152.0.1", 105]]), new Map([["10.152.0.1", 107]])];
   expect(delaysOf(changes, relayed, programmed)).toMatchObject({
@@ -55,7 +55,7 @@ test("delays are told apart by who had the change, and a change that is missing 
   expect(() => delaysOf(changes, relayed, new Map())).toThrow("no event with 10.152.0.1 was seen");
 });
 
-test("traffic is told by kind of request, what an open watch brought since included", () => {
+test("traffic is counted by kind of request, including what an open watch brought since", () => {
   const request = (path: string, bytes: number): SeenRequest => ({
     at: 0,
     method: "GET",

@@ -43,7 +43,7 @@ test.skipIf(missing !== undefined)("a proxy that is killed in a benchmark: how, 
   await rm(log);
 });
 
-test.skipIf(missing !== undefined)("a proxy that was stopped is no failure", async () => {
+test.skipIf(missing !== undefined)("a proxy that was stopped is not a failure", async () => {
   expect(
     await run(async (running) => {
       await running.stop();
@@ -52,7 +52,7 @@ test.skipIf(missing !== undefined)("a proxy that was stopped is no failure", asy
   ).toBe("done");
 });
 
-test("what a process's end breaks is not what is told", async () => {
+test("the error names a process's end, not what the end breaks", async () => {
   const ended = Promise.withResolvers<never>();
   const work = Promise.reject(new Error("ENOENT: /proc/1/status"));
   setImmediate(() => ended.reject(new Error("it ended")));

@@ -53,7 +53,7 @@ describe("what the kernel says of a process", () => {
   });
 });
 
-test("full syncs of IPv4 alone are counted", () => {
+test("only full syncs of IPv4 are counted", () => {
   const name = "kubeproxy_sync_full_proxy_rules_duration_seconds";
   const metrics = `${name}_sum{ip_family="IPv6"} 9\n${name}_sum{ip_family="IPv4"} 0.25\n${name}_count{ip_family="IPv4"} 1\n`;
   expect(fullSyncTimeOf(metrics)).toBe(250);

@@ -13,7 +13,7 @@ import type { Recording, SeenRequest } from "./figures.ts";
 
 const [, , certFile = "", keyFile = "", host = "", port = "", serverPort = ""] = process.argv;
 
-/** Of one connection; HTTP/2 has none of them. */
+/** Headers of one connection; HTTP/2 does not have them. */
 const HOP_BY_HOP = ["connection", "keep-alive", "transfer-encoding", "upgrade"];
 
 const requests: SeenRequest[] = [];

@@ -39,7 +39,7 @@ const program = new Command("pnpm bench")
   .option("--kube-proxy-version <version>", "of kube-proxy", FOLLOWED_KUBERNETES)
   .addOption(new Option("-o, --output <form>", "of the result").choices(["json", "table", "markdown"]).default("table"))
   .option("--save <file>", "keep all figures there, as JSON; relative to bench")
-  .option("--growth <sizes>", "Fairlead alone at these numbers of services, such as 100,1000", sizesFrom)
+  .option("--growth <sizes>", "only Fairlead, at these numbers of services, such as 100,1000", sizesFrom)
   .option(
     "--churn <changes>",
     "of endpoints in a second, nftables mode: when events come and when the kernel has them, what the API server sends",

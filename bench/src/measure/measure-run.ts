@@ -18,7 +18,7 @@ export function measureRun(setting: Setting, subject: MeasuredProxy, idleSeconds
   return withProxy(bed, { subject, ...startSettings }, (running) => measureRunning(setting, running, idleSeconds));
 }
 
-/** Both runtimes have collected by then what a start leaves, and that is no part of the changes that follow. */
+/** By then both runtimes have collected the garbage of the start, which does not belong to the changes that follow. */
 const REST_MS = 30_000;
 
 /**

@@ -68,7 +68,7 @@ export function bytesReceivedOf(table: string, device: string): number {
 /**
  * Watches what else a machine does while something is measured.
  *
- * @returns tells how many of the machine's cores other processes kept busy since then, on average
+ * @returns counts the cores of the machine that other processes kept busy since then, on average
  */
 export async function watchOtherWork(): Promise<() => Promise<number>> {
   const [started, before] = [performance.now(), await readUsage()];

@@ -193,7 +193,7 @@ function end(pid: number): void {
   }
 }
 
-/** What a kubelet leaves so that everybody on a node takes the same variant (KEP-3178). */
+/** What a kubelet leaves so that all programs on a node take the same variant (KEP-3178). */
 async function leaveHint(node: NetworkNamespace, variant: Variant): Promise<void> {
   for (const tool of [`iptables-${variant}`, `ip6tables-${variant}`]) {
     await runnerIn(node).run([tool, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"]);

@@ -77,7 +77,7 @@ export function rowsOf(fairlead: ProxyFigures, kubeProxy: ProxyFigures | Unfinis
   return measures.flatMap(({ label, unit, of }): readonly Row[] => {
     const own = of(fairlead);
     if (own === undefined) return [];
-    return [{ label, unit, fairlead: own, ...(kubeProxy && besideOwn(own, label === START, of, kubeProxy)) }];
+    return [{ label, unit, fairlead: own, ...(kubeProxy && withKubeProxy(own, label === START, of, kubeProxy)) }];
   });
 }
 
@@ -113,7 +113,7 @@ export function quantity(value: number, unit: Unit): string {
 }
 
 /** kube-proxy's part of a row. */
-function besideOwn(
+function withKubeProxy(
   own: number,
   isStart: boolean,
   of: Measure["of"],
