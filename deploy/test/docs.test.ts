@@ -90,7 +90,7 @@ test("the documents and the chart have recipes", () => {
 });
 
 describe.each(all.map((one) => [one.at, one] as const))("%s", (_, recipe) => {
-  test("is a configuration, and each source is believed in some CIDRs only, and nobody is left unanswered", () => {
+  test("is a configuration, each source is believed in some CIDRs only, and no client is left unanswered", () => {
     const result = configOf(recipe);
     expect(result).toMatchObject({ kind: "run", warnings: [] });
     if (result.kind !== "run") return;

@@ -16,7 +16,7 @@ Maintainer: Debian Netfilter Packaging Team <pkg-netfilter-team@lists.alioth.deb
 Depends: libc6 (>= 2.34),
  libip4tc2
 Description: administration tools for packet filtering and NAT
- Version: of a continuation line is no field
+ Version: of a continuation line is not a field
 `;
 
 test("a Debian package's control data", () => {

@@ -143,7 +143,7 @@ describe.each(["iptables", "ipvs", "nftables", "multi-cni", "privileged"])("over
 });
 
 describe("rights", () => {
-  test("unless told otherwise the agent has two capabilities and a read-only root", () => {
+  test("by default the agent has two capabilities and a read-only root", () => {
     const pod = podOf(base).spec;
     expect(pod.securityContext).toEqual({ seccompProfile: { type: "RuntimeDefault" } });
     expect(pod.containers.map(({ securityContext }: Manifest["spec"]) => securityContext)).toEqual([

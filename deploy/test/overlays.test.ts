@@ -50,7 +50,7 @@ describe("the overlay of an instance", () => {
     expect(result).toMatchObject({ config: { healthzBindAddress: { port: own.containerPort } } });
   });
 
-  test("its objects and its pods are told from the first one's, by the tools as well", () => {
+  test("its objects and its pods differ from the first one's, for the tools as well", () => {
     const { nameSuffix, labels, resources } = kustomization;
     expect(resources).toEqual(["../../base"]);
     expect(nameSuffix).toBe("-edge");

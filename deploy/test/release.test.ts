@@ -154,7 +154,7 @@ describe("changelog", () => {
     expect(() => notesOf(next, "0.2")).toThrow('CHANGELOG.md has no section "## 0.2"');
   });
 
-  test("a file that is no changeset is named", async () => {
+  test("a file that is not a changeset is named", async () => {
     await writeFile(join(dir, "a.md"), "A thing.\n");
     await expect(readChangesets(dir)).rejects.toThrow("a.md: does not begin with packages");
   });

@@ -46,7 +46,7 @@ test.each([
   `      - uses: actions/checkout@${"0".repeat(40)}`,
   `      - uses: actions/checkout@${"0".repeat(40)} # v5`,
   "      - uses: docker://alpine:3",
-])("%s is no pin", (line) => {
+])("%s is not a pin", (line) => {
   expect(PINNED.test(line)).toBe(false);
 });
 
@@ -135,7 +135,7 @@ test("the release pull request, for which GitHub starts no workflow, has CI", as
   expect(Object.keys(ci.on)).toEqual(expect.arrayContaining(["pull_request", "workflow_call", "workflow_dispatch"]));
 });
 
-/** Every step of the release is rehearsed, prepares a job, or is one that docs/releasing.md gives to GitHub alone. */
+/** Every step of the release is rehearsed, prepares a job, or is one that docs/releasing.md leaves to GitHub. */
 interface Step {
   readonly uses?: string;
   readonly run?: string;
@@ -168,7 +168,7 @@ async function workflowWorks(): Promise<ReadonlySet<string>> {
 
 async function githubsOwn(): Promise<ReadonlySet<string>> {
   const page = await readFile(join(repositoryDir, "docs/releasing.md"), "utf8");
-  const [, table = ""] = /^### Steps of GitHub alone\n(.*?)^##/ms.exec(page) ?? [];
+  const [, table = ""] = /^### Steps of GitHub only\n(.*?)^##/ms.exec(page) ?? [];
   const cells = Array.from(table.matchAll(/^\| (`[^|]*) \|/gm), ([, cell = ""]) => cell);
   return new Set(cells.flatMap((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, work = ""]) => work)));
 }

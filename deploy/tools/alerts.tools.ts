@@ -21,7 +21,7 @@ test("promtool takes them", async () => {
 /**
  * An agent in kube-proxy's DaemonSet that is down after an hour, another release's that is large, a shadow that finds a
  * difference, one that may not read a network's objects and holds what it has learned,
- * with many foreign services, and what is no agent.
+ * with many foreign services, and a program that is not an agent.
  */
 const SERIES = [
   ['up{job="kube-proxy",instance="a"}', "1x59 0x60"],
@@ -49,7 +49,7 @@ test.each([
   ["FairleadNetworkHeld", { job: "learns", instance: "e", severity: "warning" }],
   ["FairleadManyForeignServices", { job: "learns", instance: "e", ip_family: "IPv6", severity: "warning" }],
   ["FairleadMemoryHigh", { job: "second-release", instance: "b", severity: "warning" }],
-])("%s is told of agents, whatever they are called, and of nobody else", async (alertname, labels) => {
+])("%s fires for agents, whatever their names, and for no other program", async (alertname, labels) => {
   const file = join(dir, "test.yaml");
   const query = `ALERTS{alertname="${alertname}",alertstate="firing"}`;
   const sample = Object.entries({ alertname, alertstate: "firing", ...labels }).map(

@@ -40,7 +40,7 @@ describe("the image", () => {
     expect(stdout).toMatch(/code cache for ESM file:\/\/\/usr\/local\/lib\/fairlead\/main\.js was accepted/);
   });
 
-  test("the command line tool is beside it", async () => {
+  test("the command line tool is next to it", async () => {
     const flags = ["-f", "/home", "--cluster-cidr", "10.144.0.0/16"];
     expect(await run(CLI_NAME, "ownership", ...flags)).toContain("default/nginx-calico");
   });

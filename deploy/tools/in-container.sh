@@ -2,7 +2,7 @@
 # Runs a program of an unpacked image about as a container runtime would, hardened: in-container.sh ROOT POD PROGRAM...
 # Own mounts and processes, a read-only root, no privileges but NET_ADMIN and NET_RAW (and SYS_CHROOT, to get in). Of the
 # folder POD come /home, and where it has them the DaemonSet's /etc/fairlead (config) and service account (serviceaccount).
-# Whoever calls it has made the network namespace. Both outputs go to standard output.
+# The caller has made the network namespace. Both outputs go to standard output.
 set -eu
 root=$1 pod=$2
 shift 2

@@ -24,7 +24,7 @@ function agentOf(text: string) {
 }
 
 describe("the chart", () => {
-  test("is hardened unless told otherwise", async () => {
+  test("is hardened by default", async () => {
     const { container, result } = agentOf(await helm(API_SERVER));
     expect(result).toMatchObject({ kind: "run", warnings: [], config: { mode: "iptables" } });
     expect(container.securityContext.capabilities).toEqual({ drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] });
@@ -82,7 +82,7 @@ describe("the chart", () => {
     ]);
   });
 
-  test("a changed configuration is a changed pod template, and what else changes is none", async () => {
+  test("a changed configuration changes the pod template, and other changes do not", async () => {
     const parts = async (...settings: readonly string[]) => {
       const manifests = parseManifests(await helm(API_SERVER, ...settings));
       const { metadata, immutable } = only(manifests, "ConfigMap");
@@ -206,7 +206,7 @@ describe("the chart", () => {
     expect(parseManifests(await helm(API_SERVER)).map(({ kind }) => kind)).not.toContain("PrometheusRule");
   });
 
-  test("a shadow stands beside kube-proxy: nothing of the node's, no init container, ports of its own", async () => {
+  test("a shadow runs alongside kube-proxy: nothing of the node's, no init container, ports of its own", async () => {
     const shadow = [API_SERVER, "shadow=true", "shadowGracePeriod=20s", "extraArgs={-v=2}"];
     const text = await helm(...shadow, "podMonitor.enabled=true", "metricsBindAddress=0.0.0.0:10249");
     const [container] = only(parseManifests(text), "DaemonSet")["spec"].template.spec.containers;
@@ -231,7 +231,7 @@ describe("the chart", () => {
     );
   });
 
-  test("an instance beside the first proxy has a label, ports and a configuration of its own", async () => {
+  test("an instance alongside the first proxy has a label, ports and a configuration of its own", async () => {
     const named = [API_SERVER, "serviceProxyName=edge", "mode=nftables"];
     const { container, result } = agentOf(await helm(...named));
     expect(result).toMatchObject({
@@ -250,7 +250,7 @@ describe("the chart", () => {
   test.each([
     ["a shadow of what has no rules to see", [API_SERVER, "shadow=true", "mode=userspace"], /mode is userspace/],
     [
-      "an instance in a mode that cannot be beside another proxy",
+      "an instance in a mode that cannot run alongside another proxy",
       [API_SERVER, "serviceProxyName=edge"],
       /nftables mode/,
     ],
@@ -262,14 +262,14 @@ describe("the chart", () => {
     ["no API server", [], /apiServer/],
     ["a field of its own in config", [API_SERVER, "config.mode=ipvs"], /config/],
     ["an unknown value", [API_SERVER, "clusterCidr=10.0.0.0/8"], /clusterCidr/],
-    ["a CIDR that is none", [API_SERVER, "clusterCIDRs={10.144.0.0/33}"], /clusterCIDRs/],
+    ["an invalid CIDR", [API_SERVER, "clusterCIDRs={10.144.0.0/33}"], /clusterCIDRs/],
     ["a flag that the agent does not have", [API_SERVER, "extraArgs={--nope=1}"], /extraArgs/],
     ["a field in another case", [API_SERVER, "config.iptables.masqueradeall=true"], /masqueradeall/],
     ["a label that is the chart's", [API_SERVER, "commonLabels.helm\\.sh/chart=mine"], /commonLabels/],
     ["an update strategy that there is not", [API_SERVER, "updateStrategy=Recreate"], /updateStrategy/],
-    ["a digest that is none", [API_SERVER, "image.digest=latest"], /digest/],
+    ["an invalid digest", [API_SERVER, "image.digest=latest"], /digest/],
     ["secondary networks without a name", [API_SERVER, "mode=nftables", "serviceNetwork=true"], /set serviceProxyName/],
-    ["an argument that is no flag", [API_SERVER, "extraArgs={cleanup}"], /extraArgs/],
+    ["an argument that is not a flag", [API_SERVER, "extraArgs={cleanup}"], /extraArgs/],
     ["an account of no name", [API_SERVER, "serviceAccount.create=false"], /serviceAccount\.name is required/],
     ["a PodMonitor that reaches nothing", [API_SERVER, "podMonitor.enabled=true"], /0\.0\.0\.0:10249/],
   ])("refuses %s", async (_what, settings, message) => {

@@ -91,7 +91,7 @@ async function createCleanProject(
   const remove = () => rm(scratch, { recursive: true, force: true });
   try {
     await mkdir(dir);
-    await writeFile(join(dir, "package.json"), `${JSON.stringify({ name: "somebody-elses", type: "module" })}\n`);
+    await writeFile(join(dir, "package.json"), `${JSON.stringify({ name: "another-project", type: "module" })}\n`);
     const from =
       registry === undefined
         ? await packAll(runner, packages, join(scratch, "packed"))

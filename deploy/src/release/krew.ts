@@ -49,7 +49,7 @@ export function krewManifest({ version, sha256 }: KrewArchive): string {
 }
 
 const DESCRIPTION = `Explains how Services, EndpointSlices and nodes lead to kube-proxy's or Fairlead's rules, traces packets
-through them, compares them with what they should be, and tells what a change would do to traffic.
+through them, compares them with what they should be, and says what a change would do to traffic.
 `;
 
 /**

@@ -100,7 +100,7 @@ export function releaseTag(version: string): string {
 
 /**
  * A version without its tag is published: the tag comes last, with the GitHub release, so that a run which broke off is
- * repeated as a whole. Each step of a release leaves alone what is there already.
+ * repeated as a whole. Each step of a release skips what is there already.
  */
 export function releaseMode({ changesets, version, tags }: ReleaseState): ReleaseMode {
   if (changesets > 0) return "version";

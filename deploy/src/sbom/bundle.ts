@@ -51,7 +51,7 @@ export function bundleWindows(runner: Runner, outDir: string): Promise<Bundle> {
   return bundleApp(runner, agentDir, outDir, ["--config", "tsup.windows.config.ts"]);
 }
 
-/** Bundles an app into a folder; the source maps tell what went in. */
+/** Bundles an app into a folder; the source maps say what went in. */
 export async function bundleApp(
   runner: Runner,
   app: string,
@@ -82,7 +82,7 @@ function binaryPackage(file: string): string {
   return koffiPackage(file.replace(/^koffi-|\.node$/g, ""));
 }
 
-/** Folders of the packages that files belong to; the project's own sources have none. */
+/** Folders of the packages that files belong to; the project's own sources belong to no such folder. */
 export function packageFolders(files: readonly string[]): string[] {
   const found = files.map((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]);
   return [...new Set(found.filter((folder) => folder !== undefined))];

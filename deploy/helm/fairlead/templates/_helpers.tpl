@@ -22,7 +22,7 @@ fairlead.dev/service-proxy-name: {{ . | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* Of the controller, which is no agent: tools find agents by fairlead's name. */}}
+{{/* Of the controller, which is not an agent: tools find agents by fairlead's name. */}}
 {{- define "fairlead.controllerSelector" -}}
 app.kubernetes.io/name: fairlead-controller
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -49,7 +49,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end -}}
 
-{{/* A digest is what is pulled; the tag beside it is for those who read. */}}
+{{/* The digest decides what is pulled; the tag next to it is for readers. */}}
 {{- define "fairlead.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- with .Values.image.digest }}@{{ . }}{{ end }}
@@ -63,7 +63,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* config.conf: what the chart's own values say, and the fields of "config" beside them. */}}
+{{/* config.conf: what the chart's own values say, and the fields of "config" in addition. */}}
 {{- define "fairlead.config" -}}
 {{- if and .Values.serviceProxyName (ne .Values.mode "nftables") -}}
 {{- fail (printf "serviceProxyName: alongside another proxy an agent runs in nftables mode only; mode is %s" .Values.mode) -}}

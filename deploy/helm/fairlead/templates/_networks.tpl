@@ -1,4 +1,4 @@
-{{/* What a role has to let an agent read of each source, beside what system:node-proxier does. */}}
+{{/* What a role has to let an agent read of each source, in addition to system:node-proxier. */}}
 {{- define "fairlead.networkRules" -}}
 kube-ovn-subnets: [{ apiGroups: [kubeovn.io], resources: [subnets, vpcs] }]
 calico-ippools: [{ apiGroups: [crd.projectcalico.org, projectcalico.org], resources: [ippools] }]
