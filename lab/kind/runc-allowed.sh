@@ -12,7 +12,7 @@ for bit in "${!names[@]}"; do
   (( bounding >> bit & 1 )) || absent+=",\"CAP_$(tr a-z A-Z <<<"${names[bit]}")\""
 done
 
-# `create` has a bundle with config.json, `exec` a file with the process alone.
+# `create` has a bundle with config.json, `exec` a file with only the process.
 previous='' file='' place=''
 for argument in "$@"; do
   case $previous in

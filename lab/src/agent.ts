@@ -16,7 +16,7 @@ export interface AgentProcess {
   log(): string;
   /** How it ended; never rejects. */
   readonly ended: Promise<AgentEnd>;
-  /** Tells it to stop and waits until it did. */
+  /** Stops it and waits until it has ended. */
   stop(): Promise<AgentEnd>;
   /** kill -9 */
   kill(): Promise<AgentEnd>;

@@ -77,7 +77,7 @@ interface Destination {
   readonly destination: string;
 }
 
-/** An address that is none of a service of ours. */
+/** An address that belongs to no service of ours. */
 interface Other {
   readonly other: string;
 }
@@ -125,15 +125,14 @@ export interface ByHand {
   /** No service is served anymore. */
   readonly noServices: (family: IPFamily) => Argv;
   readonly noMasquerade: (family: IPFamily) => Argv;
-  /** Nobody refuses for services without endpoints. */
+  /** No rule refuses connections to services without endpoints. */
   readonly noRefusal: (family: IPFamily) => Argv;
   /** A service, `namespace/name` at an address, TCP port 80, is not served as it should be; no error where it is so. */
   readonly noService: (family: IPFamily, service: string, address: string) => Argv;
 }
 
 /**
- * Ends what an address has open at a local port; both ends are told by a reset, and each connection is a line of
- * output.
+ * Ends what an address has open at a local port; both ends get a reset, and each connection is a line of output.
  * Kernels without CONFIG_INET_DIAG_DESTROY end none.
  */
 export function cutArgv(port: string, address: string): Argv {

@@ -43,7 +43,7 @@ interface ModeRules {
   readonly canonical: boolean;
   /** The tool that people look at them with says its version. */
   readonly version: Argv;
-  /** What somebody who looks around types. */
+  /** What a user who looks around types. */
   readonly look: string;
 }
 
@@ -124,7 +124,7 @@ const userspaceMode: Mode = {
   // On a busy machine an answer may take longer than the 250 ms after which a relay forgets who asked.
   flags: ["--udp-timeout=10s"],
   kernelHas: everyKernel,
-  // The relay asks for everybody.
+  // The relay asks on behalf of all clients.
   keepsSource: false,
   dropsExternalLocal: true,
   nodePorts: "all, and 127.0.0.1",
@@ -142,7 +142,7 @@ export function modeNamed(wanted: string): Mode {
   throw new Error(`no mode ${wanted}; there are ${modes.map(({ name }) => name).join(", ")}`);
 }
 
-/** The set by which other networks' addresses pass the drop of ClusterIPs that nobody has. */
+/** The set by which other networks' addresses pass the drop of ClusterIPs that no service has. */
 export const LET_PASS = /\n\tset foreign-cluster-ips \{[\s\S]*?\n\t\}/;
 
 async function everyKernel(): Promise<boolean> {

@@ -3,7 +3,7 @@ import versions from "../../versions.json" with { type: "json" };
 import { collectionPath, objectPath } from "../src/control-plane/api-client.ts";
 import { tokenFile } from "../src/control-plane/control-plane.ts";
 import { kubernetesModule, kubernetesVersion, requireModule, versionFlags } from "../src/control-plane/programs.ts";
-import { type PortRange, portsBeside } from "../src/peer/requests.ts";
+import { type PortRange, portsOutside } from "../src/peer/requests.ts";
 import { mountedNamespaces } from "../src/support/run-inventory.ts";
 
 test("staging modules are replaced by their published versions, others are left", () => {
@@ -64,7 +64,7 @@ const RANGES: readonly (readonly [string, PortRange, PortRange])[] = [
 ];
 
 test.each(RANGES)("a peer's source ports are not what the kernel picks: %s", (_, kernel, wanted) => {
-  expect(portsBeside(kernel)).toEqual(wanted);
+  expect(portsOutside(kernel)).toEqual(wanted);
 });
 
 const mount = (path: string) => `36 35 0:4 net:[4026532335] ${path} rw shared:1 - nsfs nsfs rw\n`;

@@ -32,7 +32,7 @@ test("what is thrown there is thrown here, with its message", async () => {
   await expect(asked()).rejects.toThrow("ip: no such device");
 });
 
-test("who waits is told when the guest ends, and so is who asks later", async () => {
+test("calls that wait fail when the guest ends, and so do later calls", async () => {
   const { opened, here } = connected({ state: () => new Promise(() => {}) });
   const { state } = await opened;
   const waiting = state();
@@ -41,7 +41,7 @@ test("who waits is told when the guest ends, and so is who asks later", async ()
   await expect(state()).rejects.toThrow("the guest has ended");
 });
 
-test("progress is no answer", async () => {
+test("progress is not an answer", async () => {
   const { opened, notify, progress } = connected({ dispose: async () => null });
   const { dispose } = await opened;
   notify("Fairlead runs on every node");

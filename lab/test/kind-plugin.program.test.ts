@@ -45,12 +45,12 @@ describe.runIf(tools)("the CNI plugin of kind's nodes", () => {
     ]);
   });
 
-  test("what fails, and what nobody knows, is a failure of the plugin", async () => {
+  test("what fails, and an unknown command, is a failure of the plugin", async () => {
     await expect(run("DEL")).rejects.toThrow(/exit code/);
     await expect(run("GC")).rejects.toThrow(/exit code/);
   });
 
-  test("VERSION needs nobody", async () => {
+  test("VERSION needs no server", async () => {
     expect(JSON.parse((await run("VERSION")).stdout).supportedVersions).toContain("1.0.0");
   });
 });

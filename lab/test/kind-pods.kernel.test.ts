@@ -28,8 +28,8 @@ describe.runIf(process.getuid?.() === 0)("pods that a kubelet starts", () => {
     await pods.dispose();
   });
 
-  test("of a node that is none of the cluster's: refused", async () => {
+  test("of a node of another cluster: refused", async () => {
     const pods = new AttachedPods(network, nodes, "c");
-    await expect(pods.add({ ...request("a"), node: "stranger" })).rejects.toThrow("stranger is no node");
+    await expect(pods.add({ ...request("a"), node: "stranger" })).rejects.toThrow("stranger is not a node");
   });
 });

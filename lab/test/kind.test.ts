@@ -19,7 +19,7 @@ import { calicoVariables, kubeOvnScript, runtimeClassPatch } from "../src/provid
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-test("kind is told of families, workers and what nodes share with the machine", () => {
+test("kind gets families, workers and what nodes share with the machine", () => {
   const config = parse(
     kindConfig({
       families: ["IPv4", "IPv6"],
@@ -199,7 +199,7 @@ kubectl apply -f ovn.yaml --cidr=$POD_CIDR
   expect(() => kubeOvnScript("POD_CIDR=1\n", SETTINGS, SERVICE_CIDRS)).toThrow("no POD_GATEWAY any more");
 });
 
-test("nodes of published images are told of the runtime classes", () => {
+test("nodes of published images get the runtime classes", () => {
   const containerdPatches = [runtimeClassPatch("ovn")];
   const cluster = { families: ["IPv4"] as const, workers: 2, podCIDRs: [], serviceCIDRs: [], mounts: [] };
   expect(parse(kindConfig({ ...cluster, containerdPatches })).containerdConfigPatches).toEqual(containerdPatches);
@@ -330,7 +330,7 @@ test("the agents of a DaemonSet get another ConfigMap, flags after their own, an
   });
 });
 
-test("agents of all nodes that are started in another way are one change, and the same way again is none", async () => {
+test("agents of all nodes that are started in another way are one change, and the same way again changes nothing", async () => {
   const applied: unknown[] = [];
   const start = new SharedStart(async (how) => void applied.push(how));
   await start.apply({});

@@ -36,7 +36,7 @@ function slice(ready: Readonly<Record<string, boolean>>, addressType = "IPv4") {
   return object;
 }
 
-test("every ready endpoint of a service, whoever's it is, is in the cluster's load balancer of its protocol", () => {
+test("every ready endpoint of a service, of whatever network, is in the cluster's load balancer of its protocol", () => {
   const slices = [slice({ "10.244.1.11": true, "10.144.1.11": true, "10.144.1.12": false })];
   expect(virtualAddresses(service(), slices)).toEqual([
     { balancer: "cluster-tcp-loadbalancer", at: "10.96.0.9:80", backends: "10.244.1.11:8080,10.144.1.11:8080" },

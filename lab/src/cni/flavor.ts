@@ -22,7 +22,7 @@ export interface CniFlavor {
   readonly devices?: readonly string[];
   /** Its pods' CIDRs in the whole cluster; a family that is absent is one that its pods cannot have. */
   readonly podCIDRs: Readonly<Partial<Record<IPFamily, string>>>;
-  /** It serves the services of its own pods itself: Fairlead is asked to leave its CIDRs alone. */
+  /** It serves the services of its own pods itself: Fairlead is asked to ignore its CIDRs. */
   readonly ownLoadBalancer: boolean;
   /**
    * Endpoints of services that Fairlead proxies see the node in place of the pod that calls: its answers would go past
@@ -79,8 +79,8 @@ export interface PodNetwork {
   /** For the artifacts of a failed run: file name → what it knows (routes, flows, databases). */
   state(): Promise<Readonly<Record<string, string>>>;
   /**
-   * Flavors with their own load balancer: starts what has it serve services to its own pods, as the API server tells
-   * of them. Called at most once, when there is an API server and Fairlead leaves the services of these pods alone.
+   * Flavors with their own load balancer: starts what serves the API server's services to the flavor's own
+   * pods. Called at most once, when there is an API server and Fairlead ignores the services of these pods.
    *
    * @param kubeconfig a file for a user who may read services and endpoint slices and annotate services, good on every
    *   node

@@ -87,7 +87,7 @@ function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, bo
       agent,
       ...at,
       ca,
-      // One of the names in the certificate; a socket has none.
+      // One of the names in the certificate; a socket has no name.
       servername: "kubernetes",
       method,
       path,

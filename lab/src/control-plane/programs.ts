@@ -125,8 +125,8 @@ interface ModuleFile {
 
 /**
  * The go.mod of a module that can build Kubernetes' programs from the module proxy. Kubernetes' own go.mod replaces its
- * staging modules by folders of its repository, which count for nobody but itself: here each is replaced by its
- * published version, v0.Y.Z for v1.Y.Z.
+ * staging modules by folders of its repository, which no other module can use: here each is replaced by its published
+ * version, v0.Y.Z for v1.Y.Z.
  */
 export function kubernetesModule(version: string, own: ModuleFile): string {
   const staging = (own.Replace ?? []).filter((one) => one.New.Path.startsWith("./staging/")).map(({ Old }) => Old.Path);

@@ -5,8 +5,8 @@ import { answerLines } from "../support/script.ts";
 import { leadOn } from "./lead-on.ts";
 
 /**
- * Stands before the API server, with its certificate, and leads everything on until it is told "silence": then nobody
- * hears a further byte, until it is told "answer"; what was open before stays silent all the same.
+ * Stands before the API server, with its certificate, and passes everything on until it reads "silence": then no client
+ * gets a further byte, until it reads "answer"; connections that were open before stay silent all the same.
  * Usage: silent-main.ts CERTIFICATE KEY PORT HOST HOST-PORT
  */
 const [, , certFile = "", keyFile = "", port = "", host = "", hostPort = ""] = process.argv;

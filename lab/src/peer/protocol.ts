@@ -39,7 +39,7 @@ export interface Answer {
   readonly server: string;
   /** Where the request arrived. */
   readonly local: string;
-  /** Whom the server sees as the sender. */
+  /** The sender that the server sees. */
   readonly remote: string;
 }
 

@@ -44,11 +44,10 @@ const LOW: PortRange = [11_000, 29_999];
 /**
  * Where a peer's source ports come from.
  *
- * @param kernel where the kernel takes those of everybody else in this namespace (`net.ipv4.ip_local_port_range`): one
- * that
- *   somebody has cannot be bound
+ * @param kernel where the kernel takes ports for other sockets of this namespace (`net.ipv4.ip_local_port_range`): a
+ *   port in use cannot be bound
  */
-export function portsBeside([first, last]: PortRange): PortRange {
+export function portsOutside([first, last]: PortRange): PortRange {
   return first <= HIGH[1] && last >= HIGH[0] ? LOW : HIGH;
 }
 
@@ -113,7 +112,7 @@ function requestUdp(probe: Probe, port: number): Promise<Ending> {
     };
     socket.on("error", (error) => end(failed(error)));
     socket.on("message", (message) => end(answered(String(message), senderOf(socket))));
-    // Only a connected socket is told of ICMP errors.
+    // Only a connected socket receives ICMP errors.
     socket.on("connect", () => socket.send("who are you?", sent));
     const from = probe.source === undefined ? {} : { address: probe.source };
     socket.bind({ ...from, port }, () => socket.connect(probe.port, probe.to));
@@ -152,7 +151,7 @@ async function serveHttp(server: string, port: number): Promise<void> {
     response.write(`${JSON.stringify(answer)}\n`);
     response.end("x".repeat(paddingOf(request.url)));
   });
-  // Whoever keeps a connection keeps it for as long as it likes.
+  // A caller keeps a connection for as long as it likes.
   http.keepAliveTimeout = 0;
   http.listen(port, "::");
   await once(http, "listening");
@@ -193,7 +192,7 @@ let next: number | undefined;
  * tracking then changes a port, which looks like masquerading, and ip_vs takes the one's answer for the other's.
  */
 function sourcePort(): number {
-  range ??= portsBeside(kernelRange());
+  range ??= portsOutside(kernelRange());
   const [first, last] = range;
   next = next === undefined ? firstPort(range, process.pid) : next >= last ? first : next + 1;
   return next;

@@ -83,7 +83,7 @@ function configuration(mode: string, kubeconfig: string) {
     mode,
     clusterCIDR: `${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
     clientConnection: { kubeconfig, contentType: "application/json" },
-    // The limits of the machine are none of a test's business.
+    // A test does not change the limits of the machine.
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" },
     nodePortAddresses: [],
   };

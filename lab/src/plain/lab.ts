@@ -33,7 +33,7 @@ import {
 
 export interface LabOptions {
   readonly podPorts: ListenPorts;
-  /** Where the nodes and the sink listen, so that what is left alone is answered too. */
+  /** Where the nodes and the sink listen, so that what no rule translates is answered too. */
   readonly landingPorts: ListenPorts;
 }
 
@@ -83,7 +83,7 @@ function podInterface(pod: Host): string {
 
 /**
  * The test ground: two nodes on a bridge in `fabric`, pods of two networks behind them, clients outside, and `sink`,
- * the end of all routes: what no rule translates arrives there and is answered, so that "left alone" is seen and
+ * the end of all routes: what no rule translates arrives there and is answered, so that "untranslated" is seen and
  * nothing ever leaves the machine. Every one of these is a network namespace.
  */
 const FIXED_NAMESPACES = ["fabric", "sink", "outside", "node-a", "node-b"] as const;

@@ -22,7 +22,7 @@ export interface Traffic {
   stop(least?: number): Promise<{ readonly requests: number; readonly failures: readonly string[] }>;
 }
 
-/** Who asks whom. */
+/** A client and its target. */
 export interface TrafficFlow {
   readonly from: Host;
   readonly to: string;
@@ -43,7 +43,7 @@ export const localhostFlow: TrafficFlow = { from: NODE_A, to: "127.0.0.1", port:
 export function startTraffic(lab: Lab, ways: readonly TrafficFlow[] = [...commonFlows, localhostFlow]): Traffic {
   const state: State = { requests: 0, least: Number.POSITIVE_INFINITY };
   const lanes = ways.map(({ from, ...target }) => lane(lab.peer(from), target, state));
-  // A test that gives up does not stop it: it ends with the peers, and then nobody waits for it.
+  // A test that gives up does not stop it: it ends with the peers, and then no caller waits for it.
   for (const one of lanes) one.catch(() => {});
   return {
     stop: async (least = 0) => {

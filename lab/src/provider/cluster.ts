@@ -55,7 +55,7 @@ export type Ability =
 export interface NetworkShape {
   readonly name: string;
   readonly podCIDRs: Readonly<Partial<Record<IPFamily, string>>>;
-  /** Fairlead is asked to leave its pods' services alone (`--exclude-cluster-cidr`). */
+  /** Fairlead is asked to ignore its pods' services (`--exclude-cluster-cidr`). */
   readonly excluded: boolean;
   /** It serves its pods' services itself. */
   readonly ownLoadBalancer: boolean;
@@ -75,7 +75,7 @@ export interface Cluster extends ClusterShape {
     /** For programs of this machine that are to stay there. */
     readonly namespace?: Pick<NetworkNamespace, "argvPrefix" | "env">;
   };
-  /** Further addresses of `outside`, to send from (`Probe.source`): somebody whom source ranges do not let in. */
+  /** Further addresses of `outside`, to send from (`Probe.source`): a client that source ranges do not let in. */
   readonly strangerAddresses: Readonly<Partial<Record<IPFamily, string>>>;
   readonly apiServer: ApiServerControl;
   /** Clusters with kubelets and DaemonSets only. */
@@ -173,7 +173,7 @@ export const POD_PORTS = { tcp: [80, 8080], udp: [53, 80] } as const;
 /** Where the nodes themselves listen. */
 export const NODE_PORTS = { tcp: [8081], udp: [] } as const;
 
-/** Somebody who sends requests; see `Probe`. */
+/** Sends requests; see `Probe`. */
 export interface Client {
   readonly name: string;
   readonly addresses: Readonly<Partial<Record<IPFamily, string>>>;
@@ -279,7 +279,7 @@ export interface ApiServerControl {
    * @returns how many watches were answered so
    */
   expireWatches?(ms: number): Promise<number>;
-  /** A node hears nothing more after the script was told "silence", nor, of what was open then, after "answer". */
+  /** A node gets no more bytes after the script reads "silence", nor, on connections of that time, after "answer". */
   turnSilent?(node: ClusterNode): Promise<Script>;
   /** Where the API server is, for programs of this machine that are to reach it and stay. */
   readonly namespace?: Pick<NetworkNamespace, "argvPrefix" | "env">;

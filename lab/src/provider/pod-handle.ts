@@ -44,7 +44,7 @@ export function scriptStarter(namespace: NetworkNamespace, undo: AsyncDisposable
 }
 
 /**
- * Starts pods, and removes at the end those that nobody has removed.
+ * Starts pods, and removes at the end those that are still there.
  *
  * @param open gives `undo` what is to be undone when the pod is removed, or does not come to serve
  */

@@ -11,7 +11,7 @@ import type { Cluster, ClusterShape } from "./cluster.ts";
 export interface ClusterRequest {
   /** What `Provider.flavors` names, at least one. */
   readonly cni: readonly string[];
-  /** Names of the pod networks that Fairlead leaves alone. */
+  /** Names of the pod networks that Fairlead ignores. */
   readonly excluded: readonly string[];
   readonly mode: string;
   readonly nodes: number;
@@ -91,7 +91,7 @@ export async function installFlavor(
   return network;
 }
 
-/** Networks that Fairlead leaves alone serve themselves, if they can. */
+/** Networks that Fairlead ignores serve themselves, if they can. */
 export async function followServices(
   { networks }: ClusterShape,
   opened: ReadonlyMap<string, Pick<PodNetwork, "followServices">>,

@@ -74,7 +74,7 @@ export async function lackingPrograms(
     .map(({ by, program, debian }) => ({ what: `${by} needs ${program}`, debian }));
 }
 
-/** What is told as a text, or as nothing where all is there. */
+/** A lack in words as a list; empty where nothing is missing. */
 export async function lackOf(missing: Promise<string | undefined>): Promise<readonly Lack[]> {
   const what = await missing;
   return what === undefined ? [] : [{ what }];

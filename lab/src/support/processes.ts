@@ -6,7 +6,7 @@ import type { Argv } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { execa } from "execa";
 
-/** A process and nobody who gets its number later. */
+/** A process, distinguished from one that gets its number later. */
 export interface ProcessId {
   readonly pid: number;
   /** Clock ticks since boot, as /proc/PID/stat has it. */

@@ -26,7 +26,7 @@ export interface RunMark {
   readonly folderPrefix: string;
 }
 
-/** @param namespaces those that the run was seen with before; they count for as long as somebody holds them */
+/** @param namespaces those that the run was seen with before; they count for as long as a process holds them */
 export async function takeRunInventory(mark: RunMark, namespaces: Iterable<string> = []): Promise<RunInventory> {
   const own = await processesWith(...mark.variable);
   const [described, held, names, links, rules] = await Promise.all([
@@ -83,9 +83,9 @@ export async function takeInventory(): Promise<Inventory> {
   };
 }
 
-/** `NAME-PID-START`: whoever finds a folder whose name begins so can tell whether this process still needs it. */
+/** `NAME-PID-START`: a folder whose name begins so says which process needs it, and whether that still runs. */
 export async function ownPrefix(name: "fairlead-e2e" | "fairlead-bench" | ".build"): Promise<string> {
-  // Systems without /proc have no namespaces either, and nobody there asks.
+  // Systems without /proc have no namespaces either, and run nothing that needs the prefix.
   const { pid, startTime } = await processId(process.pid).catch(() => ({ pid: process.pid, startTime: "0" }));
   return `${name}-${pid}-${startTime}`;
 }

@@ -13,7 +13,7 @@ export class ConsoleClient {
     const [base = "", token = ""] = url.split("#token=");
     const headers = { origin: new URL(base).origin };
     const answer = await fetch(`${base}session`, { method: "POST", headers, body: JSON.stringify({ token }) });
-    if (!answer.ok) throw new Error(`${base} lets nobody in: ${await answer.text()}`);
+    if (!answer.ok) throw new Error(`${base} refuses the token: ${await answer.text()}`);
     const [cookie = ""] = (answer.headers.get("set-cookie") ?? "").split(";");
     return new ConsoleClient(base, { ...headers, cookie });
   }
@@ -23,7 +23,7 @@ export class ConsoleClient {
     return JSON.parse(await (await fetch(`${this.#base}${path}`, { headers: this.#headers })).text());
   }
 
-  /** Has a node looked at, and gives what the first look at its kernel says; that it is asked is no answer. */
+  /** Selects a node, and gives what the first look at its kernel says; the row that says "asking" is not the answer. */
   async kernelOf(node: string): Promise<unknown> {
     for await (const { name, data } of this.#events()) {
       if (name === "whole") await this.#view(String(data["stream"]), node);
@@ -32,7 +32,7 @@ export class ConsoleClient {
         if (row.node === node && (row.kernel?.state ?? "asking") !== "asking") return row.kernel;
       }
     }
-    throw new Error("the console told no more");
+    throw new Error("the console ended its events");
   }
 
   async #view(stream: string, ...nodes: readonly string[]): Promise<void> {

@@ -19,14 +19,14 @@ const context = await chromium.launchPersistentContext(profile, {
 });
 context.setDefaultTimeout(PATIENCE_MS);
 const page = await context.newPage();
-await page.exposeFunction("tell", (text: string) => process.stdout.write(`${JSON.stringify(text)}\n`));
+await page.exposeFunction("report", (text: string) => process.stdout.write(`${JSON.stringify(text)}\n`));
 await page.goto(url);
 await page.getByRole("heading", { level: 1 }).waitFor();
 await page.evaluate(`{
   let before = "";
   const look = () => {
     const { innerText } = document.querySelector("main");
-    if (innerText !== before) tell((before = innerText));
+    if (innerText !== before) report((before = innerText));
   };
   new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
   look();

@@ -91,7 +91,7 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
     await using _ = folder;
     return await resultIn(folder.path, all);
   });
-  // Whoever only kills it need not ask how it ended.
+  // A caller that only kills it need not ask how it ended.
   ended.catch(() => {});
   return {
     ended,
@@ -193,11 +193,11 @@ async function resultIn(folder: string, console: string): Promise<GuestResult> {
  * first one, the keeper. That one waits for the guest, and for the end of its standard input, which comes when this
  * process dies: then it clears up. Signals that all of a terminal's or a shell's processes get are not for it.
  */
-function processSpace(beside: NetworkNamespace | undefined): readonly string[] {
-  const isRoot = process.getuid?.() === 0 || beside?.as === "user";
+function processSpace(joined: NetworkNamespace | undefined): readonly string[] {
+  const isRoot = process.getuid?.() === 0 || joined?.as === "user";
   const user = isRoot ? [] : ["--user", "--map-root-user"];
   return [
-    ...(beside?.argvPrefix ?? []),
+    ...(joined?.argvPrefix ?? []),
     ...["unshare", ...user, "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--"],
   ];
 }
@@ -296,8 +296,8 @@ const modules: readonly string[] = [
 /**
  * The first process of the guest: gets the kernel ready, runs the command with its output in files, leaves its exit
  * status in another and switches off. `modprobe -a` loads everything in one process; what is missing it says itself.
- * What the kernel asks for later comes from the same folder: this machine's `/lib/modules` has none of it, or is not
- * there.
+ * What the kernel asks for later comes from the same folder: this machine's `/lib/modules` does not have it, or
+ * is not there.
  */
 function initScript({ folder, cwd, command, env }: InitSettings): string {
   const at = (name: string) => quoted(`${folder}/${name}`);

@@ -1,5 +1,5 @@
 /*
- * HCN in memory, for programs under Wine, which has none. Built twice: as computenetwork.dll, and with -DVMCOMPUTE as
+ * HCN in memory, for programs under Wine, which has no HCN. Built twice: as computenetwork.dll, and with -DVMCOMPUTE as
  * vmcompute.dll, of which service proxies ask the version of HNS.
  *
  * HCN_FIXTURE names a file of what there is at the start, a line each:

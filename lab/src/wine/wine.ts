@@ -45,7 +45,7 @@ export async function whyNoWine(): Promise<string | undefined> {
 
 const run = (program: string, argv: readonly string[], env: NodeJS.ProcessEnv = {}) => execa(program, argv, { env });
 
-/** Makes a prefix, and puts HCN into its system folder, from which alone programs load it. */
+/** Makes a prefix, and puts HCN into its system folder, the only folder from which programs load it. */
 export async function createWine(folder: string): Promise<Wine> {
   const prefix = join(folder, "prefix");
   const env = {

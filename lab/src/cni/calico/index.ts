@@ -53,7 +53,7 @@ export function birdConfig(node: CniNode, others: readonly CniNode[], families: 
 }
 
 /**
- * The same on every link: the node answers for an address that nobody has, and in IPv6 has the one that its MAC makes.
+ * The same on every link: the node answers for an address that no host has, and in IPv6 has the one that its MAC makes.
  */
 const HOST_MAC = "ee:ee:ee:ee:ee:ee";
 const GATEWAY_IPV4 = "169.254.1.1";
@@ -169,7 +169,7 @@ function hostSettings(host: string): Readonly<Record<string, string>> {
   };
 }
 
-/** Felix and BIRD tell pods' links by the prefix. */
+/** Felix and BIRD recognize pods' links by the prefix. */
 function hostSide(pod: string): string {
   return `cali${pod}`;
 }

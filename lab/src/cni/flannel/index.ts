@@ -88,8 +88,8 @@ export async function masquerade({ index, runner }: CniNode, family: IPFamily): 
 }
 
 /**
- * A node's end of the tunnel without learning: of every other node it is told the route to its subnet, the MAC of its
- * end (ARP or ND) and the node behind that MAC (FDB).
+ * A node's end of the tunnel without learning: it is given, for every other node, the route to its subnet, the MAC of
+ * its end (ARP or ND) and the node behind that MAC (FDB).
  */
 export async function setUpVxlan(node: CniNode, others: readonly CniNode[], family: IPFamily): Promise<void> {
   await applyLines(node.runner, [
@@ -154,7 +154,7 @@ function device({ index, addresses }: CniNode, family: IPFamily): IpLines {
   ];
 }
 
-/** flanneld announces what the kernel chose; here everybody knows them beforehand. */
+/** flanneld announces what the kernel chose; here all nodes know them beforehand. */
 function mac(node: number, family: IPFamily): string {
   return `0a:58:0a:2a:0${family === "IPv4" ? 4 : 6}:${node.toString(16).padStart(2, "0")}`;
 }

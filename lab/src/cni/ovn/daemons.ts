@@ -69,7 +69,7 @@ export async function startServiceController(ground: CniGround, node: CniNode, k
   await daemon({ node, name: "service-controller", argv: [...argv] });
 }
 
-/** What OVN and Open vSwitch are asked and told, on one cluster. */
+/** Reads and writes OVN and Open vSwitch, on one cluster. */
 export interface OvnClients {
   /** All commands in one transaction. @param wait until the flows for it are on every node */
   northbound(commands: readonly NbCommand[], wait?: "hv"): Promise<string>;

@@ -71,7 +71,7 @@ export async function attach(
       route(ANYWHERE[family], { via: subnets.address(family, node.index, 1) }),
     ]),
   ]);
-  // The userspace datapath takes packets as they are: nobody behind it would fill in checksums or cut what is too long.
+  // The userspace datapath takes packets as they are: nothing behind it fills in checksums or cuts what is too long.
   await runner.run(["ethtool", "-K", "eth0", "tx", "off"]);
   const iface = ["set", "interface", host, `external_ids:iface-id=${name}`];
   await clients.vswitch(node, "add-port", INTEGRATION, host, "--", ...iface);

@@ -106,7 +106,7 @@ async function bootAndConnect(
   const ended = guest.ended.then(({ exitCode, stderr }) => {
     throw new Error(`the cluster in User-Mode Linux ended with ${exitCode}: ${stderr}`);
   });
-  // Later on, whoever waits for an answer hears of it.
+  // Later on, each call that waits for an answer fails with it.
   ended.catch(() => {});
   return Promise.race([connection, ended]);
 }

@@ -8,7 +8,7 @@ import { messageOf } from "../../support/processes.ts";
  * Gives the other side an object, and all that its methods give. Arguments and answers are JSON, and objects that were
  * given; each call and each reply is a line, and many may be under way.
  *
- * @returns the way to tell the other side of progress
+ * @returns reports progress to the other side
  */
 export function shareOver(stream: Duplex, open: () => Promise<object>): (progress: string) => void {
   const shared: object[] = [{ open }];

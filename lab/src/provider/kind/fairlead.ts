@@ -183,8 +183,8 @@ export function startedWith(manifest: Manifest, configMap: string, { memory, fla
 }
 
 /**
- * How the agents of a DaemonSet are started: all of them in the same way. Who wants another one changes it for all, and
- * whoever asks for the same meanwhile waits for that.
+ * How the agents of a DaemonSet are started: all of them in the same way. A caller that wants another way changes it
+ * for all, and callers that ask for the same meanwhile wait for that.
  */
 export class SharedStart {
   readonly #apply: (how: AgentStart) => Promise<void>;
@@ -209,7 +209,7 @@ export class SharedStart {
     try {
       await this.#apply(how);
     } catch (error) {
-      // Nobody knows how far it came.
+      // How far it came is unknown.
       this.#current = undefined;
       throw error;
     } finally {

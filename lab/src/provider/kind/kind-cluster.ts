@@ -197,7 +197,7 @@ interface KindApi {
   readonly token: string;
   /** PEM; what the API server's certificate is signed by. */
   readonly ca: string;
-  /** A file for whoever reaches the nodes' network and may do everything. */
+  /** A file for a user with all rights who reaches the nodes' network. */
   readonly kubeconfig: string;
 }
 
@@ -247,7 +247,7 @@ function toolsOf({ runner }: Machine, program: string): { readonly docker: Tool;
   };
 }
 
-/** Nodes that end at once are what kind tells least about. */
+/** kind says little about nodes that end at once. */
 async function failedCreation(error: unknown, docker: Tool): Promise<never> {
   const { stdout } = await docker(["ps", "--all", "--format={{.Names}}"]);
   const names = stdout.split("\n").filter(Boolean);

@@ -81,7 +81,7 @@ export async function weighRun(id: string, groups = GROUPS, placement?: string):
   return () => move(join(groups, hierarchy, before));
 }
 
-/** The control groups that the containers of a run had: nobody is in them anymore. */
+/** The control groups that the containers of a run had: no process is in them anymore. */
 export async function removeGroups(id: string): Promise<void> {
   const hierarchies = await readdir(GROUPS).catch(() => []);
   const roots = ["", ...hierarchies].map((hierarchy) => join(GROUPS, hierarchy, id));

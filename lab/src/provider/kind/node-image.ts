@@ -51,8 +51,7 @@ export async function debianRoot(runner: Runner, packages: readonly string[], fi
 }
 
 /**
- * Where a root file system is kept. Debian's packages are of no version that is pinned: it stays until somebody removes
- * it.
+ * Where a root file system is kept. Versions of Debian's packages are not pinned: it stays until the user removes it.
  */
 export function rootFile(name: string, packages: readonly string[]): string {
   return cacheFolder(join("kind-debian", `${name}-${fingerprint(packages)}.tar`));

@@ -122,7 +122,7 @@ async function textAt(url: string): Promise<string> {
 }
 
 /**
- * Pulls images with this machine's own Docker, since that of a run reaches nobody.
+ * Pulls images with this machine's own Docker, since that of a run reaches no registry.
  *
  * @returns an archive, kept by their names
  */

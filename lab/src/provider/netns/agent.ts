@@ -162,7 +162,7 @@ export async function startFlags(
 export const SYNC_PERIOD_MS = 2_000;
 const IPVS_SYNC_PERIOD_MS = 30_000;
 
-/** The pod CIDRs of the networks that Fairlead serves, or of those that it leaves alone. */
+/** The pod CIDRs of the networks that Fairlead serves, or of those that it ignores. */
 export function networkCIDRs(
   { networks }: ClusterShape,
   wanted: Pick<ClusterShape["networks"][0], "excluded">,

@@ -38,7 +38,7 @@ export const router = kernelSettings("fabric");
 export const host = kernelSettings("outside");
 
 export const NODE_SETTINGS = {
-  // What met nobody is forgotten soon: the next connection from the same port is a new one, and rules are asked again.
+  // An unanswered SYN expires soon: the next connection from the same port is a new one, and passes the rules again.
   "net/netfilter/nf_conntrack_tcp_timeout_syn_sent": "2",
 } as const;
 
@@ -105,7 +105,7 @@ interface Edge {
 /** The fabric's end of the link to the outside. */
 const GATEWAY_ADDRESS: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.1", IPv6: "fd00:198:51::1" };
 
-/** Addresses of nobody that the outside routes to a node: for externalIPs and load balancers. */
+/** Addresses of no host that the outside routes to a node: for externalIPs and load balancers. */
 const gateNetwork: Readonly<Record<IPFamily, (node: number) => string>> = {
   IPv4: (node) => `198.18.${node}.0/24`,
   IPv6: (node) => `fd00:18::${node}:0/112`,

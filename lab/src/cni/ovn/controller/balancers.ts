@@ -48,7 +48,7 @@ export function createBalancers(switches: readonly string[]): readonly NbCommand
 }
 
 /**
- * What kube-ovn's controller gives OVN for a service, whoever's its endpoints are: each ClusterIP and port with all
+ * What kube-ovn's controller gives OVN for a service, with endpoints of any network: each ClusterIP and port with all
  * ready endpoints, without regard to traffic policies; nothing where there are none, so that such packets leave OVN
  * (pkg/controller/endpoint_slice.go, handleUpdateEndpointSlice).
  */
@@ -152,7 +152,7 @@ export function followServices(
   };
 }
 
-/** kube-ovn's `--cluster-router`, unless somebody chooses another name. */
+/** kube-ovn's `--cluster-router`, unless the user chooses another name. */
 const DEFAULT_VPC = "ovn-cluster";
 
 /**

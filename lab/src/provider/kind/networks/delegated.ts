@@ -95,7 +95,7 @@ type FlavorDaemon = Parameters<CniGround["daemon"]>[0];
 
 const NETWORK_LABEL = "fairlead.dev/e2e-network";
 
-/** What a daemon is told is the same on every node, but for the node's name, which the pod knows. */
+/** A daemon's arguments are the same on every node, except for the node's name, which the pod knows. */
 export function daemonSet(fields: DaemonSetFields, { node, name, argv, env = {} }: FlavorDaemon): ApiObject {
   const { network, image, folder, nodeFolder } = fields;
   const part = name.startsWith(`${node.name}-`) ? name.slice(node.name.length + 1) : name;
@@ -160,9 +160,9 @@ export class AttachedPods {
   /** @throws Error when it cannot be connected; its number is free again after `remove` */
   async add({ container, node: name, netns }: PluginRequest): Promise<PodAddresses> {
     const node = this.#nodes.find((one) => one.name === name);
-    if (node === undefined) throw new Error(`${name} is no node of this cluster`);
+    if (node === undefined) throw new Error(`${name} is not a node of this cluster`);
     const place = { node, index: this.#freeIndex(node) };
-    // From here on no other program gets the number, whoever asks meanwhile.
+    // From here on no other pod gets the number.
     this.#places.set(container, place);
     const { namespace, holder } = await holdNamespace(node, netns);
     this.#places.set(container, { ...place, holder });
@@ -206,7 +206,7 @@ export async function servePlugin(socket: string, commands: Readonly<Record<stri
   const server = createServer(async (request, response) => {
     try {
       const command = commands[(request.url ?? "").slice(1)];
-      if (command === undefined) throw new Error(`${request.url} is no command`);
+      if (command === undefined) throw new Error(`${request.url} is not a command`);
       const answer = await command((await json(request)) as PluginRequest);
       response.end(JSON.stringify(answer));
     } catch (error) {

@@ -144,7 +144,7 @@ export function objectsIn(text: string): readonly NetworkObject[] {
   return objects.filter((one) => one !== null);
 }
 
-/** The pods that tell of a network. */
+/** The DaemonSet of a network's pods. */
 interface NetworkPods {
   readonly namespace: string;
   readonly daemonSet: string;
