@@ -14,7 +14,7 @@ await onRealKernel(async () => {
   instances();
   const { FAIRLEAD_KUBE_PROXY: kubeProxy } = process.env;
   if (kubeProxy === undefined) return;
-  (await import("./kernel/kube-proxy-tools.ts")).toolsBesideKubeProxy(kubeProxy);
+  (await import("./kernel/kube-proxy-tools.ts")).toolsAlongsideKubeProxy(kubeProxy);
   (await import("./kernel/take-over.ts")).takeOver(kubeProxy);
   instances(kubeProxy);
 });

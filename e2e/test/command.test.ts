@@ -94,7 +94,7 @@ test("what a machine lacks ends with one command that installs all of it", async
   expect(lackText([{ what: "ovn has no IPv6" }])).toBe("ovn has no IPv6");
 });
 
-test("--keep is refused where nobody could look around", () => {
+test("--keep is refused where the user could not look around", () => {
   const shape = { provider: "netns", mode: "ipvs", families: [], nodeNames: [], networks: [] };
   expect(() => checkKeep(shape)).not.toThrow();
   expect(() => checkKeep({ ...shape, ownKernel: true })).toThrow(/^--keep with --mode ipvs: .* User-Mode Linux/);
@@ -105,9 +105,9 @@ describe("requests", () => {
 
   test.each([
     ["a single network is ours", { cni: "ptp" }, { cni: ["ptp"], excluded: [], mode: "iptables" }],
-    ["of several the last is left alone", { cni: "bridge,ptp" }, { excluded: ["ptp"] }],
+    ["of several the last is excluded", { cni: "bridge,ptp" }, { excluded: ["ptp"] }],
     [
-      "one with a load balancer of its own is left alone, wherever it stands",
+      "one with a load balancer of its own is excluded, wherever it stands",
       { cni: "ovn,flannel:host-gw,calico" },
       { cni: ["ovn", "flannel:host-gw", "calico"], excluded: ["ovn"] },
     ],
@@ -150,7 +150,7 @@ describe("the plan", () => {
   const run = async () => {};
   const specs: readonly Spec[] = [
     { name: "reach", suite: "services", run },
-    { name: "v4 alone", suite: "services", unfit: (_, family) => (family === "IPv6" ? "no" : undefined), run },
+    { name: "v4 only", suite: "services", unfit: (_, family) => (family === "IPv6" ? "no" : undefined), run },
     { name: "both", suite: "services", eachFamily: false, run },
     { name: "killed", suite: "faults", run },
   ];
@@ -161,8 +161,8 @@ describe("the plan", () => {
     expect(plan()).toEqual([
       ["reach [IPv4]", undefined],
       ["reach [IPv6]", undefined],
-      ["v4 alone [IPv4]", undefined],
-      ["v4 alone [IPv6]", "no"],
+      ["v4 only [IPv4]", undefined],
+      ["v4 only [IPv6]", "no"],
       ["both", undefined],
     ]);
   });
@@ -182,7 +182,7 @@ const planned = (name: string, more: Partial<Spec> = {}, unfit?: string): Planne
 test("a list has each spec and what it needs", () => {
   const specs = [
     planned("hairpin"),
-    planned("drain", { alone: true }),
+    planned("drain", { byItself: true }),
     planned("second network", {}, "one network only"),
   ];
   expect(listText(specs).split("\n")).toEqual([
@@ -215,13 +215,13 @@ describe("down", () => {
     expect(await takeDown(parent, parent)).toEqual(["nothing is left of earlier runs"]);
   });
 
-  test("a run at work is left alone", async () => {
+  test("a run at work is skipped", async () => {
     const folder = await openRunFolder(newRunId(), parent);
-    expect(await takeDown(parent, parent)).toEqual([expect.stringContaining("left alone")]);
+    expect(await takeDown(parent, parent)).toEqual([expect.stringContaining("skipped")]);
     expect(await readdir(parent)).toEqual([folder.id]);
   });
 
-  test("a run whose process number somebody else has now is removed, its processes with it, and no others", async () => {
+  test("a run whose process number another program has now is removed, its processes with it, and no others", async () => {
     const id = "fairlead-e2e-run-old";
     await leftover(id);
     const theirs = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: id }, reject: false });
@@ -239,14 +239,14 @@ describe("down", () => {
     const command = join(parent, await ownPrefix("fairlead-e2e"));
     await mkdir(command);
     const { id } = await openRunFolder(newRunId(), command);
-    expect(await takeDown(parent, parent)).toEqual([`${id}: at work (process ${process.pid}), left alone`]);
+    expect(await takeDown(parent, parent)).toEqual([`${id}: at work (process ${process.pid}), skipped`]);
   });
 
   test("a folder that says nothing of its run is not touched", async () => {
     await mkdir(join(parent, "fairlead-e2e-run-strange"));
-    await mkdir(join(parent, "somebody-else"));
+    await mkdir(join(parent, "other-program"));
     expect(await takeDown(parent, parent)).toEqual(["nothing is left of earlier runs"]);
-    expect((await readdir(parent)).sort()).toEqual(["fairlead-e2e-run-strange", "somebody-else"]);
+    expect((await readdir(parent)).sort()).toEqual(["fairlead-e2e-run-strange", "other-program"]);
   });
 
   test("folders of processes that are gone are removed, also where programs are built; those of the living stay", async () => {
@@ -267,7 +267,7 @@ describe("down", () => {
     expect(await readdir(join(cache, "programs"))).toEqual([`${await ownPrefix(".build")}-abc`]);
   });
 
-  test("tests have a temporary folder of their own, which is nobody's leftover", async () => {
+  test("tests have a temporary folder of their own, which is not a leftover", async () => {
     const [, pid, startTime = ""] = /\/fairlead(?:-tests)?-(\d+)-(\d+)$/.exec(tmpdir()) ?? [];
     expect(await isRunning({ pid: Number(pid), startTime })).toBe(true);
   });

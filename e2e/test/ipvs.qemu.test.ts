@@ -69,7 +69,7 @@ if (missing === undefined) {
     test("each clean-up leaves nothing of its proxy", () => {
       for (const kept of ["fwmark", "fairlead_reply", "fairlead-storage", "kube-ipvs0", "KUBE-CLUSTER-IP"])
         expect(seen.after("there")).toContain(kept);
-      expect(["left-named", "left-all", "left-beside"].map((key) => seen.after(key))).toEqual(["", "", ""]);
+      expect(["left-named", "left-all", "left-alongside"].map((key) => seen.after(key))).toEqual(["", "", ""]);
     });
   });
 } else {

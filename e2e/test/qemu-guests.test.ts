@@ -31,7 +31,7 @@ test("a service has the ports of its protocols, and a slice of each family their
   expect(second).toMatchObject({ metadata: { name: "web-net1-ipv6" }, endpoints: [] });
 });
 
-test("what a guest did not print is no number", () => {
+test("what a guest did not print is not a number", () => {
   expect(livedIn("web flows=16 answers=900 lost=0 stalled=1")).toEqual({
     ...{ flows: 16, answers: 900, lost: 0, stalled: 1 },
     moved: Number.NaN,

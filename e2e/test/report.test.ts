@@ -20,7 +20,7 @@ const passed: Outcome = {
   family: "IPv4",
   result: { kind: "passed", figures: { requests: "9", failed: "0" } },
 };
-const skipped: Outcome = { ...COMMON, name: "v4", family: "IPv6", result: { kind: "skipped", reason: "IPv4 alone" } };
+const skipped: Outcome = { ...COMMON, name: "v4", family: "IPv6", result: { kind: "skipped", reason: "IPv4 only" } };
 const MESSAGE = 'wanted "a" & <b>; came \u0000refused';
 const failed: Outcome = {
   ...COMMON,
@@ -31,14 +31,14 @@ const all = [passed, skipped, failed];
 
 test("a line for each spec has its figures, its reason or the first line of its failure", () => {
   expect(progressLine(passed)).toMatch(/ok +1\.5 s +iptables +reach \[IPv4\]: requests 9, failed 0/);
-  expect(progressLine(skipped)).toMatch(/skipped .* v4 \[IPv6\]: IPv4 alone/);
+  expect(progressLine(skipped)).toMatch(/skipped .* v4 \[IPv6\]: IPv4 only/);
   const message = `${"a".repeat(1_000)}: exit code 1\nand more`;
   expect(progressLine({ ...failed, result: { kind: "failed", message } })).toMatch(
     /FAILED .* policy: a{287}: exit code 1$/,
   );
 });
 
-test("the table counts by mode and suite, and tells failures in full", () => {
+test("the table counts by mode and suite, and shows failures in full", () => {
   const lines = resultTable(all).split("\n");
   expect(lines[1]).toMatch(/^iptables +services +1 +1 +1 +4\.5 s$/);
   expect(lines.slice(-3)).toEqual(["FAILED iptables policy", `  ${MESSAGE}`, "  state of every node: /kept/policy"]);
@@ -60,7 +60,7 @@ test("what was sent under load has a table of its own, with what only one spec h
 test("JUnit: counts, and texts that cannot break the XML", () => {
   const xml = junit("netns bridge", all);
   expect(xml).toContain('<testsuite name="iptables services" tests="3" failures="1" skipped="1" time="4.5">');
-  expect(xml).toContain('<skipped message="IPv4 alone"/>');
+  expect(xml).toContain('<skipped message="IPv4 only"/>');
   expect(xml).toContain('message="wanted &quot;a&quot; &amp; &lt;b&gt;; came refused"');
   expect(xml).not.toContain("\u0000");
 });

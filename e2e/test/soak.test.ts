@@ -103,12 +103,12 @@ test("of what verify finds, others' masquerade does not count", () => {
     { ...traffic, what: "172.30.0.1:6443 masqueraded 100 %, expected 172.30.0.1:6443 100 %", others: true },
   ];
   const findings = [
-    { ...traffic, what: "nobody 100 %, expected 172.30.0.1:6443 100 %" },
+    { ...traffic, what: "unanswered 100 %, expected 172.30.0.1:6443 100 %" },
     { kind: "missing", service: "default/web:http", where: "nat KUBE-SERVICES", what: "-d 10.96.0.9/32" },
   ];
   const reports = [{ family: "IPv4", services: [{ kind: "different", findings }], notes }];
   expect(findingsIn(JSON.stringify(reports))).toEqual([
-    "different  traffic tcp 10.143.255.254 → 10.96.0.1:443: nobody 100 %, expected 172.30.0.1:6443 100 %",
+    "different  traffic tcp 10.143.255.254 → 10.96.0.1:443: unanswered 100 %, expected 172.30.0.1:6443 100 %",
     "missing default/web:http nat KUBE-SERVICES: -d 10.96.0.9/32",
   ]);
 });

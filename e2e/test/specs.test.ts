@@ -108,7 +108,7 @@ describe("the report of the Gateway API's suite", () => {
   test.each([
     ["no report", "", "panic: test timed out"],
     ["a profile without enough tests", `profiles:\n${udp}`, "PASS"],
-  ])("%s is no success", (_, report, output) => {
+  ])("%s is not a success", (_, report, output) => {
     expect(() => gatewayFigures(report, output)).toThrow(new RegExp(`GATEWAY-TCP to pass; 0 did\n${output}`));
   });
 

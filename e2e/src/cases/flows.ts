@@ -39,10 +39,10 @@ interface Made {
   readonly lines: readonly string[];
 }
 
-interface ToldFlows {
+interface ReportedFlows {
   readonly made: Made;
   /** What `fairlead flows` says of them, as `flowLine` has it. */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
   readonly code: number;
 }
 
@@ -65,7 +65,7 @@ interface Call {
   readonly protocol: "TCP" | "UDP";
   readonly to: string;
   readonly port: number;
-  /** Absent: they are no service's. */
+  /** Absent: they belong to no service. */
   readonly of?: { readonly service: string; readonly owner: "ours" | "foreign" };
 }
 
@@ -94,7 +94,7 @@ const calls: readonly Call[] = BOTH.flatMap((family) => {
     ...[clientA, webA2].map((from) => served("sticky", clusterIP(from))),
     ...[clientA, ovnClient, NODE_A].map((from) => served("ovn", clusterIP(from))),
     served("ovn", ({ loadBalancerIP, port }) => ({ from: clientA, to: loadBalancerIP[family], port })),
-    // Nobody's: pods and nodes by their own addresses, node ports' numbers at hosts that serve none.
+    // Of no service: pods and nodes by their own addresses, node ports' numbers at hosts that serve none.
     { from: clientA, protocol: "TCP", to: webB1.addresses[family], port: 8080 },
     { from: NODE_A, protocol: "TCP", to: webA1.addresses[family], port: 8080 },
     { from: clientA, protocol: "UDP", to: webA1.addresses[family], port: 8080 },
@@ -113,14 +113,14 @@ const EACH = Math.ceil(1_000 / calls.length);
  * @param manifests the folder of the agent's objects
  * @param hold they stay open
  */
-export async function flowsTold(lab: Lab, manifests: string, hold: boolean): Promise<ToldFlows> {
+export async function flowsReported(lab: Lab, manifests: string, hold: boolean): Promise<ReportedFlows> {
   const made = await makeCalls(lab, EACH, hold);
   const own = ["--cluster-cidr", NETWORKS.calico.IPv4, "--cluster-cidr", NETWORKS.calico.IPv6];
   const others = ["--exclude-cluster-cidr", NETWORKS.ovn.IPv4, "--exclude-cluster-cidr", NETWORKS.ovn.IPv6];
   const where = ["-f", manifests, "--node", "node-a"];
   const { out, code } = await fairlead(lab, "flows", ...where, ...own, ...others, "-o", "json");
   const flows: readonly Flow[] = JSON.parse(out);
-  return { made, told: flows.map(flowLine).sort(), code };
+  return { made, reported: flows.map(flowLine).sort(), code };
 }
 
 export const flowObjects: readonly RawObject[] = [
@@ -164,10 +164,10 @@ function lineOf(call: Call, result: ProbeResult): string | undefined {
   return `${protocol} ${result.sender} → ${socketText(to, port)} → ${end} ${of.service} ${of.owner}`;
 }
 
-/** Who answered. A UDP server knows its port only; who it is tells the address. */
+/** The endpoint that answered. A UDP server knows its port only; its name gives the address. */
 function endpointOf(server: string, local: string, to: string): string {
   const host = hosts.find((one) => namespaceOf(one) === server);
-  if (host === undefined) throw new Error(`${server} is no host of the lab`);
+  if (host === undefined) throw new Error(`${server} is not a host of the lab`);
   return socketText(host.addresses[familyOf(to)], Number(local.slice(local.lastIndexOf(":") + 1)));
 }
 

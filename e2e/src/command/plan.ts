@@ -94,8 +94,8 @@ async function overlayOf(provider: Provider, { overlay }: RunOptions): Promise<P
 }
 
 /**
- * Which Fairlead leaves alone. Where several networks are side by side: those with a load balancer of their own. Where
- * none has one, the last, so that there is one. A single network is never excluded.
+ * The networks that Fairlead ignores. Of several networks: those with a load balancer of their own; without such a
+ * network, the last, so that there is one. A single network is never excluded.
  */
 function excludedOf(flavors: readonly CniFlavor[]): readonly string[] {
   const names = flavors.map(({ name }) => name);

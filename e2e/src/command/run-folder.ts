@@ -75,8 +75,8 @@ export async function keepRunning({ tour }: Cluster, folder: RunFolder, signal: 
 
 /**
  * Takes down what earlier runs have left, and runs that wait with --keep; and folders that killed tests, demos,
- * benchmarks and builds have left. Runs at work are left alone, and so is everything that carries neither a run's id
- * nor the number of a process that is gone.
+ * benchmarks and builds have left. Runs at work are skipped, and so is everything that carries neither a run's id nor
+ * the number of a process that is gone.
  *
  * @param temporary where runs and tests have their folders
  * @param cache where programs are built
@@ -101,7 +101,7 @@ interface RunRecord {
   readonly kept: boolean;
 }
 
-/** The runs that have folders here. A folder that says nothing of its run is nobody's business. */
+/** The runs that have folders here. A folder that says nothing of its run is ignored. */
 async function runRecords(parent: string = tmpdir()): Promise<readonly RunRecord[]> {
   const names = (await readdir(parent).catch(() => [])).filter((name) => name.startsWith(PREFIX));
   const records = await Promise.all(names.map((name) => readRecord(join(parent, name))));
@@ -124,7 +124,7 @@ const END_MS = 20_000;
 async function end(record: RunRecord): Promise<string> {
   const { id, owner, kept, path } = record;
   if (await isRunning(owner)) {
-    if (!kept) return `${id}: at work (process ${owner.pid}), left alone`;
+    if (!kept) return `${id}: at work (process ${owner.pid}), skipped`;
     await signal(owner, "SIGTERM");
     await waitUntil(`the end of process ${owner.pid}`, END_MS, async () =>
       (await isRunning(owner)) ? undefined : true,

@@ -24,7 +24,7 @@ import {
   summaryLine,
 } from "../report.ts";
 import { specsFor } from "../specs/index.ts";
-import { isAlone, runSpec } from "../specs/spec.ts";
+import { runSpec, runsByItself } from "../specs/spec.ts";
 import { type RunOptions, UsageError } from "./options.ts";
 import { familyField, type PlannedSpec, planSpecs, planText, readRequest } from "./plan.ts";
 import { checkKeep, keepRunning, newRunId, openRunFolder, type RunFolder, watchLeftovers } from "./run-folder.ts";
@@ -55,7 +55,7 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
   const id = newRunId();
   const leftovers = await watchLeftovers({ variable: [RUN_VARIABLE, id], folderPrefix: id });
   const folder = await openRunFolder(id);
-  // Everything that is started from here on can be told by it, whatever becomes of this process.
+  // It marks everything that is started from here on, whatever becomes of this process.
   process.env[RUN_VARIABLE] = id;
   const outcomes: Outcome[] = [];
   try {
@@ -77,7 +77,7 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
 export function listText(planned: readonly PlannedSpec[]): string {
   const rows = planned.map(({ spec, title, unfit }) => {
     const needs = [
-      ...(isAlone(spec) ? ["runs by itself"] : []),
+      ...(runsByItself(spec) ? ["runs by itself"] : []),
       ...(unfit === undefined ? [] : [`not here: ${unfit}`]),
     ];
     return `  ${spec.suite.padEnd(16)}  ${title}${needs.length === 0 ? "" : ` (${needs.join("; ")})`}`;
@@ -210,10 +210,10 @@ async function runAll(run: RunAll): Promise<readonly Outcome[]> {
     onOutcome(outcome);
   };
   const queue = planned.map((item, index) => [item, index + 1] as const);
-  const alone = queue.filter(([{ spec }]) => isAlone(spec));
-  const together = queue.filter(([{ spec }]) => !isAlone(spec));
+  const byThemselves = queue.filter(([{ spec }]) => runsByItself(spec));
+  const together = queue.filter(([{ spec }]) => !runsByItself(spec));
   await drain(together, LANES, run.signal, one);
-  await drain(alone, 1, run.signal, one);
+  await drain(byThemselves, 1, run.signal, one);
   return outcomes;
 }
 

@@ -8,7 +8,7 @@ import {
   type Finding,
   NGINX_CALICO_IP,
   NGINX_OVN_IP,
-  NOBODY_IP,
+  NO_ENDPOINTS_IP,
   type Reply,
   STICKY_IP,
   WEB,
@@ -53,7 +53,7 @@ const nodePort: Check = async (stage) =>
     ),
   );
 
-/** Who sees whom: pods of the own network keep their address, everybody else comes as the node. */
+/** The source that servers see: pods of the own network keep their address, other clients have the node's. */
 const masquerading: Check = async (stage) =>
   Promise.all(
     [clientA, ovnClient, outside, NODE_A].map(async (from) => {
@@ -70,10 +70,10 @@ const masquerading: Check = async (stage) =>
     }),
   );
 
-const nobodyThere: Check = async (stage) => {
-  const replies = await stage.ask({ from: clientA, to: NOBODY_IP, port: 80, count: 5 });
+const noEndpoints: Check = async (stage) => {
+  const replies = await stage.ask({ from: clientA, to: NO_ENDPOINTS_IP, port: 80, count: 5 });
   const ok = every(replies, "refused");
-  return [{ name: "no endpoints", request: `client-a → ${NOBODY_IP}:80`, seen: `${tally(replies)} at once`, ok }];
+  return [{ name: "no endpoints", request: `client-a → ${NO_ENDPOINTS_IP}:80`, seen: `${tally(replies)} at once`, ok }];
 };
 
 /** The other network's service: not a rule names it, and its packets go out as they came in. */
@@ -127,8 +127,9 @@ export const localChecks: readonly Check[] = [
   removedLive,
   addedLive,
   affinity,
-  (stage) => nowhere(stage, { name: "no endpoints", service: "nobody", to: NOBODY_IP, row: /none: no endpoints$/ }),
-  // Another network's service is none of ours: it is not even in the table.
+  (stage) =>
+    nowhere(stage, { name: "no endpoints", service: "no-endpoints", to: NO_ENDPOINTS_IP, row: /none: no endpoints$/ }),
+  // Another network's service is not even in the table.
   (stage) => nowhere(stage, { name: "nginx-ovn", service: "nginx-ovn", to: NGINX_OVN_IP, row: undefined }),
 ];
 
@@ -237,7 +238,7 @@ const checks: readonly Check[] = [
   affinity,
   nodePort,
   masquerading,
-  nobodyThere,
+  noEndpoints,
   foreignService,
 ];
 
@@ -261,7 +262,7 @@ export function verdict(stage: DemoEnvironment, findings: readonly Finding[], le
     ...left.map((what) => `left behind: ${what}`),
   ];
   if (problems.length > 0) return ["Failed:", ...problems.map((problem) => `  ${problem}`)].join("\n");
-  return `Proved ${stage.proof}, ${findings.length} of ${findings.length} checks: our services are served, the other network's are left alone, nothing is left behind.`;
+  return `Proved ${stage.proof}, ${findings.length} of ${findings.length} checks: our services are served, the other network's are ignored, nothing is left behind.`;
 }
 
 function tableLine({ name, request, seen, ok }: Finding, before: Finding | undefined): string {

@@ -37,7 +37,7 @@ export async function openConsole({ manifests, node }: DemoEnvironment, stopped:
     buffer: false,
     reject: false,
   });
-  // Ctrl-C reaches both; whoever ends first takes the other along.
+  // Ctrl-C reaches both; the one that ends first ends the other.
   const ended = Promise.race([running, stopped]);
   const address = once(createInterface(running.stdout), "line").then(([line]) => openPage(String(line), folder));
   await Promise.race([address, ended]);
@@ -50,7 +50,7 @@ export async function openConsole({ manifests, node }: DemoEnvironment, stopped:
  * Opens an address with a token in the user's browser, if there is one: by a file that only this user reads, as other
  * users see arguments of processes.
  *
- * @param folder goes with whoever made it
+ * @param folder is removed by its maker
  */
 async function openPage(url: string, folder: string): Promise<void> {
   const file = join(folder, "open.html");

@@ -112,7 +112,7 @@ function now(): number {
 
 /**
  * The same objects with pods on ports of this machine: each endpoint whose address is known becomes a slice of its own
- * with its port. The others, such as the other network's, stay where nobody here can reach them.
+ * with its port. The others, such as the other network's, stay where no client here can reach them.
  *
  * @param ports of 127.0.0.1, by the address that a pod would have
  */

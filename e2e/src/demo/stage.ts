@@ -32,7 +32,7 @@ export interface Reply {
   readonly at: number;
   /** Name of the pod that answered; `untouched`: it arrived as it was sent, where no pod is. */
   readonly end: string;
-  /** Whom the pod saw as the sender. */
+  /** The sender that the pod saw. */
   readonly seenAs?: string;
 }
 
@@ -98,7 +98,7 @@ export const NGINX_OVN_IP = "10.96.95.98";
 
 export const WEB = { clusterIP: "10.96.10.10", nodePort: 30_080 } as const;
 export const STICKY_IP = "10.96.10.11";
-export const NOBODY_IP = "10.96.10.12";
+export const NO_ENDPOINTS_IP = "10.96.10.12";
 
 export const webPods: readonly Host[] = [webA1, webA2, webB1];
 
@@ -109,7 +109,7 @@ export function demoObjects(serving: readonly Host[] = webPods): readonly RawObj
     ...served("nginx-ovn", NGINX_OVN_IP, [ovnA, ovnB], 8080),
     ...served("web", WEB.clusterIP, serving, 8080, { type: "NodePort", nodePort: WEB.nodePort }),
     ...served("sticky", STICKY_IP, webPods, 8080, { affinitySeconds: 600 }),
-    ...served("nobody", NOBODY_IP, [], 8080),
+    ...served("no-endpoints", NO_ENDPOINTS_IP, [], 8080),
   ];
 }
 
@@ -171,7 +171,7 @@ const SERVICE_NAMES: Readonly<Record<string, string>> = {
   [NGINX_OVN_IP]: "nginx-ovn",
   [WEB.clusterIP]: "web",
   [STICKY_IP]: "sticky",
-  [NOBODY_IP]: "nobody",
+  [NO_ENDPOINTS_IP]: "no-endpoints",
 };
 
 export function serviceAt(clusterIP: string): string | undefined {

@@ -42,7 +42,7 @@ interface Fault {
   readonly name: string;
   /** What an operator does by hand on the node, a script for sh. */
   readonly byHand: string;
-  /** Whether the fault shows; default: somebody is not served. */
+  /** Whether the fault shows; default: a client is not served. */
   readonly broken?: (lab: Lab) => Promise<boolean>;
 }
 
@@ -81,7 +81,7 @@ export const faultSpecs: readonly Spec[] = faults.map(({ name, byHand, broken = 
   },
 }));
 
-/** Connections to a pod that vanishes end where that is asked for, whoever has them. */
+/** Connections to a pod that vanishes end where that is asked for, those of all clients. */
 export const resetSpecs: readonly Spec[] = IP_FAMILIES.flatMap((family) => [
   resetSpec(family, "with another endpoint", [webB1]),
   resetSpec(family, "without another endpoint", []),
@@ -256,7 +256,7 @@ async function drain(
     ...unequal("destinations after a minute of transfer", kept, draining),
     ...unequal("the transfer's servers", servers, [webA1.name]),
     ...unequal("the transfer's error", error, "none"),
-    ...(answers > 3 ? [] : [`the transfer had ${answers} answers alone`]),
+    ...(answers > 3 ? [] : [`the transfer had only ${answers} answers`]),
   ];
 }
 

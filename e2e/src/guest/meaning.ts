@@ -60,11 +60,11 @@ const meaningCases: readonly MeaningCase[] = [
   { name: "from outside to the node's own port", from: outside, servers: server(`${NODE_A.addresses.IPv4}:8080 -m`) },
   { name: "without connection tracking", from: clientA, servers: server(here), tracked: false, rules: [MASQUERADE] },
   { name: "no destination: a pod", from: clientA, servers: server() },
-  { name: "no destination: somebody outside", from: outside, servers: server() },
+  { name: "no destination: a client outside", from: outside, servers: server() },
   { name: "no destination: the node itself", from: NODE_A, servers: server() },
   { name: "none but those of weight 0", from: clientA, servers: server(`${webA1.addresses.IPv4}:8080 -m -w 0`) },
   {
-    name: "weight 0 beside another",
+    name: "weight 0 next to another",
     from: clientA,
     servers: server(`${webB1.addresses.IPv4}:8080 -m -w 0`, here),
   },
@@ -86,7 +86,7 @@ const meaningCases: readonly MeaningCase[] = [
 
 /**
  * One packet through the kernel and through the tracer: both must pass the same chains, with the same ports, and come
- * to the same end. Every chain has a rule without a target for each port, whose counter tells that the packet was
+ * to the same end. Every chain has a rule without a target for each port, whose counter shows that the packet was
  * there.
  */
 export const meaning = suiteOf(
@@ -192,7 +192,7 @@ function endOf({ verdict, destination }: Outcome): string {
 
 function differing(what: string, kernel: readonly string[], tracer: readonly string[]): string[] {
   return [
-    ...kernel.filter((entry) => !tracer.includes(entry)).map((entry) => `${what} ${entry} in the kernel alone`),
-    ...tracer.filter((entry) => !kernel.includes(entry)).map((entry) => `${what} ${entry} in the tracer alone`),
+    ...kernel.filter((entry) => !tracer.includes(entry)).map((entry) => `${what} ${entry} in the kernel only`),
+    ...tracer.filter((entry) => !kernel.includes(entry)).map((entry) => `${what} ${entry} in the tracer only`),
   ];
 }

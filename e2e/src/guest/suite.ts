@@ -50,7 +50,7 @@ export function unequal(what: string, seen: unknown, wanted: unknown): string[] 
   return first === second ? [] : [`${what}: ${first} instead of ${second}`];
 }
 
-/** node-a as an agent in ipvs mode keeps it, one family only, with time that passes when it is told. */
+/** node-a as an agent in ipvs mode keeps it, one family only, with time that passes when the suite says so. */
 export interface ServedNode {
   /** Takes in the next state of the cluster, which is complete. */
   change(objects: readonly RawObject[]): Promise<void>;

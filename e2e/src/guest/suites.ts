@@ -1,7 +1,7 @@
 import type { Lab } from "@fairlead/lab/plain/lab";
 import { openScene } from "@fairlead/lab/plain/scene";
 import { applySettings } from "@fairlead/lab/wire";
-import { flowObjects, flowsTold, REMEMBERED } from "../cases/flows.ts";
+import { flowObjects, flowsReported, REMEMBERED } from "../cases/flows.ts";
 import { conformance, golden } from "./conformance.ts";
 import { drainSpecs, faultSpecs, resetSpecs } from "./fault-specs.ts";
 import { meaning } from "./meaning.ts";
@@ -12,13 +12,13 @@ const nothingLeft = async (_: Lab) => {};
 
 const flowSpecs: readonly Spec[] = [
   {
-    name: "ipvs flows: every connection of a service is told with service, endpoint and owner, and no other",
+    name: "ipvs flows: every connection of a service is reported with service, endpoint and owner, and no other",
     run: async (lab) => {
       await applySettings(lab.runner("node-a"), REMEMBERED);
       const scene = await openScene(lab, flowObjects, { flags: ["--proxy-mode=ipvs"] });
       try {
-        const { made, told, code } = await flowsTold(lab, scene.folder.manifests, false);
-        const problems = [...without(made.lines, told, "missing"), ...without(told, made.lines, "invented")];
+        const { made, reported, code } = await flowsReported(lab, scene.folder.manifests, false);
+        const problems = [...without(made.lines, reported, "missing"), ...without(reported, made.lines, "invented")];
         if (code !== 0) problems.push(`exit code ${code}`);
         if (made.connections < 1_000) problems.push(`only ${made.connections} connections were made`);
         return problems;

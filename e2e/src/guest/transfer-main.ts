@@ -2,7 +2,7 @@ import { connect } from "node:net";
 
 /**
  * Runs inside a namespace: one TCP connection over which requests go on until standard input ends, as a long transfer
- * does. Prints the first answer's server at once, and at the end how many answers came and from whom, as JSON.
+ * does. Prints the first answer's server at once, and at the end how many answers came and from which server, as JSON.
  */
 const [host = "", port = ""] = process.argv.slice(2);
 const PAUSE_MS = 20;

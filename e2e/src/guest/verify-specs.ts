@@ -61,7 +61,7 @@ const rounds: readonly (readonly Damage[])[] = [
 
 const HEALTHY = "ipvs verify: a healthy node: nothing differs";
 
-/** What people break in ipvs mode, as `fairlead verify` tells it; the backend restores it each time. */
+/** What people break in ipvs mode, as `fairlead verify` reports it; the backend restores it each time. */
 export const verify: Suite = {
   names: [HEALTHY, ...rounds.flat().map(nameOf)],
   run: async function* (lab): AsyncGenerator<Report> {

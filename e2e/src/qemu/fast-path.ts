@@ -96,7 +96,7 @@ function guest(): NodeGuest {
 
 const NFT_MODULES = ["nft_reject_inet", "nft_fib_inet", "nft_flow_offload"];
 
-/** The node and its services; those with endpoints that change have none here. */
+/** The node and its services; those whose endpoints change begin without endpoints. */
 function objectsText(): string {
   const addresses = IP_FAMILIES.map((family) => LINKS.outside.node[family]);
   const names: readonly ServiceName[] = ["web", "excepted", "moving", "own"];

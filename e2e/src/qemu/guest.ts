@@ -168,7 +168,7 @@ export function serviceOf(name: string, { clusterIP, loadBalancer, nodePort, por
   });
 }
 
-/** Its slices, one for each family. @param kind what tells them from others of the service */
+/** Its slices, one for each family. @param kind distinguishes them from others of the service */
 export function slicesOf(
   name: string,
   { ports }: Served,

@@ -213,7 +213,7 @@ export async function packetsOn(version: KernelVersion): Promise<Seen> {
       'echo "left-all $(left .)"',
       ...["plain_names", 'start_kube_proxy "kube-proxy has virtual servers" kube_proxy_serves', "start_named"],
       ...loadLines("kube-proxy", [...STORAGE_WAYS, ...waysOf("first")], ["storage one", "storage both"]),
-      ...["end TERM $named", cleanupLine("named"), 'echo "left-beside $(left fairlead)"'],
+      ...["end TERM $named", cleanupLine("named"), 'echo "left-alongside $(left fairlead)"'],
     ]),
   );
 }

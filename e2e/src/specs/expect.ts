@@ -68,9 +68,9 @@ export function expectLost(from: Client, target: Target): Promise<void> {
  */
 const REFUSALS: Round = { requests: 8, timeoutMs: 15_000 };
 
-/** Nobody has translated the address: the packet comes to the end of the network, which says that there is no way. */
+/** No rule has translated the address: the packet comes to the end of the network, which says that there is no way. */
 export async function expectUntouched(from: Client, target: Target): Promise<void> {
-  const what = `${describe(from, target)}: left alone, so unreachable`;
+  const what = `${describe(from, target)}: untranslated, so unreachable`;
   const unreachable = (result: ProbeResult) =>
     result.kind === "error" && ["EHOSTUNREACH", "ENETUNREACH", "EACCES"].includes(result.code);
   await expectRounds(

@@ -192,7 +192,7 @@ export const secondaryBridge: Spec = {
 
 const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
 
-export const secondaryBesideKubeProxy: Spec = {
+export const secondaryAlongsideKubeProxy: Spec = {
   ...COMMON,
   name: "alongside kube-proxy a Service leads to pods' second interfaces: the same under load",
   suite: "swap",
@@ -213,7 +213,7 @@ export const instanceOnLocalPorts: Spec = {
   suite: "multi-cni",
   about: ["agent", "backend-userspace"],
   eachFamily: false,
-  alone: true,
+  byItself: true,
   unfit: needs("local-instance"),
   run: async (scene) => {
     const { cluster } = scene;

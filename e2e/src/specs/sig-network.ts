@@ -12,7 +12,7 @@ import type { Figures, Spec } from "./spec.ts";
 interface Chosen {
   readonly focus: string;
   readonly skip: string;
-  /** How many the focus must find at least, so that a changed name is no green run of nothing. */
+  /** How many the focus must find at least, so that a changed name does not make a green run of nothing. */
   readonly atLeast: number;
 }
 
@@ -98,7 +98,7 @@ async function run(cluster: Cluster, chosen: Chosen): Promise<Figures> {
   const run = apiServer.run(["env", ...settings, "sh", "-c", INTO_FILE, "sh", log, ...argv], {
     timeoutMs: RUN_MS + 60_000,
   });
-  // With a failed spec the process fails, too; its words tell more.
+  // With a failed spec the process fails, too; its output says more.
   await run.catch(() => {});
   const output = await readFile(log, "utf8");
   return judge(readGinkgo(output), output, chosen.atLeast);
@@ -128,7 +128,7 @@ export const SKIPPED_GATEWAY_TESTS: Readonly<Record<string, string>> = {
   TCPRouteInvalidNonTCPListener: "its Gateway has to be programmed with an HTTP listener only",
 };
 
-/** Profiles, and how many tests of each pass at least, so that a suite without tests is no success. */
+/** Profiles, and how many tests of each pass at least, so that a suite without tests is not a success. */
 const PROFILES = { "GATEWAY-TCP": 8, "GATEWAY-UDP": 10 } as const;
 const CLASS = "gateway-conformance";
 /** In seconds, of those whose length the suite leaves to the implementation: only what hangs takes all of it. */

@@ -194,7 +194,7 @@ export function expectSameRules(before: RulesSeen, now: RulesSeen): void {
 export async function expectDamageFound({ nodes, family }: Scene, mode: string, tool: Tool): Promise<void> {
   const [node] = nodes;
   const { byHand } = modeNamed(mode);
-  if (byHand === undefined) throw new Error(`nobody knows what to break in ${mode} mode`);
+  if (byHand === undefined) throw new Error(`no known fault to make in ${mode} mode`);
   await node.agent.signal("SIGSTOP");
   try {
     for (const what of DAMAGES) {

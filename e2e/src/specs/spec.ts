@@ -64,8 +64,8 @@ export function subjectsOf({ suite, about }: Pick<Spec, "suite" | "about">): rea
 /** Their specs run several at a time, unless they say otherwise. */
 const TOGETHER: ReadonlySet<Suite> = new Set(["services", "multi-cni"]);
 
-export function isAlone({ suite, alone = !TOGETHER.has(suite) }: Pick<Spec, "suite" | "alone">): boolean {
-  return alone;
+export function runsByItself({ suite, byItself = !TOGETHER.has(suite) }: Pick<Spec, "suite" | "byItself">): boolean {
+  return byItself;
 }
 
 export type Figures = Readonly<Record<string, string>>;
@@ -80,7 +80,7 @@ export interface Spec {
   /** It is run once for each family of the cluster; default true. */
   readonly eachFamily?: boolean;
   /** No other spec runs meanwhile: it restarts agents, or stops the API server. Default: in all suites but two. */
-  readonly alone?: boolean;
+  readonly byItself?: boolean;
   /** Why it cannot run on such a cluster; undefined: it can. */
   readonly unfit?: (shape: ClusterShape, family: IPFamily) => string | undefined;
   /** @returns figures for the report, if it has any */
@@ -145,7 +145,7 @@ export async function createService(api: ApiClient, wanted: NewService): Promise
  * Runs one spec in a Kubernetes namespace of its own.
  *
  * @param namespace unique in the cluster
- * @param before when it failed, is told of it while everything still stands
+ * @param before is called with the failure while everything still stands
  */
 export async function runSpec(
   spec: Spec,
@@ -167,7 +167,7 @@ export async function runSpec(
 }
 
 /** For `Spec.unfit`: why a cluster without the ability cannot carry a spec. @param hint what would bring it */
-export function needs(ability: Ability, hint = "this provider has none"): (shape: ClusterShape) => string | undefined {
+export function needs(ability: Ability, hint = "this provider lacks it"): (shape: ClusterShape) => string | undefined {
   return ({ abilities = [] }) => (abilities.includes(ability) ? undefined : `needs ability ${ability}: ${hint}`);
 }
 

@@ -53,7 +53,7 @@ export const twoUplinks: Spec = {
   run: throughChanges,
 };
 
-/** The clients of the second uplink lose nothing either while something happens that leaves it alone. */
+/** The clients of the second uplink lose nothing either while something happens that does not touch it. */
 async function underLoad(scene: Scene, stage: Stage, act: () => Promise<void>): Promise<Figures> {
   const traffic = startTraffic([onSecond(stage, scene)], scene.later, LONGEST_MS);
   await sleep(1_000);
@@ -103,7 +103,7 @@ async function throughChanges(scene: Scene): Promise<Figures> {
   await again();
   const afterwards = await underLoad(scene, stage, again);
   await expectLarge(stage);
-  await expectTold(stage, scene);
+  await expectReported(stage, scene);
   const first = withoutFailure(await traffic.stop());
   await agent.restart();
   await scene.until("nothing left of it", async () => (await leftovers(node)) || undefined);
@@ -182,7 +182,7 @@ async function expectLarge({ uplink, services }: Stage): Promise<void> {
  * The way to an endpoint gets narrow behind the node: it says so to the client, by the client's uplink and from the
  * address that the client has sent to, which the client's kernel heeds.
  */
-async function expectTold({ node, uplink, near, services }: Stage, scene: Scene): Promise<void> {
+async function expectReported({ node, uplink, near, services }: Stage, scene: Scene): Promise<void> {
   const { family } = scene;
   const pod = near.addresses[family] ?? "";
   const way = FLAGS[family];

@@ -22,7 +22,7 @@ const BATCH = 20;
 const READY = ["ready", "none"] as const;
 const SLOTS = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/** Another program's load balancers: one leads to an address that is no service's, one to nothing yet. */
+/** Another program's load balancers: one leads to an address of no service, one to nothing yet. */
 const OTHER: WindowsCase["others"][number] = {
   ID: "1b000000-0000-4000-8000-0000000000f1",
   HostComputeEndpoints: [hcnOf({ network: "L2Bridge" }).endpoints[2]?.ID ?? ""],
@@ -120,7 +120,7 @@ function onWindows(slot: number, state: SlotState) {
   return JSON.parse(text) as ReturnType<typeof slotObjects>;
 }
 
-/** Lines that one of them has only. Endpoints to which nothing leads are no difference to a packet. */
+/** Lines that one of them has only. Endpoints to which nothing leads make no difference to a packet. */
 function differences(theirs: readonly string[], ours: readonly string[]): readonly string[] {
   const used = (lines: readonly string[]) =>
     lines.filter((line) => {

@@ -7,7 +7,7 @@ import { clientA, NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { labFor } from "./lab-for.ts";
 
-describe("fairlead console beside the running agent, in a browser", () => {
+describe("fairlead console alongside the running agent, in a browser", () => {
   const lab = labFor(labPorts, requireAgent, requireTool);
   let scene: Scene;
   let page: PageReader;
@@ -58,7 +58,7 @@ describe("fairlead console beside the running agent, in a browser", () => {
     expect(text).not.toMatch(/API server\s*✓/);
   });
 
-  test("a rule that somebody deletes: its service is red and the rule is named", async ({ annotate }) => {
+  test("a rule that another program deletes: its service is red and the rule is named", async ({ annotate }) => {
     page.go("#/service/default/nginx-calico");
     await page.until(/✓\s*as planned/);
     const began = performance.now();
@@ -78,7 +78,7 @@ describe("fairlead console beside the running agent, in a browser", () => {
     expect(await page.until(/✓\s*as planned/)).not.toMatch(/differs from the plan/);
   });
 
-  test("an agent that was stopped is shown as such, and the kernel beside it", async () => {
+  test("an agent that was stopped is shown as such, and the kernel next to it", async () => {
     page.go("#/overview");
     await page.until(/✓\s*healthy/);
     await scene.agent().kill();

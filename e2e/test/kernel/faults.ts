@@ -2,7 +2,7 @@ import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent";
 import { deleteChainsArgv, flushArgv, halfRestore, holdXtablesLock } from "@fairlead/lab/faults";
 import { startTraffic, whoAnswers } from "@fairlead/lab/plain/requests";
-import { labPorts, late, nobody, objects, openScene, rulesOf, type Scene, web } from "@fairlead/lab/plain/scene";
+import { labPorts, late, noEndpoints, objects, openScene, rulesOf, type Scene, web } from "@fairlead/lab/plain/scene";
 import { commandsBelow } from "@fairlead/lab/support/processes";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { clientA } from "@fairlead/testkit";
@@ -37,14 +37,14 @@ describe("the agent and faults of the real kernel", () => {
               (await rulesOf(lab)).join("\n") === before.join("\n") ? true : undefined,
             );
             expect(await whoAnswers(lab, clientA, web.clusterIP[family])).toMatch(/^web-/);
-            expect(await whoAnswers(lab, clientA, nobody.clusterIP[family])).toBe("refused");
+            expect(await whoAnswers(lab, clientA, noEndpoints.clusterIP[family])).toBe("refused");
           });
         }
       }
     }
   });
 
-  test("somebody holds the xtables lock: nothing fails, and the change is there afterwards", async () => {
+  test("another program holds the xtables lock: nothing fails, and the change is there afterwards", async () => {
     const node = lab.runner("node-a");
     // kubelet's hint: this host uses the legacy variant, the one that has a lock.
     await node.run(["iptables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"]);

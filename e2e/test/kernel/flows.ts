@@ -3,7 +3,7 @@ import { openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { requireTool } from "@fairlead/lab/tools/page-reader";
 import { applySettings } from "@fairlead/lab/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { flowObjects, flowPorts, flowsTold, REMEMBERED } from "../../src/cases/flows.ts";
+import { flowObjects, flowPorts, flowsReported, REMEMBERED } from "../../src/cases/flows.ts";
 import { labFor } from "./lab-for.ts";
 
 /** As /proc/net/netlink has it. */
@@ -18,7 +18,7 @@ const MODES = [
   { mode: "userspace", flags: ["--udp-timeout=600s", "--proxy-port-range=20000-29999"], hold: true },
 ];
 
-describe.each(MODES)("fairlead flows beside real connections in $mode mode", ({ mode, flags, hold }) => {
+describe.each(MODES)("fairlead flows compared with real connections in $mode mode", ({ mode, flags, hold }) => {
   const lab = labFor(flowPorts, requireAgent, requireTool);
   let scene: Scene | undefined;
 
@@ -29,14 +29,14 @@ describe.each(MODES)("fairlead flows beside real connections in $mode mode", ({ 
 
   afterAll(() => scene?.close());
 
-  test("every connection of a service is told with service, endpoint and owner, and no other", async () => {
-    const { made, told, code } = await flowsTold(lab, scene?.folder.manifests ?? "", hold);
+  test("every connection of a service is reported with service, endpoint and owner, and no other", async () => {
+    const { made, reported, code } = await flowsReported(lab, scene?.folder.manifests ?? "", hold);
     expect(made.connections).toBeGreaterThanOrEqual(1_000);
-    expect(told).toEqual(made.lines);
+    expect(reported).toEqual(made.lines);
     expect(code).toBe(0);
   });
 
-  test("while nobody asks, nobody on the node listens to what is tracked", async () => {
+  test("while no client asks, no process on the node subscribes to connection tracking", async () => {
     const { stdout } = await lab.runner("node-a").run(["cat", "/proc/net/netlink"]);
     const sockets = stdout.split("\n").map((line) => line.trim().split(/\s+/));
     const netfilter = sockets.filter(([, protocol]) => protocol === NETLINK_NETFILTER);

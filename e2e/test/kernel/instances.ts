@@ -8,7 +8,7 @@ import {
   type FirstProxy,
   labeled,
   labPorts,
-  nobody,
+  noEndpoints,
   objects,
   openPair,
   type Pair,
@@ -23,7 +23,7 @@ import { labFor } from "./lab-for.ts";
 const families = ["IPv4", "IPv6"] as const;
 /** The named one's. */
 const edge = workload(14, { endpoints: [webA1, webB1], families, nodePort: true });
-const edgeNobody = workload(15, { endpoints: [], families });
+const edgeNoEndpoints = workload(15, { endpoints: [], families });
 /** It changes hands. */
 const moving = workload(16, { endpoints: [webA1], families });
 
@@ -67,13 +67,13 @@ export function instances(kubeProxy?: string): void {
     }),
   );
   const who = kubeProxy === undefined ? "Fairlead" : "the real kube-proxy";
-  describe.each(firsts)(`a second instance in nftables mode beside ${who} in $mode mode`, (first) => {
+  describe.each(firsts)(`a second instance in nftables mode alongside ${who} in $mode mode`, (first) => {
     const landing = [...labPorts.landingPorts.tcp, edge.nodePort];
     const lab = labFor({ ...labPorts, landingPorts: { tcp: landing, udp: [] } }, requireAgent);
     let pair: Pair;
 
     beforeAll(async () => {
-      const own = [...edge.objects, ...edgeNobody.objects];
+      const own = [...edge.objects, ...edgeNoEndpoints.objects];
       pair = await openPair(lab, first, [...objects, ...moving.objects, ...labeled(own)]);
     });
 
@@ -101,7 +101,7 @@ export function instances(kubeProxy?: string): void {
 
     test("each serves its own services, and refuses for those without endpoints", async () => {
       for (const service of [web, edge]) await served(service);
-      for (const service of [nobody, edgeNobody]) await refused(service);
+      for (const service of [noEndpoints, edgeNoEndpoints]) await refused(service);
       expect(await namedRules()).not.toContain(web.clusterIP.IPv4);
       expect(await firstsRules()).not.toContain(edge.clusterIP.IPv4);
     });
@@ -163,7 +163,7 @@ export function instances(kubeProxy?: string): void {
       await pair.first.remove();
       expect((await named.stop()).failures).toEqual([]);
       expect(await namedRules()).toBe(own);
-      await refused(edgeNobody);
+      await refused(edgeNoEndpoints);
       expect(await tables()).toHaveLength(2);
       await expectAnswers(atClusterIPs(web), /^sink$/);
     });

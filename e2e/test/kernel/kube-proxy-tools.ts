@@ -55,8 +55,8 @@ const SERVED: readonly RawObject[] = [
 ];
 
 /** Runs where FAIRLEAD_KUBE_PROXY names the real kube-proxy: `pnpm bench` builds it. */
-export function toolsBesideKubeProxy(program: string): void {
-  describe("the tools beside the real kube-proxy", () => {
+export function toolsAlongsideKubeProxy(program: string): void {
+  describe("the tools alongside the real kube-proxy", () => {
     const lab = labForEach(portsOf(conformanceTable), requireTool);
     let folder: AgentFolder;
     let api: NamespaceApi | undefined;

@@ -26,7 +26,7 @@ describe("the memory of ownership on the real kernel", () => {
 
   afterAll(() => scene.close());
 
-  test("a rollout to zero and a restart leave a foreign service alone; without its memory it is refused", async () => {
+  test("a rollout to zero and a restart do not touch a foreign service; without its memory it is refused", async () => {
     expect(await whoAnswers(lab, clientA, clusterIP.IPv4)).toBe("sink");
     await scene.folder.write(foreign("empty"));
     await waitUntil("the rollout", PATIENCE_MS, async () =>

@@ -6,7 +6,7 @@ import { NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { labFor } from "./lab-for.ts";
 
-describe("fairlead verify --repair beside the running agent", () => {
+describe("fairlead verify --repair alongside the running agent", () => {
   const lab = labFor(labPorts, requireAgent, requireTool);
   let scene: Scene;
 
@@ -45,7 +45,7 @@ describe("fairlead verify --repair beside the running agent", () => {
       damage: { table: "filter", insert: ["KUBE-SERVICES", "-d", "10.96.67.75/32", "-j", "DROP"] },
       reported: /^ {2}\+ filter KUBE-SERVICES: -d 10\.96\.67\.75\/32 -j DROP$/m,
     },
-  ])("$what: told, restored, and told no more", async ({ damage, reported }) => {
+  ])("$what: reported, restored, and no longer reported", async ({ damage, reported }) => {
     await inflict(lab.runner("node-a"), damage);
     const before = await verify();
     expect(before.out).toMatch(reported);

@@ -86,7 +86,7 @@ describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is 
     return lines("Synced").filter((line) => line.includes(`ipFamily="${family}"`)).length;
   }
 
-  test("are reset when their clients send next, whoever they are, with --reset-stale-tcp", async () => {
+  test("are reset when their clients send next, pods or others, with --reset-stale-tcp", async () => {
     await serve("--reset-stale-tcp");
     await using stack = new AsyncDisposableStack();
     const held = await connections(stack);

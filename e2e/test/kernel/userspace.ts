@@ -68,7 +68,7 @@ describe("the agent in userspace mode on the real kernel", () => {
 
   afterEach(() => scene.close());
 
-  test("an endpoint that is dead before it is connected costs nobody a connection", async () => {
+  test("an endpoint that is dead before it is connected costs no client a connection", async () => {
     scene = await openScene(lab, [...clusterObjects, ...halfDead], USERSPACE);
     const probe = {
       protocol: "TCP",
@@ -110,11 +110,11 @@ describe("the agent in userspace mode on the real kernel", () => {
     scene = await openScene(lab, objects);
     await scene.agent().stop();
     await scene.restart(USERSPACE);
-    await ownRulesAlone("KUBE-SVC-", "KUBE-PORTALS-");
+    await untilReplaced("KUBE-SVC-", "KUBE-PORTALS-");
     expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toMatch(/^web-/);
     await scene.agent().stop();
     await scene.restart({});
-    await ownRulesAlone("KUBE-PORTALS-", "KUBE-SVC-");
+    await untilReplaced("KUBE-PORTALS-", "KUBE-SVC-");
     expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toMatch(/^web-/);
     await scene.agent().stop();
     await scene.restart(USERSPACE);
@@ -124,7 +124,7 @@ describe("the agent in userspace mode on the real kernel", () => {
     expect(left).toEqual([]);
   });
 
-  async function ownRulesAlone(gone: string, there: string): Promise<void> {
+  async function untilReplaced(gone: string, there: string): Promise<void> {
     await waitUntil(`no ${gone}`, PATIENCE_MS, async () => {
       const rules = (await rulesOf(lab)).join("\n");
       return !rules.includes(gone) && rules.includes(there) ? true : undefined;

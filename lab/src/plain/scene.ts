@@ -178,7 +178,7 @@ export const web: Workload = workload(11, {
   sourceRanges: [NETWORKS.outside.IPv4, NETWORKS.outside.IPv6],
 });
 
-export const nobody: Workload = workload(12, { endpoints: [], families: ["IPv4", "IPv6"] });
+export const noEndpoints: Workload = workload(12, { endpoints: [], families: ["IPv4", "IPv6"] });
 
 /** Comes and goes. */
 export const late: Workload = workload(13, { endpoints: [webA1] });
@@ -193,7 +193,7 @@ const founding: readonly RawObject[] = [
 ];
 
 /** What the agents of the fault tests serve. */
-export const objects: readonly RawObject[] = [...clusterObjects, ...web.objects, ...nobody.objects, ...founding];
+export const objects: readonly RawObject[] = [...clusterObjects, ...web.objects, ...noEndpoints.objects, ...founding];
 
 /** What listens in a lab with these objects. */
 export const labPorts = {

@@ -60,7 +60,7 @@ export async function syncGroup(group: CaseGroup, backends: readonly Backend[]):
 /**
  * The conformance table in nftables mode.
  *
- * @param serviceProxyName of the agent that serves, alongside a first proxy without a service; empty: it is alone
+ * @param serviceProxyName of the agent that serves, alongside a first proxy without a service; empty: it runs by itself
  * @param every of the rows that mean the same to an agent with a name as to a first proxy, one in so many
  */
 export function nftTable(serviceProxyName: string, every: number): readonly ConformanceCase[] {

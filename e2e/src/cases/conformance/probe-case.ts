@@ -70,7 +70,7 @@ export async function strays(
 ): Promise<readonly string[]> {
   const { observed, slowestMs } = await probeCase(lab, row, expected, options);
   const differ = differences(expectedWays(expected), observed, { probabilities: false });
-  // A SYN that is lost on the way is drawn anew a second later: the time tells that from a rule that never draws.
+  // A SYN that is lost on the way is drawn anew a second later: the time separates that from a rule that never draws.
   const seen = `${requestsFor(expected)} requests, the slowest in ${slowestMs} ms: ${sharesText(observed)}`;
   if (!row.sticky) return differ.map((text) => `${text} (${seen})`);
   const wrong = differ.filter((text) => text.startsWith("went"));
@@ -83,7 +83,7 @@ const SILENCE_MS = 400;
 
 interface Probed {
   readonly observed: OutcomeShares;
-  /** 0 where nobody measures it. */
+  /** 0: not measured. */
   readonly slowestMs: number;
 }
 
@@ -157,8 +157,8 @@ interface End {
 }
 
 /**
- * The ways on which the node's own packets are masqueraded: they keep their address, and the port tells, in all but one
- * of some 30,000 requests. Without masquerading few have another port.
+ * The ways on which the node's own packets are masqueraded: they keep their address, and have another port in all but
+ * one of some 30,000 requests. Without masquerading few have another port.
  */
 function mostlyWithOtherPort(ends: readonly End[]): ReadonlySet<string> {
   const byWay = Map.groupBy(ends, ({ way }) => way);
@@ -198,7 +198,7 @@ const nodeAddresses: readonly string[] = [NODE_A.addresses, SECOND_NODE_ADDRESS]
   `[${IPv6}]`,
 ]);
 
-/** Where the request arrived. A UDP server knows its port only; who it is tells the address. */
+/** Where the request arrived. A UDP server knows its port only; its name gives the address. */
 function arrival({ packet }: ConformanceCase, { server, local }: { server: string; local: string }): string {
   if (!local.startsWith("*:")) return local;
   const port = Number(local.slice(2));
@@ -250,7 +250,7 @@ function isHere(endpoint: string): boolean {
   return here.some((address) => endpoint.startsWith(socketText(address, 0).slice(0, -1)));
 }
 
-/** Sends requests that nobody will answer, and reads from the node's connection tracking where they went. */
+/** Sends requests that get no answer, and reads from the node's connection tracking where they went. */
 async function probeUnanswered(lab: Lab, packet: CasePacket, count: number): Promise<OutcomeShares> {
   const { from, source, destination: to, port, protocol } = packet;
   if (protocol === "SCTP") throw new Error("SCTP is read from connection tracking anyway");

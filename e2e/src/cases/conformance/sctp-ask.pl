@@ -1,6 +1,6 @@
 # Asks a server over SCTP, each time on an association of its own. Prints for each "answer SERVER LOCAL REMOTE SENDER",
 # where LOCAL and REMOTE are what the server sees and SENDER is what this end sees of itself, or "refused", or "lost".
-# Usage: perl sctp-ask.pl SOURCE DESTINATION PORT COUNT WAIT-SECONDS; SOURCE may be "-". IPv4 alone.
+# Usage: perl sctp-ask.pl SOURCE DESTINATION PORT COUNT WAIT-SECONDS; SOURCE may be "-". IPv4 only.
 use strict;
 use warnings;
 use Errno qw(ECONNREFUSED EINPROGRESS);

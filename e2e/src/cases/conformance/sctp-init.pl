@@ -1,7 +1,7 @@
 # Sends SCTP INIT packets from a raw socket, for kernels without SCTP sockets: what translates a first packet is connection
 # tracking, which needs no socket. Prints "sent PORT" for each with its source port, and "refused PORT" for each that was
 # answered with ICMP port unreachable.
-# Usage: perl sctp-init.pl SOURCE DESTINATION PORT COUNT WAIT-SECONDS; SOURCE may be "-". IPv4 alone.
+# Usage: perl sctp-init.pl SOURCE DESTINATION PORT COUNT WAIT-SECONDS; SOURCE may be "-". IPv4 only.
 use strict;
 use warnings;
 use Socket;

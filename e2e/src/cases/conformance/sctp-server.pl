@@ -1,5 +1,5 @@
-# Serves on SCTP ports, on kernels that have SCTP sockets: says who it is and whom it sees, and closes. Prints "ready" once
-# it listens, and ends with its standard input. perl-base is all it takes. IPv4 alone.
+# Serves on SCTP ports, on kernels that have SCTP sockets: says its name and the sender it sees, and closes. Prints "ready" once
+# it listens, and ends with its standard input. perl-base is all it takes. IPv4 only.
 # Usage: perl sctp-server.pl NAME PORT...
 use strict;
 use warnings;

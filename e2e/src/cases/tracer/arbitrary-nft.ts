@@ -86,7 +86,7 @@ const ANSWERS: readonly Expression[] = [
   ...statements.verdict({ kind: "accept" }),
 ];
 
-/** Without it IPv6 finds nobody: `meta l4proto ipv6-icmp accept`. */
+/** Without it IPv6 finds no neighbor: `meta l4proto ipv6-icmp accept`. */
 const NEIGHBORS: readonly Expression[] = [
   ...statements.protocolIs("ipv6-icmp"),
   ...statements.verdict({ kind: "accept" }),

@@ -231,7 +231,7 @@ export interface SentPacket {
 /** Every host listens on these: that a port is closed is not to be taken for a rule's refusal. */
 export const PORTS = [53, 80, 8080, 9090] as const;
 
-/** Addresses of no host, which node-a gets to see whoever sends to them. */
+/** Addresses of no host; packets to them pass node-a, from every sender. */
 export const FRONTENDS = {
   IPv4: ["10.96.7.1", "10.96.7.2", "203.0.113.7", "192.0.2.7"],
   IPv6: ["fd00:10:96::71", "fd00:10:96::72", "fd00:203::7", "fd00:192::7"],

@@ -89,7 +89,7 @@ function isAnswered(packet: SentPacket, reported: readonly Landing[]): boolean {
 const LOOPBACK = ["127.0.0.1", "::1"];
 
 /**
- * A refusal, and what the node serves itself with: its connection tracking does not tell whether that came to its end.
+ * A refusal, and what the node serves itself with: its connection tracking does not show whether that came to its end.
  */
 function isHeardOf({ from, family }: SentPacket, { verdict, destination }: Landing): boolean {
   if (verdict !== "accept" || from !== NODE_A) return verdict === "reject";
@@ -110,7 +110,7 @@ interface Shipment extends SentPacket {
 
 function story(shipment: Shipment & { readonly reported: readonly Landing[] }, fate: SendOutcome | undefined): string {
   const { from, protocol, source, destination, port, reported } = shipment;
-  return `${protocol} ${from.name} ${source} → ${destination} ${port}: ${JSON.stringify(fate)}, told ${JSON.stringify(reported)}`;
+  return `${protocol} ${from.name} ${source} → ${destination} ${port}: ${JSON.stringify(fate)}, reported ${JSON.stringify(reported)}`;
 }
 
 /** How long a refusal may take that is to come, and one that is not. */
@@ -221,7 +221,7 @@ export function portsOf(all: readonly Recording[]): readonly number[] {
   return [...new Set(named.map(([, port]) => Number(port)))];
 }
 
-/** Packets of everybody to everything that the rules know: addresses with their ports, and node ports. */
+/** Packets of all hosts to everything that the rules know: addresses with their ports, and node ports. */
 export function packetsFor(ruleSet: RuleSet, family: IPFamily): readonly SentPacket[] {
   const rules = ["nat", "filter"].flatMap((table) =>
     [...(ruleSet.get(table === "nat" ? "nat" : "filter")?.chains.values() ?? [])].flatMap((chain) => [...chain.rules]),

@@ -125,7 +125,7 @@ const byOperator =
   async () =>
     JSON.parse((await operator.ask("doctor", "--on", node.name, "-o", "json")).out) as readonly Diagnosis[];
 
-/** All agents leave another network alone. */
+/** All agents ignore another network. */
 async function excluding({ scene }: Bench, later: Later): Promise<void> {
   later(() => Promise.all(scene.cluster.nodes.map(({ agent }) => agent.restart())));
   await Promise.all(scene.cluster.nodes.map(({ agent }) => agent.restart({ flags: ELSEWHERE_FLAGS })));

@@ -186,7 +186,7 @@ const restorers = new WeakMap<Bench, () => Promise<unknown>>();
 /** Without a view of the host's processes, as in a pod. */
 const ELSEWHERE = ["unshare", "--pid", "--fork", "--mount-proc"];
 
-const BESIDE = fileURLToPath(new URL("programs/beside-main.ts", import.meta.url));
+const RUN_PROGRAM = fileURLToPath(new URL("programs/run-program-main.ts", import.meta.url));
 const OTHER_PORT = "--metrics-bind-address=127.0.0.1:10299";
 const TABLES = ["ip kube-proxy", "ip6 kube-proxy"];
 const INSTANCE = "edge";
@@ -222,7 +222,7 @@ export const proxyCases = {
       const ports = ["--metrics-bind-address=127.0.0.1:10259", "--healthz-bind-address=127.0.0.1:10266"];
       const flags = [`--kubeconfig=${kubeconfig}`, `--hostname-override=${node.name}`, `--proxy-mode=${proxy.mode}`];
       const limits = ["--conntrack-max-per-core=0", "--conntrack-min=0"];
-      const second = await able(node.startScript)(BESIDE, [program, ...flags, ...ports, ...limits]);
+      const second = await able(node.startScript)(RUN_PROGRAM, [program, ...flags, ...ports, ...limits]);
       later(() => second.stop());
       seconds.set(bench, () => second.stop());
     },

@@ -8,7 +8,7 @@ import { kernelCases, proxyCases } from "./node-cases.ts";
 
 const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
 
-const COMMON: Pick<Spec, "suite" | "about" | "eachFamily" | "alone" | "unfit"> = {
+const COMMON: Pick<Spec, "suite" | "about" | "eachFamily" | "byItself" | "unfit"> = {
   suite: "faults",
   about: ["cli"],
   eachFamily: false,
@@ -24,7 +24,7 @@ const followed: Spec = {
   run: (scene, { mode }) => followAll(scene, { mode }),
 };
 
-const followedBesideKubeProxy: Spec = {
+const followedAlongsideKubeProxy: Spec = {
   ...COMMON,
   name: "doctor: each advice is followed to the letter, alongside kube-proxy, without a failed request",
   run: (scene, { mode }) => followAll(scene, { mode, kubeProxy }),
@@ -47,7 +47,7 @@ const healthy: Spec = {
   },
 };
 
-export const doctorsAdvice: readonly Spec[] = [followed, followedBesideKubeProxy, healthy];
+export const doctorsAdvice: readonly Spec[] = [followed, followedAlongsideKubeProxy, healthy];
 
 const OPTIONS = "what doctor is given or may see is another; nothing on a node changes";
 

@@ -28,7 +28,7 @@ export const silent: Spec = underAttack({
   },
 });
 
-/** Nobody can send to these; to the last there is no way. */
+/** No host can send to these; to the last there is no way. */
 const ENDPOINTS: Readonly<Record<IPFamily, readonly string[]>> = {
   IPv4: ["240.0.0.1", "255.255.255.255", "192.0.2.55"],
   IPv6: ["2001:db8::5"],
@@ -36,7 +36,7 @@ const ENDPOINTS: Readonly<Record<IPFamily, readonly string[]>> = {
 const ROUNDS = 5;
 
 export const datagrams: Spec = underAttack({
-  name: "attack: datagrams to endpoints that nobody can send to, in userspace mode",
+  name: "attack: datagrams to endpoints that no host can send to, in userspace mode",
   eachFamily: true,
   unfit: onlyIn(["iptables"], "starts an agent in userspace mode in place of one in iptables mode"),
   start: () => ({ flags: ["--proxy-mode=userspace"] }),
@@ -52,7 +52,7 @@ export const datagrams: Spec = underAttack({
   },
 });
 
-/** A service that has this one endpoint, by somebody who may write EndpointSlices. */
+/** A service with this one endpoint, from a user who may write EndpointSlices. */
 async function serviceOf({ scene, node }: Attacked, address: string, index: number): Promise<string> {
   const { family, namespace } = scene;
   const name = `nowhere-${index}`;

@@ -66,7 +66,8 @@ const squatted: Spec = underAttack({
     await node.agent.kill();
     const script = await startProgram(attacked, "squat", NAME, ...files);
     const opened = await script.ask("opened");
-    if (opened !== "") throw new Error(`wanted no lock that everybody can hold; nobody's process opened ${opened}`);
+    if (opened !== "")
+      throw new Error(`wanted no lock that every user can hold; a process without rights opened ${opened}`);
     await node.run([process.execPath, "--no-warnings", agentFile(), "--cleanup"]);
     return {};
   },
@@ -136,7 +137,7 @@ PATH=\${PATH#*:} exec "$(basename "$0")" "$@"
 const programs = ["iptables", "ip6tables"].flatMap((tool) =>
   ["restore", "nft-restore", "legacy-restore"].map((rest) => `${tool}-${rest}`),
 );
-/** How long a tool may be waited for, and its failure be told. */
+/** How long a tool may be waited for, and its failure be reported. */
 const NOTICED_MS = 45_000;
 
 async function toolFolder({ later }: Scene): Promise<string> {
@@ -153,7 +154,7 @@ async function toolFolder({ later }: Scene): Promise<string> {
 }
 
 /**
- * Whom the agent has not ended is not left behind. @param file has the number of the process that was stopped, if any
+ * Ends a process that the agent has not ended. @param file has the number of the process that was stopped, if any
  */
 async function endStopped(file: string): Promise<void> {
   const pid = Number(await readFile(file, "utf8").catch(() => "0"));
@@ -192,7 +193,7 @@ const stopped = misbehaving("stop", "iptables-restore is stopped for good (SIGST
 const lying = misbehaving("lie", "iptables-restore does nothing and says that it did", async (attacked, file) => {
   const before = await attacked.node.agent.log();
   const served = attacked.change("meanwhile", 2 * NOTICED_MS);
-  // Waited for below, unless nothing is told.
+  // Waited for below, unless nothing is reported.
   served.catch(() => {});
   const reported = await untilLogged(attacked.node, before, /^E/, NOTICED_MS);
   await rm(file);

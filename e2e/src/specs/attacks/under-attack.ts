@@ -18,7 +18,7 @@ interface Limits {
   readonly mayBeUnwell: boolean;
 }
 
-/** What somebody does to the agent of the first node, and how that agent runs. */
+/** What an attacker does to the agent of the first node, and how that agent runs. */
 export interface Attack extends Partial<Limits>, Pick<Spec, "unfit"> {
   readonly name: string;
   readonly eachFamily?: boolean;

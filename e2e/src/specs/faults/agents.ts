@@ -142,7 +142,7 @@ function swap(name: string, turns: (mode: string) => readonly (readonly [name: s
       const seen: TrafficSeen[] = [];
       for (const [, proxy] of turns(own.mode)) {
         seen.push(await takeOver(scene, stage, proxy));
-        // What goes of the mode before is none of its rules.
+        // What goes of the mode before does not belong to its rules.
         await each(scene, (node) => expectNoAlarm(node, logs.get(node)));
       }
       return figures(together(seen));

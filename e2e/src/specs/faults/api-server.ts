@@ -24,7 +24,7 @@ const away = withoutLoss(
   },
 );
 
-/** Ends connections at the API server, which the other end is told by a reset. Gives how many. */
+/** Ends connections at the API server: the other end gets a reset. Gives how many. */
 export async function cutConnections({ cluster, nodes, family }: Scene): Promise<number> {
   const answers = await Promise.all(
     nodes.map(({ addresses }) => cluster.apiServer.run(cutArgv("6443", addresses[family] ?? ""))),
@@ -74,7 +74,7 @@ const gone = withoutLoss(
 
 const CHANGES = 1_000;
 
-const rolling = withoutLoss(`${CHANGES} endpoint changes beside those that stay`, async (scene) => {
+const rolling = withoutLoss(`${CHANGES} endpoint changes next to endpoints that stay`, async (scene) => {
   const [first, second] = scene.nodes;
   const moving = await Promise.all([first, second].map((node) => scene.pod({ node, app: "web" })));
   for (let change = 0; change < CHANGES / 2; change++) {

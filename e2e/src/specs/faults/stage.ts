@@ -10,7 +10,7 @@ export { each, restoreAgents } from "../spec.ts";
 
 export const PORTS = [{ port: 80 }];
 
-/** Two endpoints that serve all the while, and everybody who calls them. */
+/** Two endpoints that serve all the while, and all clients that call them. */
 export async function openStage(scene: Scene) {
   const { cluster, family } = scene;
   const [first, second] = scene.nodes;

@@ -38,7 +38,7 @@ export const excludedClients: Spec = {
   name: "excluded-clients: nodes and our pods reach a service of the excluded network, whose own load balancer answers its pods",
   suite: "multi-cni",
   about: ["endpoint-filter", "backend-iptables", "backend-nftables", "backend-userspace"],
-  alone: true,
+  byItself: true,
   unfit: (shape) => onlyOthers(shape) ?? needs("learn")(shape) ?? needsOwnLoadBalancer(shape),
   run: async (scene) => {
     const [first, second] = scene.nodes;
@@ -53,12 +53,12 @@ export const excludedClients: Spec = {
 };
 
 export const excludedClientsTogether: Spec = {
-  name: "excluded-clients in a mode that cannot tell clients apart: the ClusterIP is left for all, the node port is served",
+  name: "excluded-clients in a mode that does not distinguish clients: the ClusterIP is left for all, the node port is served",
   suite: "multi-cni",
   about: ["endpoint-filter", "backend-ipvs"],
-  alone: true,
+  byItself: true,
   unfit: (shape) =>
-    onlyIn(["ipvs"], "this mode tells clients apart")(shape) ?? needs("learn")(shape) ?? needsOwnLoadBalancer(shape),
+    onlyIn(["ipvs"], "this mode distinguishes clients")(shape) ?? needs("learn")(shape) ?? needsOwnLoadBalancer(shape),
   run: async (scene) => {
     const { cluster, family } = scene;
     const [first, second] = scene.nodes;
@@ -151,7 +151,7 @@ const moving: Spec = {
 const ownBalancer: Spec = {
   name: "the other network's load balancer serves its service, also while Fairlead restarts",
   suite: "multi-cni",
-  alone: true,
+  byItself: true,
   unfit: needsOwnLoadBalancer,
   run: async (scene) => {
     const { cluster, family } = scene;

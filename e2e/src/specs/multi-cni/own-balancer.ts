@@ -60,7 +60,7 @@ const HIDDEN = "flannel gives what comes to its pods from elsewhere the node's a
 const keptAddress: Spec = {
   name: "the same where its pods keep their addresses (natOutgoing off): answers come back past the node of the pod that calls",
   suite: "multi-cni",
-  alone: true,
+  byItself: true,
   unfit: (shape) => needsOwnLoadBalancer(shape) ?? (showsCallers(shape) === undefined ? HIDDEN : undefined),
   run: async (scene) => {
     const { theirs, by, target, address } = await openOurs(scene, showsCallers(scene.cluster)?.name);
@@ -76,9 +76,9 @@ export const kubeOVNReject: Spec = {
   suite: "multi-cni",
   about: ["backend-ipvs"],
   eachFamily: false,
-  alone: true,
+  byItself: true,
   unfit: (shape) =>
-    onlyIn(["ipvs"], "kube-ovn has it beside ipvs mode only")(shape) ??
+    onlyIn(["ipvs"], "kube-ovn has it alongside ipvs mode only")(shape) ??
     needs("learn")(shape) ??
     onlyIPv4("its set is of IPv4")(shape),
   run: async (scene) => {
@@ -249,7 +249,7 @@ export const webhook: Spec = {
   name: "excluded-clients: the API server calls an admission webhook of the excluded network by its ClusterIP",
   suite: "multi-cni",
   about: ["endpoint-filter", "backend-iptables", "backend-nftables", "backend-userspace"],
-  alone: true,
+  byItself: true,
   unfit: (shape) => onlyOthers(shape) ?? needs("learn")(shape) ?? needs("webhook")(shape) ?? needsExcluded(shape),
   run: async (scene) => {
     const { cluster, namespace } = scene;

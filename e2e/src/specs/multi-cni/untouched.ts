@@ -34,7 +34,7 @@ export async function expectForeign({ cluster, namespace, family }: Scene, servi
   });
 }
 
-/** The networks that Fairlead serves, and one that it leaves alone. */
+/** The networks that Fairlead serves, and one that it ignores. */
 export function excludedNetwork({ networks }: ClusterShape): NetworkShape {
   const found = networks.find(({ excluded }) => excluded);
   if (found === undefined) throw new Error("no network of this cluster is excluded");
@@ -42,7 +42,7 @@ export function excludedNetwork({ networks }: ClusterShape): NetworkShape {
 }
 
 export function needsExcluded({ networks }: ClusterShape): string | undefined {
-  return networks.some(({ excluded }) => excluded) ? undefined : "needs a second network, which Fairlead leaves alone";
+  return networks.some(({ excluded }) => excluded) ? undefined : "needs a second network, which Fairlead ignores";
 }
 
 export function needsOwnLoadBalancer({ networks }: ClusterShape): string | undefined {
@@ -59,7 +59,7 @@ interface EndpointAt {
   readonly address: string;
 }
 
-/** An EndpointSlice that nobody keeps: one ready endpoint at port 80, whether somebody is there or not. */
+/** An EndpointSlice without a controller: one ready endpoint at port 80, whether a server is there or not. */
 export function endpointAt({ namespace, service, family, address }: EndpointAt) {
   return {
     apiVersion: "discovery.k8s.io/v1",
@@ -75,7 +75,7 @@ const PORTS = [{ port: 80 }];
 
 /**
  * A service of ours and one of the excluded network, each with an endpoint on the second node, and a pod of ours that
- * calls from the first. Resolves when every agent knows whose they are: ours answers, theirs is left alone.
+ * calls from the first. Resolves when every agent knows their owners: ours answers, theirs is ignored.
  */
 export async function openOwners(scene: Scene) {
   const [first, second] = scene.nodes;

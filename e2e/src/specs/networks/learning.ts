@@ -178,7 +178,7 @@ export function handsOver(shape: ClusterShape): string | undefined {
 export const CIDR = "10.250.0.0/16";
 const PORTS = [{ port: 80 }];
 
-/** A service whose endpoint is in a network that nobody has told of yet, alongside four that are ours. */
+/** A service whose endpoint is in a network that no object describes yet, alongside four that are ours. */
 export async function openOthers(scene: Scene) {
   const { namespace, cluster } = scene;
   for (const name of ["a", "b", "c"]) await scene.service(name, { ports: PORTS });

@@ -60,7 +60,7 @@ export const underLoad: Spec = {
   suite: "multi-cni",
   about: ["endpoint-filter", "networks"],
   eachFamily: false,
-  alone: true,
+  byItself: true,
   unfit: learnsTwo,
   run: async (scene) => {
     await describeNetworks(scene);

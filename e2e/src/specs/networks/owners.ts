@@ -98,7 +98,7 @@ export async function openFleet(scene: Scene, count: number, protocols: readonly
   };
 }
 
-/** A service that changes hands, as somebody sees it who asks it all the while. */
+/** A service that changes hands, as a client sees it that asks it all the while. */
 interface ServiceProbe {
   readonly from: Client;
   readonly target: Target;
@@ -109,7 +109,7 @@ export function untilLeft(asked: ServiceProbe): Promise<number> {
   return untilAll(asked, "no answer", ({ kind }) => kind !== "answer");
 }
 
-/** Asks from now on until everybody is answered. @returns when the first of those answers came, in milliseconds */
+/** Asks from now on until all clients are answered. @returns when the first of those answers came, in milliseconds */
 export function untilServed(asked: ServiceProbe): Promise<number> {
   return untilAll(asked, "an answer", ({ kind }) => kind === "answer");
 }

@@ -121,7 +121,7 @@ async function resize({ cluster }: Scene, cidrBlock: string, name = "merged"): P
 /** Waits until exactly these CIDRs of the network are learned, each from its Subnet, and nothing is kept. */
 async function untilDefined(scene: Scene, wanted: Readonly<Record<string, string>>): Promise<void> {
   const text = Object.entries(wanted).map(([cidr, name]) => `${cidr} Subnet/${name}`);
-  await untilLearned(scene, `${text.join(", ")} alone`, ({ cidrs }) => {
+  await untilLearned(scene, `only ${text.join(", ")}`, ({ cidrs }) => {
     const theirs = cidrs.filter(({ side }) => side === "excluded");
     const found = theirs.map(({ cidr, objects, kept }) => `${cidr} ${objects.join(" ")}${kept ? " kept" : ""}`);
     return found.sort().join() === text.sort().join() ? undefined : found.join(", ");

@@ -73,7 +73,7 @@ const SOURCE = "kube-ovn-subnets";
 const TRAFFIC_MS = 5 * 60_000;
 
 export const defaultVpc: Spec = {
-  name: "kube-ovn's default VPC has another name: its Vpc tells, may not be read at first, and goes with its CRD",
+  name: "kube-ovn's default VPC has another name: its Vpc says so, may not be read at first, and goes with its CRD",
   suite: "networks",
   eachFamily: false,
   unfit: (shape) => needs("learn")(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
@@ -114,7 +114,7 @@ const MULTI_CNI = {
   excludedFrontends: "excluded-clients",
   serviceRules: [{ namespaceLabel: LABEL, ownership: "foreign" }],
 };
-/** Of pods on the user-defined network, which is none of this cluster's. */
+/** Of pods on the user-defined network, which this cluster does not have. */
 const THERE = { IPv4: "10.253.1.3", IPv6: "fd00:253::3" } as const;
 
 /** Its label is there from the start where OVN-Kubernetes is; here it comes to a namespace that was served. */

@@ -45,8 +45,8 @@ const migrated: Spec = {
 };
 
 /**
- * A service that nobody asks loses a rule again and again, on the second worker from when it has Fairlead; who would
- * repair that at once is stopped.
+ * A service without clients loses a rule again and again, on the second worker from when it has Fairlead; an agent that
+ * would repair that at once is stopped.
  */
 const stopped: Spec = {
   ...COMMON,
@@ -71,12 +71,12 @@ const stopped: Spec = {
       },
       MIGRATE_MS,
     );
-    const told = await fairleadEnds(1, cluster, ["migrate", ...APPLY], { timeoutMs: MIGRATE_MS }).finally(() =>
+    const output = await fairleadEnds(1, cluster, ["migrate", ...APPLY], { timeoutMs: MIGRATE_MS }).finally(() =>
       ended.abort(),
     );
     await damaged;
     const wanted = new RegExp(`^Stopped: ${second.name}, served by fairlead: .*victim.*; kube-proxy serves it$`, "m");
-    if (!wanted.test(told)) throw new Error(`wanted ${wanted}, came:\n${told}`);
+    if (!wanted.test(output)) throw new Error(`wanted ${wanted}, came:\n${output}`);
     if ((await labeled(whole(cluster))).join() !== `node/${first.name}`)
       throw new Error(`wanted Fairlead on ${first.name} only, came ${await labeled(whole(cluster))}`);
     const problem = await fairleadEnds(0, cluster, ["migrate"], { timeoutMs: MIGRATE_MS });
@@ -225,10 +225,10 @@ async function fairleadEnds(
   args: readonly [command: string, ...args: string[]],
   options: RunOptions,
 ): Promise<string> {
-  const told = await fairlead(cluster, args, options);
-  if (told.code !== code)
-    throw new Error(`fairlead ${args.join(" ")}: wanted exit ${code}, came ${told.code}:\n${told.out}`);
-  return told.out;
+  const ended = await fairlead(cluster, args, options);
+  if (ended.code !== code)
+    throw new Error(`fairlead ${args.join(" ")}: wanted exit ${code}, came ${ended.code}:\n${ended.out}`);
+  return ended.out;
 }
 
 /** All the rollouts of one spec. */
@@ -260,7 +260,7 @@ export async function startLoad(scene: Scene) {
   return startTraffic(ways, scene.later, TRAFFIC_MS);
 }
 
-/** Whoever serves takes in a new service, with one endpoint. */
+/** The proxy that serves takes in a new service, with one endpoint. */
 export async function expectServed(scene: Scene, name: string): Promise<ServiceHandle> {
   const app = `app-${name}`;
   const pod = await scene.pod({ node: scene.nodes[1], app });
@@ -273,8 +273,8 @@ export async function expectServed(scene: Scene, name: string): Promise<ServiceH
 const AT_ONCE_MS = 1_000;
 
 /**
- * Whether an agent that is told by the kernel repairs what another program deletes; others do with their next full
- * sync.
+ * Whether an agent gets events from the kernel and repairs what another program deletes; other agents do with their
+ * next full sync.
  */
 export function repairsAtOnce({ mode }: Pick<Cluster, "mode">): boolean {
   return modeNamed(mode).repairMs <= AT_ONCE_MS;
@@ -287,7 +287,7 @@ export async function deleteService(
   { name, clusterIP }: Pick<ServiceHandle, "name" | "clusterIP">,
 ): Promise<void> {
   const { byHand } = modeNamed(cluster.mode);
-  if (byHand === undefined) throw new Error(`nobody knows what to break in ${cluster.mode} mode`);
+  if (byHand === undefined) throw new Error(`no known fault to make in ${cluster.mode} mode`);
   await node.run(byHand.noService(family, `${namespace}/${name}`, clusterIP));
 }
 

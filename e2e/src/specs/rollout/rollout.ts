@@ -64,7 +64,7 @@ const OTHERS_ENDPOINT = "10.244.9.9";
 
 const founding: Spec = {
   ...common,
-  name: "the founding case's manifest, with only the image changed: it serves, and leaves OVN's services alone",
+  name: "the founding case's manifest, with only the image changed: it serves, and ignores OVN's services",
   unfit: (shape) => needsKubelets(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
   run: async (scene, cluster) => {
     const kubernetes = whole(cluster);
@@ -83,7 +83,7 @@ const founding: Spec = {
 };
 
 const nodesLookedAt: Spec = {
-  name: "fairlead status and verify --all-nodes: the node on which somebody deletes a rule is named, until it is repaired",
+  name: "fairlead status and verify --all-nodes: the node that loses a rule is named, until it is repaired",
   suite: "rollout",
   eachFamily: false,
   unfit: needsKubelets,

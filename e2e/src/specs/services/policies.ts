@@ -54,7 +54,7 @@ const healthCheck: Spec = {
   },
 };
 
-const nobody: Spec = {
+const noEndpoints: Spec = {
   name: "no endpoints: refused at every address until one comes, and again when it is gone",
   suite: "services",
   run: async (scene) => {
@@ -78,4 +78,4 @@ const nobody: Spec = {
   },
 };
 
-export const policies: readonly Spec[] = [externalLocal, healthCheck, nobody];
+export const policies: readonly Spec[] = [externalLocal, healthCheck, noEndpoints];

@@ -20,7 +20,7 @@ const clusterIP: Spec = {
 };
 
 const nodePort: Spec = {
-  name: "NodePort: every node leads to endpoints of both nodes, for everybody",
+  name: "NodePort: every node leads to endpoints of both nodes, for all clients",
   suite: "services",
   run: async (scene) => {
     const { cluster, family } = scene;
@@ -78,7 +78,7 @@ function sourceOf(scene: Scene, caller: Client): Source {
 }
 
 /**
- * What endpoints see of a client whose address is kept, which in userspace mode can be nobody's: the node asks for all.
+ * What endpoints see of a client whose address is kept, which in userspace mode no client's is: the node asks for all.
  */
 export function keptSource({ cluster, family }: Scene, caller: Client): Source {
   const own = caller.addresses[family] ?? "";
@@ -88,7 +88,7 @@ export function keptSource({ cluster, family }: Scene, caller: Client): Source {
 const ENDPOINT_PORTS = [{ port: 80 }];
 
 const terminating: Spec = {
-  name: "terminating endpoints: passed over while others are ready, used when there is nobody else",
+  name: "terminating endpoints: passed over while others are ready, used when there is no other",
   suite: "services",
   run: async (scene) => {
     const { near: staying, far: going, caller } = await nearAndFar(scene);
@@ -105,7 +105,7 @@ const terminating: Spec = {
 };
 
 const zones: Spec = {
-  name: "trafficDistribution PreferSameZone: each zone uses its own endpoints, all where it has none",
+  name: "trafficDistribution PreferSameZone: each zone uses its own endpoints, and a zone without endpoints uses all",
   suite: "services",
   run: async (scene) => {
     const [, second] = scene.nodes;
@@ -139,7 +139,7 @@ const sameNode: Spec = {
 
 export const endpoints: readonly Spec[] = [terminating, zones, sameNode];
 
-/** Pods keep their address, everybody else is masqueraded. */
+/** Pods keep their address, other clients are masqueraded. */
 async function askEveryone({ cluster, family }: Scene, target: Target, caller: Pod, by: readonly Pod[]): Promise<void> {
   await expectAnswers(caller, target, { by });
   for (const node of cluster.nodes) await expectAnswers(node, target, { by });

@@ -17,7 +17,7 @@ export const tools: Spec = {
   suite: "services",
   about: ["agent"],
   // What diff compares is the whole cluster.
-  alone: true,
+  byItself: true,
   unfit: (shape) =>
     shape.provider === "netns" && shape.ownKernel !== true
       ? onlyIn(["iptables"], "looks at iptables mode's rules")(shape)
@@ -82,7 +82,7 @@ export const firstHour: Spec = {
   eachFamily: false,
   unfit: (shape) =>
     onlyIn(["iptables"], "its nodes begin in iptables mode")(shape) ??
-    needs("browser", "a browser has to run beside the API server")(shape),
+    needs("browser", "a browser has to run next to the API server")(shape),
   run: async (scene, { nodes, provider }) => {
     for (const node of nodes) await scene.pod({ node, app: "web" });
     await scene.service("web", { selector: { app: "web" }, type: "NodePort", ports: [{ port: 80 }] });
@@ -112,7 +112,7 @@ function complaintOf({ families, kernel }: Explanation, addresses: readonly stri
     {
       ownership,
       ports: [port],
-    } = { ownership: { ownership: "nobody" }, ports: [] },
+    } = { ownership: { ownership: "unknown" }, ports: [] },
   ] = families;
   const found = (port?.endpoints ?? []).map(({ address }) => address).sort();
   const checked = kernel.reduce((sum, one) => sum + one.checked, 0);

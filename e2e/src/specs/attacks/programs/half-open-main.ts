@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerLines } from "@fairlead/lab/support/script";
-import { becomeNobody } from "./nobody.ts";
+import { dropRights } from "./drop-rights.ts";
 
 /**
  * Connects, without rights, to these ports of the loopback address, or to every unix socket of this network namespace
@@ -16,7 +16,7 @@ const AGAIN_MS = 500;
 const targets: readonly NetConnectOpts[] = words.flatMap(targetsOf);
 const open = new Set<Socket>();
 
-becomeNobody();
+dropRights();
 answerLines(() => String(open.size));
 while (targets.length > 0) {
   for (let at = open.size; at < Number(connections); at++) hold(targets[at % targets.length]);

@@ -25,7 +25,7 @@ const from = new Set<string>();
 
 const files = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
 const server = createServer(files, async (incoming, response) => {
-  from.add(incoming.socket.remoteAddress ?? "nobody");
+  from.add(incoming.socket.remoteAddress ?? "unknown");
   const { request }: Review = JSON.parse(JSON.stringify(await json(incoming)));
   const allowed = request.object.metadata.labels?.["deny"] === undefined;
   if (allowed) admitted++;

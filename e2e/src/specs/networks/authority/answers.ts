@@ -60,7 +60,7 @@ async function answerOf({ from, target, service }: Cell): Promise<string> {
   return answeredBy(service, servers.size);
 }
 
-/** Of a mixed service the one that answers alone is ours. */
+/** The only endpoint of a mixed service that answers is ours. */
 function answeredBy(service: Cell["service"], endpoints: number): string {
   if (service !== "mixed") return "answered";
   return endpoints === 1 ? "by our endpoint" : "by both endpoints";

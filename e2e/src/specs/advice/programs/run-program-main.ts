@@ -1,7 +1,7 @@
 import { answerLines } from "@fairlead/lab/support/script";
 import { execa } from "execa";
 
-/** Runs a program until this script ends. Usage: beside-main.ts PROGRAM ARGUMENT… */
+/** Runs a program until this script ends. Usage: run-program-main.ts PROGRAM ARGUMENT… */
 const [, , program = "", ...args] = process.argv;
 
 const argv = ["setpriv", "--pdeathsig", "KILL", program, ...args] as const;
