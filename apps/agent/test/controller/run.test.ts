@@ -151,9 +151,10 @@ test("what is over is one line; the end of a Service with a problem is none", as
 test("one of two writes; when it ends the lease is released, and the other one goes on", async () => {
   api.store.put(AT.services, service());
   api.store.put(AT.pods, pod({ name: "p", ips: ["192.168.50.10"] }));
+  // A busy machine renews in time all the same; one that ends releases its lease.
   const quick = [
-    "--leader-elect-lease-duration=2s",
-    "--leader-elect-renew-deadline=1s",
+    "--leader-elect-lease-duration=2h",
+    "--leader-elect-renew-deadline=1h",
     "--leader-elect-retry-period=100ms",
   ];
   const first = await start(...quick);
