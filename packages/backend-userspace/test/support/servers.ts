@@ -63,15 +63,12 @@ export class Opened implements AsyncDisposable {
   }
 }
 
-/** A port that nothing listens on: it was free a moment ago, and the kernel gives it to nobody so soon. */
-export async function nobody(): Promise<PlanEndpoint> {
-  const server = createServer();
-  server.listen(0, HOST);
-  await once(server, "listening");
-  const endpoint = endpointAt(server.address());
-  server.close();
-  await once(server, "close");
-  return endpoint;
+let refusing = 0;
+
+/** An endpoint that refuses connections: a loopback address of its own, at a port that the kernel never assigns. */
+export function nobody(): PlanEndpoint {
+  refusing += 1;
+  return { address: `127.9.9.${refusing}`, port: 9, local: true };
 }
 
 function endpointAt(bound: { readonly address: string; readonly port: number } | string | null): PlanEndpoint {
