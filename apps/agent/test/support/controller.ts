@@ -5,7 +5,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseControllerArguments } from "@fairlead/config";
+import { LightApiServer } from "@fairlead/testkit/api-server";
 import { loadConnection, type ObjectRequest, requestObject } from "@fairlead/watch";
+import { afterEach, beforeEach } from "vitest";
 import { runController } from "../../src/controller/run.ts";
 import { recordedLog } from "./fake-node.ts";
 import { freePort } from "./http.ts";
@@ -24,6 +26,34 @@ export async function startController(server: string, ...flags: readonly string[
   };
   return { log, port, done, end };
 }
+
+/** For each test of a file an API server in memory, and the controllers that the test starts with it. */
+export function controllerForEach(...always: readonly string[]) {
+  const running: Awaited<ReturnType<typeof startController>>[] = [];
+  const ground = { api: new LightApiServer(), server: "", running };
+  beforeEach(async () => {
+    ground.api = new LightApiServer();
+    ground.server = await ground.api.start();
+  });
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map(({ end }) => end()));
+    await ground.api.stop();
+  });
+  return Object.assign(ground, {
+    async start(...flags: readonly string[]) {
+      const one = await startController(ground.server, ...always, ...flags);
+      running.push(one);
+      return one;
+    },
+  });
+}
+
+/** A busy machine renews in time all the same; a controller that ends releases its lease. */
+export const LASTING_LEASE = [
+  "--leader-elect-lease-duration=2h",
+  "--leader-elect-renew-deadline=1h",
+  "--leader-elect-retry-period=100ms",
+];
 
 /**
  * A real kube-apiserver, which the test ground has; elsewhere its tests are left out (vitest.config.ts):
