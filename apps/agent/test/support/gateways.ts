@@ -3,7 +3,7 @@
 import { GATEWAY_CONTROLLER, GATEWAY_GROUP, isObject, objectAt, type RawObject, textAt } from "@fairlead/base";
 import { GATEWAYS_MANAGER } from "../../src/controller/gateways/objects.ts";
 import { type Followed, GatewayState, type Work } from "../../src/controller/gateways/state.ts";
-import { GatewayWriter, PLURALS, type Subject } from "../../src/controller/gateways/writes.ts";
+import { PLURALS, reconcile, type Subject } from "../../src/controller/gateways/writes.ts";
 import type { Key, Send } from "../../src/controller/requests.ts";
 
 export const NOW = "2026-11-27T12:00:00Z";
@@ -137,13 +137,13 @@ export class GatewayCluster {
   /** Whether the watch is behind: changes wait in it. */
   lags = false;
   readonly #waiting: (() => void)[] = [];
-  readonly #writer = new GatewayWriter({
+  readonly #writing: Parameters<typeof reconcile>[1] = {
     state: this.state,
     send: (request) => this.#answer(request),
     now: () => Date.parse(NOW),
     onProblem: ({ kind, namespace: of, name }: Subject, reason, message) =>
       this.problems.push(`${kind} ${of}/${name}: ${reason}: ${message}`),
-  });
+  };
   #version = 0;
 
   constructor(...objects: readonly Made[]) {
@@ -184,7 +184,7 @@ export class GatewayCluster {
       if (round === 20) throw new Error(`no end: ${[...this.state.dirty]}`);
       for (const work of [...this.state.dirty]) {
         this.reconciled.push(work);
-        await this.#writer.reconcile(work).catch((error: unknown) => {
+        await reconcile(work, this.#writing).catch((error: unknown) => {
           if (!this.lags) return void errors.push(error);
           this.state.again(work);
           this.catchUp();

@@ -1,11 +1,11 @@
 /** The job of Gateways: what it follows, and what it does while this process leads. */
 
 import { type Clock, GATEWAY_GROUP } from "@fairlead/base";
-import type { OtherResource, OtherState, OtherSubscription } from "@fairlead/watch";
+import type { ObjectRequest, OtherResource, OtherState, OtherSubscription } from "@fairlead/watch";
 import { Reconciler } from "../reconciler.ts";
 import { type Send, SLICES } from "../requests.ts";
 import { type Followed, GatewayState, type Kind, type Work } from "./state.ts";
-import { GatewayWriter, PLURALS, type Subject } from "./writes.ts";
+import { PLURALS, reconcile, type Subject } from "./writes.ts";
 
 interface GatewayJobOptions {
   readonly send: Send;
@@ -57,19 +57,19 @@ export class GatewayJob {
   async lead(signal: AbortSignal, mayWrite: () => boolean): Promise<void> {
     const { send, clock, onProblem, onError } = this.#options;
     const state = this.#state;
-    const writer = new GatewayWriter({
+    const writing = {
       state,
-      send: (request) => {
+      send: (request: ObjectRequest) => {
         if (signal.aborted || !mayWrite()) throw new Error("another process may lead now; nothing is written");
         return send(request);
       },
       now: () => clock.now(),
       onProblem,
-    });
+    };
     const loop = new Reconciler<Work>({
       dirty: state.dirty,
       again: (work) => state.again(work),
-      reconcile: (work) => writer.reconcile(work),
+      reconcile: (work) => reconcile(work, writing),
       clock,
       mayWrite,
       onError,

@@ -28,7 +28,7 @@ export interface Subject extends Pick<Identity, "namespace" | "name" | "uid"> {
   readonly kind: Kind;
 }
 
-interface GatewayWriterOptions {
+interface WritingOptions {
   readonly state: GatewayState;
   /** Rejects where this process may no longer write. */
   readonly send: Send;
@@ -38,24 +38,33 @@ interface GatewayWriterOptions {
   readonly onProblem: (subject: Subject, reason: string, message: string) => void;
 }
 
-export class GatewayWriter {
-  readonly #options: GatewayWriterOptions;
+/** Makes of an object what it is to be. @throws Error where a write failed: it is to be tried again */
+export async function reconcile(work: Work, options: WritingOptions): Promise<void> {
+  options.state.done(work);
+  await new Reconciliation(work, options).run();
+}
 
-  constructor(options: GatewayWriterOptions) {
+/** Of one object. */
+class Reconciliation {
+  readonly #options: WritingOptions;
+  readonly #work: Work;
+  readonly #kind: Kind;
+  readonly #key: Key;
+
+  constructor(work: Work, options: WritingOptions) {
     this.#options = options;
+    this.#work = work;
+    [this.#kind, this.#key] = work.split(" ") as [Kind, Key];
   }
 
-  /** Makes of an object what it is to be. @throws Error where a write failed: it is to be tried again */
-  async reconcile(work: Work): Promise<void> {
-    const [kind, key] = work.split(" ") as [Kind, Key];
-    this.#options.state.done(work);
-    if (kind === "Gateway") await this.#gateway(key);
-    else if (kind === "GatewayClass") await this.#class(key);
-    else await this.#route(kind, key);
+  async run(): Promise<void> {
+    if (this.#kind === "Gateway") await this.#gateway();
+    else if (this.#kind === "GatewayClass") await this.#class();
+    else await this.#route(this.#kind);
   }
 
-  async #class(key: Key): Promise<void> {
-    const found = this.#options.state.class(key.slice(1));
+  async #class(): Promise<void> {
+    const found = this.#options.state.class(this.#key.slice(1));
     if (found?.isOurs !== true) return;
     const moment = { generation: found.generation, now: this.#now() };
     const status = {
@@ -63,45 +72,46 @@ export class GatewayWriter {
       conditions: conditionsWith(found.status, [classFinding(found)], moment),
       supportedFeatures: SUPPORTED_FEATURES.map((name) => ({ name })),
     };
-    await this.#writeStatus("GatewayClass", found, found.status, status);
+    await this.#writeStatus(found, found.status, status);
   }
 
-  async #route(kind: RouteKind, key: Key): Promise<void> {
+  async #route(kind: RouteKind): Promise<void> {
     const { state } = this.#options;
-    const route = state.route(kind, key);
+    const route = state.route(kind, this.#key);
     if (route === undefined || route.terminating) return;
     const parents = routeParents(state, route, this.#now());
-    await this.#writeStatus(kind, route, { parents: route.status }, { parents });
+    await this.#writeStatus(route, { parents: route.status }, { parents });
   }
 
-  async #gateway(key: Key): Promise<void> {
+  async #gateway(): Promise<void> {
     const { state } = this.#options;
+    const key = this.#key;
     const before = planGateway(state, key, this.#now());
-    if (before === undefined) return this.#leave(key);
+    if (before === undefined) return this.#leave();
     const seen = () => [state.refusal(key), before.service && state.service(idOf(before.service))];
     const seenBefore = seen();
-    const refusal = before.isTaken ? undefined : await this.#writeService(key, before);
+    const refusal = before.isTaken ? undefined : await this.#writeService(before);
     // The Service may have come into being, or may have been refused.
     const isOther = seen().some((one, at) => one !== seenBefore[at]);
     const { gateway, service, isTaken, slices, status } =
       (isOther ? planGateway(state, key, this.#now()) : undefined) ?? before;
     const there = service && !isTaken ? state.service(idOf(service)) : undefined;
-    if (there !== undefined) await this.#writeSlices(key, there, slices);
-    for (const old of state.ownServicesOf(gateway)) if (old.name !== service?.name) await this.#removeService(key, old);
-    await this.#writeStatus("Gateway", gateway, gateway.status, status);
+    if (there !== undefined) await this.#writeSlices(there, slices);
+    for (const old of state.ownServicesOf(gateway)) if (old.name !== service?.name) await this.#removeService(old);
+    await this.#writeStatus(gateway, gateway.status, status);
     if (refusal !== undefined) throw refusal;
   }
 
   /** Another controller has the Gateway now. Where its class is gone, nothing is known, and all stays. */
-  async #leave(key: Key): Promise<void> {
+  async #leave(): Promise<void> {
     const { state } = this.#options;
-    const gateway = state.gateway(key);
+    const gateway = state.gateway(this.#key);
     if (gateway === undefined || state.class(gateway.className)?.isOurs !== false) return;
-    for (const old of state.ownServicesOf(gateway)) await this.#removeService(key, old);
+    for (const old of state.ownServicesOf(gateway)) await this.#removeService(old);
   }
 
   /** @returns why the API server does not take the Service as it is to be */
-  async #writeService(key: Key, { service, gateway }: GatewayPlan): Promise<RefusedError | undefined> {
+  async #writeService({ service, gateway }: GatewayPlan): Promise<RefusedError | undefined> {
     const { state, send } = this.#options;
     if (service === undefined) return undefined;
     const path = `/api/v1/namespaces/${encodeURIComponent(service.namespace)}/services`;
@@ -111,44 +121,39 @@ export class GatewayWriter {
       if (there === undefined) {
         const object = newService(service, gateway);
         const stored = await accepted(send, { method: "POST", path, object });
-        state.wrote(`Gateway ${key}`, "Service", id, "", stored);
-      } else if (differs(there, service)) await this.#updateService(key, `${path}/${service.name}`, service);
-      state.setRefusal(key, undefined);
+        state.wrote(this.#work, "Service", id, "", stored);
+      } else if (differs(there, service)) await this.#updateService(`${path}/${service.name}`, service);
+      state.setRefusal(this.#key, undefined);
       return undefined;
     } catch (error) {
       if (!(error instanceof RefusedError) || !INPUT.has(error.status)) throw error;
-      state.setRefusal(key, error.said);
+      state.setRefusal(this.#key, error.said);
       return error;
     }
   }
 
-  async #updateService(key: Key, path: string, service: DesiredService): Promise<void> {
+  async #updateService(path: string, service: DesiredService): Promise<void> {
     const { state, send } = this.#options;
     const raw = await unlessMissing(send, { method: "GET", path });
     if (!isObject(raw)) return;
     const object = serviceWith(service, raw);
     if (isDeepStrictEqual(object, raw)) return;
     const stored = await accepted(send, { method: "PUT", path, object });
-    state.wrote(`Gateway ${key}`, "Service", idOf(service), versionOf(raw), stored);
+    state.wrote(this.#work, "Service", idOf(service), versionOf(raw), stored);
   }
 
-  async #removeService(key: Key, { namespace, name, resourceVersion, uid }: GatewayService): Promise<void> {
+  async #removeService({ namespace, name, resourceVersion, uid }: GatewayService): Promise<void> {
     const { state, send } = this.#options;
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/services/${encodeURIComponent(name)}`;
     // Another one of the same name is not meant.
     const object = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid } };
     await unlessMissing(send, { method: "DELETE", path, object });
-    state.wrote(`Gateway ${key}`, "Service", `${namespace}/${name}`, resourceVersion, undefined);
+    state.wrote(this.#work, "Service", `${namespace}/${name}`, resourceVersion, undefined);
   }
 
   /** What comes is written before what goes: a listener does not lose its endpoints in between. */
-  async #writeSlices(
-    key: Key,
-    { namespace, name, uid }: GatewayService,
-    slices: readonly DesiredSlice[],
-  ): Promise<void> {
+  async #writeSlices({ namespace, name, uid }: GatewayService, slices: readonly DesiredSlice[]): Promise<void> {
     const { state, send } = this.#options;
-    const work: Work = `Gateway ${key}`;
     const writer = sliceWriter(send);
     const left = new Map(state.ownSlicesOf(`${namespace}/${name}`).map((slice) => [slice.name, slice]));
     for (const slice of slices) {
@@ -157,30 +162,29 @@ export class GatewayWriter {
       if (old?.fingerprint === fingerprint(uid, slice)) continue;
       const object = sliceObject(namespace, uid, slice, old?.resourceVersion);
       const stored = await (old === undefined ? writer.create(object) : writer.update(object));
-      state.wrote(work, "EndpointSlice", `${namespace}/${slice.name}`, old?.resourceVersion ?? "", stored);
+      state.wrote(this.#work, "EndpointSlice", `${namespace}/${slice.name}`, old?.resourceVersion ?? "", stored);
     }
     for (const old of left.values()) {
       await writer.remove({ namespace, name: old.name });
-      state.wrote(work, "EndpointSlice", `${namespace}/${old.name}`, old.resourceVersion, undefined);
+      state.wrote(this.#work, "EndpointSlice", `${namespace}/${old.name}`, old.resourceVersion, undefined);
     }
   }
 
   async #writeStatus(
-    kind: Kind,
     { namespace, name, uid, resourceVersion }: Identity,
     before: RawObject,
     status: RawObject,
   ): Promise<void> {
     if (isDeepStrictEqual(before, status)) return;
     const { state, send } = this.#options;
+    const kind = this.#kind;
     const within = namespace === "" ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
     const path = `/apis/${GATEWAY_GROUP}/v1${within}/${PLURALS[kind]}/${encodeURIComponent(name)}/status`;
     const apiVersion = `${GATEWAY_GROUP}/v1`;
     const metadata = { ...(namespace !== "" && { namespace }), name, resourceVersion };
     const stored = await unlessMissing(send, { method: "PUT", path, object: { apiVersion, kind, metadata, status } });
     if (stored === undefined) return;
-    const key: Key = `${namespace}/${name}`;
-    state.wrote(`${kind} ${key}`, kind, key, resourceVersion, stored);
+    state.wrote(this.#work, kind, this.#key, resourceVersion, stored);
     for (const { reason, message } of problemsIn(before, status))
       this.#options.onProblem({ apiVersion, kind, namespace, name, uid }, reason, message);
   }
