@@ -45,7 +45,7 @@ test("an agent is asked for all that it says of itself", async () => {
   });
 });
 
-test("who only wants to know how it is leaves out what grows with the services", async () => {
+test("a reader of the state only leaves out what grows with the services", async () => {
   expect(await pages("health")).toMatchObject({ livez: "page of /livez" });
   expect(asked.sort()).toEqual(["/livez", "/metrics", "/proxyMode"]);
 });

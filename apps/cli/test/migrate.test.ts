@@ -236,7 +236,7 @@ describe("verified", () => {
     expect(checkPods(cluster)).toEqual([]);
   });
 
-  test("what others' rules do to traffic, and who stands first in a built-in chain, is not the proxy's", async () => {
+  test("what other programs' rules do to traffic, and the order in a built-in chain, is not the proxy's", async () => {
     const cluster = await scenarioCluster(["node-a"]);
     const masquerade = "-A POSTROUTING -s 10.144.0.0/16 -j MASQUERADE\n";
     const firewall = /^-A INPUT -j KUBE-FIREWALL\n/m;

@@ -82,7 +82,7 @@ export function forbiddenIn(message: string): Forbidden | undefined {
   return { user, verb, resource, group, namespace };
 }
 
-/** Who may not do what, and the rule that would allow it. What is listed is watched, too, by one request or by two. */
+/** The user, the denied access, and the rule that allows it. What is listed is watched, too, by one request or two. */
 export function mayNot(forbidden: Forbidden): string {
   const { user, resource, group } = forbidden;
   const verbs = LISTS.includes(forbidden.verb) ? LISTS : [forbidden.verb];

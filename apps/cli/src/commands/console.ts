@@ -62,7 +62,7 @@ export async function run({ options: given }: CommandInput<typeof consoleOptions
     context.out(`${running.url}\nGood for one browser, once; Ctrl-C ends it.\n`);
     if (!options["no-open"]) opened.use(await openBrowser(running.url, context));
     await running.ended;
-    // Manifests that are read once end before anybody has looked.
+    // Manifests that are read once end before a browser has looked.
     if (!context.signal.aborted) await once(context.signal, "abort");
   });
   return 0;

@@ -30,7 +30,7 @@ interface Candidates {
 const NOTHING: Candidates = { words: [], files: false };
 
 /**
- * What fits a command line, for those who ask a program and not a script.
+ * What fits a command line, for shells that ask a program and not a script.
  *
  * @param typed the words behind the program's name; the last is the one being typed, perhaps ""
  */

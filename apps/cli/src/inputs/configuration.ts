@@ -18,7 +18,7 @@ import { orFailure } from "./cluster-access.ts";
 
 type Values = Omit<OptionValues<typeof clusterOptions>, "mode"> & { readonly mode: AgentConfig["mode"] | undefined };
 
-/** Whose configuration is wanted. */
+/** The node whose configuration is wanted. */
 export interface WantedProxy {
   /** That of this node, in the cluster. */
   readonly on?: string | undefined;

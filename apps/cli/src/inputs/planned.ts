@@ -29,7 +29,7 @@ const LOOPBACK = ["127.0.0.1", "::1"];
 export type ClusterValues = OptionValues<typeof clusterOptions>;
 
 export interface PlannedNodeOptions {
-  /** Whose configuration counts. Default: that of the node in the cluster. */
+  /** The proxy whose configuration counts. Default: that of the node in the cluster. */
   readonly proxy?: WantedProxy;
   /** The configuration, where nothing is to be asked for. */
   readonly setup?: AgentSetup;

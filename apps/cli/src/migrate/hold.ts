@@ -10,7 +10,7 @@ export class HeldByAnother extends Error {
 }
 
 interface HoldOptions {
-  /** In words for others who come: the host, the process. */
+  /** In words for other runs: the host, the process. */
   readonly holder: string;
   readonly clock: Clock;
   /** An unknown holder has it: it is taken over in so many milliseconds unless that holder renews it. */
@@ -42,7 +42,7 @@ export async function whileHolding<T>(
   }
 }
 
-/** Who holds a cluster, as last written. */
+/** The holder of a cluster, as last written. */
 export interface HeldBy {
   readonly holder: string;
   /** Another one after each write. */
@@ -51,7 +51,7 @@ export interface HeldBy {
   readonly process?: "runs" | "gone";
 }
 
-/** Where the cluster remembers who is changing it. Each call may fail. */
+/** Where the cluster keeps the run that changes it. Each call may fail. */
 export interface HolderPort {
   /** Undefined: there is no holder. */
   read(): Promise<HeldBy | undefined>;
@@ -65,7 +65,7 @@ export interface HolderPort {
   release(held: HeldBy): Promise<void>;
 }
 
-/** Milliseconds between two renewals, and after which a holder who has not renewed is given up. */
+/** Milliseconds between two renewals, and after which a holder that has not renewed is given up. */
 const RENEW_MS = 5_000;
 const GIVEN_UP_MS = 40_000;
 const LOOK_MS = 1_000;

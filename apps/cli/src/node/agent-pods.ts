@@ -87,7 +87,7 @@ async function podsOf({ cluster }: Agents, selection: Selection): Promise<readon
     return await list(PODS);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 403) throw error;
-    // Who may not read all pods may read those of the namespace that proxies are in.
+    // A user who may not read all pods may read those of the namespace that proxies are in.
     return list(inNamespace(PODS, SYSTEM_NAMESPACE)).catch(() => {
       throw error;
     });

@@ -200,7 +200,7 @@ async function listed(runner: Runner, family: IPFamily, variant: RuleListing["va
 /** Chains that kubelet makes in mangle so that others see which variant the host uses (KEP-3178). */
 const HINT = /^:(?:KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) /m;
 
-/** As `detectVariant` of @fairlead/kernel decides it: kubelet's chains, else who has more rules, else nft. */
+/** As `detectVariant` of @fairlead/kernel decides it: kubelet's chains, else the variant with more rules, else nft. */
 function usedVariant(nft: readonly RuleListing[], legacy: readonly RuleListing[]): RuleListing["variant"] {
   const hinted = (all: readonly RuleListing[]) => all.some(({ save = "" }) => HINT.test(save));
   const count = (all: readonly RuleListing[]) =>

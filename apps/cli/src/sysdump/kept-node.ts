@@ -106,7 +106,7 @@ export function withoutSecrets(text: string): string {
   return known.replace(RANDOM, (word) => (looksRandom(word) ? LEFT_OUT : word));
 }
 
-/** Texts of rules that anybody chooses: of iptables' options, which escapes quotes within. */
+/** Texts of rules that any program chooses: of iptables' options, which escapes quotes within. */
 const CHOSEN = /(--(?:comment|log-prefix|nflog-prefix|string|hex-string)) (?:"((?:[^"\\]|\\.)*)"|([^\s"]+))/g;
 
 function shareableListing({ save, problem, ...listing }: RuleListing): RuleListing {

@@ -64,7 +64,7 @@ test("one after the other, and nothing is left behind", async () => {
   expect(clock.pending.length).toBe(0);
 });
 
-test("the second of two at once changes nothing, and says who is there", async () => {
+test("the second of two at once changes nothing, and names the first", async () => {
   const { clock, run, waits } = stage();
   const first = run("a on host-a", 60_000);
   await settled();
@@ -75,7 +75,7 @@ test("the second of two at once changes nothing, and says who is there", async (
   expect(await first).toBe("a on host-a has ended");
 });
 
-test("two who come at the same moment: one of them works", async () => {
+test("two runs that start at the same moment: one of them works", async () => {
   const { clock, run } = stage();
   const both = [run("a", 10_000), run("b", 10_000)];
   await clock.advance(60_000);
@@ -83,7 +83,7 @@ test("two who come at the same moment: one of them works", async () => {
   expect(ended.filter((one) => one instanceof HeldByAnother)).toHaveLength(1);
 });
 
-test("who was killed is given up after 40 s, by one of those who wait", async () => {
+test("a holder that was killed is given up after 40 s, by one of the runs that wait", async () => {
   const { clock, record, run } = stage();
   record.held = { holder: "killed", version: "0" };
   const both = [run("a", 10_000), run("b", 10_000)];
@@ -95,7 +95,7 @@ test("who was killed is given up after 40 s, by one of those who wait", async ()
   expect(record.held).toBeUndefined();
 });
 
-test("who is known to be gone is taken over from at once, who runs is not waited for", async () => {
+test("a holder that is known to be gone is replaced at once, one that runs is not waited for", async () => {
   const { clock, record, run, waits } = stage();
   record.held = { holder: "killed", version: "0", process: "gone" };
   const ended = run("a", 1_000);
@@ -108,7 +108,7 @@ test("who is known to be gone is taken over from at once, who runs is not waited
   expect(waits).toEqual([]);
 });
 
-test("who is alive elsewhere is known within 5 s", async () => {
+test("a holder that is alive elsewhere is known within 5 s", async () => {
   const { clock, run } = stage();
   const first = run("a", 60_000);
   await clock.advance(1_000);

@@ -104,7 +104,7 @@ describe("from kube-proxy to Fairlead", () => {
     expect(await run(cluster, "fairlead")).toEqual({ kind: "done" });
   });
 
-  test("a node that was well and is not any more is put back before the next one is changed", async () => {
+  test("a node that fails after it was well is put back before the next one is changed", async () => {
     const cluster = healthy(3);
     cluster.killAfter = 8;
     await expect(run(cluster, "fairlead")).rejects.toThrow(Killed);

@@ -212,7 +212,7 @@ export class SimulatedCluster implements MigrationPort {
   }
 }
 
-/** Who was meant to serve each node, by its label. */
+/** The proxy that was meant to serve each node, by its label. */
 export function assignments(state: MigrationState): Readonly<Record<string, ProxyName>> {
   return Object.fromEntries(state.nodes.map((node) => [node.name, assignedProxy(state, node)]));
 }

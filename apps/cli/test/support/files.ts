@@ -26,7 +26,7 @@ export function configFile(fairlead: object, kubeProxy: object = { mode: "iptabl
   return fileOf(documents.map((one) => JSON.stringify(one)).join("\n---\n"), "config.conf");
 }
 
-/** The kubeconfig of a cluster that takes anybody's requests. */
+/** The kubeconfig of a cluster that takes all requests. */
 export function kubeconfigFor(server: string): string {
   return new Kubeconfigs().write("c", { server }, {});
 }

@@ -260,7 +260,7 @@ function answerText(answer: Answer, addresses: boolean): string {
 /** Milliseconds for which a server that is to end goes on answering: a busy proxy may sync seconds later. */
 const DRAIN_MS = 8_000;
 
-/** Says who answers, and which address the client has here, over HTTP and UDP. */
+/** Answers with its name and the address that the client has here, over HTTP and UDP. */
 export function serve(name: string, port: number): void {
   const answer = (address: string) => JSON.stringify({ by: name, seen: address.replace(/^::ffff:/, "") });
   const http = createServer(({ socket }, response) => {

@@ -36,7 +36,7 @@ export async function whileOnlyWriter<T>(
 
 const LEASES: Resource = { apiVersion: "coordination.k8s.io/v1", plural: "leases", namespace: NAMESPACE };
 
-/** Who changes the cluster: a Lease that is there only meanwhile. The API server refuses a write over a newer one. */
+/** The run that changes the cluster: a Lease that exists meanwhile. The API server refuses a write over a newer one. */
 function leasePort(cluster: Cluster): HolderPort {
   const read = async () => heldBy(await cluster.get(LEASES, MANAGER));
   return {

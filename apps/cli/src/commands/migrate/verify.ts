@@ -77,8 +77,8 @@ async function judged(planned: PlannedNode, setup: AgentSetup, state: NodeState,
 const BUILT_IN = /^\w+ (?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING)$/;
 
 /**
- * Whether a finding is about what the proxy has programmed. What others' rules do to traffic and who of all stands
- * first in a built-in chain are the same before and after the change.
+ * Whether a finding is about what the proxy has programmed. What other programs' rules do to traffic, and the order
+ * in a built-in chain, are the same before and after the change.
  */
 function isOurs({ kind, where }: Services[number]["findings"][number]): boolean {
   return kind !== "different" || !(where.startsWith("traffic ") || BUILT_IN.test(where));

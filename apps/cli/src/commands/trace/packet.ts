@@ -23,7 +23,7 @@ export interface Destination {
   readonly address: string;
   readonly port?: number;
   readonly protocol: string;
-  /** Whose Service that is; absent: no Gateway's, or no service was looked up. */
+  /** The Gateway that the Service belongs to; absent: none, or no service was looked up. */
   readonly gateway?: string;
 }
 
@@ -57,7 +57,7 @@ const SPORT = 40_000;
 /**
  * The packet that the options describe.
  *
- * @param environment what is known of the host: its addresses and routes decide who is the node and what comes in where
+ * @param environment what is known of the host: its addresses and routes decide what is the node and what arrives where
  */
 export function readPacket(options: Values, destination: Destination, environment: Environment): Packet {
   const { family, address, port, protocol } = destination;

@@ -9,7 +9,7 @@ import type { Style } from "../../frame/terminal.ts";
 
 export interface Answer {
   readonly packet: Packet;
-  /** Whose Service the packet goes to. */
+  /** The Gateway whose Service the packet goes to. */
   readonly gateway?: string;
   readonly exploration: Exploration;
   readonly connections: readonly Connection[];
